@@ -1,0 +1,92 @@
+"""The exception tree: a name says what to do next, a class carries the exit code of the command line.
+
+Exit codes (docs/architecture.md): 0 done, 1 a fault of ours, 2 usage and seeds, 3 configuration,
+4 the site says no, 5 a store cannot be reached or written, 130 interrupted after a clean stop.
+"""
+
+
+class CrawlerError(Exception):
+    """Anything this program raises on purpose; its text is one line a user can act on."""
+
+    exit_code = 1
+
+
+class BadUsage(CrawlerError):
+    """The command line or a seed is wrong: correct it and call again."""
+
+    exit_code = 2
+
+
+class BadSeed(BadUsage):
+    """A seed that names nobody; the message holds file and line."""
+
+
+class BadConfig(CrawlerError):
+    """A setting, a settings file or a file a setting names is wrong: correct it and call again."""
+
+    exit_code = 3
+
+
+class SiteSaysNo(CrawlerError):
+    """The site refuses on every egress, or changed its shape: stop, and come back later or slower."""
+
+    exit_code = 4
+
+
+class StoreError(CrawlerError):
+    """A store cannot be opened, read or written: mend the store, then run the same command again."""
+
+    exit_code = 5
+
+
+class NewerSchema(StoreError):
+    """The store was written by a newer version of this program: upgrade the program."""
+
+
+class StoreFull(StoreError):
+    """No room to write: free some, then run the same command again; nothing is half-written."""
+
+
+class Interrupted(CrawlerError):
+    """Ctrl-C or SIGTERM, after what was in flight was finished: run the same command to go on."""
+
+    exit_code = 130
+
+
+class TransportError(CrawlerError):
+    """No whole answer came back. `blame` says whose fault it is: "egress", "site" or "us"."""
+
+    blame = "site"
+
+    def __init__(self, message: str, *, blame: str | None = None) -> None:
+        super().__init__(message)
+        if blame is not None:
+            self.blame = blame
+
+
+class ConnectFailed(TransportError):
+    """No connection: refused, unreachable, unknown name, or a TLS name that does not fit."""
+
+
+class TimedOut(TransportError):
+    """Connect or read took longer than the settings allow."""
+
+
+class BodyCut(TransportError):
+    """The body ended before its announced end, or its compression is broken: ask again."""
+
+
+class BodyTooLarge(TransportError):
+    """The decoded body is over fetch.max_body_bytes: asking again will not help."""
+
+    blame = "page"
+
+
+class BadAnswer(TransportError):
+    """What came back is not HTTP."""
+
+
+class EgressFailed(TransportError):
+    """The proxy failed, not the site: use another egress, the page is not to blame."""
+
+    blame = "egress"

@@ -1,0 +1,232 @@
+"""The words of the program: what passes between the rooms. Frozen, no I/O.
+
+Times are seconds since the epoch (float, UTC) unless a name says otherwise; the site's own
+dates are ISO 8601 text with the site's offset, +08:00.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+SCHEMA_VERSION = 1  # of the rows in the tables: bump when a cell changes its meaning
+
+
+class Verdict(StrEnum):
+    """What one answer of the site is. Only the FACTS may be stored as facts (law 4)."""
+
+    OK = "ok"
+    EMPTY = "empty"  # nothing on the first page
+    END = "end"  # nothing on a later page
+    GONE = "gone"  # the user or the post does not exist any more
+    LOGIN_WALL = "login_wall"
+    CAPTCHA = "captcha"
+    THROTTLED = "throttled"
+    REFUSED = "refused"
+    SERVER_TROUBLE = "server_trouble"
+    NOT_JSON = "not_json"
+    TRUNCATED = "truncated"
+    DRIFTED = "drifted"  # JSON, but not the shape we know
+
+
+FACTS = frozenset({Verdict.OK, Verdict.EMPTY, Verdict.END, Verdict.GONE})
+REFUSALS = frozenset({Verdict.LOGIN_WALL, Verdict.CAPTCHA, Verdict.THROTTLED, Verdict.REFUSED})
+
+
+class State(StrEnum):
+    """Where an entry of the frontier stands."""
+
+    QUEUED = "queued"
+    LEASED = "leased"
+    RESTING = "resting"
+    DONE = "done"
+    GONE = "gone"
+    FAILED = "failed"
+
+
+class Edge(StrEnum):
+    """How one user leads to others."""
+
+    SEED = "seed"
+    FANS = "fans"
+    FOLLOWS = "follows"
+
+
+class Kind(StrEnum):
+    """What a request asks for; a site's reader chooses its parser by it."""
+
+    PROFILE = "profile"
+    FANS = "fans"
+    FOLLOWS = "follows"
+    POSTS = "posts"
+    EXTEND = "extend"  # whole text of a long post, three ways
+    SHOW = "show"
+    DETAIL = "detail"
+    COMMENTS = "comments"
+    NAME = "name"  # screen name -> uid
+    SESSION = "session"
+
+
+class Request(msgspec.Struct, frozen=True):
+    """One call to make. `cursor` is the site's own token for the page, "" for the first one."""
+
+    kind: Kind
+    url: str
+    uid: int = 0
+    mid: int = 0
+    cursor: str = ""
+    method: str = "GET"
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes | None = None
+
+
+class Page(msgspec.Struct, frozen=True):
+    """One whole answer, undecoded: all that parsing may know (law 1).
+
+    headers: lower-case names; `set-cookie` may stand several times.
+    body: decoded from its content encoding. fetched_at: seconds since the epoch.
+    egress: the name of the way out it came by, without credentials.
+    """
+
+    url: str
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    fetched_at: float
+    egress: str = "direct"
+
+    def header(self, name: str) -> str | None:
+        """The first header of this lower-case name, or None."""
+        return next((value for key, value in self.headers if key == name), None)
+
+
+class User(msgspec.Struct, frozen=True):
+    """A user as a list or a profile shows them. None: the page does not say."""
+
+    uid: int
+    screen_name: str
+    fans: int
+    follows: int | None = None
+    posts: int | None = None  # announced number of posts
+    gender: str | None = None  # "m" or "f"
+    description: str | None = None
+    verified: bool | None = None
+    verified_type: int | None = None
+    verified_reason: str | None = None
+    rank: int | None = None
+    avatar: str | None = None
+    posts_container: str | None = None  # profile only: the tab that holds the posts
+
+
+class FanPage(msgspec.Struct, frozen=True):
+    """One page of a fans or follows list: `users` in the site's order, repeats kept."""
+
+    owner: int
+    users: tuple[User, ...]
+    next_cursor: str | None  # None: the site names no next page
+    missing: int = 0  # items whose user is null
+    recommended: int = 0  # users in recommendation blocks, not of this list
+
+
+class Original(msgspec.Struct, frozen=True):
+    """The reposted post, packed into the row of the retweet."""
+
+    mid: int
+    uid: int | None  # None: deleted or hidden
+    screen_name: str | None
+    text: str
+    text_complete: bool
+    created_at: str | None
+    available: bool  # False: deleted or hidden, the text is the site's notice
+    reposts: int | None = None
+    comments: int | None = None
+    likes: int | None = None
+
+
+class Post(msgspec.Struct, frozen=True):
+    """One post of the owner of a timeline.
+
+    created_at: ISO 8601 with offset; created_at_precision: "second", "minute", "hour", "day",
+    or "mid" where the second was read from the post's id. Counts as numbers (`100万+` is 1000000).
+    """
+
+    mid: int
+    uid: int
+    created_at: str
+    created_at_precision: str
+    text: str
+    text_complete: bool
+    source: str = ""
+    region: str | None = None
+    reposts: int | None = None
+    comments: int | None = None
+    likes: int | None = None
+    bid: str = ""
+    pics: tuple[str, ...] = ()
+    pic_num: int = 0
+    is_pinned: bool = False
+    repost_of: int | None = None
+    original: Original | None = None
+    edit_count: int = 0
+    edited_at: str | None = None
+    visible: int = 0  # 0 public, 1 self, 6 friends, 10 fans
+
+
+class PostPage(msgspec.Struct, frozen=True):
+    """One page of a timeline: `posts` in the site's order, pinned ones first."""
+
+    owner: int
+    posts: tuple[Post, ...]
+    next_cursor: str | None  # None: the site names no next page
+    foreign: int = 0  # cards by other users (liked posts), skipped
+
+
+class FullText(msgspec.Struct, frozen=True):
+    """The whole text of one long post, as a reader sees it."""
+
+    mid: int
+    text: str
+
+
+class CommentPage(msgspec.Struct, frozen=True):
+    """Page 1 of the comments of one post: who wrote them."""
+
+    mid: int
+    users: tuple[User, ...]
+    next_cursor: str | None
+
+
+class NamedUser(msgspec.Struct, frozen=True):
+    """A screen name resolved."""
+
+    uid: int
+
+
+Record = User | FanPage | PostPage | FullText | CommentPage | NamedUser
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """One answer judged, and parsed where it was OK.
+
+    why: for DRIFTED the path that changed (`$.data.cards[3].mblog.text`), for refusals the signal.
+    ambiguous: the no-content body, which also stands for soft throttling; ask once more (law 4).
+    """
+
+    verdict: Verdict
+    record: Record | None = None
+    why: str = ""
+    ambiguous: bool = False
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What became of one user of the map job: one in, one out, one counter up (law 6)."""
+
+    uid: int
+    status: str  # stored, unchanged, existing, partial, gone, failed
+    announced: int | None = None
+    stored: int = 0  # posts of this user in the table, absolute
+    new: int = 0  # of them new in this visit
+    pages: int = 0
+    completed: int = 0  # long texts fetched whole in this visit
+    cut: int = 0  # long texts still cut
+    stopped: str = ""  # why paging stopped
+    sure: bool = True  # False: the end contradicts the announced count

@@ -1,0 +1,48 @@
+"""The seam: what any site must offer. Another site is another folder here and nothing else.
+
+A site is pure: it builds requests and reads answers, it never fetches (law 1).
+"""
+
+from collections.abc import Mapping
+from random import Random
+from typing import Protocol
+
+from weibo_crawler.records import Edge, Page, Reading, Request
+
+
+class Site(Protocol):
+    """Requests to make, and the reading of their answers."""
+
+    def profile(self, uid: int) -> Request: ...
+
+    def edge(self, edge: Edge, uid: int, cursor: str) -> Request:
+        """A page of the list of `edge`; cursor "" is the first page."""
+        ...
+
+    def posts(self, uid: int, cursor: str) -> Request:
+        """A page of the timeline; cursor "" is the first page."""
+        ...
+
+    def full_text(self, uid: int, mid: int) -> tuple[Request, ...]:
+        """The ways to the whole text of a long post, the best one first."""
+        ...
+
+    def name(self, screen_name: str) -> Request: ...
+
+    def comments(self, mid: int) -> Request: ...
+
+    def session(self, now: float, rng: Random) -> Request | None:
+        """The request that opens a visitor session; None: this site needs none."""
+        ...
+
+    def read(self, request: Request, page: Page) -> Reading:
+        """Judge and parse one answer. Total: any bytes give a Reading, never an exception."""
+        ...
+
+    def read_session(self, page: Page) -> Mapping[str, str] | None:
+        """The cookies of a new visitor session; None: the site gave none."""
+        ...
+
+    def session_headers(self, cookies: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+        """Headers that every request of a session carries beside its own, cookies included."""
+        ...
