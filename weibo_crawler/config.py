@@ -82,7 +82,9 @@ class Harvest(_Section, frozen=True, forbid_unknown_fields=True):
     edges: tuple[Edge, ...] = (Edge.FANS,)
     level_wait_s: Seconds = 900.0
     lease_s: Annotated[float, Meta(ge=3)] = 60.0
+    rest_s: Seconds = 2.0
     max_attempts: Positive = 3
+    max_failed_share: Share = 0.2
 
 
 class Posts(_Section, frozen=True, forbid_unknown_fields=True):

@@ -13,6 +13,14 @@ from weibo_crawler.records import Edge, Page, Reading, Request
 class Site(Protocol):
     """Requests to make, and the reading of their answers."""
 
+    def home(self, uid: int) -> str:
+        """The address under which people know a user."""
+        ...
+
+    def announced_pages(self, edge: Edge, announced: int) -> int:
+        """How many pages the list of `edge` should have for so many announced users."""
+        ...
+
     def profile(self, uid: int) -> Request: ...
 
     def edge(self, edge: Edge, uid: int, cursor: str) -> Request:

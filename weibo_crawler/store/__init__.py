@@ -4,7 +4,10 @@ see; each has one contract suite (tests/contracts) that every home passes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
 from typing import NamedTuple, Protocol
+
+from weibo_crawler.records import Edge, State
 
 Cells = Mapping[str, str]  # "family:qualifier" -> value; all values are text
 
@@ -141,3 +144,159 @@ class Users(Protocol):
     def workers(self) -> list[WorkerRow]:
         """Every worker of every run, oldest first."""
         ...
+
+
+class Progress(NamedTuple):
+    """How far the list of one edge of one user was read.
+
+    cursor: the page to fetch next, "" the first. last_ids: the ids of the page read last, so that
+    a page that adds nobody is known after a restart. listed: users listed so far (repeats out).
+    """
+
+    cursor: str = ""
+    last_ids: tuple[int, ...] = ()
+    listed: int = 0
+
+
+class Entry(NamedTuple):
+    """A claimed entry of the frontier. progress: the edges still to walk, in the order asked."""
+
+    uid: int
+    screen_name: str
+    fans: int
+    depth: int
+    is_seed: bool
+    attempts: int
+    last_error: str
+    progress: dict[Edge, Progress]
+
+
+class Found(NamedTuple):
+    """A user to keep, found on a page."""
+
+    uid: int
+    url: str
+    screen_name: str
+    fans: int
+
+
+class PageCommit(NamedTuple):
+    """One page of one list: its users and the progress of its owner, stored together (law 3).
+
+    cursor: what was read before the fetch; after: the progress from here. ended: why this list is
+    finished, None while it goes on. sure: False where its end contradicts the announced count.
+    last: the entry is done with this page.
+    """
+
+    uid: int
+    depth: int
+    edge: Edge
+    cursor: str
+    after: Progress
+    found: tuple[Found, ...]
+    fetched_at: float
+    ended: str | None = None
+    sure: bool = True
+    last: bool = False
+
+
+class Landing(Enum):
+    """What became of a PageCommit."""
+
+    STORED = "stored"
+    LOST = "lost"  # the lease is not mine any more, or the cursor moved: nothing was written
+    AHEAD = "ahead"  # entries of a smaller depth are still open: nothing was written, try later
+    FULL = "full"  # max_users is reached: users up to it were written, the progress was not
+
+
+class Landed(NamedTuple):
+    """inserted: how many users of the page were new."""
+
+    landing: Landing
+    inserted: int
+
+
+class Frontier(Users, Protocol):
+    """The userlist as a queue (DESIGN laws 3, 8, 13). Every entry is handed out by (depth, seq) to
+    one owner at a time, and again when the owner died; it leaves the queue only by `settle` or
+    `finish`. Times are seconds since the epoch; `now` is the caller's."""
+
+    def add_seeds(self, seeds: Sequence[Found], run_id: str, now: float) -> int:
+        """Insert what is new at depth 0, lift known users to depth 0; returns how many are new."""
+        ...
+
+    def known_ids(self) -> Iterator[int]:
+        """The ids of all kept users, in no order."""
+        ...
+
+    def claim(
+        self, owner: str, n: int, *, edges: Sequence[Edge], deepest: int, now: float, lease_s: float
+    ) -> list[Entry]:
+        """Lease up to n entries of depth <= deepest: queued, rested, or of an expired lease."""
+        ...
+
+    def commit(
+        self, owner: str, run_id: str, pages: Sequence[PageCommit], *, max_users: int
+    ) -> list[Landed]:
+        """Store pages, each whole or not at all, in one transaction."""
+        ...
+
+    def name_seed(self, owner: str, uid: int, screen_name: str, fans: int, now: float) -> None:
+        """What a seed's profile told."""
+        ...
+
+    def finish(self, owner: str, uid: int, state: State, why: str) -> bool:
+        """The entry leaves the queue as done, gone or failed; False: it was not mine."""
+        ...
+
+    def rest(self, owner: str, uid: int, *, now: float, until: float, why: str) -> None:
+        """Back to the frontier, not before `until`; counts as an attempt."""
+        ...
+
+    def give_back(self, owner: str, uids: Sequence[int] | None = None) -> None:
+        """Back to the frontier at once, no attempt counted. None: all that the owner holds."""
+        ...
+
+    def renew(self, owner: str, *, now: float, lease_s: float) -> None: ...
+
+    def requeue_failed(self) -> int:
+        """Failed entries go back to the queue with fresh attempts; returns how many."""
+        ...
+
+    def reclaim_dead(self) -> int:
+        """Free what owners on this host hold whose process is dead; returns how many entries."""
+        ...
+
+    def set_aside(self, *, now: float, level_wait_s: float) -> int:
+        """Entries resting longer than level_wait_s no longer hold deeper levels back (law 13)."""
+        ...
+
+    def open_level(self) -> int | None:
+        """The smallest depth that is queued, leased or resting and not set aside; None: nothing."""
+        ...
+
+    def changed_users(self, since: float) -> Iterator[UserRow]:
+        """Known users whose row changed at or after `since`: seeds that were named or lifted."""
+        ...
+
+    def unsure_lists(self) -> int:
+        """How many lists ended against the announced count by much."""
+        ...
+
+    def depths_are_bounds(self) -> str:
+        """Why depths are upper bounds only, "" where they are exact."""
+        ...
+
+    def report(self, worker: WorkerRow) -> None:
+        """Write one worker's figures."""
+        ...
+
+    def keep_drifted(self, run_id: str, url: str, why: str, body: bytes, at: float) -> None:
+        """Keep a page whose shape is unknown, for a developer to look at."""
+        ...
+
+    def get_meta(self, name: str) -> str | None: ...
+
+    def set_meta(self, name: str, value: str) -> None: ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,86 @@
+"""All writing of a harvest: one thread beside the event loop, many pages in one transaction."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from weibo_crawler.store import Frontier, Landed, Landing, PageCommit
+
+T = TypeVar("T")
+_LOOK_AGAIN_S = 0.25  # how soon pages of a closed level are tried again, for what others finish
+
+
+class Committer:
+    """Groups the pages that wait while a transaction runs into the next one.
+
+    A page whose level is not open yet is parked and tried again; its `commit` returns when it has
+    landed. What the frontier raises reaches every waiting `commit`.
+    """
+
+    def __init__(self, frontier: Frontier, owner: str, run_id: str, max_users: int) -> None:
+        self._frontier, self._owner, self._run_id = frontier, owner, run_id
+        self._max_users = max_users
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="frontier")
+        self._waiting: list[tuple[PageCommit, asyncio.Future[Landed]]] = []
+        self._parked: list[tuple[PageCommit, asyncio.Future[Landed]]] = []
+        self._wake = asyncio.Event()
+
+    @property
+    def parked(self) -> int:
+        """Pages fetched ahead that wait for their level."""
+        return len(self._parked)
+
+    async def call(self, function: Callable[..., T], *args: object, **named: object) -> T:
+        """Run one statement of the frontier in the writing thread."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, lambda: function(*args, **named))
+
+    async def commit(self, page: PageCommit) -> Landed:
+        """Store one page; returns when it is stored, or can never be."""
+        future: asyncio.Future[Landed] = asyncio.get_running_loop().create_future()
+        self._waiting.append((page, future))
+        self._wake.set()
+        return await future
+
+    async def run(self) -> None:
+        """Commit until cancelled."""
+        while True:
+            timeout = _LOOK_AGAIN_S if self._parked else None
+            try:
+                async with asyncio.timeout(timeout):
+                    await self._wake.wait()
+            except TimeoutError:
+                pass
+            self._wake.clear()
+            await self._commit_batch()
+
+    async def _commit_batch(self) -> None:
+        batch = [
+            (page, future)
+            for page, future in sorted(self._parked + self._waiting, key=lambda w: w[0].depth)
+            if not future.done()  # a cancelled walk wants nothing stored
+        ]
+        self._waiting, self._parked = [], []
+        if not batch:
+            return
+        pages = [page for page, _ in batch]
+        try:
+            landed = await self.call(
+                self._frontier.commit, self._owner, self._run_id, pages, max_users=self._max_users
+            )
+        except Exception as error:  # noqa: BLE001 - handed on to every task that waits for it
+            for _, future in batch:
+                if not future.done():
+                    future.set_exception(error)
+            return
+        for (page, future), one in zip(batch, landed, strict=True):
+            if one.landing is Landing.AHEAD:
+                self._parked.append((page, future))
+            elif not future.done():
+                future.set_result(one)
+        if self._parked and len(self._parked) < len(batch):
+            self._wake.set()  # something landed: the level may be open now
+
+    def close(self) -> None:
+        self._thread.shutdown(wait=True)

@@ -1,0 +1,289 @@
+"""The breadth-first loop: claims entries, walks many at once, stops by rule."""
+
+import asyncio
+import heapq
+import time
+from collections.abc import Callable
+from random import Random
+from typing import NamedTuple
+
+from weibo_crawler.config import Harvest
+from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
+from weibo_crawler.fetch import Fetched, Fetcher
+from weibo_crawler.harvest.committer import Committer
+from weibo_crawler.harvest.seen import SeenSet
+from weibo_crawler.harvest.walk import (
+    EntryGone,
+    EntryLost,
+    EntryTrouble,
+    UsersFull,
+    Walker,
+    state_after,
+)
+from weibo_crawler.metrics import Counters
+from weibo_crawler.records import State, User
+from weibo_crawler.sites import Site
+from weibo_crawler.store import Entry, Frontier, WorkerRow
+
+_POLL_S = 0.2  # how often a run that waits for others, or for rest to end, looks again
+_REPORT_S = 1.0
+_REST_CAP_S = 3600.0
+
+
+class Ended(NamedTuple):
+    """Why a harvest is over, for people."""
+
+    why: str
+    level: int | None  # the smallest depth still open, None: nothing is
+
+
+class HarvestRun:
+    """One harvesting process. `run` returns when a stop rule holds; `stop` ends it early.
+
+    progress: called about once a second with the counters' snapshot.
+    """
+
+    def __init__(
+        self,
+        settings: Harvest,
+        frontier: Frontier,
+        site: Site,
+        fetcher: Fetcher,
+        counters: Counters,
+        *,
+        owner: str,
+        run_id: str,
+        concurrency: int,
+        progress: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._settings, self._frontier, self._site = settings, frontier, site
+        self._fetcher, self._counters = fetcher, counters
+        self._owner, self._run_id, self._concurrency = owner, run_id, concurrency
+        self._progress = progress
+        self._rng = Random(owner)
+        self._committer = Committer(frontier, owner, run_id, settings.max_users)
+        self._entries: list[tuple[int, int, Entry]] = []  # claimed, not begun: a heap by depth
+        self._order = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._stopping: str | None = None
+        self._failure: BaseException | None = None
+        self._started_at = time.time()
+
+    def stop(self, why: str) -> None:
+        """Begin nothing new; what is in flight is finished and stored."""
+        if self._stopping is None:
+            self._stopping = why
+            self._fetcher.drain()
+
+    async def run(self) -> Ended:
+        """Harvest until nobody new is found or another stop rule holds.
+
+        Raises SiteSaysNo, StoreError, Interrupted (stopped by `stop("interrupted")`); whatever
+        happens, what this process held is back in the frontier.
+        """
+        ids = await self._committer.call(lambda: list(self._frontier.known_ids()))
+        self._walker = self._make_walker(SeenSet(ids))
+        if len(ids) >= self._settings.max_users:
+            self.stop(f"harvest.max_users = {self._settings.max_users:,} is reached")
+        helpers = [
+            asyncio.create_task(self._committer.run()),
+            asyncio.create_task(self._keep_house()),
+        ]
+        ended: Ended | None = None
+        try:
+            ended = await self._loop()
+        finally:
+            await self._let_go(helpers, ended.why if ended else "failed")
+        if self._failure is not None:
+            raise self._failure
+        if self._stopping == "interrupted":
+            raise Interrupted("stopped; what was in flight is stored, the same command goes on")
+        self._judge_failures()
+        return ended
+
+    def _make_walker(self, seen: SeenSet) -> Walker:
+        call, frontier = self._committer.call, self._frontier
+
+        async def name_seed(uid: int, user: User) -> None:
+            await call(
+                frontier.name_seed, self._owner, uid, user.screen_name, user.fans, time.time()
+            )
+
+        async def keep_drifted(fetched: Fetched) -> None:
+            page = fetched.page
+            if page is not None:
+                await call(
+                    frontier.keep_drifted,
+                    *(self._run_id, page.url, fetched.reading.why, page.body, page.fetched_at),
+                )
+
+        return Walker(
+            site=self._site,
+            fetcher=self._fetcher,
+            seen=seen,
+            counters=self._counters,
+            min_fans=self._settings.min_fans,
+            commit=self._committer.commit,
+            name_seed=name_seed,
+            keep_drifted=keep_drifted,
+            may_go_on=lambda: self._stopping is None,
+        )
+
+    # -- the loop
+
+    async def _loop(self) -> Ended:
+        while self._stopping is None:
+            level = await self._committer.call(self._frontier.open_level)
+            max_depth = self._settings.max_depth
+            if not self._tasks and not self._entries:
+                if level is None:
+                    return Ended("nobody new is found", None)
+                if max_depth is not None and level >= max_depth:
+                    return Ended(f"harvest.max_depth = {max_depth} is reached", level)
+            await self._start_walks(level)
+            await self._wait()
+        return Ended(self._stopping, await self._committer.call(self._frontier.open_level))
+
+    async def _start_walks(self, level: int | None) -> None:
+        """Fill the free places, from the open level or one ahead of it."""
+        if level is None:
+            return
+        deepest = level + (1 if self._committer.parked < self._concurrency else 0)
+        if self._settings.max_depth is not None:
+            deepest = min(deepest, self._settings.max_depth - 1)
+        if len(self._entries) < self._concurrency:
+            await self._claim(deepest)
+        while self._entries and len(self._tasks) - self._committer.parked < self._concurrency:
+            if self._entries[0][0] > deepest or self._stopping is not None:
+                break
+            entry = heapq.heappop(self._entries)[2]
+            task = asyncio.create_task(self._walk(entry))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _claim(self, deepest: int) -> None:
+        for entry in await self._committer.call(
+            self._frontier.claim,
+            self._owner,
+            2 * self._concurrency - len(self._entries),
+            edges=self._settings.edges,
+            deepest=deepest,
+            now=time.time(),
+            lease_s=self._settings.lease_s,
+        ):
+            self._order += 1
+            heapq.heappush(self._entries, (entry.depth, self._order, entry))
+
+    async def _wait(self) -> None:
+        if self._tasks:
+            await asyncio.wait(
+                self._tasks, timeout=_POLL_S, return_when=asyncio.FIRST_COMPLETED
+            )
+        elif not self._entries:
+            await asyncio.sleep(_POLL_S)
+
+    # -- one entry
+
+    async def _walk(self, entry: Entry) -> None:
+        call, frontier = self._committer.call, self._frontier
+        try:
+            if await self._walker.walk(entry):
+                self._counters.add("entries.done")
+                if not entry.progress:  # every list was read before, under other settings
+                    await call(frontier.finish, self._owner, entry.uid, State.DONE, "")
+            else:
+                await call(frontier.give_back, self._owner, [entry.uid])
+        except EntryGone:
+            self._counters.add("entries.gone")
+            await call(frontier.finish, self._owner, entry.uid, State.GONE, "the site says gone")
+        except EntryTrouble as trouble:
+            await self._settle(entry, trouble)
+        except EntryLost:
+            self._counters.add("entries.lost")
+        except UsersFull:
+            self.stop(f"harvest.max_users = {self._settings.max_users:,} is reached")
+            await call(frontier.give_back, self._owner, [entry.uid])
+        except Interrupted:
+            await call(frontier.give_back, self._owner, [entry.uid])
+        except Exception as error:  # noqa: BLE001 - the top of a task: it ends the run, loudly
+            self._failure = self._failure or error
+            self.stop("failed")
+
+    async def _settle(self, entry: Entry, trouble: EntryTrouble) -> None:
+        why, now = str(trouble), time.time()
+        if state_after(trouble, entry, self._settings.max_attempts) is State.FAILED:
+            self._counters.add("entries.failed")
+            await self._committer.call(
+                self._frontier.finish, self._owner, entry.uid, State.FAILED, why
+            )
+            return
+        self._counters.add("entries.rested")
+        rest_s = min(self._settings.rest_s * 2**entry.attempts, _REST_CAP_S)
+        await self._committer.call(
+            self._frontier.rest,
+            *(self._owner, entry.uid),
+            now=now,
+            until=now + rest_s * self._rng.uniform(0.75, 1.25),
+            why=why,
+        )
+
+    # -- beside the loop
+
+    async def _keep_house(self) -> None:
+        """Renew leases, free what the dead held, report, and watch the clock."""
+        renewed = 0.0
+        call, frontier, settings = self._committer.call, self._frontier, self._settings
+        try:
+            while True:
+                now = time.time()
+                if now - renewed >= settings.lease_s / 4:
+                    await call(frontier.renew, self._owner, now=now, lease_s=settings.lease_s)
+                    renewed = now
+                await call(frontier.reclaim_dead)
+                await call(frontier.set_aside, now=now, level_wait_s=settings.level_wait_s)
+                await call(frontier.report, self._worker_row(None))
+                self._progress()
+                if settings.max_time_s and now - self._started_at >= settings.max_time_s:
+                    self.stop(f"harvest.max_time_s = {settings.max_time_s:g} is over")
+                await asyncio.sleep(_REPORT_S)
+        except StoreError as error:
+            self._failure = self._failure or error
+            self.stop("failed")
+
+    def _worker_row(self, ended: str | None) -> WorkerRow:
+        return WorkerRow(
+            self._run_id,
+            self._owner,
+            "harvest",
+            self._started_at,
+            time.time(),
+            ended,
+            self._counters.snapshot(),
+        )
+
+    async def _let_go(self, helpers: list[asyncio.Task[None]], why: str) -> None:
+        """Finish what is in flight, hand back the rest, write the last figures."""
+        self.stop(why)
+        while len(self._tasks) > self._committer.parked:
+            await asyncio.wait(self._tasks, timeout=_POLL_S, return_when=asyncio.FIRST_COMPLETED)
+        for task in [*self._tasks, *helpers]:
+            task.cancel()
+        await asyncio.gather(*self._tasks, *helpers, return_exceptions=True)
+        try:
+            await self._committer.call(self._frontier.give_back, self._owner)
+            ended = f"failed: {self._failure}" if self._failure else why
+            await self._committer.call(self._frontier.report, self._worker_row(ended))
+        except StoreError as error:
+            self._failure = self._failure or error
+        finally:
+            self._committer.close()
+        self._progress()
+
+    def _judge_failures(self) -> None:
+        """A run whose entries failed over their share has not seen the site (exit code 4)."""
+        failed, done = self._counters["entries.failed"], self._counters["entries.done"]
+        if failed and failed / (failed + done) > self._settings.max_failed_share:
+            raise SiteSaysNo(
+                f"{failed} of {failed + done} users could not be walked (see `status`); "
+                "their lists are marked failed; `harvest --retry-failed` asks for them again"
+            )

@@ -1,0 +1,63 @@
+"""The userlist from SQL into the tables, where Sqoop is not.
+
+New users are those above the watermark, the largest seq that was imported; it moves after each
+acknowledged batch, so a killed import goes on where it was. Known users whose row changed (seeds
+that were named or lifted) are carried over as well. Equal rows are written at equal timestamps,
+so an import may be repeated.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from weibo_crawler.store import Frontier, Put, Tables, UserRow
+from weibo_crawler.store.cells import user_cells
+from weibo_crawler.store.keys import user_key
+
+_BATCH = 1000  # rows a put
+_WATERMARK = "imported_seq"
+_IMPORTED_AT = "imported_at"
+
+
+class Imported(NamedTuple):
+    """new: users that were not in the tables; changed: rows written again."""
+
+    new: int
+    changed: int
+
+
+def import_users(
+    frontier: Frontier,
+    tables: Tables,
+    run_id: str,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Imported:
+    """Copy what the tables lack; safe beside a running harvest. progress: rows so far."""
+    started_at = time.time()
+    watermark = int(frontier.get_meta(_WATERMARK) or 0)
+    since = frontier.get_meta(_IMPORTED_AT)
+    changed = 0
+    if since is not None:
+        rows = (row for row in frontier.changed_users(float(since)) if row.seq <= watermark)
+        for batch in _batches(rows):
+            tables.userlist.put([_put(row, run_id, started_at) for row in batch])
+            changed += len(batch)
+    new = 0
+    for batch in _batches(frontier.users(after_seq=watermark)):
+        tables.userlist.put([_put(row, run_id, row.found_at) for row in batch])
+        frontier.set_meta(_WATERMARK, str(batch[-1].seq))
+        new += len(batch)
+        progress(new)
+    frontier.set_meta(_IMPORTED_AT, repr(started_at))
+    return Imported(new, changed)
+
+
+def _put(row: UserRow, run_id: str, at: float) -> Put:
+    return Put(user_key(row.uid), user_cells(row, run_id), int(at * 1000))
+
+
+def _batches(rows: Iterable[UserRow]) -> Iterator[list[UserRow]]:
+    rows = iter(rows)
+    while batch := list(islice(rows, _BATCH)):
+        yield batch

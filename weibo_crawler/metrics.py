@@ -1,0 +1,102 @@
+"""Counters and their sinks: OpenMetrics over HTTP or into a file.
+
+A counter's name is words joined by dots, such as `page.ok` or `users.kept`. One `Counters` belongs
+to one worker; a worker's figures are absolute and written as a whole, never incremented (law 8).
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from weibo_crawler.config import Metrics
+from weibo_crawler.errors import BadConfig
+
+
+class Counters:
+    """Named whole numbers; safe to add to from several threads."""
+
+    def __init__(self, start: Mapping[str, int] | None = None) -> None:
+        self._lock = threading.Lock()
+        self._counts: Counter[str] = Counter(start or {})
+
+    def add(self, name: str, n: int = 1) -> None:
+        with self._lock:
+            self._counts[name] += n
+
+    def __getitem__(self, name: str) -> int:
+        return self._counts[name]
+
+    def snapshot(self) -> dict[str, int]:
+        """A copy of all counters that are not zero."""
+        with self._lock:
+            return {name: n for name, n in sorted(self._counts.items()) if n}
+
+
+def total(several: list[dict[str, int]]) -> dict[str, int]:
+    """The sum of several workers' counters."""
+    summed: Counter[str] = Counter()
+    for counts in several:
+        summed.update(counts)
+    return dict(summed)
+
+
+class OpenMetrics:
+    """Shows one `Counters` to a scraper (`metrics.listen`) or in a file (`metrics.textfile`).
+
+    Used as a context manager around a run; `write` refreshes the file.
+    """
+
+    def __init__(self, settings: Metrics, counters: Counters, stage: str) -> None:
+        self._settings, self._counters, self._stage = settings, counters, stage
+        self._registry: Any = None
+        self._server: Any = None
+
+    def __enter__(self) -> "OpenMetrics":
+        if self._settings.listen is None and self._settings.textfile is None:
+            return self
+        from prometheus_client import CollectorRegistry, start_http_server
+
+        self._registry = CollectorRegistry()
+        self._registry.register(self)  # type: ignore[arg-type]
+        if self._settings.listen is not None:
+            host, _, port = self._settings.listen.rpartition(":")
+            try:
+                self._server, _ = start_http_server(int(port), host or "127.0.0.1", self._registry)
+            except (OSError, ValueError, OverflowError) as error:
+                raise BadConfig(
+                    f"metrics.listen: cannot listen on {self._settings.listen} ({error}); "
+                    "give a free host:port"
+                ) from None
+        self.write()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.write()
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+
+    def collect(self) -> Any:
+        """prometheus_client's collector protocol."""
+        from prometheus_client.core import CounterMetricFamily
+
+        family = CounterMetricFamily(
+            "weibo_crawler_events", "What happened, by name", labels=["stage", "name"]
+        )
+        for name, n in self._counters.snapshot().items():
+            family.add_metric([self._stage, name], n)
+        yield family
+
+    def write(self) -> None:
+        """Rewrite `metrics.textfile`, whole or not at all."""
+        if self._registry is None or self._settings.textfile is None:
+            return
+        from prometheus_client import write_to_textfile
+
+        path = Path(self._settings.textfile)
+        try:
+            write_to_textfile(str(path), self._registry)
+        except OSError as error:
+            raise BadConfig(f"metrics.textfile: cannot write {path}: {error.strerror}") from None

@@ -1,0 +1,28 @@
+"""The job's input: one line a range of row keys, so that work splits without asking for regions."""
+
+import msgspec
+
+from weibo_crawler.errors import BadUsage
+from weibo_crawler.store.keys import ranges
+
+
+class KeyRange(msgspec.Struct, frozen=True):
+    """Rows of `userlist` with start <= key < stop (None: to the end). number: for logs."""
+
+    number: int
+    start: str
+    stop: str | None
+
+
+def manifest(n: int) -> str:
+    """n lines of JSON, together the whole key space."""
+    parts = [KeyRange(i, part.start, part.stop) for i, part in enumerate(ranges(n))]
+    return "".join(msgspec.json.encode(part).decode() + "\n" for part in parts)
+
+
+def parse_line(line: str) -> KeyRange:
+    """One line of a manifest; BadUsage where it is none."""
+    try:
+        return msgspec.json.decode(line, type=KeyRange)
+    except msgspec.MsgspecError as error:
+        raise BadUsage(f"not a line of a manifest: {line[:80]!r}: {error}") from None

@@ -1,0 +1,70 @@
+"""Cells from many visits into the tables: one thread beside the event loop, grouped puts."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from weibo_crawler.store import Put, Tables
+
+T = TypeVar("T")
+
+
+class Writer:
+    """Groups what waits while a put runs into the next one.
+
+    Within a group all post rows are put, and acknowledged, before any row of `userlist`: a ledger
+    never speaks of posts that are not stored (law 8).
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="tables")
+        self._waiting: list[tuple[tuple[Put, ...], tuple[Put, ...], asyncio.Future[None]]] = []
+        self._running: asyncio.Task[None] | None = None
+
+    async def put(self, posts: Iterable[Put], users: Iterable[Put]) -> None:
+        """Returns when all of it is acknowledged; raises StoreError."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((tuple(posts), tuple(users), future))
+        if self._running is None or self._running.done():
+            self._running = asyncio.create_task(self._drain())
+        await future
+
+    async def call(self, function: Callable[..., T], *args: object) -> T:
+        """Run one reading of the tables in the same thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, function, *args)
+
+    async def _drain(self) -> None:
+        while self._waiting:
+            group, self._waiting = self._waiting, []
+            try:
+                await self.call(self._put_group, group)
+            except Exception as error:  # noqa: BLE001 - handed on to every visit that waits for it
+                _settle(group, error)
+            else:
+                _settle(group, None)
+
+    def _put_group(
+        self, group: list[tuple[tuple[Put, ...], tuple[Put, ...], asyncio.Future[None]]]
+    ) -> None:
+        if posts := [put for item in group for put in item[0]]:
+            self._tables.posts.put(posts)
+        if users := [put for item in group for put in item[1]]:
+            self._tables.userlist.put(users)
+
+    def close(self) -> None:
+        self._thread.shutdown(wait=True)
+
+
+def _settle(
+    group: list[tuple[tuple[Put, ...], tuple[Put, ...], asyncio.Future[None]]],
+    error: Exception | None,
+) -> None:
+    for _, _, future in group:
+        if future.done():
+            continue
+        if error is None:
+            future.set_result(None)
+        else:
+            future.set_exception(error)

@@ -1,0 +1,65 @@
+"""Who holds a lease, and whether that process still lives.
+
+An owner is `<machine>/<pid>/<start>/<nonce>`. The machine part holds host name, boot and process
+namespace, so that two containers of one host name do not take each other's processes for dead.
+"""
+
+import os
+import secrets
+import socket
+from functools import cache
+from pathlib import Path
+
+
+def new_owner() -> str:
+    """A name for this process that no other process, past or present, has."""
+    pid = os.getpid()
+    return f"{_machine()}/{pid}/{_started(pid)}/{secrets.token_hex(3)}"
+
+
+def is_dead(owner: str) -> bool:
+    """True only where the owner ran on this machine and its process is gone."""
+    machine, _, rest = owner.partition("/")
+    parts = rest.split("/")
+    if machine != _machine() or len(parts) != 3 or not parts[0].isdigit():
+        return False
+    pid, started = int(parts[0]), parts[1]
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return _started(pid) != started or _is_zombie(pid)
+
+
+@cache
+def _machine() -> str:
+    marks = [socket.gethostname()]
+    for read in (
+        lambda: Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:8],
+        lambda: str(os.readlink("/proc/self/ns/pid")).strip("pid:[]"),  # noqa: B005
+    ):
+        try:
+            marks.append(read())
+        except OSError:  # not Linux: the host name must do
+            continue
+    return "-".join(marks)
+
+
+def _stat(pid: int) -> list[str]:
+    try:
+        # the name of the process, in brackets, may hold blanks
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _started(pid: int) -> str:
+    """Clock ticks since boot at which the process began; "-" where the system does not say."""
+    stat = _stat(pid)
+    return stat[19] if len(stat) > 19 else "-"
+
+
+def _is_zombie(pid: int) -> bool:
+    return _stat(pid)[:1] == ["Z"]
