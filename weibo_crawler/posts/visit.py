@@ -181,7 +181,7 @@ class _Visit:
         ]
         stored = {post.mid for post in whole}
         puts += [
-            Put(post_key(self.uid, post.mid), count_cells(post), stamp)
+            Put(post_key(self.uid, post.mid), _sighting(post), stamp)
             for post in fresh
             if post.mid not in stored
         ]
@@ -312,6 +312,11 @@ def _page(fetched: Fetched) -> Page:
     if fetched.page is None:
         raise TypeError("a page that was read is missing")
     return fetched.page
+
+
+def _sighting(post: Post) -> dict[str, str]:
+    """What a later visit stores of a post whose text is stored already."""
+    return {**count_cells(post), "post:is_pinned": "true" if post.is_pinned else "false"}
 
 
 def _ms(seconds: float) -> int:

@@ -151,11 +151,13 @@ class Progress(NamedTuple):
 
     cursor: the page to fetch next, "" the first. last_ids: the ids of the page read last, so that
     a page that adds nobody is known after a restart. listed: users listed so far (repeats out).
+    pages: how many pages held somebody.
     """
 
     cursor: str = ""
     last_ids: tuple[int, ...] = ()
     listed: int = 0
+    pages: int = 0
 
 
 class Entry(NamedTuple):
@@ -277,6 +279,10 @@ class Frontier(Users, Protocol):
 
     def changed_users(self, since: float) -> Iterator[UserRow]:
         """Known users whose row changed at or after `since`: seeds that were named or lifted."""
+        ...
+
+    def open_fans(self) -> list[tuple[int, int]]:
+        """For the entries still to walk: announced fans, and how many entries announce them."""
         ...
 
     def unsure_lists(self) -> int:

@@ -164,6 +164,12 @@ class SqliteUsers:
     def depths(self) -> dict[int, int]:
         return dict(self._all("SELECT depth, COUNT(*) FROM userlist GROUP BY depth ORDER BY depth"))
 
+    def open_fans(self) -> list[tuple[int, int]]:
+        return self._all(
+            "SELECT fans, COUNT(*) FROM userlist WHERE state IN ('queued', 'leased', 'resting') "
+            "GROUP BY fans"
+        )
+
     def unsure_lists(self) -> int:
         """Lists whose end contradicts the announced count by much."""
         return int(self._one("SELECT COUNT(*) FROM progress WHERE sure = 0")[0])

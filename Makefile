@@ -1,0 +1,102 @@
+# `make help` lists the targets. Everything is installed into .venv; nothing else is touched.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+ARGS ?=
+SEEDS ?= seeds.txt
+RUNNER ?= local
+WHAT ?= posts
+COMMAND := $(BIN)/weibo-crawler
+
+.DEFAULT_GOAL := help
+.PHONY: help demo init seed harvest import posts scan report status test test-all lint format \
+	types rooms check wheel clean FORCE
+
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+# -- the crawler
+
+demo: $(VENV)/.ready ## the whole way on a simulated site, offline
+	@$(COMMAND) demo $(ARGS)
+
+init: $(VENV)/.ready ## create the stores and conf/crawler.toml
+	@$(COMMAND) init $(ARGS)
+
+seed: $(VENV)/.ready ## store seeds: make seed SEEDS=seeds.txt
+	@$(COMMAND) seed $(SEEDS) $(ARGS)
+
+harvest: $(VENV)/.ready ## walk the fan lists
+	@$(COMMAND) harvest $(ARGS)
+
+import: $(VENV)/.ready ## copy new users into the tables
+	@$(COMMAND) import $(ARGS)
+
+posts: $(VENV)/.ready ## run the map job: make posts RUNNER=local ARGS=--refresh
+	@$(COMMAND) posts --runner $(RUNNER) $(ARGS)
+
+scan: $(VENV)/.ready ## print users or posts: make scan WHAT=users ARGS='--limit 10'
+	@$(COMMAND) scan $(WHAT) $(ARGS)
+
+report: $(VENV)/.ready ## write report.html
+	@$(COMMAND) report $(ARGS)
+
+status: $(VENV)/.ready ## where the crawl stands
+	@$(COMMAND) status $(ARGS)
+
+# -- for developers
+
+test: $(VENV)/.ready-dev ## run the tests
+	@$(BIN)/python -m pytest $(ARGS)
+
+test-all: ## run the tests on every Python 3.11 to 3.13 that is at hand
+	@for version in 3.11 3.12 3.13; do \
+		python=$$(for each in python$$version "$$HOME"/.pyenv/versions/$$version*/bin/python; do \
+			"$$each" -c 'import sys; print(sys.executable)' 2>/dev/null && break; done); \
+		if [ -z "$$python" ]; then echo "Python $$version: not at hand, not tested"; continue; fi; \
+		echo "Python $$version: $$python"; \
+		$(MAKE) --no-print-directory test PYTHON="$$python" VENV=.venv-$$version || exit 1; \
+	done
+
+lint: $(VENV)/.ready-dev ## format check, lint, types, rooms
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: $(VENV)/.ready-dev ## format the code
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+check: lint ## lint, and the tests with coverage
+	@$(BIN)/python -m pytest --cov --cov-report=term-missing:skip-covered $(ARGS)
+
+wheel: $(VENV)/.ready-dev ## build the wheel into dist/
+	@$(BIN)/python -m pip wheel -q --no-deps -w dist .
+
+clean: ## remove what make made; data stays
+	rm -rf .venv .venv-3.* build dist *.egg-info .coverage .hypothesis .mypy_cache .pytest_cache \
+		.ruff_cache .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# -- the virtual environment; a stamp is written last, so an interrupted installation starts again
+
+$(VENV)/bin/python: FORCE
+	@$@ -c '' 2>/dev/null || { \
+		$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+			{ echo "weibo-crawler needs Python 3.11 or newer: make PYTHON=python3.11 ..."; exit 1; }; \
+		rm -f $(VENV)/.ready $(VENV)/.ready-dev; \
+		echo "making a virtual environment in $(VENV)"; \
+		$(PYTHON) -m venv --clear $(VENV); }
+
+$(VENV)/.ready: setup.cfg pyproject.toml | $(VENV)/bin/python
+	@echo "installing weibo-crawler into $(VENV)"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.ready-dev: setup.cfg pyproject.toml | $(VENV)/bin/python
+	@echo "installing weibo-crawler and its tools into $(VENV)"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	@touch $@ $(VENV)/.ready
+
+FORCE:

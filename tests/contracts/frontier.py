@@ -1,0 +1,298 @@
+"""One suite for every home of the userlist: the laws of the frontier (DESIGN 3, 8, 13).
+
+A backend adds a subclass with `open`, which opens the same database again at each call.
+"""
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from weibo_crawler.records import Edge, State
+from weibo_crawler.store import Entry, Found, Frontier, Landing, PageCommit, Progress, WorkerRow
+from weibo_crawler.store.owners import new_owner
+
+NOW = 1_700_000_000.0
+
+
+def found(*uids: int, fans: int = 50) -> tuple[Found, ...]:
+    return tuple(Found(uid, f"https://m.weibo.cn/u/{uid}", f"name {uid}", fans) for uid in uids)
+
+
+def page(entry: Entry, *uids: int, ended: str | None = None, edge: Edge = Edge.FANS) -> PageCommit:
+    """The next page of the entry's list, with these users on it."""
+    before = entry.progress[edge]
+    number = before.pages + 1
+    return PageCommit(
+        uid=entry.uid,
+        depth=entry.depth,
+        edge=edge,
+        cursor=before.cursor,
+        after=Progress(str(number + 1), tuple(uids), before.listed + len(uids), number),
+        found=found(*uids),
+        fetched_at=NOW,
+        ended=ended,
+        last=ended is not None,
+    )
+
+
+class FrontierContract:
+    """Mixin; `frontier` is a fresh one for each test."""
+
+    def open(self) -> Frontier:
+        raise NotImplementedError
+
+    @pytest.fixture
+    def frontier(self) -> Iterator[Frontier]:
+        frontier = self.open()
+        yield frontier
+        frontier.close()
+
+    def claim(
+        self, frontier: Frontier, owner: str = "me", n: int = 10, **more: object
+    ) -> list[Entry]:
+        how = {"edges": (Edge.FANS,), "deepest": 99, "now": NOW, "lease_s": 60.0} | more
+        return frontier.claim(owner, n, **how)  # type: ignore[arg-type]
+
+    def commit(self, frontier: Frontier, *pages: PageCommit, owner: str = "me", cap: int = 10**7):
+        return frontier.commit(owner, "run", pages, max_users=cap)
+
+    # -- the insert is the dedup
+
+    def test_a_user_is_stored_once(self, frontier: Frontier) -> None:
+        """Law 3: whoever finds a user again, one row stands, as it was at first."""
+        assert frontier.add_seeds(found(1), "run", NOW) == 1
+        assert frontier.add_seeds(found(1), "run", NOW) == 0
+        (entry,) = self.claim(frontier)
+        assert self.commit(frontier, page(entry, 2, 3, 1))[0].inserted == 2
+        assert [user.uid for user in frontier.users()] == [1, 2, 3]
+        assert {user.uid: user.depth for user in frontier.users()} == {1: 0, 2: 1, 3: 1}
+        assert {user.found_from for user in frontier.users() if user.uid > 1} == {1}
+
+    def test_page_and_progress_survive_together(self, frontier: Frontier) -> None:
+        """Law 8: after a reopening the owner's list goes on behind the stored page."""
+        frontier.add_seeds(found(1), "run", NOW)
+        (entry,) = self.claim(frontier)
+        self.commit(frontier, page(entry, 2, 3))
+        frontier.close()
+        again = self.open()
+        again.give_back("me")
+        entry = next(e for e in self.claim(again) if e.uid == 1)
+        assert entry.progress[Edge.FANS] == Progress("2", (2, 3), 2, 1)
+        again.close()
+
+    def test_a_page_commits_once(self, frontier: Frontier) -> None:
+        """Law 8: a page whose cursor moved is lost, not stored twice."""
+        frontier.add_seeds(found(1), "run", NOW)
+        (entry,) = self.claim(frontier)
+        first = page(entry, 2)
+        assert self.commit(frontier, first)[0].landing is Landing.STORED
+        assert self.commit(frontier, first)[0].landing is Landing.LOST
+
+    def test_a_paused_process_writes_nothing(self, frontier: Frontier) -> None:
+        """Law 8: a lease that ran out and went to another is not mine any more."""
+        frontier.add_seeds(found(1), "run", NOW)
+        (entry,) = self.claim(frontier, "sleeper")
+        (other,) = self.claim(frontier, "other", now=NOW + 61)
+        assert other.uid == 1
+        assert self.commit(frontier, page(entry, 2), owner="sleeper")[0].landing is Landing.LOST
+        assert not frontier.finish("sleeper", 1, State.DONE, "")
+        assert [user.uid for user in frontier.users()] == [1]
+
+    # -- claims
+
+    def test_claims_are_exclusive_and_in_order(self, frontier: Frontier) -> None:
+        """Every entry is handed out by (depth, seq), to one owner at a time."""
+        frontier.add_seeds(found(5, 3, 9), "run", NOW)
+        assert [e.uid for e in self.claim(frontier, "a", 2)] == [5, 3]
+        assert [e.uid for e in self.claim(frontier, "b", 2)] == [9]
+        assert self.claim(frontier, "c") == []
+
+    def test_deepest_bounds_a_claim(self, frontier: Frontier) -> None:
+        """A claim never reaches below the depth asked for."""
+        frontier.add_seeds(found(1), "run", NOW)
+        (entry,) = self.claim(frontier)
+        self.commit(frontier, page(entry, 2, ended="end"))
+        assert self.claim(frontier, deepest=0) == []
+        assert [e.uid for e in self.claim(frontier, deepest=1)] == [2]
+
+    def test_a_renewed_lease_holds(self, frontier: Frontier) -> None:
+        """Leases are short and renewed."""
+        frontier.add_seeds(found(1), "run", NOW)
+        self.claim(frontier, "a")
+        frontier.renew("a", now=NOW + 50, lease_s=60)
+        assert self.claim(frontier, "b", now=NOW + 100) == []
+        assert [e.uid for e in self.claim(frontier, "b", now=NOW + 111)] == [1]
+
+    def test_rest_counts_attempts_and_ends(self, frontier: Frontier) -> None:
+        """An entry that rests is not claimed before its time; the attempt is remembered, until a
+        page of it lands."""
+        frontier.add_seeds(found(1), "run", NOW)
+        self.claim(frontier)
+        frontier.rest("me", 1, now=NOW, until=NOW + 5, why="timed out")
+        assert frontier.states() == {"resting": 1}
+        assert self.claim(frontier, now=NOW + 4) == []
+        (entry,) = self.claim(frontier, now=NOW + 6)
+        assert (entry.attempts, entry.last_error) == (1, "timed out")
+        self.commit(frontier, page(entry, 2))
+        frontier.give_back("me", [1])
+        entry = next(e for e in self.claim(frontier) if e.uid == 1)
+        assert (entry.attempts, entry.last_error) == (0, "")
+
+    def test_a_dead_owner_is_reclaimed_at_once(self, frontier: Frontier) -> None:
+        """Law 8: after kill -9 nobody waits for the lease to end."""
+        frontier.add_seeds(found(1, 2), "run", NOW)
+        context = multiprocessing.get_context("spawn")
+        names = context.Queue()
+        child = context.Process(target=_hold, args=(names,))
+        child.start()
+        owner = names.get(timeout=30)
+        self.claim(frontier, owner, 1)
+        self.claim(frontier, new_owner(), 1)
+        assert frontier.reclaim_dead() == 0
+        os.kill(child.pid or 0, signal.SIGKILL)
+        child.join()
+        assert frontier.reclaim_dead() == 1
+        assert frontier.states() == {"queued": 1, "leased": 1}
+
+    # -- exact depths
+
+    def test_no_page_lands_above_an_open_level(self, frontier: Frontier) -> None:
+        """Law 13: queued, leased and resting entries all hold deeper pages back."""
+        frontier.add_seeds(found(1, 2), "run", NOW)
+        one, two = self.claim(frontier)
+        self.commit(frontier, page(one, 11, ended="end"))
+        (deeper,) = self.claim(frontier)
+        for holds_back in (
+            lambda: None,  # leased
+            lambda: frontier.give_back("me", [2]),  # queued
+            lambda: (self.claim(frontier), frontier.rest("me", 2, now=NOW, until=NOW, why="x")),
+        ):
+            holds_back()
+            assert self.commit(frontier, page(deeper, 21))[0].landing is Landing.AHEAD
+        assert frontier.open_level() == 0
+        self.claim(frontier, now=NOW + 1, deepest=0)
+        assert frontier.finish("me", 2, State.DONE, "")
+        assert self.commit(frontier, page(deeper, 21))[0].landing is Landing.STORED
+
+    def test_who_rests_too_long_is_set_aside_and_said(self, frontier: Frontier) -> None:
+        """Law 13: such an entry holds nobody back, and depths are called upper bounds."""
+        frontier.add_seeds(found(1, 2), "run", NOW)
+        one, _ = self.claim(frontier)
+        self.commit(frontier, page(one, 11, ended="end"))
+        frontier.rest("me", 2, now=NOW, until=NOW + 9999, why="throttled")
+        (deeper,) = self.claim(frontier)
+        assert frontier.set_aside(now=NOW + 10, level_wait_s=60) == 0
+        assert frontier.depths_are_bounds() == ""
+        assert frontier.set_aside(now=NOW + 100, level_wait_s=60) == 1
+        assert frontier.depths_are_bounds()
+        assert self.commit(frontier, page(deeper, 21))[0].landing is Landing.STORED
+        (late,) = self.claim(frontier, now=NOW + 10000, deepest=0)
+        assert late.uid == 2
+        assert self.commit(frontier, page(late, 31, ended="end"))[0].landing is Landing.STORED
+
+    def test_late_seeds_make_depths_bounds(self, frontier: Frontier) -> None:
+        """Law 13: a seed after the walk began lifts a known user, and the run says so."""
+        frontier.add_seeds(found(1), "run", NOW)
+        (entry,) = self.claim(frontier)
+        self.commit(frontier, page(entry, 2, ended="end"))
+        assert frontier.depths_are_bounds() == ""
+        assert frontier.add_seeds(found(2), "run", NOW) == 0
+        assert {user.uid: user.depth for user in frontier.users()} == {1: 0, 2: 0}
+        assert frontier.depths_are_bounds()
+        assert [user.uid for user in frontier.changed_users(NOW)] == [1, 2]
+
+    # -- limits and figures
+
+    def test_max_users_is_exact(self, frontier: Frontier) -> None:
+        """Never more than max_users rows; the page that did not fit is read again later."""
+        frontier.add_seeds(found(1), "run", NOW)
+        (entry,) = self.claim(frontier)
+        landed = self.commit(frontier, page(entry, 2, 3, 4, 5), cap=3)
+        assert [(one.landing, one.inserted) for one in landed] == [(Landing.FULL, 2)]
+        assert len(list(frontier.users())) == 3
+        assert self.commit(frontier, page(entry, 3, 2), cap=3)[0].landing is Landing.STORED
+
+    def test_a_page_that_did_not_fit_is_whole_later(self, frontier: Frontier) -> None:
+        """With a larger limit the same page stores the users that were left out."""
+        frontier.add_seeds(found(1), "run", NOW)
+        (entry,) = self.claim(frontier)
+        whole = page(entry, 2, 3, 4, 5)
+        self.commit(frontier, whole, cap=3)
+        assert self.commit(frontier, whole, cap=9)[0] == (Landing.STORED, 2)
+
+    def test_failed_entries_can_be_asked_again(self, frontier: Frontier) -> None:
+        """`--retry-failed` puts them back, and says what that does to depths."""
+        frontier.add_seeds(found(1), "run", NOW)
+        self.claim(frontier)
+        frontier.finish("me", 1, State.FAILED, "drifted")
+        assert frontier.open_level() is None
+        assert frontier.requeue_failed() == 1
+        assert frontier.open_level() == 0
+        assert frontier.depths_are_bounds()
+
+    def test_a_worker_row_is_absolute(self, frontier: Frontier) -> None:
+        """Law 8: figures are rewritten, never incremented."""
+        row = WorkerRow("run", "me", "harvest", NOW, NOW, None, {"page.ok": 3})
+        for ok in (3, 7):
+            frontier.report(row._replace(counters={"page.ok": ok}))
+        assert [w.counters for w in frontier.workers()] == [{"page.ok": 7}]
+
+    def test_meta_is_kept(self, frontier: Frontier) -> None:
+        """A note can be written, overwritten and read."""
+        assert frontier.get_meta("x") is None
+        frontier.set_meta("x", "1")
+        frontier.set_meta("x", "2")
+        assert frontier.get_meta("x") == "2"
+
+    @settings(
+        max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    )
+    @given(
+        steps=st.lists(
+            st.tuples(
+                st.sampled_from(["claim", "finish", "rest", "back", "renew"]),
+                st.sampled_from(["a", "b"]),
+                st.floats(0, 50),
+            ),
+            max_size=30,
+        )
+    )
+    def test_every_entry_is_handed_out_until_it_ends(
+        self, frontier: Frontier, steps: list[tuple[str, str, float]]
+    ) -> None:
+        """Whatever two owners do, each entry ends exactly once and none is ever held by both."""
+        offset = max((user.uid for user in frontier.users()), default=0)
+        uids = [offset + i for i in range(1, 6)]
+        frontier.add_seeds(found(*uids), "run", NOW)
+        now, held, ended = NOW, {"a": set[int](), "b": set[int]()}, list[int]()
+        last = [("claim", "a", 100.0), *[("finish", "a", 0.0)] * len(uids)]
+        for act, owner, wait in [*steps, *last]:
+            now += wait
+            if act == "claim":
+                new = {e.uid for e in self.claim(frontier, owner, 5, now=now)}
+                held["b" if owner == "a" else "a"] -= new  # whose lease ran out
+                held[owner] |= new
+            elif act == "renew":
+                frontier.renew(owner, now=now, lease_s=60)
+            elif act == "back":
+                frontier.give_back(owner)
+                held[owner].clear()
+            elif held[owner]:
+                uid = held[owner].pop()
+                if act == "rest":
+                    frontier.rest(owner, uid, now=now, until=now + 5, why="")
+                elif frontier.finish(owner, uid, State.DONE, ""):
+                    ended.append(uid)
+            assert not held["a"] & held["b"]
+        assert sorted(ended) == uids
+
+
+def _hold(names: "multiprocessing.Queue[str]") -> None:
+    names.put(new_owner())
+    time.sleep(60)

@@ -1,0 +1,201 @@
+"""What the report shows, counted in one pass over each store; memory does not grow with them."""
+
+import heapq
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import date, timedelta
+from typing import NamedTuple
+
+from weibo_crawler.analysis.completeness import Completeness, Tally, read_ledgers, share_of
+from weibo_crawler.records import Verdict
+from weibo_crawler.store import Tables, UserRow, Users
+
+FANS_EDGES = (0, *(step * 10**power for power in range(10) for step in (1, 2, 5)))
+SHARE_BINS = (
+    "none",
+    *("<10 %" if i == 0 else f"{10 * i}+ %" for i in range(10)),
+    "all",
+)
+_TOP = 10
+_MOST_DAYS, _MOST_MONTHS = 62, 72  # bars that can still be told apart
+_LEAST_DAYS = 14  # a single bar tells nothing
+
+
+class Figures(NamedTuple):
+    """growth: users by time and depth. fans: users by FANS_EDGES. pages: by verdict. posts: by
+    created_at. shares: users by SHARE_BINS. counters: of all workers of all runs together."""
+
+    users: int
+    states: dict[str, int]
+    depths: dict[int, int]
+    growth: "GrowthTally"
+    fans: list[int]
+    top: list[UserRow]
+    pages: dict[str, int]
+    counters: dict[str, int]
+    posts: "DayTally"
+    completeness: Completeness
+    shares: list[int]
+
+
+def gather(users: Users, tables: Tables) -> Figures:
+    """Read both stores once."""
+    growth, fans = GrowthTally(), [0] * len(FANS_EDGES)
+    counters = _counters(users)
+    pages = {str(verdict): n for verdict in Verdict if (n := counters.get(f"page.{verdict}", 0))}
+    completeness, shares = _completeness(tables)
+    posts = tables.posts.scan(columns=["post:created_at"])
+    top = heapq.nlargest(_TOP, _tallied(users, growth, fans), key=lambda row: row.fans)
+    return Figures(
+        users=sum(fans),
+        states=users.states(),
+        depths=dict(sorted(users.depths().items())),
+        growth=growth,
+        fans=fans,
+        top=top,
+        pages=pages,
+        counters=counters,
+        posts=DayTally(row.cells["post:created_at"] for row in posts),
+        completeness=completeness,
+        shares=shares,
+    )
+
+
+class GrowthTally:
+    """Users by the time they were found and by depth, in at most `most` spans of time; whenever
+    more are needed, two neighbours become one."""
+
+    def __init__(self, most: int = 240) -> None:
+        self._most = most
+        self.span_s = 1 / 16
+        self._counts: Counter[tuple[int, int]] = Counter()  # (number of the span, depth)
+        self._first = self._last = 0
+
+    def add(self, at: float, depth: int) -> None:
+        """at: seconds since the epoch."""
+        number = int(at // self.span_s)
+        if not self._counts:
+            self._first = self._last = number
+        self._counts[number, depth] += 1
+        self._first, self._last = min(self._first, number), max(self._last, number)
+        while self._last - self._first >= self._most:
+            self._halve()
+
+    def _halve(self) -> None:
+        self.span_s *= 2
+        self._first, self._last = self._first // 2, self._last // 2
+        halved: Counter[tuple[int, int]] = Counter()
+        for (number, depth), n in self._counts.items():
+            halved[number // 2, depth] += n
+        self._counts = halved
+
+    def times(self) -> list[float]:
+        """Where each span ends, and before them the beginning: seconds since the epoch."""
+        if not self._counts:
+            return []
+        return [number * self.span_s for number in range(self._first, self._last + 2)]
+
+    def so_far(self, shallowest: int, deepest: float) -> list[int]:
+        """How many users of these depths were found by each of `times`."""
+        new: Counter[int] = Counter()
+        for (number, depth), n in self._counts.items():
+            if shallowest <= depth <= deepest:
+                new[number] += n
+        totals = [0]
+        for number in range(self._first, self._last + 1):
+            totals.append(totals[-1] + new[number])
+        return totals if self._counts else []
+
+
+class DayTally:
+    """Posts by the day they were written, as the site's clock has it."""
+
+    def __init__(self, created_at: Iterable[str]) -> None:
+        self._days: Counter[date] = Counter()
+        self.undated = 0
+        known: dict[str, date | None] = {}
+        for text in created_at:
+            day = text[:10]
+            if day not in known:
+                known[day] = _day(day)
+            found = known[day]
+            if found is None:
+                known.pop(day)  # unbounded, unlike the days of a century
+                self.undated += 1
+            else:
+                self._days[found] += 1
+
+    @property
+    def total(self) -> int:
+        return self._days.total() + self.undated
+
+    @property
+    def span(self) -> tuple[date, date] | None:
+        """The first and the last day."""
+        return (min(self._days), max(self._days)) if self._days else None
+
+    def periods(self) -> tuple[str, list[tuple[str, int]]]:
+        """("day" | "month" | "year", [(label, posts)]) without gaps; the finest one readable."""
+        if not self._days:
+            return "day", []
+        first, last = min(self._days), max(self._days)
+        days = max(_LEAST_DAYS, (last - first).days + 1)
+        if days <= _MOST_DAYS:
+            first = last - timedelta(days - 1)
+            labels = [(first + timedelta(n)).isoformat() for n in range(days)]
+            return "day", self._bars(labels, 10)
+        months = range(12 * first.year + first.month - 1, 12 * last.year + last.month)
+        if len(months) <= _MOST_MONTHS:
+            return "month", self._bars([f"{m // 12}-{m % 12 + 1:02d}" for m in months], 7)
+        return "year", self._bars([str(y) for y in range(first.year, last.year + 1)], 4)
+
+    def _bars(self, labels: list[str], length: int) -> list[tuple[str, int]]:
+        posts: Counter[str] = Counter()
+        for day, n in self._days.items():
+            posts[day.isoformat()[:length]] += n
+        return [(label, posts[label]) for label in labels]
+
+
+def fans_bin(fans: int) -> int:
+    """The last of FANS_EDGES that is not above `fans`."""
+    return bisect_right(FANS_EDGES, max(0, fans)) - 1
+
+
+def share_bin(share: float) -> int:
+    """Which of SHARE_BINS: none, ten tenths, all."""
+    if share <= 0:
+        return 0
+    return len(SHARE_BINS) - 1 if share >= 1 else 1 + int(share * 10)
+
+
+def _tallied(users: Users, growth: GrowthTally, fans: list[int]) -> Iterator[UserRow]:
+    for row in users.users():
+        growth.add(row.found_at, row.depth)
+        fans[fans_bin(row.fans)] += 1
+        yield row
+
+
+def _counters(users: Users) -> dict[str, int]:
+    counters: Counter[str] = Counter()
+    for worker in users.workers():
+        counters.update(worker.counters)
+    return dict(counters)
+
+
+def _completeness(tables: Tables) -> tuple[Completeness, list[int]]:
+    tally, shares = Tally(), [0] * len(SHARE_BINS)
+    for _, ledger in read_ledgers(tables):
+        tally.add(ledger)
+        if ledger is not None and (share := share_of(ledger)) is not None:
+            shares[share_bin(share)] += 1
+    return tally.result(), shares
+
+
+def _day(text: str) -> date | None:
+    """A day that a post can be of: hostile dates must not make a report of endless bars."""
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return None
+    return day if 1990 <= day.year < 2100 else None

@@ -1,0 +1,121 @@
+"""The report's page: one HTML file that refers to nothing, for light, dark and paper."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+_LIGHT = """
+  --paper: #ffffff; --card: #f7f8fa; --ink: #1d232b; --soft: #5d6875; --line: #dfe3e8;
+  --main: #2f74c0; --good: #2a8f6f; --ask: #d08a1e; --bad: #c2493d; --none: #98a2ad;
+  --depth-0: #123a66; --depth-1: #1d5591; --depth-2: #2f74c0; --depth-3: #5492d3;
+  --depth-4: #7fb0e2; --depth-5: #a9cbee; --depth-6: #cbe0f5; --depth-7: #b9bfc7;
+"""
+_DARK = """
+  --paper: #14181d; --card: #1b2127; --ink: #e4e8ec; --soft: #9aa5b1; --line: #323b45;
+  --main: #5b9be0; --good: #45b392; --ask: #e0a545; --bad: #e2736a; --none: #77828e;
+  --depth-0: #d3e5f8; --depth-1: #a9cbee; --depth-2: #7fb0e2; --depth-3: #5b9be0;
+  --depth-4: #3c7cc2; --depth-5: #2c619c; --depth-6: #224b78; --depth-7: #59636e;
+"""
+# sizes of the texts in a plot are those that plots.py reckons with
+STYLE = f"""
+:root {{ color-scheme: light dark; {_LIGHT} }}
+@media (prefers-color-scheme: dark) {{ :root {{ {_DARK} }} }}
+@media print {{ :root {{ color-scheme: light; {_LIGHT} }} }}
+* {{ box-sizing: border-box; }}
+body {{ margin: 0 auto; max-width: 1040px; padding: 32px 24px 64px; background: var(--paper);
+  color: var(--ink); font: 16px/1.5 system-ui, "Noto Sans CJK SC", "PingFang SC",
+  "Microsoft YaHei", sans-serif; }}
+h1 {{ font-size: 28px; line-height: 1.2; margin: 0 0 4px; }}
+h2 {{ font-size: 19px; margin: 0 0 2px; }}
+p {{ margin: 0 0 10px; }}
+.soft, caption {{ color: var(--soft); font-size: 14px; }}
+section {{ margin-top: 24px; padding: 18px 20px 14px; background: var(--card);
+  border: 1px solid var(--line); border-radius: 10px; break-inside: avoid; }}
+.hint {{ margin: 14px 0; padding: 10px 14px; border-left: 4px solid var(--main); }}
+.wide {{ overflow-x: auto; }}
+table {{ width: 100%; border-collapse: collapse; font-size: 14px; }}
+th, td {{ padding: 6px 10px 6px 0; text-align: left; vertical-align: top;
+  border-top: 1px solid var(--line); }}
+th {{ font-weight: 600; }}
+thead th {{ border-top: 0; color: var(--soft); font-weight: 500; }}
+td.n, th.n {{ text-align: right; white-space: nowrap; padding-right: 22px;
+  font-variant-numeric: tabular-nums; }}
+.key th {{ width: 210px; }}
+.key td.n {{ font-size: 16px; font-weight: 600; }}
+.key td:last-child {{ color: var(--soft); }}
+.legend {{ display: flex; flex-wrap: wrap; gap: 2px 16px; font-size: 13px; color: var(--soft);
+  margin: 8px 0 0; }}
+.legend i {{ display: inline-block; width: 11px; height: 11px; border-radius: 2px;
+  margin-right: 6px; print-color-adjust: exact; -webkit-print-color-adjust: exact; }}
+svg {{ display: block; width: 100%; height: auto; margin-top: 8px; font-family: inherit;
+  print-color-adjust: exact; -webkit-print-color-adjust: exact; }}
+svg .background {{ fill: none; }}
+svg text {{ font-size: 13px; fill: var(--soft); stroke: none; }}
+svg .axis path {{ stroke: var(--line); stroke-width: 1; fill: none; }}
+svg .axis.x text {{ text-anchor: middle; }}
+svg .axis.y text {{ text-anchor: end; }}
+svg .vertical .axis.x path, svg .horizontal .axis.y path
+  {{ stroke: none; }}
+svg .horizontal .axis.x {{ display: none; }}
+svg .horizontal .axis.y text {{ fill: var(--ink); }}
+svg .text-overlay text {{ font-size: 12px; fill: var(--soft); }}
+svg .vertical .text-overlay text {{ transform: translateY(-3px); }}
+svg .horizontal .text-overlay text {{ text-anchor: start; }}
+svg .bar rect {{ stroke: none; }}
+svg .bar:hover rect {{ opacity: .75; }}
+svg .series path {{ stroke: none; }}
+""" + "".join(
+    f"svg .stackedline-graph .color-{i} {{ fill: var(--depth-{i}); }}\n" for i in range(8)
+)
+# nothing may be loaded or run, whatever a text of the site holds
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+
+def page(title: str, subtitle: str, sections: Iterable[str]) -> str:
+    """The whole file. title, subtitle: texts; sections: HTML."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        f'<h1>{escape(title)}</h1>\n<p class="soft">{escape(subtitle)}</p>\n'
+        + "\n".join(sections)
+        + "\n</body>\n</html>\n"
+    )
+
+
+def section(title: str, explained: str, *parts: str) -> str:
+    """A heading, a sentence on what is seen (texts), and HTML."""
+    head = f'<h2>{escape(title)}</h2>\n<p class="soft">{escape(explained)}</p>\n'
+    return f"<section>\n{head}" + "\n".join(parts) + "\n</section>"
+
+
+def hint(text: str) -> str:
+    """What to do where there is nothing to see yet."""
+    return f'<p class="hint">{escape(text)}</p>'
+
+
+def key_table(rows: Iterable[tuple[str, str, str]]) -> str:
+    """Rows of (what, figure, what it means), texts."""
+    body = "".join(
+        f'<tr><th scope="row">{escape(what)}</th><td class="n">{escape(figure)}</td>'
+        f"<td>{escape(meaning)}</td></tr>\n"
+        for what, figure, meaning in rows
+    )
+    return f'<div class="wide"><table class="key">\n{body}</table></div>'
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], numeric: Sequence[bool]) -> str:
+    """A plain table of texts; numeric columns stand to the right."""
+
+    def line(tag: str, texts: Sequence[str]) -> str:
+        cells = (
+            f"<{tag}{' class=' + chr(34) + 'n' + chr(34) if right else ''}>{escape(text)}</{tag}>"
+            for text, right in zip(texts, numeric, strict=True)
+        )
+        return f"<tr>{''.join(cells)}</tr>\n"
+
+    body = "".join(line("td", row) for row in rows)
+    return (
+        f'<div class="wide"><table>\n<thead>{line("th", head)}</thead>\n'
+        f"<tbody>{body}</tbody></table></div>"
+    )

@@ -1,0 +1,250 @@
+"""The report: one HTML file with plots that answers "what do we hold, and how complete is it?"."""
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from weibo_crawler.analysis import plots
+from weibo_crawler.analysis.completeness import WHY
+from weibo_crawler.analysis.figures import FANS_EDGES, SHARE_BINS, Figures, gather
+from weibo_crawler.analysis.files import replacing
+from weibo_crawler.analysis.numbers import grouped, minute, percent, plural, short
+from weibo_crawler.analysis.page import hint, key_table, page, section, table
+from weibo_crawler.analysis.plots import Bar
+from weibo_crawler.records import FACTS, REFUSALS
+from weibo_crawler.store import Tables, Users
+
+_DEPTHS = 8  # areas that can be told apart; the last one holds all deeper users
+_NO_USERS = "No users yet: run weibo-crawler seed, then weibo-crawler harvest."
+_NO_POSTS = "No posts yet: run weibo-crawler posts."
+_NO_VISITS = "Nobody was visited yet: run weibo-crawler import, then weibo-crawler posts."
+
+
+def write_report(users: Users, tables: Tables, path: Path, *, depths_are_bounds: str = "") -> None:
+    """Read both stores once and write the report, whole or not at all.
+
+    depths_are_bounds: what the frontier says of its depths. StoreError, StoreFull, BadUsage as
+    files.replacing has them.
+    """
+    html = render(gather(users, tables), time.time(), depths_are_bounds)
+    with replacing(path) as file:
+        file.write(html.encode(errors="replace"))
+
+
+def render(figures: Figures, now: float, depths_are_bounds: str = "") -> str:
+    """The page as text. now: seconds since the epoch."""
+    return page(
+        "Crawl report",
+        f"As of {minute(now)}. Days of posts are the site's, UTC+8; all other times are UTC.",
+        [
+            section(
+                "Key figures",
+                "What is held, and what is not known.",
+                key_table(_key_figures(figures, depths_are_bounds)),
+            ),
+            _growth(figures),
+            _depths(figures, depths_are_bounds),
+            _fans(figures),
+            _posts(figures),
+            _verdicts(figures),
+            _shares(figures),
+            _stopped(figures),
+        ],
+    )
+
+
+def _key_figures(figures: Figures, depths_are_bounds: str) -> Iterator[tuple[str, str, str]]:
+    counters, held = figures.counters, figures.completeness
+    walked = figures.states.get("done", 0)
+    yield (
+        "Users kept",
+        grouped(figures.users),
+        f"Seeds, and users with enough fans when a list showed them; {grouped(walked)} of them "
+        "had their own lists walked to the end.",
+    )
+    yield (
+        "Left out",
+        grouped(counters.get("users.filtered", 0)),
+        "Sightings of users with too few fans, one user maybe several times; such users are not "
+        f"stored. Users seen again: {grouped(counters.get('users.seen_again', 0))}.",
+    )
+    yield (
+        "Greatest depth",
+        str(max(figures.depths)) if figures.depths else "none",
+        f"Upper bounds: {depths_are_bounds}."
+        if depths_are_bounds
+        else "The shortest chain of kept users from a seed; a seed has depth 0.",
+    )
+    asked = sum(figures.pages.values())
+    refused = sum(figures.pages.get(verdict, 0) for verdict in REFUSALS)
+    yield (
+        "Pages asked for",
+        grouped(asked),
+        f"Of all runs together; {percent(refused / asked) if asked else 'none'} of them were "
+        "refused (login wall, captcha, throttled, refused). A refused page tells nothing.",
+    )
+    yield from _posts_figures(figures)
+    yield (
+        "Last visit",
+        minute(held.newest_visit)[:10],
+        f"Visits from {minute(held.oldest_visit)} to {minute(held.newest_visit)}; what was posted "
+        "since a user's visit is not known."
+        if held.newest_visit is not None
+        else "No timeline was read to its end yet.",
+    )
+
+
+def _posts_figures(figures: Figures) -> Iterator[tuple[str, str, str]]:
+    held = figures.completeness
+    yield (
+        "Posts stored",
+        grouped(figures.posts.total),
+        f"One row a post, of {plural(held.visited, 'visited user')}.",
+    )
+    yield (
+        "Share held",
+        percent(held.share),
+        f"Of {grouped(held.announced)} posts that profiles announced. The site also counts posts "
+        "that nobody can see any more, so all of them is rarely within reach."
+        if held.share is not None
+        else "No profile has announced a number of posts yet.",
+    )
+    yield (
+        "Users visited",
+        f"{grouped(held.visited)} of {grouped(held.users)}",
+        f"{grouped(held.done)} whole, {grouped(held.partial)} in part, {grouped(held.gone)} gone "
+        f"from the site, {grouped(held.failed)} failed. Of {plural(held.unvisited, 'user')} "
+        "nothing but the list entry is known.",
+    )
+    yield (
+        "Ends not sure",
+        grouped(held.unsure_users),
+        "Users whose timeline ended far below what the profile announced: posts may be missing.",
+    )
+    yield (
+        "Texts still cut",
+        grouped(held.cut_texts),
+        f"Long posts of which only the beginning is held; {grouped(held.long_completed)} were "
+        "fetched whole.",
+    )
+
+
+def _growth(figures: Figures) -> str:
+    if not figures.users:
+        return section("Users found, by time", "How the crawl grew.", hint(_NO_USERS))
+    depths = sorted(figures.depths)
+    groups = [(f"depth {depth}", depth, float(depth)) for depth in depths]
+    if len(groups) > _DEPTHS:
+        first = depths[_DEPTHS - 1]
+        groups = [*groups[: _DEPTHS - 1], (f"depth {first} and deeper", first, float("inf"))]
+    series = [(name, figures.growth.so_far(low, high)) for name, low, high in groups]
+    return section(
+        "Users found, by time",
+        "All users kept so far, coloured by their distance from a seed; level stretches are "
+        "pauses.",
+        plots.areas("Users kept, by time and depth", _clock(figures.growth.times()), series),
+        plots.legend([name for name, _ in series]),
+    )
+
+
+def _depths(figures: Figures, depths_are_bounds: str) -> str:
+    title = "Users by depth"
+    if not figures.users:
+        return section(title, "How far from the seeds.", hint(_NO_USERS))
+    explained = "How many users stand how far from a seed."
+    if depths_are_bounds:
+        explained += f" Depths are upper bounds: {depths_are_bounds}."
+    data = [Bar(f"depth {depth}", n) for depth, n in figures.depths.items()]
+    return section(title, explained, plots.rows(title, data))
+
+
+def _fans(figures: Figures) -> str:
+    title = "Fans of the users kept"
+    if not figures.users:
+        return section(title, "How many fans they have.", hint(_NO_USERS))
+    filled = [i for i, n in enumerate(figures.fans) if n]
+    data = [Bar(short(FANS_EDGES[i]), figures.fans[i]) for i in range(filled[0], filled[-1] + 1)]
+    top = (
+        (row.screen_name, str(row.uid), grouped(row.fans), str(row.depth)) for row in figures.top
+    )
+    return section(
+        title,
+        "Each bar counts the users from the number under it up to the next one; the steps grow, "
+        "because a few users have most of the fans. Below: the users with the most.",
+        plots.bars(title, data),
+        table(("screen name", "id", "fans", "depth"), top, (False, True, True, True)),
+    )
+
+
+def _posts(figures: Figures) -> str:
+    unit, counts = figures.posts.periods()
+    title = f"Posts by {unit}"
+    if not counts:
+        return section(title, "When the posts were written.", hint(_NO_POSTS))
+    explained = f"When the posts stored were written, by the {unit} of the site's clock."
+    if figures.posts.undated:
+        explained += f" {plural(figures.posts.undated, 'post')} of unknown time not shown."
+    data = [Bar(label, n) for label, n in counts]
+    return section(title, explained, plots.bars(title, data))
+
+
+def _verdicts(figures: Figures) -> str:
+    title = "Pages by verdict"
+    explained = (
+        "What the site answered, over all runs: green is a fact and may be stored, amber a "
+        "refusal, red trouble. Refused is never taken for empty."
+    )
+    if not figures.pages:
+        return section(title, explained, hint("No page was asked for yet."))
+    ordered = sorted(figures.pages.items(), key=lambda item: -item[1])
+    data = [Bar(verdict.replace("_", " "), n, _colour(verdict)) for verdict, n in ordered]
+    return section(title, explained, plots.rows(title, data))
+
+
+def _colour(verdict: str) -> str:
+    if verdict in FACTS:
+        return "--good"
+    return "--ask" if verdict in REFUSALS else "--bad"
+
+
+def _shares(figures: Figures) -> str:
+    title = "How complete each user is"
+    explained = (
+        "Users by the share of their announced posts that is stored. Users who announce no post, "
+        "or were never visited, are not in it."
+    )
+    if not any(figures.shares):
+        return section(title, explained, hint(_NO_VISITS))
+    data = [Bar(label, n) for label, n in zip(SHARE_BINS, figures.shares, strict=True)]
+    return section(title, explained, plots.bars(title, data, height=260))
+
+
+def _stopped(figures: Figures) -> str:
+    title = "Why paging stopped"
+    explained = (
+        "Why no further page of a user's timeline was read. Green: the end as the site shows it; "
+        "amber: a limit, ours or the site's; red: trouble, to be tried again."
+    )
+    if not figures.completeness.stopped:
+        return section(title, explained, hint(_NO_VISITS))
+    data = [
+        Bar(WHY.get(why, why), n, _STOP_COLOURS.get(why, "--good"))
+        for why, n in figures.completeness.stopped.items()
+    ]
+    return section(title, explained, plots.rows(title, data))
+
+
+_STOP_COLOURS = {
+    "login_wall": "--ask",
+    "max_pages": "--ask",
+    "trouble": "--bad",
+    "gone": "--none",
+}
+
+
+def _clock(times: list[float]) -> list[str]:
+    """As much of a time as tells one from the next."""
+    span_s = times[-1] - times[0]
+    pattern = "%H:%M:%S" if span_s < 7200 else "%m-%d %H:%M" if span_s < 40 * 86400 else "%Y-%m-%d"
+    return [datetime.fromtimestamp(at, UTC).strftime(pattern) for at in times]

@@ -1,0 +1,127 @@
+"""Users and posts as rows: plain dicts, in a fixed order of columns, streamed."""
+
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, timedelta, timezone
+from itertools import chain, islice
+from typing import Any, TypeVar
+
+from weibo_crawler.errors import BadUsage
+from weibo_crawler.store import Row, Table, Tables, UserRow, Users
+from weibo_crawler.store.cells import from_iso, read_ledger, read_post, read_user, to_iso
+from weibo_crawler.store.keys import posts_prefix, user_key
+
+T = TypeVar("T")
+
+SITE_OFFSET = timezone(timedelta(hours=8))  # the site's clock (WEIBO_API)
+_HOW = "give a date (2021-06-01, a day of the site's clock, +08:00) or 2021-06-01T12:30:00+08:00"
+
+
+def scan_users(
+    users: Users, *, uids: Sequence[int] | None = None, limit: int | None = None
+) -> Iterator[dict[str, Any]]:
+    """Kept users from the live userlist, in the order they were found; columns.USERS."""
+    wanted = None if uids is None else tuple(dict.fromkeys(uids))
+    return _first(map(_user, users.users(uids=wanted)), limit)
+
+
+def scan_imported(
+    tables: Tables, *, uids: Sequence[int] | None = None, limit: int | None = None
+) -> Iterator[dict[str, Any]]:
+    """Imported users from the tables, by row key; columns.IMPORTED.
+
+    state is the ledger's: "unvisited", "partial", "done", "gone" or "failed".
+    """
+    return _first(map(_imported, _user_rows(tables.userlist, uids)), limit)
+
+
+def scan_posts(
+    tables: Tables,
+    *,
+    uids: Sequence[int] | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    limit: int | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Stored posts by row key: users by salt, each user's posts by falling mid; columns.POSTS.
+
+    since <= created_at < until; a post of unknown time is in no such span. BadUsage, before
+    anything is read, where one of them is no date.
+    """
+    first, last = parse_when("--since", since), parse_when("--until", until)
+    rows = _post_rows(tables.posts, uids)
+    if first is not None or last is not None:
+        rows = (row for row in rows if _is_within(row, first, last))
+    return _first(map(read_post, rows), limit)
+
+
+def parse_when(option: str, text: str | None) -> float | None:
+    """A date or a time with an offset, as seconds since the epoch; BadUsage names the option."""
+    if text is None:
+        return None
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        try:
+            return from_iso(text)
+        except (ValueError, OverflowError):
+            raise BadUsage(f"{option}: {text!r} is no date with an offset; {_HOW}") from None
+    return datetime(day.year, day.month, day.day, tzinfo=SITE_OFFSET).timestamp()
+
+
+def _first(rows: Iterator[T], limit: int | None) -> Iterator[T]:
+    if limit is not None and limit < 0:
+        raise BadUsage(f"--limit: {limit} is negative; give 0 or more")
+    return rows if limit is None else islice(rows, limit)
+
+
+def _user(row: UserRow) -> dict[str, Any]:
+    return {
+        "id": row.uid,
+        "screen_name": row.screen_name,
+        "fans": row.fans,
+        "depth": row.depth,
+        "found_from": row.found_from,
+        "state": str(row.state),
+        "found_edge": str(row.found_edge),
+        "found_at": to_iso(row.found_at),
+        "url": row.url,
+    }
+
+
+def _user_rows(table: Table, uids: Sequence[int] | None) -> Iterator[Row]:
+    """Imported users only: a row may hold a ledger or a profile alone."""
+    if uids is None:
+        rows = table.scan()
+    else:
+        keys = sorted({user_key(uid) for uid in uids})
+        rows = (Row(key, table.row(key)) for key in keys)
+    return (row for row in rows if "user:id" in row.cells)
+
+
+def _imported(row: Row) -> dict[str, Any]:
+    ledger = read_ledger(row.cells)
+    user = read_user(row)
+    if ledger is None:
+        return user | {"state": "unvisited", "announced": None, "stored": 0, "visited_at": None}
+    visited_at = None if ledger.visited_at is None else to_iso(ledger.visited_at)
+    return user | {
+        "state": ledger.state,
+        "announced": ledger.announced,
+        "stored": ledger.stored,
+        "visited_at": visited_at,
+    }
+
+
+def _post_rows(table: Table, uids: Sequence[int] | None) -> Iterator[Row]:
+    if uids is None:
+        return table.scan()
+    prefixes = sorted({posts_prefix(uid) for uid in uids})
+    return chain.from_iterable(table.scan(prefix=prefix) for prefix in prefixes)
+
+
+def _is_within(row: Row, first: float | None, last: float | None) -> bool:
+    try:
+        at = from_iso(row.cells.get("post:created_at", ""))
+    except ValueError:
+        return False
+    return (first is None or first <= at) and (last is None or at < last)

@@ -1,0 +1,169 @@
+"""Where the crawl stands: what is queued, leased, done; how fast; when it will end. Pure."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from weibo_crawler.analysis.completeness import Completeness
+from weibo_crawler.analysis.numbers import duration, grouped, minute, percent, plural
+from weibo_crawler.records import State
+from weibo_crawler.store import Users, WorkerRow
+
+_LIVE_S = 15.0  # workers report about once a second
+_OPEN = (State.QUEUED, State.LEASED, State.RESTING)
+# counters of a worker that mean: one user less to do
+_FINISHED = {
+    "harvest": ("entries.done", "entries.gone", "entries.failed"),
+    "posts": ("users.stored", "users.unchanged", "users.partial", "users.gone", "users.failed"),
+}
+
+
+class StageStatus(msgspec.Struct, frozen=True):
+    """One stage at work: its live workers together. Rates are over their lifetimes, per second.
+
+    finished_per_s: users done with, whatever came of them. to_do: users left, None where not
+    known. ends_in_s: to_do at this rate, None where either is unknown; a harvest finds more users
+    while it works, so for it this is the least.
+    """
+
+    stage: str
+    workers: int
+    running_s: float
+    users_kept_per_s: float
+    pages_per_s: float
+    posts_per_s: float
+    finished_per_s: float
+    to_do: int | None
+    ends_in_s: float | None
+
+
+class StatusReport(msgspec.Struct, frozen=True):
+    """at: seconds since the epoch. last: the latest worker of every run's last stage that is not
+    at work, as (stage, updated_at, why it ended; None: without a word)."""
+
+    at: float
+    states: Mapping[str, int]
+    depths: Mapping[int, int]
+    stages: tuple[StageStatus, ...]
+    last: tuple[tuple[str, float, str | None], ...]
+    completeness: Completeness | None = None
+    depths_are_bounds: str = ""
+
+
+def status(
+    users: Users,
+    now: float,
+    completeness: Completeness | None = None,
+    depths_are_bounds: str = "",
+) -> StatusReport:
+    """Read the figures. completeness: of the tables, where the caller has it; depths_are_bounds:
+    what the frontier says of its depths."""
+    states = users.states()
+    by_stage: dict[str, list[WorkerRow]] = {}
+    for worker in users.workers():
+        by_stage.setdefault(worker.stage, []).append(worker)
+    to_do = {"harvest": sum(states.get(state, 0) for state in _OPEN)}
+    if completeness is not None:
+        to_do["posts"] = completeness.unvisited + completeness.partial + completeness.failed
+    stages, last = [], []
+    for stage, workers in by_stage.items():
+        live = [w for w in workers if w.ended is None and now - w.updated_at <= _LIVE_S]
+        if live:
+            stages.append(_stage(stage, live, now, to_do.get(stage)))
+        else:
+            latest = max(workers, key=lambda w: w.updated_at)
+            last.append((stage, latest.updated_at, latest.ended))
+    depths = dict(sorted(users.depths().items()))
+    return StatusReport(
+        now, states, depths, tuple(stages), tuple(last), completeness, depths_are_bounds
+    )
+
+
+def _stage(stage: str, live: list[WorkerRow], now: float, to_do: int | None) -> StageStatus:
+    finished = _rate(live, _FINISHED.get(stage, ()))
+    pages = {name for worker in live for name in worker.counters if name.startswith("page.")}
+    return StageStatus(
+        stage=stage,
+        workers=len(live),
+        running_s=max(0.0, now - min(worker.started_at for worker in live)),
+        users_kept_per_s=_rate(live, ("users.kept",)),
+        pages_per_s=_rate(live, pages),
+        posts_per_s=_rate(live, ("posts.new",)),
+        finished_per_s=finished,
+        to_do=to_do,
+        ends_in_s=to_do / finished if to_do is not None and finished else None,
+    )
+
+
+def _rate(workers: Iterable[WorkerRow], names: Iterable[str]) -> float:
+    """Per second, each worker over the time its figures cover."""
+    names = tuple(names)
+    total = 0.0
+    for worker in workers:
+        lifetime_s = worker.updated_at - worker.started_at
+        if lifetime_s > 0:
+            total += sum(worker.counters.get(name, 0) for name in names) / lifetime_s
+    return total
+
+
+def as_dict(report: StatusReport) -> dict[str, Any]:
+    """For --json: plain values, times in seconds since the epoch."""
+    plain: dict[str, Any] = msgspec.to_builtins(report, str_keys=True)
+    plain["last"] = [
+        {"stage": stage, "updated_at": at, "ended": ended} for stage, at, ended in report.last
+    ]
+    return plain
+
+
+def lines(report: StatusReport) -> list[str]:
+    """For people, a line each."""
+    total = sum(report.states.values())
+    if not total:
+        return ["no users yet: run weibo-crawler seed"]
+    states = [f"{grouped(n)} {state}" for state in State if (n := report.states.get(state, 0))]
+    depths = [f"{depth}: {grouped(n)}" for depth, n in report.depths.items()]
+    out = [
+        f"users    {grouped(total)}: {', '.join(states)}",
+        f"depth    {', '.join(depths)}",
+    ]
+    if report.depths_are_bounds:
+        out.append(f"         upper bounds only: {report.depths_are_bounds}")
+    if report.completeness is not None:
+        out += _posts_lines(report.completeness)
+    for stage in report.stages:
+        out += _stage_lines(stage)
+    for name, at, ended in report.last:
+        why = "stopped without a word; a plain restart goes on" if ended is None else ended
+        out.append(f"{name:<8} not at work; last seen {minute(at)}: {why}")
+    return out
+
+
+def _posts_lines(figures: Completeness) -> list[str]:
+    if not figures.visited:
+        return [f"posts    none yet; {plural(figures.users, 'user')} imported"]
+    return [
+        f"posts    {grouped(figures.stored)} stored, {percent(figures.share)} of "
+        f"{grouped(figures.announced)} announced; {grouped(figures.visited)} of "
+        f"{plural(figures.users, 'user')} visited"
+    ]
+
+
+def _stage_lines(stage: StageStatus) -> list[str]:
+    rates = [
+        f"{grouped(rate)} {what}/s"
+        for rate, what in (
+            (stage.pages_per_s, "pages"),
+            (stage.users_kept_per_s, "users kept"),
+            (stage.posts_per_s, "new posts"),
+        )
+        if rate
+    ]
+    work = f"{plural(stage.workers, 'worker')} for {duration(stage.running_s)}"
+    out = [f"{stage.stage:<8} at work: " + ", ".join([work, *rates])]
+    if stage.ends_in_s is not None and stage.to_do is not None:
+        least = "at least " if stage.stage == "harvest" else "about "
+        out.append(
+            f"         {plural(stage.to_do, 'user')} to do, {least}{duration(stage.ends_in_s)}"
+        )
+    return out

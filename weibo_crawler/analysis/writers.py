@@ -1,0 +1,82 @@
+"""Rows to a stream: JSON Lines, CSV, or a table for a terminal."""
+
+import csv
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO
+
+import msgspec
+
+from weibo_crawler.analysis.table import write_table
+from weibo_crawler.errors import BadUsage
+
+Rows = Iterable[Mapping[str, Any]]
+_encode = msgspec.json.Encoder().encode
+
+
+def write(rows: Rows, format: str, stream: BinaryIO, columns: Sequence[str]) -> int:
+    """Write these columns of each row; returns how many rows. format: "jsonl", "csv", "table".
+
+    A BrokenPipeError of the stream is the caller's.
+    """
+    if format not in FORMATS:
+        raise BadUsage(f"unknown format {format!r}; use one of: {', '.join(FORMATS)}")
+    counted = _Counted(rows)
+    FORMATS[format](counted, stream, columns)
+    stream.flush()
+    return counted.n
+
+
+def write_jsonl(rows: Rows, stream: BinaryIO, columns: Sequence[str]) -> None:
+    """One JSON object a line, UTF-8, every column in every line (null where there is none)."""
+    for row in rows:
+        stream.write(_encode({name: row.get(name) for name in columns}) + b"\n")
+
+
+def write_csv(rows: Rows, stream: BinaryIO, columns: Sequence[str]) -> None:
+    """RFC 4180 in UTF-8 with a header; None is empty, true/false as in JSON, lists and objects are
+    JSON. Texts are as the site gave them: a spreadsheet may take `=1+1` for a formula."""
+    writer = csv.writer(_Encoded(stream))
+    writer.writerow(columns)
+    writer.writerows([as_text(row.get(name)) for name in columns] for row in rows)
+
+
+def as_text(value: object) -> str:
+    """One value as a cell of text."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else _encode(value).decode()
+
+
+def _write_table(rows: Rows, stream: BinaryIO, columns: Sequence[str]) -> None:
+    write_table(([as_text(row.get(name)) for name in columns] for row in rows), columns, stream)
+
+
+FORMATS: Mapping[str, Callable[[Rows, BinaryIO, Sequence[str]], None]] = {
+    "table": _write_table,
+    "jsonl": write_jsonl,
+    "csv": write_csv,
+}
+
+
+class _Encoded:
+    """What csv writes to. A TextIOWrapper would hold back text and try to write it once more, at
+    its end, to a pipe that broke."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        self._stream.write(text.encode())
+
+
+class _Counted:
+    """Rows on their way, counted. n: how many were taken."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self.n = 0
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        for row in self._rows:
+            self.n += 1
+            yield row

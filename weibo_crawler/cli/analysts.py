@@ -1,0 +1,98 @@
+"""scan, export, report, status."""
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from weibo_crawler import config
+from weibo_crawler.cli.main import Done
+from weibo_crawler.errors import BadUsage
+from weibo_crawler.home import Home
+
+
+def _rows(options: argparse.Namespace, home: Home) -> Iterator[dict[str, Any]]:
+    from weibo_crawler.analysis import scan as scans
+
+    if options.what == "posts":
+        return scans.scan_posts(
+            home.tables,
+            uids=options.uid,
+            since=options.since,
+            until=options.until,
+            limit=options.limit,
+        )
+    if options.since or options.until:
+        raise BadUsage("--since and --until are for posts")
+    if options.imported:
+        return scans.scan_imported(home.tables, uids=options.uid, limit=options.limit)
+    return scans.scan_users(home.users, uids=options.uid, limit=options.limit)
+
+
+def _columns(options: argparse.Namespace, form: str) -> tuple[str, ...]:
+    """The columns asked for, or those that suit what is shown and where."""
+    from weibo_crawler.analysis import columns as known
+
+    if options.what == "posts":
+        every, shown, table = known.POSTS, known.POSTS_SHOWN, known.POSTS_TABLE
+    elif options.imported:
+        every, shown, table = known.IMPORTED, known.IMPORTED_SHOWN, known.USERS_TABLE
+    else:
+        every, shown, table = known.USERS, known.USERS_SHOWN, known.USERS_TABLE
+    if options.columns is not None:
+        return known.choose(options.columns, every)
+    return table if form == "table" else shown
+
+
+def scan(options: argparse.Namespace) -> Done:
+    """Rows to stdout; the closing line goes to stderr."""
+    from weibo_crawler.analysis.writers import write
+
+    form = options.format or ("table" if sys.stdout.isatty() else "jsonl")
+    columns = _columns(options, form)
+    with Home(config.load(options.config)) as home:
+        n = write(_rows(options, home), form, sys.stdout.buffer, columns)
+    return Done(f"scan: {n:,} {options.what}", {"rows": n})
+
+
+def export(options: argparse.Namespace) -> Done:
+    """Rows into a file, whole or not at all."""
+    from weibo_crawler.analysis.export import export as write_file
+
+    columns = _columns(options, "file")
+    with Home(config.load(options.config)) as home:
+        n = write_file(_rows(options, home), columns, options.output, options.format)
+    line = f"export: {n:,} {options.what} written to {options.output}"
+    return Done(line, {"rows": n, "file": str(options.output)})
+
+
+def report(options: argparse.Namespace) -> Done:
+    """The HTML report, or the completeness table alone."""
+    with Home(config.load(options.config)) as home:
+        if options.completeness:
+            import msgspec
+
+            from weibo_crawler.analysis.completeness import completeness, completeness_lines
+
+            figures = completeness(home.tables)
+            return Done("\n".join(completeness_lines(figures)), msgspec.to_builtins(figures))
+        from weibo_crawler.analysis.report import write_report
+
+        write_report(home.users, home.tables, options.output)
+    return Done(f"report: written to {options.output}", {"file": str(options.output)})
+
+
+def status(options: argparse.Namespace) -> Done:
+    """Where the crawl stands."""
+    from weibo_crawler.analysis import status as figures
+    from weibo_crawler.analysis.completeness import completeness
+
+    with Home(config.load(options.config)) as home:
+        now = figures.status(
+            home.users,
+            time.time(),
+            completeness(home.tables),
+            home.users.depths_are_bounds(),
+        )
+    return Done("\n".join(figures.lines(now)), figures.as_dict(now))

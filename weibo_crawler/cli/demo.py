@@ -1,0 +1,132 @@
+"""The main job on a simulated site, from seeds to a report; nothing but this package is needed."""
+
+import argparse
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from weibo_crawler import config
+from weibo_crawler.cli.crawl import run_harvest, run_import, run_posts
+from weibo_crawler.cli.main import Done
+from weibo_crawler.cli.show import seconds
+from weibo_crawler.errors import StoreError
+from weibo_crawler.home import Home, new_run_id
+from weibo_crawler.store import Found
+
+_WORLD_SEED = 7
+_WORLD_USERS = 900
+_FAULTS = "throttled=0.002,server_trouble=0.01,cut=0.005,no_content=0.005"
+_SETTINGS = """\
+# The demo's own settings: a simulated Weibo on this machine, so there is no limit of requests.
+[site]
+base_url = "{base_url}"
+visitor_url = "{visitor_url}"
+
+[store]
+users = "sqlite:///{folder}/users.db"
+tables = "sqlite:///{folder}/tables.db"
+
+[pace]
+requests_per_second = 0
+"""
+
+
+def demo(options: argparse.Namespace) -> Done:
+    """Simulator, seed, harvest, import, posts, report. Run twice, the second run stores nothing."""
+    from weibo_crawler.simulator.run import start
+
+    started = time.monotonic()
+    folder: Path = options.dir
+    settings_file = folder / "crawler.toml"
+    with start(_world(folder)) as site:
+        _write(
+            settings_file,
+            _SETTINGS.format(
+                base_url=site.base_url, visitor_url=site.visitor_url, folder=folder.as_posix()
+            ),
+        )
+        print(f"demo: a simulated Weibo answers at {site.base_url}; everything is kept in {folder}/")
+        environ = {n: v for n, v in os.environ.items() if not n.startswith("WEIBO_")}
+        environ["WEIBO_CONFIG"] = str(settings_file.resolve())
+        with Home(config.load(settings_file, environ)) as home:
+            data = _main_job(home, site.seeds, environ)
+            _show_posts(home)
+            _report(home, folder / "report.html")
+    data["seconds"] = round(time.monotonic() - started, 3)
+    return Done("\n".join(_closing(data, folder, settings_file)), data)
+
+
+def _world(folder: Path) -> Any:
+    """The simulated world; its last day is that of the first run, so that a second run meets the
+    same posts."""
+    from weibo_crawler.simulator.options import SimulatorOptions, parse_faults
+
+    memory = folder / "world.json"
+    try:
+        epoch = json.loads(memory.read_text("utf-8"))["epoch"]
+    except (OSError, ValueError, KeyError, TypeError):
+        epoch = float(int(time.time()))
+        _write(memory, json.dumps({"epoch": epoch}))
+    return SimulatorOptions(
+        seed=_WORLD_SEED, users=_WORLD_USERS, epoch=epoch, faults=parse_faults(_FAULTS)
+    )
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"{path}: cannot write: {error.strerror}") from None
+
+
+def _main_job(home: Home, seeds: list[int], environ: dict[str, str]) -> dict[str, Any]:
+    """The three stages, each with its closing lines."""
+    found = [Found(uid, home.site.home(uid), "", 0) for uid in seeds]
+    new = home.users.add_seeds(found, new_run_id(), time.time())
+    print(f"seed: {new} new, {len(seeds) - new} known already")
+    stages = {
+        "harvest": run_harvest(home, "harvest"),
+        "import": run_import(home, "import"),
+        "posts": run_posts(home, "posts", runner="local", refresh=False, env=environ),
+    }
+    for done in stages.values():
+        print(done.line)
+    return {name: done.data for name, done in stages.items()}
+
+
+def _show_posts(home: Home) -> None:
+    from weibo_crawler.analysis.columns import POSTS_SHOWN
+    from weibo_crawler.analysis.scan import scan_posts
+
+    print("\nthree posts, as `weibo-crawler scan posts --format jsonl` prints them:")
+    for post in scan_posts(home.tables, limit=3):
+        print(json.dumps({name: post.get(name) for name in POSTS_SHOWN}, ensure_ascii=False))
+
+
+def _report(home: Home, path: Path) -> None:
+    from weibo_crawler.analysis.report import write_report
+
+    write_report(home.users, home.tables, path)
+
+
+def _closing(data: dict[str, Any], folder: Path, settings_file: Path) -> list[str]:
+    new = data["harvest"]["new"] + data["posts"]["new_posts"]
+    first = (
+        f"demo: done in {seconds(data['seconds'])}"
+        if new
+        else f"demo: nothing new was stored, all was known; done in {seconds(data['seconds'])}"
+    )
+    return [
+        "",
+        first,
+        f"report: open {folder / 'report.html'} in a browser",
+        "next, try:",
+        f"  weibo-crawler scan users --config {settings_file} --limit 10",
+        f"  weibo-crawler scan posts --config {settings_file} --format csv | head",
+        f"  weibo-crawler export posts --config {settings_file} -o posts.jsonl",
+        f"  weibo-crawler report --completeness --config {settings_file}",
+        "  weibo-crawler init        # settings for a crawl of your own: conf/crawler.toml",
+    ]

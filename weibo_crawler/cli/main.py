@@ -1,0 +1,203 @@
+"""Arguments, dispatch, exit codes. Commands are imported when called, so that --help is quick."""
+
+import argparse
+import importlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from weibo_crawler import __version__
+from weibo_crawler.errors import CrawlerError
+from weibo_crawler.simulator.options import add_arguments as add_simulator_arguments
+
+EXIT_CODES = """exit codes:
+  0 done   1 a fault of ours   2 usage and seeds   3 configuration
+  4 the site says no   5 a store cannot be reached or written
+  130 interrupted after a clean stop (a second Ctrl-C stops at once)"""
+
+
+class Done(NamedTuple):
+    """What a command did: the closing line, the same for machines (--json), and the exit code."""
+
+    line: str
+    data: dict[str, Any]
+    exit_code: int = 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    options = build_parser().parse_args(argv)
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        done: Done = _find(options.handler)(options)
+        _close(done, options)
+        return done.exit_code
+    except CrawlerError as error:
+        print(f"weibo-crawler: {error}", file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:  # `scan | head`: the reader has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("weibo-crawler: interrupted", file=sys.stderr)
+        return 130
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _find(handler: str) -> Callable[[argparse.Namespace], Done]:
+    module, _, function = handler.partition(":")
+    found: Callable[[argparse.Namespace], Done] = getattr(
+        importlib.import_module(f"weibo_crawler.cli.{module}"), function
+    )
+    return found
+
+
+def _close(done: Done, options: argparse.Namespace) -> None:
+    """The closing line; on stderr where stdout carries data."""
+    stream = sys.stderr if options.handler.endswith(":scan") else sys.stdout
+    text = json.dumps(done.data, ensure_ascii=False) if options.json else done.line
+    print(text, file=stream, flush=True)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Every command with its arguments."""
+    parser = argparse.ArgumentParser(
+        prog="weibo-crawler",
+        description="A login-free crawler of the Sina Weibo microblog.",
+        epilog="try it without a network: weibo-crawler demo\n\n" + EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _crawl_commands(commands)
+    _analyst_commands(commands)
+    _operator_commands(commands)
+    return parser
+
+
+def _command(
+    commands: Any, name: str, handler: str, help_: str, description: str = ""
+) -> argparse.ArgumentParser:
+    command: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=help_,
+        description=description or help_[:1].upper() + help_[1:] + ".",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument(
+        "--config", type=Path, metavar="FILE", help="settings (default: conf/crawler.toml if there)"
+    )
+    command.add_argument("--json", action="store_true", help="close with one line of JSON")
+    command.set_defaults(handler=handler)
+    return command
+
+
+def _crawl_commands(commands: Any) -> None:
+    seed = _command(
+        commands,
+        "seed",
+        "crawl:seed",
+        "give the walk its first users",
+        "Seeds are uids, profile addresses (m.weibo.cn/u/…, weibo.com/u/…) or screen names; a file\n"
+        "holds one a line, # begins a comment. All are checked before any is stored.",
+    )
+    seed.add_argument("seeds", nargs="+", metavar="FILE|UID", help="a file of seeds, or a seed")
+    harvest = _command(
+        commands,
+        "harvest",
+        "crawl:harvest",
+        "walk fan lists breadth-first and store the users found",
+        "Goes on where the last run stopped. Stops when nobody new is found, at harvest.max_users,\n"
+        "harvest.max_depth or harvest.max_time_s, or at Ctrl-C.",
+    )
+    harvest.add_argument("--plan", action="store_true", help="only say how long it will take")
+    harvest.add_argument(
+        "--retry-failed", action="store_true", help="ask again for lists that failed before"
+    )
+    _command(commands, "import", "crawl:import_", "copy new users from SQL into the tables")
+    posts = _command(
+        commands,
+        "posts",
+        "crawl:posts",
+        "run the map job: fetch posts and profiles of the imported users",
+        "Users whose timeline was read are skipped; --refresh comes back to them for new posts.",
+    )
+    posts.add_argument(
+        "--runner", choices=["inline", "local"], default="local", help="of mrjob (default: local)"
+    )
+    posts.add_argument("--refresh", action="store_true", help="come back for new posts")
+    posts.add_argument(
+        "--manifest", type=Path, metavar="FILE", help="only write the job's input, the key ranges"
+    )
+
+
+def _analyst_commands(commands: Any) -> None:
+    scan = _command(commands, "scan", "analysts:scan", "print users or posts")
+    _add_selection(scan)
+    scan.add_argument(
+        "--format",
+        choices=["table", "jsonl", "csv"],
+        help="default: table on a terminal, jsonl elsewhere",
+    )
+    export = _command(commands, "export", "analysts:export", "write users or posts to a file")
+    _add_selection(export)
+    export.add_argument("--output", "-o", type=Path, required=True, metavar="FILE")
+    export.add_argument(
+        "--format", choices=["jsonl", "csv", "parquet"], help="default: by the file's suffix"
+    )
+    report = _command(commands, "report", "analysts:report", "write an HTML report with plots")
+    report.add_argument(
+        "--output", "-o", type=Path, default=Path("report.html"), metavar="FILE",
+        help="default: report.html",
+    )
+    report.add_argument(
+        "--completeness", action="store_true", help="only print how complete the posts are"
+    )
+    _command(commands, "status", "analysts:status", "what is queued, leased, done; rates; the end")
+
+
+def _add_selection(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("what", choices=["users", "posts"])
+    add("--imported", action="store_true", help="users: read the table, not the live userlist")
+    add("--uid", type=int, action="append", metavar="UID", help="only this user; may be repeated")
+    add("--since", metavar="DATE", help="posts created at or after, such as 2026-01-31")
+    add("--until", metavar="DATE", help="posts created before")
+    add("--columns", metavar="A,B", help="only these columns, in this order")
+    add("--limit", type=_natural, metavar="N", help="at most N rows")
+
+
+def _operator_commands(commands: Any) -> None:
+    demo = _command(commands, "demo", "demo:demo", "the whole way on a simulated site, offline")
+    demo.add_argument(
+        "--dir", type=Path, default=Path("weibo-demo"), help="its folder (default: weibo-demo)"
+    )
+    _command(commands, "init", "operate:init", "create or check stores and the settings file")
+    proxies = _command(commands, "proxies", "operate:proxies", "try every egress")
+    proxies.add_argument("action", choices=["check"])
+    _command(commands, "doctor", "operate:doctor", "check what the settings name, line by line")
+    simulate = _command(commands, "simulate", "operate:simulate", "run the simulated site alone")
+    add_simulator_arguments(simulate)
+    forget = _command(
+        commands,
+        "forget",
+        "operate:forget",
+        "delete people from every table, for good",
+        "Removes all rows and versions of the users, their packed reposts included, and keeps a\n"
+        "keyed hash of each uid, so that no later walk stores them again.",
+    )
+    forget.add_argument("uids", nargs="+", type=int, metavar="UID")
+
+
+def _natural(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{text} is negative")
+    return number

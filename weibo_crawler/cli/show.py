@@ -1,0 +1,56 @@
+"""What a run shows while it works: a live line on a terminal, a plain line now and then elsewhere."""
+
+import sys
+import time
+from typing import Any
+
+_PLAIN_EVERY_S = 5.0
+
+
+class Progress:
+    """A context manager; everything goes to stderr."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._live: Any = None
+        self._last = time.monotonic()
+
+    def __enter__(self) -> "Progress":
+        if sys.stderr.isatty():
+            from rich.console import Console
+
+            self._live = Console(stderr=True).status(self._title)
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def say(self, text: str) -> None:
+        """Where the run stands now."""
+        if self._live is not None:
+            from rich.text import Text
+
+            self._live.update(Text(f"{self._title}: {text}"))
+        elif time.monotonic() - self._last >= _PLAIN_EVERY_S:
+            self._last = time.monotonic()
+            print(f"{self._title}: {text}", file=sys.stderr, flush=True)
+
+
+def seconds(span_s: float) -> str:
+    """A span for people: 4.2 s, 3 min 20 s, 2 h 5 min, 3.1 days."""
+    if span_s < 60:
+        return f"{span_s:.1f} s"
+    if span_s < 3600:
+        return f"{span_s // 60:.0f} min {span_s % 60:.0f} s"
+    if span_s < 86400:
+        return f"{span_s // 3600:.0f} h {span_s % 3600 // 60:.0f} min"
+    return f"{span_s / 86400:.1f} days"
+
+
+def verdicts(counters: dict[str, int]) -> str:
+    """Pages by verdict, the most frequent first: "412 ok, 31 end, 2 throttled"."""
+    pages = [(n, name.removeprefix("page.")) for name, n in counters.items() if "page." in name]
+    listed = [f"{n:,} {name}" for n, name in sorted(pages, key=lambda p: (-p[0], p[1]))]
+    return ", ".join(listed) or "none"

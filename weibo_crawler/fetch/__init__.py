@@ -1,0 +1,11 @@
+"""A page, politely: egress ring, pace, visitor sessions, transports, the retry by blame.
+
+How a page is born: `Fetcher.fetch` takes a turn from the `Ring`, a session from the `Visitor`,
+sends by a `Transport`, has the `Site` read the answer, and asks `blame` what to do next; the
+`Guard` stops the run when the site says no to all. Ring, guard, `visit` and `blame` are pure.
+"""
+
+from weibo_crawler.fetch.fetcher import Fetched, Fetcher
+from weibo_crawler.fetch.opening import open_fetcher
+
+__all__ = ["Fetched", "Fetcher", "open_fetcher"]

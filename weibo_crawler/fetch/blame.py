@@ -1,0 +1,97 @@
+"""Who is to blame for an answer, and what to do next. Pure.
+
+answer                          to blame   next
+OK, GONE, EMPTY, END            nobody     return
+the ambiguous no-content body   ?          once more, at once, elsewhere; then believe it
+LOGIN_WALL; REFUSED by 432, 302 session    renew it and ask again; still: return the wall, take
+                                           the refusal for one of the egress
+CAPTCHA, THROTTLED, REFUSED     egress     it rests, another goes; return after `attempts`
+SERVER_TROUBLE, NOT_JSON,       site       later, by another egress; return after `attempts`
+  TRUNCATED, transport errors
+DRIFTED                         site?      once more (it may be mangled), then return
+EgressFailed                    egress     another goes; return after 3 x `attempts`
+BodyTooLarge                    page       return
+what cannot be sent             us         return
+"""
+
+from enum import Enum
+
+from weibo_crawler.errors import EgressFailed, TransportError
+from weibo_crawler.records import FACTS, Reading, Verdict
+
+# Statuses by which a site turns a session away (WEIBO_API, "What decides the design", 1).
+_SESSION_STATUSES = (302, 432)
+_EGRESS_FAILURES = 3  # times the attempts
+
+
+class Step(Enum):
+    """What to do next with a request."""
+
+    RETURN = "return"
+    AGAIN = "again"
+    LATER = "later"
+    RENEW = "renew"
+
+
+class Tries:
+    """What one request has met so far. `avoid`: the egress to pass over at the next try.
+
+    Renewals are bounded by the visitor, which renews no session that is fresh; the bound here is
+    for a request that meets the ends of many sessions in a row.
+    """
+
+    def __init__(self, attempts: int) -> None:
+        self._attempts = attempts
+        self.avoid: str | None = None
+        self.troubles = 0
+        self._refusals = 0
+        self._renewals = 0
+        self._egress_failures = 0
+        self._doubted: set[str] = set()
+
+    def answered(self, reading: Reading, status: int, egress: str) -> Step:
+        """After an answer. RENEW: after a renewal ask again; where none is to be had, `refused`."""
+        verdict = reading.verdict
+        self.avoid = egress
+        if verdict is Verdict.LOGIN_WALL or (
+            verdict is Verdict.REFUSED and status in _SESSION_STATUSES
+        ):
+            self._renewals += 1
+            if self._renewals > self._attempts:
+                return self.refused(verdict, egress)
+            self.avoid = None
+            return Step.RENEW
+        if verdict in (Verdict.CAPTCHA, Verdict.THROTTLED, Verdict.REFUSED):
+            return self.refused(verdict, egress)
+        if reading.ambiguous:
+            return self._doubt("empty")
+        if verdict is Verdict.DRIFTED:
+            return self._doubt("drifted")
+        return Step.RETURN if verdict in FACTS else self._trouble()
+
+    def refused(self, verdict: Verdict, egress: str) -> Step:
+        """After a refusal that no new session can help."""
+        self.avoid = egress
+        self._refusals += 1
+        if verdict is Verdict.LOGIN_WALL or self._refusals >= self._attempts:
+            return Step.RETURN
+        return Step.AGAIN
+
+    def failed(self, error: TransportError, egress: str) -> Step:
+        """After an error of the transport."""
+        self.avoid = egress
+        if isinstance(error, EgressFailed):
+            self._egress_failures += 1
+            is_over = self._egress_failures >= _EGRESS_FAILURES * self._attempts
+            return Step.RETURN if is_over else Step.AGAIN
+        return Step.RETURN if error.blame in ("page", "us") else self._trouble()
+
+    def _doubt(self, what: str) -> Step:
+        if what in self._doubted:
+            return Step.RETURN
+        self._doubted.add(what)
+        return Step.AGAIN
+
+    def _trouble(self) -> Step:
+        self.troubles += 1
+        return Step.RETURN if self.troubles >= self._attempts else Step.LATER

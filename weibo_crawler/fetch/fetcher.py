@@ -1,0 +1,223 @@
+"""The fetcher: one page, politely, with as many requests as that takes."""
+
+import asyncio
+import time
+from contextlib import suppress
+from random import Random
+from typing import NamedTuple
+
+from weibo_crawler import config
+from weibo_crawler.errors import CrawlerError, EgressFailed, Interrupted, SiteSaysNo, TransportError
+from weibo_crawler.fetch.backoff import backoff_s
+from weibo_crawler.fetch.blame import Step, Tries
+from weibo_crawler.fetch.egress import Egress
+from weibo_crawler.fetch.guard import Guard
+from weibo_crawler.fetch.ring import Choice, Ring
+from weibo_crawler.fetch.session import Visitor
+from weibo_crawler.fetch.transport import Headers, Transport
+from weibo_crawler.fetch.wire import host_of, merge_headers, retry_after_s, snake_case
+from weibo_crawler.metrics import Counters
+from weibo_crawler.records import FACTS, REFUSALS, Kind, Page, Reading, Request, Verdict
+from weibo_crawler.sites import Site
+
+_BACKOFF_BASE_S, _BACKOFF_CAP_S = 0.1, 5.0
+
+
+class Fetched(NamedTuple):
+    """The answer of the site, read. page: None where no whole answer came (see reading.why)."""
+
+    reading: Reading
+    page: Page | None
+
+
+class _Sent(NamedTuple):
+    page: Page
+    egress: Egress
+    generation: int
+    elapsed_s: float
+
+
+class Fetcher:
+    """Asks for pages; retries by blame (see `blame`). One event loop, any number of callers.
+
+    hosts: the only host[:port]s anything is sent to. Counters: `request.sent` (sessions too),
+    `request.retried`, `page.<verdict>` for every answer, `transport.<error>`, `session.…`.
+    """
+
+    def __init__(
+        self,
+        site: Site,
+        transport: Transport,
+        ring: Ring,
+        guard: Guard,
+        visitor: Visitor,
+        settings: config.Fetch,
+        counters: Counters,
+        *,
+        hosts: frozenset[str],
+        rng: Random,
+    ) -> None:
+        self._site, self._transport, self._ring = site, transport, ring
+        self._guard, self._visitor, self._settings = guard, visitor, settings
+        self._counters, self._hosts, self._rng = counters, hosts, rng
+        self._slots = asyncio.Semaphore(settings.concurrency)
+        self._stopped = asyncio.Event()
+        self._draining = False
+        self._first_pages_pass: dict[Kind, bool] = {}
+
+    async def fetch(self, request: Request) -> Fetched:
+        """The page, or what stands in its place after all attempts.
+
+        Errors: SiteSaysNo, to all callers from the moment the site says no to all; Interrupted
+        after `drain`.
+        """
+        tries = Tries(self._settings.attempts)
+        while True:
+            choice, egress = await self._choose(tries.avoid)
+            try:
+                sent = await self._ask(request, choice, egress)
+                if sent is None:
+                    continue
+                fetched = await self._judge(request, sent, tries)
+            except TransportError as error:
+                fetched = await self._failed(error, egress, tries)
+            if fetched is not None:
+                if fetched.reading.verdict not in FACTS and self._guard.tripped:
+                    raise SiteSaysNo(self._guard.tripped)
+                return fetched
+            self._counters.add("request.retried")
+
+    def drain(self) -> None:
+        """Send nothing more: what is under way is finished, who waits gets Interrupted."""
+        self._draining = True
+        self._stopped.set()
+
+    async def close(self) -> None:
+        """End what is under way and free the sockets; waits for nothing."""
+        await self._visitor.close()
+        await self._transport.close()
+
+    async def _choose(self, avoid: str | None) -> tuple[Choice, Egress]:
+        """Wait for the turn of an egress."""
+        loop = asyncio.get_running_loop()
+        while True:
+            self._stop_if_over()
+            choice = self._ring.choose(loop.time(), self._rng, avoid)
+            await self._pause(choice.wait_s)
+            if choice.egress is not None:
+                return choice, choice.egress
+
+    async def _ask(self, request: Request, choice: Choice, egress: Egress) -> _Sent | None:
+        """Send once. None: the turn was lost, or used to ask for a session; choose again."""
+        if not await self._visitor.ready(egress, self._send_in_slot):
+            return None
+        loop = asyncio.get_running_loop()
+        async with self._slots:
+            self._stop_if_over()
+            started = loop.time()
+            if not self._ring.go(choice, started):
+                return None
+            headers, generation = self._visitor.headers(egress)
+            page = await self._send(request, headers, egress)
+            return _Sent(page, egress, generation, loop.time() - started)
+
+    async def _send_in_slot(self, request: Request, headers: Headers, egress: Egress) -> Page:
+        async with self._slots:
+            return await self._send(request, headers, egress)
+
+    async def _send(self, request: Request, headers: Headers, egress: Egress) -> Page:
+        host = host_of(request.url)
+        if host not in self._hosts:
+            raise CrawlerError(f"a request to {host}, which is not a host of the site, is not sent")
+        headers = merge_headers(request.headers, headers)
+        self._counters.add("request.sent")
+        try:
+            return await self._transport.send(request, headers, egress)
+        except TransportError as error:
+            self._counters.add(f"transport.{snake_case(type(error).__name__)}")
+            if isinstance(error, EgressFailed):
+                self._ring.failed(egress.name, asyncio.get_running_loop().time(), self._rng)
+                self._guard.egress_failed(str(error), egress.name, time.time())
+                self._wake_if_tripped()
+            raise
+
+    async def _judge(self, request: Request, sent: _Sent, tries: Tries) -> Fetched | None:
+        """What to return, or None after the wait that this answer asks for: ask again."""
+        reading = self._site.read(request, sent.page)
+        self._counters.add(f"page.{reading.verdict}")
+        step = tries.answered(reading, sent.page.status, sent.egress.name)
+        if step is Step.RENEW:
+            if await self._renew(request, sent):
+                return None
+            step = tries.refused(reading.verdict, sent.egress.name)
+        self._note(request, sent, reading, is_final=step is Step.RETURN)
+        if step is Step.RETURN:
+            return Fetched(reading, sent.page)
+        if step is Step.LATER:
+            await self._back_off(tries)
+        return None
+
+    async def _failed(self, error: TransportError, egress: Egress, tries: Tries) -> Fetched | None:
+        step = tries.failed(error, egress.name)
+        if step is Step.LATER:
+            await self._back_off(tries)
+        if step is not Step.RETURN:
+            return None
+        if error.blame == "site":
+            self._guard.silent(str(error), egress.name, time.time())
+            self._wake_if_tripped()
+        return Fetched(Reading(Verdict.SERVER_TROUBLE, why=str(error)), None)
+
+    async def _renew(self, request: Request, sent: _Sent) -> bool:
+        """Have the session renewed before the next try; False: that would not help."""
+        now = asyncio.get_running_loop().time()
+        wait_s = self._visitor.wall(sent.egress, sent.generation, request, now)
+        if wait_s is None:
+            return False
+        await self._pause(wait_s)
+        self._visitor.expire(sent.egress, sent.generation)
+        return True
+
+    def _note(self, request: Request, sent: _Sent, reading: Reading, is_final: bool) -> None:
+        """Tell ring, visitor and guard what this answer says of egress, session and site."""
+        verdict, name = reading.verdict, sent.egress.name
+        now, is_first = asyncio.get_running_loop().time(), request.cursor == ""
+        is_fact = verdict in FACTS
+        if is_first and (is_fact or verdict is Verdict.LOGIN_WALL):
+            self._first_pages_pass[request.kind] = is_fact
+        if is_fact or verdict is Verdict.DRIFTED:
+            if not reading.ambiguous:
+                self._visitor.passed(sent.egress, sent.generation, request, sent.page)
+            self._ring.answered(name, now, sent.elapsed_s)
+            self._guard.note(False, reading.why, name, time.time())
+        elif verdict is Verdict.LOGIN_WALL:
+            self._ring.answered(name, now, sent.elapsed_s)
+            # Later pages closed to visitors while first pages are open: no refusal of this run.
+            if is_first or not self._first_pages_pass.get(request.kind):
+                self._guard.note(True, reading.why or verdict, name, time.time())
+        elif verdict in REFUSALS:
+            self._ring.refused(name, now, self._rng, retry_after_s(sent.page))
+            self._guard.note(True, reading.why or verdict, name, time.time())
+        elif is_final:
+            self._guard.silent(reading.why or verdict, name, time.time())
+        self._wake_if_tripped()
+
+    async def _back_off(self, tries: Tries) -> None:
+        await self._pause(backoff_s(tries.troubles - 1, _BACKOFF_BASE_S, _BACKOFF_CAP_S, self._rng))
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait, but not longer than the run goes on."""
+        if seconds > 0:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._stopped.wait()
+
+    def _wake_if_tripped(self) -> None:
+        if self._guard.tripped:
+            self._stopped.set()
+
+    def _stop_if_over(self) -> None:
+        if self._guard.tripped:
+            raise SiteSaysNo(self._guard.tripped)
+        if self._draining:
+            raise Interrupted("stopped before this page was asked for")

@@ -1,0 +1,91 @@
+"""When the whole run must stop because the site says no to all. Pure: `now` is an argument."""
+
+from collections import Counter, deque
+from datetime import UTC, datetime
+from enum import Enum
+from typing import NamedTuple
+
+
+class _Blame(Enum):
+    NOBODY = "nobody"
+    REFUSED = "refused"
+    SILENT = "silent"
+
+
+class _Note(NamedTuple):
+    blame: _Blame
+    why: str
+    egress: str
+    at: float
+
+
+class Guard:
+    """Watches the last `stop_window` answers; `tripped` says why to stop, "" while all is well.
+
+    It trips when, in a full window, refusals and requests without a usable answer together reach
+    stop_share of it; or when for patience_s nothing came back but failures of the egresses
+    themselves. Once tripped it stays so. `now` is seconds since the epoch.
+    """
+
+    def __init__(self, stop_share: float, stop_window: int, *, patience_s: float = 300.0) -> None:
+        self._needed = max(1, round(stop_share * stop_window))
+        self._window: deque[_Note] = deque(maxlen=stop_window)
+        self._counts = dict.fromkeys(_Blame, 0)
+        self._patience_s = patience_s
+        self._no_egress_since: float | None = None
+        self.tripped = ""
+
+    def note(self, refused: bool, why: str, egress: str, now: float) -> None:
+        """One answer of the site."""
+        self._add(_Note(_Blame.REFUSED if refused else _Blame.NOBODY, why, egress, now))
+
+    def silent(self, why: str, egress: str, now: float) -> None:
+        """One request that got no usable answer, however often it was asked."""
+        self._add(_Note(_Blame.SILENT, why, egress, now))
+
+    def egress_failed(self, why: str, egress: str, now: float) -> None:
+        """One failure of an egress; says nothing about the site."""
+        if self._no_egress_since is None:
+            self._no_egress_since = now
+        elif now - self._no_egress_since >= self._patience_s and not self.tripped:
+            self.tripped = (
+                f"no egress works: nothing but proxy failures since "
+                f"{_clock(self._no_egress_since)}, the last on {egress} ({why}); "
+                "check egress.proxies_file and the network, then run the same command again"
+            )
+
+    def _add(self, note: _Note) -> None:
+        self._no_egress_since = None
+        window = self._window
+        if len(window) == window.maxlen:
+            self._counts[window[0].blame] -= 1
+        window.append(note)
+        self._counts[note.blame] += 1
+        bad = len(window) - self._counts[_Blame.NOBODY]
+        if len(window) == window.maxlen and bad >= self._needed and not self.tripped:
+            self.tripped = self._explain(bad)
+
+    def _explain(self, bad: int) -> str:
+        notes = [note for note in self._window if note.blame is not _Blame.NOBODY]
+        reasons = Counter(note.why for note in notes).most_common(3)
+        egresses = sorted({note.egress for note in notes})
+        named = ", ".join(egresses[:3]) + (", …" if len(egresses) > 3 else "")
+        facts = (
+            f"{bad} of the last {len(self._window)} requests since {_clock(notes[0].at)}, "
+            f"by {len(egresses)} egress{'es' if len(egresses) > 1 else ''} ({named}): "
+            + ", ".join(f"{n} x {why or 'no reason given'}" for why, n in reasons)
+        )
+        if self._counts[_Blame.SILENT] > self._counts[_Blame.REFUSED]:
+            return (
+                f"the site does not answer: {facts}; "
+                "check site.base_url and the network, then run the same command again"
+            )
+        return (
+            f"the site says no: {facts}; come back in an hour or more with a lower "
+            "pace.requests_per_second or other egresses (egress.proxies_file), "
+            "then run the same command again"
+        )
+
+
+def _clock(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,0 +1,120 @@
+"""The adapter of `requests`, made to fit: lean, and with exchanges that can be ended from outside.
+
+The adapter is used without `requests.Session`: a session reads the whole body of any answer that
+has a Location header, without a limit, even where redirects are not followed.
+"""
+
+import functools
+import socket
+import ssl
+import threading
+from contextlib import suppress
+from typing import Any
+
+import certifi
+import requests
+import urllib3
+from requests.adapters import HTTPAdapter
+from urllib3.connection import HTTPConnection
+
+_POOLS = 4  # hosts of one site
+
+
+class Exchange:
+    """One request on its way in a thread; `abort` ends it from another one.
+
+    A blocked read has a timeout for each piece, so only an end from outside bounds the whole.
+    """
+
+    def __init__(self) -> None:
+        self.is_connected = False
+        self.connection: _Connection | None = None
+
+    def abort(self) -> None:
+        """Wake the thread that reads. While it still connects its own timeout does so."""
+        connection = self.connection
+        sock = connection.sock if connection is not None and connection.exchange is self else None
+        if sock is not None:
+            with suppress(OSError):
+                # Not SSLSocket's own shutdown: it takes the TLS state away from a reading thread.
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)
+
+
+_thread = threading.local()  # .exchange: what this thread is doing
+
+
+def begin(exchange: Exchange) -> None:
+    """What this thread sends from now on belongs to `exchange`."""
+    _thread.exchange = exchange
+
+
+class _Connection(HTTPConnection):
+    """Tells its exchange which connection it uses, and when that stands."""
+
+    exchange: Exchange
+
+    def connect(self) -> None:
+        self._use().is_connected = False
+        super().connect()
+        self.exchange.is_connected = True
+
+    def request(self, *args: Any, **kwargs: Any) -> None:
+        self._use().is_connected = self.sock is not None
+        super().request(*args, **kwargs)
+
+    def _use(self) -> Exchange:
+        exchange: Exchange = _thread.exchange
+        self.exchange = exchange
+        exchange.connection = self
+        return exchange
+
+
+@functools.cache
+def _watched(base: type[HTTPConnection]) -> type[HTTPConnection]:
+    """The same connection class (plain, TLS, through SOCKS) with `_Connection` before it."""
+    return type(f"Watched{base.__name__}", (_Connection, base), {})
+
+
+class Adapter(HTTPAdapter):
+    """All connections of one egress; threads may share it. tls: the context to verify sites by."""
+
+    def __init__(self, tls: ssl.SSLContext, connections: int) -> None:
+        self._tls = tls
+        super().__init__(pool_connections=_POOLS, pool_maxsize=connections)
+
+    def get_connection_with_tls_context(self, *args: Any, **kwargs: Any) -> Any:
+        pool: Any = super().get_connection_with_tls_context(*args, **kwargs)
+        if not issubclass(pool.ConnectionCls, _Connection):
+            pool.ConnectionCls = _watched(pool.ConnectionCls)
+        return pool
+
+    def build_connection_pool_key_attributes(
+        self, request: Any, verify: Any, cert: Any = None
+    ) -> Any:
+        host, _ = super().build_connection_pool_key_attributes(request, verify, cert)
+        return host, {"ssl_context": self._tls}
+
+    def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
+        """Nothing: the context knows; loading the authorities for each connection takes 10 ms."""
+
+    def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
+        if proxy.startswith("https"):
+            kwargs["proxy_ssl_context"] = self._tls
+        return super().proxy_manager_for(proxy, **kwargs)
+
+    def build_response(self, req: Any, resp: Any) -> requests.Response:
+        """Status and raw body only: no cookie jar, no guess of a charset."""
+        response = requests.Response()
+        response.status_code = resp.status
+        response.raw = resp
+        return response
+
+
+def tls_context(verify: bool) -> ssl.SSLContext:
+    """Verifying by the authorities that come with requests, or not at all."""
+    context = ssl.create_default_context(cafile=certifi.where())
+    if not verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
+    return context

@@ -1,0 +1,136 @@
+"""The portable transport: `requests` in threads of its own."""
+
+import asyncio
+import ssl
+import time
+from collections import OrderedDict
+from threading import Lock
+
+import requests
+import urllib3
+from requests.structures import CaseInsensitiveDict
+
+from weibo_crawler import errors
+from weibo_crawler.config import Fetch
+from weibo_crawler.fetch.body import ACCEPT_ENCODING, Body
+from weibo_crawler.fetch.egress import Egress
+from weibo_crawler.fetch.requests_adapter import Adapter, Exchange, begin, tls_context
+from weibo_crawler.fetch.requests_errors import FOREIGN, blamed, translate
+from weibo_crawler.fetch.threads import Threads
+from weibo_crawler.fetch.transport import KEPT_HEADERS, Headers
+from weibo_crawler.records import Page, Request
+
+_CHUNK = 64 * 1024
+_OPEN_EGRESSES = 128  # whose connections are kept: sockets are scarce, proxies may be many
+
+
+class RequestsTransport:
+    """`Transport` by requests.
+
+    Connect and each read have the timeouts of the settings; a whole exchange ends after
+    connect_timeout_s + 2 * read_timeout_s, however slowly it drips. tls: how to verify; None: by
+    the settings.
+    """
+
+    name = "requests"
+
+    def __init__(self, settings: Fetch, *, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls or tls_context(settings.verify_tls)
+        self._timeout = (settings.connect_timeout_s, settings.read_timeout_s)
+        self._deadline_s = settings.connect_timeout_s + 2 * settings.read_timeout_s
+        self._limit = settings.max_body_bytes
+        self._concurrency = settings.concurrency
+        self._threads: Threads[Page] = Threads(settings.concurrency, "fetch")
+        self._adapters: OrderedDict[str, Adapter] = OrderedDict()
+        self._lock = Lock()
+        self._under_way: dict[Exchange, asyncio.Future[Page]] = {}
+        self._closed = False
+
+    async def send(self, request: Request, headers: Headers, egress: Egress) -> Page:
+        """See `Transport`."""
+        if self._closed:
+            raise errors.ConnectFailed("the transport is closed", blame="us")
+        exchange = Exchange()
+        future = self._threads.run(lambda: self._exchange(exchange, request, headers, egress))
+        self._under_way[exchange] = future
+        timer = future.get_loop().call_later(self._deadline_s, self._expire, exchange, egress)
+        try:
+            return await future
+        except asyncio.CancelledError:
+            exchange.abort()
+            raise
+        finally:
+            timer.cancel()
+            del self._under_way[exchange]
+
+    async def close(self) -> None:
+        """See `Transport`. What is under way is cancelled; threads are not waited for."""
+        self._closed = True
+        self._threads.stop()
+        for exchange, future in self._under_way.items():
+            future.cancel()
+            exchange.abort()
+        with self._lock:
+            for adapter in self._adapters.values():
+                adapter.close()
+            self._adapters.clear()
+
+    def _expire(self, exchange: Exchange, egress: Egress) -> None:
+        future = self._under_way[exchange]
+        if not future.done():
+            reason = f"no whole answer after {self._deadline_s:g} s"
+            future.set_exception(blamed(errors.TimedOut, reason, exchange, egress))
+            exchange.abort()
+
+    def _exchange(
+        self, exchange: Exchange, request: Request, headers: Headers, egress: Egress
+    ) -> Page:
+        begin(exchange)
+        proxies = {"http": egress.proxy_url, "https": egress.proxy_url} if egress.proxy_url else {}
+        try:
+            response = self._adapter(egress.name).send(
+                _prepare(request, headers), stream=True, timeout=self._timeout, proxies=proxies
+            )
+            raw: urllib3.HTTPResponse = response.raw
+            try:
+                body = self._read(raw)
+            finally:
+                raw.close()  # does nothing where the body was read to its end
+        except FOREIGN as error:
+            raise translate(error, exchange, egress) from None
+        if raw.status == 407 and egress.proxy_url is not None:
+            raise errors.EgressFailed(
+                f"{egress.name}: the proxy refuses its user or password (407)"
+            )
+        kept = [(name, raw.headers[name]) for name in KEPT_HEADERS if name in raw.headers]
+        kept += [("set-cookie", value) for value in raw.headers.getlist("set-cookie")]
+        return Page(request.url, raw.status, tuple(kept), body, time.time(), egress.name)
+
+    def _read(self, raw: urllib3.HTTPResponse) -> bytes:
+        body = Body(raw.headers.get("content-encoding", ""), self._limit)
+        while data := raw.read(_CHUNK, decode_content=False):
+            body.feed(data)
+        return body.finish()
+
+    def _adapter(self, egress: str) -> Adapter:
+        with self._lock:
+            adapter = self._adapters.get(egress)
+            if adapter is None:
+                adapter = self._adapters[egress] = Adapter(self._tls, self._concurrency)
+                if len(self._adapters) > _OPEN_EGRESSES + self._concurrency:
+                    self._adapters.popitem(last=False)[1].close()
+            else:
+                self._adapters.move_to_end(egress)
+            return adapter
+
+
+def _prepare(request: Request, headers: Headers) -> requests.PreparedRequest:
+    prepared = requests.PreparedRequest()
+    prepared.method = request.method
+    prepared.prepare_url(request.url, None)
+    prepared.headers = CaseInsensitiveDict(headers)
+    prepared.headers.setdefault("Accept-Encoding", ACCEPT_ENCODING)
+    prepared.body = request.body
+    if request.body is not None:
+        prepared.headers["Content-Length"] = str(len(request.body))
+    return prepared

@@ -1,0 +1,96 @@
+"""The state of one egress's visitor session. Pure: `now` is an argument.
+
+A visitor session is worth something for a while only, and asking for new ones again and again while
+an address is limited makes the limit worse (WEIBO_API, "What decides the design", 2), so a wall
+leads to a renewal only where a renewal may help.
+"""
+
+from collections.abc import Mapping
+
+from weibo_crawler.records import Kind
+
+Sort = tuple[Kind, bool]  # of a request: its kind, and whether it asks for a first page
+
+
+class Visit:
+    """Born without a session and in want of one; each renewal is a new generation.
+
+    A wall noted for an older generation was met with a session that is gone: ask again with the
+    present one. A wall of the present generation:
+    * older than the cooldown: expired; renew.
+    * renewed just now, and requests of this sort never passed with it: a visitor may not see them;
+      for wall_memory_s their walls renew nothing.
+    * renewed just now, but the sort did pass: expired early; renew when the cooldown is over.
+    The first session of an egress is no renewal, so a wall may renew it at once.
+    """
+
+    def __init__(self, *, cooldown_s: float, wall_memory_s: float) -> None:
+        self._cooldown_s, self._wall_memory_s = cooldown_s, wall_memory_s
+        self.generation = 0
+        self.wanted = True
+        self.cookies: dict[str, str] = {}
+        self._open = False
+        self._renewed_at: float | None = None
+        self._passed: set[Sort] = set()  # with this generation
+        self._walled_until: dict[Sort, float] = {}
+
+    def opened(self, cookies: Mapping[str, str], now: float) -> None:
+        """A new session."""
+        self._begin(cookies, now if self.generation else None)
+        self._open = True
+
+    def not_opened(self, now: float) -> None:
+        """No session could be had: go on without one, and do not ask again before the cooldown."""
+        self._begin({}, now)
+        self._open = False
+
+    def _begin(self, cookies: Mapping[str, str], renewed_at: float | None) -> None:
+        self.generation += 1
+        self.wanted = False
+        self.cookies = dict(cookies)
+        self._renewed_at = renewed_at
+        self._passed.clear()
+
+    def passed(self, generation: int, sort: Sort) -> None:
+        """A request of this sort was answered as it should be."""
+        if generation == self.generation:
+            self._passed.add(sort)
+            self._walled_until.pop(sort, None)
+
+    def wall(self, generation: int, sort: Sort, now: float) -> float | None:
+        """A request met a login wall. Seconds to wait, then `expire` and ask again; None: stay out.
+
+        Where the generation is over already the wait is 0, and `expire` will do nothing.
+        """
+        if generation != self.generation:
+            return 0.0
+        if now < self._walled_until.get(sort, now):
+            return None
+        if self._renewed_at is None or now - self._renewed_at >= self._cooldown_s:
+            return 0.0
+        if sort in self._passed:
+            return self._renewed_at + self._cooldown_s - now
+        if self._open:
+            self._walled_until[sort] = now + self._wall_memory_s
+        return None
+
+    def expire(self, generation: int) -> None:
+        """The session of this generation is of no use any more."""
+        if generation == self.generation:
+            self.wanted = True
+
+    def merge(self, generation: int, set_cookies: list[str]) -> bool:
+        """Take over the Set-Cookie headers of an answer; True where a cookie changed."""
+        if generation != self.generation:
+            return False
+        before = dict(self.cookies)
+        for line in set_cookies:
+            pair, *attributes = line.split(";")
+            name, equals, value = pair.partition("=")
+            if not equals or not name.strip():
+                continue
+            if any(a.strip().lower() in ("max-age=0", "max-age=-1") for a in attributes):
+                self.cookies.pop(name.strip(), None)
+            else:
+                self.cookies[name.strip()] = value.strip()
+        return self.cookies != before

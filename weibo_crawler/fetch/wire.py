@@ -1,0 +1,37 @@
+"""Small readings of addresses and headers. Pure."""
+
+import re
+from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit
+
+from weibo_crawler.fetch.transport import Headers
+from weibo_crawler.records import Page
+
+_WORD_START = re.compile(r"(?<!^)(?=[A-Z])")
+
+
+def host_of(url: str) -> str:
+    """host[:port] of an address, in lower case, without an account."""
+    return urlsplit(url).netloc.rpartition("@")[2].lower()
+
+
+def merge_headers(own: Headers, general: Headers) -> Headers:
+    """A request's own headers, and those of the general ones it has not."""
+    names = {name.lower() for name, _ in own}
+    return own + tuple(header for header in general if header[0].lower() not in names)
+
+
+def retry_after_s(page: Page) -> float | None:
+    """The Retry-After header, a number or a date, as seconds from the answer; None: none."""
+    text = (page.header("retry-after") or "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text)
+    try:
+        return parsedate_to_datetime(text).timestamp() - page.fetched_at
+    except (ValueError, OverflowError):
+        return None
+
+
+def snake_case(name: str) -> str:
+    """ "BodyCut" as "body_cut"."""
+    return _WORD_START.sub("_", name).lower()

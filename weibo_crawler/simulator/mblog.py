@@ -1,0 +1,195 @@
+"""A post as JSON: the mblog of lists, of show and of detail."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from weibo_crawler.simulator.dice import scatter
+from weibo_crawler.simulator.timeline import MILLION, Post, second_of
+from weibo_crawler.simulator.wire import SITE, Users, bid_of, full_date
+from weibo_crawler.simulator.world import World
+
+PICS_IN_LISTS = 9  # lists show no more; show and detail hold the rest (WEIBO_API)
+_COUNTERS = ("reposts_count", "comments_count", "attitudes_count")
+
+Dater = Callable[[int], str]
+
+
+class Mblogs:
+    """Makes mblogs. date: how lists write the second of a post."""
+
+    def __init__(self, world: World, users: Users) -> None:
+        self._world = world
+        self._users = users
+
+    def listed(self, post: Post, date: Dater, *, pinned: bool = False) -> dict[str, Any]:
+        """As in lists: a long text is cut, at most nine pictures."""
+        text = post.writing.cut or post.writing.html
+        mblog = self._mblog(post, date(post.second), text, PICS_IN_LISTS)
+        if pinned:
+            mblog |= _pin(post.writer)
+        if post.repost_of is not None:
+            mblog["raw_text"] = post.writing.text
+            mblog["retweeted_status"] = self._original(post, post.repost_of, date)
+        return mblog
+
+    def shown(self, post: Post) -> dict[str, Any]:
+        """As in /statuses/show: cut too, with the whole text in longText; all pictures."""
+        text = post.writing.cut or post.writing.html
+        mblog = self._mblog(post, full_date(post.second), text, post.pics)
+        if post.is_long:
+            mblog["longText"] = {"longTextContent": post.writing.html, "url_objects": []}
+        if post.repost_of is not None:
+            mblog["retweeted_status"] = self._original(post, post.repost_of, full_date)
+        return mblog
+
+    def detailed(self, post: Post) -> dict[str, Any]:
+        """As in $render_data of /detail: the whole text in its place."""
+        mblog = self._mblog(post, full_date(post.second), post.writing.html, post.pics)
+        if post.repost_of is not None:
+            mblog["retweeted_status"] = self._original(post, post.repost_of, full_date)
+        return mblog
+
+    def counts(self, post: Post) -> dict[str, int | str]:
+        """Numbers below a million, `100万+` from there on."""
+        numbers = (post.reposts, post.comments, post.likes)
+        return {
+            name: "100万+" if number >= MILLION else number
+            for name, number in zip(_COUNTERS, numbers, strict=True)
+        }
+
+    def _mblog(self, post: Post, date: str, text: str, most_pics: int) -> dict[str, Any]:
+        mblog: dict[str, Any] = {
+            "visible": {"type": 0, "list_id": 0},
+            "created_at": date,
+            "id": str(post.mid),
+            "mid": str(post.mid),
+            "can_edit": False,
+            "version": 1 + post.edits,
+            "show_additional_indication": 0,
+            "text": text,
+            "textLength": len(text),
+            "source": post.source,
+            "favorited": False,
+            "pic_ids": [_picture_id(post.mid, n) for n in range(min(post.pics, most_pics))],
+            "pic_types": "",
+            "is_paid": False,
+            "mblog_vip_type": 0,
+            "user": self._users.raw(post.writer),
+            **self.counts(post),
+            "pending_approval_count": 0,
+            "isLongText": post.is_long,
+            "reward_exhibition_type": 0,
+            "hide_flag": 0,
+            "mlevel": 0,
+            "darwin_tags": [],
+            "mblogtype": 0,
+            "rid": "0_0_50_4807156903569941242_0_0_0",
+            "more_info_type": 0,
+            "extern_safe": 0,
+            "number_display_strategy": _NUMBERS,
+            "enable_comment_guide": True,
+            "content_auth": 0,
+            "pic_num": post.pics,
+            "alchemy_params": {"ug_red_envelope": False},
+            "mblog_menu_new_style": 0,
+            "edit_config": {"edited": post.edits > 0},
+            # bid may be "" (WEIBO_API); then only the card's scheme tells it
+            "bid": "" if scatter(post.mid, 20) % 40 == 0 else bid_of(post.mid),
+        }
+        if post.pics:
+            mblog["pics"] = _pictures(post, most_pics)
+        if post.region:
+            mblog["region_name"] = f"发布于 {post.region}"
+        if post.edits:
+            mblog["edit_count"] = post.edits
+            mblog["edit_at"] = full_date(post.second + 3600 * post.edits)
+        return mblog
+
+    def _original(self, post: Post, mid: int, date: Dater) -> dict[str, Any]:
+        """The post that was retweeted, as it stands within the retweet."""
+        original = self._world.post(mid) if post.notice is None else None
+        if original is None:
+            return _gone(mid, post.notice or "", date)
+        return self.listed(original, date) | {"retweeted": 1}
+
+
+_NUMBERS = msgspec.Raw(
+    msgspec.json.encode(
+        {
+            "apply_scenario_flag": 3,
+            "display_text_min_number": 1_000_000,
+            "display_text": "100万+",
+        }
+    )
+)
+
+
+def card(mblog: dict[str, Any], container: str, mid: int) -> dict[str, Any]:
+    """The card of a post in a list of this container."""
+    bid = bid_of(mid)
+    return {
+        "card_type": 9,
+        "itemid": f"{container}_-_{mid}",
+        "scheme": f"{SITE}/status/{bid}?mblogid={bid}&luicode=10000011&lfid={container}",
+        "mblog": mblog,
+        "show_type": 0,
+    }
+
+
+def _gone(mid: int, notice: str, date: Dater) -> dict[str, Any]:
+    """A deleted or hidden original: no user, a notice as text, no counts (WEIBO_API)."""
+    signs: tuple[dict[str, Any], ...] = ({"deleted": "1"}, {"state": 7}, {"state": 8})
+    return {
+        "visible": {"type": 0, "list_id": 0},
+        "created_at": date(second_of(mid)),
+        "id": str(mid),
+        "mid": str(mid),
+        "can_edit": False,
+        "text": notice,
+        "source": "",
+        "favorited": False,
+        "user": None,
+        "bid": bid_of(mid),
+        **signs[mid % 3],
+    }
+
+
+def _pin(writer: int) -> dict[str, Any]:
+    """The signs of a pinned post; which of them stand, differs (WEIBO_API)."""
+    top: dict[str, Any] = {"mblogtype": 2, "isTop": 1, "title": {"text": "置顶", "base_color": 1}}
+    signs = (
+        top,
+        {"profile_type_id": "proweibotop_1022"},
+        {"title": {"text": "置顶", "base_color": 1}},
+        {"isTop": 1},
+    )
+    return signs[writer % len(signs)]
+
+
+def _picture_id(mid: int, n: int) -> str:
+    return f"{scatter(mid, 30 + n):08x}gy1{n}"
+
+
+def _pictures(post: Post, most: int) -> list[Any] | dict[str, Any]:
+    """A list, or a dict keyed "0", "1", … (WEIBO_API)."""
+    pics = []
+    for n in range(min(post.pics, most)):
+        pid = _picture_id(post.mid, n)
+        pics.append(
+            {
+                "pid": pid,
+                "url": f"https://wx1.sinaimg.cn/orj360/{pid}.jpg",
+                "size": "orj360",
+                "geo": {"width": 360, "height": 360, "croped": False},
+                "large": {
+                    "size": "large",
+                    "url": f"https://wx1.sinaimg.cn/large/{pid}.jpg",
+                    "geo": {"width": "1080", "height": "1080", "croped": False},
+                },
+            }
+        )
+    if scatter(post.mid, 21) % 5 == 0:
+        return {str(n): pic for n, pic in enumerate(pics)}
+    return pics

@@ -1,0 +1,189 @@
+"""The world: users, who is whose fan, and what they post. All of it follows from a seed number.
+
+Only the skeleton of the graph is made at once; lists, people and posts are made when asked for.
+"""
+
+from array import array
+from collections import deque
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+from weibo_crawler.errors import BadUsage
+from weibo_crawler.simulator import people, timeline
+from weibo_crawler.simulator.dice import Topic, dice, scatter
+from weibo_crawler.simulator.graph import Graph
+from weibo_crawler.simulator.people import Person
+from weibo_crawler.simulator.timeline import Calendar, Post
+
+PAGE_OF_USERS = 20
+FAN_PAGES = 250  # a fan list shows no more, so at most 5,000 fans (WEIBO_API)
+FOLLOW_PAGES = 10  # and at most 200 follows
+FEWEST_USERS = 30
+_INFLATED_FROM = 100  # announced fans are inflated only where the list is no short one
+_GONE = 15  # percent of retweets whose original is gone
+
+
+class Knobs(NamedTuple):
+    """What else than seed and size decides the world; see `World.make`."""
+
+    epoch: int
+    mean_posts: float
+    inflate_fans: float
+    days_later: float
+
+
+class World:
+    """Users are handled by index, 0 … size-1; `uid` and `index` translate."""
+
+    def __init__(self, seed: int, users: int, knobs: "Knobs") -> None:
+        self.seed, self.size, self.knobs = seed, users, knobs
+        self.graph = Graph(seed, users)
+        self.calendar = lru_cache(maxsize=None)(self._calendar)
+        self.person = lru_cache(maxsize=1 << 16)(self._person)
+
+    @classmethod
+    def make(
+        cls,
+        seed: int,
+        users: int,
+        *,
+        epoch: float,
+        mean_posts: float = 20.0,
+        inflate_fans: float = 1.0,
+        days_later: float = 0.0,
+    ) -> "World":
+        """The world of a seed number >= 0.
+
+        users: 30 to 2^22. epoch: seconds; the posts of the first day are older. mean_posts: per
+        user. inflate_fans: announced fans of accounts with 100 and more are their list times this.
+        days_later: the same world so many days after the epoch, with what was posted since.
+        BadUsage for values out of these ranges.
+        """
+        knobs = Knobs(int(epoch), mean_posts, inflate_fans, days_later)
+        _check(("seed", seed, 0, 2**63), ("users", users, FEWEST_USERS, timeline.MOST_USERS))
+        _check(
+            ("epoch", epoch, timeline.FIRST_SECOND + 366 * 86_400, 4_000_000_000),
+            ("mean_posts", mean_posts, 0, timeline.MOST_POSTS),
+            ("inflate_fans", inflate_fans, 1, 1_000_000),
+            ("days_later", days_later, 0, 3660),
+        )
+        return cls(seed, users, knobs)
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The uids of the hubs: a walk from them reaches the whole large part."""
+        return tuple(self.uid(index) for index in self.graph.hubs)
+
+    def uid(self, index: int) -> int:
+        return people.uid_of(self.seed, index)
+
+    def index(self, uid: int) -> int | None:
+        """The index of a uid, None for a stranger."""
+        return people.index_of(self.seed, uid, self.size)
+
+    def named(self, screen_name: str) -> int | None:
+        """The index of a screen name, None for a stranger."""
+        return people.index_of_name(self.seed, screen_name, self.size)
+
+    def fans_announced(self, index: int) -> int:
+        """What the profile says; with inflate_fans 1 the true length of the fan list."""
+        fans = self.graph.degree(index)
+        if fans >= _INFLATED_FROM:
+            fans = int(fans * self.knobs.inflate_fans)
+        return rounded(fans)
+
+    def fans_shown(self, index: int) -> "array[int]":
+        """The fans that paging can reach, in the list's order."""
+        return self.graph.fans(index)[: FAN_PAGES * PAGE_OF_USERS]
+
+    def follows_shown(self, index: int) -> "array[int]":
+        """The follows that paging can reach, in the list's order."""
+        return self.graph.follows(index)[: FOLLOW_PAGES * PAGE_OF_USERS]
+
+    def kept(
+        self,
+        seeds: Iterable[int],
+        min_fans: int,
+        max_depth: int | None = None,
+        edges: Iterable[str] = ("fans",),
+    ) -> dict[int, int]:
+        """The exact breadth-first truth: uid -> depth of all a walk must keep, by rising depth.
+
+        A seed of this world is kept and walked always (depth 0); another user is kept if it
+        announces at least min_fans. Users at max_depth are kept and not walked.
+        edges: "fans", "follows" or both.
+        """
+        lists = [{"fans": self.fans_shown, "follows": self.follows_shown}[edge] for edge in edges]
+        depths = {index: 0 for uid in seeds if (index := self.index(uid)) is not None}
+        queue = deque(depths)
+        while queue:
+            index = queue.popleft()
+            if depths[index] == max_depth:
+                continue
+            for shown in lists:
+                for other in shown(index):
+                    if other not in depths and self.fans_announced(other) >= min_fans:
+                        depths[other] = depths[index] + 1
+                        queue.append(other)
+        return {self.uid(index): depth for index, depth in depths.items()}
+
+    def post(self, mid: int) -> Post | None:
+        """The post of a mid, None where there is no such post."""
+        writer = timeline.writer_of(mid)
+        if writer >= self.size or mid not in self.calendar(writer).mids:
+            return None
+        return self._post(mid)
+
+    def posts(self, index: int) -> list[Post]:
+        """All posts of a user, newest first."""
+        return [self._post(mid) for mid in self.calendar(index).mids]
+
+    def commenters(self, mid: int, count: int) -> list[int]:
+        """Who commented on a post, first comments first: at most `count`, each once."""
+        rng = dice(self.seed, Topic.COMMENTS, mid)
+        return rng.sample(range(self.size), min(count, self.size))
+
+    def _post(self, mid: int) -> Post:
+        original = self._original(mid) if timeline.is_retweet(mid) else None
+        near = scatter(mid, 3)
+        names = [people.screen_name(self.seed, (near >> k) % self.size) for k in (0, 3, 6)]
+        return timeline.write(self.seed, mid, original, names)
+
+    def _original(self, mid: int) -> int | None:
+        """What a retweet is of: an older post, no retweet itself, of somebody; None: it is gone."""
+        if scatter(mid, 4) % 100 < _GONE:
+            return None
+        for salt in range(10, 20):
+            mids = self.calendar(scatter(mid, salt) % self.size).mids
+            older = [one for one in mids if one < mid and not timeline.is_retweet(one)]
+            if older:
+                return older[scatter(mid, 9) % len(older)]
+        return None
+
+    def _person(self, index: int) -> Person:
+        return people.person(self.seed, index)
+
+    def _calendar(self, index: int) -> Calendar:
+        return timeline.calendar(
+            self.seed,
+            index,
+            epoch=self.knobs.epoch,
+            mean_posts=self.knobs.mean_posts,
+            days_later=self.knobs.days_later,
+        )
+
+
+def rounded(fans: int) -> int:
+    """What is left of a number where the site shows 1.2万 or 1.51亿: the truth is what is shown."""
+    for unit in (100_000_000, 10_000):
+        if fans >= unit:
+            step = unit // (100 if unit > 10_000 else 10)
+            return fans // step * step
+    return fans
+
+
+def _check(*ranges: tuple[str, float, float, float]) -> None:
+    for name, value, least, most in ranges:
+        if not least <= value <= most:
+            raise BadUsage(f"simulator: {name} is {value:g}, it must lie in {least} to {most}")

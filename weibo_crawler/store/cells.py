@@ -1,0 +1,304 @@
+"""Records to cells and back, pure. All values are text: decimal numbers, true/false, ISO 8601.
+
+None is no cell. The site's own dates keep the site's offset, +08:00; our times are UTC with
+milliseconds, `2026-11-21T08:30:00.250Z`. What analysts ask for has a cell of its own; the rest of a
+post is packed as JSON into `post:more`, because a table's cost is by cell (docs/architecture.md).
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import msgspec
+
+from weibo_crawler.errors import StoreError
+from weibo_crawler.records import SCHEMA_VERSION, Post, User
+from weibo_crawler.store import Cells, Row, UserRow
+from weibo_crawler.store.keys import parse_post_key, parse_user_key
+from weibo_crawler.store.packed import More, pack, unpack
+
+T = TypeVar("T")
+
+# table -> family -> how many versions of a cell are kept
+FAMILIES: Mapping[str, Mapping[str, int]] = {
+    "userlist": {"user": 3, "profile": 5, "crawl": 1},
+    "posts": {"post": 5, "count": 100, "raw": 1},
+}
+
+
+class Ledger(msgspec.Struct, frozen=True):
+    """How complete one user is (law 12). All figures are absolute, never incremented (law 8).
+
+    state: "partial" while paging, "done", "gone" or "failed". announced: posts by the profile;
+    stored: rows in the table. cut: mids whose long text is missing. stopped: why paging stopped:
+    "end", "no_next_page", "max_pages", "login_wall", "known", "repeated_cursor", …
+    cursor: the page to fetch next while partial; the first page, "", reads back as None.
+    visited_at: end of the last complete visit; times are seconds since the epoch, kept to the
+    millisecond.
+    """
+
+    state: str
+    announced: int | None = None
+    stored: int = 0
+    pages: int = 0
+    cut: tuple[int, ...] = ()
+    pinned: tuple[int, ...] = ()
+    foreign: int = 0
+    stopped: str = ""
+    sure: bool = True
+    cursor: str | None = None
+    refused_pages: int = 0
+    completed: int = 0
+    visited_at: float | None = None
+    started_at: float | None = None
+    last_error: str = ""
+    run_id: str = ""
+    schema_version: int = SCHEMA_VERSION
+
+
+@lru_cache(maxsize=256)  # the posts of a page share their time
+def to_iso(seconds: float) -> str:
+    """Seconds since the epoch as `2026-11-21T08:30:00.250Z`, cut to the millisecond."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+
+
+def from_iso(text: str) -> float:
+    """Seconds since the epoch; ValueError where it is no date or has no offset."""
+    when = datetime.fromisoformat(text)
+    if when.tzinfo is None:
+        raise ValueError(f"a time without an offset: {text!r}")
+    return when.timestamp()
+
+
+def user_cells(user: UserRow, run_id: str) -> Cells:
+    """Family `user` of a row of `userlist`: what the importer (or Sqoop) brings."""
+    return _texts(
+        "user:",
+        id=user.uid,
+        url=user.url,
+        screen_name=user.screen_name,
+        fans=user.fans,
+        depth=user.depth,
+        found_from=user.found_from,
+        found_edge=user.found_edge,
+        found_at=to_iso(user.found_at),
+        seq=user.seq,
+        schema_version=SCHEMA_VERSION,
+        run_id=run_id,
+    )
+
+
+def profile_cells(user: User, fetched_at: float, run_id: str) -> Cells:
+    """Family `profile` of a row of `userlist`. fetched_at: seconds since the epoch."""
+    return _texts(
+        "profile:",
+        screen_name=user.screen_name,
+        gender=user.gender,
+        description=user.description,
+        verified=user.verified,
+        verified_type=user.verified_type,
+        verified_reason=user.verified_reason,
+        fans=user.fans,
+        follows=user.follows,
+        posts=user.posts,
+        rank=user.rank,
+        avatar=user.avatar,
+        fetched_at=to_iso(fetched_at),
+        schema_version=SCHEMA_VERSION,
+        run_id=run_id,
+    )
+
+
+def post_cells(post: Post, fetched_at: float, egress: str, run_id: str) -> Cells:
+    """Families `post` and `count` of a row of `posts`. fetched_at: seconds since the epoch;
+    egress: its name, without credentials (law 11)."""
+    cells = {
+        "post:text": post.text,
+        "post:created_at": post.created_at,
+        "post:source": post.source,
+        "post:is_pinned": "true" if post.is_pinned else "false",
+        "post:text_complete": "true" if post.text_complete else "false",
+        "post:fetched_at": to_iso(fetched_at),
+        "post:more": pack(post, egress, run_id),
+    }
+    if post.region is not None:
+        cells["post:region"] = post.region
+    if post.repost_of is not None:
+        cells["post:repost_of"] = str(post.repost_of)
+    cells.update(count_cells(post))
+    return cells
+
+
+def count_cells(post: Post) -> Cells:
+    """Family `count` alone: a new sighting of a post whose text is stored already."""
+    return _texts("count:", reposts=post.reposts, comments=post.comments, likes=post.likes)
+
+
+def text_cells(text: str) -> Cells:
+    """The whole text of a long post, over the cut one."""
+    return {"post:text": text, "post:text_complete": "true"}
+
+
+def ledger_cells(ledger: Ledger) -> Cells:
+    """Family `crawl` of a row of `userlist`. None is an empty cell here: it must cover an older
+    value, which a missing cell would let through."""
+    fields = {name: getattr(ledger, name) for name in ledger.__struct_fields__}
+    for name in ("cut", "pinned"):
+        fields[name] = ",".join(map(str, fields[name]))
+    for name in ("visited_at", "started_at"):
+        fields[name] = None if fields[name] is None else to_iso(fields[name])
+    cleared = {name: "" if value is None else value for name, value in fields.items()}
+    return _texts("crawl:", **cleared)
+
+
+def read_ledger(cells: Cells) -> Ledger | None:
+    """The ledger of a row of `userlist`, None where the user was never visited.
+
+    StoreError names a cell that does not hold what it should.
+    """
+    if "crawl:state" not in cells:
+        return None
+    get = _reader("crawl:", cells)
+    fields = {name: get(name, convert) for name, convert in _LEDGER.items()}
+    # what is missing, or was cleared, is at its default
+    return Ledger(**{name: value for name, value in fields.items() if value is not None})
+
+
+def read_post(row: Row) -> dict[str, Any]:
+    """A row of `posts` as `scan` prints it: mids are text, other ids and counts numbers, what is
+    not known is None; then what `post:more` packs, under its names.
+
+    StoreError names a row or cell that does not hold what it should.
+    """
+    cells = row.cells
+    get, count = _reader("post:", cells, row.key), _reader("count:", cells, row.key)
+    uid, mid = _of_key(parse_post_key, row.key)
+    more = get("more", unpack) or More()
+    original = None if more.original is None else msgspec.structs.asdict(more.original)
+    return {
+        "mid": str(mid),
+        "uid": uid,
+        "created_at": cells.get("post:created_at"),
+        "text": cells.get("post:text"),
+        "text_complete": get("text_complete", _bool),
+        "source": cells.get("post:source"),
+        "region": cells.get("post:region"),
+        "reposts": count("reposts", int),
+        "comments": count("comments", int),
+        "likes": count("likes", int),
+        "repost_of": cells.get("post:repost_of"),
+        "is_pinned": get("is_pinned", _bool),
+        "fetched_at": cells.get("post:fetched_at"),
+        **msgspec.structs.asdict(more),
+        "original": original,
+    }
+
+
+def read_user(row: Row) -> dict[str, Any]:
+    """A row of `userlist` as `scan users --imported` prints it: what the harvest saw, then the
+    profile (its own name and fans as profile_screen_name, profile_fans).
+
+    StoreError names a row or cell that does not hold what it should.
+    """
+    cells = row.cells
+    user, profile = _reader("user:", cells, row.key), _reader("profile:", cells, row.key)
+    return {
+        "id": _of_key(parse_user_key, row.key),
+        "screen_name": cells.get("user:screen_name"),
+        "fans": user("fans", int),
+        "depth": user("depth", int),
+        "found_from": user("found_from", int),
+        "found_edge": cells.get("user:found_edge"),
+        "found_at": cells.get("user:found_at"),
+        "url": cells.get("user:url"),
+        "seq": user("seq", int),
+        "profile_screen_name": cells.get("profile:screen_name"),
+        "gender": cells.get("profile:gender"),
+        "description": cells.get("profile:description"),
+        "verified": profile("verified", _bool),
+        "verified_type": profile("verified_type", int),
+        "verified_reason": cells.get("profile:verified_reason"),
+        "profile_fans": profile("fans", int),
+        "follows": profile("follows", int),
+        "posts": profile("posts", int),
+        "rank": profile("rank", int),
+        "avatar": cells.get("profile:avatar"),
+        "profile_fetched_at": cells.get("profile:fetched_at"),
+        "run_id": cells.get("user:run_id"),
+    }
+
+
+def _texts(family: str, **values: str | bool | int | None) -> dict[str, str]:
+    """Values as cells of this family; None is no cell."""
+    return {
+        family + name: value if isinstance(value, str) else _text(value)
+        for name, value in values.items()
+        if value is not None
+    }
+
+
+def _text(value: bool | int) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def _reader(
+    family: str, cells: Cells, key: str = ""
+) -> "Callable[[str, Callable[[str], T]], T | None]":
+    """A function (qualifier, convert) -> value; None where the cell is missing or empty."""
+
+    def get(qualifier: str, convert: Callable[[str], T]) -> T | None:
+        text = cells.get(family + qualifier)
+        if not text:
+            return None
+        try:
+            return convert(text)
+        except ValueError as error:  # msgspec's DecodeError is one too
+            raise StoreError(
+                f"row {key}: {family}{qualifier} holds {text[:80]!r}: {error}"
+            ) from None
+
+    return get
+
+
+def _of_key(parse: Callable[[str], T], key: str) -> T:
+    try:
+        return parse(key)
+    except ValueError as error:
+        raise StoreError(
+            f"{error}; the table holds a row that this program did not write"
+        ) from None
+
+
+def _bool(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise ValueError("neither true nor false")
+    return text == "true"
+
+
+def _mids(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(",")))
+
+
+# how each field of the ledger is read
+_LEDGER: Mapping[str, Callable[[str], Any]] = {
+    "state": str,
+    "announced": int,
+    "stored": int,
+    "pages": int,
+    "cut": _mids,
+    "pinned": _mids,
+    "foreign": int,
+    "stopped": str,
+    "sure": _bool,
+    "cursor": str,
+    "refused_pages": int,
+    "completed": int,
+    "visited_at": from_iso,
+    "started_at": from_iso,
+    "last_error": str,
+    "run_id": str,
+    "schema_version": int,
+}

@@ -1,0 +1,62 @@
+"""`post:more`: what few ask for of a post, packed as compact JSON into one cell. Pure."""
+
+import msgspec
+
+from weibo_crawler.records import SCHEMA_VERSION, Original, Post
+
+
+class PackedOriginal(msgspec.Struct, frozen=True, omit_defaults=True):
+    """records.Original as it is packed: its mid is text, as everywhere outside."""
+
+    mid: str
+    uid: int | None = None
+    screen_name: str | None = None
+    text: str = ""
+    text_complete: bool = True
+    created_at: str | None = None
+    available: bool = True
+    reposts: int | None = None
+    comments: int | None = None
+    likes: int | None = None
+
+
+class More(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The fields of the cell; one that is at its default is left out."""
+
+    bid: str = ""
+    created_at_precision: str = ""
+    pics: tuple[str, ...] = ()
+    pic_num: int = 0
+    edit_count: int = 0
+    edited_at: str | None = None
+    visible: int = 0
+    original: PackedOriginal | None = None
+    egress: str = ""
+    schema_version: int | None = None
+    run_id: str = ""
+
+
+def pack(post: Post, egress: str, run_id: str) -> str:
+    """The cell of one post."""
+    more = More(
+        post.bid,
+        post.created_at_precision,
+        post.pics,
+        post.pic_num,
+        post.edit_count,
+        post.edited_at,
+        post.visible,
+        None if post.original is None else _pack_original(post.original),
+        egress,
+        SCHEMA_VERSION,
+        run_id,
+    )
+    return msgspec.json.encode(more).decode()
+
+
+unpack = msgspec.json.Decoder(More).decode  # raises msgspec.DecodeError, a ValueError
+
+
+def _pack_original(original: Original) -> PackedOriginal:
+    fields = {name: getattr(original, name) for name in original.__struct_fields__}
+    return PackedOriginal(**{**fields, "mid": str(original.mid)})

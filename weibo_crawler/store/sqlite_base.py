@@ -1,0 +1,264 @@
+"""What the SQLite stores share: opening, transactions, schema versions, errors in plain words.
+
+One file may hold several components ("users", "tables"); each has its own line in the table
+`schema_versions` and its own migrations. The file is in WAL mode: readers see a snapshot and never
+wait for a writer. A commit survives the death of the process; a power cut may lose the last ones,
+never the file's consistency (synchronous = NORMAL).
+"""
+
+import os
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+from weibo_crawler.config import resolve
+from weibo_crawler.errors import BadConfig, NewerSchema, StoreError, StoreFull
+
+_SCHEME = "sqlite:///"
+_BUSY_S = 30.0
+# of a new file: most posts then fit into their page without an overflow page, and take less space
+_PAGE_BYTES = 8192
+
+_VERSIONS = """
+    CREATE TABLE IF NOT EXISTS schema_versions (
+        component TEXT PRIMARY KEY,
+        version INTEGER NOT NULL
+    )
+"""
+_SET_VERSION = """
+    INSERT INTO schema_versions VALUES (?, ?)
+    ON CONFLICT (component) DO UPDATE SET version = excluded.version
+"""
+_REMEDIES = {
+    sqlite3.SQLITE_FULL: "free some space, then run the same command again",
+    sqlite3.SQLITE_READONLY: "check that you may write the file and its folder",
+    sqlite3.SQLITE_CANTOPEN: "check that it is a file, and that you may write it and its folder",
+    sqlite3.SQLITE_PERM: "check that you may write the file and its folder",
+    sqlite3.SQLITE_NOTADB: "name another file, or move this one away",
+    sqlite3.SQLITE_CORRUPT: "put a copy of it back, or move it away and start again",
+    sqlite3.SQLITE_BUSY: "another process holds it: end that one, or wait, then run this again",
+    sqlite3.SQLITE_IOERR: "check the disk, then run the same command again",
+}
+# the disk is full, or a quota or a limit on file sizes is reached: SQLite sees a failed write
+_NO_ROOM = frozenset(
+    {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE}
+)
+
+
+class Database:
+    """A component's connections to one file: one a thread, opened at its first use.
+
+    Opening creates the file and brings `component` up to `migrations`: script i leads from version
+    i to i + 1, all of them run in one transaction. Methods raise BadConfig for a wrong address,
+    StoreError, StoreFull, NewerSchema.
+    """
+
+    def __init__(self, url: str, component: str, migrations: Sequence[str]) -> None:
+        self.path = database_path(url)
+        self.component = component
+        self.made = False  # whether opening created or upgraded the component
+        self._url, self._migrations = url, migrations
+        self._by_thread: dict[int, sqlite3.Connection] = {}
+        _databases.add(self)
+
+    def conn(self) -> sqlite3.Connection:
+        """The connection of the calling thread."""
+        # the number of a thread that ended may be given to a new one, which then takes over
+        me = threading.get_ident()
+        conn = self._by_thread.get(me)
+        if conn is None:
+            conn = self._by_thread[me] = self._open()
+        return conn
+
+    def translated(self) -> AbstractContextManager[None]:
+        """SQLite's errors inside are raised as StoreError with the file's path."""
+        return translated(self.path)
+
+    def close(self) -> None:
+        """Close all connections; no thread may be using one. Later use opens them again."""
+        while self._by_thread:
+            self._by_thread.popitem()[1].close()
+
+    def _open(self) -> sqlite3.Connection:
+        conn = open_database(self._url)
+        try:
+            with self.translated():
+                self.made |= migrate(conn, self.path, self.component, self._migrations)
+        except BaseException:
+            conn.close()
+            raise
+        return conn
+
+    def _before_fork(self) -> None:
+        conn = self._by_thread.get(threading.get_ident())
+        if conn is not None and not conn.in_transaction:
+            del self._by_thread[threading.get_ident()]
+            conn.close()
+
+    def _in_child(self) -> None:
+        _inherited.extend(self._by_thread.values())
+        self._by_thread = {}
+
+
+def database_path(url: str) -> Path:
+    """`sqlite:///f.db` is relative to the base folder (config.resolve), `sqlite:////f.db` absolute.
+
+    BadConfig where it is neither.
+    """
+    if not url.startswith(_SCHEME) or url.endswith("/"):
+        raise BadConfig(
+            f"{url!r} is no SQLite address: use sqlite:///file.db (relative) "
+            "or sqlite:////folder/file.db (absolute)"
+        )
+    return resolve(url[len(_SCHEME) :])
+
+
+def open_database(url: str, *, create: bool = True) -> sqlite3.Connection:
+    """A connection in autocommit mode (write inside `immediate`), its folder and file created.
+
+    create=False: StoreError where there is no file. A connection is for one thread at a time.
+    """
+    path = database_path(url)
+    if create:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"{path}: cannot create its folder: {error.strerror}") from error
+    elif not path.exists():
+        raise StoreError(f"{path}: there is no such file; run weibo-crawler init, or name another")
+    with translated(path):
+        conn = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+        try:
+            conn.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
+            conn.execute("PRAGMA synchronous = NORMAL")
+            _use_wal(conn, path)
+        except BaseException:
+            conn.close()
+            raise
+    return conn
+
+
+@contextmanager
+def immediate(conn: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """One write transaction: all of it is committed, or, at any exception, nothing.
+
+    IMMEDIATE takes the write lock before anything is read: a transaction that reads first and then
+    wants to write fails at once where another wrote in between, whatever the busy timeout.
+    """
+    conn.execute("BEGIN IMMEDIATE")
+    try:
+        yield conn
+        conn.execute("COMMIT")
+    except BaseException:
+        if (
+            conn.in_transaction
+        ):  # SQLite rolls back by itself after some errors, such as a full disk
+            conn.execute("ROLLBACK")
+        raise
+
+
+def schema_version(conn: sqlite3.Connection, component: str) -> int:
+    """The version of this component in the file, 0 where it is not there yet."""
+    if not conn.execute("SELECT 1 FROM sqlite_master WHERE name = 'schema_versions'").fetchone():
+        return 0
+    row = conn.execute(
+        "SELECT version FROM schema_versions WHERE component = ?", (component,)
+    ).fetchone()
+    return int(row[0]) if row else 0
+
+
+def migrate(
+    conn: sqlite3.Connection, path: Path, component: str, migrations: Sequence[str]
+) -> bool:
+    """Bring the component to version len(migrations); True where there was something to do.
+
+    NewerSchema where the file is ahead of that; nothing is written then.
+    """
+    if schema_version(conn, component) == len(migrations):
+        return False
+    with immediate(conn):
+        version = schema_version(conn, component)  # another process may have been first
+        if version > len(migrations):
+            raise NewerSchema(
+                f"{path}: {component} have schema version {version}, this program knows "
+                f"{len(migrations)}: upgrade weibo-crawler, or name another file"
+            )
+        conn.execute(_VERSIONS)
+        for script in migrations[version:]:
+            for statement in _statements(script):
+                conn.execute(statement)
+        conn.execute(_SET_VERSION, (component, len(migrations)))
+    return version < len(migrations)
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into StoreError or StoreFull: one line with the path and the remedy.
+
+    Errors of our own making, such as a broken constraint or a closed connection, pass through.
+    """
+    try:
+        yield
+    except (sqlite3.ProgrammingError, sqlite3.IntegrityError, sqlite3.InterfaceError):
+        raise
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0)
+        if code in _NO_ROOM:
+            remedy = _REMEDIES[sqlite3.SQLITE_FULL]
+            raise StoreFull(f"{path}: no room to write ({error}); {remedy}") from error
+        found = _REMEDIES.get(code & 0xFF)  # the low byte is the kind, the rest its details
+        raise StoreError(f"{path}: {error}" + (f"; {found}" if found else "")) from error
+
+
+def _use_wal(conn: sqlite3.Connection, path: Path) -> None:
+    """The switch to WAL needs the file alone and, unlike everything else, does not always wait for
+    it: processes that create the file at the same moment must ask again."""
+    deadline = time.monotonic() + _BUSY_S
+    while True:
+        try:
+            (mode,) = conn.execute("PRAGMA journal_mode = WAL").fetchone()
+            break
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+    if mode != "wal":
+        raise StoreError(f"{path}: no WAL mode here (a network folder?): use a local disk")
+
+
+def _statements(script: str) -> Iterator[str]:
+    """The statements of a script; sqlite3's own executescript would commit before it begins."""
+    statement = ""
+    for part in script.split(";"):
+        statement += part + ";"
+        if sqlite3.complete_statement(statement):
+            if statement.strip() != ";":
+                yield statement
+            statement = ""
+
+
+# A connection must not go through a fork: in the child SQLite takes the parent's file locks for its
+# own, so even a new connection there would hold none, and the parent, closing as "the last one",
+# would delete the log that the child writes to. So the forking thread's connections are closed
+# before (and opened again when needed); those of other threads are never touched, nor closed, in
+# the child.
+_databases: "weakref.WeakSet[Database]" = weakref.WeakSet()
+_inherited: list[sqlite3.Connection] = []
+
+
+def _close_before_fork() -> None:
+    for database in list(_databases):
+        database._before_fork()
+
+
+def _forget_in_child() -> None:
+    for database in list(_databases):
+        database._in_child()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
+    os.register_at_fork(before=_close_before_fork, after_in_child=_forget_in_child)
