@@ -10,6 +10,7 @@ read where the job is started.
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 from mrjob.job import MRJob
@@ -43,7 +44,12 @@ class MRCrawlPosts(MRJob):
         job = Job(options.run_id or new_run_id(), options.refresh, options.driver)
         self.home = Home(config.load())
         self.crawler = RangeCrawler(
-            self.home.settings, self.home.site, self.home.users, self.home.tables, job, self.set_status
+            self.home.settings,
+            self.home.site,
+            self.home.users,
+            self.home.tables,
+            job,
+            self.set_status,
         )
         signal.signal(signal.SIGTERM, lambda *_: self.crawler.stop("terminated"))
 
@@ -62,6 +68,6 @@ class MRCrawlPosts(MRJob):
 
 if __name__ == "__main__":
     # tasks run in folders of their own: relative paths are meant from where the job was started
-    os.environ.setdefault("WEIBO_BASE_DIR", os.getcwd())
+    os.environ.setdefault("WEIBO_BASE_DIR", str(Path.cwd()))
     os.environ.setdefault("WEIBO_RUN_ID", new_run_id())  # one for all tasks
     MRCrawlPosts.run()

@@ -181,7 +181,9 @@ def _merge_variables(merged: dict[str, Any], environ: Mapping[str, str]) -> dict
         if not name.startswith("WEIBO_") or "__" not in name:
             continue
         section, _, key = name[len("WEIBO_") :].lower().partition("__")
-        if section not in sections or key not in (hints := typing.get_type_hints(sections[section])):
+        if section not in sections or key not in (
+            hints := typing.get_type_hints(sections[section])
+        ):
             raise BadConfig(f"{name}: there is no setting {section}.{key}{_nearest(section, key)}")
         if not isinstance(merged.setdefault(section, {}), dict):
             raise BadConfig(f"{section}: expected a section [{section}] in the settings file")
@@ -207,7 +209,9 @@ def _from_text(text: str, hint: Any) -> Any:
 def _nearest(section: str, key: str) -> str:
     import difflib
 
-    known = [f"{s}.{k}" for s, t in typing.get_type_hints(Settings).items() for k in t.__struct_fields__]
+    known = [
+        f"{s}.{k}" for s, t in typing.get_type_hints(Settings).items() for k in t.__struct_fields__
+    ]
     close = difflib.get_close_matches(f"{section}.{key}", known, 1)
     return f"; did you mean {close[0]}?" if close else ""
 

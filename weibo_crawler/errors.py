@@ -1,4 +1,4 @@
-"""The exception tree: a name says what to do next, a class carries the exit code of the command line.
+"""The exception tree: a name says what to do next, a class carries the command's exit code.
 
 Exit codes (docs/architecture.md): 0 done, 1 a fault of ours, 2 usage and seeds, 3 configuration,
 4 the site says no, 5 a store cannot be reached or written, 130 interrupted after a clean stop.
@@ -28,13 +28,13 @@ class BadConfig(CrawlerError):
 
 
 class SiteSaysNo(CrawlerError):
-    """The site refuses on every egress, or changed its shape: stop, and come back later or slower."""
+    """The site refuses on every egress, or changed its shape: stop, come back later or slower."""
 
     exit_code = 4
 
 
 class StoreError(CrawlerError):
-    """A store cannot be opened, read or written: mend the store, then run the same command again."""
+    """A store cannot be opened, read or written: mend it, then run the same command again."""
 
     exit_code = 5
 

@@ -6,8 +6,8 @@ from functools import cached_property
 
 from weibo_crawler.config import Settings
 from weibo_crawler.sites.weibo import Weibo
+from weibo_crawler.store.sqlite_frontier import SqliteUsers
 from weibo_crawler.store.sqlite_tables import SqliteTables
-from weibo_crawler.store.sqlite_users import SqliteUsers
 
 
 class Home:

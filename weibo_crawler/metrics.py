@@ -59,7 +59,7 @@ class OpenMetrics:
         from prometheus_client import CollectorRegistry, start_http_server
 
         self._registry = CollectorRegistry()
-        self._registry.register(self)  # type: ignore[arg-type]
+        self._registry.register(self)
         if self._settings.listen is not None:
             host, _, port = self._settings.listen.rpartition(":")
             try:

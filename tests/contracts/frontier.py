@@ -165,7 +165,7 @@ class FrontierContract:
     def test_no_page_lands_above_an_open_level(self, frontier: Frontier) -> None:
         """Law 13: queued, leased and resting entries all hold deeper pages back."""
         frontier.add_seeds(found(1, 2), "run", NOW)
-        one, two = self.claim(frontier)
+        one, _ = self.claim(frontier)
         self.commit(frontier, page(one, 11, ended="end"))
         (deeper,) = self.claim(frontier)
         for holds_back in (
@@ -235,6 +235,18 @@ class FrontierContract:
         assert frontier.requeue_failed() == 1
         assert frontier.open_level() == 0
         assert frontier.depths_are_bounds()
+
+    def test_the_forgotten_are_never_stored_again(self, frontier: Frontier) -> None:
+        """Neither a page nor a seed brings them back, and no plain uid is kept."""
+        frontier.add_seeds(found(1), "run", NOW)
+        (entry,) = self.claim(frontier)
+        self.commit(frontier, page(entry, 2, 3, ended="end"))
+        assert frontier.forget([2, 99]) == 1
+        assert frontier.forget([2]) == 0
+        (other,) = self.claim(frontier)
+        assert self.commit(frontier, page(other, 2, 4))[0] == (Landing.STORED, 1)
+        assert frontier.add_seeds(found(2, 99), "run", NOW) == 0
+        assert [user.uid for user in frontier.users()] == [1, 3, 4]
 
     def test_a_worker_row_is_absolute(self, frontier: Frontier) -> None:
         """Law 8: figures are rewritten, never incremented."""

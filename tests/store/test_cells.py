@@ -197,15 +197,15 @@ def test_later_sightings_change_only_what_they_say(post: Post, text: str) -> Non
     cells = dict(post_cells(post, 1.0, "direct", "r1"))
     row = Row(post_key(post.uid, post.mid), cells)
     assert _family_names(count_cells(post)) <= {"count"}
-    assert cells | count_cells(post) == cells
+    assert {**cells, **count_cells(post)} == cells
     before = read_post(row)
-    after = read_post(Row(row.key, cells | text_cells(text)))
+    after = read_post(Row(row.key, {**cells, **text_cells(text)}))
     assert after == before | {"text": text, "text_complete": True}
 
 
 @given(users, times)
 def test_a_user_comes_back(profile: User, fetched_at: float) -> None:
-    """What the harvest saw and what the profile says stand side by side, neither hides the other."""
+    """What the harvest saw and what the profile says stand side by side."""
     cells = dict(user_cells(SEEN, "r1")) | dict(profile_cells(profile, fetched_at, "r2"))
     assert all(type(value) is str for value in cells.values())
     assert _family_names(cells) <= set(FAMILIES["userlist"])

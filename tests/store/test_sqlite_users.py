@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.contracts.frontier import FrontierContract
-from weibo_crawler.store.sqlite_users import SqliteUsers
+from weibo_crawler.store.sqlite_frontier import SqliteUsers
 
 
 class TestSqliteUsers(FrontierContract):

@@ -22,20 +22,22 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     regular file, StoreFull without room, StoreError for any other trouble with the file.
     """
     target = Path(os.path.realpath(path))  # a link stays a link
-    if target.exists() and not target.is_file():  # os.replace would take the place of a device
-        raise BadUsage(f"{path} is not a regular file; give another name")
     part = target.with_name(f".{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
-        with part.open("xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(target)
+        if target.exists() and not target.is_file():  # replacing would end a device
+            raise BadUsage(f"{path} is not a regular file; give another name")
+        file = part.open("xb")
+        try:
+            with file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
         _sync_folder(target.parent)
     except OSError as error:
         raise _translated(error, path) from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _sync_folder(folder: Path) -> None:

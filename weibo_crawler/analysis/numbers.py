@@ -6,8 +6,8 @@ _UNITS = ((10**9, "G"), (10**6, "M"), (10**3, "k"))
 
 
 def grouped(n: float) -> str:
-    """1234567 -> "1,234,567"; a small fraction keeps one digit: 0.53 -> "0.5"."""
-    return f"{n:,.0f}" if n >= 10 or n == int(n) else f"{n:,.1f}"
+    """1234567 -> "1,234,567"; small fractions keep two digits: 0.0531 -> "0.053"."""
+    return f"{n:,.0f}" if n >= 9.95 or n == int(n) else f"{n:.2g}"
 
 
 def short(n: float) -> str:

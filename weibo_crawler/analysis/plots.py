@@ -4,6 +4,7 @@ Scripts, styles, ids and names of other places are taken out of what pygal gives
 refers to nothing and follows the page from light to dark.
 """
 
+import sys
 from collections.abc import Sequence
 from html import escape
 from itertools import count
@@ -28,11 +29,11 @@ class Bar(NamedTuple):
 
 def bars(what: str, data: Sequence[Bar], *, height: int = 300) -> str:
     """Standing bars in a row, such as a histogram. what: said to who cannot see it."""
-    import pygal
-
     is_roomy = len(data) <= _MOST_VALUES
     config = _config(height, max(bar.value for bar in data) * (1.08 if is_roomy else 1))
-    chart = pygal.Bar(**config, rounded_bars=2, print_values=is_roomy, print_values_position="top")
+    chart = _pygal().Bar(
+        **config, rounded_bars=2, print_values=is_roomy, print_values_position="top"
+    )
     chart.x_labels = [bar.label for bar in data]
     chart.x_labels_major = _spread([bar.label for bar in data])
     chart.show_minor_x_labels = False
@@ -42,10 +43,8 @@ def bars(what: str, data: Sequence[Bar], *, height: int = 300) -> str:
 
 def rows(what: str, data: Sequence[Bar]) -> str:
     """Lying bars, the first on top, with their values beside them: counts of named things."""
-    import pygal
-
     data = data[::-1]  # pygal begins at the bottom
-    chart = pygal.HorizontalBar(
+    chart = _pygal().HorizontalBar(
         **_config(_ROW_HEIGHT * len(data) + 24, max(bar.value for bar in data), 1.12),
         margin_bottom=-14,  # the numbers that pygal would write there are not shown
         rounded_bars=2,
@@ -61,10 +60,8 @@ def areas(
     what: str, labels: Sequence[str], series: Sequence[tuple[str, Sequence[int]]], height: int = 340
 ) -> str:
     """Areas one upon the other, the first at the bottom; `labels` for the points of each."""
-    import pygal
-
     top = max(map(sum, zip(*(points for _, points in series), strict=True)))
-    chart = pygal.StackedLine(**_config(height, top), fill=True, show_dots=False)
+    chart = _pygal().StackedLine(**_config(height, top), fill=True, show_dots=False)
     places = {round(i * (len(labels) - 1) / 5) for i in range(6)}
     # pygal finds the labels to show by their text, so the others need texts of their own
     chart.x_labels = [label if i in places else f"#{i}" for i, label in enumerate(labels)]
@@ -91,15 +88,24 @@ def ticks(largest: float) -> list[int]:
     return list(range(0, int(-(-max(largest, 1) // step)) * step + 1, step))
 
 
+def _pygal() -> Any:
+    """pygal, without the finder that it adds to the import system for its plugins (none is used):
+    it lacks find_spec, so Python 3.11 warns at every later import that finds nothing."""
+    import pygal
+
+    sys.meta_path[:] = [
+        finder for finder in sys.meta_path if not isinstance(finder, pygal.PluginImportFixer)
+    ]
+    return pygal
+
+
 def _config(height: int, largest: float, room: float = 1.0) -> dict[str, Any]:
     """room: how far the scale reaches beyond the largest value, for the text there."""
-    import pygal.style
-
     marks = ticks(largest)
     return {
         "js": [],
         "css": [],
-        "style": pygal.style.Style(
+        "style": _pygal().style.Style(
             font_family="sans-serif",
             label_font_size=_LABEL,
             major_label_font_size=_LABEL,

@@ -63,7 +63,7 @@ def parse_when(option: str, text: str | None) -> float | None:
     except ValueError:
         try:
             return from_iso(text)
-        except (ValueError, OverflowError):
+        except ValueError:
             raise BadUsage(f"{option}: {text!r} is no date with an offset; {_HOW}") from None
     return datetime(day.year, day.month, day.day, tzinfo=SITE_OFFSET).timestamp()
 

@@ -36,35 +36,21 @@ def write_table(rows: Iterable[Sequence[str]], columns: Sequence[str], stream: B
     from rich.console import Console
     from rich.text import Text
 
-    console = Console(file=_Utf8(stream), highlight=False, markup=False)  # type: ignore[arg-type]
+    console = Console(force_terminal=stream.isatty())
     shown = ([safe(text) for text in row] for row in rows)
     sample = list(islice(shown, _SAMPLE))
     numeric = [_is_numeric(row[i] for row in sample) for i in range(len(columns))]
     widths = _widths([list(columns), *sample], numeric, console.width)
 
-    def show(row: Sequence[str], style: str = "") -> None:
-        line = _GAP.join(map(_fit, row, widths, numeric)).rstrip()
-        console.print(Text(line, style), soft_wrap=True)
+    def line(row: Sequence[str]) -> str:
+        return _GAP.join(map(_fit, row, widths, numeric)).rstrip()
 
-    show([safe(name) for name in columns], "bold")
+    # rich styles but does not write: it ends the process itself where a pipe breaks
+    with console.capture() as captured:
+        console.print(Text(line(columns), "bold"), soft_wrap=True)
+    stream.write(captured.get().encode())
     for row in chain(sample, shown):
-        show(row)
-
-
-class _Utf8:
-    """A text file as rich wants one, UTF-8 whatever the locale; holds nothing back."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-
-    def write(self, text: str) -> None:
-        self._stream.write(text.encode())
-
-    def flush(self) -> None:
-        self._stream.flush()
-
-    def isatty(self) -> bool:
-        return self._stream.isatty()
+        stream.write(line(row).encode() + b"\n")
 
 
 def _is_numeric(texts: Iterator[str]) -> bool:

@@ -3,7 +3,7 @@
 import argparse
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from weibo_crawler import config
@@ -34,6 +34,9 @@ def _columns(options: argparse.Namespace, form: str) -> tuple[str, ...]:
     """The columns asked for, or those that suit what is shown and where."""
     from weibo_crawler.analysis import columns as known
 
+    every: Mapping[str, object]
+    shown: tuple[str, ...]
+    table: tuple[str, ...]
     if options.what == "posts":
         every, shown, table = known.POSTS, known.POSTS_SHOWN, known.POSTS_TABLE
     elif options.imported:

@@ -35,9 +35,11 @@ def seed(options: argparse.Namespace) -> Done:
     """Store seeds; all are parsed and resolved before any is stored."""
     seeds = read_seeds(options.seeds)
     with Home(config.load(options.config)) as home:
-        uids = asyncio.run(_resolve(seeds, home)) if any(s.uid is None for s in seeds) else [
-            s.uid for s in seeds if s.uid is not None
-        ]
+        uids = (
+            asyncio.run(_resolve(seeds, home))
+            if any(s.uid is None for s in seeds)
+            else [s.uid for s in seeds if s.uid is not None]
+        )
         found = [Found(uid, home.site.home(uid), "", 0) for uid in dict.fromkeys(uids)]
         new = home.users.add_seeds(found, new_run_id(), time.time())
         known = len(found) - new
@@ -59,7 +61,9 @@ def read_seeds(arguments: list[str]) -> list[Seed]:
         else:
             seeds.append(parse_seed(argument.strip(), "command line"))
     if not seeds:
-        raise BadSeed(f"{', '.join(arguments)}: no seed in it; give a uid or a profile address a line")
+        raise BadSeed(
+            f"{', '.join(arguments)}: no seed in it; give a uid or a profile address a line"
+        )
     return seeds
 
 
@@ -237,9 +241,7 @@ def posts(options: argparse.Namespace) -> Done:
         return run_posts(home, "posts", runner=options.runner, refresh=options.refresh, env=env)
 
 
-def run_posts(
-    home: Home, title: str, *, runner: str, refresh: bool, env: dict[str, str]
-) -> Done:
+def run_posts(home: Home, title: str, *, runner: str, refresh: bool, env: dict[str, str]) -> Done:
     """One run of the job with progress, and its figures."""
     started = time.monotonic()
     home.tables  # noqa: B018 - created here, before several mappers ask for it at once
@@ -289,14 +291,19 @@ def _posts_done(home: Home, counters: dict[str, int], span_s: float) -> Done:
     from weibo_crawler.errors import SiteSaysNo
 
     get = counters.get
-    total, failed, existing = get("users.input", 0), get("users.failed", 0), get("users.existing", 0)
+    total, failed, existing = (
+        get("users.input", 0),
+        get("users.failed", 0),
+        get("users.existing", 0),
+    )
     complete = completeness(home.tables)
     new = get("posts.new", 0)
     lines = [
         f"posts: {total:,} users ({existing:,} known, {total - existing:,} visited), "
         f"{new or 'no'} new posts of {complete.stored:,} stored, in {seconds(span_s)}",
         f"pages: {verdicts(counters)}",
-        f"long texts: {get('long_texts.completed', 0):,} completed, {complete.cut_texts:,} still cut",
+        f"long texts: {get('long_texts.completed', 0):,} completed, "
+        f"{complete.cut_texts:,} still cut",
     ]
     if complete.share is not None:
         lines.append(
@@ -316,5 +323,7 @@ def _posts_done(home: Home, counters: dict[str, int], span_s: float) -> Done:
     }
     visited = total - existing
     if visited and failed / visited > home.settings.posts.max_failed_share:
-        raise SiteSaysNo("\n".join([*lines, f"{failed:,} of {visited:,} users failed: stopped here"]))
+        raise SiteSaysNo(
+            "\n".join([*lines, f"{failed:,} of {visited:,} users failed: stopped here"])
+        )
     return Done("\n".join(lines), data)

@@ -15,9 +15,14 @@ from weibo_crawler.errors import StoreError
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.store import Found
 
-_WORLD_SEED = 7
-_WORLD_USERS = 900
-_FAULTS = "throttled=0.002,server_trouble=0.01,cut=0.005,no_content=0.005"
+# a world small enough for half a minute, with the refusals and faults that the real site has
+_WORLD: dict[str, Any] = {
+    "seed": 7,
+    "users": 900,
+    "mean_posts": 12.0,
+    "guests": "2020",
+    "faults": "throttled=0.001,server_trouble=0.01,cut=0.005,no_content=0.005",
+}
 _SETTINGS = """\
 # The demo's own settings: a simulated Weibo on this machine, so there is no limit of requests.
 [site]
@@ -35,43 +40,33 @@ requests_per_second = 0
 
 def demo(options: argparse.Namespace) -> Done:
     """Simulator, seed, harvest, import, posts, report. Run twice, the second run stores nothing."""
+    from weibo_crawler.simulator.options import SimulatorOptions
     from weibo_crawler.simulator.run import start
+    from weibo_crawler.simulator.world import World
 
     started = time.monotonic()
     folder: Path = options.dir
     settings_file = folder / "crawler.toml"
-    with start(_world(folder)) as site:
+    world = SimulatorOptions(**_WORLD)
+    with start(world) as site:
         _write(
             settings_file,
             _SETTINGS.format(
                 base_url=site.base_url, visitor_url=site.visitor_url, folder=folder.as_posix()
             ),
         )
-        print(f"demo: a simulated Weibo answers at {site.base_url}; everything is kept in {folder}/")
+        print(
+            f"demo: a simulated Weibo answers at {site.base_url}; everything is kept in {folder}/"
+        )
         environ = {n: v for n, v in os.environ.items() if not n.startswith("WEIBO_")}
         environ["WEIBO_CONFIG"] = str(settings_file.resolve())
         with Home(config.load(settings_file, environ)) as home:
-            data = _main_job(home, site.seeds, environ)
+            seeds = World.make(world.seed, world.users, epoch=world.epoch).seeds
+            data = _main_job(home, list(seeds), environ)
             _show_posts(home)
             _report(home, folder / "report.html")
     data["seconds"] = round(time.monotonic() - started, 3)
     return Done("\n".join(_closing(data, folder, settings_file)), data)
-
-
-def _world(folder: Path) -> Any:
-    """The simulated world; its last day is that of the first run, so that a second run meets the
-    same posts."""
-    from weibo_crawler.simulator.options import SimulatorOptions, parse_faults
-
-    memory = folder / "world.json"
-    try:
-        epoch = json.loads(memory.read_text("utf-8"))["epoch"]
-    except (OSError, ValueError, KeyError, TypeError):
-        epoch = float(int(time.time()))
-        _write(memory, json.dumps({"epoch": epoch}))
-    return SimulatorOptions(
-        seed=_WORLD_SEED, users=_WORLD_USERS, epoch=epoch, faults=parse_faults(_FAULTS)
-    )
 
 
 def _write(path: Path, text: str) -> None:

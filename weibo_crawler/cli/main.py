@@ -105,8 +105,8 @@ def _crawl_commands(commands: Any) -> None:
         "seed",
         "crawl:seed",
         "give the walk its first users",
-        "Seeds are uids, profile addresses (m.weibo.cn/u/…, weibo.com/u/…) or screen names; a file\n"
-        "holds one a line, # begins a comment. All are checked before any is stored.",
+        "Seeds are uids, profile addresses (m.weibo.cn/u/…, weibo.com/u/…) or screen names; a\n"
+        "file holds one a line, # begins a comment. All are checked before any is stored.",
     )
     seed.add_argument("seeds", nargs="+", metavar="FILE|UID", help="a file of seeds, or a seed")
     harvest = _command(
@@ -114,8 +114,8 @@ def _crawl_commands(commands: Any) -> None:
         "harvest",
         "crawl:harvest",
         "walk fan lists breadth-first and store the users found",
-        "Goes on where the last run stopped. Stops when nobody new is found, at harvest.max_users,\n"
-        "harvest.max_depth or harvest.max_time_s, or at Ctrl-C.",
+        "Goes on where the last run stopped. Stops when nobody new is found, at\n"
+        "harvest.max_users, harvest.max_depth or harvest.max_time_s, or at Ctrl-C.",
     )
     harvest.add_argument("--plan", action="store_true", help="only say how long it will take")
     harvest.add_argument(
@@ -154,7 +154,11 @@ def _analyst_commands(commands: Any) -> None:
     )
     report = _command(commands, "report", "analysts:report", "write an HTML report with plots")
     report.add_argument(
-        "--output", "-o", type=Path, default=Path("report.html"), metavar="FILE",
+        "--output",
+        "-o",
+        type=Path,
+        default=Path("report.html"),
+        metavar="FILE",
         help="default: report.html",
     )
     report.add_argument(

@@ -2,9 +2,9 @@
 
 import argparse
 import asyncio
-import os
 import time
-from pathlib import Path
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from weibo_crawler import config
 from weibo_crawler.cli.main import Done
@@ -12,6 +12,9 @@ from weibo_crawler.config import DEFAULT_FILE, Settings
 from weibo_crawler.errors import BadConfig, CrawlerError, TransportError
 from weibo_crawler.home import Home
 from weibo_crawler.resources import resource
+
+if TYPE_CHECKING:
+    from weibo_crawler.simulator.run import Address
 
 
 def init(options: argparse.Namespace) -> Done:
@@ -37,8 +40,22 @@ def simulate(options: argparse.Namespace) -> Done:
     """Run the simulated site until Ctrl-C."""
     from weibo_crawler.simulator.options import from_arguments
     from weibo_crawler.simulator.run import serve
+    from weibo_crawler.simulator.world import World
 
-    serve(from_arguments(options))
+    world = from_arguments(options)
+    seeds = " ".join(map(str, World.make(world.seed, world.users, epoch=world.epoch).seeds))
+
+    def ready(address: "Address") -> None:
+        print(
+            f"simulate: {world.users:,} users at {address.base_url}; Ctrl-C ends it. To crawl it:\n"
+            f"  export WEIBO_SITE__BASE_URL={address.base_url}\n"
+            f"  export WEIBO_SITE__VISITOR_URL={address.visitor_url}\n"
+            f"  export WEIBO_PACE__REQUESTS_PER_SECOND=0\n"
+            f"  weibo-crawler seed {seeds} && weibo-crawler harvest",
+            flush=True,
+        )
+
+    serve(world, ready)
     return Done("simulate: ended", {})
 
 
@@ -82,7 +99,7 @@ async def _try_egresses(settings: Settings) -> list[dict[str, str]]:
 def doctor(options: argparse.Namespace) -> Done:
     """Check what the settings name; exit code of the first thing that is wrong."""
     lines, code = [], 0
-    checks = (
+    checks: tuple[tuple[str, Callable[[], str]], ...] = (
         ("settings", lambda: _settings_line(options)),
         ("users", lambda: _users_line(config.load(options.config))),
         ("tables", lambda: _tables_line(config.load(options.config))),
@@ -132,17 +149,20 @@ def _has_mrjob() -> bool:
 def _egress_line(settings: Settings) -> str:
     from weibo_crawler.fetch.egress import load_egresses
 
-    return f"{len(load_egresses(settings.egress))} egress(es) configured; `proxies check` tries them"
+    return (
+        f"{len(load_egresses(settings.egress))} egress(es) configured; `proxies check` tries them"
+    )
 
 
 def forget(options: argparse.Namespace) -> Done:
     """Delete people from every table of the home."""
-    from weibo_crawler.analysis.forget import forget_users
+    from weibo_crawler.forget import forget_users
 
     with Home(config.load(options.config)) as home:
         removed = forget_users(home.users, home.tables, options.uids)
-    lines = [f"forget: {len(options.uids)} users: " + ", ".join(
-        f"{n:,} {name}" for name, n in removed.items()
-    )]
+    lines = [
+        f"forget: {len(options.uids)} users: "
+        + ", ".join(f"{n:,} {name}" for name, n in removed.items())
+    ]
     lines.append("exports and reports made before may still hold them: delete those by hand")
     return Done("\n".join(lines), removed)

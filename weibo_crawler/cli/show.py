@@ -1,4 +1,4 @@
-"""What a run shows while it works: a live line on a terminal, a plain line now and then elsewhere."""
+"""What a run shows while it works: a live line on a terminal, plain lines elsewhere."""
 
 import sys
 import time

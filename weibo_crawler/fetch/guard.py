@@ -3,6 +3,7 @@
 from collections import Counter, deque
 from datetime import UTC, datetime
 from enum import Enum
+from math import ceil
 from typing import NamedTuple
 
 
@@ -28,7 +29,7 @@ class Guard:
     """
 
     def __init__(self, stop_share: float, stop_window: int, *, patience_s: float = 300.0) -> None:
-        self._needed = max(1, round(stop_share * stop_window))
+        self._needed = ceil(stop_share * stop_window - 1e-9)  # a share of 0.9 of 10 is 9
         self._window: deque[_Note] = deque(maxlen=stop_window)
         self._counts = dict.fromkeys(_Blame, 0)
         self._patience_s = patience_s

@@ -30,7 +30,8 @@ class Plan(NamedTuple):
         return [
             f"users kept so far     {self.users:,}, of them {self.open_users:,} still to walk",
             f"pace                  {pace}",
-            f"lists of these users  {self.open_requests:,} requests{self._days(self.open_requests)}",
+            f"lists of these users  {self.open_requests:,} requests"
+            f"{self._days(self.open_requests)}",
             f"to {self.max_users:,} users   at least {self.requests:,} requests"
             f"{self._days(self.requests)}, if every page showed only new users",
         ]

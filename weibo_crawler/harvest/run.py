@@ -176,9 +176,7 @@ class HarvestRun:
 
     async def _wait(self) -> None:
         if self._tasks:
-            await asyncio.wait(
-                self._tasks, timeout=_POLL_S, return_when=asyncio.FIRST_COMPLETED
-            )
+            await asyncio.wait(self._tasks, timeout=_POLL_S, return_when=asyncio.FIRST_COMPLETED)
         elif not self._entries:
             await asyncio.sleep(_POLL_S)
 

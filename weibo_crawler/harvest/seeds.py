@@ -9,11 +9,11 @@ from weibo_crawler.errors import BadSeed
 
 _MAX_UID = 2**63 - 1  # the widest id that both SQL homes and their drivers carry
 _HOSTS = {"m.weibo.cn", "weibo.com", "www.weibo.com", "weibo.cn"}
-_NAME = re.compile(r"[\w·.\-]{1,60}")  # letters of any script, digits, - _
+_NAME = re.compile(r"[\w·][\w·.\-]{0,59}")  # letters of any script, digits, - _ .
 
 
 class Seed(NamedTuple):
-    """One seed as written: a uid, or a screen name that the site must resolve. where: for errors."""
+    """One seed as written: a uid, or a screen name for the site to resolve. where: for errors."""
 
     uid: int | None
     screen_name: str | None
@@ -35,7 +35,7 @@ def parse_seeds(lines: Iterable[str], source: str) -> list[Seed]:
 
 
 def parse_seed(text: str, where: str) -> Seed:
-    """One seed: `1669879400`, `https://m.weibo.cn/u/1669879400`, `weibo.com/u/…`, `@name`, `name`."""
+    """One seed: `1234567890`, `https://m.weibo.cn/u/1234567890`, `weibo.com/u/…`, `@name`."""
     if text.isdecimal():
         return Seed(_uid(text, where), None, where)
     if "/" in text:

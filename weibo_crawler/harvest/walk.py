@@ -95,7 +95,8 @@ class Walker(NamedTuple):
         users = record.users if isinstance(record, FanPage) else ()
         ids = {user.uid for user in users}
         fresh = ids - listed
-        ended, after = "end", progress
+        ended: str | None = "end"
+        after = progress
         if isinstance(record, FanPage) and (fresh or (record.missing and not users)):
             listed |= fresh
             ended = None if record.next_cursor is not None else "last_page"
@@ -154,7 +155,9 @@ class Walker(NamedTuple):
         if reading.verdict == Verdict.DRIFTED:
             await self.keep_drifted(fetched)
         if facts_only and reading.verdict not in (Verdict.OK, Verdict.EMPTY, Verdict.END):
-            raise EntryTrouble(f"{reading.verdict}: {reading.why}" if reading.why else reading.verdict)
+            raise EntryTrouble(
+                f"{reading.verdict}: {reading.why}" if reading.why else reading.verdict
+            )
         return fetched
 
 

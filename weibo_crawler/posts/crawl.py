@@ -109,9 +109,7 @@ class RangeCrawler:
         self._report(None)
         return outcomes
 
-    async def _visit_all(
-        self, visitor: Visitor, writer: Writer, part: KeyRange
-    ) -> list[Outcome]:
+    async def _visit_all(self, visitor: Visitor, writer: Writer, part: KeyRange) -> list[Outcome]:
         outcomes: list[Outcome] = []
         running: set[asyncio.Task[Outcome]] = set()
         users = self._users(part)

@@ -1,4 +1,4 @@
-"""One user of the map job: profile, timeline, long texts, ledger. One in, one Outcome out (law 6)."""
+"""One user of the map job: profile, timeline, long texts, ledger; one Outcome (law 6)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

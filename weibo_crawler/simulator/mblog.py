@@ -60,46 +60,28 @@ class Mblogs:
         }
 
     def _mblog(self, post: Post, date: str, text: str, most_pics: int) -> dict[str, Any]:
+        mid = str(post.mid)
         mblog: dict[str, Any] = {
-            "visible": {"type": 0, "list_id": 0},
+            **_ALWAYS,
             "created_at": date,
-            "id": str(post.mid),
-            "mid": str(post.mid),
-            "can_edit": False,
+            "id": mid,
+            "mid": mid,
             "version": 1 + post.edits,
-            "show_additional_indication": 0,
             "text": text,
             "textLength": len(text),
             "source": post.source,
-            "favorited": False,
-            "pic_ids": [_picture_id(post.mid, n) for n in range(min(post.pics, most_pics))],
-            "pic_types": "",
-            "is_paid": False,
-            "mblog_vip_type": 0,
             "user": self._users.raw(post.writer),
             **self.counts(post),
-            "pending_approval_count": 0,
             "isLongText": post.is_long,
-            "reward_exhibition_type": 0,
-            "hide_flag": 0,
-            "mlevel": 0,
-            "darwin_tags": [],
-            "mblogtype": 0,
-            "rid": "0_0_50_4807156903569941242_0_0_0",
-            "more_info_type": 0,
-            "extern_safe": 0,
-            "number_display_strategy": _NUMBERS,
-            "enable_comment_guide": True,
-            "content_auth": 0,
             "pic_num": post.pics,
-            "alchemy_params": {"ug_red_envelope": False},
-            "mblog_menu_new_style": 0,
             "edit_config": {"edited": post.edits > 0},
             # bid may be "" (WEIBO_API); then only the card's scheme tells it
             "bid": "" if scatter(post.mid, 20) % 40 == 0 else bid_of(post.mid),
         }
         if post.pics:
-            mblog["pics"] = _pictures(post, most_pics)
+            ids = [f"{scatter(post.mid, 30):08x}gy1{n}" for n in range(min(post.pics, most_pics))]
+            mblog["pic_ids"] = ids
+            mblog["pics"] = _pictures(post.mid, ids)
         if post.region:
             mblog["region_name"] = f"发布于 {post.region}"
         if post.edits:
@@ -115,15 +97,36 @@ class Mblogs:
         return self.listed(original, date) | {"retweeted": 1}
 
 
-_NUMBERS = msgspec.Raw(
-    msgspec.json.encode(
-        {
-            "apply_scenario_flag": 3,
-            "display_text_min_number": 1_000_000,
-            "display_text": "100万+",
-        }
-    )
-)
+# What stands in every mblog; encoded once where it is more than a number.
+_NUMBERS = {
+    "apply_scenario_flag": 3,
+    "display_text_min_number": 1_000_000,
+    "display_text": "100万+",
+}
+_ALWAYS: dict[str, Any] = {
+    "visible": msgspec.Raw(b'{"type":0,"list_id":0}'),
+    "can_edit": False,
+    "show_additional_indication": 0,
+    "favorited": False,
+    "pic_ids": msgspec.Raw(b"[]"),
+    "pic_types": "",
+    "is_paid": False,
+    "mblog_vip_type": 0,
+    "pending_approval_count": 0,
+    "reward_exhibition_type": 0,
+    "hide_flag": 0,
+    "mlevel": 0,
+    "darwin_tags": msgspec.Raw(b"[]"),
+    "mblogtype": 0,
+    "rid": "0_0_50_4807156903569941242_0_0_0",
+    "more_info_type": 0,
+    "extern_safe": 0,
+    "number_display_strategy": msgspec.Raw(msgspec.json.encode(_NUMBERS)),
+    "enable_comment_guide": True,
+    "content_auth": 0,
+    "alchemy_params": msgspec.Raw(b'{"ug_red_envelope":false}'),
+    "mblog_menu_new_style": 0,
+}
 
 
 def card(mblog: dict[str, Any], container: str, mid: int) -> dict[str, Any]:
@@ -168,28 +171,26 @@ def _pin(writer: int) -> dict[str, Any]:
     return signs[writer % len(signs)]
 
 
-def _picture_id(mid: int, n: int) -> str:
-    return f"{scatter(mid, 30 + n):08x}gy1{n}"
-
-
-def _pictures(post: Post, most: int) -> list[Any] | dict[str, Any]:
+def _pictures(mid: int, ids: list[str]) -> list[Any] | dict[str, Any]:
     """A list, or a dict keyed "0", "1", … (WEIBO_API)."""
-    pics = []
-    for n in range(min(post.pics, most)):
-        pid = _picture_id(post.mid, n)
-        pics.append(
-            {
-                "pid": pid,
-                "url": f"https://wx1.sinaimg.cn/orj360/{pid}.jpg",
-                "size": "orj360",
-                "geo": {"width": 360, "height": 360, "croped": False},
-                "large": {
-                    "size": "large",
-                    "url": f"https://wx1.sinaimg.cn/large/{pid}.jpg",
-                    "geo": {"width": "1080", "height": "1080", "croped": False},
-                },
-            }
-        )
-    if scatter(post.mid, 21) % 5 == 0:
+    pics = [
+        {
+            "pid": pid,
+            "url": f"https://wx1.sinaimg.cn/orj360/{pid}.jpg",
+            "size": "orj360",
+            "geo": _SMALL,
+            "large": {
+                "size": "large",
+                "url": f"https://wx1.sinaimg.cn/large/{pid}.jpg",
+                "geo": _LARGE,
+            },
+        }
+        for pid in ids
+    ]
+    if scatter(mid, 21) % 5 == 0:
         return {str(n): pic for n, pic in enumerate(pics)}
     return pics
+
+
+_SMALL = msgspec.Raw(b'{"width":360,"height":360,"croped":false}')
+_LARGE = msgspec.Raw(b'{"width":"1080","height":"1080","croped":false}')  # text, as recorded

@@ -136,13 +136,17 @@ class PostPages:
         if kind == 3:
             cards = [one | {"card_type": str(one["card_type"])} for one in cards]
         if container.startswith("230413"):  # the second form opens with a row of filters
-            cards.insert(0, {"card_type": 11, "card_group": [{"card_type": 88, "desc": "全部微博"}]})
+            cards.insert(
+                0, {"card_type": 11, "card_group": [{"card_type": 88, "desc": "全部微博"}]}
+            )
         return cards
 
     def _card(
         self, mid: int, container: str, date: Dater, *, pinned: bool = False
     ) -> dict[str, Any]:
-        return card(self._mblogs.listed(self._written(mid), date, pinned=pinned), container, mid)
+        return card(
+            self._mblogs.listed(self._world.written(mid), date, pinned=pinned), container, mid
+        )
 
     def _liked_card(self, post: Post, container: str, date: Dater) -> dict[str, Any]:
         mblog = self._mblogs.listed(post, date)
@@ -153,10 +157,7 @@ class PostPages:
         """Somebody else's post among the owner's, now and then."""
         other = scatter(index * 1000 + number, 73) % self._world.size
         mids = self._world.calendar(other).mids
-        return self._written(mids[0]) if mids and other != index else None
-
-    def _written(self, mid: int) -> Post:
-        return self._world.written(mid)
+        return self._world.written(mids[0]) if mids and other != index else None
 
     def _recommendation(self, index: int) -> dict[str, Any]:
         """People one may know: cards without a post."""

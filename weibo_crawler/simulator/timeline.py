@@ -4,14 +4,13 @@ A mid holds its time and its writer: ((second - 515483463) << 22) | low bits, as
 (WEIBO_API), where the low bits are the writer's index, scrambled. So nothing has to be looked up.
 """
 
-from collections.abc import Sequence
 from random import Random
 
 import msgspec
 
 from weibo_crawler.simulator import lexicon
 from weibo_crawler.simulator.dice import Topic, dice, scatter
-from weibo_crawler.simulator.writing import Writing, compose, retweet
+from weibo_crawler.simulator.writing import Name, Writing, compose, retweet
 
 MOST_USERS = 1 << 22  # what the low bits of a mid can tell apart
 MOST_POSTS = 600
@@ -108,17 +107,17 @@ def is_retweet(mid: int) -> bool:
     return scatter(mid, 1) % 100 < 21
 
 
-def write(seed: int, mid: int, original: int | None, names: Sequence[str]) -> Post:
+def write(seed: int, mid: int, original: int | None, name: Name) -> Post:
     """The post of a mid.
 
     original: what it retweets if `is_retweet`; None: a post that is gone by now.
-    names: whom it may mention.
+    name: whom it may mention.
     """
     rng = dice(seed, Topic.POST, mid)
     writer, second = writer_of(mid), second_of(mid)
     repost, is_long = is_retweet(mid), scatter(mid, 2) % 100 < 22
     gone = repost and original is None
-    writing = retweet(rng, names) if repost else compose(rng, names, mid, long=is_long)
+    writing = retweet(rng, name) if repost else compose(rng, name, mid, long=is_long)
     fame = 1 if writer > 20 else 20_000
     return Post(
         mid=mid,

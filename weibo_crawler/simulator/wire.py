@@ -61,6 +61,7 @@ def error_page(message: str, label: str) -> Answer:
     return Answer(page.encode(), label, content_type=HTML)
 
 
+@lru_cache(maxsize=4096)  # a card needs it twice
 def bid_of(mid: int) -> str:
     """A mid as the site writes it in addresses: groups of 7 digits as 4 base-62 characters."""
     digits = str(mid)

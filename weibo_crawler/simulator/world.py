@@ -133,22 +133,21 @@ class World:
         writer = timeline.writer_of(mid)
         if writer >= self.size or mid not in self.calendar(writer).mids:
             return None
-        return self._post(mid)
+        return self.written(mid)
+
+    def written(self, mid: int) -> Post:
+        """The post of a mid of some calendar; see `post` for any mid."""
+        original = self._original(mid) if timeline.is_retweet(mid) else None
+        return timeline.write(self.seed, mid, original, self._name)
 
     def posts(self, index: int) -> list[Post]:
         """All posts of a user, newest first."""
-        return [self._post(mid) for mid in self.calendar(index).mids]
+        return [self.written(mid) for mid in self.calendar(index).mids]
 
     def commenters(self, mid: int, count: int) -> list[int]:
         """Who commented on a post, first comments first: at most `count`, each once."""
         rng = dice(self.seed, Topic.COMMENTS, mid)
         return rng.sample(range(self.size), min(count, self.size))
-
-    def _post(self, mid: int) -> Post:
-        original = self._original(mid) if timeline.is_retweet(mid) else None
-        near = scatter(mid, 3)
-        names = [people.screen_name(self.seed, (near >> k) % self.size) for k in (0, 3, 6)]
-        return timeline.write(self.seed, mid, original, names)
 
     def _original(self, mid: int) -> int | None:
         """What a retweet is of: an older post, no retweet itself, of somebody; None: it is gone."""
@@ -160,6 +159,9 @@ class World:
             if older:
                 return older[scatter(mid, 9) % len(older)]
         return None
+
+    def _name(self, number: int) -> str:
+        return people.screen_name(self.seed, number % self.size)
 
     def _person(self, index: int) -> Person:
         return people.person(self.seed, index)

@@ -5,11 +5,12 @@ Nothing is converted from one to the other, so the truth does not share a parser
 
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from urllib.parse import quote
 
 from weibo_crawler.simulator import lexicon
 
+_T = TypeVar("_T")
 CUT_AFTER = 140  # characters a list shows of a long post, about
 
 
@@ -28,29 +29,40 @@ class Writing(NamedTuple):
     cut: str | None
 
 
-def compose(rng: Random, names: Sequence[str], mid: int, *, long: bool) -> Writing:
-    """A post of a few pieces, or a long one. names: whom it may mention."""
-    pieces = [_words(rng)]
-    length = len(pieces[0].text)
-    for _ in range(rng.randrange(1, 5) if not long else 200):
-        if long and length > CUT_AFTER * 2:
+Name = Callable[[int], str]  # any number -> the name of somebody a post may mention
+
+
+def compose(rng: Random, name: Name, mid: int, *, long: bool) -> Writing:
+    """A post of a few pieces, or a long one of at least twice what lists show."""
+    pieces = [_pick(rng, _SENTENCES)]
+    length = 0
+    for _ in range(200 if long else 1 + int(rng.random() * 4)):
+        if length > CUT_AFTER * 2:
             break
-        piece = _words(rng) if rng.random() < 0.6 else rng.choice(_DECORATIONS)(rng, names)
+        if rng.random() < 0.6:
+            piece = _pick(rng, _PARAGRAPHS if long else _SENTENCES)
+        else:
+            piece = _pick(rng, _DECORATIONS)(rng, name)
         pieces.append(piece)
         length += len(piece.text)
-    pieces.append(_words(rng))
+    pieces.append(_pick(rng, _SENTENCES))
     return Writing(*_join(pieces), _cut(pieces, mid) if long else None)
 
 
-def retweet(rng: Random, names: Sequence[str]) -> Writing:
+def retweet(rng: Random, name: Name) -> Writing:
     """What people write over a post of another: the stock words, a few own, or a chain."""
     kind = rng.random()
     if kind < 0.3:
         return Writing("转发微博", "转发微博", None)
-    pieces = [_words(rng)]
+    pieces = [_pick(rng, _SENTENCES)]
     if kind < 0.6:
-        pieces += [Piece("//", "//"), _mention(rng, names), Piece(":", ":"), _words(rng)]
+        colon = Piece(":", ":")
+        pieces += [Piece("//", "//"), _mention(rng, name), colon, _pick(rng, _SENTENCES)]
     return Writing(*_join(pieces), None)
+
+
+def _pick(rng: Random, pool: Sequence[_T]) -> _T:
+    return pool[int(rng.random() * len(pool))]  # a third of the time of rng.choice
 
 
 def _join(pieces: Sequence[Piece]) -> Piece:
@@ -68,52 +80,64 @@ def _cut(pieces: Sequence[Piece], mid: int) -> str:
     return "".join(shown) + f' ...<a href="/status/{mid}">全文</a>'
 
 
-def _words(rng: Random) -> Piece:
-    words = rng.choice(lexicon.PHRASES) + rng.choice(lexicon.MARKS).strip()
-    return Piece(words, words)
+def _sentences() -> tuple[Piece, ...]:
+    spoken = [phrase + mark for phrase in lexicon.PHRASES for mark in lexicon.MARKS]
+    return tuple(Piece(words, words) for words in spoken)
 
 
-def _emoticon(rng: Random, names: Sequence[str]) -> Piece:
-    alt, picture = rng.choice(lexicon.EMOTICONS)
+def _paragraphs(sentences: Sequence[Piece]) -> tuple[Piece, ...]:
+    step = len(lexicon.MARKS) + 2  # so that neighbours differ in phrase and in mark
+    return tuple(
+        _join([sentences[(n + step * k) % len(sentences)] for k in range(4)])
+        for n in range(len(sentences))
+    )
+
+
+def _emoticon(rng: Random, name: Name) -> Piece:
+    alt, picture = _pick(rng, lexicon.EMOTICONS)
     source = f"https://h5.sinaimg.cn/m/emoticon/icon/default/{picture}.png"
     image = f'<img alt={alt} src="{source}" style="width:1em; height:1em;" />'
     return Piece(f'<span class="url-icon">{image}</span>', alt)
 
 
-def _topic(rng: Random, names: Sequence[str]) -> Piece:
-    topic = f"#{rng.choice(lexicon.TOPICS)}#"
-    address = "https://m.weibo.cn/search?containerid=231522type%3D1%26t%3D10%26q%3D" + quote(topic)
-    inner = f'<span class="surl-text">{topic}</span>'
-    return Piece(f'<a  href="{address}&isnewpage=1" data-hide="">{inner}</a>', topic)
+def _topics() -> tuple[Piece, ...]:
+    search = "https://m.weibo.cn/search?containerid=231522type%3D1%26t%3D10%26q%3D"
+    pieces = []
+    for topic in (f"#{words}#" for words in lexicon.TOPICS):
+        inner = f'<span class="surl-text">{topic}</span>'
+        start = f'<a  href="{search}{quote(topic)}&isnewpage=1" data-hide="">'
+        pieces.append(Piece(f"{start}{inner}</a>", topic))
+    return tuple(pieces)
 
 
-def _mention(rng: Random, names: Sequence[str]) -> Piece:
-    name = rng.choice(names)
-    return Piece(f"<a href='/n/{name}'>@{name}</a>", f"@{name}")
+def _topic(rng: Random, name: Name) -> Piece:
+    return _pick(rng, _TOPICS)
 
 
-def _link(rng: Random, names: Sequence[str]) -> Piece:
-    address = f"http://t.cn/A{rng.randrange(36**6):06x}"
+def _mention(rng: Random, name: Name) -> Piece:
+    who = name(rng.getrandbits(22))
+    return Piece(f"<a href='/n/{who}'>@{who}</a>", f"@{who}")
+
+
+def _link(rng: Random, name: Name) -> Piece:
+    address = f"http://t.cn/A{rng.getrandbits(30):08x}"
     icon = "https://h5.sinaimg.cn/upload/2015/09/25/3/timeline_card_small_web_default.png"
     image = f"<span class='url-icon'><img style='width: 1rem;height: 1rem' src='{icon}'></span>"
     inner = f'{image}<span class="surl-text">网页链接</span>'
     return Piece(f'<a data-url="{address}" href="{address}" data-hide="">{inner}</a>', "网页链接")
 
 
-def _line(rng: Random, names: Sequence[str]) -> Piece:
-    count = rng.choice((1, 1, 2))
+def _line(rng: Random, name: Name) -> Piece:
+    count = 2 if rng.random() < 0.3 else 1
     return Piece("<br />" * count, "\n" * count)
 
 
-def _escaped(rng: Random, names: Sequence[str]) -> Piece:
-    return Piece(*rng.choice(lexicon.ESCAPED))
+def _escaped(rng: Random, name: Name) -> Piece:
+    return _pick(rng, _ESCAPED)
 
 
-_DECORATIONS: tuple[Callable[[Random, Sequence[str]], Piece], ...] = (
-    _emoticon,
-    _topic,
-    _mention,
-    _link,
-    _line,
-    _escaped,
-)
+_SENTENCES = _sentences()
+_PARAGRAPHS = _paragraphs(_SENTENCES)
+_TOPICS = _topics()
+_ESCAPED = tuple(Piece(*pair) for pair in lexicon.ESCAPED)
+_DECORATIONS = (_emoticon, _topic, _mention, _link, _line, _escaped)

@@ -81,8 +81,11 @@ class Table(Protocol):
 class Tables(Protocol):
     """The two tables of this program and their home."""
 
-    userlist: Table
-    posts: Table
+    @property
+    def userlist(self) -> Table: ...
+
+    @property
+    def posts(self) -> Table: ...
 
     def create(self) -> list[str]:
         """Create what is missing; says what it did, a line each. May be repeated."""
@@ -291,6 +294,11 @@ class Frontier(Users, Protocol):
 
     def depths_are_bounds(self) -> str:
         """Why depths are upper bounds only, "" where they are exact."""
+        ...
+
+    def forget(self, uids: Sequence[int]) -> int:
+        """Delete users and keep a keyed hash of each, against which every insert is checked;
+        returns how many rows were there."""
         ...
 
     def report(self, worker: WorkerRow) -> None:

@@ -7,6 +7,7 @@ namespace, so that two containers of one host name do not take each other's proc
 import os
 import secrets
 import socket
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -36,14 +37,9 @@ def is_dead(owner: str) -> bool:
 @cache
 def _machine() -> str:
     marks = [socket.gethostname()]
-    for read in (
-        lambda: Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:8],
-        lambda: str(os.readlink("/proc/self/ns/pid")).strip("pid:[]"),  # noqa: B005
-    ):
-        try:
-            marks.append(read())
-        except OSError:  # not Linux: the host name must do
-            continue
+    with suppress(OSError):  # not Linux: the host name must do
+        marks.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:8])
+        marks.append(Path("/proc/self/ns/pid").readlink().name.strip("pid:[]"))
     return "-".join(marks)
 
 

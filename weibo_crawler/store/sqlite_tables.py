@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from weibo_crawler.errors import StoreError
-from weibo_crawler.store import Cell, Put, Row
+from weibo_crawler.store import Cell, Put, Row, Table
 from weibo_crawler.store.cells import FAMILIES
 from weibo_crawler.store.keys import key_bounds
 from weibo_crawler.store.sqlite_base import Database, immediate
@@ -47,8 +47,11 @@ class SqliteTables:
 
     def __init__(self, url: str) -> None:
         self._db = Database(url, "tables", _MIGRATIONS)
-        self.userlist = SqliteTable(self._db, "userlist", FAMILIES["userlist"])
-        self.posts = SqliteTable(self._db, "posts", FAMILIES["posts"])
+        self._tables = {
+            name: SqliteTable(self._db, name, families) for name, families in FAMILIES.items()
+        }
+        self.userlist: Table = self._tables["userlist"]
+        self.posts: Table = self._tables["posts"]
 
     def create(self) -> list[str]:
         """Create what is missing; a line for each table made, none the second time."""
@@ -63,7 +66,7 @@ class SqliteTables:
 
     def compact(self) -> int:
         """Remove the versions that reading leaves out already; returns how many cells."""
-        return self.userlist.compact() + self.posts.compact()
+        return sum(table.compact() for table in self._tables.values())
 
     def close(self) -> None:
         self._db.close()

@@ -1,0 +1,213 @@
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.analysis.worlds import (
+    T0,
+    MemoryUsers,
+    open_tables,
+    post,
+    put_ledger,
+    put_posts,
+    put_users,
+    user,
+)
+from weibo_crawler.analysis.figures import gather
+from weibo_crawler.analysis.plots import Bar, areas, bars, rows, ticks
+from weibo_crawler.analysis.report import render, write_report
+from weibo_crawler.errors import StoreError
+from weibo_crawler.records import Verdict
+from weibo_crawler.store import WorkerRow
+from weibo_crawler.store.cells import Ledger
+from weibo_crawler.store.sqlite_tables import SqliteTables
+
+HOSTILE = '</svg><script src="https://bad.example/x.js"></script><img src=//bad.example onerror=a>'
+_VOID = {"meta", "br"}
+
+
+class Reader(HTMLParser):
+    """What a browser finds: tags, attributes, texts; unclosed tags fail the test."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.texts: list[str] = []
+        self._open: list[str] = []
+        self.feed(html)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+        if tag not in _VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def crawl() -> MemoryUsers:
+    found = [user(1, 1, depth=0, found_from=None, screen_name=HOSTILE)]
+    found += [user(i, i, depth=i % 11, fans=3**i) for i in range(2, 16)]
+    pages = {f"page.{verdict}": 3 + i for i, verdict in enumerate(Verdict)}
+    counters = pages | {"users.filtered": 4321, "users.seen_again": 77}
+    return MemoryUsers(found, [WorkerRow("run-1", "w", "harvest", T0, T0 + 9, "done", counters)])
+
+
+def fill(tables: SqliteTables) -> None:
+    put_users(tables, *crawl().rows)
+    put_ledger(tables, 1, Ledger("done", announced=4, stored=2, stopped="login_wall"))
+    put_ledger(tables, 2, Ledger("failed", announced=1, stored=1, stopped="trouble"))
+    put_ledger(tables, 3, Ledger("done", announced=0, stopped=HOSTILE, visited_at=T0))
+    put_posts(tables, *(post(i, 1, f"2021-06-{i:02d}T12:00:00+08:00") for i in range(1, 30)))
+
+
+def test_the_report_refers_to_nothing(tables: SqliteTables, tmp_path: Path) -> None:
+    """No script, frame, image or link; no attribute and no style that a browser would load; and a
+    policy that forbids it anyhow. Texts of users are texts."""
+    fill(tables)
+    path = tmp_path / "report.html"
+    write_report(crawl(), tables, path, depths_are_bounds=HOSTILE)
+    html = path.read_text("utf-8")
+    page = Reader(html)
+    assert not {"script", "img", "link", "iframe", "object", "image", "use", "a"} & set(page.tags)
+    names = {name.rpartition(":")[2] for name, _ in page.attributes}
+    assert not {"src", "href", "srcset", "xmlns", "background", "onerror"} & names
+    assert not any("//" in value or "url(" in value for _, value in page.attributes)
+    (style,) = re.findall(r"<style>(.*?)</style>", html, re.S)
+    assert not re.search(r"@import|url\(|//|expression", style)
+    assert ("content", "default-src 'none'; style-src 'unsafe-inline'") in page.attributes
+    assert HOSTILE in page.texts
+    assert html.count("<svg") == 7
+
+
+def test_the_report_tells_the_figures(tables: SqliteTables) -> None:
+    """Key figures are those of the stores."""
+    fill(tables)
+    page = Reader(render(gather(crawl(), tables), T0))
+    for what, figure in (
+        ("Users kept", "15"),
+        ("Left out", "4,321"),
+        ("Greatest depth", "10"),
+        ("Posts stored", "29"),
+        ("Share held", "60 %"),
+        ("Users visited", "3 of 15"),
+    ):
+        assert page.texts[page.texts.index(what) + 1] == figure
+    assert "depth 7 and deeper" in page.texts
+    assert "server trouble" in page.texts
+    assert "guests may read no further" in page.texts
+    assert "2021-06-01" in page.texts
+
+
+def test_an_empty_crawl_is_told_what_to_do(tables: SqliteTables, tmp_path: Path) -> None:
+    """Without users, posts or visits the report names the commands that bring them."""
+    path = tmp_path / "report.html"
+    write_report(MemoryUsers(), tables, path)
+    text = " ".join(Reader(path.read_text("utf-8")).texts)
+    for command in ("seed", "harvest", "import", "posts"):
+        assert f"weibo-crawler {command}" in text
+    assert "<svg" not in path.read_text("utf-8")
+
+
+def test_a_single_seed_has_a_report(tables: SqliteTables) -> None:
+    """One user found at one time is enough for the plots of users."""
+    html = render(gather(MemoryUsers([user(1, 1, depth=0)]), tables), T0)
+    Reader(html)
+    assert html.count("<svg") == 3
+
+
+def test_an_old_report_stays_when_the_new_one_fails(tables: SqliteTables, tmp_path: Path) -> None:
+    """A store that fails while it is read leaves the old report alone."""
+
+    class Failing(MemoryUsers):
+        def depths(self) -> dict[int, int]:
+            raise StoreError("the store is gone")
+
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    with pytest.raises(StoreError):
+        write_report(Failing(), tables, path)
+    assert path.read_text() == "old"
+
+
+def test_equal_crawls_give_equal_reports(tmp_path: Path) -> None:
+    """Nothing random is in a report: two of the same crawl differ by nothing."""
+    pages = []
+    for name in ("a", "b"):
+        folder = tmp_path / name
+        folder.mkdir()
+        tables = open_tables(folder)
+        fill(tables)
+        pages.append(render(gather(crawl(), tables), T0))
+        tables.close()
+    assert pages[0] == pages[1]
+
+
+@given(st.floats(0, 1e10))
+def test_ticks_reach_the_largest(largest: float) -> None:
+    """Marks are whole, begin at 0, reach the largest value and not much further, and are few."""
+    marks = ticks(largest)
+    steps = {after - before for before, after in pairwise(marks)}
+    assert marks[0] == 0
+    assert len(steps) == 1
+    assert marks[-1] >= largest > marks[-1] - steps.pop() or marks == [0, 1]
+    assert 2 <= len(marks) <= 6
+
+
+LABELS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=8)
+BARS = st.lists(st.builds(Bar, LABELS, st.integers(0, 10**9)), min_size=1, max_size=30)
+
+
+@given(BARS)
+def test_every_value_is_in_the_plot(data: list[Bar]) -> None:
+    """Any values and any labels, equal ones too, give a well-formed plot that tells each."""
+    for draw in (bars, rows):
+        page = Reader(draw("what", data))
+        told = [text for text in page.texts if text.endswith(tuple(f"{b.value:,}" for b in data))]
+        assert len(told) >= len(data)
+        assert page.tags.count("title") == len(data)
+
+
+def test_the_first_row_is_on_top() -> None:
+    """Lying bars stand in the order given, from the top."""
+    svg = rows("what", [Bar("first", 5), Bar("second", 50)])
+    places = re.findall(r'<text [^>]*?y="([\d.]+)"[^>]*>(first|second)<', svg)
+    assert [name for _, name in sorted(places, key=lambda place: float(place[0]))] == [
+        *("first", "second")
+    ]
+
+
+def test_areas_show_first_and_last_label() -> None:
+    """The axis of time names its ends, however many points there are."""
+    labels = [f"t{i}" for i in range(200)]
+    page = Reader(areas("what", labels, [("a", range(200)), ("b", [1] * 200)]))
+    shown = [text for text in page.texts if text.startswith("t")]
+    assert shown[0] == "t0"
+    assert shown[-1] == "t199"
+    assert len(shown) == 6
+
+
+def test_importing_is_cheap() -> None:
+    """No plotting, table or Parquet library is loaded before it is needed."""
+    code = (
+        "import sys\n"
+        "from weibo_crawler.analysis import completeness, export, report, scan, status, writers\n"
+        "print([m for m in ('pygal', 'pyarrow', 'rich') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == "[]"

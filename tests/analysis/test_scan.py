@@ -1,0 +1,168 @@
+from datetime import datetime
+
+import pytest
+
+from tests.analysis.worlds import (
+    MemoryUsers,
+    post,
+    put_ledger,
+    put_posts,
+    put_profile,
+    put_users,
+    retweet,
+    user,
+)
+from weibo_crawler.analysis import columns
+from weibo_crawler.analysis.scan import parse_when, scan_imported, scan_posts, scan_users
+from weibo_crawler.errors import BadUsage
+from weibo_crawler.store.cells import Ledger
+from weibo_crawler.store.keys import post_key
+from weibo_crawler.store.sqlite_tables import SqliteTables
+
+
+def mids(tables: SqliteTables, **options: object) -> list[str]:
+    return [row["mid"] for row in scan_posts(tables, **options)]  # type: ignore[arg-type]
+
+
+def test_users_have_the_promised_columns_and_types() -> None:
+    """A row of scan_users holds the columns of the design in their order; ids are numbers."""
+    rows = list(scan_users(MemoryUsers([user(1, 5, depth=0, found_from=None, state="queued")])))
+    assert rows == [
+        {
+            "id": 5,
+            "screen_name": "虚构5",
+            "fans": 50,
+            "depth": 0,
+            "found_from": None,
+            "state": "queued",
+            "found_edge": "fans",
+            "found_at": "2026-09-21T14:13:21.000Z",
+            "url": "https://site.example/u/5",
+        }
+    ]
+    assert tuple(rows[0]) == tuple(columns.USERS)
+
+
+def test_users_by_uid_come_once_each() -> None:
+    """A uid that is asked for twice gives one row, an unknown one gives none."""
+    users = MemoryUsers([user(1, 5), user(2, 6), user(3, 7)])
+    assert [row["id"] for row in scan_users(users, uids=[7, 5, 7, 99])] == [7, 5]
+
+
+@pytest.mark.parametrize(("limit", "n"), [(0, 0), (2, 2), (9, 3), (None, 3)])
+def test_limit_is_the_most_rows(limit: int | None, n: int) -> None:
+    """At most `limit` rows; 0 is none, None is all."""
+    users = MemoryUsers([user(i, i) for i in (1, 2, 3)])
+    assert len(list(scan_users(users, limit=limit))) == n
+
+
+def test_negative_limit_is_bad_usage(tables: SqliteTables) -> None:
+    """A negative limit is refused before anything is read."""
+    with pytest.raises(BadUsage, match="--limit"):
+        scan_posts(tables, limit=-1)
+
+
+def test_imported_users_carry_ledger_and_profile(tables: SqliteTables) -> None:
+    """State and figures are the ledger's, unvisited where there is none; a ledger alone is no
+    imported user; every column is declared."""
+    put_users(tables, user(1, 5), user(2, 6), user(3, 7))
+    put_profile(tables, 6)
+    put_ledger(tables, 6, Ledger("done", announced=3, stored=2, visited_at=1.5))
+    put_ledger(tables, 7, Ledger("partial"))
+    put_ledger(tables, 99, Ledger("done"))
+    rows = {row["id"]: row for row in scan_imported(tables)}
+    assert set(rows) == {5, 6, 7}
+    assert [rows[uid]["state"] for uid in (5, 6, 7)] == ["unvisited", "done", "partial"]
+    assert (rows[6]["announced"], rows[6]["stored"]) == (3, 2)
+    assert rows[6]["visited_at"] == "1970-01-01T00:00:01.500Z"
+    assert rows[7]["visited_at"] is None
+    assert rows[6]["profile_screen_name"] == "改了名"
+    assert all(set(row) == set(columns.IMPORTED) for row in rows.values())
+    assert [row["id"] for row in scan_imported(tables, uids=[6, 99, 6])] == [6]
+
+
+def test_posts_have_the_declared_columns(tables: SqliteTables) -> None:
+    """A row of scan_posts holds the declared columns in their order, those of the design first;
+    a mid is text, a uid a number."""
+    put_posts(tables, retweet(11, 5))
+    (row,) = scan_posts(tables)
+    assert tuple(row) == tuple(columns.POSTS)
+    assert " ".join(columns.POSTS_SHOWN) == (
+        "mid uid created_at text text_complete source region reposts comments likes repost_of "
+        "is_pinned fetched_at"
+    )
+    assert (row["mid"], row["uid"], row["repost_of"], row["region"]) == ("11", 5, "44", "北京")
+    assert row["original"]["text"] == "原文"
+
+
+def test_posts_come_by_row_key(tables: SqliteTables) -> None:
+    """All posts, or those of some users, come in the order of their row keys."""
+    posts = [post(mid, uid) for uid in (5, 6, 68) for mid in (1, 2, 3)]
+    put_posts(tables, *posts)
+    expected = sorted(posts, key=lambda p: post_key(p.uid, p.mid))
+    found = [(row["uid"], row["mid"]) for row in scan_posts(tables)]
+    assert found == [(p.uid, str(p.mid)) for p in expected]
+    chosen = [(row["uid"], row["mid"]) for row in scan_posts(tables, uids=[68, 6, 68])]
+    assert chosen == [(p.uid, str(p.mid)) for p in expected if p.uid in (6, 68)]
+    assert mids(tables, uids=[6], limit=2) == ["3", "2"]
+    assert mids(tables, uids=[]) == []
+
+
+def test_since_is_inclusive_and_until_exclusive(tables: SqliteTables) -> None:
+    """since <= created_at < until; a date is the beginning of a day of the site's clock; other
+    offsets are converted; a post of unknown time is in no span."""
+    put_posts(
+        tables,
+        post(1, 5, "2021-05-31T23:59:59+08:00"),
+        post(2, 5, "2021-06-01T00:00:00+08:00"),
+        post(3, 5, "2021-06-01T23:59:59+08:00"),
+        post(4, 5, "2021-06-02T00:00:00+08:00"),
+        post(5, 5, ""),
+    )
+    assert mids(tables, since="2021-06-01", until="2021-06-02") == ["3", "2"]
+    assert mids(tables, since="2021-06-01") == ["4", "3", "2"]
+    assert mids(tables, until="2021-06-01") == ["1"]
+    assert mids(tables, since="2021-05-31T16:00:00+00:00", until="2021-06-01T15:59:59Z") == ["2"]
+    assert mids(tables, since="2021-06-01", limit=1) == ["4"]
+    assert len(mids(tables)) == 5
+
+
+def test_a_date_means_the_sites_clock() -> None:
+    """A plain date is midnight at +08:00."""
+    assert parse_when("--since", "2021-06-01") == 1622476800.0
+    assert parse_when("--since", None) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "yesterday", "2021-13-01", "2021-06-01T12:00:00", "06-01"],
+)
+def test_what_is_no_date_is_named(tables: SqliteTables, text: str) -> None:
+    """BadUsage names the option and what was given, before a row is asked for."""
+    with pytest.raises(BadUsage, match="--until") as caught:
+        scan_posts(tables, until=text)
+    assert repr(text) in str(caught.value)
+    assert "2021-06-01T12:30:00+08:00" in str(caught.value)
+
+
+def test_choose_keeps_the_order_asked_for() -> None:
+    """Columns come in the order of the option, blanks and repeats left out."""
+    assert columns.choose("text, mid,,text", columns.POSTS) == ("text", "mid")
+
+
+@pytest.mark.parametrize("wanted", ["mid,txet", "", ","])
+def test_unknown_columns_are_bad_usage(wanted: str) -> None:
+    """BadUsage names the unknown column and all known ones."""
+    with pytest.raises(BadUsage) as caught:
+        columns.choose(wanted, columns.POSTS)
+    assert all(name in str(caught.value) for name in columns.POSTS)
+    assert ("txet" in str(caught.value)) == ("txet" in wanted)
+
+
+def test_times_of_ours_can_be_read(tables: SqliteTables) -> None:
+    """Every column declared as a time of ours parses as a time with an offset."""
+    put_posts(tables, post(1, 5))
+    (row,) = scan_posts(tables)
+    times = [name for name, kind in columns.POSTS.items() if kind is columns.Kind.TIME]
+    assert times
+    assert all(datetime.fromisoformat(row[name]).tzinfo is not None for name in times)

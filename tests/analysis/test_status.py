@@ -1,0 +1,100 @@
+import json
+
+import pytest
+
+from tests.analysis.worlds import T0, MemoryUsers, user
+from weibo_crawler.analysis.completeness import Completeness
+from weibo_crawler.analysis.status import as_dict, lines, status
+from weibo_crawler.store import WorkerRow
+
+
+def worker(stage: str, counters: dict[str, int], **fields: object) -> WorkerRow:
+    row = WorkerRow("run-1", "w1", stage, T0 - 100, T0, None, counters)
+    return row._replace(**fields)  # type: ignore[arg-type]
+
+
+def crawl(*workers: WorkerRow) -> MemoryUsers:
+    rows = [user(1, 1, depth=0, state="done")]
+    rows += [user(i, i, state="queued") for i in range(2, 32)]
+    rows += [user(50, 50, state="leased"), user(51, 51, state="resting")]
+    return MemoryUsers(rows, workers)
+
+
+def test_rates_are_over_the_lifetime() -> None:
+    """A live worker's rates are its figures over the time they cover; workers add up; what is open
+    is queued, leased or resting, and ends at the rate of finished entries."""
+    counters = {"users.kept": 200, "page.ok": 90, "page.throttled": 10}
+    users = crawl(
+        worker("harvest", counters | {"entries.done": 30, "entries.gone": 1, "entries.failed": 1}),
+        worker("harvest", {"page.ok": 100}, worker="w2", started_at=T0 - 50),
+    )
+    (stage,) = status(users, T0 + 5).stages
+    assert (stage.stage, stage.workers, stage.running_s) == ("harvest", 2, 105.0)
+    assert stage.users_kept_per_s == 2.0
+    assert stage.pages_per_s == 3.0
+    assert stage.to_do == 32
+    assert stage.ends_in_s == pytest.approx(100.0)
+
+
+def test_posts_need_completeness_to_tell_their_end() -> None:
+    """Users to visit are those unvisited, begun or failed; without these figures the end is
+    unknown; users skipped as known are no progress."""
+    counters = {"posts.new": 500, "users.stored": 10, "users.existing": 1000}
+    users = crawl(worker("posts", counters))
+    (stage,) = status(users, T0).stages
+    assert (stage.posts_per_s, stage.to_do, stage.ends_in_s) == (5.0, None, None)
+    figures = Completeness(users=99, unvisited=17, partial=2, failed=1, done=79, visited=82)
+    (stage,) = status(users, T0, figures).stages
+    assert (stage.to_do, stage.ends_in_s) == (20, pytest.approx(200.0))
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [({"ended": "nobody new"}, "nobody new"), ({"updated_at": T0 - 16}, "without a word")],
+)
+def test_who_ended_or_fell_silent_is_not_at_work(fields: dict[str, object], why: str) -> None:
+    """A worker that ended, or told nothing for 15 seconds, is not live, and the report says why."""
+    report = status(crawl(worker("harvest", {"page.ok": 5}, **fields)), T0)
+    assert report.stages == ()
+    assert any(why in line for line in lines(report))
+
+
+def test_the_latest_end_is_told() -> None:
+    """Of several runs of a stage the one that worked last is told."""
+    first = worker("harvest", {}, ended="old", updated_at=T0 - 50)
+    report = status(crawl(worker("harvest", {}, ended="new"), first), T0)
+    assert report.last == (("harvest", T0, "new"),)
+
+
+def test_a_worker_that_has_just_begun_has_no_rate() -> None:
+    """No time, no rate, no end; nothing is divided by zero."""
+    (stage,) = status(crawl(worker("harvest", {"page.ok": 5}, started_at=T0)), T0).stages
+    assert (stage.pages_per_s, stage.ends_in_s) == (0.0, None)
+
+
+def test_lines_tell_states_and_depths() -> None:
+    """People read each state, each depth, whether depths are bounds, and when it ends at best."""
+    users = crawl(worker("harvest", {"entries.done": 100}))
+    text = "\n".join(lines(status(users, T0, depths_are_bounds="seeds came later")))
+    assert "33: 30 queued, 1 leased, 1 resting, 1 done" in text
+    assert "0: 1, 1: 32" in text
+    assert "upper bounds only: seeds came later" in text
+    assert "1 worker for 1 min 40 s" in text
+    assert "32 users to do, at least 32 s" in text
+
+
+def test_an_empty_store_says_what_to_do() -> None:
+    """Without users the next command is named."""
+    assert lines(status(MemoryUsers(), T0)) == ["no users yet: run weibo-crawler seed"]
+
+
+def test_a_report_is_json() -> None:
+    """as_dict holds plain values only."""
+    users = crawl(worker("harvest", {"page.ok": 5}), worker("posts", {}, ended="done"))
+    plain = as_dict(status(users, T0, Completeness(users=1)))
+    back = json.loads(json.dumps(plain))
+    assert back["states"]["queued"] == 30
+    assert back["depths"] == {"0": 1, "1": 32}
+    assert back["stages"][0]["stage"] == "harvest"
+    assert back["last"] == [{"stage": "posts", "updated_at": T0, "ended": "done"}]
+    assert back["completeness"]["users"] == 1

@@ -1,0 +1,97 @@
+"""Small invented stores for the analysts' side."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from weibo_crawler.records import Original, Post, User
+from weibo_crawler.store import Put, UserRow, WorkerRow
+from weibo_crawler.store.cells import Ledger, ledger_cells, post_cells, profile_cells, user_cells
+from weibo_crawler.store.keys import post_key, user_key
+from weibo_crawler.store.sqlite_tables import SqliteTables
+
+T0 = 1_790_000_000.0  # 2026-09-21T14:13:20Z
+
+
+class MemoryUsers:
+    """The `Users` protocol over a list."""
+
+    def __init__(self, rows: Sequence[UserRow] = (), workers: Sequence[WorkerRow] = ()) -> None:
+        self.rows, self._workers = list(rows), list(workers)
+
+    def users(self, *, uids: Sequence[int] | None = None, after_seq: int = 0) -> Iterator[UserRow]:
+        if uids is not None:
+            return (row for uid in uids for row in self.rows if row.uid == uid)
+        return (row for row in self.rows if row.seq > after_seq)
+
+    def states(self) -> dict[str, int]:
+        return dict(Counter(row.state for row in self.rows))
+
+    def depths(self) -> dict[int, int]:
+        return dict(Counter(row.depth for row in self.rows))
+
+    def workers(self) -> list[WorkerRow]:
+        return self._workers
+
+
+def user(seq: int, uid: int, **fields: Any) -> UserRow:
+    """A kept user; fields win over the defaults."""
+    row = UserRow(
+        seq=seq,
+        uid=uid,
+        url=f"https://site.example/u/{uid}",
+        screen_name=f"虚构{uid}",
+        fans=10 * uid,
+        depth=1,
+        found_from=7,
+        found_edge="fans",
+        found_at=T0 + seq,
+        state="done",
+        run_id="run-1",
+    )
+    return row._replace(**fields)
+
+
+def post(mid: int, uid: int, created_at: str = "2021-06-17T11:00:31+08:00", **fields: Any) -> Post:
+    """A post; fields win over the defaults."""
+    defaults = {"created_at_precision": "second", "text": "虚构的微博", "text_complete": True}
+    return Post(mid=mid, uid=uid, created_at=created_at, **(defaults | fields))
+
+
+def retweet(mid: int, uid: int) -> Post:
+    original = Original(
+        mid=44,
+        uid=9,
+        screen_name="别人",
+        text="原文",
+        text_complete=True,
+        created_at=None,
+        available=True,
+    )
+    return post(mid, uid, repost_of=44, original=original, pics=("a.jpg", "b.jpg"), region="北京")
+
+
+def open_tables(folder: Path) -> SqliteTables:
+    tables = SqliteTables(f"sqlite:////{str(folder / 'tables.db').lstrip('/')}")
+    tables.create()
+    return tables
+
+
+def put_users(tables: SqliteTables, *rows: UserRow) -> None:
+    tables.userlist.put(Put(user_key(row.uid), user_cells(row, "run-1"), 1) for row in rows)
+
+
+def put_ledger(tables: SqliteTables, uid: int, ledger: Ledger) -> None:
+    tables.userlist.put([Put(user_key(uid), ledger_cells(ledger), 2)])
+
+
+def put_profile(tables: SqliteTables, uid: int) -> None:
+    profile = User(uid=uid, screen_name="改了名", fans=5, posts=3, verified=False)
+    tables.userlist.put([Put(user_key(uid), profile_cells(profile, T0, "run-1"), 2)])
+
+
+def put_posts(tables: SqliteTables, *posts: Post) -> None:
+    tables.posts.put(
+        Put(post_key(p.uid, p.mid), post_cells(p, T0, "direct", "run-1"), 1) for p in posts
+    )

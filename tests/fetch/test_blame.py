@@ -1,0 +1,68 @@
+import pytest
+
+from weibo_crawler.errors import BodyCut, BodyTooLarge, ConnectFailed, EgressFailed, TransportError
+from weibo_crawler.fetch.blame import Step, Tries
+from weibo_crawler.records import Reading, Verdict
+
+EMPTY = Reading(Verdict.EMPTY, ambiguous=True)
+TABLE = [
+    # what comes again and again, by status -> the steps at 3 attempts
+    (Reading(Verdict.OK), 200, [Step.RETURN]),
+    (Reading(Verdict.GONE), 200, [Step.RETURN]),
+    (Reading(Verdict.EMPTY), 200, [Step.RETURN]),
+    (EMPTY, 200, [Step.AGAIN, Step.RETURN]),
+    (Reading(Verdict.DRIFTED), 200, [Step.AGAIN, Step.RETURN]),
+    (Reading(Verdict.LOGIN_WALL), 200, [Step.RENEW, Step.RENEW, Step.RENEW, Step.RETURN]),
+    (Reading(Verdict.THROTTLED), 200, [Step.AGAIN, Step.AGAIN, Step.RETURN]),
+    (Reading(Verdict.CAPTCHA), 200, [Step.AGAIN, Step.AGAIN, Step.RETURN]),
+    (Reading(Verdict.REFUSED), 403, [Step.AGAIN, Step.AGAIN, Step.RETURN]),
+    (Reading(Verdict.REFUSED), 432, [Step.RENEW] * 3 + [Step.AGAIN, Step.AGAIN, Step.RETURN]),
+    (Reading(Verdict.REFUSED), 302, [Step.RENEW] * 3 + [Step.AGAIN, Step.AGAIN, Step.RETURN]),
+    (Reading(Verdict.SERVER_TROUBLE), 502, [Step.LATER, Step.LATER, Step.RETURN]),
+    (Reading(Verdict.NOT_JSON), 200, [Step.LATER, Step.LATER, Step.RETURN]),
+    (Reading(Verdict.TRUNCATED), 200, [Step.LATER, Step.LATER, Step.RETURN]),
+]
+
+
+@pytest.mark.parametrize(("reading", "status", "steps"), TABLE)
+def test_same_answer_each_time(reading: Reading, status: int, steps: list[Step]) -> None:
+    """Each verdict has its own limit, after which it is returned."""
+    tries = Tries(3)
+    assert [tries.answered(reading, status, "a") for _ in steps] == steps
+
+
+@pytest.mark.parametrize(
+    ("error", "steps"),
+    [
+        (BodyCut("cut"), [Step.LATER, Step.LATER, Step.RETURN]),
+        (EgressFailed("no proxy"), [Step.AGAIN] * 8 + [Step.RETURN]),
+        (BodyTooLarge("large"), [Step.RETURN]),
+        (ConnectFailed("no address", blame="us"), [Step.RETURN]),
+    ],
+)
+def test_same_error_each_time(error: TransportError, steps: list[Step]) -> None:
+    """An egress's failures have a limit of their own; what no repetition helps is returned."""
+    tries = Tries(3)
+    assert [tries.failed(error, "a") for _ in steps] == steps
+
+
+def test_limits_do_not_mix() -> None:
+    """Refusals, troubles and failing egresses are counted each for itself."""
+    tries = Tries(3)
+    for _ in range(2):
+        assert tries.answered(Reading(Verdict.THROTTLED), 200, "a") is Step.AGAIN
+        assert tries.failed(BodyCut(""), "a") is Step.LATER
+        assert tries.failed(EgressFailed(""), "a") is Step.AGAIN
+    assert tries.answered(EMPTY, 200, "a") is Step.AGAIN
+    assert tries.answered(Reading(Verdict.OK), 200, "a") is Step.RETURN
+
+
+def test_whom_to_avoid() -> None:
+    """The next try goes by another egress, but after a renewal any may go."""
+    tries = Tries(3)
+    tries.answered(EMPTY, 200, "a")
+    assert tries.avoid == "a"
+    tries.answered(Reading(Verdict.LOGIN_WALL), 200, "b")
+    assert tries.avoid is None
+    tries.failed(BodyCut(""), "c")
+    assert tries.avoid == "c"

@@ -1,0 +1,264 @@
+import asyncio
+from itertools import pairwise
+
+import pytest
+
+from tests.fetch.virtual import run
+from tests.fetch.worlds import A, B, World, ask
+from weibo_crawler.errors import (
+    BodyCut,
+    BodyTooLarge,
+    ConnectFailed,
+    CrawlerError,
+    EgressFailed,
+    SiteSaysNo,
+    TransportError,
+)
+from weibo_crawler.fetch.egress import DIRECT
+from weibo_crawler.fetch.ring import Health
+from weibo_crawler.fetch.wire import retry_after_s
+from weibo_crawler.records import Page, Reading, Request, Verdict
+
+OK = Reading(Verdict.OK)
+EMPTY = Reading(Verdict.EMPTY, ambiguous=True)
+THROTTLED = Reading(Verdict.THROTTLED, why="418")
+TROUBLE = Reading(Verdict.SERVER_TROUBLE, why="502")
+DRIFTED = Reading(Verdict.DRIFTED, why="$.data")
+CUT = BodyCut("cut")
+
+
+@pytest.mark.parametrize(
+    ("script", "verdict", "sent"),
+    [
+        ([OK], Verdict.OK, 1),
+        ([EMPTY, OK], Verdict.OK, 2),
+        ([EMPTY, EMPTY], Verdict.EMPTY, 2),
+        ([EMPTY, Reading(Verdict.GONE)], Verdict.GONE, 2),
+        ([EMPTY, THROTTLED, EMPTY], Verdict.EMPTY, 3),
+        ([EMPTY, THROTTLED, THROTTLED, THROTTLED], Verdict.THROTTLED, 4),
+        ([THROTTLED, OK], Verdict.OK, 2),
+        ([TROUBLE, Reading(Verdict.NOT_JSON), OK], Verdict.OK, 3),
+        ([TROUBLE, TROUBLE, TROUBLE], Verdict.SERVER_TROUBLE, 3),
+        ([CUT, CUT, OK], Verdict.OK, 3),
+        ([DRIFTED, OK], Verdict.OK, 2),
+        ([DRIFTED, DRIFTED], Verdict.DRIFTED, 2),
+    ],
+)
+def test_what_is_returned(
+    script: list[Reading | TransportError], verdict: Verdict, sent: int
+) -> None:
+    """The answer that counts is returned with its page, and each answer is counted."""
+    world = World(script)
+    fetched = run(world.fetcher.fetch(ask()))
+    assert fetched.reading.verdict is verdict
+    assert fetched.page is not None
+    assert world.counters["request.sent"] == sent
+    assert world.counters["request.retried"] == sent - 1
+    readings = [answer for answer in script if isinstance(answer, Reading)]
+    for each in set(Verdict):
+        assert world.counters[f"page.{each}"] == sum(r.verdict is each for r in readings)
+    assert world.counters["transport.body_cut"] == script.count(CUT)
+
+
+def test_transport_errors_to_the_end() -> None:
+    """After all attempts the last error stands in place of a page, in one line."""
+    world = World([CUT, CUT, ConnectFailed("no connection: refused (direct)")])
+    fetched = run(world.fetcher.fetch(ask()))
+    assert fetched.page is None
+    assert fetched.reading == Reading(Verdict.SERVER_TROUBLE, why="no connection: refused (direct)")
+    assert world.counters["transport.connect_failed"] == 1
+
+
+@pytest.mark.parametrize("error", [BodyTooLarge("large"), ConnectFailed("no address", blame="us")])
+def test_what_is_not_asked_again(error: TransportError) -> None:
+    """What asking again cannot help is final."""
+    world = World([error])
+    assert run(world.fetcher.fetch(ask())).reading.why == str(error)
+
+
+def test_backoff_grows() -> None:
+    """Between troubles it waits, longer each time, with 0.05 to 5 s."""
+    world = World([CUT] * 10, attempts=10)
+    run(world.fetcher.fetch(ask()))
+    times = [at for at, _ in world.transport.pages]
+    gaps = [later - earlier for earlier, later in pairwise(times)]
+    assert all(0.05 * 2**n <= gap <= 0.1 * 2**n for n, gap in enumerate(gaps[:5]))
+    assert all(2.5 <= gap <= 5.0 for gap in gaps[-2:])
+
+
+def test_doubt_goes_to_another_egress_at_once() -> None:
+    """The no-content body is asked again without a wait, by another egress."""
+    world = World([EMPTY, OK], egresses=(A, B))
+    run(world.fetcher.fetch(ask()))
+    assert world.transport.pages == [(0.0, A.name), (0.0, B.name)]
+
+
+def test_the_refused_egress_rests_and_another_goes() -> None:
+    """A refusal rests its egress; the request goes on by another one at once."""
+    world = World([THROTTLED, OK], egresses=(A, B))
+    run(world.fetcher.fetch(ask()))
+    assert world.transport.pages == [(0.0, A.name), (0.0, B.name)]
+    health = {status.name: status.health for status in world.ring.status()}
+    assert health == {A.name: Health.RESTING, B.name: Health.GOOD}
+
+
+def test_a_lone_refused_egress_is_waited_for() -> None:
+    """With one egress the request waits for the end of its rest, or of Retry-After."""
+    world = World([THROTTLED, OK], rate=1.0)
+    run(world.fetcher.fetch(ask()))
+    assert 15.0 <= world.transport.pages[1][0] <= 30.0
+    world = World([THROTTLED, OK], rate=1.0)
+    world.transport.headers = (("retry-after", "120"),)
+    run(world.fetcher.fetch(ask()))
+    assert world.transport.pages[1][0] == pytest.approx(120.0)
+
+
+def test_a_failing_egress_costs_the_request_nothing() -> None:
+    """Failures of a proxy use none of the attempts, and are not asked of it for ever."""
+    world = World(lambda r, e, h: EgressFailed("no") if e == A else OK, egresses=(A, B))
+    for _ in range(20):
+        assert run(world.fetcher.fetch(ask())).reading is OK
+    assert world.counters["transport.egress_failed"] <= 3
+    world = World(lambda *_: EgressFailed("no proxy"), egresses=(A, B), attempts=2)
+    assert run(world.fetcher.fetch(ask())).reading.why == "no proxy"
+    assert world.counters["transport.egress_failed"] == 6
+
+
+def test_a_refused_session_then_a_refused_egress() -> None:
+    """432 with a fresh session is the egress's fault: it rests."""
+    refused = Reading(Verdict.REFUSED, why="432")
+    world = World(lambda *_: refused, has_sessions=True, attempts=2)
+    world.transport.status = {Verdict.REFUSED: 432}
+    assert run(world.fetcher.fetch(ask())).reading is refused
+    assert world.transport.sessions == 2
+    assert world.ring.status()[0].health is Health.RESTING
+
+
+def test_a_window_of_refusals_stops_all() -> None:
+    """When the site says no to all, everyone who waits is told at once, and later callers too."""
+    world = World(lambda *_: THROTTLED, window=5, rate=0.1, attempts=100)
+
+    async def scenario() -> tuple[list[object], float]:
+        calls = [world.fetcher.fetch(ask()) for _ in range(20)]
+        results = await asyncio.gather(*calls, return_exceptions=True)
+        ended = asyncio.get_running_loop().time()
+        with pytest.raises(SiteSaysNo, match="the site says no: 5 of the last 5"):
+            await world.fetcher.fetch(ask())
+        return list(results), ended
+
+    results, ended = run(scenario())
+    assert all(isinstance(result, SiteSaysNo) for result in results)
+    assert len(world.transport.log) == 5
+    assert ended == world.transport.log[-1][0]
+
+
+def test_a_silent_site_stops_all() -> None:
+    """A window of requests without any answer stops the run as well."""
+    world = World(lambda *_: ConnectFailed("refused"), window=5)
+
+    async def scenario() -> None:
+        for _ in range(4):
+            await world.fetcher.fetch(ask())
+        with pytest.raises(SiteSaysNo, match="does not answer"):
+            await world.fetcher.fetch(ask())
+
+    run(scenario())
+
+
+def test_pace_is_kept_by_many_callers() -> None:
+    """However many ask, requests of one egress are an interval apart, and each egress has its
+    own pace."""
+    world = World(lambda *_: OK, egresses=(A, B), rate=0.5, takes_s=0.3)
+
+    async def scenario() -> None:
+        await asyncio.gather(*(world.fetcher.fetch(ask()) for _ in range(40)))
+
+    run(scenario())
+    for egress in (A, B):
+        times = [at for at, name in world.transport.pages if name == egress.name]
+        assert len(times) == 20
+        assert all(later - earlier >= 2.0 - 1e-6 for earlier, later in pairwise(times))
+        assert times[-1] <= 19 * 2.2 + 1e-6
+
+
+def test_a_session_uses_a_turn() -> None:
+    """Asking for a session is a request like others: the page waits for the next turn."""
+    world = World(lambda *_: OK, rate=0.5, has_sessions=True)
+    run(world.fetcher.fetch(ask()))
+    assert [at for at, *_ in world.transport.log][1] >= 2.0
+
+
+def test_pace_holds_where_slots_are_few() -> None:
+    """Requests held up by the concurrency limit do not start in a bunch afterwards."""
+    world = World(lambda *_: OK, rate=1.0, takes_s=20.0, concurrency=2)
+
+    async def scenario() -> None:
+        await asyncio.gather(*(world.fetcher.fetch(ask()) for _ in range(12)))
+
+    run(scenario())
+    times = [at for at, _ in world.transport.pages]
+    assert all(later - earlier >= 0.8 for earlier, later in pairwise(times))
+
+
+def test_slots_are_held_by_requests_only() -> None:
+    """No more than `concurrency` requests at a time, and who waits for a backoff holds no slot."""
+    world = World(
+        lambda request, *_: CUT if request.uid == 1 else OK, concurrency=2, takes_s=1.0, attempts=9
+    )
+
+    async def scenario() -> float:
+        stuck = [asyncio.create_task(world.fetcher.fetch(ask(uid=1))) for _ in range(2)]
+        await asyncio.sleep(20.0)
+        at = asyncio.get_running_loop().time()
+        await asyncio.gather(*(world.fetcher.fetch(ask()) for _ in range(2)))
+        took = asyncio.get_running_loop().time() - at
+        await asyncio.gather(*stuck)
+        return took
+
+    assert run(scenario()) <= 3.0
+    assert world.transport.most_under_way == 2
+
+
+def test_nothing_is_sent_elsewhere() -> None:
+    """A request to a host that is not the site's is not sent, for it would carry cookies."""
+    world = World(lambda *_: OK)
+    request = Request(ask().kind, "http://elsewhere.invalid/")
+    with pytest.raises(CrawlerError, match=r"elsewhere\.invalid"):
+        run(world.fetcher.fetch(request))
+    assert world.transport.log == []
+
+
+def test_own_headers_win() -> None:
+    """A request's own headers stand before the general ones of the same name."""
+    world = World(lambda *_: OK)
+    base = ask()
+    request = Request(base.kind, base.url, headers=(("user-agent", "own"), ("Referer", "r")))
+    run(world.fetcher.fetch(request))
+    assert world.transport.log[0][3] == {"user-agent": "own", "Referer": "r"}
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("120", 120.0),
+        (" 5 ", 5.0),
+        ("Thu, 01 Jan 1970 00:02:00 GMT", 20.0),
+        ("", None),
+        ("soon", None),
+        ("-5", None),
+        ("²", None),
+        ("Thu, 01 Jan 2020 00:00:00 +99999999999999999", None),
+    ],
+)
+def test_retry_after(text: str, seconds: float | None) -> None:
+    """Retry-After is seconds, or a date against the time of the answer; nonsense is none."""
+    page = Page("", 429, (("retry-after", text),), b"", 100.0)
+    assert retry_after_s(page) == seconds
+
+
+def test_direct_is_the_default() -> None:
+    """Pages name the egress they came by."""
+    world = World([OK])
+    page = run(world.fetcher.fetch(ask())).page
+    assert page is not None
+    assert page.egress == DIRECT.name

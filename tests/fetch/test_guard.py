@@ -1,0 +1,76 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weibo_crawler.fetch.guard import Guard
+
+
+def test_a_window_of_refusals_trips() -> None:
+    """Refusals over their share of a full window trip it, and it says who, what, since when, and
+    what to do."""
+    guard = Guard(0.9, 10)
+    guard.note(False, "", "direct", 0.0)
+    for n in range(8):
+        guard.note(True, "418", f"10.0.0.{n}:80", 60.0 + n)
+        assert not guard.tripped
+    guard.note(True, "captcha", "direct", 70.0)
+    assert "the site says no: 9 of the last 10 requests since 1970-01-01 00:01:00" in guard.tripped
+    assert "by 9 egresses (10.0.0.0:80, 10.0.0.1:80, 10.0.0.2:80, …): 8 x 418" in guard.tripped
+    assert "pace.requests_per_second" in guard.tripped
+
+
+def test_silence_trips() -> None:
+    """A window without usable answers trips it as well, with a word of its own."""
+    guard = Guard(0.9, 10)
+    for n in range(10):
+        guard.silent("no connection: Connection refused", "direct", float(n))
+    assert guard.tripped.startswith("the site does not answer: 10 of the last 10")
+    assert "Connection refused" in guard.tripped
+
+
+def test_silence_and_refusals_add_up() -> None:
+    """A site that refuses half and drops half is no better."""
+    guard = Guard(1.0, 10)
+    for n in range(5):
+        guard.silent("stalled", "direct", float(n))
+        guard.note(True, "403", "direct", float(n))
+    assert guard.tripped
+
+
+def test_it_stays_tripped() -> None:
+    """Good answers that were on their way do not undo it."""
+    guard = Guard(0.5, 2)
+    for refused in (True, True, False, False, False):
+        guard.note(refused, "403", "direct", 0.0)
+    assert guard.tripped
+
+
+def test_nothing_but_failing_proxies() -> None:
+    """Failures of egresses alone trip it after patience_s without any answer between."""
+    guard = Guard(0.9, 50, patience_s=300.0)
+    guard.egress_failed("refused", "10.0.0.1:80", 0.0)
+    guard.egress_failed("refused", "10.0.0.1:80", 299.0)
+    guard.note(False, "", "10.0.0.2:80", 299.5)
+    guard.egress_failed("refused", "10.0.0.1:80", 301.0)
+    guard.egress_failed("refused", "10.0.0.1:80", 600.0)
+    assert not guard.tripped
+    guard.egress_failed("refused", "10.0.0.1:80", 601.0)
+    assert "no egress works" in guard.tripped
+    assert "egress.proxies_file" in guard.tripped
+
+
+@given(
+    share=st.floats(0.05, 1.0),
+    window=st.integers(1, 30),
+    notes=st.lists(st.sampled_from(["ok", "refused", "silent"]), max_size=80),
+)
+def test_it_trips_exactly_at_its_share(share: float, window: int, notes: list[str]) -> None:
+    """It is tripped if and only if some full window held its share of bad answers."""
+    guard = Guard(share, window)
+    for n, note in enumerate(notes):
+        if note == "silent":
+            guard.silent("", "direct", float(n))
+        else:
+            guard.note(note == "refused", "", "direct", float(n))
+    windows = [notes[n - window : n] for n in range(window, len(notes) + 1)]
+    bad = [sum(note != "ok" for note in seen) >= share * window - 1e-9 for seen in windows]
+    assert bool(guard.tripped) == any(bad)

@@ -1,0 +1,282 @@
+from itertools import pairwise
+from random import Random
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from weibo_crawler.config import Pace
+from weibo_crawler.fetch.egress import DIRECT, Egress
+from weibo_crawler.fetch.ring import Choice, Health, Ring
+
+PROXIES = [Egress(f"10.0.0.{n}:80", f"http://10.0.0.{n}:80") for n in range(4)]
+BASE_S, CAP_S = 30.0, 900.0
+
+
+def _ring(*egresses: Egress, rate: float = 0.5) -> Ring:
+    return Ring(egresses, Pace(requests_per_second=rate), rest_base_s=BASE_S, rest_cap_s=CAP_S)
+
+
+def _health(ring: Ring, name: str) -> Health:
+    return next(status.health for status in ring.status() if status.name == name)
+
+
+class RingMachine(RuleBasedStateMachine):
+    """Any order of choices and answers, in virtual time."""
+
+    @initialize(
+        proxies=st.integers(0, 4),
+        has_direct=st.booleans(),
+        rate=st.sampled_from([0.0, 1 / 3, 4.0]),
+        seed=st.integers(0, 99),
+    )
+    def start(self, proxies: int, has_direct: bool, rate: float, seed: int) -> None:
+        self.egresses = ([DIRECT] if has_direct or not proxies else []) + PROXIES[:proxies]
+        self.rate, self.now, self.rng = rate, 1000.0, Random(seed)
+        self.ring = _ring(*self.egresses, rate=rate)
+        self.reserved: list[tuple[float, Choice]] = []
+        self.flying: list[str] = []
+        self.starts: dict[str, list[float]] = {e.name: [] for e in self.egresses}
+        self.rests_until = dict.fromkeys(self.starts, 0.0)
+
+    @rule(seconds=st.sampled_from([0.0, 0.1, 1.0, 10.0, 100.0, 1000.0]))
+    def time_passes(self, seconds: float) -> None:
+        self.now += seconds
+
+    @rule(data=st.data())
+    def choose(self, data: st.DataObject) -> None:
+        excluding = data.draw(st.none() | st.sampled_from(list(self.starts)))
+        may_go = {s.name for s in self.ring.status() if s.health in (Health.GOOD, Health.UNCHECKED)}
+        choice = self.ring.choose(self.now, self.rng, excluding)
+        assert choice.wait_s >= 0
+        if choice.egress is None:
+            assert choice.wait_s > 0
+            assert choice.wait_s <= 4 * CAP_S + 200
+            return
+        if may_go - {excluding}:
+            assert choice.egress.name != excluding
+        assert self.now + choice.wait_s >= self.rests_until[choice.egress.name]
+        self.reserved.append((self.now + choice.wait_s, choice))
+
+    @rule()
+    def waiting_is_enough(self) -> None:
+        choice = self.ring.choose(self.now, self.rng)
+        self.now += choice.wait_s
+        if choice.egress is None:
+            self.now += 1e-6
+            choice = self.ring.choose(self.now, self.rng)
+            assert choice.egress is not None
+        self.reserved.append((self.now, choice))
+
+    @precondition(lambda self: self.reserved)
+    @rule(late_s=st.sampled_from([0.0, 0.2, 5.0]))
+    def go(self, late_s: float) -> None:
+        at, choice = self.reserved.pop(0)
+        self.now = max(self.now, at) + late_s
+        assert choice.egress is not None
+        name = choice.egress.name
+        if self.ring.go(choice, self.now):
+            assert self.now >= self.rests_until[name]
+            self.starts[name].append(self.now)
+            self.flying.append(name)
+
+    @precondition(lambda self: self.flying)
+    @rule()
+    def answered(self) -> None:
+        name = self.flying.pop(0)
+        was_resting = _health(self.ring, name) is Health.RESTING
+        self.ring.answered(name, self.now, 0.1)
+        assert _health(self.ring, name) is (Health.RESTING if was_resting else Health.GOOD)
+
+    @precondition(lambda self: self.flying)
+    @rule(retry_after_s=st.none() | st.sampled_from([0.0, 60.0, 2000.0, 1e6]))
+    def refused(self, retry_after_s: float | None) -> None:
+        name = self.flying.pop(0)
+        was_resting = _health(self.ring, name) is Health.RESTING
+        self.ring.refused(name, self.now, self.rng, retry_after_s)
+        assert _health(self.ring, name) is Health.RESTING
+        rest_s = max(min(retry_after_s or 0.0, 4 * CAP_S), 0.0 if was_resting else BASE_S / 2)
+        self.rests_until[name] = max(self.rests_until[name], self.now + rest_s)
+
+    @precondition(lambda self: self.flying)
+    @rule()
+    def failed(self) -> None:
+        self.ring.failed(self.flying.pop(0), self.now, self.rng)
+
+    @invariant()
+    def pace_holds(self) -> None:
+        if getattr(self, "rate", 0.0):
+            for starts in self.starts.values():
+                assert all(b - a >= 0.8 / self.rate for a, b in pairwise(starts))
+                if starts:
+                    assert len(starts) <= (self.now - starts[0]) * self.rate + 2
+
+    @invariant()
+    def rate_is_between_floor_and_ceiling(self) -> None:
+        for status in self.ring.status() if hasattr(self, "ring") else []:
+            assert self.rate / 64 <= status.rate <= self.rate
+            assert status.name != "direct" or status.health is not Health.DEAD
+
+
+TestRing = RingMachine.TestCase
+TestRing.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+
+
+def _use(ring: Ring, now: float, excluding: str | None = None) -> str:
+    choice = ring.choose(now, Random(0), excluding)
+    assert choice.egress is not None
+    assert ring.go(choice, now + choice.wait_s)
+    return choice.egress.name
+
+
+def test_turns_are_an_interval_apart() -> None:
+    """Reservations of one egress are one to 1.1 intervals apart, whenever they are asked for."""
+    ring = _ring(DIRECT, rate=0.5)
+    waits = [ring.choose(0.0, Random(n)).wait_s for n in range(20)]
+    gaps = [b - a for a, b in pairwise(waits)]
+    assert waits[0] == 0
+    assert all(2.0 <= gap <= 2.2 for gap in gaps)
+
+
+def test_all_take_part() -> None:
+    """Egresses with equal pace take turns."""
+    ring = _ring(*PROXIES, rate=0.5)
+    assert sorted(_use(ring, 0.0) for _ in PROXIES) == [egress.name for egress in PROXIES]
+
+
+def test_no_limit_never_waits() -> None:
+    """Without a limit every choice may go at once."""
+    ring = _ring(DIRECT, rate=0.0)
+    assert {ring.choose(5.0, Random(0)).wait_s for _ in range(100)} == {0.0}
+
+
+def test_rests_double_up_to_the_cap() -> None:
+    """A refusal after each rest doubles the next rest, until the cap; an answer starts afresh."""
+    ring, now, rests = _ring(DIRECT), 0.0, []
+    for _ in range(8):
+        _use(ring, now)
+        ring.refused("direct", now, Random(0))
+        choice = ring.choose(now, Random(0))
+        assert choice.egress is None
+        rests.append(choice.wait_s)
+        now += choice.wait_s + 1e-6
+    assert all(BASE_S * 2**n / 2 <= rest for n, rest in enumerate(rests[:5]))
+    assert CAP_S / 2 <= rests[-1] <= CAP_S
+    _use(ring, now)
+    ring.answered("direct", now, 0.1)
+    ring.refused("direct", now, Random(0))
+    assert ring.choose(now, Random(0)).wait_s < max(BASE_S, 64 / 0.5) + 1
+
+
+def test_a_burst_is_one_refusal() -> None:
+    """Refusals that arrive during a rest neither double it nor slow the pace further."""
+    ring = _ring(DIRECT, rate=4.0)
+    ring.refused("direct", 0.0, Random(0))
+    first, rate = ring.choose(0.0, Random(0)).wait_s, ring.status()[0].rate
+    for _ in range(31):
+        ring.refused("direct", 0.01, Random(0))
+    assert ring.choose(0.0, Random(0)).wait_s == first
+    assert ring.status()[0].rate == rate == 2.0
+
+
+def test_retry_after_is_obeyed() -> None:
+    """Retry-After makes a rest longer, during a rest too, up to four caps."""
+    ring = _ring(DIRECT)
+    ring.refused("direct", 0.0, Random(0), 100.0)
+    assert ring.choose(0.0, Random(0)).wait_s == 100.0
+    ring.refused("direct", 0.0, Random(0), 200.0)
+    assert ring.choose(0.0, Random(0)).wait_s == 200.0
+    ring.refused("direct", 0.0, Random(0), 1e9)
+    assert ring.choose(0.0, Random(0)).wait_s == 4 * CAP_S
+
+
+def test_rate_falls_by_halves_and_rises_by_steps() -> None:
+    """Each refusal halves the rate, each answer adds 1/32 of the ceiling, never above it."""
+    ring = _ring(DIRECT, rate=1.0)
+    ring.refused("direct", 0.0, Random(0))
+    assert ring.status()[0].rate == 0.5
+    _use(ring, ring.choose(0.0, Random(0)).wait_s + 1)
+    for n in range(1, 17):
+        ring.answered("direct", 100.0 + n, 0.1)
+        assert ring.status()[0].rate == pytest.approx(0.5 + n / 32)
+    ring.answered("direct", 200.0, 0.1)
+    assert ring.status()[0].rate == 1.0
+
+
+def test_reservations_lapse_with_a_refusal() -> None:
+    """Who waited for a turn when the egress was refused must choose again."""
+    ring = _ring(DIRECT)
+    first, second = ring.choose(0.0, Random(0)), ring.choose(0.0, Random(0))
+    assert ring.go(first, 0.0)
+    ring.refused("direct", 1.0, Random(0))
+    assert not ring.go(second, 10_000.0)
+
+
+def test_a_proxy_dies_and_is_probed() -> None:
+    """Three failures in a row kill a proxy; then one probe at a time, each later; one answer and
+    it is good again."""
+    ring, now = _ring(PROXIES[0], rate=4.0), 0.0
+    name = PROXIES[0].name
+    for _ in range(3):
+        ring.failed(name, now, Random(0))
+    waits = []
+    for _ in range(4):
+        assert _health(ring, name) is Health.DEAD
+        waits.append(ring.choose(now, Random(0)).wait_s)
+        now += waits[-1] + 1e-6
+        _use(ring, now)
+        assert ring.choose(now, Random(0)).wait_s >= BASE_S / 2  # no second probe beside it
+        ring.failed(name, now, Random(0))
+    assert waits == sorted(waits)
+    assert waits[3] > 2 * waits[0]
+    now += ring.choose(now, Random(0)).wait_s + 1e-6
+    _use(ring, now)
+    ring.answered(name, now, 0.1)
+    assert _health(ring, name) is Health.GOOD
+    assert ring.choose(now, Random(0)).wait_s <= 1.0
+
+
+def test_two_failures_and_an_answer_kill_nobody() -> None:
+    """Only failures in a row count."""
+    ring, name = _ring(PROXIES[0]), PROXIES[0].name
+    for _ in range(10):
+        ring.failed(name, 0.0, Random(0))
+        ring.failed(name, 0.0, Random(0))
+        ring.answered(name, 0.0, 0.1)
+    assert _health(ring, name) is Health.GOOD
+
+
+def test_excluded_where_it_is_the_only_one_left() -> None:
+    """An excluded egress goes all the same where the others rest or there are none."""
+    alone = _ring(DIRECT)
+    assert _use(alone, 0.0, "direct") == "direct"
+    ring = _ring(*PROXIES[:2])
+    ring.refused(PROXIES[1].name, 0.0, Random(0))
+    assert _use(ring, 0.0, PROXIES[0].name) == PROXIES[0].name
+
+
+def test_latency_is_remembered() -> None:
+    """The first answer sets the latency, later ones move it a little."""
+    ring = _ring(DIRECT)
+    ring.answered("direct", 0.0, 2.0)
+    assert ring.status()[0].latency_s == 2.0
+    ring.answered("direct", 0.0, 1.0)
+    assert 1.0 < ring.status()[0].latency_s < 2.0
+
+
+def test_no_egress() -> None:
+    """A ring of nothing is a fault of the caller."""
+    with pytest.raises(ValueError, match="at least one"):
+        _ring()
+
+
+def test_short_rests_without_a_limit() -> None:
+    """Where the pace has no limit, rests begin at 0.2 s and end at 2 s."""
+    ring, now = Ring([DIRECT], Pace(requests_per_second=0)), 0.0
+    for n in range(6):
+        ring.refused("direct", now, Random(0))
+        wait_s = ring.choose(now, Random(0)).wait_s
+        assert min(2.0, 0.2 * 2**n) / 2 <= wait_s <= min(2.0, 0.2 * 2**n)
+        now += wait_s + 1e-6
+        ring.choose(now, Random(0))

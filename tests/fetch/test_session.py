@@ -1,0 +1,198 @@
+import asyncio
+from collections.abc import Coroutine
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from tests.fetch.virtual import run
+from tests.fetch.worlds import A, B, World, ask
+from weibo_crawler.errors import ConnectFailed, EgressFailed, TransportError
+from weibo_crawler.fetch.egress import DIRECT, Egress
+from weibo_crawler.fetch.fetcher import Fetched
+from weibo_crawler.fetch.ring import Health
+from weibo_crawler.records import Reading, Request, Verdict
+
+OK, WALL = Reading(Verdict.OK), Reading(Verdict.LOGIN_WALL, why="ok:-100")
+
+
+def _in(cookie: str, *closed: str) -> Any:
+    """A site that lets in by this cookie, but never to a cursor in `closed`."""
+
+    def answer(request: Request, egress: Egress, headers: dict[str, str]) -> Reading:
+        is_in = cookie in headers.get("Cookie", "") and request.cursor not in closed
+        return OK if is_in else WALL
+
+    return answer
+
+
+async def _all(*calls: Coroutine[Any, Any, Fetched]) -> list[Verdict]:
+    return [fetched.reading.verdict for fetched in await asyncio.gather(*calls)]
+
+
+def test_one_asks_for_all() -> None:
+    """Fifty callers who need a session ask for one, and all use it."""
+    world = World(_in("SUB=visitor1"), has_sessions=True, takes_s=1.0)
+    assert run(_all(*(world.fetcher.fetch(ask()) for _ in range(50)))) == [Verdict.OK] * 50
+    assert world.transport.sessions == 1
+    assert world.counters["session.opened"] == 1
+
+
+def test_one_renews_for_all() -> None:
+    """Fifty callers who meet a wall with the same session renew it once."""
+    world = World(_in("SUB=visitor2"), has_sessions=True, takes_s=1.0)
+    assert run(_all(*(world.fetcher.fetch(ask()) for _ in range(50)))) == [Verdict.OK] * 50
+    assert world.transport.sessions == 2
+    assert world.counters["request.retried"] == world.counters["page.login_wall"] <= 50
+
+
+def test_walls_of_later_pages_are_learnt() -> None:
+    """Later pages closed to visitors cost one renewal in wall_memory_s, not one each; they are
+    returned as walls and do not stop the run."""
+    world = World(_in("SUB=visitor", "2"), has_sessions=True, window=10, rate=0.5)
+
+    async def scenario() -> list[Verdict]:
+        return [(await world.fetcher.fetch(ask(c))).reading.verdict for c in ["", "2"] * 20]
+
+    assert run(scenario()) == [Verdict.OK, Verdict.LOGIN_WALL] * 20
+    assert world.transport.sessions == 2
+    assert not world.guard.tripped
+
+
+def test_walls_of_first_pages_are_refusals() -> None:
+    """First pages walled with fresh sessions fill the guard's window."""
+    world = World(_in("nothing"), has_sessions=True, window=10)
+
+    async def scenario() -> list[Verdict]:
+        return [(await world.fetcher.fetch(ask())).reading.verdict for _ in range(9)]
+
+    assert set(run(scenario())) == {Verdict.LOGIN_WALL}
+    assert world.guard.tripped == ""
+    world.guard.note(True, "ok:-100", "direct", 0.0)
+    assert "10 x ok:-100" in world.guard.tripped
+
+
+def test_a_session_that_ends_early_is_renewed_after_the_cooldown() -> None:
+    """No request is lost to a session that ends early, and no renewal comes within 60 s of the
+    last one."""
+    valid = {"SUB": 1}
+
+    def answer(request: Request, egress: Egress, headers: dict[str, str]) -> Reading:
+        return OK if headers.get("Cookie") == f"SUB=visitor{valid['SUB']}" else WALL
+
+    world = World(answer, has_sessions=True)
+
+    async def scenario() -> list[Verdict]:
+        verdicts = []
+        for _ in range(4):
+            verdicts += await _all(*(world.fetcher.fetch(ask()) for _ in range(5)))
+            valid["SUB"] += 1
+        return verdicts
+
+    assert run(scenario()) == [Verdict.OK] * 20
+    asked = [at for at, _, request, _ in world.transport.log if request.kind == "session"]
+    assert len(asked) == 4
+    assert asked[1] - asked[0] < 1.0
+    assert all(later - earlier >= 60.0 for earlier, later in pairwise(asked[1:]))
+
+
+def test_one_session_per_egress() -> None:
+    """Each egress has a session of its own."""
+    world = World(_in("SUB"), egresses=(A, B), has_sessions=True, takes_s=1.0)
+    run(_all(*(world.fetcher.fetch(ask()) for _ in range(20))))
+    cookies = {
+        (name, headers["Cookie"])
+        for _, name, request, headers in world.transport.log
+        if request.kind != "session"
+    }
+    assert {name for name, _ in cookies} == {A.name, B.name}
+    assert len(cookies) == len({cookie for _, cookie in cookies}) == 2
+
+
+@pytest.mark.parametrize("failure", [b"nothing", ConnectFailed("no connection")])
+def test_no_session_to_be_had(failure: bytes | TransportError) -> None:
+    """After three tries it goes on without a session, says so, and does not ask for each page."""
+    world = World(lambda *_: OK, has_sessions=True, session=lambda n: failure)
+
+    async def scenario() -> list[Verdict]:
+        return await _all(*(world.fetcher.fetch(ask()) for _ in range(10)))
+
+    assert run(scenario()) == [Verdict.OK] * 10
+    assert world.counters["session.asked"] == world.transport.sessions == 3
+    assert world.counters["session.failed"] == 1
+    assert world.counters["session.opened"] == 0
+
+
+def test_a_failing_proxy_costs_no_session() -> None:
+    """Where the egress fails on the way to the session another one is used, and the ring is told
+    once, however many waited."""
+    world = World(
+        lambda *_: OK,
+        egresses=(A, DIRECT),
+        has_sessions=True,
+        takes_s=1.0,
+        session=lambda n: EgressFailed("refused") if n == 1 else b"visitor",
+    )
+    verdicts = run(_all(*(world.fetcher.fetch(ask()) for _ in range(10))))
+    assert verdicts == [Verdict.OK] * 10
+    assert world.counters["transport.egress_failed"] == 1
+    assert world.counters["session.failed"] == 0
+    assert {status.health for status in world.ring.status()} == {Health.GOOD}
+
+
+def test_the_asker_may_be_cancelled() -> None:
+    """Cancelling the caller who asked leaves the others their session."""
+    world = World(lambda *_: OK, has_sessions=True, takes_s=1.0)
+
+    async def scenario() -> Verdict:
+        first = asyncio.create_task(world.fetcher.fetch(ask()))
+        second = asyncio.create_task(world.fetcher.fetch(ask()))
+        await asyncio.sleep(0.5)
+        first.cancel()
+        return (await second).reading.verdict
+
+    assert run(scenario()) is Verdict.OK
+    assert world.transport.sessions == 1
+
+
+def test_cookies_of_answers_join_the_session() -> None:
+    """A cookie set by a good answer goes with the next request; one set by a wall does not."""
+    world = World([OK, OK, WALL, OK], has_sessions=True)
+    world.transport.headers = (("set-cookie", "_T_WM=7; path=/"),)
+
+    async def scenario() -> None:
+        for _ in range(3):
+            await world.fetcher.fetch(ask())
+
+    run(scenario())
+    cookies = [headers.get("Cookie") for _, _, request, headers in world.transport.log]
+    assert cookies == [
+        None,  # the session itself
+        "SUB=visitor1",
+        "SUB=visitor1; _T_WM=7",
+        "SUB=visitor1; _T_WM=7",
+        None,
+        "SUB=visitor2",
+    ]
+
+
+def test_a_site_without_sessions() -> None:
+    """Where the site has none, a wall is returned at once."""
+    world = World([WALL])
+    assert run(world.fetcher.fetch(ask())).reading is WALL
+    assert len(world.transport.log) == 1
+
+
+def test_closing_stops_asking() -> None:
+    """close() ends the waiting for a session."""
+    world = World(lambda *_: OK, has_sessions=True, takes_s=1000.0)
+
+    async def scenario() -> None:
+        caller = asyncio.create_task(world.fetcher.fetch(ask()))
+        await asyncio.sleep(1.0)
+        await world.fetcher.close()
+        with pytest.raises(asyncio.CancelledError):
+            await caller
+
+    run(scenario())
+    assert world.transport.under_way == 0

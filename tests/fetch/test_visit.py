@@ -1,0 +1,136 @@
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from weibo_crawler.fetch.visit import Visit
+from weibo_crawler.records import Kind
+
+COOLDOWN_S, MEMORY_S = 60.0, 600.0
+FIRST, LATER = (Kind.POSTS, True), (Kind.POSTS, False)
+
+
+def _visit() -> Visit:
+    visit = Visit(cooldown_s=COOLDOWN_S, wall_memory_s=MEMORY_S)
+    visit.opened({"SUB": "1"}, 0.0)
+    return visit
+
+
+def _renew(visit: Visit, now: float) -> None:
+    visit.expire(visit.generation)
+    assert visit.wanted
+    visit.opened({"SUB": str(visit.generation + 1)}, now)
+
+
+class VisitMachine(RuleBasedStateMachine):
+    """Walls, passes and renewals in any order: renewals never come closer than the cooldown."""
+
+    @initialize()
+    def start(self) -> None:
+        self.visit = Visit(cooldown_s=COOLDOWN_S, wall_memory_s=MEMORY_S)
+        self.now = 0.0
+        self.renewed_at: float | None = None
+
+    @rule(seconds=st.sampled_from([0.1, 5.0, 59.0, 61.0, 700.0]))
+    def time_passes(self, seconds: float) -> None:
+        self.now += seconds
+
+    @rule(had=st.booleans())
+    def open_where_wanted(self, had: bool) -> None:
+        if not self.visit.wanted:
+            return
+        generation = self.visit.generation
+        if self.renewed_at is not None:
+            assert self.now - self.renewed_at >= COOLDOWN_S - 1e-6
+        if had:
+            self.visit.opened({"SUB": "x"}, self.now)
+        else:
+            self.visit.not_opened(self.now)
+        if generation or not had:
+            self.renewed_at = self.now
+        assert self.visit.generation == generation + 1
+        assert not self.visit.wanted
+        assert bool(self.visit.cookies) is had
+
+    @rule(behind=st.integers(0, 2), kind=st.sampled_from([FIRST, LATER]))
+    def wall(self, behind: int, kind: tuple[Kind, bool]) -> None:
+        generation = self.visit.generation - behind
+        wait_s = self.visit.wall(generation, kind, self.now)
+        if behind:
+            assert wait_s == 0.0
+        if wait_s is not None and self.visit.generation:
+            assert 0.0 <= wait_s <= COOLDOWN_S
+            self.now += wait_s
+            self.visit.expire(generation)
+
+    @rule(kind=st.sampled_from([FIRST, LATER]))
+    def passed(self, kind: tuple[Kind, bool]) -> None:
+        self.visit.passed(self.visit.generation, kind)
+
+
+TestVisit = VisitMachine.TestCase
+TestVisit.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+
+
+def test_a_wall_renews_at_once() -> None:
+    """The first session may be renewed at once, however young it is."""
+    visit = _visit()
+    assert visit.wall(1, FIRST, 0.1) == 0.0
+
+
+def test_a_wall_of_an_older_generation() -> None:
+    """A wall met with a session that is gone already renews nothing."""
+    visit = _visit()
+    _renew(visit, 1.0)
+    assert visit.wall(1, FIRST, 1.1) == 0.0
+    visit.expire(1)
+    assert not visit.wanted
+
+
+def test_what_visitors_may_not_see() -> None:
+    """Still walled with a fresh session: for wall_memory_s no renewal for this sort of request,
+    but for others."""
+    visit = _visit()
+    _renew(visit, 1.0)
+    assert visit.wall(2, LATER, 2.0) is None
+    assert visit.wall(2, LATER, 100.0) is None
+    assert visit.wall(2, FIRST, 100.0) == 0.0
+    assert visit.wall(2, LATER, 2.0 + MEMORY_S) == 0.0
+
+
+def test_a_session_that_ends_early() -> None:
+    """A sort that did pass with this session waits for the end of the cooldown, then renews."""
+    visit = _visit()
+    _renew(visit, 10.0)
+    visit.passed(2, FIRST)
+    assert visit.wall(2, FIRST, 15.0) == 55.0
+    assert visit.wall(2, FIRST, 70.0) == 0.0
+
+
+def test_passing_ends_the_memory() -> None:
+    """A sort that passes after all is no longer taken for closed."""
+    visit = _visit()
+    _renew(visit, 1.0)
+    assert visit.wall(2, LATER, 2.0) is None
+    visit.passed(2, LATER)
+    assert visit.wall(2, LATER, 100.0) == 0.0
+
+
+def test_without_a_session_nothing_is_remembered() -> None:
+    """Walls met without any session say nothing of what visitors may see."""
+    visit = Visit(cooldown_s=COOLDOWN_S, wall_memory_s=MEMORY_S)
+    visit.not_opened(0.0)
+    assert visit.wall(1, FIRST, 1.0) is None
+    assert visit.wall(1, FIRST, COOLDOWN_S) == 0.0
+
+
+def test_cookies_are_merged() -> None:
+    """Set-Cookie adds, replaces and deletes; a late answer of an older session changes nothing."""
+    visit = _visit()
+    assert visit.merge(1, ["_T_WM=7; path=/; HttpOnly", "SUB = 2 ;Max-Age=60", "nonsense", "=x"])
+    assert visit.cookies == {"SUB": "2", "_T_WM": "7"}
+    assert not visit.merge(1, ["SUB=2"])
+    assert visit.merge(1, ["_T_WM=x; Max-Age=0"])
+    assert visit.cookies == {"SUB": "2"}
+    _renew(visit, 1.0)
+    assert not visit.merge(1, ["SUB=old"])
+    assert visit.cookies == {"SUB": "2"}

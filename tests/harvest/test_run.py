@@ -1,0 +1,212 @@
+"""The breadth-first loop over a scripted site and a real SQLite frontier."""
+
+import asyncio
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.harvest.worlds import Graph, ScriptedFetcher, ScriptedSite
+from weibo_crawler.config import Harvest
+from weibo_crawler.errors import Interrupted, SiteSaysNo
+from weibo_crawler.harvest.run import Ended, HarvestRun
+from weibo_crawler.metrics import Counters
+from weibo_crawler.records import Verdict
+from weibo_crawler.store import Found
+from weibo_crawler.store.owners import new_owner
+from weibo_crawler.store.sqlite_frontier import SqliteUsers
+
+MIN_FANS = 10
+
+
+def open_users(folder: Path | str) -> SqliteUsers:
+    return SqliteUsers(f"sqlite:///{folder}/users.db")
+
+
+def make_run(
+    users: SqliteUsers, fetcher: ScriptedFetcher, *, concurrency: int = 4, **changed: object
+) -> tuple[HarvestRun, Counters]:
+    how = {"rest_s": 0.01, "max_failed_share": 1.0} | changed
+    counters = Counters()
+    run = HarvestRun(
+        Harvest(**how),  # type: ignore[arg-type]
+        users,
+        ScriptedSite(),  # type: ignore[arg-type]
+        fetcher,  # type: ignore[arg-type]
+        counters,
+        owner=new_owner(),
+        run_id="run",
+        concurrency=concurrency,
+    )
+    return run, counters
+
+
+def harvest(
+    folder: Path | str,
+    graph: Graph,
+    seeds: list[int],
+    *,
+    trouble: Mapping[tuple[int, Verdict], int] | None = None,
+    seed: int = 0,
+    **changed: object,
+) -> tuple[dict[int, int], Ended, Counters, list[str]]:
+    """One run to its end; depths by uid, and what was asked."""
+    users = open_users(folder)
+    users.add_seeds([Found(uid, "", "", 0) for uid in seeds], "run", 1.0)
+    fetcher = ScriptedFetcher(graph, Random(seed), trouble)
+    run, counters = make_run(users, fetcher, **changed)
+    ended = asyncio.run(run.run())
+    depths = {user.uid: user.depth for user in users.users()}
+    users.close()
+    return depths, ended, counters, fetcher.asked
+
+
+def random_graph(rng: Random, n: int, least: int = 0) -> Graph:
+    """n users with at least `least` and at most 6 fans each."""
+    uids = range(1, n + 1)
+    fans_of = {uid: rng.sample(uids, rng.randint(least, min(n, 6))) for uid in uids}
+    return Graph(fans_of, {uid: rng.choice([3, 9, 10, 50]) for uid in uids})
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 40), concurrency=st.sampled_from([1, 2, 5, 16]))
+def test_depths_are_exact_at_any_concurrency(seed: int, n: int, concurrency: int) -> None:
+    """Law 13: depth is the shortest chain of kept users, found_from a user of depth - 1."""
+    graph = random_graph(Random(seed), n)
+    seeds = [1, 2]
+    with tempfile.TemporaryDirectory() as folder:
+        depths, ended, _, _ = harvest(folder, graph, seeds, seed=seed, concurrency=concurrency)
+        users = open_users(folder)
+        rows = list(users.users())
+        users.close()
+    assert depths == graph.depths(seeds, MIN_FANS)
+    assert ended.why == "nobody new is found"
+    assert all(depths[row.found_from] == row.depth - 1 for row in rows if row.found_from)
+    assert {row.state for row in rows} == {"done"}
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10**6), times=st.integers(1, 2))
+def test_passing_trouble_loses_nobody(seed: int, times: int) -> None:
+    """Laws 5, 13: an entry that rests comes back, and depths are exact all the same."""
+    rng = Random(seed)
+    graph = random_graph(rng, 20)
+    trouble = {
+        (uid, rng.choice([Verdict.SERVER_TROUBLE, Verdict.THROTTLED])): times
+        for uid in rng.sample(range(1, 21), 8)
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        depths, _, _, _ = harvest(folder, graph, [1, 2], seed=seed, trouble=trouble)
+    assert depths == graph.depths([1, 2], MIN_FANS)
+
+
+def test_a_second_run_asks_nothing(tmp_path: Path) -> None:
+    """Law 7: what is done is not done again."""
+    graph = random_graph(Random(1), 30)
+    first, _, _, _ = harvest(tmp_path, graph, [1, 2])
+    again, ended, counters, asked = harvest(tmp_path, graph, [1, 2])
+    assert (again, asked, counters["users.kept"]) == (first, [], 0)
+    assert ended.why == "nobody new is found"
+
+
+def test_counters_add_up(tmp_path: Path) -> None:
+    """Law 6: every listed user is kept, filtered or seen again."""
+    graph = random_graph(Random(3), 30)
+    depths, _, counters, _ = harvest(tmp_path, graph, [1, 2])
+    listed = sum(len(graph.fans_of[uid]) for uid in depths)
+    kinds = ("users.kept", "users.filtered", "users.seen_again")
+    assert sum(counters[kind] for kind in kinds) == listed
+    assert counters["users.kept"] == len(depths) - 2
+    assert counters["users.filtered"] > 0
+
+
+def test_max_users_is_exact_and_can_be_raised(tmp_path: Path) -> None:
+    """The stop rule holds exactly; with a larger limit the walk goes on to the same end."""
+    graph = random_graph(Random(5), 40)
+    whole = graph.depths([1, 2], MIN_FANS)
+    depths, ended, _, _ = harvest(tmp_path, graph, [1, 2], max_users=7)
+    assert len(depths) == 7
+    assert "max_users" in ended.why
+    depths, _, _, _ = harvest(tmp_path, graph, [1, 2])
+    assert set(depths) == set(whole)
+
+
+def test_max_depth_keeps_but_does_not_walk(tmp_path: Path) -> None:
+    """Users at max_depth are kept, their lists are left for a later, deeper run."""
+    graph = random_graph(Random(6), 40)
+    whole = graph.depths([1, 2], MIN_FANS)
+    depths, ended, _, _ = harvest(tmp_path, graph, [1, 2], max_depth=1)
+    assert depths == {uid: depth for uid, depth in whole.items() if depth <= 1}
+    assert "max_depth" in ended.why
+    assert harvest(tmp_path, graph, [1, 2])[0] == whole
+
+
+def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
+    """Ctrl-C at any time: what was in flight is given back, a later run ends the same."""
+    graph = random_graph(Random(8), 60, least=4)
+    users = open_users(tmp_path)
+    users.add_seeds([Found(1, "", "", 0), Found(2, "", "", 0)], "run", 1.0)
+
+    async def interrupted(after: int) -> None:
+        fetcher = ScriptedFetcher(graph, Random(after))
+        run, _ = make_run(users, fetcher)
+        running = asyncio.create_task(run.run())
+        while len(fetcher.asked) < after and not running.done():
+            await asyncio.sleep(0.001)
+        run.stop("interrupted")
+        with pytest.raises(Interrupted):
+            await running
+        assert "leased" not in users.states()
+
+    for after in (1, 5, 12, 20):
+        asyncio.run(interrupted(after))
+    users.close()
+    assert harvest(tmp_path, graph, [1, 2])[0] == graph.depths([1, 2], MIN_FANS)
+
+
+def test_lasting_trouble_fails_the_entry_and_says_so(tmp_path: Path) -> None:
+    """An entry that fails in every round is marked, counted, and ends the run over the share."""
+    graph = Graph({1: [2, 3], 2: [4]}, {1: 99, 2: 99, 3: 99, 4: 99})
+    trouble = {(2, Verdict.DRIFTED): 99}
+    with pytest.raises(SiteSaysNo, match="1 of 3 users could not be walked"):
+        harvest(tmp_path, graph, [1], trouble=trouble, max_failed_share=0.2)
+    users = open_users(tmp_path)
+    assert {user.uid: user.state for user in users.users()} == {1: "done", 2: "failed", 3: "done"}
+    users.close()
+    users = open_users(tmp_path)
+    users.requeue_failed()
+    users.close()
+    assert set(harvest(tmp_path, graph, [1])[0]) == {1, 2, 3, 4}
+
+
+def test_a_user_who_is_gone_is_done(tmp_path: Path) -> None:
+    """Law 5: gone is the user's, for ever; nobody else pays for it."""
+    graph = Graph({1: [2, 3], 2: [4]}, {1: 99, 2: 99, 3: 99, 4: 99})
+    depths, _, counters, _ = harvest(tmp_path, graph, [1], trouble={(2, Verdict.GONE): 1})
+    assert set(depths) == {1, 2, 3}
+    assert counters["entries.gone"] == 1
+
+
+def test_two_processes_share_one_frontier(tmp_path: Path) -> None:
+    """A run waits for what others hold; together they store the truth, each page once."""
+    graph = random_graph(Random(11), 60, least=4)
+    users = open_users(tmp_path)
+    users.add_seeds([Found(1, "", "", 0), Found(2, "", "", 0)], "run", 1.0)
+    users.close()
+
+    async def both() -> list[ScriptedFetcher]:
+        fetchers = [ScriptedFetcher(graph, Random(n)) for n in (1, 2)]
+        runs = [make_run(open_users(tmp_path), fetcher)[0] for fetcher in fetchers]
+        await asyncio.gather(*(run.run() for run in runs))
+        return fetchers
+
+    fetchers = asyncio.run(both())
+    users = open_users(tmp_path)
+    assert {u.uid: u.depth for u in users.users()} == graph.depths([1, 2], MIN_FANS)
+    users.close()
+    asked = [url for fetcher in fetchers for url in fetcher.asked]
+    assert len(asked) == len(set(asked))

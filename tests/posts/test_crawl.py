@@ -1,0 +1,281 @@
+"""The body of the map job over a scripted site and real SQLite stores."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.posts.worlds import ScriptedFetcher, ScriptedSite, post
+from weibo_crawler import config
+from weibo_crawler.errors import Interrupted, StoreError
+from weibo_crawler.posts import crawl, visit
+from weibo_crawler.posts.crawl import STOP, Job, RangeCrawler
+from weibo_crawler.posts.manifest import KeyRange, manifest, parse_line
+from weibo_crawler.records import Outcome, Post, Verdict
+from weibo_crawler.store import Put
+from weibo_crawler.store.cells import read_ledger, read_post
+from weibo_crawler.store.keys import posts_prefix, user_key
+from weibo_crawler.store.sqlite_frontier import SqliteUsers
+from weibo_crawler.store.sqlite_tables import SqliteTables
+
+ALL = KeyRange(0, "", None)
+
+
+class Crawl:
+    """Stores, and runs of the crawler over them."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.users = SqliteUsers(f"sqlite:///{folder}/users.db")
+        self.tables = SqliteTables(f"sqlite:///{folder}/tables.db")
+        self.tables.create()
+        self.monkeypatch = monkeypatch
+        monkeypatch.setattr(visit, "_ASK_AGAIN_S", 0.0)
+
+    def add(self, *uids: int) -> None:
+        self.tables.userlist.put([Put(user_key(uid), {"user:id": str(uid)}, 1) for uid in uids])
+
+    def run(
+        self, fetcher: ScriptedFetcher, *, refresh: bool = False, **posts: Any
+    ) -> dict[int, Outcome]:
+        self.monkeypatch.setattr(crawl, "open_fetcher", lambda *_: fetcher)
+        settings = config.Settings(posts=config.Posts(**posts))
+        crawler = RangeCrawler(
+            settings,
+            ScriptedSite(),  # type: ignore[arg-type]
+            self.users,
+            self.tables,
+            Job("run", refresh),
+        )
+        try:
+            return {outcome.uid: outcome for outcome in crawler.crawl(ALL)}
+        finally:
+            crawler.close()
+
+    def posts(self, uid: int) -> dict[int, dict[str, Any]]:
+        rows = self.tables.posts.scan(prefix=posts_prefix(uid))
+        return {int(p["mid"]): p for p in map(read_post, rows)}
+
+    def ledger(self, uid: int) -> Any:
+        return read_ledger(self.tables.userlist.row(user_key(uid)))
+
+
+@pytest.fixture
+def crawl_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Crawl]:
+    made = Crawl(tmp_path, monkeypatch)
+    yield made
+    made.users.close()
+    made.tables.close()
+
+
+def timeline(uid: int, n: int, first: int = 1000) -> list[Post]:
+    """n posts, the newest first."""
+    return [post(uid, first + n - i) for i in range(n)]
+
+
+def test_every_post_of_every_user_is_stored_once(crawl_: Crawl) -> None:
+    """Laws 6, 7: all posts, one outcome a user; a second run fetches nothing."""
+    crawl_.add(6, 68, 7)
+    world = {6: timeline(6, 25), 68: timeline(68, 3), 7: []}
+    outcomes = crawl_.run(ScriptedFetcher(world))
+    assert {uid: o.status for uid, o in outcomes.items()} == {
+        6: "stored",
+        68: "stored",
+        7: "unchanged",
+    }
+    assert {uid: o.new for uid, o in outcomes.items()} == {6: 25, 68: 3, 7: 0}
+    assert {uid: set(crawl_.posts(uid)) for uid in world} == {
+        uid: {p.mid for p in posts} for uid, posts in world.items()
+    }
+    again = ScriptedFetcher(world)
+    assert {o.status for o in crawl_.run(again).values()} == {"existing"}
+    assert again.asked == []
+
+
+def test_profile_and_ledger_say_what_was_seen(crawl_: Crawl) -> None:
+    """Law 12: announced, stored, pages, why it stopped, when."""
+    crawl_.add(6)
+    crawl_.run(ScriptedFetcher({6: timeline(6, 25)}))
+    ledger = crawl_.ledger(6)
+    assert (ledger.state, ledger.announced, ledger.stored, ledger.pages) == ("done", 25, 25, 3)
+    assert (ledger.stopped, ledger.sure, ledger.cursor) == ("end", True, None)
+    assert ledger.visited_at is not None
+    assert crawl_.tables.userlist.row(user_key(6), ["profile:screen_name"]) == {
+        "profile:screen_name": "name 6"
+    }
+
+
+def test_long_texts_are_completed_or_marked(crawl_: Crawl) -> None:
+    """A cut text is never passed off as whole; a later visit mends it."""
+    crawl_.add(6)
+    world = {6: [post(6, mid, text="begin ...", text_complete=False) for mid in (3, 2, 1)]}
+    outcome = crawl_.run(ScriptedFetcher(world, texts={3: "whole 3"}))[6]
+    assert (outcome.completed, outcome.cut) == (1, 2)
+    stored = crawl_.posts(6)
+    assert (stored[3]["text"], stored[3]["text_complete"]) == ("whole 3", True)
+    assert (stored[2]["text"], stored[2]["text_complete"]) == ("begin ...", False)
+    assert crawl_.ledger(6).cut == (1, 2)
+    mended = ScriptedFetcher(world, texts={1: "whole 1", 2: "whole 2", 3: "whole 3"})
+    assert crawl_.run(mended, refresh=True)[6].cut == 0
+    assert "extend/3" not in mended.asked
+    assert {p["text"] for p in crawl_.posts(6).values()} == {"whole 1", "whole 2", "whole 3"}
+
+
+def test_a_cut_text_off_the_visited_pages_is_mended(crawl_: Crawl) -> None:
+    """The repair queue does not depend on meeting the post again."""
+    crawl_.add(6)
+    old = post(6, 1, text="begin ...", text_complete=False)
+    crawl_.run(ScriptedFetcher({6: [*timeline(6, 25), old]}))
+    assert crawl_.ledger(6).cut == (1,)
+    fetcher = ScriptedFetcher({6: [*timeline(6, 25), old]}, texts={1: "whole"})
+    crawl_.run(fetcher, refresh=True)
+    assert fetcher.asked.count("posts/6/2") == 0
+    assert crawl_.posts(6)[1]["text"] == "whole"
+
+
+def test_refresh_reads_new_posts_only_and_passes_pinned_ones(crawl_: Crawl) -> None:
+    """Coming back stops at what is known in its place, not at a pinned post."""
+    crawl_.add(6)
+    old = timeline(6, 45)
+    crawl_.run(ScriptedFetcher({6: old}))
+    new = timeline(6, 12, first=9000)
+    fetcher = ScriptedFetcher({6: [*new, *old]}, pinned={6: old[40]})
+    outcome = crawl_.run(fetcher, refresh=True)[6]
+    assert (outcome.status, outcome.new, outcome.stored) == ("stored", 12, 57)
+    assert fetcher.asked == ["profile/6", "posts/6/", "posts/6/2", "posts/6/3"]
+    assert set(crawl_.posts(6)) == {p.mid for p in [*new, *old]}
+    assert crawl_.run(ScriptedFetcher({6: [*new, *old]}), refresh=True)[6].status == "unchanged"
+
+
+def test_pinned_wins_over_its_place(crawl_: Crawl) -> None:
+    """A mid that comes twice in one visit is merged, pinned wins."""
+    crawl_.add(6)
+    posts = timeline(6, 25)
+    crawl_.run(ScriptedFetcher({6: posts}, pinned={6: posts[20]}))
+    pinned = {mid for mid, p in crawl_.posts(6).items() if p["is_pinned"]}
+    assert pinned == {posts[20].mid}
+
+
+def test_a_guest_cap_is_recorded_not_failed(crawl_: Crawl) -> None:
+    """Law 4: a wall on page 2 ends the timeline, and the ledger says so."""
+    crawl_.add(6)
+    walls = {"posts/6/2": [Verdict.LOGIN_WALL] * 9}
+    outcome = crawl_.run(ScriptedFetcher({6: timeline(6, 25)}, trouble=walls))[6]
+    assert (outcome.status, outcome.stored, outcome.announced) == ("partial", 10, 25)
+    assert crawl_.ledger(6).stopped == "login_wall"
+    assert crawl_.ledger(6).refused_pages == 1
+
+
+@pytest.mark.parametrize(
+    "verdict", [Verdict.THROTTLED, Verdict.SERVER_TROUBLE, Verdict.DRIFTED, Verdict.REFUSED]
+)
+def test_refused_is_never_empty(crawl_: Crawl, verdict: Verdict) -> None:
+    """Law 4: trouble fails the visit; the next run goes on at the page that was not read."""
+    crawl_.add(6)
+    world = {6: timeline(6, 35)}
+    first = ScriptedFetcher(world, trouble={"posts/6/3": [verdict]})
+    assert crawl_.run(first)[6].status == "failed"
+    ledger = crawl_.ledger(6)
+    assert (ledger.state, ledger.cursor, ledger.stored) == ("failed", "3", 20)
+    assert verdict in ledger.last_error
+    second = ScriptedFetcher(world)
+    outcome = crawl_.run(second)[6]
+    assert (outcome.status, outcome.new, outcome.stored) == ("stored", 15, 35)
+    assert "posts/6/" not in second.asked
+
+
+def test_a_wall_on_the_first_page_is_no_end(crawl_: Crawl) -> None:
+    """Law 4: a user none of whose posts may be seen is failed, not empty."""
+    crawl_.add(6)
+    walls = {"posts/6/": [Verdict.LOGIN_WALL] * 9}
+    assert crawl_.run(ScriptedFetcher({6: timeline(6, 5)}, trouble=walls))[6].status == "failed"
+
+
+def test_an_end_against_the_announced_count_is_unsure(crawl_: Crawl) -> None:
+    """Law 4: asked again, then stored as unsure; coming back reads everything again."""
+    crawl_.add(6)
+    lies = {"posts/6/2": [Verdict.END] * 2}
+    fetcher = ScriptedFetcher({6: timeline(6, 35)}, trouble=lies)
+    outcome = crawl_.run(fetcher)[6]
+    assert (outcome.sure, outcome.stored) == (False, 10)
+    assert fetcher.asked.count("posts/6/2") == 2
+    honest = crawl_.run(ScriptedFetcher({6: timeline(6, 35)}), refresh=True)[6]
+    assert (honest.sure, honest.stored, honest.new) == (True, 35, 25)
+
+
+def test_a_passing_false_end_costs_nothing(crawl_: Crawl) -> None:
+    """Law 4: one false end is not believed."""
+    crawl_.add(6)
+    lies = {"posts/6/2": [Verdict.END]}
+    assert crawl_.run(ScriptedFetcher({6: timeline(6, 35)}, trouble=lies))[6].stored == 35
+
+
+def test_who_shows_nothing_at_all_is_gone_but_unsure(crawl_: Crawl) -> None:
+    """The no-content body of an unknown user is no proof; nothing is stored as a fact."""
+    crawl_.add(6)
+    outcome = crawl_.run(ScriptedFetcher({}))[6]
+    assert (outcome.status, outcome.sure) == ("gone", False)
+
+
+def test_max_pages_bounds_a_visit(crawl_: Crawl) -> None:
+    """The setting holds, and the ledger names it."""
+    crawl_.add(6)
+    assert crawl_.run(ScriptedFetcher({6: timeline(6, 35)}), max_pages=2)[6].stored == 20
+    assert crawl_.ledger(6).stopped == "max_pages"
+
+
+def test_posts_are_acknowledged_before_the_cursor(
+    crawl_: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Law 8: whatever put dies, the ledger never speaks of posts that are not stored."""
+    crawl_.add(6)
+    world = {6: timeline(6, 35)}
+    whole = {p.mid for p in world[6]}
+    real = crawl_.tables.posts.put
+    for dies_at in range(1, 5):
+        calls = iter(range(1, 100))
+
+        def put(puts: Any, dies_at: int = dies_at, calls: Any = calls) -> None:
+            if next(calls) == dies_at:
+                raise StoreError("the store died")
+            real(puts)
+
+        monkeypatch.setattr(crawl_.tables.posts, "put", put)
+        try:
+            crawl_.run(ScriptedFetcher(world))
+        except StoreError:
+            ledger = crawl_.ledger(6)
+            if ledger is not None:
+                assert ledger.stored <= len(crawl_.posts(6))
+                assert ledger.state == "partial"
+    monkeypatch.setattr(crawl_.tables.posts, "put", real)
+    crawl_.run(ScriptedFetcher(world))
+    assert set(crawl_.posts(6)) == whole
+
+
+def test_the_driver_can_stop_every_mapper(crawl_: Crawl) -> None:
+    """A note in the users' database ends the run cleanly; a later run goes on."""
+    crawl_.add(*range(1, 60))
+    world = {uid: timeline(uid, 15) for uid in range(1, 60)}
+    crawl_.users.set_meta(STOP + "run", "interrupted")
+    with pytest.raises(Interrupted):
+        crawl_.run(_Slow(world), users_in_flight=2)
+    crawl_.users.set_meta(STOP + "run", "")
+    crawl_.run(ScriptedFetcher(world))
+    assert all(len(crawl_.posts(uid)) == 15 for uid in world)
+
+
+class _Slow(ScriptedFetcher):
+    async def fetch(self, request: Any) -> Any:
+        import asyncio
+
+        await asyncio.sleep(0.02)
+        return await super().fetch(request)
+
+
+def test_a_manifest_covers_all_keys() -> None:
+    """Its ranges follow each other without gap, from the first key to the last."""
+    parts = [parse_line(line) for line in manifest(7).splitlines()]
+    assert len(parts) == 7
+    assert (parts[0].start, parts[-1].stop) == ("00", None)  # 00 is the first salt
+    assert [p.stop for p in parts[:-1]] == [p.start for p in parts[1:]]

@@ -1,0 +1,100 @@
+"""A scripted site for visits: timelines by user, newest first, ten posts a page."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from weibo_crawler.fetch import Fetched
+from weibo_crawler.records import (
+    FullText,
+    Kind,
+    Page,
+    Post,
+    PostPage,
+    Reading,
+    Request,
+    User,
+    Verdict,
+)
+
+PAGE = 10
+
+
+def post(uid: int, mid: int, **more: object) -> Post:
+    """One post of the user; a long one shows only its beginning in lists."""
+    text = f"text of {mid}"
+    made = Post(mid, uid, "2026-01-01T00:00:00+08:00", "second", text, True, reposts=1)
+    return replace(made, **more)
+
+
+class ScriptedSite:
+    def profile(self, uid: int) -> Request:
+        return Request(Kind.PROFILE, f"profile/{uid}", uid=uid)
+
+    def posts(self, uid: int, cursor: str) -> Request:
+        return Request(Kind.POSTS, f"posts/{uid}/{cursor}", uid=uid, cursor=cursor)
+
+    def full_text(self, uid: int, mid: int) -> tuple[Request, ...]:
+        return (
+            Request(Kind.EXTEND, f"extend/{mid}", uid=uid, mid=mid),
+            Request(Kind.SHOW, f"show/{mid}", uid=uid, mid=mid),
+        )
+
+
+class ScriptedFetcher:
+    """Answers from `timelines`. trouble: url -> the verdicts to give before the true answer.
+
+    texts: whole texts by mid. pinned: a post shown first on page 1, and in its place too.
+    """
+
+    def __init__(
+        self,
+        timelines: Mapping[int, Sequence[Post]],
+        *,
+        announced: Mapping[int, int] | None = None,
+        texts: Mapping[int, str] | None = None,
+        pinned: Mapping[int, Post] | None = None,
+        trouble: Mapping[str, Sequence[Verdict]] | None = None,
+    ) -> None:
+        self.timelines, self.announced = timelines, dict(announced or {})
+        self.texts, self.pinned = dict(texts or {}), dict(pinned or {})
+        self.trouble = {url: list(verdicts) for url, verdicts in (trouble or {}).items()}
+        self.asked: list[str] = []
+        self.now = 1_700_000_000.0
+
+    def drain(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
+
+    async def fetch(self, request: Request) -> Fetched:
+        await asyncio.sleep(0)
+        self.asked.append(request.url)
+        self.now += 1
+        page = Page(request.url, 200, (), b"{}", self.now)
+        if verdicts := self.trouble.get(request.url):
+            return Fetched(Reading(verdicts.pop(0), why="scripted"), page)
+        return Fetched(self._answer(request), page)
+
+    def _answer(self, request: Request) -> Reading:
+        uid = request.uid
+        if request.kind in (Kind.EXTEND, Kind.SHOW):
+            text = self.texts.get(request.mid)
+            if text is None:
+                return Reading(Verdict.SERVER_TROUBLE)
+            return Reading(Verdict.OK, FullText(request.mid, text))
+        if uid not in self.timelines:
+            return Reading(Verdict.EMPTY, ambiguous=True)
+        timeline = self.timelines[uid]
+        if request.kind == Kind.PROFILE:
+            announced = self.announced.get(uid, len(timeline))
+            return Reading(Verdict.OK, User(uid, f"name {uid}", 50, posts=announced))
+        number = int(request.cursor or 1)
+        posts = tuple(timeline[(number - 1) * PAGE : number * PAGE])
+        if not posts:
+            return Reading(Verdict.EMPTY if number == 1 else Verdict.END, ambiguous=True)
+        if number == 1 and uid in self.pinned:
+            posts = (replace(self.pinned[uid], is_pinned=True), *posts)
+        return Reading(Verdict.OK, PostPage(uid, posts, str(number + 1)))

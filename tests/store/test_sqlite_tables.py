@@ -1,0 +1,429 @@
+"""The tables in SQLite keep the contract of the tables, and what only a file can be asked for."""
+
+import multiprocessing
+import os
+import resource
+import sqlite3
+import threading
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+
+from tests.contracts.table_processes import ROWS
+from tests.contracts.tables import SPAWN, TableContract, kill_a_writer
+from weibo_crawler.errors import BadConfig, NewerSchema, StoreError, StoreFull
+from weibo_crawler.store import Cell, Put, Row, Tables
+from weibo_crawler.store import sqlite_base as base
+from weibo_crawler.store import sqlite_tables as module
+from weibo_crawler.store.sqlite_base import Database, immediate, open_database
+from weibo_crawler.store.sqlite_tables import SqliteTables
+
+FORK = multiprocessing.get_context("fork")
+
+
+class TestSqliteTables(TableContract):
+    def opener(self, folder: Path) -> Callable[[], Tables]:
+        return partial(SqliteTables, f"sqlite:///{folder}/tables.db")
+
+
+class TestSqliteTablesInTinyPages(TestSqliteTables):
+    """The same where every scan turns a page after each row or two."""
+
+    @pytest.fixture(autouse=True)
+    def _tiny_pages(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(module, "_PAGE_ROWS", 2)
+        monkeypatch.setattr(module, "_PAGE_BYTES", 60)
+        monkeypatch.setattr(module, "_PAGE_KEYS", 2)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "folder" / "tables.db"
+
+
+@pytest.fixture
+def url(path: Path) -> str:
+    return f"sqlite:///{path}"
+
+
+def check_file(path: Path) -> None:
+    conn = sqlite3.connect(path)
+    assert conn.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    conn.close()
+
+
+# -- whole puts
+
+
+def test_a_killed_writer_leaves_whole_puts(url: str, path: Path) -> None:
+    """Law 8: after kill -9 each put is there with all its rows or with none."""
+    for _ in range(3):
+        kill_a_writer(partial(SqliteTables, url), after=4)
+    tables = SqliteTables(url)
+    rows = Counter(key.split("-")[1] for key in tables.posts.keys("") if key != "shared")
+    assert set(rows.values()) == {ROWS}
+    shared = tables.posts.row("shared")
+    assert shared == {f"post:0-{int(number)}": "here" for number in rows}
+    tables.close()
+    check_file(path)
+
+
+def test_a_failing_transaction_leaves_nothing(url: str) -> None:
+    """immediate() commits all or, at any exception, nothing, and the connection goes on."""
+    db = Database(url, "things", ["CREATE TABLE things (n INTEGER PRIMARY KEY)"])
+    conn = db.conn()
+
+    def write(n: int, then: BaseException | None) -> None:
+        with db.translated(), immediate(conn):
+            conn.execute("INSERT INTO things VALUES (?)", (n,))
+            if then is not None:
+                raise then
+            conn.execute("INSERT INTO things VALUES (?)", (n,))
+
+    with pytest.raises(KeyboardInterrupt):
+        write(1, KeyboardInterrupt())
+    with pytest.raises(sqlite3.IntegrityError):
+        write(2, None)
+    with immediate(conn):
+        conn.execute("INSERT INTO things VALUES (3)")
+    assert conn.execute("SELECT n FROM things").fetchall() == [(3,)]
+    db.close()
+
+
+# -- no room
+
+
+def fill_up(url: str, written: Connection) -> None:
+    """In a process whose files may not grow over 4 MB: write until there is no room."""
+    tables = SqliteTables(url)
+    tables.create()
+    limit = 4 * 1024 * 1024
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    number = 0
+    try:
+        while True:
+            tables.posts.put(_big_rows(number))
+            number += 1
+    except StoreFull as error:
+        written.send((number, str(error)))
+    kept = sum(1 for _ in tables.posts.keys(""))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    tables.posts.put(_big_rows(number))  # as the error says: the same again, when there is room
+    written.send((kept, sum(1 for _ in tables.posts.keys(""))))
+    tables.close()
+
+
+def _big_rows(number: int) -> list[Put]:
+    return [Put(f"{number:03d}-{i}", {"raw:json": "x" * 30_000}, 1) for i in range(10)]
+
+
+def test_a_full_disk_is_named_and_survived(url: str, path: Path) -> None:
+    """No room: StoreFull with path and remedy, earlier puts are whole, and with room it goes on."""
+    receiver, sender = SPAWN.Pipe(duplex=False)
+    process = SPAWN.Process(target=fill_up, args=(url, sender))
+    process.start()
+    sender.close()
+    number, error = receiver.recv()
+    kept, after = receiver.recv()
+    process.join()
+    assert process.exitcode == 0
+    assert number > 0
+    assert str(path) in error
+    assert "free some space" in error
+    assert "\n" not in error
+    assert kept == number * 10
+    assert after == kept + 10
+    check_file(path)
+    receiver.close()
+
+
+def test_a_full_database_is_named_and_survived(url: str, path: Path) -> None:
+    """The same where SQLite itself says that the database is full."""
+    tables = SqliteTables(url)
+    tables.posts.put(_big_rows(0))
+    conn = tables._db.conn()
+    (pages,) = conn.execute("PRAGMA page_count").fetchone()
+    conn.execute(f"PRAGMA max_page_count = {pages + 3}")
+    with pytest.raises(StoreFull, match="no room to write"):
+        tables.posts.put(_big_rows(1))
+    assert sum(1 for _ in tables.posts.keys("")) == 10
+    conn.execute("PRAGMA max_page_count = 100000")
+    tables.posts.put(_big_rows(1))
+    assert sum(1 for _ in tables.posts.keys("")) == 20
+    tables.close()
+    check_file(path)
+
+
+# -- files that are not ours, or not yet, or no more
+
+
+def test_a_newer_schema_is_refused(url: str, path: Path) -> None:
+    """A file of a later version of the program is neither read nor written."""
+    tables = SqliteTables(url)
+    tables.posts.put([Put("k", {"post:text": "x"}, 1)])
+    tables.close()
+    conn = sqlite3.connect(path)
+    with conn:
+        conn.execute("UPDATE schema_versions SET version = 99")
+    conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    conn.close()
+    before = path.read_bytes()
+    newer = SqliteTables(url)
+    for call in (
+        newer.create,
+        partial(newer.posts.row, "k"),
+        partial(newer.posts.put, _big_rows(0)),
+    ):
+        with pytest.raises(NewerSchema, match=r"schema version 99.*upgrade") as caught:
+            call()
+        assert str(path) in str(caught.value)
+    newer.close()
+    assert path.read_bytes() == before
+
+
+def test_what_is_no_database_is_refused(url: str, path: Path) -> None:
+    """A file of another kind is named and stays as it is."""
+    path.parent.mkdir()
+    path.write_text("uid,screen_name\n1,云上的猫\n" * 1000)
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="not a database; name another file") as caught:
+        SqliteTables(url).create()
+    assert str(path) in str(caught.value)
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_place_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    """A folder, or a folder that cannot be made: one line with the path."""
+    with pytest.raises(StoreError, match="unable to open database file; check that it is a file"):
+        SqliteTables(f"sqlite:///{tmp_path}").create()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match=r"file/t\.db: cannot create its folder"):
+        SqliteTables(f"sqlite:///{tmp_path}/file/t.db").create()
+    with pytest.raises(StoreError, match="there is no such file"):
+        open_database(f"sqlite:///{tmp_path}/absent/t.db", create=False)
+    assert not (tmp_path / "absent").exists()
+
+
+@pytest.mark.parametrize(
+    "bad", ["t.db", "sqlite://t.db", "sqlite:///", "sqlite:////folder/", "x:///y"]
+)
+def test_an_address_of_another_form_is_refused(bad: str) -> None:
+    """sqlite:///file.db or sqlite:////folder/file.db, nothing else."""
+    with pytest.raises(BadConfig, match="no SQLite address"):
+        SqliteTables(bad)
+
+
+def test_a_relative_address_is_meant_from_the_base_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From WEIBO_BASE_DIR where it is set, else from the working folder; folders are made."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WEIBO_BASE_DIR", str(tmp_path / "base"))
+    for name in ("base/data/t.db", "data/t.db"):
+        tables = SqliteTables("sqlite:///data/t.db")
+        tables.create()
+        tables.close()
+        assert (tmp_path / name).is_file()
+        monkeypatch.delenv("WEIBO_BASE_DIR", raising=False)
+
+
+def test_a_lock_that_does_not_go_is_named(
+    url: str, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that holds the file for long is waited for, then named as the reason."""
+    monkeypatch.setattr(base, "_BUSY_S", 0.05)
+    tables = SqliteTables(url)
+    tables.create()
+    other = open_database(url)
+    with immediate(other), pytest.raises(StoreError, match=r"locked; another process holds it"):
+        tables.posts.put([Put("k", {"post:text": "x"}, 1)])
+    tables.posts.put([Put("k", {"post:text": "x"}, 1)])
+    other.close()
+    tables.close()
+
+
+# -- schema versions
+
+
+def test_components_share_a_file(url: str) -> None:
+    """Each component of a file has its own version and its own migrations."""
+    first, second = ["CREATE TABLE one (a)"], "CREATE TABLE two (b); INSERT INTO two VALUES (';')"
+    one = Database(url, "one", first)
+    tables = SqliteTables(url)
+    two = Database(url, "two", [second])
+    one.conn()
+    tables.posts.put([Put("k", {"post:text": "x"}, 1)])
+    assert two.conn().execute("SELECT b FROM two").fetchall() == [(";",)]
+    assert dict(two.conn().execute("SELECT * FROM schema_versions")) == {
+        "one": 1,
+        "tables": 1,
+        "two": 1,
+    }
+    for database in (one, tables, two):
+        database.close()
+    assert tables.posts.row("k") == {"post:text": "x"}
+    tables.close()
+
+
+def test_an_older_schema_is_brought_up(url: str) -> None:
+    """Only the migrations that are missing run, in order, and data stays."""
+    steps = [
+        "CREATE TABLE t (a)",
+        "ALTER TABLE t ADD COLUMN b DEFAULT 7",
+        "CREATE INDEX t_b ON t (b); UPDATE t SET b = b + a",
+    ]
+    old = Database(url, "t", steps[:1])
+    old.conn().execute("INSERT INTO t VALUES (1)")
+    old.close()
+    new = Database(url, "t", steps)
+    assert new.conn().execute("SELECT a, b FROM t").fetchall() == [(1, 8)]
+    assert new.made
+    new.close()
+    again = Database(url, "t", steps)
+    assert again.conn().execute("SELECT a, b FROM t").fetchall() == [(1, 8)]
+    assert not again.made
+    again.close()
+
+
+def test_a_failing_migration_leaves_the_old_schema(url: str) -> None:
+    """Migrations run in one transaction: all of them, or none."""
+    old = Database(url, "t", ["CREATE TABLE t (a)"])
+    old.conn()
+    broken = Database(url, "t", ["CREATE TABLE t (a)", "DROP TABLE t", "DROP TABLE absent"])
+    with pytest.raises(StoreError, match="no such table"):
+        broken.conn()
+    old.conn().execute("INSERT INTO t VALUES (1)")
+    assert base.schema_version(old.conn(), "t") == 1
+    old.close()
+    broken.close()
+
+
+# -- connections
+
+
+def test_one_connection_a_thread(url: str) -> None:
+    """Threads never share a connection; one thread keeps its own."""
+    tables = SqliteTables(url)
+    found = [tables._db.conn()]
+    thread = threading.Thread(target=lambda: found.append(tables._db.conn()))
+    thread.start()
+    thread.join()
+    assert found[0] is tables._db.conn()
+    assert found[0] is not found[1]
+    tables.close()
+
+
+def write_around(tables: SqliteTables, parent: Connection) -> None:
+    """In a forked child: write before and after the parent closed."""
+    tables.posts.put([Put("child", {"post:text": "x"}, 1)])
+    parent.send("written")
+    parent.recv()
+    tables.posts.put([Put("child after", {"post:text": "x"}, 1)])
+    tables.close()
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_fork_shares_no_connection(url: str, path: Path) -> None:
+    """A forked child has connections and locks of its own: what it writes while, and after, the
+    parent closes the file is kept."""
+    tables = SqliteTables(url)
+    tables.posts.put([Put("before", {"post:text": "x"}, 1)])
+    here, there = FORK.Pipe()
+    process = FORK.Process(target=write_around, args=(tables, there))
+    process.start()
+    try:
+        here.recv()
+        tables.posts.put([Put("parent", {"post:text": "x"}, 1)])
+        tables.close()  # were it the last one, it would delete the child's log
+        assert path.with_name("tables.db-wal").exists()
+        here.send("closed")
+        process.join()
+    finally:
+        process.kill()
+        process.join()
+        here.close()
+        there.close()
+    assert process.exitcode == 0
+    assert list(tables.posts.keys("")) == ["before", "child", "child after", "parent"]
+    tables.close()
+    check_file(path)
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_fork_inside_a_transaction_leaves_it_to_the_parent(url: str) -> None:
+    """The child neither ends nor sees what its parent has begun."""
+    db = Database(url, "t", ["CREATE TABLE t (a)"])
+    with immediate(db.conn()) as conn:
+        conn.execute("INSERT INTO t VALUES (1)")
+        pid = os.fork()
+        if pid == 0:
+            os._exit(0 if not db._by_thread else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert db.conn().execute("SELECT a FROM t").fetchall() == [(1,)]
+    db.close()
+
+
+def test_a_scan_holds_no_lock(url: str) -> None:
+    """Between two rows of a scan nothing is open: the log can be emptied and the file changed."""
+    tables = SqliteTables(url)
+    tables.posts.put([Put(f"{i:05d}", {"post:text": "x"}, 1) for i in range(3000)])
+    rows = tables.posts.scan()
+    assert next(rows) == Row("00000", {"post:text": "x"})
+    other = open_database(url)
+    (busy, *_) = other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    assert busy == 0
+    other.close()
+    assert sum(1 for _ in rows) == 2999
+    tables.close()
+
+
+# -- versions
+
+
+def _records(tables: SqliteTables, name: str) -> int:
+    (n,) = tables._db.conn().execute(f"SELECT COUNT(*) FROM cells_{name}").fetchone()
+    return int(n)
+
+
+def test_a_ledger_takes_one_record(url: str) -> None:
+    """Families of one version are pruned as they are written: paging does not grow the table."""
+    tables = SqliteTables(url)
+    for ts in (1, 2, 4, 3):
+        tables.userlist.put([Put("k", {"crawl:state": str(ts), "crawl:pages": "9"}, ts)])
+    tables.userlist.put([Put("k", {"crawl:state": "5"}, 5)])
+    assert tables.userlist.row("k") == {"crawl:state": "5", "crawl:pages": "9"}
+    assert tables.userlist.versions("k", "crawl:pages") == [Cell(4, "9")]
+    assert _records(tables, "userlist") == 2
+    tables.close()
+
+
+def test_compact_removes_what_is_over(url: str) -> None:
+    """It removes just the versions that reading leaves out, in every row, and says how many."""
+    tables = SqliteTables(url)
+    for ts in range(1, 9):
+        tables.posts.put(
+            [
+                Put(f"{i:04d}", {"post:text": str(ts), "count:likes": str(ts)}, ts)
+                for i in range(1500)
+            ]
+        )
+    tables.posts.put([Put("0000", {"post:first": "kept"}, 1)])
+    before = list(tables.posts.scan())
+    assert tables.compact() == 3 * 1500
+    assert tables.compact() == 0
+    assert list(tables.posts.scan()) == before
+    assert _records(tables, "posts") == (5 + 8) * 1500 + 1
+    assert tables.posts.versions("0000", "post:first") == [Cell(1, "kept")]
+    assert [cell.timestamp for cell in tables.posts.versions("0001", "post:text")] == [
+        8,
+        7,
+        6,
+        5,
+        4,
+    ]
+    tables.close()

@@ -1,0 +1,107 @@
+"""What guests may see, which differs by year (WEIBO_API), and their sessions."""
+
+import re
+from itertools import cycle
+from typing import NamedTuple
+from urllib.parse import parse_qs, quote
+
+import msgspec
+
+from weibo_crawler.simulator.routes import VISITOR_PAGE, Asked, Kind
+from weibo_crawler.simulator.wire import HTML, SITE, Answer, login_wall
+
+_SESSION_COOKIE = re.compile(r"(?:^|;)\s*SUB=([^;\s]+)")
+_CALLBACK = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_FREE = frozenset({Kind.HOME, Kind.VISITOR_PAGE, Kind.UNKNOWN})
+
+
+class Rules(NamedTuple):
+    """needs_session: a visitor session is asked for. post_pages: how many pages of a timeline
+    a guest sees, None for all."""
+
+    needs_session: bool
+    post_pages: int | None
+
+
+GUESTS = {
+    "open": Rules(False, None),
+    "2020": Rules(True, 200),
+    "2023": Rules(True, 2),
+    "2026": Rules(True, 1),
+}
+
+
+class Guests:
+    """The doorkeeper: hands out sessions and turns away who may not come in.
+
+    session_requests: how many requests a session lives, 0 for ever.
+    """
+
+    def __init__(self, rules: Rules, *, fans_walled: bool, session_requests: int) -> None:
+        self._rules = rules
+        self._fans_walled = fans_walled
+        self._session_requests = session_requests
+        self._uses_left: dict[str, int] = {}
+        self._opened = 0
+        self._refusals = cycle((_refused_432, _sent_away, login_wall))
+
+    def open_session(self, form: str) -> Answer:
+        """The answer of genvisitor2 to a form body: JSONP, and the cookies SUB and SUBP."""
+        given = parse_qs(form).get("cb", [""])[0]
+        callback = given if _CALLBACK.fullmatch(given) else "visitor_gray_callback"
+        self._opened += 1
+        sub = f"_2AkMSimulated{self._opened:08d}"
+        subp = f"0033WrSXqPxfM72-WsSimulated{self._opened:08d}"
+        self._uses_left[sub] = self._session_requests
+        data = {
+            "next": "cross_domain",
+            "sub": sub,
+            "subp": subp,
+            "alt": "",
+            "savestate": 0,
+            "tid": f"01AaSimulated{self._opened:08d}",
+            "new_tid": False,
+            "confidence": 90,
+        }
+        answer = msgspec.json.encode({"retcode": 20000000, "msg": "succ", "data": data}).decode()
+        # No Domain: the real ones are of .weibo.cn, which no client would take from loopback.
+        cookies = tuple(
+            ("Set-Cookie", f"{k}={v}; path=/") for k, v in (("SUB", sub), ("SUBP", subp))
+        )
+        body = f"window.{callback} && {callback}({answer});\n"
+        return Answer(body.encode(), "session", content_type="text/javascript", headers=cookies)
+
+    def turned_away(self, asked: Asked, number: int, address: str, cookies: str) -> Answer | None:
+        """The refusal a guest gets, None for whom may pass. Counts the use of a session.
+
+        number: the page of its list, from 1. cookies: the Cookie header.
+        """
+        if asked.kind in _FREE:
+            return None
+        if self._rules.needs_session and not self._admits(cookies):
+            return next(self._refusals)(address)
+        if asked.kind in (Kind.FANS, Kind.FOLLOWS):
+            return login_wall(address) if self._fans_walled else None
+        most = 1 if asked.kind is Kind.COMMENTS else self._rules.post_pages
+        return login_wall(address) if most is not None and number > most else None
+
+    def _admits(self, cookies: str) -> bool:
+        found = _SESSION_COOKIE.search(cookies)
+        left = self._uses_left.get(found[1]) if found else None
+        if found is None or left is None:
+            return False
+        if self._session_requests:
+            self._uses_left[found[1]] = left - 1
+            if left == 1:  # so the table holds living sessions only
+                del self._uses_left[found[1]]
+        return True
+
+
+def _refused_432(address: str) -> Answer:
+    return Answer(b"", "refused_432", 432, HTML)
+
+
+def _sent_away(address: str) -> Answer:
+    """302 to the visitor page. The real one lies on another host, which nobody should be led to."""
+    where = f"{VISITOR_PAGE}?entry=sinawap&a=enter&url={quote(SITE + address, safe='')}"
+    return Answer(b"", "sent_to_visitor", 302, HTML, (("Location", where),))

@@ -1,0 +1,201 @@
+"""Running the simulator: here until a signal, or in a child process that ends with its parent."""
+
+import asyncio
+import contextlib
+import errno
+import gc
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import IO, cast
+
+import msgspec
+from aiohttp import web
+
+import weibo_crawler
+from weibo_crawler import errors
+from weibo_crawler.simulator.options import SimulatorOptions, to_arguments
+from weibo_crawler.simulator.routes import VISITOR
+from weibo_crawler.simulator.site import Site
+from weibo_crawler.simulator.truth import ServedLog, Truth
+from weibo_crawler.simulator.world import World
+
+_PARENT_CHECK_S = 0.5
+_STOP_S = 5.0
+_LAST_WORDS_S = 0.2  # for answers under way when the simulator is told to stop
+
+
+class Address(msgspec.Struct, frozen=True):
+    """Where the simulator listens: what site.base_url and site.visitor_url are to be set to."""
+
+    base_url: str
+    visitor_url: str
+
+
+class _Failure(msgspec.Struct, frozen=True):
+    """Why a child did not start: the name of an error of weibo_crawler.errors, and its text."""
+
+    error: str
+    text: str
+
+
+class Running:
+    """A simulator in a child process. As a context manager it stops at the end."""
+
+    def __init__(self, process: subprocess.Popen[bytes], address: Address) -> None:
+        self._process = process
+        self.base_url = address.base_url
+        self.visitor_url = address.visitor_url
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def stop(self) -> None:
+        """End the child; may be called again."""
+        self._process.terminate()
+        try:
+            self._process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def __enter__(self) -> "Running":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+def start(options: SimulatorOptions) -> Running:
+    """Start a child process and return when it listens.
+
+    It has a process group of its own, so that Ctrl-C in a terminal reaches only the caller, who
+    may still need the site to finish what is in flight. It ends with its parent, however that
+    ends. BadConfig if the port is in use or a file cannot be written, BadUsage for a wrong option.
+    """
+    command = [sys.executable, "-m", "weibo_crawler.simulator", f"--parent={os.getpid()}"]
+    home = str(Path(weibo_crawler.__file__).parents[1])
+    paths = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
+    process = subprocess.Popen(
+        command + to_arguments(options),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+    )
+    with cast(IO[bytes], process.stdout) as output:
+        line = output.readline()
+    if line:
+        said = msgspec.json.decode(line, type=dict[str, str])
+        if "error" not in said:
+            return Running(process, msgspec.convert(said, Address))
+        process.wait()
+        raise getattr(errors, said["error"])(said["text"])
+    raise errors.CrawlerError(f"the simulator did not start: exit code {process.wait()}")
+
+
+def serve(
+    options: SimulatorOptions,
+    ready: Callable[[Address], None] | None = None,
+    *,
+    parent: int | None = None,
+) -> None:
+    """Serve until SIGTERM or SIGINT, or until `parent` (a process id) is the parent no more.
+
+    ready: called once when the simulator listens and the truth is written. To be called in the
+    main thread. BadConfig if the port is in use or a file cannot be written.
+    """
+    world = World.make(
+        options.seed,
+        options.users,
+        epoch=options.epoch,
+        mean_posts=options.mean_posts,
+        inflate_fans=options.inflate_fans,
+        days_later=options.days_later,
+    )
+    if options.truth_out is not None:
+        truth = Truth.of(world, options.truth_seeds, options.min_fans, options.max_depth)
+        truth.write(Path(options.truth_out))
+    gc.set_threshold(50_000, 50, 100)  # the world only grows: looking for garbage in it is in vain
+    with contextlib.ExitStack() as stack:
+        log = None
+        if options.served_out is not None:
+            log = stack.enter_context(ServedLog(Path(options.served_out)))
+        asyncio.run(_serve(Site(world, options, log), options, ready, parent))
+
+
+def child(options: SimulatorOptions, parent: int) -> int:
+    """What `start` runs: serve, and tell the parent on stdout where, or why not."""
+    try:
+        serve(options, _tell, parent=parent)
+    except errors.CrawlerError as error:
+        _tell(_Failure(type(error).__name__, str(error)))
+        return error.exit_code
+    return 0
+
+
+def _tell(message: Address | _Failure) -> None:
+    # A parent that is gone already needs no answer; the server ends by itself then.
+    with contextlib.suppress(BrokenPipeError):
+        os.write(sys.stdout.fileno(), msgspec.json.encode(message) + b"\n")
+
+
+async def _serve(
+    site: Site,
+    options: SimulatorOptions,
+    ready: Callable[[Address], None] | None,
+    parent: int | None,
+) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    # handler_cancellation: a client that goes away frees the answer that stalls for it.
+    server = web.Server(site.handle, access_log=None, handler_cancellation=True)
+    runner = web.ServerRunner(server, shutdown_timeout=_LAST_WORDS_S)
+    await runner.setup()
+    try:
+        address = await _listen(runner, options)
+        if ready is not None:
+            ready(address)
+        watch = asyncio.create_task(_watch(parent, stop)) if parent is not None else None
+        await stop.wait()
+        if watch is not None:
+            watch.cancel()
+    finally:
+        await runner.cleanup()
+
+
+async def _listen(runner: web.ServerRunner, options: SimulatorOptions) -> Address:
+    host, port = options.host, options.port
+    try:
+        await web.TCPSite(runner, host, port, backlog=1024).start()
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise errors.BadConfig(
+                f"port {port} of {host} is in use: choose another with --port, "
+                "or 0 for any free one"
+            ) from None
+        raise errors.BadConfig(
+            f"cannot listen on {host}, port {port}: {error.strerror}; choose another with --port"
+        ) from None
+    bound = runner.addresses[0]
+    name = f"[{bound[0]}]" if ":" in bound[0] else bound[0]
+    base_url = f"http://{name}:{bound[1]}"
+    return Address(base_url, base_url + VISITOR)
+
+
+async def _watch(parent: int, stop: asyncio.Event) -> None:
+    while os.getppid() == parent:
+        await asyncio.sleep(_PARENT_CHECK_S)
+    stop.set()

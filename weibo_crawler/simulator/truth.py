@@ -1,0 +1,164 @@
+"""What is in the world, and what was served of it, in files a test can read."""
+
+import os
+from collections.abc import Iterable
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+from weibo_crawler.errors import BadConfig
+from weibo_crawler.simulator.post_pages import PAGE_OF_POSTS, PostPages
+from weibo_crawler.simulator.timeline import Post
+from weibo_crawler.simulator.wire import SITE_UTC_OFFSET_S, Users
+from weibo_crawler.simulator.world import World
+
+_SITE_ZONE = timezone(timedelta(seconds=SITE_UTC_OFFSET_S))
+
+
+class TrueUser(msgspec.Struct, frozen=True):
+    """fans: as announced. depth: of the walk; None and kept false: a true walk leaves it out."""
+
+    uid: int
+    screen_name: str
+    fans: int
+    depth: int | None
+    kept: bool
+
+
+class TruePost(msgspec.Struct, frozen=True):
+    """A post as a reader sees it, the whole text. created_at: ISO 8601, +08:00.
+
+    page: on which page of the timeline it first stands, from 1, which tells what the guests of a
+    year can see. repost_of is the mid of the original, also of one that is gone.
+    """
+
+    mid: str
+    text: str
+    created_at: str
+    is_pinned: bool
+    repost_of: str | None
+    reposts: int
+    comments: int
+    likes: int
+    source: str
+    region: str | None
+    is_long: bool
+    page: int
+
+
+class Truth(msgspec.Struct, frozen=True):
+    """The whole world under a walk from `seeds`. Keys of fan_lists and posts are uids.
+
+    fan_lists: what paging can reach, in the list's order.
+    """
+
+    seed: int
+    epoch: int
+    seeds: tuple[int, ...]
+    min_fans: int
+    max_depth: int | None
+    users: list[TrueUser]
+    fan_lists: dict[int, list[int]]
+    posts: dict[int, list[TruePost]]
+
+    @classmethod
+    def of(
+        cls,
+        world: World,
+        seeds: Iterable[int] = (),
+        min_fans: int = 10,
+        max_depth: int | None = None,
+    ) -> "Truth":
+        """Without seeds: the truth of a walk from the world's own."""
+        start = tuple(seeds) or world.seeds
+        kept = world.kept(start, min_fans, max_depth)
+        pages = PostPages(world, Users(world, "strings"), paging="page", dates="rfc")
+        uids = [world.uid(index) for index in range(world.size)]
+        return cls(
+            seed=world.seed,
+            epoch=world.knobs.epoch,
+            seeds=start,
+            min_fans=min_fans,
+            max_depth=max_depth,
+            users=[_user(world, index, kept.get(uid)) for index, uid in enumerate(uids)],
+            fan_lists={
+                uid: [uids[fan] for fan in world.fans_shown(index)]
+                for index, uid in enumerate(uids)
+            },
+            posts={uid: _posts(world, pages, index) for index, uid in enumerate(uids)},
+        )
+
+    def write(self, file: Path) -> None:
+        """As JSON, whole or not at all; BadConfig where it cannot be written."""
+        half = file.with_name(file.name + ".part")
+        try:
+            half.write_bytes(msgspec.json.encode(self))
+            half.replace(file)
+        except OSError as error:
+            raise BadConfig(f"--truth-out: cannot write {file}: {error.strerror}") from None
+
+
+def _user(world: World, index: int, depth: int | None) -> TrueUser:
+    return TrueUser(
+        uid=world.uid(index),
+        screen_name=world.person(index).screen_name,
+        fans=world.fans_announced(index),
+        depth=depth,
+        kept=depth is not None,
+    )
+
+
+def _posts(world: World, pages: PostPages, index: int) -> list[TruePost]:
+    place = {mid: n // PAGE_OF_POSTS + 1 for n, mid in enumerate(pages.order(index))}
+    pinned = world.calendar(index).pinned
+    place |= dict.fromkeys(pinned, 1)
+    return [
+        _post(post, pinned=post.mid in pinned, page=place[post.mid]) for post in world.posts(index)
+    ]
+
+
+def _post(post: Post, *, pinned: bool, page: int) -> TruePost:
+    return TruePost(
+        mid=str(post.mid),
+        text=post.writing.text,
+        created_at=datetime.fromtimestamp(post.second, _SITE_ZONE).isoformat(),
+        is_pinned=pinned,
+        repost_of=None if post.repost_of is None else str(post.repost_of),
+        reposts=post.reposts,
+        comments=post.comments,
+        likes=post.likes,
+        source=post.source,
+        region=post.region or None,
+        is_long=post.is_long,
+        page=page,
+    )
+
+
+class ServedLog:
+    """One JSON line for each request, on disk before its answer is sent; see `add`."""
+
+    def __init__(self, file: Path) -> None:
+        try:
+            self._file = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        except OSError as error:
+            raise BadConfig(f"--served-out: cannot write {file}: {error.strerror}") from None
+
+    def add(self, at: float, request: str, served: str, uid: int, egress: str) -> None:
+        """at: seconds since the epoch. request: path and query. served: `ok` is content, `end` the
+        no-content body, else a refusal or a fault by name. uid: whose page, 0 where of nobody.
+        egress: the address the request came from."""
+        line = {"time": at, "request": request, "served": served, "uid": uid, "egress": egress}
+        os.write(self._file, msgspec.json.encode(line) + b"\n")
+
+    def __enter__(self) -> "ServedLog":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        os.close(self._file)

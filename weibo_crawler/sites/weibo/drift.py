@@ -1,0 +1,27 @@
+"""JSON that is not the shape we know, and the path to the node that changed."""
+
+LARGEST_ID = 2**63 - 1  # ids are kept in signed 64 bits by the stores
+
+
+class Drift(Exception):
+    """A node is missing or holds what it never held. `path` is relative: ".text", "[3].mblog"."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
+
+    def under(self, parent: str) -> "Drift":
+        """The same, seen from further up: each caller adds its part of the path."""
+        return Drift(parent + self.path)
+
+
+def identity(value: int | str | None, path: str) -> int:
+    """A uid or mid: a positive number of 64 bits, written as a number or as digits.
+
+    WEIBO_API: mblog ids are strings, user ids numbers. Errors: Drift(path) for all else.
+    """
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 19:
+        value = int(value)
+    if not isinstance(value, int) or not 0 < value <= LARGEST_ID:
+        raise Drift(path)
+    return value

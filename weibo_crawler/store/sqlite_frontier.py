@@ -1,0 +1,295 @@
+"""The userlist in SQLite as a frontier.
+
+How an entry moves: `add_seeds` or `commit` insert it as queued; `claim` leases it; `commit` stores
+a page of its list; `finish` ends it, `rest` and `give_back` return it. A write names the lease it
+relies on in its own WHERE, so that a process that was paused past its lease writes nothing.
+"""
+
+import hashlib
+import secrets
+from array import array
+from collections.abc import Iterable, Sequence
+from sqlite3 import Connection
+from typing import Any
+
+from weibo_crawler.records import Edge, State
+from weibo_crawler.store import Entry, Found, Landed, Landing, PageCommit, Progress
+from weibo_crawler.store.owners import is_dead
+from weibo_crawler.store.sqlite_base import immediate
+from weibo_crawler.store.sqlite_users import SqliteUserlist
+
+_CLAIM = """
+    UPDATE userlist SET state = 'leased', lease_owner = ?, lease_until = ?
+    WHERE seq IN (
+        SELECT seq FROM userlist
+        WHERE state = ? AND set_aside = ? AND depth <= ? {more}
+        ORDER BY depth, seq LIMIT ?)
+    RETURNING id, screen_name, fans, depth, found_edge, attempts, last_error, seq
+"""
+_CLAIM_QUEUED = _CLAIM.format(more="")
+_CLAIM_RESTED = _CLAIM.format(more="AND resting_until <= ?")
+_ADVANCE = """
+    UPDATE progress SET cursor = ?, last_ids = ?, listed = ?, pages = ?, ended = ?, sure = ?
+    WHERE uid = ? AND edge = ?
+"""
+_MINE = """
+    SELECT 1 FROM userlist JOIN progress ON uid = id
+    WHERE id = ? AND state = 'leased' AND lease_owner = ?
+      AND edge = ? AND cursor = ? AND ended IS NULL
+"""
+_FRESH = """
+    UPDATE userlist SET attempts = 0, last_error = '', resting_since = NULL
+    WHERE id = ? AND attempts > 0
+"""
+_INSERT = """
+    INSERT INTO userlist (id, url, screen_name, fans, depth, found_from, found_edge, found_at,
+                          changed_at, run_id)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING
+"""
+_RELEASE = "lease_owner = NULL, lease_until = NULL"
+_DONE = f"UPDATE userlist SET state = 'done', {_RELEASE} WHERE id = ?"
+
+
+class SqliteUsers(SqliteUserlist):
+    """The `Frontier` protocol over one SQLite file; one connection a thread and process."""
+
+    def open_level(self) -> int | None:
+        with self._db.translated():
+            return _open_level(self._db.conn())
+
+    def add_seeds(self, seeds: Sequence[Found], run_id: str, now: float) -> int:
+        with self._db.translated(), immediate(self._db.conn()) as conn:
+            walked = conn.execute("SELECT 1 FROM userlist WHERE depth > 0 LIMIT 1").fetchone()
+            new = lifted = 0
+            for uid, url, screen_name, fans in _not_forgotten(conn, seeds):
+                row = (uid, url, screen_name, fans, 0, None, Edge.SEED, now, now, run_id)
+                new += (inserted := conn.execute(_INSERT, row).rowcount)
+                if not inserted:
+                    lifted += conn.execute(
+                        "UPDATE userlist SET depth = 0, found_from = NULL, found_edge = 'seed', "
+                        "changed_at = ? WHERE id = ? AND depth > 0",
+                        (now, uid),
+                    ).rowcount
+            if walked and (new or lifted):
+                _mark_bounds(conn, "seeds were added after the walk had begun")
+        return new
+
+    def name_seed(self, owner: str, uid: int, screen_name: str, fans: int, now: float) -> None:
+        self._do(
+            "UPDATE userlist SET screen_name = ?, fans = ?, changed_at = ? "
+            "WHERE id = ? AND state = 'leased' AND lease_owner = ?",
+            *(screen_name, fans, now, uid, owner),
+        )
+
+    def claim(
+        self, owner: str, n: int, *, edges: Sequence[Edge], deepest: int, now: float, lease_s: float
+    ) -> list[Entry]:
+        with self._db.translated(), immediate(self._db.conn()) as conn:
+            conn.execute(
+                f"UPDATE userlist SET state = 'queued', {_RELEASE} "
+                "WHERE state = 'leased' AND lease_until < ?",
+                (now,),
+            )
+            rows: list[Any] = []
+            lease = (owner, now + lease_s)
+            for aside in (0, 1):
+                for state in ("queued", "resting"):
+                    if (left := n - len(rows)) <= 0:
+                        break
+                    rested = (now,) if state == "resting" else ()
+                    sql = _CLAIM_RESTED if rested else _CLAIM_QUEUED
+                    rows += conn.execute(sql, (*lease, state, aside, deepest, *rested, left))
+            rows.sort(key=lambda row: (row[3], row[7]))
+            return [_entry(conn, row, edges) for row in rows]
+
+    def commit(
+        self, owner: str, run_id: str, pages: Sequence[PageCommit], *, max_users: int
+    ) -> list[Landed]:
+        with self._db.translated(), immediate(self._db.conn()) as conn:
+            room = _room(conn, max_users, sum(len(page.found) for page in pages))
+            level = _open_level(conn)
+            landed = []
+            for page in pages:
+                one = _land(conn, owner, run_id, page, level, room)
+                room -= one.inserted
+                landed.append(one)
+        return landed
+
+    def finish(self, owner: str, uid: int, state: State, why: str) -> bool:
+        return bool(
+            self._do(
+                f"UPDATE userlist SET state = ?, last_error = ?, {_RELEASE} "
+                "WHERE id = ? AND state = 'leased' AND lease_owner = ?",
+                *(state, why, uid, owner),
+            )
+        )
+
+    def rest(self, owner: str, uid: int, *, now: float, until: float, why: str) -> None:
+        self._do(
+            "UPDATE userlist SET state = 'resting', attempts = attempts + 1, last_error = ?, "
+            f"resting_since = COALESCE(resting_since, ?), resting_until = ?, {_RELEASE} "
+            "WHERE id = ? AND state = 'leased' AND lease_owner = ?",
+            *(why, now, until, uid, owner),
+        )
+
+    def give_back(self, owner: str, uids: Sequence[int] | None = None) -> None:
+        back = f"UPDATE userlist SET state = 'queued', {_RELEASE} WHERE lease_owner = ?"
+        if uids is None:
+            self._do(back, owner)
+            return
+        with self._db.translated(), immediate(self._db.conn()) as conn:
+            conn.executemany(f"{back} AND id = ?", [(owner, uid) for uid in uids])
+
+    def renew(self, owner: str, *, now: float, lease_s: float) -> None:
+        self._do("UPDATE userlist SET lease_until = ? WHERE lease_owner = ?", now + lease_s, owner)
+
+    def requeue_failed(self) -> int:
+        with self._db.translated(), immediate(self._db.conn()) as conn:
+            n = conn.execute(
+                "UPDATE userlist SET state = 'queued', attempts = 0 WHERE state = 'failed'"
+            ).rowcount
+            if n:
+                _mark_bounds(conn, "failed entries were walked again later")
+            return n
+
+    def forget(self, uids: Sequence[int]) -> int:
+        with self._db.translated(), immediate(self._db.conn()) as conn:
+            key = secrets.token_hex(32)
+            conn.execute("INSERT INTO meta VALUES ('forget_key', ?) ON CONFLICT DO NOTHING", (key,))
+            (key,) = conn.execute("SELECT value FROM meta WHERE name = 'forget_key'").fetchone()
+            hashes = [(_hash(key, uid),) for uid in uids]
+            conn.executemany("INSERT INTO forgotten VALUES (?) ON CONFLICT DO NOTHING", hashes)
+            ids = [(uid,) for uid in uids]
+            conn.executemany("DELETE FROM progress WHERE uid = ?", ids)
+            conn.executemany("UPDATE userlist SET found_from = NULL WHERE found_from = ?", ids)
+            return conn.executemany("DELETE FROM userlist WHERE id = ?", ids).rowcount
+
+    def reclaim_dead(self) -> int:
+        owners = self._all(
+            "SELECT DISTINCT lease_owner FROM userlist WHERE lease_owner IS NOT NULL"
+        )
+        dead = [(owner,) for (owner,) in owners if is_dead(owner)]
+        with self._db.translated(), immediate(self._db.conn()) as conn:
+            return (
+                conn.executemany(
+                    f"UPDATE userlist SET state = 'queued', {_RELEASE} WHERE lease_owner = ?", dead
+                ).rowcount
+                if dead
+                else 0
+            )
+
+    def set_aside(self, *, now: float, level_wait_s: float) -> int:
+        with self._db.translated(), immediate(self._db.conn()) as conn:
+            n = conn.execute(
+                "UPDATE userlist SET set_aside = 1 "
+                "WHERE state = 'resting' AND set_aside = 0 AND resting_since < ?",
+                (now - level_wait_s,),
+            ).rowcount
+            if n:
+                _mark_bounds(conn, "entries rested longer than harvest.level_wait_s")
+            return n
+
+
+def _entry(conn: Connection, row: Any, edges: Iterable[Edge]) -> Entry:
+    uid, screen_name, fans, depth, found_edge, attempts, last_error, _ = row
+    progress = {}
+    for edge in edges:
+        conn.execute(
+            "INSERT INTO progress (uid, edge) VALUES (?, ?) ON CONFLICT DO NOTHING", (uid, edge)
+        )
+        cursor, last_ids, listed, pages, ended = conn.execute(
+            "SELECT cursor, last_ids, listed, pages, ended FROM progress "
+            "WHERE uid = ? AND edge = ?",
+            (uid, edge),
+        ).fetchone()
+        if ended is None:
+            progress[edge] = Progress(cursor, tuple(array("q", last_ids)), listed, pages)
+    is_seed = found_edge == Edge.SEED
+    return Entry(uid, screen_name, fans, depth, is_seed, attempts, last_error, progress)
+
+
+def _open_level(conn: Connection) -> int | None:
+    row = conn.execute(
+        "SELECT MIN(d) FROM ("
+        + " UNION ALL ".join(
+            f"SELECT MIN(depth) AS d FROM userlist WHERE state = '{state}' AND set_aside = 0"
+            for state in ("queued", "leased", "resting")
+        )
+        + ")"
+    ).fetchone()
+    return None if row[0] is None else int(row[0])
+
+
+def _room(conn: Connection, max_users: int, wanted: int) -> int:
+    """How many users may still be inserted. Counting ten million rows takes a second, and the
+    largest seq bounds their number, so they are counted only near the limit."""
+    largest = conn.execute("SELECT MAX(seq) FROM userlist").fetchone()[0] or 0
+    if largest + wanted <= max_users:
+        return wanted
+    return max(0, max_users - int(conn.execute("SELECT COUNT(*) FROM userlist").fetchone()[0]))
+
+
+def _land(
+    conn: Connection, owner: str, run_id: str, page: PageCommit, level: int | None, room: int
+) -> Landed:
+    """One page inside the transaction: all of it, or only the users that max_users leaves room for
+    and no progress, so that a later run with a larger limit reads the page again."""
+    if level is not None and level < page.depth and not _is_aside(conn, page.uid):
+        return Landed(Landing.AHEAD, 0)
+    if not _is_mine(conn, owner, page):
+        return Landed(Landing.LOST, 0)
+    found = _not_forgotten(conn, page.found)
+    rows = [
+        (*u, page.depth + 1, page.uid, page.edge, page.fetched_at, page.fetched_at, run_id)
+        for u in found
+    ]
+    if len(rows) > room:
+        rows = [row for row in rows if not _is_known(conn, row[0])]
+        if len(rows) > room:
+            conn.executemany(_INSERT, rows[:room])
+            return Landed(Landing.FULL, room)
+    before = conn.total_changes
+    conn.executemany(_INSERT, rows)
+    inserted = conn.total_changes - before
+    after = page.after
+    conn.execute(
+        _ADVANCE,
+        (
+            *(after.cursor, array("q", after.last_ids).tobytes(), after.listed, after.pages),
+            *(page.ended, page.sure, page.uid, page.edge),
+        ),
+    )
+    conn.execute(_DONE if page.last else _FRESH, (page.uid,))
+    return Landed(Landing.STORED, inserted)
+
+
+def _not_forgotten(conn: Connection, users: Sequence[Found]) -> Sequence[Found]:
+    """Without those whom `forget` removed; costs a look at an empty table where nobody was."""
+    if conn.execute("SELECT 1 FROM forgotten LIMIT 1").fetchone() is None:
+        return users
+    (key,) = conn.execute("SELECT value FROM meta WHERE name = 'forget_key'").fetchone()
+    is_there = "SELECT 1 FROM forgotten WHERE hash = ?"
+    return [u for u in users if not conn.execute(is_there, (_hash(key, u.uid),)).fetchone()]
+
+
+def _hash(key: str, uid: int) -> bytes:
+    """A keyed hash: without the key nobody can try all uids against the table."""
+    return hashlib.blake2b(str(uid).encode(), key=bytes.fromhex(key), digest_size=16).digest()
+
+
+def _is_mine(conn: Connection, owner: str, page: PageCommit) -> bool:
+    """The lease is still mine and the cursor is what I read."""
+    return bool(conn.execute(_MINE, (page.uid, owner, page.edge, page.cursor)).fetchone())
+
+
+def _is_known(conn: Connection, uid: int) -> bool:
+    return bool(conn.execute("SELECT 1 FROM userlist WHERE id = ?", (uid,)).fetchone())
+
+
+def _is_aside(conn: Connection, uid: int) -> bool:
+    row = conn.execute("SELECT set_aside FROM userlist WHERE id = ?", (uid,)).fetchone()
+    return bool(row and row[0])
+
+
+def _mark_bounds(conn: Connection, why: str) -> None:
+    conn.execute("INSERT INTO meta VALUES ('depths_are_bounds', ?) ON CONFLICT DO NOTHING", (why,))
