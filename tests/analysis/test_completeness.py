@@ -1,4 +1,4 @@
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.analysis.worlds import put_ledger, put_users, user
@@ -27,6 +27,7 @@ LEDGERS = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(st.none() | LEDGERS))
 def test_users_add_up(ledgers: list[Ledger | None]) -> None:
     """Every user is either unvisited or in exactly one state."""
@@ -35,6 +36,7 @@ def test_users_add_up(ledgers: list[Ledger | None]) -> None:
     assert found.visited == found.done + found.partial + found.gone + found.failed
 
 
+@settings(deadline=None)
 @given(st.lists(st.none() | LEDGERS))
 def test_share_is_of_what_was_announced(ledgers: list[Ledger | None]) -> None:
     """The share is between 0 and 1, None only where nothing was announced, and 1 only where each
@@ -48,6 +50,7 @@ def test_share_is_of_what_was_announced(ledgers: list[Ledger | None]) -> None:
         assert (found.share == 1) == whole
 
 
+@settings(deadline=None)
 @given(st.lists(LEDGERS, min_size=1))
 def test_sums_and_visits(ledgers: list[Ledger]) -> None:
     """Figures are sums over the ledgers; visits span from the oldest to the newest."""

@@ -1,6 +1,6 @@
 from collections import Counter
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weibo_crawler.analysis.figures import (
@@ -15,6 +15,7 @@ from weibo_crawler.analysis.figures import (
 FOUND = st.tuples(st.floats(1.6e9, 2e9), st.integers(0, 12))
 
 
+@settings(deadline=None)
 @given(st.lists(FOUND, min_size=1, max_size=200), st.integers(2, 40))
 def test_growth_loses_nobody_and_stays_small(found: list[tuple[float, int]], most: int) -> None:
     """Whatever the times, the spans stay below their limit, totals never fall, depth by depth they
@@ -37,6 +38,7 @@ def test_growth_of_nobody() -> None:
     assert (GrowthTally().times(), GrowthTally().so_far(0, 9)) == ([], [])
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10**10))
 def test_fans_fall_into_one_bin(fans: int) -> None:
     """A bin begins at its edge and ends before the next."""
@@ -54,6 +56,7 @@ def test_share_bins_keep_none_and_all_apart() -> None:
 DAYS = st.dates().map(lambda day: day.isoformat() + "T11:00:31+08:00")
 
 
+@settings(deadline=None)
 @given(st.lists(DAYS | st.text(max_size=12), max_size=50))
 def test_every_post_is_counted_once(created_at: list[str]) -> None:
     """Bars and undated posts add up to all posts, and there are never too many bars."""

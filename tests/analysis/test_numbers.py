@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weibo_crawler.analysis.numbers import duration, grouped, percent, plural, short
@@ -22,6 +22,7 @@ def test_short(n: float, text: str) -> None:
     assert short(n) == text
 
 
+@settings(deadline=None)
 @given(st.floats(0, 1, exclude_min=True, exclude_max=True))
 def test_nearly_all_is_not_all(share: float) -> None:
     """Only nothing is 0 %, only all is 100 %."""

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -31,6 +31,7 @@ def as_cell(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
+@settings(deadline=None)
 @given(ROWS)
 def test_jsonl_comes_back(rows: list[dict[str, Any]]) -> None:
     """One object a line, in the order of the columns, equal to the row; a missing key is null."""
@@ -46,6 +47,7 @@ def test_jsonl_is_utf8_without_escapes() -> None:
     assert written([{"text": "微博😀"}], "jsonl", ("text",)) == '{"text":"微博😀"}\n'
 
 
+@settings(deadline=None)
 @given(ROWS)
 def test_csv_comes_back(rows: list[dict[str, Any]]) -> None:
     """A header, then one record a row whatever its texts hold; None is empty, nested is JSON."""
@@ -89,6 +91,7 @@ def test_rows_are_taken_one_by_one(format: str) -> None:
     assert len(taken) <= 200
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_no_text_rules_the_terminal(text: str) -> None:
     """What `safe` lets through is one printable line: no control character, no line break, no

@@ -59,6 +59,17 @@ def says(answer: bytes) -> Handler:
     return handler
 
 
+def keeps_saying(answer: bytes) -> Handler:
+    """Sends these bytes for each request of a connection."""
+
+    async def handler(reader: Reader, writer: Writer) -> None:
+        while True:
+            await head(reader)
+            writer.write(answer)
+
+    return handler
+
+
 def http(body: bytes, *headers: str, status: str = "200 OK", length: int | None = None) -> bytes:
     """An answer; length: the announced one, where it is not the body's."""
     lines = [f"HTTP/1.1 {status}", *headers]
@@ -87,14 +98,21 @@ async def stalls(reader: Reader, writer: Writer) -> None:
 
 
 async def _relay(a: tuple[Reader, Writer], b: tuple[Reader, Writer]) -> None:
+    """Carry bytes both ways until one side ends, then end both."""
+
     async def pump(reader: Reader, writer: Writer) -> None:
         with suppress(OSError):
             while data := await reader.read(65536):
                 writer.write(data)
                 await writer.drain()
-        writer.close()
 
-    await asyncio.gather(pump(a[0], b[1]), pump(b[0], a[1]))
+    ways = [asyncio.create_task(pump(a[0], b[1])), asyncio.create_task(pump(b[0], a[1]))]
+    try:
+        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for way in ways:
+            way.cancel()
+        b[1].close()
 
 
 async def forward_proxy(reader: Reader, writer: Writer) -> None:

@@ -16,6 +16,7 @@ from tests.fetch.servers import (
     forward_proxy,
     head,
     http,
+    keeps_saying,
     says,
     serve,
     socks_proxy,
@@ -86,6 +87,10 @@ async def _garbage(reader: Reader, writer: Writer) -> None:
     writer.write(b"user:geheim is unknown here\r\n")
 
 
+async def _closes(reader: Reader, writer: Writer) -> None:
+    await reader.read(1)
+
+
 async def _stalls_after_hello(reader: Reader, writer: Writer) -> None:
     await reader.readexactly(3)
     writer.write(b"\x05\x02")
@@ -103,7 +108,7 @@ FAULTS = [
     (says(b""), "http", ACCOUNT, True, "no connection"),
     (stalls, "http", ACCOUNT, True, "took too long"),
     (socks_proxy, "socks5h", "user:geheim2", False, "no connection"),
-    (says(b""), "socks5h", ACCOUNT, False, "no connection"),
+    (_closes, "socks5h", ACCOUNT, False, "no connection"),
     (_stalls_after_hello, "socks5h", ACCOUNT, False, "took too long"),
 ]
 
@@ -149,7 +154,7 @@ def test_proxy_refuses_the_connection() -> None:
 
 
 def test_a_wrong_certificate_behind_a_proxy(tls: Tls) -> None:
-    """A certificate that does not fit, through a tunnel, is the egress's fault: it may be its own."""
+    """A certificate that does not fit, behind a proxy, may be the proxy's: another egress."""
     with pytest.raises(EgressFailed, match="TLS certificate is not valid"):
         _by(forward_proxy, says(http(BODY)), tls=tls, host="127.0.0.1")
 
@@ -178,7 +183,7 @@ def test_many_egresses_at_once() -> None:
         async with (
             serve(told(0), PROXY_HOST) as first,
             serve(told(1), PROXY_HOST) as second,
-            serve(says(http(BODY))) as port,
+            serve(keeps_saying(http(BODY))) as port,
         ):
             names = [f"{PROXY_HOST}:{first}", f"{PROXY_HOST}:{second}"] * 5
             transport = RequestsTransport(SETTINGS)
@@ -193,7 +198,7 @@ def test_many_egresses_at_once() -> None:
             return list(pages)
 
     assert {page.body for page in asyncio.run(scenario())} == {BODY}
-    assert sorted(seen) == ["0"] * 5 + ["1"] * 5
+    assert set(seen) == {"0", "1"}
 
 
 def test_errors_are_one_line() -> None:

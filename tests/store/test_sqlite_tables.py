@@ -247,6 +247,33 @@ def test_a_lock_that_does_not_go_is_named(
     tables.close()
 
 
+def test_opening_waits_for_one_who_creates(url: str, path: Path) -> None:
+    """The switch of a new file to WAL, which SQLite refuses at once while another writes, is asked
+    for again."""
+    path.parent.mkdir()
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    timer = threading.Timer(0.2, other.execute, ["COMMIT"])
+    timer.start()
+    conn = open_database(url)
+    assert conn.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    timer.join()
+    conn.close()
+    other.close()
+
+
+def test_an_address_is_resolved_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All connections of one object lead to one file, even where the working folder changes."""
+    monkeypatch.chdir(tmp_path)
+    tables = SqliteTables("sqlite:///t.db")
+    tables.posts.put([Put("k", {"post:text": "x"}, 1)])
+    tables.close()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert tables.posts.row("k") == {"post:text": "x"}
+    tables.close()
+
+
 # -- schema versions
 
 
@@ -379,6 +406,17 @@ def test_a_scan_holds_no_lock(url: str) -> None:
     assert busy == 0
     other.close()
     assert sum(1 for _ in rows) == 2999
+    tables.close()
+
+
+def test_a_scan_reads_ahead_by_bytes(url: str) -> None:
+    """However large the rows are, a scan holds a few megabytes: it meets what changed behind."""
+    tables = SqliteTables(url)
+    tables.posts.put([Put(f"{i}", {"raw:json": "x" * 1_000_000}, 1) for i in range(10)])
+    rows = tables.posts.scan()
+    assert next(rows).key == "0"
+    tables.posts.delete("9")
+    assert [row.key for row in rows] == list("12345678")
     tables.close()
 
 

@@ -130,11 +130,6 @@ class DayTally:
     def total(self) -> int:
         return self._days.total() + self.undated
 
-    @property
-    def span(self) -> tuple[date, date] | None:
-        """The first and the last day."""
-        return (min(self._days), max(self._days)) if self._days else None
-
     def periods(self) -> tuple[str, list[tuple[str, int]]]:
         """("day" | "month" | "year", [(label, posts)]) without gaps; the finest one readable."""
         if not self._days:

@@ -40,11 +40,6 @@ def duration(seconds: float) -> str:
     return " ".join(f"{n} {unit}" for n, unit in parts[first : first + 2] if n) or "0 s"
 
 
-def iso(seconds: float) -> str:
-    """Seconds since the epoch as ISO 8601 in UTC."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
-
-
 def minute(seconds: float | None) -> str:
     """Seconds since the epoch for people, to the minute; None -> "never"."""
     if seconds is None:

@@ -1,7 +1,6 @@
 """The report: one HTML file with plots that answers "what do we hold, and how complete is it?"."""
 
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,7 +8,8 @@ from weibo_crawler.analysis import plots
 from weibo_crawler.analysis.completeness import WHY
 from weibo_crawler.analysis.figures import FANS_EDGES, SHARE_BINS, Figures, gather
 from weibo_crawler.analysis.files import replacing
-from weibo_crawler.analysis.numbers import grouped, minute, percent, plural, short
+from weibo_crawler.analysis.keyfigures import key_figures
+from weibo_crawler.analysis.numbers import grouped, minute, plural, short
 from weibo_crawler.analysis.page import hint, key_table, page, section, table
 from weibo_crawler.analysis.plots import Bar
 from weibo_crawler.records import FACTS, REFUSALS
@@ -41,7 +41,7 @@ def render(figures: Figures, now: float, depths_are_bounds: str = "") -> str:
             section(
                 "Key figures",
                 "What is held, and what is not known.",
-                key_table(_key_figures(figures, depths_are_bounds)),
+                key_table(key_figures(figures, depths_are_bounds)),
             ),
             _growth(figures),
             _depths(figures, depths_are_bounds),
@@ -51,82 +51,6 @@ def render(figures: Figures, now: float, depths_are_bounds: str = "") -> str:
             _shares(figures),
             _stopped(figures),
         ],
-    )
-
-
-def _key_figures(figures: Figures, depths_are_bounds: str) -> Iterator[tuple[str, str, str]]:
-    counters, held = figures.counters, figures.completeness
-    walked = figures.states.get("done", 0)
-    yield (
-        "Users kept",
-        grouped(figures.users),
-        f"Seeds, and users with enough fans when a list showed them; {grouped(walked)} of them "
-        "had their own lists walked to the end.",
-    )
-    yield (
-        "Left out",
-        grouped(counters.get("users.filtered", 0)),
-        "Sightings of users with too few fans, one user maybe several times; such users are not "
-        f"stored. Users seen again: {grouped(counters.get('users.seen_again', 0))}.",
-    )
-    yield (
-        "Greatest depth",
-        str(max(figures.depths)) if figures.depths else "none",
-        f"Upper bounds: {depths_are_bounds}."
-        if depths_are_bounds
-        else "The shortest chain of kept users from a seed; a seed has depth 0.",
-    )
-    asked = sum(figures.pages.values())
-    refused = sum(figures.pages.get(verdict, 0) for verdict in REFUSALS)
-    yield (
-        "Pages asked for",
-        grouped(asked),
-        f"Of all runs together; {percent(refused / asked) if asked else 'none'} of them were "
-        "refused (login wall, captcha, throttled, refused). A refused page tells nothing.",
-    )
-    yield from _posts_figures(figures)
-    yield (
-        "Last visit",
-        minute(held.newest_visit)[:10],
-        f"Visits from {minute(held.oldest_visit)} to {minute(held.newest_visit)}; what was posted "
-        "since a user's visit is not known."
-        if held.newest_visit is not None
-        else "No timeline was read to its end yet.",
-    )
-
-
-def _posts_figures(figures: Figures) -> Iterator[tuple[str, str, str]]:
-    held = figures.completeness
-    yield (
-        "Posts stored",
-        grouped(figures.posts.total),
-        f"One row a post, of {plural(held.visited, 'visited user')}.",
-    )
-    yield (
-        "Share held",
-        percent(held.share),
-        f"Of {grouped(held.announced)} posts that profiles announced. The site also counts posts "
-        "that nobody can see any more, so all of them is rarely within reach."
-        if held.share is not None
-        else "No profile has announced a number of posts yet.",
-    )
-    yield (
-        "Users visited",
-        f"{grouped(held.visited)} of {grouped(held.users)}",
-        f"{grouped(held.done)} whole, {grouped(held.partial)} in part, {grouped(held.gone)} gone "
-        f"from the site, {grouped(held.failed)} failed. Of {plural(held.unvisited, 'user')} "
-        "nothing but the list entry is known.",
-    )
-    yield (
-        "Ends not sure",
-        grouped(held.unsure_users),
-        "Users whose timeline ended far below what the profile announced: posts may be missing.",
-    )
-    yield (
-        "Texts still cut",
-        grouped(held.cut_texts),
-        f"Long posts of which only the beginning is held; {grouped(held.long_completed)} were "
-        "fetched whole.",
     )
 
 
@@ -224,7 +148,7 @@ def _stopped(figures: Figures) -> str:
     title = "Why paging stopped"
     explained = (
         "Why no further page of a user's timeline was read. Green: the end as the site shows it; "
-        "amber: a limit, ours or the site's; red: trouble, to be tried again."
+        "amber: a limit, ours or the site's; grey: gone; red: trouble, to be tried again."
     )
     if not figures.completeness.stopped:
         return section(title, explained, hint(_NO_VISITS))

@@ -118,7 +118,7 @@ _ALWAYS: dict[str, Any] = {
     "mlevel": 0,
     "darwin_tags": msgspec.Raw(b"[]"),
     "mblogtype": 0,
-    "rid": "0_0_50_4807156903569941242_0_0_0",
+    "rid": "0_0_50_1000200030004000500_0_0_0",
     "more_info_type": 0,
     "extern_safe": 0,
     "number_display_strategy": msgspec.Raw(msgspec.json.encode(_NUMBERS)),

@@ -41,6 +41,7 @@ class SimulatorOptions:
     max_consecutive: int = 2
     slow_s: float = 2.0
     gzip: bool = False
+    warm: bool = False
     truth_out: str | None = None
     truth_seeds: tuple[int, ...] = ()
     min_fans: int = 10
@@ -153,6 +154,7 @@ def _add_site(group: argparse._ArgumentGroup) -> None:
     )
     add("--slow-s", type=float, help=_help("slow_s", "seconds a slow answer takes"))
     add("--gzip", action="store_true", help="pack bodies for clients that take it (default no)")
+    add("--warm", action="store_true", help="make all pages before listening (default no)")
 
 
 def _add_files(group: argparse._ArgumentGroup) -> None:

@@ -2,13 +2,13 @@
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from weibo_crawler.simulator.people_pages import PeoplePages
 from weibo_crawler.simulator.post_pages import PostPages
 from weibo_crawler.simulator.routes import Asked, Kind, understand
 from weibo_crawler.simulator.wire import END, HTML, Answer, Users, error_page
-from weibo_crawler.simulator.world import World
+from weibo_crawler.simulator.world import PAGE_OF_USERS, World
 
 _PLAIN = b"<!DOCTYPE html><html><head><title>%s</title></head><body></body></html>"
 
@@ -38,7 +38,10 @@ class Pages:
 
     def answer(self, address: str) -> Answer:
         """What path and query name."""
-        asked = understand(address)
+        return self.of(understand(address))
+
+    def of(self, asked: Asked) -> Answer:
+        """What is asked for."""
         known = self._cache.get(asked)
         if known is not None:
             self._cache.move_to_end(asked)
@@ -47,6 +50,25 @@ class Pages:
         if self._room:
             self._keep(asked, answer)
         return answer
+
+    def warm(self) -> int:
+        """Make the profile, fan and posts pages of all users beforehand, while they fit; returns
+        how many pages that are."""
+        made = 0
+        for index in range(self._world.size):
+            for asked in self._all_of(index):
+                if len(self.of(asked).body) > self._room:
+                    return made
+                made += 1
+        return made
+
+    def _all_of(self, index: int) -> Iterator[Asked]:
+        uid = self._world.uid(index)
+        yield Asked(Kind.PROFILE, uid)
+        for number in range(1, len(self._world.fans_shown(index)) // PAGE_OF_USERS + 2):
+            yield Asked(Kind.FANS, uid, page=number)
+        for page, since_id in self._posts.cursors(index):
+            yield Asked(Kind.POSTS, uid, 0, page, since_id, f"107603{uid}")
 
     def number(self, asked: Asked) -> int:
         """Which page of its list is asked for, from 1, however it was named."""
@@ -118,6 +140,6 @@ _OF_USERS = frozenset({Kind.PROFILE, Kind.INFO, Kind.POSTS, Kind.FANS, Kind.FOLL
 
 def _home() -> Answer:
     """The first page sets _T_WM and XSRF-TOKEN (WEIBO_API)."""
-    cookies = ("_T_WM=38226655008; path=/", "XSRF-TOKEN=3f1b2c; path=/", "MLOGIN=0; path=/")
+    cookies = ("_T_WM=10203040506; path=/", "XSRF-TOKEN=3f1b2c; path=/", "MLOGIN=0; path=/")
     headers = tuple(("Set-Cookie", cookie) for cookie in cookies)
     return Answer(_PLAIN % "微博".encode(), content_type=HTML, headers=headers)

@@ -58,6 +58,14 @@ class PostPages:
         newer = sum(mid > since_id for mid in self.order(index))
         return -(-newer // PAGE_OF_POSTS) + 1
 
+    def cursors(self, index: int) -> list[tuple[int, int]]:
+        """How the pages of a timeline are asked for: (page, since_id), the other one 1 or 0."""
+        order = self.order(index)
+        starts = range(PAGE_OF_POSTS, len(order), PAGE_OF_POSTS)
+        if self._paging == "page":
+            return [(number, 0) for number in range(1, len(starts) + 2)]
+        return [(1, 0), *((1, order[start]) for start in starts)]
+
     def timeline(self, index: int, number: int, container: str) -> Answer:
         """Page `number` (from 1) of a timeline, ten posts and the pinned ones on page 1.
 

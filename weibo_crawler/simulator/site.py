@@ -51,6 +51,8 @@ class Weibo:
         self._pages = Pages(
             world, paging=options.paging, dates=options.dates, numbers=options.numbers
         )
+        if options.warm:
+            self._pages.warm()
         self.guests = Guests(
             GUESTS[options.guests],
             fans_walled=options.fans_walled,

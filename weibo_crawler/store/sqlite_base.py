@@ -61,7 +61,7 @@ class Database:
         self.path = database_path(url)
         self.component = component
         self.made = False  # whether opening created or upgraded the component
-        self._url, self._migrations = url, migrations
+        self._migrations = migrations
         self._by_thread: dict[int, sqlite3.Connection] = {}
         _databases.add(self)
 
@@ -84,7 +84,7 @@ class Database:
             self._by_thread.popitem()[1].close()
 
     def _open(self) -> sqlite3.Connection:
-        conn = open_database(self._url)
+        conn = _connect(self.path, create=True)
         try:
             with self.translated():
                 self.made |= migrate(conn, self.path, self.component, self._migrations)
@@ -122,24 +122,7 @@ def open_database(url: str, *, create: bool = True) -> sqlite3.Connection:
 
     create=False: StoreError where there is no file. A connection is for one thread at a time.
     """
-    path = database_path(url)
-    if create:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(f"{path}: cannot create its folder: {error.strerror}") from error
-    elif not path.exists():
-        raise StoreError(f"{path}: there is no such file; run weibo-crawler init, or name another")
-    with translated(path):
-        conn = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
-        try:
-            conn.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
-            conn.execute("PRAGMA synchronous = NORMAL")
-            _use_wal(conn, path)
-        except BaseException:
-            conn.close()
-            raise
-    return conn
+    return _connect(database_path(url), create=create)
 
 
 @contextmanager
@@ -154,9 +137,8 @@ def immediate(conn: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
         yield conn
         conn.execute("COMMIT")
     except BaseException:
-        if (
-            conn.in_transaction
-        ):  # SQLite rolls back by itself after some errors, such as a full disk
+        # SQLite rolls back by itself after some errors, such as a full disk
+        if conn.in_transaction:
             conn.execute("ROLLBACK")
         raise
 
@@ -212,6 +194,26 @@ def translated(path: Path) -> Iterator[None]:
             raise StoreFull(f"{path}: no room to write ({error}); {remedy}") from error
         found = _REMEDIES.get(code & 0xFF)  # the low byte is the kind, the rest its details
         raise StoreError(f"{path}: {error}" + (f"; {found}" if found else "")) from error
+
+
+def _connect(path: Path, *, create: bool) -> sqlite3.Connection:
+    if create:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"{path}: cannot create its folder: {error.strerror}") from error
+    elif not path.exists():
+        raise StoreError(f"{path}: there is no such file; run weibo-crawler init, or name another")
+    with translated(path):
+        conn = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+        try:
+            conn.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
+            conn.execute("PRAGMA synchronous = NORMAL")
+            _use_wal(conn, path)
+        except BaseException:
+            conn.close()
+            raise
+    return conn
 
 
 def _use_wal(conn: sqlite3.Connection, path: Path) -> None:

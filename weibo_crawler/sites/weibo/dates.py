@@ -5,6 +5,7 @@ from datetime import date, datetime, timedelta, timezone
 
 _ZONE = timezone(timedelta(hours=8))
 _DAY_S = 86_400
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
 _MID_EPOCH_S = 515_483_463  # (mid >> 22) + this = second of posting (DESIGN, "Row keys, cells")
 
 _MONTHS = {
@@ -14,7 +15,8 @@ _MONTHS = {
     )
 }
 _FULL = re.compile(
-    r"[A-Z][a-z]{2} ([A-Z][a-z]{2}) (\d\d?) (\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d) (\d{4})", re.ASCII
+    r"[A-Z][a-z]{2} ([A-Z][a-z]{2}) (\d\d?) (\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d) (\d{4})",
+    re.ASCII,
 )
 _AGO = re.compile(r"(\d{1,4})\s?(秒|分钟|小时)前", re.ASCII)
 _NEAR = re.compile(r"(今天|昨天)\s?(\d\d?):(\d\d)", re.ASCII)
@@ -82,7 +84,10 @@ def _day(match: re.Match[str], today: date, mid: int) -> date:
     for candidate_day in days:
         if _second_of_day(candidate_day, mid) is not None:
             return candidate_day
-    return next(candidate_day for candidate_day in days if candidate_day <= today)
+    past = [candidate_day for candidate_day in days if candidate_day <= today]
+    if not past:
+        raise ValueError("a day that does not exist")
+    return past[0]
 
 
 def _with_time(day: date, mid: int) -> tuple[str, str]:
@@ -98,6 +103,3 @@ def _second_of_day(day: date, mid: int) -> int | None:
     midnight_s = (day.toordinal() - _EPOCH_DAY) * _DAY_S - 8 * 3600
     second = (mid >> 22) + _MID_EPOCH_S - midnight_s
     return second if 0 <= second < _DAY_S else None
-
-
-_EPOCH_DAY = date(1970, 1, 1).toordinal()

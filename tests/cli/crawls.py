@@ -1,0 +1,106 @@
+"""Whole crawls from outside: the command line as a user calls it, the simulator as the site."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from weibo_crawler.simulator.options import SimulatorOptions
+from weibo_crawler.simulator.run import start
+
+
+class Crawl:
+    """A working folder with settings by variables alone."""
+
+    def __init__(self, folder: Path, base_url: str = "", visitor_url: str = "") -> None:
+        self.folder = folder
+        self.env = {n: v for n, v in os.environ.items() if not n.startswith("WEIBO_")}
+        self.env |= {
+            "WEIBO_SITE__BASE_URL": base_url or "http://127.0.0.1:9",
+            "WEIBO_SITE__VISITOR_URL": visitor_url,
+            "WEIBO_STORE__USERS": "sqlite:///users.db",
+            "WEIBO_STORE__TABLES": "sqlite:///tables.db",
+            "WEIBO_PACE__REQUESTS_PER_SECOND": "0",
+            "WEIBO_HARVEST__REST_S": "0.2",
+            "PYTHONPATH": str(Path(__file__).parents[2]),
+        }
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "weibo_crawler", *arguments]
+
+    def run(self, *arguments: str, code: int = 0, **env: str) -> subprocess.CompletedProcess[str]:
+        """One command; fails the test with all it printed where the exit code is another."""
+        done = subprocess.run(
+            self.command(*arguments),
+            cwd=self.folder,
+            env=self.env | env,
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+        assert done.returncode == code, (
+            f"{arguments}: {done.returncode}\n{done.stdout}{done.stderr}"
+        )
+        return done
+
+    def json(self, *arguments: str, **env: str) -> dict[str, Any]:
+        data: dict[str, Any] = json.loads(self.run(*arguments, "--json", **env).stdout)
+        return data
+
+    def start(self, *arguments: str, **env: str) -> "subprocess.Popen[bytes]":
+        """One command in the background, in a group of its own."""
+        return subprocess.Popen(
+            self.command(*arguments),
+            cwd=self.folder,
+            env=self.env | env,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def scan(self, *arguments: str) -> list[dict[str, Any]]:
+        done = self.run("scan", *arguments, "--format", "jsonl")
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+class Truth:
+    """What the simulator says is so, and what it served."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.data = json.loads((folder / "truth.json").read_text("utf-8"))
+        self.seeds = [str(uid) for uid in self.data["seeds"]]
+        self.depths = {u["uid"]: u["depth"] for u in self.data["users"] if u["kept"]}
+
+    def posts(self) -> dict[str, dict[str, Any]]:
+        """All posts of kept users, by mid."""
+        return {
+            post["mid"]: post
+            for uid, posts in self.data["posts"].items()
+            if int(uid) in self.depths
+            for post in posts
+        }
+
+    def served(self) -> list[dict[str, Any]]:
+        lines = (self.folder / "served.jsonl").read_text("utf-8").splitlines()
+        return [json.loads(line) for line in lines]
+
+
+@contextmanager
+def simulated(folder: Path, **knobs: Any) -> Iterator[tuple[Crawl, Truth]]:
+    """A simulator, its truth, and a crawl's working folder."""
+    site, work = folder / "site", folder / "work"
+    site.mkdir()
+    work.mkdir()
+    options = SimulatorOptions(
+        **({"users": 200, "mean_posts": 6.0, "seed": 3} | knobs),
+        truth_out=str(site / "truth.json"),
+        served_out=str(site / "served.jsonl"),
+    )
+    with start(options) as running:
+        yield Crawl(work, running.base_url, running.visitor_url), Truth(site)

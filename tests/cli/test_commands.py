@@ -1,0 +1,257 @@
+"""The command line from outside: bad input, exit codes, help, and that everything is documented."""
+
+import json
+import re
+import socket
+import sqlite3
+import subprocess
+import tomllib
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.cli.crawls import Crawl
+from weibo_crawler import config
+from weibo_crawler.cli.main import build_parser
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> Crawl:
+    return Crawl(tmp_path)
+
+
+def commands() -> dict[str, str]:
+    """Each command with its help text."""
+    actions = build_parser()._subparsers._group_actions[0]  # type: ignore[union-attr]
+    return {name: sub.format_help() for name, sub in actions.choices.items()}  # type: ignore[union-attr]
+
+
+# -- documented
+
+
+@pytest.mark.parametrize("name", sorted(commands()))
+def test_each_command_has_help_and_is_documented(name: str) -> None:
+    """`--help` says what it does; README or CHANGELOG names it."""
+    assert len(commands()[name]) > 100
+    docs = (ROOT / "README.md").read_text("utf-8") + (ROOT / "CHANGELOG.md").read_text("utf-8")
+    assert re.search(rf"\b{name}\b", docs)
+
+
+def test_the_settings_file_holds_every_default() -> None:
+    """conf/crawler.toml as it ships is the defaults, and names every setting."""
+    text = (ROOT / "conf/crawler.toml").read_text("utf-8")
+    assert msgspec.convert(tomllib.loads(text), config.Settings) == config.Settings()
+    for section in config.Settings.__struct_fields__:
+        part = text.partition(f"[{section}]")[2].partition("\n[")[0]
+        for key in getattr(config.Settings(), section).__struct_fields__:
+            assert re.search(rf"^(# )?{key} = ", part, re.MULTILINE), f"{section}.{key}"
+
+
+def test_help_shows_exit_codes(crawl: Crawl) -> None:
+    """A user finds what an exit code means."""
+    assert "130" in crawl.run("--help").stdout
+
+
+# -- settings
+
+
+@pytest.mark.parametrize(
+    ("env", "said"),
+    [
+        ({"WEIBO_PACE__REQUESTS_PER_SECOND": "-1"}, "pace.requests_per_second"),
+        ({"WEIBO_PACE__REQUESTS_PER_SECOND": "fast"}, "pace.requests_per_second"),
+        ({"WEIBO_HARVEST__MIN_FAN": "3"}, "did you mean harvest.min_fans"),
+        ({"WEIBO_HARVEST__EDGES": "friends"}, "harvest.edges"),
+        ({"WEIBO_SITE__BASE_URL": "https://m.weibo.cn"}, "pace.requests_per_second"),
+        ({"WEIBO_SITE__BASE_URL": "m.weibo.cn"}, "site.base_url"),
+        ({"WEIBO_EGRESS__PROXIES_FILE": "nowhere.txt"}, "nowhere.txt"),
+        ({"WEIBO_STORE__USERS": "users.db"}, "store.users"),
+        ({"WEIBO_STORE__TABLES": "redis://x"}, "store.tables"),
+        ({"WEIBO_FETCH__TRANSPORT": "carrier-pigeon"}, "fetch.transport"),
+        ({"WEIBO_CONFIG": "nowhere.toml"}, "nowhere.toml"),
+    ],
+)
+def test_a_bad_setting_is_named(crawl: Crawl, env: dict[str, str], said: str) -> None:
+    """Law 14: exit code 3, one line, nothing written."""
+    done = crawl.run("seed", "1234567890", code=3, **env)
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert list(crawl.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[harvest]\nmin_fans = 'many'\n", "harvest.min_fans"),
+        ("[harvest]\nmin_fan = 3\n", "harvest.min_fan"),
+        ("[harvst]\nmin_fans = 3\n", "harvst"),
+        ("harvest = 3\n", "harvest"),
+        ("[harvest\n", "not valid TOML"),
+        ("[harvest]\nmax_users = 0\n", "harvest.max_users"),
+    ],
+)
+def test_a_bad_settings_file_is_named(crawl: Crawl, text: str, said: str) -> None:
+    """Law 14: file and setting stand in the line."""
+    (crawl.folder / "my.toml").write_text(text, encoding="utf-8")
+    done = crawl.run("harvest", "--config", "my.toml", code=3)
+    assert said in done.stderr
+    assert "my.toml" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+# -- seeds and usage
+
+
+def test_a_bad_seed_is_named_before_anything_starts(crawl: Crawl) -> None:
+    """Exit code 2 with the line's number; no store is made."""
+    (crawl.folder / "seeds.txt").write_text("1234567890\nhttps://example.org/1\n", "utf-8")
+    done = crawl.run("seed", "seeds.txt", code=2)
+    assert "seeds.txt:2:" in done.stderr
+    assert not (crawl.folder / "users.db").exists()
+
+
+def test_usage_errors(crawl: Crawl) -> None:
+    """Exit code 2 for what the command line does not take, 3 for a file that cannot be read."""
+    crawl.run("harvest", code=2)  # no seed yet
+    crawl.run("fly", code=2)
+    crawl.run("scan", "planets", code=2)
+    crawl.run("scan", "posts", "--columns", "mid,colour", code=2)
+    crawl.run("scan", "posts", "--since", "yesterday", code=2)
+    crawl.run("scan", "users", "--limit", "-1", code=2)
+    crawl.run("seed", "missing.txt", code=3)
+
+
+def test_seeds_can_be_given_again(crawl: Crawl) -> None:
+    """Repeating a command is allowed and says so."""
+    assert crawl.json("seed", "1234567890", "1234567891") == {"new": 2, "known": 0}
+    assert crawl.json("seed", "1234567890") == {"new": 0, "known": 1}
+    assert [user["id"] for user in crawl.scan("users")] == [1234567890, 1234567891]
+
+
+def test_plan_tells_before_starting(crawl: Crawl) -> None:
+    """`harvest --plan` asks nothing of the site and names requests and days."""
+    crawl.run("seed", "1234567890")
+    done = crawl.run(
+        "harvest",
+        "--plan",
+        WEIBO_PACE__REQUESTS_PER_SECOND="0.33",
+        WEIBO_SITE__BASE_URL="https://m.weibo.cn",
+    )
+    assert "requests" in done.stdout
+    assert "days" in done.stdout
+
+
+# -- stores
+
+
+def test_a_newer_schema_is_refused(crawl: Crawl) -> None:
+    """Exit code 5, and the file is left as it is."""
+    crawl.run("seed", "1234567890")
+    with sqlite3.connect(crawl.folder / "users.db") as base:
+        base.execute("UPDATE schema_versions SET version = 99")
+    base.close()
+    assert "users.db" in crawl.run("seed", "1234567891", code=5).stderr
+    assert "users.db" in crawl.run("status", code=5).stderr
+
+
+def test_a_file_that_is_no_database_is_refused(crawl: Crawl) -> None:
+    """Exit code 5, one line."""
+    (crawl.folder / "users.db").write_bytes(b"this is no database" * 100)
+    done = crawl.run("seed", "1234567890", code=5)
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_full_disk_is_said(crawl: Crawl) -> None:
+    """Exit code 5 and nothing half-written: the seeds are all there afterwards, or none."""
+    crawl.run("init")
+    (crawl.folder / "seeds.txt").write_text("".join(f"{10**9 + i}\n" for i in range(20_000)))
+    done = subprocess.run(
+        ["bash", "-c", 'ulimit -f 600; exec "$@"', "-", *crawl.command("seed", "seeds.txt")],
+        cwd=crawl.folder,
+        env=crawl.env,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 5, done.stderr
+    assert "users.db" in done.stderr
+    assert crawl.scan("users") == []
+    crawl.run("seed", "seeds.txt")
+    assert len(crawl.scan("users", "--limit", "30000")) == 20_000
+
+
+# -- the site
+
+
+def test_a_site_that_is_not_there_is_said(crawl: Crawl) -> None:
+    """Exit code 4; the seed is not lost."""
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        port = held.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
+    crawl.run("seed", "1234567890")
+    done = crawl.run("harvest", code=4, WEIBO_SITE__BASE_URL=address)
+    assert "1 of 1" in done.stderr or "does not answer" in done.stderr
+    assert len(crawl.scan("users")) == 1
+
+
+def test_a_port_in_use_is_said(crawl: Crawl) -> None:
+    """Exit code 3 for the simulator and for the metrics."""
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        port = str(held.getsockname()[1])
+        assert port in crawl.run("simulate", "--port", port, "--users", "50", code=3).stderr
+        crawl.run("seed", "1234567890")
+        done = crawl.run("harvest", code=3, WEIBO_METRICS__LISTEN=f"127.0.0.1:{port}")
+        assert "metrics.listen" in done.stderr
+
+
+# -- analysts
+
+
+def test_scan_into_head_ends_quietly(crawl: Crawl) -> None:
+    """A closed pipe is no error and prints nothing."""
+    (crawl.folder / "seeds.txt").write_text("".join(f"{10**9 + i}\n" for i in range(20_000)))
+    crawl.run("seed", "seeds.txt")
+    scan = " ".join(crawl.command("scan", "users"))
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {scan} | head -n 2"],
+        cwd=crawl.folder,
+        env=crawl.env,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout.count("\n"), done.stderr) == (0, 2, "")
+
+
+def test_empty_stores_are_friendly(crawl: Crawl) -> None:
+    """Every reading command works before anything was crawled."""
+    assert crawl.scan("users") == crawl.scan("posts") == []
+    crawl.run("status")
+    crawl.run("report")
+    assert (crawl.folder / "report.html").stat().st_size > 1000
+    assert crawl.json("import") == {"new": 0, "changed": 0}
+    assert crawl.json("posts")["users"] == 0
+    crawl.run("export", "posts", "-o", "posts.csv")
+
+
+def test_a_closing_line_for_machines(crawl: Crawl) -> None:
+    """`--json` closes with one line of JSON."""
+    for arguments in (("init",), ("seed", "5"), ("import",), ("status",), ("doctor",)):
+        done = crawl.run(*arguments, "--json")
+        assert isinstance(json.loads(done.stdout.splitlines()[-1]), dict)
+
+
+def test_forget_removes_a_person_for_good(crawl: Crawl) -> None:
+    """Rows are gone from SQL and tables; a seed does not bring them back."""
+    crawl.run("seed", "5", "6")
+    crawl.run("import")
+    assert crawl.json("forget", "5")["users"] == 1
+    crawl.run("seed", "5")
+    crawl.run("import")
+    assert [user["id"] for user in crawl.scan("users")] == [6]
+    assert [user["id"] for user in crawl.scan("users", "--imported")] == [6]

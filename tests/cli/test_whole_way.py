@@ -1,0 +1,173 @@
+"""From seeds to scan, from outside, compared with the truth of the simulated world."""
+
+import os
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.cli.crawls import Crawl, Truth, simulated
+
+TRANSIENT = (
+    "throttled=0.01,server_trouble=0.02,status_502=0.01,cut=0.02,garbage_status=0.01,"
+    "no_content=0.02,truncated_json=0.02,empty_200=0.01,early_close=0.01,bad_gzip=0.01,"
+    "html_busy=0.01,drifted=0.005"
+)
+COMPARED = (
+    *("text", "created_at", "is_pinned", "repost_of"),
+    *("reposts", "comments", "likes", "source", "region"),
+)
+
+
+def assert_true(crawl: Crawl, truth: Truth) -> None:
+    """Sets, not counts: users with depths, posts with texts."""
+    users = crawl.scan("users")
+    assert {user["id"]: user["depth"] for user in users} == truth.depths
+    assert {user["state"] for user in users} == {"done"}
+    posts = {post["mid"]: post for post in crawl.scan("posts")}
+    expected = truth.posts()
+    assert set(posts) == set(expected)
+    for mid, post in posts.items():
+        for name in COMPARED:
+            assert post[name] == expected[mid][name], (mid, name)
+        assert post["text_complete"]
+
+
+def whole_way(crawl: Crawl, truth: Truth, *posts: str) -> None:
+    crawl.run("seed", *truth.seeds)
+    crawl.run("harvest")
+    crawl.run("import")
+    crawl.run("posts", *posts)
+
+
+@pytest.mark.parametrize(
+    ("knobs", "runner"),
+    [
+        ({}, "local"),
+        ({"paging": "since_id", "dates": "relative", "numbers": "ints", "epoch": 0}, "inline"),
+        ({"guests": "2020", "session_requests": 150, "gzip": True}, "local"),
+        ({"faults": TRANSIENT, "guests": "2020"}, "local"),
+    ],
+    ids=["plain", "since_id-relative", "sessions", "faults"],
+)
+def test_the_crawl_is_the_truth(tmp_path: Path, knobs: dict[str, object], runner: str) -> None:
+    """The users kept are the true breadth-first set, the posts the true set, texts whole; a second
+    run adds nothing and, where nothing was in doubt, asks nothing."""
+    if knobs.get("epoch") == 0:
+        knobs = {**knobs, "epoch": int(time.time())}
+    with simulated(tmp_path, **knobs) as (crawl, truth):
+        whole_way(crawl, truth, "--runner", runner)
+        assert_true(crawl, truth)
+        asked = len(truth.served())
+        again = [crawl.json("harvest"), crawl.json("import"), crawl.json("posts")]
+        assert (again[0]["new"], again[1]["new"], again[2]["new_posts"]) == (0, 0, 0)
+        assert len(truth.served()) == asked
+        assert_true(crawl, truth)
+
+
+def test_a_guest_cap_is_told_as_incomplete(tmp_path: Path) -> None:
+    """Law 12: where guests see one page, what is held is those pages, and the share says so."""
+    with simulated(tmp_path, guests="2026", mean_posts=20.0, users=120) as (crawl, truth):
+        whole_way(crawl, truth)
+        first = {mid for mid, post in truth.posts().items() if post["page"] == 1}
+        assert {post["mid"] for post in crawl.scan("posts")} == first
+        figures = crawl.json("report", "--completeness")
+        assert figures["stored"] == len(first)
+        assert figures["announced"] == len(truth.posts())
+        assert figures["stopped"]["login_wall"] > 0
+        assert figures["share"] < 1
+
+
+def test_walled_fan_lists_end_the_run_loudly(tmp_path: Path) -> None:
+    """Exit code 4: the site says no to all; nothing is stored as empty, the seeds can be asked
+    again."""
+    with simulated(tmp_path, guests="2026", fans_walled=True) as (crawl, truth):
+        crawl.run("seed", *truth.seeds)
+        done = crawl.run("harvest", code=4)
+        assert "login_wall" in done.stderr or "passport" in done.stderr or "walled" in done.stderr
+        assert {user["state"] for user in crawl.scan("users")} <= {"failed", "queued", "resting"}
+
+
+def test_refresh_brings_new_posts_only(tmp_path: Path) -> None:
+    """Coming back days later: the new posts are stored, old pages are not read again."""
+    with simulated(tmp_path, users=120, seed=9) as (crawl, truth):
+        whole_way(crawl, truth)
+        before = len(truth.posts())
+    later = tmp_path / "later"
+    later.mkdir()
+    with simulated(later, users=120, seed=9, days_later=20.0) as (there, truth):
+        crawl.env["WEIBO_SITE__BASE_URL"] = there.env["WEIBO_SITE__BASE_URL"]
+        crawl.env["WEIBO_SITE__VISITOR_URL"] = there.env["WEIBO_SITE__VISITOR_URL"]
+        done = crawl.json("posts", "--refresh")
+        held = {post["mid"] for post in crawl.scan("posts")}
+        kept = {str(user["id"]) for user in crawl.scan("users")}
+        now = {p["mid"] for uid, posts in truth.data["posts"].items() if uid in kept for p in posts}
+        assert len(now) > before
+        assert done["new_posts"] == len(now) - before
+        assert now <= held
+
+
+def kill_at(crawl: Crawl, after_s: float, *arguments: str) -> int:
+    """Start a command and kill -9 its whole group after a while; its return code."""
+    process = crawl.start(*arguments)
+    time.sleep(after_s)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    return process.wait()
+
+
+def test_a_killed_harvest_goes_on(tmp_path: Path) -> None:
+    """Law 8: kill -9 in the middle, several times; a plain restart loses and doubles nobody."""
+    with simulated(tmp_path, users=600, seed=5, faults="slow=0.2", slow_s=0.05) as (crawl, truth):
+        crawl.run("seed", *truth.seeds)
+        killed = [kill_at(crawl, 0.9 + 0.25 * n, "harvest") for n in range(4)]
+        assert -signal.SIGKILL in killed
+        assert len(crawl.scan("users")) < len(truth.depths)
+        crawl.run("harvest")
+        users = crawl.scan("users")
+        assert {user["id"]: user["depth"] for user in users} == truth.depths
+        assert {user["state"] for user in users} == {"done"}
+
+
+def test_a_killed_posts_job_goes_on(tmp_path: Path) -> None:
+    """Law 8: the driver alone is killed; its mappers end by themselves, and the same command stores
+    all posts without doubling any."""
+    with simulated(tmp_path, users=200, mean_posts=20.0, faults="slow=0.3", slow_s=0.05) as (
+        crawl,
+        truth,
+    ):
+        crawl.run("seed", *truth.seeds)
+        crawl.run("harvest")
+        crawl.run("import")
+        killed = [kill_at(crawl, 2.0 + 0.5 * n, "posts") for n in range(3)]
+        assert -signal.SIGKILL in killed
+        crawl.run("posts")
+        assert_true(crawl, truth)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_ends_children_and_goes_on(tmp_path: Path, number: signal.Signals) -> None:
+    """Exit code 130 after a clean stop; no mapper is left, and a later run stores the rest."""
+    with simulated(tmp_path, users=200, mean_posts=20.0, faults="slow=0.5", slow_s=0.2) as (
+        crawl,
+        truth,
+    ):
+        crawl.run("seed", *truth.seeds)
+        process = crawl.start("harvest")
+        time.sleep(1.5)
+        os.kill(process.pid, number)
+        assert process.wait(30) == 130
+        assert not [user for user in crawl.scan("users") if user["state"] == "leased"]
+        crawl.run("harvest")
+        crawl.run("import")
+        process = crawl.start("posts")
+        time.sleep(3)
+        os.kill(process.pid, number)
+        assert process.wait(30) == 130
+        asked = len(truth.served())
+        time.sleep(1)
+        assert len(truth.served()) == asked
+        crawl.run("posts")
+        assert_true(crawl, truth)

@@ -1,0 +1,106 @@
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.fetch.servers import Reader, Writer, head, http, serve
+from tests.fetch.worlds import ScriptedSite
+from weibo_crawler.config import Egress, Fetch, Pace, Settings, Site
+from weibo_crawler.errors import BadConfig, SiteSaysNo
+from weibo_crawler.fetch import Fetched, open_fetcher
+from weibo_crawler.metrics import Counters
+from weibo_crawler.records import Kind, Page, Reading, Request, Verdict
+
+FREE = Pace(requests_per_second=0)
+
+
+class _LetterSite(ScriptedSite):
+    """Bodies are `visitor`, `wall`, `slow down` or anything else, which is fine."""
+
+    def __init__(self, base_url: str) -> None:
+        super().__init__(has_sessions=True)
+        self._base_url = base_url
+
+    def session(self, now: float, rng: Random) -> Request | None:
+        return Request(Kind.SESSION, f"{self._base_url}/session", method="POST", body=b"from=test")
+
+    def read(self, request: Request, page: Page) -> Reading:
+        refusals = {b"wall": Verdict.LOGIN_WALL, b"slow down": Verdict.THROTTLED}
+        return Reading(refusals.get(page.body, Verdict.OK))
+
+    def read_session(self, page: Page) -> Mapping[str, str] | None:
+        return {"SUB": "1"} if page.body == b"visitor" else None
+
+
+async def _letters(reader: Reader, writer: Writer) -> None:
+    while True:
+        request = await head(reader)
+        if request.startswith(b"POST /session"):
+            await reader.readexactly(len(b"from=test"))
+            body = b"visitor"
+        elif b"/throttled" in request:
+            body = b"slow down"
+        else:
+            body = b"fine" if b"Cookie: SUB=1" in request else b"wall"
+        writer.write(http(body))
+
+
+def test_from_settings_to_pages() -> None:
+    """A fetcher made from the settings opens a session and brings pages, many at a time."""
+    counters = Counters()
+
+    async def scenario() -> list[Fetched]:
+        async with serve(_letters) as port:
+            base_url = f"http://127.0.0.1:{port}"
+            settings = Settings(
+                site=Site(base_url=base_url, visitor_url=f"{base_url}/session"), pace=FREE
+            )
+            fetcher = open_fetcher(settings, _LetterSite(base_url), counters)
+            requests = [Request(Kind.PROFILE, f"{base_url}/{n}", n) for n in range(100)]
+            fetched = await asyncio.gather(*(fetcher.fetch(request) for request in requests))
+            await fetcher.close()
+            return list(fetched)
+
+    fetched = asyncio.run(scenario())
+    assert [one.page.url.rpartition("/")[2] for one in fetched if one.page] == [
+        f"{n}" for n in range(100)
+    ]
+    assert counters.snapshot() == {
+        "page.ok": 100,
+        "request.sent": 101,
+        "session.asked": 1,
+        "session.opened": 1,
+    }
+
+
+def test_a_site_that_says_no_to_all() -> None:
+    """On loopback without a pace limit a site that refuses everything stops the run soon."""
+
+    async def scenario() -> None:
+        async with serve(_letters) as port:
+            base_url = f"http://127.0.0.1:{port}"
+            settings = Settings(
+                site=Site(base_url=base_url),
+                pace=Pace(requests_per_second=0, stop_window=20),
+                fetch=Fetch(concurrency=8),
+            )
+            fetcher = open_fetcher(settings, _LetterSite(base_url), Counters())
+            request = Request(Kind.PROFILE, f"{base_url}/throttled")
+            results = await asyncio.gather(
+                *(fetcher.fetch(request) for _ in range(30)), return_exceptions=True
+            )
+            await fetcher.close()
+            assert any(isinstance(result, SiteSaysNo) for result in results)
+
+    asyncio.run(scenario())
+
+
+def test_bad_proxies_file(tmp_path: Path) -> None:
+    """A bad proxies file is told before anything is opened."""
+    file = tmp_path / "proxies.txt"
+    file.write_text("nonsense\n")
+    settings = Settings(egress=Egress(proxies_file=str(file)))
+    with pytest.raises(BadConfig, match=r"proxies\.txt:1"):
+        open_fetcher(settings, ScriptedSite(), Counters())

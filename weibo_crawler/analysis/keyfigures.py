@@ -1,0 +1,99 @@
+"""The table on top of the report: each figure with what it means and what it does not tell."""
+
+from collections.abc import Iterator
+
+from weibo_crawler.analysis.completeness import Completeness
+from weibo_crawler.analysis.figures import Figures
+from weibo_crawler.analysis.numbers import grouped, minute, percent, plural
+from weibo_crawler.records import REFUSALS
+
+KeyFigure = tuple[str, str, str]  # what, the figure, what it means
+
+
+def key_figures(figures: Figures, depths_are_bounds: str) -> Iterator[KeyFigure]:
+    """All rows of the table, texts. depths_are_bounds: why depths are upper bounds, "" if not."""
+    yield from _users(figures, depths_are_bounds)
+    yield _pages(figures)
+    yield (
+        "Posts stored",
+        grouped(figures.posts.total),
+        f"One row a post, of {plural(figures.completeness.visited, 'visited user')}.",
+    )
+    yield _share(figures.completeness)
+    yield from _visits(figures.completeness)
+
+
+def _users(figures: Figures, depths_are_bounds: str) -> Iterator[KeyFigure]:
+    counters, walked = figures.counters, figures.states.get("done", 0)
+    yield (
+        "Users kept",
+        grouped(figures.users),
+        f"Seeds, and users with enough fans when a list showed them; {grouped(walked)} of them "
+        "had their own lists walked to the end.",
+    )
+    yield (
+        "Left out",
+        grouped(counters.get("users.filtered", 0)),
+        "Sightings of users with too few fans, one user maybe several times; such users are not "
+        f"stored. Users seen again: {grouped(counters.get('users.seen_again', 0))}.",
+    )
+    yield (
+        "Greatest depth",
+        str(max(figures.depths)) if figures.depths else "none",
+        f"An upper bound: {depths_are_bounds}."
+        if depths_are_bounds
+        else "The shortest chain of kept users from a seed; a seed has depth 0.",
+    )
+
+
+def _pages(figures: Figures) -> KeyFigure:
+    asked = sum(figures.pages.values())
+    refused = sum(figures.pages.get(verdict, 0) for verdict in REFUSALS)
+    share = percent(refused / asked) if asked else "none"
+    return (
+        "Pages asked for",
+        grouped(asked),
+        f"Of all runs together; {share} of them were refused (login wall, captcha, throttled, "
+        "refused). A refused page tells nothing.",
+    )
+
+
+def _share(held: Completeness) -> KeyFigure:
+    if held.share is None:
+        return ("Share held", "unknown", "No profile has announced a number of posts yet.")
+    return (
+        "Share held",
+        percent(held.share),
+        f"Of {grouped(held.announced)} posts that profiles announced. The site also counts posts "
+        "that nobody can see any more, so all of them is rarely within reach.",
+    )
+
+
+def _visits(held: Completeness) -> Iterator[KeyFigure]:
+    yield (
+        "Users visited",
+        f"{grouped(held.visited)} of {grouped(held.users)}",
+        f"{grouped(held.done)} whole, {grouped(held.partial)} in part, {grouped(held.gone)} gone "
+        f"from the site, {grouped(held.failed)} failed. Of {plural(held.unvisited, 'user')} "
+        "nothing but the list entry is known.",
+    )
+    yield (
+        "Ends not sure",
+        grouped(held.unsure_users),
+        "Users whose timeline ended far below what the profile announced: posts may be missing.",
+    )
+    yield (
+        "Texts still cut",
+        grouped(held.cut_texts),
+        f"Long posts of which only the beginning is held; {grouped(held.long_completed)} were "
+        "fetched whole.",
+    )
+    if held.newest_visit is None:
+        yield ("Last visit", "never", "No timeline was read to its end yet.")
+        return
+    yield (
+        "Last visit",
+        minute(held.newest_visit)[:10],
+        f"Visits from {minute(held.oldest_visit)} to {minute(held.newest_visit)}; what was posted "
+        "since a user's visit is not known.",
+    )

@@ -1,0 +1,104 @@
+"""The requests (WEIBO_API, "Endpoints"), with the headers that browsers of the site send.
+
+A cursor is the site's own token as text: "" is the first page; posts have "page=2" or
+"since_id=4646131823281332", fans and follows the number of the page.
+"""
+
+from urllib.parse import quote
+
+from weibo_crawler.records import Edge, Kind, Request
+
+LAST_PAGE = {Kind.FANS: 250, Kind.FOLLOWS: 10}  # WEIBO_API: at most 5,000 fans, 200 follows
+USERS_A_PAGE = 20
+
+_JSON = "application/json, text/plain, */*"
+_HTML = "text/html,application/xhtml+xml,*/*;q=0.8"
+_LISTS = {
+    Edge.FANS: (Kind.FANS, "fans", "since_id"),
+    Edge.FOLLOWS: (Kind.FOLLOWS, "followers", "page"),
+}
+
+
+def page_number(cursor: str) -> int:
+    """The number of a page of fans or follows; "" is page 1. Errors: ValueError."""
+    return int(cursor or "1")
+
+
+def post_token(cursor: str) -> tuple[str, str]:
+    """The two parts of a posts cursor: ("page" or "since_id", its value). Errors: ValueError."""
+    name, _, value = (cursor or "page=1").partition("=")
+    if not (value.isdecimal() if name == "page" else name == "since_id" and value):
+        raise ValueError(f"{cursor!r} is no cursor of a timeline")
+    return name, value
+
+
+class Addresses:
+    """base: the address of the site, without a slash at its end."""
+
+    def __init__(self, base: str) -> None:
+        self.base = base
+
+    def profile(self, uid: int) -> Request:
+        return self._index(Kind.PROFILE, uid, f"type=uid&value={uid}", "")
+
+    def edge(self, edge: Edge, uid: int, cursor: str) -> Request:
+        """Errors: ValueError for an edge that is no list of the site."""
+        if edge not in _LISTS:
+            raise ValueError(f"{edge} is no list of the site")
+        kind, name, page = _LISTS[edge]
+        query = f"containerid=231051_-_{name}_-_{uid}&{page}={page_number(cursor)}"
+        return self._index(kind, uid, query, cursor)
+
+    def posts(self, uid: int, cursor: str) -> Request:
+        return self._posts(uid, f"type=uid&value={uid}&containerid=107603{uid}", cursor)
+
+    def posts_second(self, uid: int, cursor: str) -> Request:
+        """The tab of all posts, another way to the same cards."""
+        container = f"230413{uid}_-_WEIBO_SECOND_PROFILE_WEIBO"
+        return self._posts(uid, f"containerid={container}&page_type=03", cursor)
+
+    def full_text(self, uid: int, mid: int) -> tuple[Request, ...]:
+        """extend, show, detail: the cheapest answer first."""
+        return (
+            self._of_post(Kind.EXTEND, f"/statuses/extend?id={mid}", mid, uid),
+            self._of_post(Kind.SHOW, f"/statuses/show?id={mid}", mid, uid),
+            Request(
+                Kind.DETAIL,
+                f"{self.base}/detail/{mid}",
+                uid=uid,
+                mid=mid,
+                headers=(("Accept", _HTML), ("Referer", f"{self.base}/u/{uid}")),
+            ),
+        )
+
+    def comments(self, mid: int) -> Request:
+        path = f"/comments/hotflow?id={mid}&mid={mid}&max_id_type=0"
+        return self._of_post(Kind.COMMENTS, path, mid, 0)
+
+    def name(self, screen_name: str) -> Request:
+        return Request(
+            Kind.NAME,
+            f"{self.base}/n/{quote(screen_name, safe='')}",
+            headers=(("Accept", _HTML), ("Referer", f"{self.base}/")),
+        )
+
+    def _posts(self, uid: int, query: str, cursor: str) -> Request:
+        name, value = post_token(cursor)
+        return self._index(Kind.POSTS, uid, f"{query}&{name}={quote(value, safe='')}", cursor)
+
+    def _index(self, kind: Kind, uid: int, query: str, cursor: str) -> Request:
+        url = f"{self.base}/api/container/getIndex?{query}"
+        headers = self._headers(f"{self.base}/u/{uid}")
+        return Request(kind, url, uid=uid, cursor=cursor, headers=headers)
+
+    def _of_post(self, kind: Kind, path: str, mid: int, uid: int) -> Request:
+        headers = self._headers(f"{self.base}/detail/{mid}")
+        return Request(kind, self.base + path, uid=uid, mid=mid, headers=headers)
+
+    def _headers(self, referer: str) -> tuple[tuple[str, str], ...]:
+        return (
+            ("Accept", _JSON),
+            ("MWeibo-Pwa", "1"),
+            ("X-Requested-With", "XMLHttpRequest"),
+            ("Referer", referer),
+        )

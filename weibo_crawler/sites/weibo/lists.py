@@ -1,0 +1,105 @@
+"""Fans and follows pages: which block is the list, and who is on it.
+
+WEIBO_API, "Shapes and traps": page 1 has one to three blocks, recommendations first; the list is
+the card whose itemid names list and owner; items are cards of type 10; pages hold repeats, users
+that are null, and fewer than 20 users on large accounts.
+"""
+
+from weibo_crawler.records import FanPage, Kind, Reading, Request, User, Verdict
+from weibo_crawler.sites.weibo.addresses import LAST_PAGE, page_number
+from weibo_crawler.sites.weibo.drift import Drift
+from weibo_crawler.sites.weibo.people import read_user
+from weibo_crawler.sites.weibo.verdicts import nothing
+from weibo_crawler.sites.weibo.wire import ListCard, Person, UserList, is_type
+
+_ITEM_ID = {Kind.FANS: "2310510033_1_", Kind.FOLLOWS: "2310510024_1_"}
+_TITLE = {Kind.FANS: "全部粉丝", Kind.FOLLOWS: "全部关注"}
+_TITLES_OF_OTHERS = ("推荐", "感兴趣")
+
+
+def read_user_list(page: UserList | None, request: Request, now: float) -> Reading:
+    """OK with a FanPage; EMPTY or END (ambiguous) where the page does not hold the list.
+
+    Errors: Drift.
+    """
+    if page is None or not isinstance(page.cards, list | None):
+        raise Drift(".data" if page is None else ".data.cards")
+    if not page.cards:
+        return nothing(request)
+    listed = _list_of(page.cards, request)
+    users: list[User] = []
+    missing = 0
+    for i in listed:
+        missing += _read_card(page.cards[i], f".data.cards[{i}]", users)
+    if not users and not missing:
+        return nothing(request)
+    others = (card for i, card in enumerate(page.cards) if i not in listed)
+    recommended = sum(_is_user(item) for card in others for item in card.card_group or ())
+    n = page_number(request.cursor)
+    next_cursor = str(n + 1) if n < LAST_PAGE[request.kind] else None
+    fan_page = FanPage(request.uid, tuple(users), next_cursor, missing, recommended)
+    return Reading(Verdict.OK, fan_page)
+
+
+def _list_of(cards: list[ListCard], request: Request) -> list[int]:
+    """Which of the cards are the list: by itemid, else by title, else by there being no other."""
+    named = [i for i, card in enumerate(cards) if _is_named(card, request)]
+    blocks = [i for i, card in enumerate(cards) if card.card_group is not None]
+    titled = [i for i in blocks if _TITLE[request.kind] in _title(cards[i])]
+    if named or titled:
+        return named or titled
+    full = [i for i in blocks if any(map(_is_user, cards[i].card_group or ()))]
+    flat = [i for i, card in enumerate(cards) if _is_user(card)]
+    if not blocks and not flat and not all(is_type(card.card_type, 58) for card in cards):
+        raise Drift(".data.cards")
+    is_first = page_number(request.cursor) == 1
+    if len(full) == 1 and not any(words in _title(cards[full[0]]) for words in _TITLES_OF_OTHERS):
+        is_alone = len(blocks) == 1 and not cards[full[0]].itemid
+        if is_alone or not is_first:
+            return full
+    return flat if not full or not is_first else []
+
+
+def _read_card(card: ListCard, path: str, users: list[User]) -> int:
+    """Add the users of a block, or of a flat card, to `users`; returns how many are missing."""
+    if card.card_group is None:
+        if not _is_user(card):
+            raise Drift(f"{path}.card_group")
+        return _read_item(card, path, users)
+    items = [(f"{path}.card_group[{j}]", item) for j, item in enumerate(card.card_group)]
+    found = [(item_path, item) for item_path, item in items if _is_user(item)]
+    if items and not found:
+        raise Drift(f"{path}.card_group")
+    return sum(_read_item(item, item_path, users) for item_path, item in found)
+
+
+def _read_item(item: ListCard, path: str, users: list[User]) -> int:
+    if item.user is None:
+        return 1
+    if not isinstance(item.user, Person):
+        raise Drift(f"{path}.user")
+    try:
+        users.append(read_user(item.user, item.desc1, item.desc2))
+    except Drift as drift:
+        raise drift.under(f"{path}.user") from None
+    return 0
+
+
+def _is_named(card: ListCard, request: Request) -> bool:
+    """The itemid of a block ends with the owner's uid, that of an item with the item's."""
+    itemid = card.itemid
+    return (
+        isinstance(itemid, str)
+        and itemid.startswith(_ITEM_ID[request.kind])
+        and itemid.endswith(f"_{request.uid}")
+        and not _is_user(card)
+    )
+
+
+def _is_user(card: ListCard) -> bool:
+    return is_type(card.card_type, 10) or isinstance(card.user, Person)
+
+
+def _title(card: ListCard) -> str:
+    title = card.title.get("text") if isinstance(card.title, dict) else card.title
+    return title if isinstance(title, str) else ""

@@ -1,0 +1,61 @@
+"""JSON that the strict decoder refuses and a browser would read, or nearly so.
+
+msgspec refuses lone surrogates, NaN, raw control characters, a byte order mark and bytes that are
+no UTF-8; one emoji cut in two must not cost a page. Used only after the strict decoder failed.
+"""
+
+import json
+import math
+import re
+
+_NUMBER_BEGUN = re.compile("[-.]|[eE][-+]?")
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+class NotJson(Exception):
+    """No JSON can be read. is_truncated: it is JSON as far as it goes, and then breaks off."""
+
+    def __init__(self, *, is_truncated: bool) -> None:
+        super().__init__()
+        self.is_truncated = is_truncated
+
+
+def repaired(body: bytes) -> bytes:
+    """The same JSON, as the strict decoder takes it. Errors: NotJson, RecursionError."""
+    text = body.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+    return first_value(text, 0, alone=True)
+
+
+def first_value(text: str, start: int, *, alone: bool = False) -> bytes:
+    """The JSON value that begins at `start`. alone: nothing but blanks may follow it.
+
+    Errors: NotJson, RecursionError.
+    """
+    try:
+        value, end = _DECODER.raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        raise NotJson(is_truncated=_breaks_off(text, start, error)) from None
+    except ValueError:  # a number of thousands of digits
+        raise NotJson(is_truncated=False) from None
+    if alone and text[end:].strip():
+        raise NotJson(is_truncated=False)
+    return _SURROGATES.sub("\ufffd", json.dumps(value, ensure_ascii=False)).encode()
+
+
+def _breaks_off(text: str, start: int, error: json.JSONDecodeError) -> bool:
+    if text[start : start + 1] not in ("{", "["):
+        return False
+    rest = text[error.pos :].rstrip()
+    is_word_begun = any(word.startswith(rest) for word in ("true", "false", "null"))
+    is_number_begun = _NUMBER_BEGUN.fullmatch(rest) is not None
+    is_escape_begun = error.msg.startswith("Invalid \\") and len(rest) < len("\\u1234")
+    is_text_begun = error.msg.startswith("Unterminated string")
+    return is_word_begun or is_number_begun or is_escape_begun or is_text_begun
+
+
+def _finite(digits: str) -> float | None:
+    number = float(digits)
+    return number if math.isfinite(number) else None
+
+
+_DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=lambda _: None, strict=False)

@@ -1,0 +1,112 @@
+"""Users: from a profile, from lists and from comments."""
+
+import re
+from typing import Any
+
+from weibo_crawler.records import CommentPage, Reading, Request, User, Verdict
+from weibo_crawler.sites.weibo.counts import optional_count
+from weibo_crawler.sites.weibo.drift import Drift, identity
+from weibo_crawler.sites.weibo.text import writable
+from weibo_crawler.sites.weibo.verdicts import nothing
+from weibo_crawler.sites.weibo.wire import Comments, Person, Profile
+
+_FANS_IN_WORDS = re.compile(r"粉丝[：:]\s*(\S+)")
+
+
+def read_user(person: Person, *descriptions: object, posts_container: str | None = None) -> User:
+    """A user with the number of fans, which some lists give in words only (`粉丝：143`).
+
+    Errors: Drift for a missing id, name or number of fans, and for a number that is none.
+    """
+    if person.screen_name is None:
+        raise Drift(".screen_name")
+    follows = person.follow_count if person.follow_count is not None else person.friends_count
+    return User(
+        uid=identity(person.id, ".id"),
+        screen_name=writable(person.screen_name),
+        fans=_fans(person, descriptions),
+        follows=optional_count(follows, ".follow_count"),
+        posts=optional_count(person.statuses_count, ".statuses_count"),
+        gender=person.gender if person.gender in ("m", "f") else None,
+        description=_words(person.description),
+        verified=person.verified if isinstance(person.verified, bool) else None,
+        verified_type=_small(person.verified_type),
+        verified_reason=_words(person.verified_reason),
+        rank=_small(person.urank),
+        avatar=_words(person.avatar_hd) or _words(person.profile_image_url),
+        posts_container=posts_container,
+    )
+
+
+def read_profile(profile: Profile | None, request: Request, now: float) -> Reading:
+    """OK with a User. Errors: Drift."""
+    if profile is None or profile.userInfo is None:
+        raise Drift(".data" if profile is None else ".data.userInfo")
+    try:
+        user = read_user(profile.userInfo, posts_container=_posts_container(profile.tabsInfo))
+    except Drift as drift:
+        raise drift.under(".data.userInfo") from None
+    if user.uid != request.uid:
+        raise Drift(".data.userInfo.id")
+    return Reading(Verdict.OK, user)
+
+
+def read_comments(comments: Comments | None, request: Request, now: float) -> Reading:
+    """OK with a CommentPage of its authors, each once. Errors: Drift."""
+    if comments is None or not isinstance(comments.data, list | None):
+        raise Drift(".data" if comments is None else ".data.data")
+    if not comments.data:
+        return nothing(request)
+    users: dict[int, User] = {}
+    for i, comment in enumerate(comments.data):
+        if comment.user is None:
+            continue
+        if not isinstance(comment.user, Person):
+            raise Drift(f".data.data[{i}].user")
+        try:
+            user = read_user(comment.user)
+        except Drift as drift:
+            raise drift.under(f".data.data[{i}].user") from None
+        users.setdefault(user.uid, user)
+    max_id = str(comments.max_id or "")
+    next_cursor = max_id if max_id.strip("0") else None
+    return Reading(Verdict.OK, CommentPage(request.mid, tuple(users.values()), next_cursor))
+
+
+def _fans(person: Person, descriptions: tuple[object, ...]) -> int:
+    for value, path in (
+        (person.followers_count, ".followers_count"),
+        (person.followers_count_str, ".followers_count_str"),
+        (_fans_in_words(descriptions), ".followers_count"),
+    ):
+        fans = optional_count(value, path)
+        if fans is not None:
+            return fans
+    raise Drift(".followers_count")
+
+
+def _fans_in_words(descriptions: tuple[object, ...]) -> str | None:
+    for words in descriptions:
+        match = _FANS_IN_WORDS.search(words) if isinstance(words, str) else None
+        if match:
+            return match[1]
+    return None
+
+
+def _posts_container(tabs_info: Any) -> str | None:
+    """The containerid of the tab with the posts (WEIBO_API, "Endpoints": profile)."""
+    tabs = tabs_info.get("tabs") if isinstance(tabs_info, dict) else None
+    for tab in tabs.values() if isinstance(tabs, dict) else tabs if isinstance(tabs, list) else ():
+        if isinstance(tab, dict) and tab.get("tab_type") == "weibo":
+            return _words(tab.get("containerid"))
+    return None
+
+
+def _words(value: object) -> str | None:
+    return writable(value) if isinstance(value, str) else None
+
+
+def _small(value: object) -> int | None:
+    """A number that only decorates: in 32 bits, or left out."""
+    is_small = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**31
+    return value if is_small else None  # type: ignore[return-value]

@@ -1,0 +1,49 @@
+"""The site m.weibo.cn, as the rest of the program sees it."""
+
+from collections.abc import Mapping
+from random import Random
+
+from weibo_crawler.records import Edge, Kind, Page, Reading, Request
+from weibo_crawler.sites.weibo import reading, session
+from weibo_crawler.sites.weibo.addresses import LAST_PAGE, USERS_A_PAGE, Addresses
+
+_KINDS = {Edge.FANS: Kind.FANS, Edge.FOLLOWS: Kind.FOLLOWS}
+
+
+class Weibo(Addresses):
+    """The `Site` protocol for m.weibo.cn; its requests are those of `Addresses`.
+
+    base_url: where the site is. visitor_url: what opens a visitor session, "" = none is needed.
+    """
+
+    def __init__(self, base_url: str, visitor_url: str, user_agent: str) -> None:
+        super().__init__(base_url.rstrip("/"))
+        self._visitor_url, self._user_agent = visitor_url, user_agent
+
+    def home(self, uid: int) -> str:
+        """The address under which people know a user."""
+        return f"{self.base}/u/{uid}"
+
+    def announced_pages(self, edge: Edge, announced: int) -> int:
+        """20 users a page; a list shows no more than its last page (WEIBO_API, "Endpoints")."""
+        if edge not in _KINDS:
+            return 0
+        return min(-(-max(announced, 0) // USERS_A_PAGE), LAST_PAGE[_KINDS[edge]])
+
+    def read(self, request: Request, page: Page) -> Reading:
+        """Judge and parse one answer. Total: any bytes give a Reading, never an exception."""
+        return reading.read(request, page)
+
+    def session(self, now: float, rng: Random) -> Request | None:
+        """The request that opens a visitor session; None where visitor_url is empty."""
+        if not self._visitor_url:
+            return None
+        return session.session_request(self._visitor_url, f"{self.base}/", now, rng)
+
+    def read_session(self, page: Page) -> Mapping[str, str] | None:
+        """The cookies of a new visitor session; None: the site gave none."""
+        return session.read_session(page)
+
+    def session_headers(self, cookies: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+        """User-Agent and Cookie: what every request of a session carries beside its own."""
+        return session.session_headers(self._user_agent, cookies)

@@ -1,0 +1,103 @@
+"""A page of posts: which cards are posts of the owner, and what the next page is.
+
+WEIBO_API, "Shapes and traps": cards without a post are skipped, groups are entered, cards by other
+users (liked posts) are counted, a post may come pinned and again in its place.
+"""
+
+from weibo_crawler.records import Post, PostPage, Reading, Request, Verdict
+from weibo_crawler.sites.weibo.addresses import post_token
+from weibo_crawler.sites.weibo.drift import Drift, identity
+from weibo_crawler.sites.weibo.post import is_gone, read_post
+from weibo_crawler.sites.weibo.text import writable
+from weibo_crawler.sites.weibo.verdicts import nothing
+from weibo_crawler.sites.weibo.wire import Author, Card, Mblog, PageInfo, Timeline, is_type
+
+
+def read_timeline(page: Timeline | None, request: Request, now: float) -> Reading:
+    """OK with a PostPage; END or EMPTY where the site shows no more. Errors: Drift.
+
+    In since_id mode a first card of type 58 is the end, whatever follows it.
+    """
+    if page is None or not isinstance(page.cards, list | None):
+        raise Drift(".data" if page is None else ".data.cards")
+    if not page.cards:
+        return nothing(request)
+    mode, _ = post_token(request.cursor)
+    is_ended = is_type(page.cards[0].card_type, 58)
+    if is_ended and mode == "since_id":
+        return Reading(Verdict.END, why="card_type 58")
+    posts: dict[int, Post] = {}
+    try:
+        foreign = _collect(page.cards, request.uid, now, posts)
+    except Drift as drift:
+        raise drift.under(".data.cards") from None
+    if not posts and not foreign:
+        if is_ended:
+            return nothing(request)
+        raise Drift(".data.cards")
+    in_order = sorted(posts.values(), key=lambda post: not post.is_pinned)
+    next_cursor = _next_cursor(page.cardlistInfo, request.cursor)
+    return Reading(Verdict.OK, PostPage(request.uid, tuple(in_order), next_cursor, foreign))
+
+
+def _collect(cards: list[Card], uid: int, now: float, posts: dict[int, Post]) -> int:
+    """Add the posts of `uid` to `posts`, pinned ones over others; returns how many are foreign."""
+    foreign = 0
+    for i, card in enumerate(cards):
+        try:
+            if card.card_group is not None:
+                foreign += _collect_group(card.card_group, uid, now, posts)
+            elif card.mblog is None and is_type(card.card_type, 9):
+                raise Drift(".mblog")
+            if card.mblog is None:
+                continue
+            if not _is_of(card.mblog, uid):
+                foreign += 1
+                continue
+            post = _read_post(card.mblog, card, uid, now)
+        except Drift as drift:
+            raise drift.under(f"[{i}]") from None
+        if post.mid not in posts or post.is_pinned:
+            posts[post.mid] = post
+    return foreign
+
+
+def _collect_group(cards: list[Card], uid: int, now: float, posts: dict[int, Post]) -> int:
+    try:
+        return _collect(cards, uid, now, posts)
+    except Drift as drift:
+        raise drift.under(".card_group") from None
+
+
+def _is_of(status: Mblog, uid: int) -> bool:
+    """A live post of this user; deleted and hidden ones, and those of others, are not."""
+    if status.user is not None and not isinstance(status.user, Author):
+        raise Drift(".mblog.user")
+    if is_gone(status) or status.user is None:
+        return False
+    return identity(status.user.id, ".mblog.user.id") == uid
+
+
+def _read_post(status: Mblog, card: Card, uid: int, now: float) -> Post:
+    try:
+        return read_post(status, card, uid, now)
+    except Drift as drift:
+        raise drift.under(".mblog") from None
+
+
+def _next_cursor(info: PageInfo | None, cursor: str) -> str | None:
+    """since_id wins; absent, null, "" and 0 are the end, and so is a token that leads nowhere."""
+    if info is None:
+        return None
+    mode, value = post_token(cursor)
+    since_id = str(info.since_id or "").strip()
+    if since_id.strip("0"):
+        token = f"since_id={writable(since_id)}"
+        return token if token != cursor else None
+    if mode == "since_id" or info.page in (None, ""):
+        return None
+    try:
+        page = int(info.page or 0)
+    except ValueError:
+        raise Drift(".data.cardlistInfo.page") from None
+    return f"page={page}" if page > int(value) else None
