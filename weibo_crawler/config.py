@@ -150,7 +150,7 @@ def load(file: Path | None = None, environ: Mapping[str, str] = os.environ) -> S
     named = file or (Path(environ["WEIBO_CONFIG"]) if environ.get("WEIBO_CONFIG") else None)
     path = resolve(str(named or DEFAULT_FILE), environ)
     merged = _read_file(path) if named or path.exists() else {}
-    origin = _merge_variables(merged, environ)
+    origin = _merge_variables(merged, path, environ)
     try:
         settings = msgspec.convert(merged, Settings, strict=False)
     except msgspec.ValidationError as error:
@@ -173,7 +173,9 @@ def _read_file(path: Path) -> dict[str, Any]:
         raise BadConfig(f"{path}: not valid TOML: {error}") from None
 
 
-def _merge_variables(merged: dict[str, Any], environ: Mapping[str, str]) -> dict[str, str]:
+def _merge_variables(
+    merged: dict[str, Any], path: Path, environ: Mapping[str, str]
+) -> dict[str, str]:
     """Lay WEIBO_<SECTION>__<KEY> over the file; returns which setting came from which variable."""
     sections = typing.get_type_hints(Settings)
     origin: dict[str, str] = {}
@@ -186,7 +188,7 @@ def _merge_variables(merged: dict[str, Any], environ: Mapping[str, str]) -> dict
         ):
             raise BadConfig(f"{name}: there is no setting {section}.{key}{_nearest(section, key)}")
         if not isinstance(merged.setdefault(section, {}), dict):
-            raise BadConfig(f"{section}: expected a section [{section}] in the settings file")
+            raise BadConfig(f"{path}: {section}: expected a section [{section}]")
         merged[section][key] = _from_text(environ[name], hints[key])
         origin[f"{section}.{key}"] = name
     return origin

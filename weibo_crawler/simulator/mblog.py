@@ -26,30 +26,20 @@ class Mblogs:
     def listed(self, post: Post, date: Dater, *, pinned: bool = False) -> dict[str, Any]:
         """As in lists: a long text is cut, at most nine pictures."""
         text = post.writing.cut or post.writing.html
-        mblog = self._mblog(post, date(post.second), text, PICS_IN_LISTS)
-        if pinned:
-            mblog |= _pin(post.writer)
-        if post.repost_of is not None:
-            mblog["raw_text"] = post.writing.text
-            mblog["retweeted_status"] = self._original(post, post.repost_of, date)
-        return mblog
+        mblog = self._mblog(post, date, text, PICS_IN_LISTS)
+        return mblog | _pin(post.writer) if pinned else mblog
 
     def shown(self, post: Post) -> dict[str, Any]:
         """As in /statuses/show: cut too, with the whole text in longText; all pictures."""
         text = post.writing.cut or post.writing.html
-        mblog = self._mblog(post, full_date(post.second), text, post.pics)
+        mblog = self._mblog(post, full_date, text, post.pics)
         if post.is_long:
             mblog["longText"] = {"longTextContent": post.writing.html, "url_objects": []}
-        if post.repost_of is not None:
-            mblog["retweeted_status"] = self._original(post, post.repost_of, full_date)
         return mblog
 
     def detailed(self, post: Post) -> dict[str, Any]:
         """As in $render_data of /detail: the whole text in its place."""
-        mblog = self._mblog(post, full_date(post.second), post.writing.html, post.pics)
-        if post.repost_of is not None:
-            mblog["retweeted_status"] = self._original(post, post.repost_of, full_date)
-        return mblog
+        return self._mblog(post, full_date, post.writing.html, post.pics)
 
     def counts(self, post: Post) -> dict[str, int | str]:
         """Numbers below a million, `100万+` from there on."""
@@ -59,11 +49,11 @@ class Mblogs:
             for name, number in zip(_COUNTERS, numbers, strict=True)
         }
 
-    def _mblog(self, post: Post, date: str, text: str, most_pics: int) -> dict[str, Any]:
+    def _mblog(self, post: Post, date: Dater, text: str, most_pics: int) -> dict[str, Any]:
         mid = str(post.mid)
         mblog: dict[str, Any] = {
             **_ALWAYS,
-            "created_at": date,
+            "created_at": date(post.second),
             "id": mid,
             "mid": mid,
             "version": 1 + post.edits,
@@ -87,6 +77,9 @@ class Mblogs:
         if post.edits:
             mblog["edit_count"] = post.edits
             mblog["edit_at"] = full_date(post.second + 3600 * post.edits)
+        if post.repost_of is not None:
+            mblog["raw_text"] = post.writing.text
+            mblog["retweeted_status"] = self._original(post, post.repost_of, date)
         return mblog
 
     def _original(self, post: Post, mid: int, date: Dater) -> dict[str, Any]:

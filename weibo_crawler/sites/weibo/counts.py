@@ -25,6 +25,13 @@ def read_count(value: int | str) -> int:
     return value
 
 
+def small_number(value: object) -> int | None:
+    """A number that only decorates a row: in 32 bits, or left out."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**31:
+        return value
+    return None
+
+
 def optional_count(value: int | str | None, path: str) -> int | None:
     """None where the site does not say. Errors: Drift(path) for what is no count."""
     if value is None:

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from weibo_crawler.records import CommentPage, Reading, Request, User, Verdict
-from weibo_crawler.sites.weibo.counts import optional_count
+from weibo_crawler.sites.weibo.counts import optional_count, small_number
 from weibo_crawler.sites.weibo.drift import Drift, identity
 from weibo_crawler.sites.weibo.text import writable
 from weibo_crawler.sites.weibo.verdicts import nothing
@@ -30,9 +30,9 @@ def read_user(person: Person, *descriptions: object, posts_container: str | None
         gender=person.gender if person.gender in ("m", "f") else None,
         description=_words(person.description),
         verified=person.verified if isinstance(person.verified, bool) else None,
-        verified_type=_small(person.verified_type),
+        verified_type=small_number(person.verified_type),
         verified_reason=_words(person.verified_reason),
-        rank=_small(person.urank),
+        rank=small_number(person.urank),
         avatar=_words(person.avatar_hd) or _words(person.profile_image_url),
         posts_container=posts_container,
     )
@@ -104,9 +104,3 @@ def _posts_container(tabs_info: Any) -> str | None:
 
 def _words(value: object) -> str | None:
     return writable(value) if isinstance(value, str) else None
-
-
-def _small(value: object) -> int | None:
-    """A number that only decorates: in 32 bits, or left out."""
-    is_small = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**31
-    return value if is_small else None  # type: ignore[return-value]

@@ -10,7 +10,7 @@ import msgspec
 
 from weibo_crawler.records import Original, Post
 from weibo_crawler.sites.weibo.bid import bid_in_scheme, bid_of
-from weibo_crawler.sites.weibo.counts import optional_count
+from weibo_crawler.sites.weibo.counts import optional_count, small_number
 from weibo_crawler.sites.weibo.dates import read_date
 from weibo_crawler.sites.weibo.drift import Drift, identity
 from weibo_crawler.sites.weibo.text import reader_text, writable
@@ -21,8 +21,15 @@ _PICTURES = msgspec.json.Decoder(list[Picture | None] | dict[str, Picture | None
 
 def is_gone(status: Mblog) -> bool:
     """Deleted or hidden: its text is a notice of the site."""
-    has_author = isinstance(status.user, Author)
-    return not has_author or status.deleted in ("1", 1) or status.state in (7, 8, "7", "8")
+    is_flagged = status.deleted in ("1", 1) or status.state in (7, 8, "7", "8")
+    return is_flagged or status.user is None
+
+
+def author_of(status: Mblog) -> Author:
+    """Who wrote a post that is not gone. Errors: Drift, as a live post always has an author."""
+    if not isinstance(status.user, Author):
+        raise Drift(".user")
+    return status.user
 
 
 def read_post(status: Mblog, card: Card, uid: int, now: float) -> Post:
@@ -48,13 +55,13 @@ def read_post(status: Mblog, card: Card, uid: int, now: float) -> Post:
         likes=optional_count(status.attitudes_count, ".attitudes_count"),
         bid=_decoration(status.bid) or bid_in_scheme(card.scheme) or bid_of(mid),
         pics=pics,
-        pic_num=_natural(status.pic_num, len(pics)),
+        pic_num=small_number(status.pic_num) or len(pics),
         is_pinned=_is_pinned(status, card),
         repost_of=original.mid if original else None,
         original=original,
-        edit_count=_natural(status.edit_count, 0),
+        edit_count=small_number(status.edit_count) or 0,
         edited_at=_optional_date(status.edit_at, mid, now),
-        visible=_natural(_field(status.visible, "type"), 0),
+        visible=small_number(_field(status.visible, "type")) or 0,
     )
 
 
@@ -69,7 +76,7 @@ def _read_original(status: Mblog | None, now: float) -> Original | None:
         if status.text is None:
             raise Drift(".text")
         text, is_cut = reader_text(status.text)
-        author = status.user if isinstance(status.user, Author) else Author()
+        author = author_of(status)
         return Original(
             mid=mid,
             uid=identity(author.id, ".user.id"),
@@ -147,11 +154,6 @@ def _decoration(value: object) -> str:
 
 def _field(value: Any, name: str) -> object:
     return value.get(name) if isinstance(value, dict) else None
-
-
-def _natural(value: object, default: int) -> int:
-    """A number that only decorates: in 31 bits, else the default."""
-    return value if isinstance(value, int) and 0 <= value < 2**31 else default
 
 
 def _is_true(value: object) -> bool:

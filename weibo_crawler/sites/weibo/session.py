@@ -16,7 +16,6 @@ from weibo_crawler.records import Kind, Page, Request
 
 _SUCCESS = "20000000"
 _VERSION = "20250916"  # of the visitor script, as WEIBO_API has it
-_JSONP = re.compile(rb"visitor_gray_callback\s*\((\{.*\})\)\s*;?\s*\Z", re.DOTALL)
 _COOKIE_PART = re.compile(r"[!-+\--:<-~]+")  # visible ASCII without "," and ";"
 
 
@@ -59,11 +58,11 @@ def read_session(page: Page) -> Mapping[str, str] | None:
 
     None for any other answer than the known success, and for one without a SUB.
     """
-    match = _JSONP.search(page.body)
-    if match is None or not 200 <= page.status < 300:
+    if not 200 <= page.status < 300:
         return None
+    start, end = page.body.find(b"("), page.body.rfind(b")")  # window.f && f({…});
     try:
-        answer = _DECODER.decode(match[1])
+        answer = _DECODER.decode(page.body[start + 1 : max(end, 0)])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     if str(answer.retcode) != _SUCCESS:

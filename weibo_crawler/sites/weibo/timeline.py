@@ -7,10 +7,10 @@ users (liked posts) are counted, a post may come pinned and again in its place.
 from weibo_crawler.records import Post, PostPage, Reading, Request, Verdict
 from weibo_crawler.sites.weibo.addresses import post_token
 from weibo_crawler.sites.weibo.drift import Drift, identity
-from weibo_crawler.sites.weibo.post import is_gone, read_post
+from weibo_crawler.sites.weibo.post import author_of, is_gone, read_post
 from weibo_crawler.sites.weibo.text import writable
 from weibo_crawler.sites.weibo.verdicts import nothing
-from weibo_crawler.sites.weibo.wire import Author, Card, Mblog, PageInfo, Timeline, is_type
+from weibo_crawler.sites.weibo.wire import Card, Mblog, PageInfo, Timeline, is_type
 
 
 def read_timeline(page: Timeline | None, request: Request, now: float) -> Reading:
@@ -51,13 +51,12 @@ def _collect(cards: list[Card], uid: int, now: float, posts: dict[int, Post]) ->
                 raise Drift(".mblog")
             if card.mblog is None:
                 continue
-            if not _is_of(card.mblog, uid):
-                foreign += 1
-                continue
             post = _read_post(card.mblog, card, uid, now)
         except Drift as drift:
             raise drift.under(f"[{i}]") from None
-        if post.mid not in posts or post.is_pinned:
+        if post is None:
+            foreign += 1
+        elif post.mid not in posts or post.is_pinned:
             posts[post.mid] = post
     return foreign
 
@@ -69,17 +68,11 @@ def _collect_group(cards: list[Card], uid: int, now: float, posts: dict[int, Pos
         raise drift.under(".card_group") from None
 
 
-def _is_of(status: Mblog, uid: int) -> bool:
-    """A live post of this user; deleted and hidden ones, and those of others, are not."""
-    if status.user is not None and not isinstance(status.user, Author):
-        raise Drift(".mblog.user")
-    if is_gone(status) or status.user is None:
-        return False
-    return identity(status.user.id, ".mblog.user.id") == uid
-
-
-def _read_post(status: Mblog, card: Card, uid: int, now: float) -> Post:
+def _read_post(status: Mblog, card: Card, uid: int, now: float) -> Post | None:
+    """None for what is no live post of this user: deleted, hidden, or by another."""
     try:
+        if is_gone(status) or identity(author_of(status).id, ".user.id") != uid:
+            return None
         return read_post(status, card, uid, now)
     except Drift as drift:
         raise drift.under(".mblog") from None

@@ -13,7 +13,6 @@ from weibo_crawler.sites.weibo.wire import Envelope
 NO_CONTENT = "这里还没有内容"
 
 _BY_ERRNO = {
-    "-100": Verdict.LOGIN_WALL,
     "100005": Verdict.THROTTLED,
     "100001": Verdict.SERVER_TROUBLE,
     "20003": Verdict.GONE,  # the user does not exist
@@ -30,7 +29,7 @@ _BY_WORDS = (
 _TOO_FAST = (414, 418, 429)
 _LOGIN_PATHS = ("passport", "visitor", "signin", "login")
 _ERROR_TITLE = "微博-出错了"
-_NOTICE = re.compile(r"""class=["']?h5-4con["']?[^<>]*+>([^<>]*+)<""")
+_NOTICE = "h5-4con"
 _TITLE = re.compile(r"<title>([^<>]*+)</title>", re.IGNORECASE)
 
 
@@ -96,16 +95,14 @@ def of_html(body: bytes, request: Request) -> Reading:
     text = body.decode("utf-8", "replace")
     if "Sina Visitor System" in text:
         return Reading(Verdict.LOGIN_WALL, why="Sina Visitor System")
-    title, notice = _TITLE.search(text), _NOTICE.search(text)
-    if notice is None and (title is None or _ERROR_TITLE not in title[1]):
+    title, notice = _TITLE.search(text), _notice(text)
+    if not notice and (title is None or _ERROR_TITLE not in title[1]):
         return Reading(Verdict.NOT_JSON, why=brief(title[1]) if title else "")
-    words = notice[1] if notice else text
+    words = notice or text
     verdict = _of_words(words)
-    if verdict is not None:
-        return Reading(verdict, why=brief(notice[1]) if notice else _ERROR_TITLE)
-    if "暂无数据" in words:
+    if verdict is None and "暂无数据" in words:
         return nothing(request)
-    return Reading(Verdict.SERVER_TROUBLE, why=brief(notice[1]) if notice else _ERROR_TITLE)
+    return Reading(verdict or Verdict.SERVER_TROUBLE, why=brief(notice) or _ERROR_TITLE)
 
 
 def brief(text: str) -> str:
@@ -127,6 +124,12 @@ def _of_wall(envelope: Envelope) -> Reading:
     if "captcha" in place:
         return Reading(Verdict.CAPTCHA, why="ok -100")
     return Reading(Verdict.LOGIN_WALL, why="ok -100")
+
+
+def _notice(text: str) -> str:
+    """What stands in the `p.h5-4con` of the site's error page; "" where there is none."""
+    _, mark, rest = text.partition(_NOTICE)
+    return rest.partition(">")[2].partition("<")[0] if mark else ""
 
 
 def _of_words(words: str) -> Verdict | None:

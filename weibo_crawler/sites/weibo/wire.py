@@ -65,7 +65,7 @@ class Mblog(Struct, gc=False):
     mid: Number = None
     text: str | None = None
     created_at: str | None = None
-    user: Author | None | UnsetType = UNSET
+    user: Author | UnsetType | None = UNSET
     retweeted_status: "Mblog | None" = None
     reposts_count: Number = None
     comments_count: Number = None
@@ -115,7 +115,7 @@ class PageInfo(Struct, gc=False):
 
 
 class Timeline(Struct, gc=False):
-    cards: list[Card] | None | UnsetType = UNSET
+    cards: list[Card] | UnsetType | None = UNSET
     cardlistInfo: PageInfo | None = None
 
 
@@ -126,13 +126,13 @@ class ListCard(Struct, gc=False):
     itemid: Any = None
     title: Any = None
     card_group: "list[ListCard] | None" = None
-    user: Person | None | UnsetType = UNSET
+    user: Person | UnsetType | None = UNSET
     desc1: Any = None
     desc2: Any = None
 
 
 class UserList(Struct, gc=False):
-    cards: list[ListCard] | None | UnsetType = UNSET
+    cards: list[ListCard] | UnsetType | None = UNSET
 
 
 class Profile(Struct, gc=False):
@@ -141,11 +141,11 @@ class Profile(Struct, gc=False):
 
 
 class Comment(Struct, gc=False):
-    user: Person | None | UnsetType = UNSET
+    user: Person | UnsetType | None = UNSET
 
 
 class Comments(Struct, gc=False):
-    data: list[Comment] | None | UnsetType = UNSET
+    data: list[Comment] | UnsetType | None = UNSET
     max_id: Number = None
 
 
