@@ -96,11 +96,13 @@ class Posts(_Section, frozen=True, forbid_unknown_fields=True):
 
 class Pace(_Section, frozen=True, forbid_unknown_fields=True):
     """requests_per_second is per egress; 0 = no limit, for loopback addresses only.
-    The run stops (exit code 4) when stop_share of the last stop_window answers were refusals."""
+    The run stops (exit code 4) when stop_share of the last stop_window answers were refusals, or
+    drift_share of them pages of an unknown shape."""
 
     requests_per_second: Rate = 1 / 3
     stop_share: Share = 0.9
     stop_window: Positive = 50
+    drift_share: Share = 0.2
 
 
 class Egress(_Section, frozen=True, forbid_unknown_fields=True):

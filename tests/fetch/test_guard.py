@@ -36,6 +36,18 @@ def test_silence_and_refusals_add_up() -> None:
     assert guard.tripped
 
 
+def test_a_change_of_shape_trips() -> None:
+    """Drifted pages over their share of a full window trip it, and it names the paths."""
+    guard = Guard(0.9, 10, drift_share=0.2)
+    guard.drifted("$.data.cards", "direct", 0.0)
+    for n in range(8):
+        guard.note(False, "", "direct", float(n))
+    assert not guard.tripped
+    guard.drifted("$.data.cards[0].mblog.text", "direct", 9.0)
+    assert guard.tripped.startswith("the site changed its shape: 2 of the last 10 pages")
+    assert "$.data.cards[0].mblog.text" in guard.tripped
+
+
 def test_it_stays_tripped() -> None:
     """Good answers that were on their way do not undo it."""
     guard = Guard(0.5, 2)

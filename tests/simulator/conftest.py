@@ -25,4 +25,5 @@ def small_world() -> World:
 
 @pytest.fixture
 def ask(small_site: Running) -> Iterator[Ask]:
-    yield from asker(small_site.base_url)
+    with asker(small_site.base_url) as ask:
+        yield ask

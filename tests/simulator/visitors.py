@@ -3,6 +3,7 @@
 import http.client
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -48,8 +49,9 @@ def fetch(
         connection.close()
 
 
+@contextmanager
 def asker(base_url: str) -> Iterator[Ask]:
-    """A function from address to decoded JSON, over one kept connection; a fixture's body."""
+    """A function from address to decoded JSON, over one kept connection."""
     parts = urlsplit(base_url)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=10)
 
@@ -57,8 +59,10 @@ def asker(base_url: str) -> Iterator[Ask]:
         connection.request("GET", address)
         return json.loads(connection.getresponse().read())
 
-    yield ask
-    connection.close()
+    try:
+        yield ask
+    finally:
+        connection.close()
 
 
 def profile(uid: int) -> str:

@@ -45,6 +45,8 @@ def _columns(options: argparse.Namespace, form: str) -> tuple[str, ...]:
         every, shown, table = known.USERS, known.USERS_SHOWN, known.USERS_TABLE
     if options.columns is not None:
         return known.choose(options.columns, every)
+    if form == "file":
+        return tuple(every)
     return table if form == "table" else shown
 
 
@@ -63,7 +65,7 @@ def export(options: argparse.Namespace) -> Done:
     """Rows into a file, whole or not at all."""
     from weibo_crawler.analysis.export import export as write_file
 
-    columns = _columns(options, "file")
+    columns = _columns(options, "file")  # all there are, unless --columns names some
     with Home(config.load(options.config)) as home:
         n = write_file(_rows(options, home), columns, options.output, options.format)
     line = f"export: {n:,} {options.what} written to {options.output}"
@@ -82,7 +84,8 @@ def report(options: argparse.Namespace) -> Done:
             return Done("\n".join(completeness_lines(figures)), msgspec.to_builtins(figures))
         from weibo_crawler.analysis.report import write_report
 
-        write_report(home.users, home.tables, options.output)
+        bounds = home.users.depths_are_bounds()
+        write_report(home.users, home.tables, options.output, depths_are_bounds=bounds)
     return Done(f"report: written to {options.output}", {"file": str(options.output)})
 
 

@@ -104,7 +104,8 @@ def _show_posts(home: Home) -> None:
 def _report(home: Home, path: Path) -> None:
     from weibo_crawler.analysis.report import write_report
 
-    write_report(home.users, home.tables, path)
+    bounds = home.users.depths_are_bounds()
+    write_report(home.users, home.tables, path, depths_are_bounds=bounds)
 
 
 def _closing(data: dict[str, Any], folder: Path, settings_file: Path) -> list[str]:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 class _Blame(Enum):
     NOBODY = "nobody"
     REFUSED = "refused"
+    DRIFTED = "drifted"
     SILENT = "silent"
 
 
@@ -24,12 +25,21 @@ class Guard:
     """Watches the last `stop_window` answers; `tripped` says why to stop, "" while all is well.
 
     It trips when, in a full window, refusals and requests without a usable answer together reach
-    stop_share of it; or when for patience_s nothing came back but failures of the egresses
-    themselves. Once tripped it stays so. `now` is seconds since the epoch.
+    stop_share of it; when pages of an unknown shape reach drift_share of it; or when for patience_s
+    nothing came back but failures of the egresses themselves. Once tripped it stays so.
+    `now` is seconds since the epoch.
     """
 
-    def __init__(self, stop_share: float, stop_window: int, *, patience_s: float = 300.0) -> None:
+    def __init__(
+        self,
+        stop_share: float,
+        stop_window: int,
+        *,
+        drift_share: float = 1.0,
+        patience_s: float = 300.0,
+    ) -> None:
         self._needed = ceil(stop_share * stop_window - 1e-9)  # a share of 0.9 of 10 is 9
+        self._drifts_needed = ceil(drift_share * stop_window - 1e-9)
         self._window: deque[_Note] = deque(maxlen=stop_window)
         self._counts = dict.fromkeys(_Blame, 0)
         self._patience_s = patience_s
@@ -39,6 +49,10 @@ class Guard:
     def note(self, refused: bool, why: str, egress: str, now: float) -> None:
         """One answer of the site."""
         self._add(_Note(_Blame.REFUSED if refused else _Blame.NOBODY, why, egress, now))
+
+    def drifted(self, why: str, egress: str, now: float) -> None:
+        """One page whose shape stayed unknown when it was asked for again."""
+        self._add(_Note(_Blame.DRIFTED, why, egress, now))
 
     def silent(self, why: str, egress: str, now: float) -> None:
         """One request that got no usable answer, however often it was asked."""
@@ -62,12 +76,17 @@ class Guard:
             self._counts[window[0].blame] -= 1
         window.append(note)
         self._counts[note.blame] += 1
-        bad = len(window) - self._counts[_Blame.NOBODY]
-        if len(window) == window.maxlen and bad >= self._needed and not self.tripped:
+        if len(window) < (window.maxlen or 0) or self.tripped:
+            return
+        drifted = self._counts[_Blame.DRIFTED]
+        bad = len(window) - self._counts[_Blame.NOBODY] - drifted
+        if bad >= self._needed:
             self.tripped = self._explain(bad)
+        elif drifted >= self._drifts_needed:
+            self.tripped = self._explain_drift(drifted)
 
     def _explain(self, bad: int) -> str:
-        notes = [note for note in self._window if note.blame is not _Blame.NOBODY]
+        notes = [n for n in self._window if n.blame in (_Blame.REFUSED, _Blame.SILENT)]
         reasons = Counter(note.why for note in notes).most_common(3)
         egresses = sorted({note.egress for note in notes})
         named = ", ".join(egresses[:3]) + (", …" if len(egresses) > 3 else "")
@@ -85,6 +104,15 @@ class Guard:
             f"the site says no: {facts}; come back in an hour or more with a lower "
             "pace.requests_per_second or other egresses (egress.proxies_file), "
             "then run the same command again"
+        )
+
+    def _explain_drift(self, drifted: int) -> str:
+        paths = Counter(note.why for note in self._window if note.blame is _Blame.DRIFTED)
+        return (
+            f"the site changed its shape: {drifted} of the last {len(self._window)} pages are not "
+            "as this version knows them, at "
+            + ", ".join(p for p, _ in paths.most_common(3))
+            + "; the pages are kept (table `drifted`), look for a newer version"
         )
 
 

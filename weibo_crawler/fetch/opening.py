@@ -26,7 +26,12 @@ def open_fetcher(settings: Settings, site: Site, counters: Counters) -> Fetcher:
         site,
         RequestsTransport(settings.fetch),
         Ring(load_egresses(settings.egress), pace),
-        Guard(pace.stop_share, pace.stop_window, patience_s=5.0 if is_free else 300.0),
+        Guard(
+            pace.stop_share,
+            pace.stop_window,
+            drift_share=pace.drift_share,
+            patience_s=5.0 if is_free else 300.0,
+        ),
         Visitor(
             site,
             counters,

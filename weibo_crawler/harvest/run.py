@@ -3,6 +3,7 @@
 import asyncio
 import heapq
 import time
+from collections import Counter
 from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
@@ -65,6 +66,7 @@ class HarvestRun:
         self._entries: list[tuple[int, int, Entry]] = []  # claimed, not begun: a heap by depth
         self._order = 0
         self._tasks: set[asyncio.Task[None]] = set()
+        self._failed_by: Counter[str] = Counter()
         self._stopping: str | None = None
         self._failure: BaseException | None = None
         self._started_at = time.time()
@@ -211,6 +213,7 @@ class HarvestRun:
         why, now = str(trouble), time.time()
         if state_after(trouble, entry, self._settings.max_attempts) is State.FAILED:
             self._counters.add("entries.failed")
+            self._failed_by[why] += 1
             await self._committer.call(
                 self._frontier.finish, self._owner, entry.uid, State.FAILED, why
             )
@@ -281,7 +284,8 @@ class HarvestRun:
         """A run whose entries failed over their share has not seen the site (exit code 4)."""
         failed, done = self._counters["entries.failed"], self._counters["entries.done"]
         if failed and failed / (failed + done) > self._settings.max_failed_share:
+            reasons = ", ".join(f"{n} x {why}" for why, n in self._failed_by.most_common(3))
             raise SiteSaysNo(
-                f"{failed} of {failed + done} users could not be walked (see `status`); "
-                "their lists are marked failed; `harvest --retry-failed` asks for them again"
+                f"{failed} of {failed + done} users could not be walked ({reasons}); their lists "
+                "are marked failed, and `harvest --retry-failed` asks for them again"
             )

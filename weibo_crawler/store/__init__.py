@@ -117,7 +117,7 @@ class WorkerRow(NamedTuple):
     """What one process did in one run: absolute figures, rewritten while it works.
 
     stage: "seed", "harvest", "import", "posts". ended: why it ended, None while it runs (or was
-    killed). counters: "kept", "filtered", "seen_again", "page.ok", "page.throttled", …
+    killed). counters: "users.kept", "users.filtered", "page.ok", "page.throttled", …
     """
 
     run_id: str

@@ -1,0 +1,102 @@
+"""The visitor session."""
+
+from random import Random
+from urllib.parse import parse_qs
+
+import pytest
+
+from tests.sites.weibo.helpers import NOON, SITE, fixture
+from weibo_crawler.records import Page
+from weibo_crawler.sites.weibo import Weibo
+
+
+def answer(body: bytes, *cookies: str, status: int = 200) -> Page:
+    headers = tuple(("set-cookie", cookie) for cookie in cookies)
+    return Page("https://visitor.example/", status, headers, body, NOON)
+
+
+def test_the_request_has_the_long_form() -> None:
+    """Every field of the long form; its id from the dice, its time from the clock."""
+    request = SITE.session(NOON, Random(1))
+    assert request is not None
+    assert (request.method, request.url) == ("POST", "https://visitor.example/genvisitor2")
+    form = parse_qs((request.body or b"").decode(), keep_blank_values=True)
+    request_id = form.pop("request_id")[0]
+    assert len(request_id) == 32
+    assert int(request_id, 16) >= 0
+    assert form == {
+        "cb": ["visitor_gray_callback"],
+        "tid": [""],
+        "from": ["weibo"],
+        "ver": ["20250916"],
+        "webdriver": ["false"],
+        "rid": [str(int(NOON * 1000))],
+        "return_url": ["https://m.weibo.cn/"],
+    }
+    assert SITE.session(NOON, Random(1)) == request
+    assert SITE.session(NOON, Random(2)) != request
+
+
+def test_no_address_no_session() -> None:
+    """Where no visitor address is set, the site needs no session."""
+    assert Weibo("https://m.weibo.cn", "", "agent").session(NOON, Random(1)) is None
+
+
+def test_cookies_of_headers_and_body() -> None:
+    """All cookies belong together; those of the headers win over the body's."""
+    page = answer(
+        fixture("visitor.txt"),
+        "SUB=_2FromHeader; expires=Wed, 21 Nov 2029 10:00:00 GMT; domain=.weibo.cn; HttpOnly",
+        "_T_WM=123; path=/",
+        "OLD=deleted; Max-Age=0",
+        "BAD NAME=x",
+        "EVIL=a\r\nHost: b",
+        "nothing",
+    )
+    assert SITE.read_session(page) == {
+        "SUB": "_2FromHeader",
+        "_T_WM": "123",
+        "SUBP": "0033InventedSubp",
+    }
+
+
+def test_cookies_of_the_body_alone() -> None:
+    """The tokens of the body are a session, without any cookie in the headers."""
+    cookies = {"SUB": "_2AkInventedSub", "SUBP": "0033InventedSubp"}
+    assert SITE.read_session(answer(fixture("visitor.txt"))) == cookies
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>",
+        b"()",
+        b")(",
+        b"visitor_gray_callback([])",
+        b'visitor_gray_callback({"retcode":50111001,"msg":"no","data":{"sub":"a"}})',
+        b'visitor_gray_callback({"msg":"no retcode","data":{"sub":"a"}})',
+        b'visitor_gray_callback({"retcode":20000000,"msg":"succ","data":null})',
+        b'visitor_gray_callback({"retcode":20000000,"data":{"sub":"a b\\r\\n"}})',
+        b'visitor_gray_callback({"retcode":20000000,"data":{"sub":7}})',
+        b"visitor_gray_callback({" + b'"a":[' * 90000 + b"})",
+        fixture("visitor.txt")[:150],
+    ],
+)
+def test_no_session(body: bytes) -> None:
+    """Without the known success and a token that fits into a header there is no session."""
+    assert SITE.read_session(answer(body)) is None
+
+
+def test_a_refused_session() -> None:
+    """A session in the body of a refusal is none."""
+    assert SITE.read_session(answer(fixture("visitor.txt"), status=403)) is None
+
+
+def test_headers_of_a_session() -> None:
+    """One user agent for the session, and all its cookies in one header."""
+    assert SITE.session_headers({}) == (("User-Agent", "agent"),)
+    assert SITE.session_headers({"SUB": "a", "SUBP": "b"}) == (
+        ("User-Agent", "agent"),
+        ("Cookie", "SUB=a; SUBP=b"),
+    )

@@ -1,0 +1,251 @@
+"""Values as the site writes them: counts, dates, texts, ids."""
+
+from datetime import UTC, datetime, timedelta, timezone
+from html import escape
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.sites.weibo.helpers import NOON, at
+from weibo_crawler.sites.weibo.bid import bid_in_scheme, bid_of
+from weibo_crawler.sites.weibo.counts import read_count
+from weibo_crawler.sites.weibo.dates import read_date
+from weibo_crawler.sites.weibo.drift import Drift, identity
+from weibo_crawler.sites.weibo.text import reader_text
+
+NO_MID = 1  # made long before any day of these tests
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        (0, 0),
+        (63357736, 63357736),
+        ("6905", 6905),
+        ("145.5万", 1_455_000),
+        ("1.51亿", 151_000_000),
+        ("2万", 20_000),
+        ("100万+", 1_000_000),
+        ("4.35万", 43_500),  # 4.35 * 10000 is 43499.999… in binary floats
+        (" 12 ", 12),
+    ],
+)
+def test_counts_are_exact(written: int | str, meant: int) -> None:
+    """A count is the number meant, exactly; `+` gives the lower bound."""
+    assert read_count(written) == meant
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        -1,
+        "-1",
+        "",
+        "万",
+        "1.5",
+        "1,234",
+        "1.2.3万",
+        "abc",
+        "１２",
+        "九",
+        10**30,
+        "9" * 5000,
+        "1e5",
+        "万1",
+    ],
+)
+def test_nonsense_is_no_count(written: int | str) -> None:
+    """What is negative, absurdly large or no count is refused, never guessed."""
+    with pytest.raises(ValueError, match=r"no count|out of range"):
+        read_count(written)
+
+
+@pytest.mark.parametrize(
+    ("written", "iso", "precision"),
+    [
+        ("刚刚", "2019-06-15T12:00:00+08:00", "minute"),
+        ("30秒前", "2019-06-15T11:59:30+08:00", "minute"),
+        ("5分钟前", "2019-06-15T11:55:00+08:00", "minute"),
+        ("15小时前", "2019-06-14T21:00:00+08:00", "hour"),
+        ("今天 08:05", "2019-06-15T08:05:00+08:00", "minute"),
+        ("昨天 12:01", "2019-06-14T12:01:00+08:00", "minute"),
+        ("06-14", "2019-06-14T00:00:00+08:00", "day"),
+        ("06-15", "2019-06-15T00:00:00+08:00", "day"),
+        ("06-16", "2018-06-16T00:00:00+08:00", "day"),
+        ("2018-06-14", "2018-06-14T00:00:00+08:00", "day"),
+        ("Thu Jun 17 11:00:31 +0800 2021", "2021-06-17T11:00:31+08:00", "second"),
+        ("Thu Jun 17 03:00:31 +0000 2021", "2021-06-17T11:00:31+08:00", "second"),
+    ],
+)
+def test_forms_of_date(written: str, iso: str, precision: str) -> None:
+    """Each form of the site, on its own clock; `06-16` on the 15th of June is last year's."""
+    assert read_date(written, NOON, NO_MID) == (iso, precision)
+
+
+@pytest.mark.parametrize(
+    ("written", "now", "iso"),
+    [
+        ("昨天 23:59", "2020-01-01T00:00:30", "2019-12-31T23:59:00+08:00"),
+        ("12-31", "2020-01-01T00:00:30", "2019-12-31T00:00:00+08:00"),
+        ("02-29", "2021-02-10T10:00:00", "2020-02-29T00:00:00+08:00"),
+        ("3分钟前", "2020-01-01T00:01:00", "2019-12-31T23:58:00+08:00"),
+    ],
+)
+def test_dates_over_the_end_of_a_year(written: str, now: str, iso: str) -> None:
+    """Days are counted on the site's calendar, over the end of a year and over a leap day."""
+    assert read_date(written, at(now), NO_MID)[0] == iso
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["", "soon", "02-30", "2019-02-29", "13-01", "Thu Foo 17 11:00:31 +0800 2021", "06-14 ",
+     "Thu Jun 31 11:00:31 +0800 2021", "今天 25:00", "99999小时前", "02-31", "0000-01-01",
+     "Fri Dec 31 23:00:31 +0000 9999", "Mon Jan 01 00:00:00 +0800 0001", "٠٦-١٤"],
+)  # fmt: skip
+def test_what_is_no_date(written: str) -> None:
+    """An unknown form, or a day that does not exist, is refused."""
+    with pytest.raises(ValueError, match=r".+"):
+        read_date(written, NOON, NO_MID)
+
+
+@given(st.datetimes(datetime(2010, 1, 1), datetime(2037, 1, 1)), st.integers(-12, 12))
+def test_full_dates_keep_their_instant(naive: datetime, hours: int) -> None:
+    """A full date in any zone is the same instant in the site's zone, whatever the locale."""
+    moment = naive.replace(microsecond=0, tzinfo=timezone(timedelta(hours=hours)))
+    month = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"][
+        moment.month - 1
+    ]
+    written = f"Thu {month} {moment:%d %H:%M:%S %z %Y}"
+    iso, precision = read_date(written, NOON, NO_MID)
+    assert datetime.fromisoformat(iso) == moment
+    assert (iso[-6:], precision) == ("+08:00", "second")
+
+
+@given(st.integers(int(at("2010-01-01T00:00:00")), int(at("2036-01-01T00:00:00"))), st.booleans())
+def test_the_mid_holds_the_second(posted: int, with_year: bool) -> None:
+    """Where the site names only the day, the second comes from the mid made on that day."""
+    mid = (posted - 515483463) << 22 | 5
+    day = datetime.fromtimestamp(posted, UTC).astimezone(timezone(timedelta(hours=8)))
+    written = f"{day:%Y-%m-%d}" if with_year else f"{day:%m-%d}"
+    expected = day.replace(tzinfo=timezone(timedelta(hours=8))).isoformat()
+    assert read_date(written, posted + 3600.5, mid) == (expected, "mid")
+
+
+def test_the_mid_decides_the_year_when_our_clock_is_behind() -> None:
+    """A post of the first second of a day, read by a clock that is still on the day before."""
+    mid = (int(at("2019-06-15T00:00:01")) - 515483463) << 22
+    assert read_date("06-15", at("2019-06-14T23:59:58"), mid)[0] == "2019-06-15T00:00:01+08:00"
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("plain", "plain"),
+        ("one<br />two<br>three<br/>four", "one\ntwo\nthree\nfour"),
+        (
+            '<span class="url-icon"><img alt=[笑cry] src="//h5/x.png" style="" /></span>!',
+            "[笑cry]!",
+        ),
+        ("<img alt=[doge]/>", "[doge]"),
+        ("<img src='x' alt='[a b]'>", "[a b]"),
+        ('<img alt="[心]">', "[心]"),
+        ("<span><img style='width: 1rem' src='https://h5/web.png'></span>link", "link"),
+        ("<img alt= src=x>", ""),
+        ("<img data-alt=[no] src=x>", ""),
+        ("<a href='/n/某人'>@某人</a> hi", "@某人 hi"),
+        ("&lt;b&gt;bold&lt;/b&gt; &amp;amp; 1 &lt; 2", "<b>bold</b> &amp; 1 < 2"),
+        ("a <3 b > c", "a <3 b > c"),
+        ("  blank \n", "blank"),
+        ("nul\0 and \ud83d half", "nul\ufffd and \ufffd half"),
+        ("&#0;&#xD800;&#" + "9" * 9000 + ";", "\ufffd\ufffd\ufffd"),
+        ("<a href='/x'>全文</a>", "全文"),
+        ("全文", "全文"),
+    ],
+)
+def test_a_reader_sees(html: str, text: str) -> None:
+    """Tags go, breaks are newlines, images their alt text, entities come last."""
+    assert reader_text(html) == (text, False)
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ('start ...<a href="/status/4803408242409549">全文</a>', "start ..."),
+        ("start…<a  href='https://m.weibo.cn/status/LAbc'>全文</a> ", "start…"),
+    ],
+)
+def test_the_link_to_the_whole_is_a_cut(html: str, text: str) -> None:
+    """The trailing link says that a text is cut; the text before it stays as it is."""
+    assert reader_text(html) == (text, True)
+
+
+@given(st.text())
+def test_escaped_text_comes_back(text: str) -> None:
+    """What the site escapes is what the reader sees, tags and entities in it included."""
+    as_seen = text.replace("\0", "\ufffd").strip()
+    assert reader_text(escape(text)) == (as_seen, False)
+
+
+@given(st.text(st.sampled_from("<>&#;/ab全文\"'=\0\ud800 imgltx0"), max_size=60))
+def test_any_html_gives_text_that_can_be_written(html: str) -> None:
+    """Whatever the HTML, the text encodes to UTF-8 and holds no NUL."""
+    text, _ = reader_text(html)
+    assert b"\0" not in text.encode()
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["<a", "<img", "<img alt=", ' alt="', "<br ", "&#", "&", "<a /status/", "<!--", "\0", " alt=x"],
+)
+def test_no_text_takes_quadratic_time(piece: str) -> None:
+    """A hostile text is read in one go: the time limit of the suite is the judge."""
+    html = "<img " + piece * 200_000 + "全文</a>"
+    assert isinstance(reader_text(html)[0], str)
+
+
+@pytest.mark.parametrize(("bid", "mid"), [("z0JH2lOMb", 3501756485200075), ("0", 0)])
+def test_bid_of_a_known_post(bid: str, mid: int) -> None:
+    """The example of WEIBO_API."""
+    assert bid_of(mid) == bid
+
+
+@given(st.integers(0, 2**63 - 1))
+def test_bids_are_unique(mid: int) -> None:
+    """A bid leads back to its mid: groups of four digits in base 62, each of seven decimals."""
+    digits = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    bid, back, factor = bid_of(mid), 0, 1
+    while bid:
+        bid, group = bid[:-4], bid[-4:]
+        back += factor * sum(digits.index(c) * 62**n for n, c in enumerate(reversed(group)))
+        factor *= 10**7
+    assert back == mid
+
+
+@pytest.mark.parametrize(
+    ("scheme", "bid"),
+    [
+        ("https://m.weibo.cn/status/HyTZc60ew?mblogid=HyTZc60ew&luicode=1", "HyTZc60ew"),
+        ("https://m.weibo.cn/status/4383183661430868", ""),
+        ("https://m.weibo.cn/u/1", ""),
+        (None, ""),
+        ({}, ""),
+    ],
+)
+def test_bid_in_scheme(scheme: object, bid: str) -> None:
+    """The address of a card names the bid, or a mid, which is none."""
+    assert bid_in_scheme(scheme) == bid
+
+
+@pytest.mark.parametrize("value", [7, "7", "0007"])
+def test_ids_are_numbers_or_digits(value: int | str) -> None:
+    """Ids of posts are strings, ids of users numbers."""
+    assert identity(value, ".id") == 7
+
+
+@pytest.mark.parametrize("value", [None, "", "x7", 0, -7, "-7", "７", 2**63, "9" * 19, "9" * 9000])
+def test_what_is_no_id(value: int | str | None) -> None:
+    """What is no positive number of 64 bits names the path where it stood."""
+    with pytest.raises(Drift) as caught:
+        identity(value, ".id")
+    assert caught.value.path == ".id"
