@@ -18,20 +18,16 @@ async def serve(
     handler: Handler, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[int]:
     """The port of a server that runs `handler` for each connection, until the block ends."""
-    running: set[asyncio.Task[None]] = set()
+    running: dict[asyncio.Task[None], Writer] = {}
 
     async def connection(reader: Reader, writer: Writer) -> None:
-        try:
+        with suppress(OSError, asyncio.IncompleteReadError):  # the client went away
             await handler(reader, writer)
-        except (OSError, asyncio.IncompleteReadError):
-            pass  # the client went away
-        finally:
-            writer.close()
 
     def accept(reader: Reader, writer: Writer) -> None:
         task = asyncio.create_task(connection(reader, writer))
-        running.add(task)
-        task.add_done_callback(running.discard)
+        running[task] = writer
+        task.add_done_callback(lambda _: writer.close())
 
     server = await asyncio.start_server(accept, host, 0, ssl=tls)
     try:
@@ -41,6 +37,9 @@ async def serve(
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
+        for writer in running.values():
+            with suppress(OSError):
+                await writer.wait_closed()
 
 
 async def head(reader: Reader) -> bytes:

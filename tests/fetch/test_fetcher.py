@@ -11,10 +11,12 @@ from weibo_crawler.errors import (
     ConnectFailed,
     CrawlerError,
     EgressFailed,
+    Interrupted,
     SiteSaysNo,
     TransportError,
 )
 from weibo_crawler.fetch.egress import DIRECT
+from weibo_crawler.fetch.fetcher import Fetched
 from weibo_crawler.fetch.ring import Health
 from weibo_crawler.fetch.wire import retry_after_s
 from weibo_crawler.records import Page, Reading, Request, Verdict
@@ -163,6 +165,28 @@ def test_a_silent_site_stops_all() -> None:
             await world.fetcher.fetch(ask())
 
     run(scenario())
+
+
+def test_draining_finishes_what_is_under_way() -> None:
+    """After drain() requests under way come back, who waits for a turn is told at once, and nothing
+    more is sent."""
+    world = World(lambda *_: OK, rate=0.1, takes_s=5.0)
+
+    async def scenario() -> tuple[list[object], float]:
+        calls = [asyncio.create_task(world.fetcher.fetch(ask())) for _ in range(4)]
+        await asyncio.sleep(1.0)
+        world.fetcher.drain()
+        results = await asyncio.gather(*calls, return_exceptions=True)
+        ended = asyncio.get_running_loop().time()
+        with pytest.raises(Interrupted):
+            await world.fetcher.fetch(ask())
+        return list(results), ended
+
+    results, ended = run(scenario())
+    assert isinstance(results[0], Fetched)
+    assert all(isinstance(result, Interrupted) for result in results[1:])
+    assert ended == 5.0
+    assert len(world.transport.log) == 1
 
 
 def test_pace_is_kept_by_many_callers() -> None:

@@ -70,6 +70,25 @@ def test_nothing_but_failing_proxies() -> None:
     assert "egress.proxies_file" in guard.tripped
 
 
+def test_drift_has_a_share_of_its_own() -> None:
+    """Pages of an unknown shape trip it at drift_share, and the message names the paths."""
+    guard = Guard(0.9, 10, drift_share=0.5)
+    for n in range(5):
+        guard.note(False, "", "direct", float(n))
+        assert not guard.tripped
+        guard.drifted("$.data.cards", "direct", float(n))
+    assert guard.tripped.startswith("the site changed its shape: 5 of the last 10 pages")
+    assert "$.data.cards" in guard.tripped
+
+
+def test_drift_is_no_refusal() -> None:
+    """Drift does not add to the refusals."""
+    guard = Guard(0.9, 10, drift_share=0.9)
+    for n in range(40):
+        (guard.drifted if n % 2 else guard.silent)("", "direct", float(n))
+    assert not guard.tripped
+
+
 @given(
     share=st.floats(0.05, 1.0),
     window=st.integers(1, 30),

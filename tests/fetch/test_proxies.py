@@ -24,6 +24,7 @@ from tests.fetch.servers import (
 )
 from weibo_crawler.config import Fetch
 from weibo_crawler.errors import BodyCut, EgressFailed, TransportError
+from weibo_crawler.fetch import requests_transport
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.requests_transport import RequestsTransport
 from weibo_crawler.records import Kind, Page, Request
@@ -199,6 +200,36 @@ def test_many_egresses_at_once() -> None:
 
     assert {page.body for page in asyncio.run(scenario())} == {BODY}
     assert set(seen) == {"0", "1"}
+
+
+def test_connections_of_few_egresses_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where proxies are many, the connections of the one used longest ago are closed."""
+    monkeypatch.setattr(requests_transport, "_OPEN_EGRESSES", 0)
+
+    async def scenario() -> None:
+        closed = [asyncio.Event(), asyncio.Event()]
+
+        def told(n: int) -> Handler:
+            async def proxy(reader: Reader, writer: Writer) -> None:
+                await head(reader)
+                writer.write(http(BODY))
+                await stalls(reader, writer)
+                closed[n].set()
+
+            return proxy
+
+        async with serve(told(0), PROXY_HOST) as first, serve(told(1), PROXY_HOST) as second:
+            transport = RequestsTransport(Fetch(concurrency=1))
+            for port in (first, second):
+                name = f"{PROXY_HOST}:{port}"
+                request = Request(Kind.PROFILE, "http://127.0.0.1:9/")
+                await transport.send(request, (), Egress(name, f"http://{name}"))
+            await asyncio.wait_for(closed[0].wait(), 30)
+            assert not closed[1].is_set()
+            await transport.close()
+            await asyncio.wait_for(closed[1].wait(), 30)
+
+    asyncio.run(scenario())
 
 
 def test_errors_are_one_line() -> None:

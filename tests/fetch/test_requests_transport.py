@@ -3,12 +3,15 @@ import gzip
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import threading
 import time
 import zlib
 
 import pytest
+import requests
 
 from tests.fetch.conftest import Tls
 from tests.fetch.servers import Handler, Reader, Writer, drips, head, http, says, serve, stalls
@@ -22,6 +25,8 @@ from weibo_crawler.errors import (
     TransportError,
 )
 from weibo_crawler.fetch.egress import DIRECT
+from weibo_crawler.fetch.requests_adapter import Exchange
+from weibo_crawler.fetch.requests_errors import translate
 from weibo_crawler.fetch.requests_transport import RequestsTransport
 from weibo_crawler.fetch.transport import Headers
 from weibo_crawler.records import Kind, Page, Request
@@ -233,6 +238,29 @@ def test_a_body_that_stalls() -> None:
     _fails(handler, TimedOut, "stalled")
 
 
+def test_a_connection_that_is_reset() -> None:
+    """A reset in the middle of a body is a short body."""
+
+    async def handler(reader: Reader, writer: Writer) -> None:
+        await head(reader)
+        writer.write(http(BODY, length=len(BODY) + 1))
+        await writer.drain()
+        sock = writer.get_extra_info("socket")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.transport.abort()
+
+    _fails(handler, BodyCut, r"the connection broke|ended early")
+
+
+def test_unknown_host() -> None:
+    """A name that cannot be resolved is said to be one, and the name service's text is left out."""
+    foreign = requests.ConnectionError("dns says no")
+    foreign.__cause__ = socket.gaierror(-2, "Name or service not known")
+    error = translate(foreign, Exchange(), DIRECT)
+    assert type(error) is ConnectFailed
+    assert str(error) == "the host name is not known (direct)"
+
+
 def test_connection_refused() -> None:
     """A port where nobody listens."""
     with socket.socket() as taken:
@@ -341,23 +369,32 @@ def test_cancelling_ends_the_exchange() -> None:
 
 
 def test_closing_ends_what_is_under_way() -> None:
-    """close() returns although sockets stall, and their callers are cancelled; nothing is sent
-    afterwards."""
+    """close() returns although sockets stall, and their callers are cancelled; what waited for a
+    thread is not sent any more, nor is anything afterwards."""
     settings = Fetch(read_timeout_s=300.0, concurrency=2)
+    connections: list[int] = []
+
+    async def handler(reader: Reader, writer: Writer) -> None:
+        connections.append(1)
+        await stalls(reader, writer)
 
     async def scenario() -> None:
-        async with serve(stalls) as port:
+        async with serve(handler) as port:
             transport = RequestsTransport(settings)
             request = Request(Kind.PROFILE, f"http://127.0.0.1:{port}/")
             calls = [asyncio.create_task(transport.send(request, (), DIRECT)) for _ in range(4)]
-            await asyncio.sleep(0.3)
+            while len(connections) < 2:
+                await asyncio.sleep(0.01)
             await asyncio.wait_for(transport.close(), 30)
             await asyncio.wait(calls, timeout=30)
             assert all(call.cancelled() for call in calls)
             with pytest.raises(ConnectFailed, match="closed"):
                 await transport.send(request, (), DIRECT)
+            while any(thread.name.startswith("fetch-") for thread in threading.enumerate()):
+                await asyncio.sleep(0.01)
 
     asyncio.run(scenario())
+    assert len(connections) == 2
 
 
 _STALLED_PROGRAM = """

@@ -237,6 +237,30 @@ def test_a_proxy_dies_and_is_probed() -> None:
     assert ring.choose(now, Random(0)).wait_s <= 1.0
 
 
+def test_the_direct_egress_rests_and_never_dies() -> None:
+    """However often it fails, the direct egress rests; failures during a rest add nothing."""
+    ring = _ring(DIRECT)
+    ring.failed("direct", 0.0, Random(0))
+    wait_s = ring.choose(0.0, Random(0)).wait_s
+    for _ in range(10):
+        ring.failed("direct", 0.0, Random(0))
+    assert _health(ring, "direct") is Health.RESTING
+    assert ring.choose(0.0, Random(0)).wait_s == wait_s <= BASE_S
+
+
+def test_a_resting_proxy_that_fails() -> None:
+    """Failures that arrive during a rest may kill the proxy, but do not shorten its rest; an
+    answer that arrives then does not end it."""
+    ring, name = _ring(PROXIES[0]), PROXIES[0].name
+    ring.refused(name, 0.0, Random(0), 500.0)
+    ring.answered(name, 0.1, 0.1)
+    assert ring.choose(0.1, Random(0)).wait_s == pytest.approx(499.9)
+    for _ in range(3):
+        ring.failed(name, 0.1, Random(0))
+    assert _health(ring, name) is Health.DEAD
+    assert ring.choose(0.1, Random(0)).wait_s == pytest.approx(499.9)
+
+
 def test_two_failures_and_an_answer_kill_nobody() -> None:
     """Only failures in a row count."""
     ring, name = _ring(PROXIES[0]), PROXIES[0].name

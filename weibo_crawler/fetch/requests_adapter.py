@@ -28,10 +28,12 @@ class Exchange:
 
     def __init__(self) -> None:
         self.is_connected = False
+        self.is_over = False
         self.connection: _Connection | None = None
 
     def abort(self) -> None:
-        """Wake the thread that reads. While it still connects its own timeout does so."""
+        """Wake the thread that reads; one that still connects will stop when it has."""
+        self.is_over = True
         connection = self.connection
         sock = connection.sock if connection is not None and connection.exchange is self else None
         if sock is not None:
@@ -56,7 +58,7 @@ class _Connection(HTTPConnection):
     def connect(self) -> None:
         self._use().is_connected = False
         super().connect()
-        self.exchange.is_connected = True
+        self._use().is_connected = True
 
     def request(self, *args: Any, **kwargs: Any) -> None:
         self._use().is_connected = self.sock is not None
@@ -66,6 +68,9 @@ class _Connection(HTTPConnection):
         exchange: Exchange = _thread.exchange
         self.exchange = exchange
         exchange.connection = self
+        if exchange.is_over:  # looked at after what `abort` looks for was put in its place
+            self.close()
+            raise ConnectionAbortedError
         return exchange
 
 

@@ -67,6 +67,8 @@ class RequestsTransport:
         """See `Transport`. What is under way is cancelled; threads are not waited for."""
         self._closed = True
         self._threads.stop()
+        for exchange in self._under_way:  # all before the first: a freed thread takes the next
+            exchange.is_over = True
         for exchange, future in self._under_way.items():
             future.cancel()
             exchange.abort()

@@ -14,6 +14,7 @@ from weibo_crawler.sites.weibo.dates import read_date
 from weibo_crawler.sites.weibo.drift import Drift, identity
 from weibo_crawler.sites.weibo.text import reader_text
 
+MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 NO_MID = 1  # made long before any day of these tests
 
 

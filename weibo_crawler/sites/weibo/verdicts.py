@@ -70,7 +70,7 @@ def of_envelope(envelope: Envelope, request: Request) -> Reading | None:
     if ok == "1":
         return None
     if ok == "-100" or errno == "-100":
-        return _of_wall(envelope)
+        return _of_wall(envelope, f"ok {ok}")
     message = envelope.msg if isinstance(envelope.msg, str) else ""
     why = brief(" ".join(part for part in (errno, message) if part) or f"ok {ok}")
     verdict = _BY_ERRNO.get(errno) or _of_words(message)
@@ -79,10 +79,10 @@ def of_envelope(envelope: Envelope, request: Request) -> Reading | None:
     if NO_CONTENT in message:
         return nothing(request)
     if isinstance(envelope.url, str) and "passport" in _place(envelope.url):
-        return _of_wall(envelope)
+        return _of_wall(envelope, f"ok {ok}")
     if ok != "0":
         return Reading(Verdict.DRIFTED, why="$.ok")
-    if not message and errno in ("", "0") and not _has_cards(envelope.data):
+    if not message and errno in ("", "0") and _is_bare(envelope.data):
         return nothing(request)
     return Reading(Verdict.SERVER_TROUBLE, why=why)
 
@@ -119,11 +119,11 @@ def _of_redirect(page: Page) -> Reading:
     return Reading(Verdict.NOT_JSON, why=f"{page.status} to {brief(place)}")
 
 
-def _of_wall(envelope: Envelope) -> Reading:
+def _of_wall(envelope: Envelope, why: str) -> Reading:
     place = _place(envelope.url) if isinstance(envelope.url, str) else ""
     if "captcha" in place:
-        return Reading(Verdict.CAPTCHA, why="ok -100")
-    return Reading(Verdict.LOGIN_WALL, why="ok -100")
+        return Reading(Verdict.CAPTCHA, why=why)
+    return Reading(Verdict.LOGIN_WALL, why=why)
 
 
 def _notice(text: str) -> str:
@@ -146,5 +146,6 @@ def _number(value: object) -> str:
     return str(int(value)) if isinstance(value, int) else value if isinstance(value, str) else ""
 
 
-def _has_cards(data: object) -> bool:
-    return isinstance(data, dict) and bool(data.get("cards"))
+def _is_bare(data: object) -> bool:
+    """No cards, or nothing at all."""
+    return not (data.get("cards") if isinstance(data, dict) and "cards" in data else data)
