@@ -183,6 +183,18 @@ def test_lasting_trouble_fails_the_entry_and_says_so(tmp_path: Path) -> None:
     assert set(harvest(tmp_path, graph, [1])[0]) == {1, 2, 3, 4}
 
 
+@pytest.mark.timeout(30)
+def test_who_rests_is_never_shut_out_by_the_next_level(tmp_path: Path) -> None:
+    """Law 13: entries claimed ahead must not keep those of the open level, back from their rest,
+    from being claimed; else each would wait for the other for ever."""
+    level = range(2, 8)
+    fans_of = {1: [*level], **{uid: range(uid * 100, uid * 100 + 30) for uid in level}}
+    graph = Graph(fans_of, dict.fromkeys(range(1000), 99))
+    trouble = {(uid, Verdict.SERVER_TROUBLE): 1 for uid in (3, 5, 6)}
+    depths, _, _, _ = harvest(tmp_path, graph, [1], trouble=trouble, rest_s=0.3, concurrency=2)
+    assert depths == graph.depths([1], MIN_FANS)
+
+
 def test_a_user_who_is_gone_is_done(tmp_path: Path) -> None:
     """Law 5: gone is the user's, for ever; nobody else pays for it."""
     graph = Graph({1: [2, 3], 2: [4]}, {1: 99, 2: 99, 3: 99, 4: 99})

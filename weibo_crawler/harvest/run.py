@@ -153,8 +153,7 @@ class HarvestRun:
         deepest = level + (1 if self._committer.parked < self._concurrency else 0)
         if self._settings.max_depth is not None:
             deepest = min(deepest, self._settings.max_depth - 1)
-        if len(self._entries) < self._concurrency:
-            await self._claim(deepest)
+        await self._fill(level, deepest)
         while self._entries and len(self._tasks) - self._committer.parked < self._concurrency:
             if self._entries[0][0] > deepest or self._stopping is not None:
                 break
@@ -163,11 +162,19 @@ class HarvestRun:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
+    async def _fill(self, level: int, deepest: int) -> None:
+        """Keep claimed entries at hand. Those of the open level are claimed however many deeper
+        ones are held already: they may come back from a rest, and all deeper ones wait for them."""
+        at_level = sum(1 for depth, _, _ in self._entries if depth <= level)
+        if len(self._entries) < self._concurrency:
+            await self._claim(deepest)
+        elif at_level < self._concurrency:
+            await self._claim(level)
+
     async def _claim(self, deepest: int) -> None:
         for entry in await self._committer.call(
             self._frontier.claim,
-            self._owner,
-            2 * self._concurrency - len(self._entries),
+            *(self._owner, self._concurrency),
             edges=self._settings.edges,
             deepest=deepest,
             now=time.time(),
