@@ -184,7 +184,7 @@ def _harvest_figures(
         "seconds": round(span_s, 3),
     }
     lines = [
-        f"harvest: {data['kept']:,} users kept ({data['new'] or 'none'} new), "
+        f"harvest: {data['kept']:,} users kept ({data['new'] and format(data['new'], ',') or 'none'} new), "
         f"{data['filtered']:,} sightings filtered, {data['seen_again']:,} seen again, "
         f"depth {depth}, in {seconds(span_s)}: {ended.why}",
         f"pages: {verdicts(counts)}",
@@ -300,7 +300,7 @@ def _posts_done(home: Home, counters: dict[str, int], span_s: float) -> Done:
     new = get("posts.new", 0)
     lines = [
         f"posts: {total:,} users ({existing:,} known, {total - existing:,} visited), "
-        f"{new or 'no'} new posts of {complete.stored:,} stored, in {seconds(span_s)}",
+        f"{f'{new:,}' if new else 'no'} new posts of {complete.stored:,} stored, in {seconds(span_s)}",
         f"pages: {verdicts(counters)}",
         f"long texts: {get('long_texts.completed', 0):,} completed, "
         f"{complete.cut_texts:,} still cut",
