@@ -12,7 +12,7 @@ from typing import Any
 
 from weibo_crawler import config
 from weibo_crawler.cli.main import Done
-from weibo_crawler.cli.show import Progress, seconds, verdicts
+from weibo_crawler.cli.show import Progress, grouped, seconds, verdicts
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig, BadSeed, BadUsage
 from weibo_crawler.fetch import open_fetcher
@@ -184,7 +184,7 @@ def _harvest_figures(
         "seconds": round(span_s, 3),
     }
     lines = [
-        f"harvest: {data['kept']:,} users kept ({data['new'] and format(data['new'], ',') or 'none'} new), "
+        f"harvest: {data['kept']:,} users kept ({grouped(data['new'], 'none')} new), "
         f"{data['filtered']:,} sightings filtered, {data['seen_again']:,} seen again, "
         f"depth {depth}, in {seconds(span_s)}: {ended.why}",
         f"pages: {verdicts(counts)}",
@@ -300,7 +300,7 @@ def _posts_done(home: Home, counters: dict[str, int], span_s: float) -> Done:
     new = get("posts.new", 0)
     lines = [
         f"posts: {total:,} users ({existing:,} known, {total - existing:,} visited), "
-        f"{f'{new:,}' if new else 'no'} new posts of {complete.stored:,} stored, in {seconds(span_s)}",
+        f"{grouped(new, 'no')} new posts of {complete.stored:,} stored, in {seconds(span_s)}",
         f"pages: {verdicts(counters)}",
         f"long texts: {get('long_texts.completed', 0):,} completed, "
         f"{complete.cut_texts:,} still cut",

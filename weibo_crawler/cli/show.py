@@ -38,6 +38,11 @@ class Progress:
             print(f"{self._title}: {text}", file=sys.stderr, flush=True)
 
 
+def grouped(n: int, zero: str) -> str:
+    """1234 -> "1,234"; 0 -> a word."""
+    return f"{n:,}" if n else zero
+
+
 def seconds(span_s: float) -> str:
     """A span for people: 4.2 s, 3 min 20 s, 2 h 5 min, 3.1 days."""
     if span_s < 60:
