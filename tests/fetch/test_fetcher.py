@@ -115,6 +115,17 @@ def test_a_lone_refused_egress_is_waited_for() -> None:
     assert world.transport.pages[1][0] == pytest.approx(120.0)
 
 
+def test_who_waits_for_a_turn_waits_for_the_rest() -> None:
+    """A request that waits for the turn of an egress does not go when it was refused meanwhile."""
+    world = World([THROTTLED, OK, OK], rate=1.0)
+
+    async def scenario() -> None:
+        await asyncio.gather(world.fetcher.fetch(ask()), world.fetcher.fetch(ask()))
+
+    run(scenario())
+    assert world.transport.pages[1][0] >= 15.0
+
+
 def test_a_failing_egress_costs_the_request_nothing() -> None:
     """Failures of a proxy use none of the attempts, and are not asked of it for ever."""
     world = World(lambda r, e, h: EgressFailed("no") if e == A else OK, egresses=(A, B))

@@ -59,6 +59,19 @@ def test_walls_of_later_pages_are_learnt() -> None:
     assert not world.guard.tripped
 
 
+def test_walls_of_later_pages_alone_are_no_refusals() -> None:
+    """Later pages closed to visitors stop no run while first pages of their kind are open."""
+    world = World(_in("SUB=visitor", "2"), has_sessions=True, window=10)
+
+    async def scenario() -> None:
+        for cursor in ["", *["2"] * 30]:
+            await world.fetcher.fetch(ask(cursor))
+
+    run(scenario())
+    assert world.counters["page.login_wall"] > 30
+    assert not world.guard.tripped
+
+
 def test_walls_of_first_pages_are_refusals() -> None:
     """First pages walled with fresh sessions fill the guard's window."""
     world = World(_in("nothing"), has_sessions=True, window=10)

@@ -184,7 +184,8 @@ def _harvest_figures(
         "seconds": round(span_s, 3),
     }
     lines = [
-        f"harvest: {data['kept']:,} users kept ({grouped(counts.get('users.kept', 0), 'none')} new), "
+        f"harvest: {data['kept']:,} users kept "
+        f"({grouped(counts.get('users.kept', 0), 'none')} new), "
         f"{data['filtered']:,} sightings filtered, {data['seen_again']:,} seen again, "
         f"depth {depth}, in {seconds(span_s)}: {ended.why}",
         f"pages: {verdicts(counts)}",

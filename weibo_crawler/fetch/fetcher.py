@@ -186,11 +186,9 @@ class Fetcher:
         if is_first and (is_fact or verdict is Verdict.LOGIN_WALL):
             self._first_pages_pass[request.kind] = is_fact
         if is_fact or verdict is Verdict.DRIFTED:
-            is_drift = is_final and verdict is Verdict.DRIFTED
-            if not reading.ambiguous:
-                self._visitor.passed(sent.egress, sent.generation, request, sent.page)
+            self._visitor.passed(sent.egress, sent.generation, request, sent.page)
             self._ring.answered(name, now, sent.elapsed_s)
-            if is_drift:
+            if is_final and verdict is Verdict.DRIFTED:
                 self._guard.drifted(reading.why, name, time.time())
             else:
                 self._guard.note(False, reading.why, name, time.time())
