@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.crawls import Crawl, Truth, simulated
+from weibo_crawler.simulator.options import SimulatorOptions
+from weibo_crawler.simulator.world import World
 
 TRANSIENT = (
     "throttled=0.01,server_trouble=0.02,status_502=0.01,cut=0.02,garbage_status=0.01,"
@@ -71,6 +73,37 @@ def test_the_crawl_is_the_truth(tmp_path: Path, knobs: dict[str, object], runner
         assert (again[0]["new"], again[1]["new"], again[2]["new_posts"]) == (0, 0, 0)
         assert len(truth.served()) == asked
         assert_true(crawl, truth)
+
+
+def test_seeds_by_name_and_address(tmp_path: Path) -> None:
+    """Screen names are resolved by the site; one it does not know stops all, before anything is
+    stored."""
+    with simulated(tmp_path, users=60) as (crawl, truth):
+        names = {user["uid"]: user["screen_name"] for user in truth.data["users"]}
+        uids = [int(uid) for uid in truth.seeds[:2]]
+        lines = [f"@{names[uids[0]]}", f"https://m.weibo.cn/u/{uids[1]}", "nobody-of-this-name"]
+        seeds = crawl.folder / "seeds.txt"
+        seeds.write_text("\n".join(lines), "utf-8")
+        assert "seeds.txt:3:" in crawl.run("seed", "seeds.txt", code=2).stderr
+        assert crawl.scan("users") == []
+        seeds.write_text("\n".join(lines[:2]), "utf-8")
+        crawl.run("seed", "seeds.txt")
+        assert [user["id"] for user in crawl.scan("users")] == uids
+
+
+def test_follows_lead_to_users_as_well(tmp_path: Path) -> None:
+    """harvest.edges: the walk is exact over several kinds of lists, and each user says which one
+    it was found by."""
+    with simulated(tmp_path, users=150, seed=4) as (crawl, truth):
+        crawl.run("seed", *truth.seeds)
+        crawl.run("harvest", WEIBO_HARVEST__EDGES="fans,follows")
+        epoch = SimulatorOptions().epoch
+        world = World.make(4, 150, epoch=epoch, mean_posts=6.0)
+        edges = ("fans", "follows")
+        users = crawl.scan("users")
+        true = world.kept(tuple(map(int, truth.seeds)), 10, edges=edges)
+        assert {user["id"]: user["depth"] for user in users} == true
+        assert {user["found_edge"] for user in users} == {"seed", *edges}
 
 
 def test_a_guest_cap_is_told_as_incomplete(tmp_path: Path) -> None:

@@ -236,6 +236,22 @@ class FrontierContract:
         assert frontier.open_level() == 0
         assert frontier.depths_are_bounds()
 
+    def test_egresses_have_one_living_holder(self, frontier: Frontier) -> None:
+        """Law 10: two runs at once would break the pace; a dead or done holder is no holder."""
+        me, other = new_owner(), new_owner()
+        assert frontier.hold_egresses(me) == me
+        assert frontier.hold_egresses(me) == me
+        assert frontier.hold_egresses(other) == me
+        frontier.free_egresses(other)
+        assert frontier.hold_egresses(other) == me
+        frontier.free_egresses(me)
+        assert frontier.hold_egresses(other) == other
+        machine, _, _, nonce = other.split("/")
+        frontier.free_egresses(other)
+        gone = f"{machine}/999999999/1/{nonce}"
+        assert frontier.hold_egresses(gone) == gone
+        assert frontier.hold_egresses(me) == me
+
     def test_the_forgotten_are_never_stored_again(self, frontier: Frontier) -> None:
         """Neither a page nor a seed brings them back, and no plain uid is kept."""
         frontier.add_seeds(found(1), "run", NOW)

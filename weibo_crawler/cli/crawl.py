@@ -6,7 +6,8 @@ import os
 import signal
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -116,9 +117,13 @@ def _plan(home: Home) -> Done:
 
 def run_harvest(home: Home, title: str) -> Done:
     """One harvest with progress, and its figures."""
-    counters, started = Counters(), time.monotonic()
+    counters, started, owner = Counters(), time.monotonic(), new_owner()
     before = sum(home.users.states().values())
-    with Progress(title) as progress, OpenMetrics(home.settings.metrics, counters, "harvest") as om:
+    with (
+        _egresses(home, owner),
+        Progress(title) as progress,
+        OpenMetrics(home.settings.metrics, counters, "harvest") as om,
+    ):
 
         def show() -> None:
             om.write()
@@ -128,11 +133,29 @@ def run_harvest(home: Home, title: str) -> Done:
                 f"{counters['page.ok']:,} pages, {counters['entries.done']:,} lists read"
             )
 
-        ended = asyncio.run(_harvest(home, counters, show))
+        ended = asyncio.run(_harvest(home, counters, owner, show))
     return Done(*_harvest_figures(home, counters, ended, time.monotonic() - started))
 
 
-async def _harvest(home: Home, counters: Counters, show: Callable[[], None]) -> Ended:
+@contextmanager
+def _egresses(home: Home, owner: str) -> Iterator[None]:
+    """Under a pace limit only one run at a time sends (law 10): each paces by itself."""
+    if not home.settings.pace.requests_per_second:
+        yield
+        return
+    holder = home.users.hold_egresses(owner)
+    if holder != owner:
+        raise BadUsage(
+            f"another run (process {holder.split('/')[1]}) is sending already, and two at once "
+            "would break pace.requests_per_second: wait for it or end it"
+        )
+    try:
+        yield
+    finally:
+        home.users.free_egresses(owner)
+
+
+async def _harvest(home: Home, counters: Counters, owner: str, show: Callable[[], None]) -> Ended:
     settings = home.settings
     fetcher = open_fetcher(settings, home.site, counters)
     run = HarvestRun(
@@ -141,7 +164,7 @@ async def _harvest(home: Home, counters: Counters, show: Callable[[], None]) -> 
         home.site,
         fetcher,
         counters,
-        owner=new_owner(),
+        owner=owner,
         run_id=new_run_id(),
         concurrency=settings.fetch.concurrency,
         progress=show,
@@ -247,7 +270,11 @@ def run_posts(home: Home, title: str, *, runner: str, refresh: bool, env: dict[s
     started = time.monotonic()
     home.tables  # noqa: B018 - created here, before several mappers ask for it at once
     job = Job(new_run_id(), refresh, new_owner())
-    with tempfile.TemporaryDirectory(prefix="weibo-posts-") as folder, Progress(title) as progress:
+    with (
+        _egresses(home, job.driver),
+        tempfile.TemporaryDirectory(prefix="weibo-posts-") as folder,
+        Progress(title) as progress,
+    ):
         files = JobFiles(
             resource("jobs/crawl_posts.py"), Path(folder, "ranges.jsonl"), Path(folder, "job.log")
         )

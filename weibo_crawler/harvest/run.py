@@ -83,9 +83,9 @@ class HarvestRun:
         Raises SiteSaysNo, StoreError, Interrupted (stopped by `stop("interrupted")`); whatever
         happens, what this process held is back in the frontier.
         """
-        ids = await self._committer.call(lambda: list(self._frontier.known_ids()))
-        self._walker = self._make_walker(SeenSet(ids))
-        if len(ids) >= self._settings.max_users:
+        seen = await self._committer.call(lambda: SeenSet(self._frontier.known_ids()))
+        self._walker = self._make_walker(seen)
+        if len(seen) >= self._settings.max_users:
             self.stop(f"harvest.max_users = {self._settings.max_users:,} is reached")
         helpers = [
             asyncio.create_task(self._committer.run()),

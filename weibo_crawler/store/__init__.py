@@ -301,6 +301,15 @@ class Frontier(Users, Protocol):
         returns how many rows were there."""
         ...
 
+    def hold_egresses(self, owner: str) -> str:
+        """Become the one that sends under a pace limit (law 10); returns who holds the egresses
+        now: `owner`, or another owner that lives."""
+        ...
+
+    def free_egresses(self, owner: str) -> None:
+        """Let others hold them, where `owner` does."""
+        ...
+
     def report(self, worker: WorkerRow) -> None:
         """Write one worker's figures."""
         ...

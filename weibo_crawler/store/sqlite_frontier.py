@@ -164,6 +164,21 @@ class SqliteUsers(SqliteUserlist):
             conn.executemany("UPDATE userlist SET found_from = NULL WHERE found_from = ?", ids)
             return conn.executemany("DELETE FROM userlist WHERE id = ?", ids).rowcount
 
+    def hold_egresses(self, owner: str) -> str:
+        with self._db.translated(), immediate(self._db.conn()) as conn:
+            row = conn.execute("SELECT value FROM meta WHERE name = 'egress_owner'").fetchone()
+            if row and row[0] not in ("", owner) and not is_dead(row[0]):
+                return str(row[0])
+            conn.execute(
+                "INSERT INTO meta VALUES ('egress_owner', ?) "
+                "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                (owner,),
+            )
+            return owner
+
+    def free_egresses(self, owner: str) -> None:
+        self._do("DELETE FROM meta WHERE name = 'egress_owner' AND value = ?", owner)
+
     def reclaim_dead(self) -> int:
         owners = self._all(
             "SELECT DISTINCT lease_owner FROM userlist WHERE lease_owner IS NOT NULL"
