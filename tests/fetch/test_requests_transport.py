@@ -398,11 +398,14 @@ def test_closing_ends_what_is_under_way() -> None:
 
 
 _STALLED_PROGRAM = """
-import asyncio, sys
+import asyncio, signal, sys
 from weibo_crawler.config import Fetch
 from weibo_crawler.fetch.egress import DIRECT
 from weibo_crawler.fetch.requests_transport import RequestsTransport
 from weibo_crawler.records import Kind, Request
+
+# a shell that starts its tests in the background has them ignore Ctrl-C
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 async def main():
     transport = RequestsTransport(Fetch(read_timeout_s=300.0))
@@ -431,8 +434,13 @@ def test_ctrl_c_ends_the_process() -> None:
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             )
             assert program.stdout is not None
-            assert await program.stdout.readline() == b"under way\n"
-            program.send_signal(signal.SIGINT)
-            await asyncio.wait_for(program.wait(), 30)
+            try:
+                assert await program.stdout.readline() == b"under way\n"
+                program.send_signal(signal.SIGINT)
+                await asyncio.wait_for(program.wait(), 30)
+            finally:
+                if program.returncode is None:
+                    program.kill()
+                    await program.wait()
 
     asyncio.run(scenario())
