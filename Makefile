@@ -47,7 +47,7 @@ status: $(VENV)/.ready ## where the crawl stands
 # -- for developers
 
 test: $(VENV)/.ready-dev ## run the tests
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 test-all: ## run the tests on every Python 3.11 to 3.13 that is at hand
 	@for version in 3.11 3.12 3.13; do \
@@ -69,7 +69,7 @@ format: $(VENV)/.ready-dev ## format the code
 	@$(BIN)/ruff check --fix .
 
 check: lint ## lint, and the tests with coverage
-	@$(BIN)/python -m pytest --cov --cov-report=term-missing:skip-covered $(ARGS)
+	@$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term-missing:skip-covered $(ARGS)
 
 wheel: $(VENV)/.ready-dev ## build the wheel into dist/
 	@$(BIN)/python -m pip wheel -q --no-deps -w dist .
