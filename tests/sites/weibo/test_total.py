@@ -148,10 +148,11 @@ def test_pages_that_break_off(name: str, data: st.DataObject) -> None:
     ],
 )
 def test_deep_nesting(body: str, request_: Request) -> None:
-    """However deep a body is nested, it gives a Reading and is no fact."""
+    """However deep a body is nested, it gives a Reading and is no fact: where an interpreter can
+    follow it to its end, it is a list page without a list, which is asked again."""
     reading = judge(body, request_)
     check_law(reading)
-    assert reading.verdict in (Verdict.DRIFTED, Verdict.NOT_JSON)
+    assert reading.verdict in (Verdict.DRIFTED, Verdict.NOT_JSON) or reading.ambiguous
 
 
 @pytest.mark.parametrize("number", ["1" * 30, "1" * 6000, "1e999", "-1e999", "NaN", "Infinity"])
