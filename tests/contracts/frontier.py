@@ -8,16 +8,23 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.contracts.frontier_processes import SEEDS, seed, true_depths, walk
 from weibo_crawler.records import Edge, State
 from weibo_crawler.store import Entry, Found, Frontier, Landing, PageCommit, Progress, WorkerRow
 from weibo_crawler.store.owners import new_owner
 
 NOW = 1_700_000_000.0
+SPAWN = multiprocessing.get_context("spawn")
+# one home, empty or not, serves all examples of a test, and each home's class runs the test
+SHARED = [HealthCheck.function_scoped_fixture, HealthCheck.differing_executors]
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 
 
 def found(*uids: int, fans: int = 50) -> tuple[Found, ...]:
@@ -226,6 +233,51 @@ class FrontierContract:
         self.commit(frontier, whole, cap=3)
         assert self.commit(frontier, whole, cap=9)[0] == (Landing.STORED, 2)
 
+    def test_who_is_set_aside_is_not_forgotten(self, frontier: Frontier) -> None:
+        """Law 8: the walk is not over while anybody waits, whoever holds nobody back; and a rest
+        from before this run is no long rest."""
+        frontier.add_seeds(found(1), "run", NOW)
+        self.claim(frontier)
+        frontier.rest("me", 1, now=NOW, until=NOW + 5, why="throttled")
+        frontier.begin_waiting(NOW + 5000)
+        assert frontier.set_aside(now=NOW + 5010, level_wait_s=60) == 0
+        assert frontier.set_aside(now=NOW + 5061, level_wait_s=60) == 1
+        assert (frontier.open_level(), frontier.next_level()) == (None, 0)
+        (entry,) = self.claim(frontier, now=NOW + 5061)
+        frontier.finish("me", entry.uid, State.FAILED, "throttled")
+        assert frontier.next_level() is None
+        assert frontier.requeue_failed() == 1
+        assert frontier.open_level() == 0
+
+    def test_a_list_that_ended_unsure_can_be_asked_again(self, frontier: Frontier) -> None:
+        """Law 4: it goes on at the page that was not there."""
+        frontier.add_seeds(found(1), "run", NOW)
+        (entry,) = self.claim(frontier)
+        self.commit(frontier, page(entry, 2, ended="end")._replace(sure=False))
+        assert frontier.unsure_lists() == 1
+        self.claim(frontier)
+        frontier.finish("me", 2, State.DONE, "")
+        assert frontier.requeue_failed() == 1
+        (entry,) = self.claim(frontier)
+        assert (entry.uid, entry.progress[Edge.FANS].cursor) == (1, "2")
+        assert frontier.unsure_lists() == 0
+
+    def test_the_shallowest_goes_first(self, frontier: Frontier) -> None:
+        """By (depth, seq): who is back from a rest goes before the queue of a larger depth."""
+        frontier.add_seeds(found(1, 2), "run", NOW)
+        one, _ = self.claim(frontier)
+        self.commit(frontier, page(one, 11, 12, ended="end"))
+        frontier.rest("me", 2, now=NOW, until=NOW + 1, why="throttled")
+        assert [e.uid for e in self.claim(frontier, n=2, now=NOW + 2)] == [2, 11]
+
+    def test_a_doubted_end_costs_no_attempt(self, frontier: Frontier) -> None:
+        """To ask again is no fault of the entry."""
+        frontier.add_seeds(found(1), "run", NOW)
+        self.claim(frontier)
+        frontier.rest("me", 1, now=NOW, until=NOW, why="unsure", counts=False)
+        (entry,) = self.claim(frontier, now=NOW + 1)
+        assert (entry.attempts, entry.last_error) == (0, "unsure")
+
     def test_failed_entries_can_be_asked_again(self, frontier: Frontier) -> None:
         """`--retry-failed` puts them back, and says what that does to depths."""
         frontier.add_seeds(found(1), "run", NOW)
@@ -237,20 +289,32 @@ class FrontierContract:
         assert frontier.depths_are_bounds()
 
     def test_egresses_have_one_living_holder(self, frontier: Frontier) -> None:
-        """Law 10: two runs at once would break the pace; a dead or done holder is no holder."""
+        """Law 10: two runs at once would break the pace; who is dead, done, silent for long or from
+        before a reboot holds nothing."""
+
+        def hold(owner: str, now: float = NOW) -> str:
+            return frontier.hold_egresses(owner, now=now, lease_s=60.0)
+
         me, other = new_owner(), new_owner()
-        assert frontier.hold_egresses(me) == me
-        assert frontier.hold_egresses(me) == me
-        assert frontier.hold_egresses(other) == me
+        assert hold(me) == me
+        assert hold(me) == me
+        assert hold(other) == me
         frontier.free_egresses(other)
-        assert frontier.hold_egresses(other) == me
+        assert hold(other) == me
         frontier.free_egresses(me)
-        assert frontier.hold_egresses(other) == other
-        machine, _, _, nonce = other.split("/")
-        frontier.free_egresses(other)
-        gone = f"{machine}/999999999/1/{nonce}"
-        assert frontier.hold_egresses(gone) == gone
-        assert frontier.hold_egresses(me) == me
+        assert hold(other) == other
+        assert hold(me, NOW + 59) == other
+        assert hold(me, NOW + 61) == me
+        frontier.free_egresses(me)
+        machine, pid, started, nonce = me.split("/")
+        host, _, rest = machine.partition("_")
+        for gone in (
+            f"{machine}/999999999/1/{nonce}",
+            f"{host}_0000{rest[4:]}/{pid}/{started}/{nonce}",
+        ):
+            assert hold(gone) == gone
+            assert hold(me) == me
+            frontier.free_egresses(me)
 
     def test_the_forgotten_are_never_stored_again(self, frontier: Frontier) -> None:
         """Neither a page nor a seed brings them back, and no plain uid is kept."""
@@ -278,9 +342,130 @@ class FrontierContract:
         frontier.set_meta("x", "2")
         assert frontier.get_meta("x") == "2"
 
-    @settings(
-        max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-    )
+    # -- what is written is what is read
+
+    @settings(max_examples=60, deadline=None, suppress_health_check=SHARED)
+    @given(name=texts, url=texts, why=texts, at=st.floats(0, 1e11))
+    def test_any_text_and_time_come_back(
+        self, frontier: Frontier, name: str, url: str, why: str, at: float
+    ) -> None:
+        """Names hold emoji, quotes, backslashes, blanks at their ends; nothing is cut or changed,
+        nor is a time rounded."""
+        uid = 1 + max((user.uid for user in frontier.users()), default=0)
+        frontier.add_seeds([Found(uid, url, name, 7)], "run", at)
+        (entry,) = self.claim(frontier, deepest=0)
+        assert (entry.uid, entry.screen_name) == (uid, name)
+        frontier.rest("me", uid, now=NOW, until=NOW, why=why)
+        (entry,) = self.claim(frontier)
+        assert entry.last_error == why
+        listing = page(entry)._replace(after=Progress(name, (uid,), 1, 1))
+        self.commit(frontier, listing)
+        frontier.give_back("me", [uid])
+        (entry,) = self.claim(frontier)
+        assert entry.progress[Edge.FANS] == Progress(name, (uid,), 1, 1)
+        frontier.finish("me", uid, State.DONE, "")
+        (user,) = frontier.users(uids=[uid])
+        assert (user.url, user.screen_name, user.found_at) == (url, name, at)
+
+    def test_long_names_and_large_ids_are_kept(self, frontier: Frontier) -> None:
+        """Nothing is cut: names of some thousand characters, ids of 63 bits."""
+        long = "很长的名字🐈" * 1000
+        top = 2**63 - 1
+        assert frontier.add_seeds([Found(top, long, long, 10**12)], "run", NOW) == 1
+        (user,) = frontier.users()
+        assert (user.uid, user.url, user.screen_name, user.fans) == (top, long, long, 10**12)
+        (entry,) = self.claim(frontier)
+        self.commit(frontier, page(entry, top - 1, top))
+        frontier.give_back("me")
+        entry = self.claim(frontier)[0]
+        assert entry.progress[Edge.FANS].last_ids == (top - 1, top)
+        assert sorted(frontier.known_ids()) == [top - 1, top]
+
+    def test_a_page_keeps_the_order_of_the_site(self, frontier: Frontier) -> None:
+        """Entries of a page are handed out as the list showed them, whatever their ids."""
+        frontier.add_seeds(found(50), "run", NOW)
+        (entry,) = self.claim(frontier)
+        self.commit(frontier, page(entry, 9, 60, 3, 9, 41, ended="end"))
+        assert [e.uid for e in self.claim(frontier)] == [9, 60, 3, 41]
+        assert [user.uid for user in frontier.users()] == [50, 9, 60, 3, 41]
+
+    def test_pages_share_a_transaction(self, frontier: Frontier) -> None:
+        """Law 3: of a batch each page lands by itself; who stands on two is counted once; a page
+        builds on the one before it."""
+        frontier.add_seeds(found(1, 2), "run", NOW)
+        one, two = self.claim(frontier, edges=(Edge.FANS, Edge.FOLLOWS))
+        first = page(one, 11, 12)
+        second = page(one._replace(progress={Edge.FANS: first.after}), 12, 13, ended="end")
+        late = page(one, 98, edge=Edge.FOLLOWS)  # the entry is done by then
+        stray = page(two, 99)._replace(cursor="elsewhere")
+        landed = self.commit(frontier, first, stray, page(two, 13, 14), second, second, late)
+        stored, lost = Landing.STORED, Landing.LOST
+        assert landed == [(stored, 2), (lost, 0), (stored, 2), (stored, 0), (lost, 0), (lost, 0)]
+        assert [user.uid for user in frontier.users()] == [1, 2, 11, 12, 13, 14]
+        assert frontier.states() == {"done": 1, "leased": 1, "queued": 4}
+        assert self.commit(frontier) == []
+
+    # -- several processes
+
+    def start_walks(
+        self, n: int, max_users: int = 10**7
+    ) -> list[tuple[BaseProcess, Connection, str]]:
+        """So many processes that harvest this frontier: each with its pipe and its owner's name."""
+        walks = []
+        for _ in range(n):
+            here, there = SPAWN.Pipe(duplex=False)
+            process = SPAWN.Process(target=walk, args=(self.open, there, max_users))
+            process.start()
+            there.close()
+            walks.append((process, here))
+        return [(process, here, here.recv()) for process, here in walks]
+
+    def test_several_processes_harvest_one_frontier(self, frontier: Frontier) -> None:
+        """Laws 3, 8, 13: three processes, one of them killed with -9, store everybody once and at
+        the true depth; a reader by seq beside them passes over nobody."""
+        frontier.add_seeds(seed(SEEDS), "run", NOW)
+        (killed, pipe, _), *others = self.start_walks(3)
+        read = list[int]()
+        last = 0
+        while any(process.is_alive() for process, _, _ in others):
+            for user in frontier.users(after_seq=last):
+                assert user.seq > last
+                read.append(user.uid)
+                last = user.seq
+            if len(read) > 50 and killed.is_alive():
+                killed.kill()
+        read += [user.uid for user in frontier.users(after_seq=last)]
+        killed.join()
+        assert killed.exitcode == -signal.SIGKILL
+        pipe.close()
+        for process, here, _ in others:
+            process.join()
+            assert process.exitcode == 0
+            here.close()
+        truth = true_depths()
+        users = {user.uid: user for user in frontier.users()}
+        assert sorted(read) == sorted(users) == sorted(truth)
+        assert {uid: user.depth for uid, user in users.items()} == truth
+        assert all(
+            users[user.found_from].depth == user.depth - 1
+            for user in users.values()
+            if user.found_from is not None
+        )
+        assert frontier.states() == {"done": len(truth)}
+        assert frontier.depths_are_bounds() == ""
+
+    def test_max_users_is_exact_for_several_processes(self, frontier: Frontier) -> None:
+        """However many store at once, max_users rows stand at the end, each counted by one."""
+        frontier.add_seeds(seed(SEEDS), "run", NOW)
+        inserted = 0
+        for process, here, _ in self.start_walks(3, max_users=333):
+            inserted += here.recv()
+            here.close()
+            process.join()
+            assert process.exitcode == 0
+        assert len(list(frontier.known_ids())) == 333 == inserted + len(SEEDS)
+
+    @settings(max_examples=40, deadline=None, suppress_health_check=SHARED)
     @given(
         steps=st.lists(
             st.tuples(

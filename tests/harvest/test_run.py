@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.harvest.worlds import Graph, ScriptedFetcher, ScriptedSite
 from weibo_crawler.config import Harvest
-from weibo_crawler.errors import Interrupted, SiteSaysNo
+from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
 from weibo_crawler.harvest.run import Ended, HarvestRun
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Verdict
@@ -52,12 +52,13 @@ def harvest(
     *,
     trouble: Mapping[tuple[int, Verdict], int] | None = None,
     seed: int = 0,
+    profiles: Verdict = Verdict.OK,
     **changed: object,
 ) -> tuple[dict[int, int], Ended, Counters, list[str]]:
     """One run to its end; depths by uid, and what was asked."""
     users = open_users(folder)
     users.add_seeds([Found(uid, "", "", 0) for uid in seeds], "run", 1.0)
-    fetcher = ScriptedFetcher(graph, Random(seed), trouble)
+    fetcher = ScriptedFetcher(graph, Random(seed), trouble, profiles)
     run, counters = make_run(users, fetcher, **changed)
     ended = asyncio.run(run.run())
     depths = {user.uid: user.depth for user in users.users()}
@@ -69,7 +70,7 @@ def random_graph(rng: Random, n: int, least: int = 0) -> Graph:
     """n users with at least `least` and at most 6 fans each."""
     uids = range(1, n + 1)
     fans_of = {uid: rng.sample(uids, rng.randint(least, min(n, 6))) for uid in uids}
-    return Graph(fans_of, {uid: rng.choice([3, 9, 10, 50]) for uid in uids})
+    return Graph(fans_of, {uid: rng.choice([3, 8, 10, 50]) for uid in uids})
 
 
 @settings(max_examples=30, deadline=None)
@@ -195,6 +196,50 @@ def test_who_rests_is_never_shut_out_by_the_next_level(tmp_path: Path) -> None:
     assert depths == graph.depths([1], MIN_FANS)
 
 
+def test_an_end_before_the_announced_count_is_asked_again(tmp_path: Path) -> None:
+    """Law 4: one false end loses nobody; a lasting one is stored as unsure, and asked again when
+    the user says so."""
+    graph = Graph({1: [2, 3, 4, 5]}, {1: 92, 2: 90, 3: 90, 4: 90, 5: 90})
+    depths, _, counters, _ = harvest(tmp_path, graph, [1], trouble={(1, Verdict.END): 1})
+    assert set(depths) == {1, 2, 3, 4, 5}
+    assert counters["entries.rested"] == 1
+    again = tmp_path / "again"
+    again.mkdir()
+    assert set(harvest(again, graph, [1], trouble={(1, Verdict.END): 2})[0]) == {1}
+    users = open_users(again)
+    assert users.unsure_lists() == 1
+    assert users.requeue_failed() == 1
+    users.close()
+    assert set(harvest(again, graph, [1])[0]) == {1, 2, 3, 4, 5}
+
+
+def test_a_seed_that_shows_nothing_is_no_fact(tmp_path: Path) -> None:
+    """Law 4: a seed that the site says nothing about is failed, to be asked again, not gone."""
+    graph = Graph({1: [2]}, {1: 99, 2: 90})
+    with pytest.raises(SiteSaysNo, match="the profile: empty"):
+        harvest(tmp_path, graph, [1], profiles=Verdict.EMPTY, max_failed_share=0.2)
+    users = open_users(tmp_path)
+    assert [user.state for user in users.users()] == ["failed"]
+    users.close()
+
+
+@pytest.mark.timeout(30)
+def test_a_store_that_fails_while_settling_ends_the_run(tmp_path: Path) -> None:
+    """Law 8: an error of the store ends the run loudly wherever it strikes; it never hangs."""
+    users = open_users(tmp_path)
+    users.add_seeds([Found(1, "", "", 0)], "run", 1.0)
+    fetcher = ScriptedFetcher(Graph({}, {1: 99}), Random(0), {(1, Verdict.THROTTLED): 1})
+    run, _ = make_run(users, fetcher)
+
+    def rest(*_: object, **__: object) -> None:
+        raise StoreError("the store is gone")
+
+    users.rest = rest  # type: ignore[method-assign]
+    with pytest.raises(StoreError, match="the store is gone"):
+        asyncio.run(run.run())
+    users.close()
+
+
 def test_a_user_who_is_gone_is_done(tmp_path: Path) -> None:
     """Law 5: gone is the user's, for ever; nobody else pays for it."""
     graph = Graph({1: [2, 3], 2: [4]}, {1: 99, 2: 99, 3: 99, 4: 99})
@@ -212,8 +257,11 @@ def test_two_processes_share_one_frontier(tmp_path: Path) -> None:
 
     async def both() -> list[ScriptedFetcher]:
         fetchers = [ScriptedFetcher(graph, Random(n)) for n in (1, 2)]
-        runs = [make_run(open_users(tmp_path), fetcher)[0] for fetcher in fetchers]
+        homes = [open_users(tmp_path) for _ in fetchers]
+        runs = [make_run(home, fetcher)[0] for home, fetcher in zip(homes, fetchers, strict=True)]
         await asyncio.gather(*(run.run() for run in runs))
+        for home in homes:
+            home.close()
         return fetchers
 
     fetchers = asyncio.run(both())

@@ -41,7 +41,8 @@ class ScriptedSite:
         return f"https://example.test/{uid}"
 
     def announced_pages(self, edge: Edge, announced: int) -> int:
-        return 0
+        """The last digit of the fans shown is how many pages are announced; 0: none are."""
+        return announced % 10
 
     def profile(self, uid: int) -> Request:
         return Request(Kind.PROFILE, f"profile/{uid}", uid=uid)
@@ -54,8 +55,13 @@ class ScriptedFetcher:
     """Answers from the graph after random waits. trouble: (uid, verdict) -> how many times."""
 
     def __init__(
-        self, graph: Graph, rng: Random, trouble: Mapping[tuple[int, Verdict], int] | None = None
+        self,
+        graph: Graph,
+        rng: Random,
+        trouble: Mapping[tuple[int, Verdict], int] | None = None,
+        profiles: Verdict = Verdict.OK,
     ) -> None:
+        self.profiles = profiles
         self.graph, self.rng = graph, rng
         self.trouble = dict(trouble or {})
         self.asked: list[str] = []
@@ -74,6 +80,8 @@ class ScriptedFetcher:
             if uid == request.uid and request.kind == Kind.FANS and left:
                 self.trouble[uid, verdict] -= 1
                 return Fetched(Reading(verdict, why="scripted"), page)
+        if request.kind == Kind.PROFILE and self.profiles is not Verdict.OK:
+            return Fetched(Reading(self.profiles), page)
         if request.kind == Kind.PROFILE:
             return Fetched(Reading(Verdict.OK, self.graph.user(request.uid)), page)
         return Fetched(self._list(request), page)

@@ -29,6 +29,8 @@ from weibo_crawler.resources import resource
 from weibo_crawler.store import Found
 from weibo_crawler.store.owners import new_owner
 
+_HOLD_S = 60.0  # a run that says nothing for so long no longer holds the egresses
+
 # -- seed
 
 
@@ -127,6 +129,8 @@ def run_harvest(home: Home, title: str) -> Done:
 
         def show() -> None:
             om.write()
+            if home.settings.pace.requests_per_second:
+                _hold(home, owner)  # stay the holder
             kept = before + counters["users.kept"]
             progress.say(
                 f"{kept:,} users kept, {counters['users.filtered']:,} filtered, "
@@ -137,13 +141,17 @@ def run_harvest(home: Home, title: str) -> Done:
     return Done(*_harvest_figures(home, counters, ended, time.monotonic() - started))
 
 
+def _hold(home: Home, owner: str) -> str:
+    return home.users.hold_egresses(owner, now=time.time(), lease_s=_HOLD_S)
+
+
 @contextmanager
 def _egresses(home: Home, owner: str) -> Iterator[None]:
     """Under a pace limit only one run at a time sends (law 10): each paces by itself."""
     if not home.settings.pace.requests_per_second:
         yield
         return
-    holder = home.users.hold_egresses(owner)
+    holder = _hold(home, owner)
     if holder != owner:
         raise BadUsage(
             f"another run (process {holder.split('/')[1]}) is sending already, and two at once "
@@ -214,11 +222,14 @@ def _harvest_figures(
         f"pages: {verdicts(counts)}",
     ]
     if failed := states.get("failed", 0):
-        lines.append(f"{failed:,} lists failed: `harvest --retry-failed` asks for them again")
+        lines.append(f"{failed:,} users failed: `harvest --retry-failed` asks for them again")
     if bounds:
         lines.append(f"depths are upper bounds: {bounds}")
     if unsure := data["unsure_lists"]:
-        lines.append(f"{unsure:,} lists ended long before their announced count")
+        lines.append(
+            f"{unsure:,} lists ended before their announced count: the site hides users, or held "
+            "them back; `harvest --retry-failed` asks again"
+        )
     return "\n".join(lines), data
 
 
@@ -279,6 +290,12 @@ def run_posts(home: Home, title: str, *, runner: str, refresh: bool, env: dict[s
             resource("jobs/crawl_posts.py"), Path(folder, "ranges.jsonl"), Path(folder, "job.log")
         )
         files.manifest.write_text(manifest(home.settings.posts.ranges), encoding="utf-8")
+
+        def show(counters: dict[str, int]) -> None:
+            if home.settings.pace.requests_per_second:
+                _hold(home, job.driver)
+            progress.say(_posts_line(counters))
+
         run = JobRun(
             home.users,
             job,
@@ -286,7 +303,7 @@ def run_posts(home: Home, title: str, *, runner: str, refresh: bool, env: dict[s
             runner=runner,
             processes=_processes(home.settings),
             env=env,
-            progress=lambda counters: progress.say(_posts_line(counters)),
+            progress=show,
         )
         handlers = {n: signal.signal(n, lambda *_: run.stop()) for n in _SIGNALS}
         try:

@@ -14,6 +14,7 @@ from weibo_crawler.fetch import Fetched, Fetcher
 from weibo_crawler.harvest.committer import Committer
 from weibo_crawler.harvest.seen import SeenSet
 from weibo_crawler.harvest.walk import (
+    UNSURE,
     EntryGone,
     EntryLost,
     EntryTrouble,
@@ -83,6 +84,7 @@ class HarvestRun:
         Raises SiteSaysNo, StoreError, Interrupted (stopped by `stop("interrupted")`); whatever
         happens, what this process held is back in the frontier.
         """
+        await self._committer.call(self._frontier.begin_waiting, time.time())
         seen = await self._committer.call(lambda: SeenSet(self._frontier.known_ids()))
         self._walker = self._make_walker(seen)
         if len(seen) >= self._settings.max_users:
@@ -136,6 +138,8 @@ class HarvestRun:
     async def _loop(self) -> Ended:
         while self._stopping is None:
             level = await self._committer.call(self._frontier.open_level)
+            if level is None:  # what is set aside is walked last
+                level = await self._committer.call(self._frontier.next_level)
             max_depth = self._settings.max_depth
             if not self._tasks and not self._entries:
                 if level is None:
@@ -144,7 +148,7 @@ class HarvestRun:
                     return Ended(f"harvest.max_depth = {max_depth} is reached", level)
             await self._start_walks(level)
             await self._wait()
-        return Ended(self._stopping, await self._committer.call(self._frontier.open_level))
+        return Ended(self._stopping, await self._committer.call(self._frontier.next_level))
 
     async def _start_walks(self, level: int | None) -> None:
         """Fill the free places, from the open level or one ahead of it."""
@@ -186,12 +190,21 @@ class HarvestRun:
     async def _wait(self) -> None:
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=_POLL_S, return_when=asyncio.FIRST_COMPLETED)
-        elif not self._entries:
+        else:  # nothing may start: others hold the level, or its entries rest
             await asyncio.sleep(_POLL_S)
 
     # -- one entry
 
     async def _walk(self, entry: Entry) -> None:
+        try:
+            await self._walk_and_settle(entry)
+        except Interrupted:
+            return  # what this process holds is given back at its end
+        except Exception as error:  # noqa: BLE001 - the top of a task: it ends the run, loudly
+            self._failure = self._failure or error
+            self.stop("failed")
+
+    async def _walk_and_settle(self, entry: Entry) -> None:
         call, frontier = self._committer.call, self._frontier
         try:
             if await self._walker.walk(entry):
@@ -210,11 +223,6 @@ class HarvestRun:
         except UsersFull:
             self.stop(f"harvest.max_users = {self._settings.max_users:,} is reached")
             await call(frontier.give_back, self._owner, [entry.uid])
-        except Interrupted:
-            await call(frontier.give_back, self._owner, [entry.uid])
-        except Exception as error:  # noqa: BLE001 - the top of a task: it ends the run, loudly
-            self._failure = self._failure or error
-            self.stop("failed")
 
     async def _settle(self, entry: Entry, trouble: EntryTrouble) -> None:
         why, now = str(trouble), time.time()
@@ -233,6 +241,7 @@ class HarvestRun:
             now=now,
             until=now + rest_s * self._rng.uniform(0.75, 1.25),
             why=why,
+            counts=why != UNSURE,
         )
 
     # -- beside the loop
@@ -254,7 +263,7 @@ class HarvestRun:
                 if settings.max_time_s and now - self._started_at >= settings.max_time_s:
                     self.stop(f"harvest.max_time_s = {settings.max_time_s:g} is over")
                 await asyncio.sleep(_REPORT_S)
-        except StoreError as error:
+        except Exception as error:  # noqa: BLE001 - the top of a task: it ends the run, loudly
             self._failure = self._failure or error
             self.stop("failed")
 

@@ -54,18 +54,17 @@ class Walker(NamedTuple):
         return True
 
     async def _name(self, entry: Entry) -> Entry:
-        """A profile request tells a seed's name and fans; without one the walk goes on all the
-        same, only nothing is announced."""
+        """A profile request tells a seed's name and fans. Where profiles are closed to visitors or
+        of an unknown shape the walk goes on without, only nothing is announced then."""
         fetched = await self._fetch(self.site.profile(entry.uid), facts_only=False)
-        record = fetched.reading.record
-        if fetched.reading.verdict == Verdict.EMPTY and entry.attempts == 0:
-            raise EntryTrouble("the profile is empty; asked again later")
-        if fetched.reading.verdict == Verdict.EMPTY:
-            raise EntryGone
-        if not isinstance(record, User):
+        reading = fetched.reading
+        if isinstance(reading.record, User):
+            await self.name_seed(entry.uid, reading.record)
+            name, fans = reading.record.screen_name, reading.record.fans
+            return entry._replace(screen_name=name, fans=fans)
+        if reading.verdict in (Verdict.LOGIN_WALL, Verdict.DRIFTED):
             return entry
-        await self.name_seed(entry.uid, record)
-        return entry._replace(screen_name=record.screen_name, fans=record.fans)
+        raise EntryTrouble(f"the profile: {reading.verdict} {reading.why}".strip())
 
     async def _walk_list(self, entry: Entry, edge: Edge, *, last_list: bool) -> bool:
         progress = entry.progress[edge]
@@ -124,11 +123,11 @@ class Walker(NamedTuple):
 
     def _is_sure(self, entry: Entry, edge: Edge, after: Progress) -> bool:
         """Law 4: an end where the announced count says that a page is, is asked again later; when
-        it stands, it is stored, as unsure where it contradicts by much."""
+        it stands, it is stored as unsure."""
         announced = self.site.announced_pages(edge, entry.fans) if edge == Edge.FANS else 0
         if after.pages < announced and entry.last_error != UNSURE:
             raise EntryTrouble(UNSURE)
-        return 2 * after.pages >= announced
+        return after.pages >= announced
 
     def _to_keep(self, users: tuple[User, ...]) -> tuple[Found, ...]:
         """Leave out who has too few fans and who is known; count both."""

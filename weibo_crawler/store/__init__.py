@@ -251,11 +251,14 @@ class Frontier(Users, Protocol):
         ...
 
     def finish(self, owner: str, uid: int, state: State, why: str) -> bool:
-        """The entry leaves the queue as done, gone or failed; False: it was not mine."""
+        """The entry leaves the queue as done, gone or failed; False: it was not mine. A failed one
+        makes all depths upper bounds."""
         ...
 
-    def rest(self, owner: str, uid: int, *, now: float, until: float, why: str) -> None:
-        """Back to the frontier, not before `until`; counts as an attempt."""
+    def rest(
+        self, owner: str, uid: int, *, now: float, until: float, why: str, counts: bool = True
+    ) -> None:
+        """Back to the frontier, not before `until`. counts: as one of its attempts."""
         ...
 
     def give_back(self, owner: str, uids: Sequence[int] | None = None) -> None:
@@ -265,7 +268,8 @@ class Frontier(Users, Protocol):
     def renew(self, owner: str, *, now: float, lease_s: float) -> None: ...
 
     def requeue_failed(self) -> int:
-        """Failed entries go back to the queue with fresh attempts; returns how many."""
+        """Failed entries, and those with a list that ended against its announced count, go back to
+        the queue with fresh attempts; returns how many."""
         ...
 
     def reclaim_dead(self) -> int:
@@ -276,8 +280,18 @@ class Frontier(Users, Protocol):
         """Entries resting longer than level_wait_s no longer hold deeper levels back (law 13)."""
         ...
 
+    def begin_waiting(self, now: float) -> None:
+        """A run begins: what rests since before it, rests since now (for `set_aside`)."""
+        ...
+
     def open_level(self) -> int | None:
-        """The smallest depth that is queued, leased or resting and not set aside; None: nothing."""
+        """The smallest depth that is queued, leased or resting and not set aside: no page of a
+        larger depth lands. None: nothing holds any page back."""
+        ...
+
+    def next_level(self) -> int | None:
+        """The smallest depth that is queued, leased or resting, set aside or not; None: the walk is
+        over."""
         ...
 
     def changed_users(self, since: float) -> Iterator[UserRow]:
@@ -301,9 +315,9 @@ class Frontier(Users, Protocol):
         returns how many rows were there."""
         ...
 
-    def hold_egresses(self, owner: str) -> str:
-        """Become the one that sends under a pace limit (law 10); returns who holds the egresses
-        now: `owner`, or another owner that lives."""
+    def hold_egresses(self, owner: str, *, now: float, lease_s: float) -> str:
+        """Become or stay the one that sends under a pace limit (law 10); returns who holds the
+        egresses now: `owner`, or another owner that lives and whose lease has not ended."""
         ...
 
     def free_egresses(self, owner: str) -> None:

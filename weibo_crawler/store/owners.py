@@ -19,12 +19,16 @@ def new_owner() -> str:
 
 
 def is_dead(owner: str) -> bool:
-    """True only where the owner ran on this machine and its process is gone."""
-    machine, _, rest = owner.partition("/")
-    parts = rest.split("/")
-    if machine != _machine() or len(parts) != 3 or not parts[0].isdigit():
+    """True only where the owner ran on this machine and its process is gone, or the machine was
+    started anew since."""
+    parts = owner.split("/")
+    if len(parts) != 4 or not parts[1].isdigit():
         return False
-    pid, started = int(parts[0]), parts[1]
+    machine, pid, started = parts[0], int(parts[1]), parts[2]
+    if machine != _machine():
+        return _place(machine)[0] == _place(_machine())[0] and (
+            _place(machine)[1] != _place(_machine())[1]
+        )
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -40,7 +44,13 @@ def _machine() -> str:
     with suppress(OSError):  # not Linux: the host name must do
         marks.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:8])
         marks.append(Path("/proc/self/ns/pid").readlink().name.strip("pid:[]"))
-    return "-".join(marks)
+    return "_".join(marks)
+
+
+def _place(machine: str) -> tuple[str, str]:
+    """Host name and boot; a container's process namespace left out."""
+    name, boot, _ = [*machine.rsplit("_", 2), "", ""][:3]
+    return name, boot
 
 
 def _stat(pid: int) -> list[str]:

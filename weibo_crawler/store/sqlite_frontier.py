@@ -6,6 +6,7 @@ relies on in its own WHERE, so that a process that was paused past its lease wri
 """
 
 import hashlib
+import json
 import secrets
 from array import array
 from collections.abc import Iterable, Sequence
@@ -18,16 +19,13 @@ from weibo_crawler.store.owners import is_dead
 from weibo_crawler.store.sqlite_base import immediate
 from weibo_crawler.store.sqlite_users import SqliteUserlist
 
-_CLAIM = """
-    UPDATE userlist SET state = 'leased', lease_owner = ?, lease_until = ?
-    WHERE seq IN (
-        SELECT seq FROM userlist
-        WHERE state = ? AND set_aside = ? AND depth <= ? {more}
-        ORDER BY depth, seq LIMIT ?)
-    RETURNING id, screen_name, fans, depth, found_edge, attempts, last_error, seq
+_CLAIMABLE = """
+    SELECT seq, id, screen_name, fans, depth, found_edge, attempts, last_error FROM userlist
+    WHERE state = ? AND set_aside = ? AND depth <= ? {more} ORDER BY depth, seq LIMIT ?
 """
-_CLAIM_QUEUED = _CLAIM.format(more="")
-_CLAIM_RESTED = _CLAIM.format(more="AND resting_until <= ?")
+_QUEUED = _CLAIMABLE.format(more="")
+_RESTED = _CLAIMABLE.format(more="AND resting_until <= ?")
+_LEASE = "UPDATE userlist SET state = 'leased', lease_owner = ?, lease_until = ? WHERE seq = ?"
 _ADVANCE = """
     UPDATE progress SET cursor = ?, last_ids = ?, listed = ?, pages = ?, ended = ?, sure = ?
     WHERE uid = ? AND edge = ?
@@ -55,7 +53,11 @@ class SqliteUsers(SqliteUserlist):
 
     def open_level(self) -> int | None:
         with self._db.translated():
-            return _open_level(self._db.conn())
+            return _least_depth(self._db.conn(), aside=(0,))
+
+    def next_level(self) -> int | None:
+        with self._db.translated():
+            return _least_depth(self._db.conn(), aside=(0, 1))
 
     def add_seeds(self, seeds: Sequence[Found], run_id: str, now: float) -> int:
         with self._db.translated(), immediate(self._db.conn()) as conn:
@@ -91,15 +93,12 @@ class SqliteUsers(SqliteUserlist):
                 (now,),
             )
             rows: list[Any] = []
-            lease = (owner, now + lease_s)
-            for aside in (0, 1):
-                for state in ("queued", "resting"):
-                    if (left := n - len(rows)) <= 0:
-                        break
-                    rested = (now,) if state == "resting" else ()
-                    sql = _CLAIM_RESTED if rested else _CLAIM_QUEUED
-                    rows += conn.execute(sql, (*lease, state, aside, deepest, *rested, left))
-            rows.sort(key=lambda row: (row[3], row[7]))
+            for aside in (0, 1):  # who is set aside holds nobody back, so it comes last
+                found = conn.execute(_QUEUED, ("queued", aside, deepest, n)).fetchall()
+                found += conn.execute(_RESTED, ("resting", aside, deepest, now, n)).fetchall()
+                rows += sorted(found, key=lambda row: (row[4], row[0]))
+            del rows[n:]
+            conn.executemany(_LEASE, [(owner, now + lease_s, row[0]) for row in rows])
             return [_entry(conn, row, edges) for row in rows]
 
     def commit(
@@ -107,7 +106,7 @@ class SqliteUsers(SqliteUserlist):
     ) -> list[Landed]:
         with self._db.translated(), immediate(self._db.conn()) as conn:
             room = _room(conn, max_users, sum(len(page.found) for page in pages))
-            level = _open_level(conn)
+            level = _least_depth(conn, aside=(0,))
             landed = []
             for page in pages:
                 one = _land(conn, owner, run_id, page, level, room)
@@ -116,20 +115,24 @@ class SqliteUsers(SqliteUserlist):
         return landed
 
     def finish(self, owner: str, uid: int, state: State, why: str) -> bool:
-        return bool(
-            self._do(
+        with self._db.translated(), immediate(self._db.conn()) as conn:
+            mine = conn.execute(
                 f"UPDATE userlist SET state = ?, last_error = ?, {_RELEASE} "
                 "WHERE id = ? AND state = 'leased' AND lease_owner = ?",
-                *(state, why, uid, owner),
-            )
-        )
+                (state, why, uid, owner),
+            ).rowcount
+            if mine and state is State.FAILED:
+                _mark_bounds(conn, "lists that failed may hold shorter ways")
+            return bool(mine)
 
-    def rest(self, owner: str, uid: int, *, now: float, until: float, why: str) -> None:
+    def rest(
+        self, owner: str, uid: int, *, now: float, until: float, why: str, counts: bool = True
+    ) -> None:
         self._do(
-            "UPDATE userlist SET state = 'resting', attempts = attempts + 1, last_error = ?, "
+            "UPDATE userlist SET state = 'resting', attempts = attempts + ?, last_error = ?, "
             f"resting_since = COALESCE(resting_since, ?), resting_until = ?, {_RELEASE} "
             "WHERE id = ? AND state = 'leased' AND lease_owner = ?",
-            *(why, now, until, uid, owner),
+            *(counts, why, now, until, uid, owner),
         )
 
     def give_back(self, owner: str, uids: Sequence[int] | None = None) -> None:
@@ -146,11 +149,17 @@ class SqliteUsers(SqliteUserlist):
     def requeue_failed(self) -> int:
         with self._db.translated(), immediate(self._db.conn()) as conn:
             n = conn.execute(
-                "UPDATE userlist SET state = 'queued', attempts = 0 WHERE state = 'failed'"
+                "UPDATE userlist SET state = 'queued', set_aside = 0, attempts = 0, "
+                "last_error = '', resting_since = NULL WHERE state = 'failed' "
+                "OR state = 'done' AND id IN (SELECT uid FROM progress WHERE sure = 0)"
             ).rowcount
+            conn.execute("UPDATE progress SET ended = NULL, sure = 1 WHERE sure = 0")
             if n:
-                _mark_bounds(conn, "failed entries were walked again later")
+                _mark_bounds(conn, "lists were walked again later")
             return n
+
+    def begin_waiting(self, now: float) -> None:
+        self._do("UPDATE userlist SET resting_since = ? WHERE state = 'resting'", now)
 
     def forget(self, uids: Sequence[int]) -> int:
         with self._db.translated(), immediate(self._db.conn()) as conn:
@@ -164,20 +173,24 @@ class SqliteUsers(SqliteUserlist):
             conn.executemany("UPDATE userlist SET found_from = NULL WHERE found_from = ?", ids)
             return conn.executemany("DELETE FROM userlist WHERE id = ?", ids).rowcount
 
-    def hold_egresses(self, owner: str) -> str:
+    def hold_egresses(self, owner: str, *, now: float, lease_s: float) -> str:
         with self._db.translated(), immediate(self._db.conn()) as conn:
-            row = conn.execute("SELECT value FROM meta WHERE name = 'egress_owner'").fetchone()
-            if row and row[0] not in ("", owner) and not is_dead(row[0]):
-                return str(row[0])
+            row = conn.execute("SELECT value FROM meta WHERE name = 'egress_holder'").fetchone()
+            holder, until = json.loads(row[0]) if row else ("", 0.0)
+            if holder not in ("", owner) and until > now and not is_dead(holder):
+                return str(holder)
             conn.execute(
-                "INSERT INTO meta VALUES ('egress_owner', ?) "
+                "INSERT INTO meta VALUES ('egress_holder', ?) "
                 "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-                (owner,),
+                (json.dumps([owner, now + lease_s]),),
             )
             return owner
 
     def free_egresses(self, owner: str) -> None:
-        self._do("DELETE FROM meta WHERE name = 'egress_owner' AND value = ?", owner)
+        self._do(
+            "DELETE FROM meta WHERE name = 'egress_holder' AND json_extract(value, '$[0]') = ?",
+            owner,
+        )
 
     def reclaim_dead(self) -> int:
         owners = self._all(
@@ -206,7 +219,7 @@ class SqliteUsers(SqliteUserlist):
 
 
 def _entry(conn: Connection, row: Any, edges: Iterable[Edge]) -> Entry:
-    uid, screen_name, fans, depth, found_edge, attempts, last_error, _ = row
+    _, uid, screen_name, fans, depth, found_edge, attempts, last_error = row
     progress = {}
     for edge in edges:
         conn.execute(
@@ -223,16 +236,16 @@ def _entry(conn: Connection, row: Any, edges: Iterable[Edge]) -> Entry:
     return Entry(uid, screen_name, fans, depth, is_seed, attempts, last_error, progress)
 
 
-def _open_level(conn: Connection) -> int | None:
-    row = conn.execute(
-        "SELECT MIN(d) FROM ("
-        + " UNION ALL ".join(
-            f"SELECT MIN(depth) AS d FROM userlist WHERE state = '{state}' AND set_aside = 0"
-            for state in ("queued", "leased", "resting")
-        )
-        + ")"
-    ).fetchone()
-    return None if row[0] is None else int(row[0])
+def _least_depth(conn: Connection, aside: Sequence[int]) -> int | None:
+    """Of what is queued, leased or resting; the index answers each part at once."""
+    depths = [
+        conn.execute(
+            "SELECT MIN(depth) FROM userlist WHERE state = ? AND set_aside = ?", (state, set_aside)
+        ).fetchone()[0]
+        for state in ("queued", "leased", "resting")
+        for set_aside in aside
+    ]
+    return min((depth for depth in depths if depth is not None), default=None)
 
 
 def _room(conn: Connection, max_users: int, wanted: int) -> int:
