@@ -8,9 +8,12 @@ RUNNER ?= local
 WHAT ?= posts
 COMMAND := $(BIN)/weibo-crawler
 
+# a virtual environment that does not run any more is no environment: make looks at the stamps early
+_ := $(shell $(BIN)/python -c '' 2>/dev/null || rm -f $(VENV)/.ready $(VENV)/.ready-dev)
+
 .DEFAULT_GOAL := help
 .PHONY: help demo init seed harvest import posts scan report status test test-all lint format \
-	types rooms check wheel clean FORCE
+	check wheel stack-up stack-status stack-down stack-clean test-stack clean FORCE
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -43,6 +46,23 @@ report: $(VENV)/.ready ## write report.html
 
 status: $(VENV)/.ready ## where the crawl stands
 	@$(COMMAND) status $(ARGS)
+
+# -- a real one-machine cluster (JDK 17, Maven): HDFS, YARN, HBase, its Thrift server, MariaDB
+
+stack-up: ## start it; says what it starts and where the logs are
+	@$(PYTHON) stack/stack.py up
+
+stack-status: ## what of it runs
+	@$(PYTHON) stack/stack.py status
+
+stack-down: ## stop it; the data stays
+	@$(PYTHON) stack/stack.py down
+
+stack-clean: ## stop it and delete its data
+	@$(PYTHON) stack/stack.py clean
+
+test-stack: $(VENV)/.ready-dev ## the tests that need it
+	@WEIBO_STACK_TESTS=1 $(BIN)/python -m pytest tests/stack tests/store/test_mysql.py $(ARGS)
 
 # -- for developers
 

@@ -19,6 +19,7 @@ from mrjob.protocol import RawValueProtocol
 from weibo_crawler import config
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.posts.crawl import Job, RangeCrawler
+from weibo_crawler.posts.driver import telling_driver
 from weibo_crawler.posts.manifest import parse_line
 
 
@@ -42,28 +43,28 @@ class MRCrawlPosts(MRJob):
     def mapper_init(self) -> None:
         options = self.options
         job = Job(options.run_id or new_run_id(), options.refresh, options.driver)
-        self.home = Home(config.load())
-        self.crawler = RangeCrawler(
-            self.home.settings,
-            self.home.site,
-            self.home.users,
-            self.home.tables,
-            job,
-            self.set_status,
-        )
+        with telling_driver():
+            self.home = Home(config.load())
+            stores = self.home.users, self.home.tables
+            self.crawler = RangeCrawler(
+                self.home.settings, self.home.site, *stores, job, self.set_status
+            )
         signal.signal(signal.SIGTERM, lambda *_: self.crawler.stop("terminated"))
 
     def mapper(self, _: object, line: str) -> Iterator[tuple[None, str]]:
-        for outcome in self.crawler.crawl(parse_line(line)):
+        with telling_driver():
+            outcomes = self.crawler.crawl(parse_line(line))
+        for outcome in outcomes:
             self.increment_counter("users", "input")
             self.increment_counter("users", outcome.status)
             self.increment_counter("posts", "new", outcome.new)
             yield None, msgspec.json.encode(outcome).decode()
 
     def mapper_final(self) -> None:
-        self.crawler.finished()
-        self.crawler.close()
-        self.home.__exit__()
+        with telling_driver():
+            self.crawler.finished()
+            self.crawler.close()
+            self.home.__exit__()
 
 
 if __name__ == "__main__":

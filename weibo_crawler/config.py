@@ -6,7 +6,9 @@ Relative paths and SQLite addresses are meant from the base folder: WEIBO_BASE_D
 """
 
 import ipaddress
+import math
 import os
+import re
 import tomllib
 import types
 import typing
@@ -25,10 +27,11 @@ DEFAULT_FILE = Path("conf/crawler.toml")
 LIVE_SITE = "https://m.weibo.cn"
 LIVE_VISITOR = "https://visitor.passport.weibo.cn/visitor/genvisitor2"
 
-Positive = Annotated[int, Meta(ge=1)]
-Natural = Annotated[int, Meta(ge=0)]
-Seconds = Annotated[float, Meta(gt=0)]
-Rate = Annotated[float, Meta(ge=0)]
+Positive = Annotated[int, Meta(ge=1, le=10**12)]
+Count = Annotated[int, Meta(ge=1, le=10_000)]
+Natural = Annotated[int, Meta(ge=0, le=10**12)]
+Seconds = Annotated[float, Meta(gt=0, le=10_000_000)]  # four months
+Rate = Annotated[float, Meta(ge=0, le=10_000)]
 Share = Annotated[float, Meta(gt=0, le=1)]
 
 
@@ -56,13 +59,8 @@ class Site(_Section, frozen=True, forbid_unknown_fields=True):
 
     @property
     def is_loopback(self) -> bool:
-        host = urlsplit(self.base_url).hostname or ""
-        if host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(host).is_loopback
-        except ValueError:
-            return False
+        """Whether nothing is sent but to this machine."""
+        return all(_is_loopback(url) for url in (self.base_url, self.visitor) if url)
 
 
 class Store(_Section, frozen=True, forbid_unknown_fields=True):
@@ -73,6 +71,12 @@ class Store(_Section, frozen=True, forbid_unknown_fields=True):
     password: str | None = None
     password_file: str | None = None
 
+    def read_password(self) -> str | None:
+        """From `password`, else the first line of `password_file`; None: there is none."""
+        if self.password is not None or self.password_file is None:
+            return self.password
+        return resolve(self.password_file).read_text("utf-8").partition("\n")[0]
+
 
 class Harvest(_Section, frozen=True, forbid_unknown_fields=True):
     min_fans: Natural = 10
@@ -81,15 +85,15 @@ class Harvest(_Section, frozen=True, forbid_unknown_fields=True):
     max_time_s: Seconds | None = None
     edges: tuple[Edge, ...] = (Edge.FANS,)
     level_wait_s: Seconds = 900.0
-    lease_s: Annotated[float, Meta(ge=3)] = 60.0
+    lease_s: Annotated[float, Meta(ge=3, le=86_400)] = 60.0
     rest_s: Seconds = 2.0
-    max_attempts: Positive = 3
+    max_attempts: Count = 3
     max_failed_share: Share = 0.2
 
 
 class Posts(_Section, frozen=True, forbid_unknown_fields=True):
     max_pages: Positive | None = None
-    users_in_flight: Positive = 32
+    users_in_flight: Count = 32
     ranges: Annotated[int, Meta(ge=1, le=256)] = 16
     max_failed_share: Share = 0.2
 
@@ -101,7 +105,7 @@ class Pace(_Section, frozen=True, forbid_unknown_fields=True):
 
     requests_per_second: Rate = 1 / 3
     stop_share: Share = 0.9
-    stop_window: Positive = 50
+    stop_window: Count = 50
     drift_share: Share = 0.2
 
 
@@ -122,7 +126,7 @@ class Fetch(_Section, frozen=True, forbid_unknown_fields=True):
     connect_timeout_s: Seconds = 5.0
     read_timeout_s: Seconds = 20.0
     max_body_bytes: Positive = 4 * 1024 * 1024
-    attempts: Positive = 5
+    attempts: Count = 5
     verify_tls: bool = True
 
 
@@ -163,7 +167,31 @@ def load(file: Path | None = None, environ: Mapping[str, str] = os.environ) -> S
 
 def resolve(path: str, environ: Mapping[str, str] = os.environ) -> Path:
     """A path of the settings, made absolute from the base folder."""
-    return Path(environ.get("WEIBO_BASE_DIR") or Path.cwd()) / Path(path).expanduser()
+    try:
+        return Path(environ.get("WEIBO_BASE_DIR") or Path.cwd()) / Path(path).expanduser()
+    except (OSError, RuntimeError) as error:  # the folder is gone, or ~nobody
+        raise BadConfig(f"{path}: cannot be found from here: {error}") from None
+
+
+def _is_http(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def _is_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def masked(address: str) -> str:
+    """The address without its password."""
+    return re.sub(r"(//[^/:@]*):[^/@]*@", r"\1:***@", address)
 
 
 def _read_file(path: Path) -> dict[str, Any]:
@@ -235,16 +263,21 @@ def _explain(message: str, path: Path, origin: Mapping[str, str]) -> str:
 
 def _check(settings: Settings, environ: Mapping[str, str]) -> None:
     """What types cannot say."""
-    parts = urlsplit(settings.site.base_url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    site = settings.site
+    for name, url in (("base_url", site.base_url), ("visitor_url", site.visitor_url or LIVE_SITE)):
+        if not _is_http(url):
+            raise BadConfig(
+                f"site.{name}: {url!r} is no http(s) address, "
+                f"such as {LIVE_SITE} or http://127.0.0.1:8800"
+            )
+    if not site.user_agent.isascii() or not site.user_agent.isprintable():
+        raise BadConfig("site.user_agent: a header takes printable ASCII only")
+    if not math.isfinite(settings.pace.requests_per_second):
+        raise BadConfig("pace.requests_per_second: give a number such as 0.33")
+    if settings.pace.requests_per_second == 0 and not site.is_loopback:
         raise BadConfig(
-            f"site.base_url: {settings.site.base_url!r} is no http(s) address, "
-            f"such as {LIVE_SITE} or http://127.0.0.1:8800"
-        )
-    if settings.pace.requests_per_second == 0 and not settings.site.is_loopback:
-        raise BadConfig(
-            "pace.requests_per_second: 0 (no limit) is for loopback addresses only; "
-            f"for {parts.hostname} set a rate such as 0.33, one request in 3 s"
+            "pace.requests_per_second: 0 (no limit) is for loopback addresses only; for "
+            f"{urlsplit(site.base_url).hostname} set a rate such as 0.33, one request in 3 s"
         )
     if not settings.harvest.edges or Edge.SEED in settings.harvest.edges:
         raise BadConfig("harvest.edges: name at least one of: fans, follows")
@@ -252,12 +285,19 @@ def _check(settings: Settings, environ: Mapping[str, str]) -> None:
         raise BadConfig("egress.direct: false needs egress.proxies_file, else there is no way out")
     if settings.fetch.transport != "requests":
         raise BadConfig(f"fetch.transport: {settings.fetch.transport!r} is not known; use requests")
-    for name in ("users", "tables"):
+    homes = (("users", ("sqlite:///", "mysql://")), ("tables", ("sqlite:///",)))
+    for name, schemes in homes:
         address = getattr(settings.store, name)
-        if not address.startswith("sqlite:///"):
+        if not address.startswith(schemes):
             raise BadConfig(
-                f"store.{name}: {address!r} is not supported by this version; "
-                "use sqlite:///file.db (relative) or sqlite:////folder/file.db (absolute)"
+                f"store.{name}: {masked(address)!r} is not supported; use sqlite:///file.db "
+                "(relative), sqlite:////folder/file.db (absolute)"
+                + (" or mysql://user@host:port/database" if "mysql://" in schemes else "")
+            )
+        if masked(address) != address:
+            raise BadConfig(
+                f"store.{name}: a password does not belong into an address; "
+                "use WEIBO_STORE__PASSWORD or store.password_file"
             )
     for name, value in (
         ("store.password_file", settings.store.password_file),
@@ -265,6 +305,6 @@ def _check(settings: Settings, environ: Mapping[str, str]) -> None:
     ):
         if value is not None:
             try:
-                resolve(value, environ).open("rb").close()
+                resolve(value or "(empty)", environ).open("rb").close()
             except OSError as error:
                 raise BadConfig(f"{name}: cannot read {value}: {error.strerror}") from None

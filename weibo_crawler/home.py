@@ -3,9 +3,12 @@
 import secrets
 import time
 from functools import cached_property
+from urllib.parse import urlsplit
 
 from weibo_crawler.config import Settings
+from weibo_crawler.errors import BadConfig
 from weibo_crawler.sites.weibo import Weibo
+from weibo_crawler.store import Frontier
 from weibo_crawler.store.sqlite_frontier import SqliteUsers
 from weibo_crawler.store.sqlite_tables import SqliteTables
 
@@ -22,14 +25,38 @@ class Home:
         return Weibo(site.base_url, site.visitor, site.user_agent)
 
     @cached_property
-    def users(self) -> SqliteUsers:
-        return SqliteUsers(self.settings.store.users)
+    def users(self) -> Frontier:
+        store = self.settings.store
+        if store.users.startswith("sqlite:"):
+            return SqliteUsers(store.users)
+        try:
+            from weibo_crawler.store.mysql_frontier import MysqlUsers
+        except ImportError:
+            raise BadConfig(
+                "store.users: mysql:// needs PyMySQL: pip install 'weibo-crawler[cluster]'"
+            ) from None
+        return MysqlUsers(store.users, store.read_password())
 
     @cached_property
     def tables(self) -> SqliteTables:
         tables = SqliteTables(self.settings.store.tables)
         tables.create()
         return tables
+
+    def bind_site(self) -> None:
+        """Users of a simulated site and of the real one do not go into one store: BadConfig.
+
+        A walk at the wrong site would find everybody gone."""
+        host = urlsplit(self.settings.site.base_url).hostname or ""
+        mine = "a simulated site" if self.settings.site.is_loopback else host
+        known = self.users.get_meta("site")
+        if known is None:
+            self.users.set_meta("site", mine)
+        elif known != mine:
+            raise BadConfig(
+                f"{self.settings.store.users} holds users of {known}, and site.base_url names "
+                f"{mine}: give other stores (store.users, store.tables), or the site's own address"
+            )
 
     def __enter__(self) -> "Home":
         return self

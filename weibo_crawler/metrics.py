@@ -7,10 +7,9 @@ to one worker; a worker's figures are absolute and written as a whole, never inc
 import threading
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from weibo_crawler.config import Metrics
+from weibo_crawler.config import Metrics, resolve
 from weibo_crawler.errors import BadConfig
 
 
@@ -27,6 +26,11 @@ class Counters:
 
     def __getitem__(self, name: str) -> int:
         return self._counts[name]
+
+    def replace(self, counts: Mapping[str, int]) -> None:
+        """Other figures in place of these."""
+        with self._lock:
+            self._counts = Counter(counts)
 
     def snapshot(self) -> dict[str, int]:
         """A copy of all counters that are not zero."""
@@ -95,7 +99,9 @@ class OpenMetrics:
             return
         from prometheus_client import write_to_textfile
 
-        path = Path(self._settings.textfile)
+        path = resolve(self._settings.textfile)
+        if path.exists() and not path.is_file():
+            raise BadConfig(f"metrics.textfile: {path} is no file; name another")
         try:
             write_to_textfile(str(path), self._registry)
         except OSError as error:

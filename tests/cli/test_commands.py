@@ -37,7 +37,7 @@ def test_each_command_has_help_and_is_documented(name: str) -> None:
     """`--help` says what it does; README or CHANGELOG names it."""
     assert len(commands()[name]) > 100
     docs = (ROOT / "README.md").read_text("utf-8") + (ROOT / "CHANGELOG.md").read_text("utf-8")
-    assert re.search(rf"\b{name}\b", docs)
+    assert re.search(rf"weibo-crawler {name}\b|`{name}\b", docs)
 
 
 def test_the_settings_file_holds_every_default() -> None:
@@ -72,12 +72,22 @@ def test_help_shows_exit_codes(crawl: Crawl) -> None:
         ({"WEIBO_STORE__TABLES": "redis://x"}, "store.tables"),
         ({"WEIBO_FETCH__TRANSPORT": "carrier-pigeon"}, "fetch.transport"),
         ({"WEIBO_CONFIG": "nowhere.toml"}, "nowhere.toml"),
+        ({"WEIBO_PACE__REQUESTS_PER_SECOND": "inf"}, "pace.requests_per_second"),
+        ({"WEIBO_SITE__BASE_URL": "http://[::1"}, "site.base_url"),
+        ({"WEIBO_SITE__BASE_URL": "http://127.0.0.1:99999"}, "site.base_url"),
+        ({"WEIBO_SITE__VISITOR_URL": "https://visitor.example/x"}, "pace.requests_per_second"),
+        ({"WEIBO_SITE__VISITOR_URL": "x"}, "site.visitor_url"),
+        ({"WEIBO_SITE__USER_AGENT": "a\nb"}, "site.user_agent"),
+        ({"WEIBO_FETCH__CONNECT_TIMEOUT_S": "inf"}, "fetch.connect_timeout_s"),
+        ({"WEIBO_STORE__USERS": "sqlite:///~nobody-here/x.db"}, "x.db"),
+        ({"WEIBO_STORE__USERS": "mysql://me:secret@h/db"}, "WEIBO_STORE__PASSWORD"),
     ],
 )
 def test_a_bad_setting_is_named(crawl: Crawl, env: dict[str, str], said: str) -> None:
     """Law 14: exit code 3, one line, nothing written."""
     done = crawl.run("seed", "1234567890", code=3, **env)
     assert said in done.stderr
+    assert "secret" not in done.stderr
     assert done.stderr.count("\n") == 1
     assert list(crawl.folder.iterdir()) == []
 
@@ -122,6 +132,70 @@ def test_usage_errors(crawl: Crawl) -> None:
     crawl.run("scan", "posts", "--since", "yesterday", code=2)
     crawl.run("scan", "users", "--limit", "-1", code=2)
     crawl.run("seed", "missing.txt", code=3)
+    crawl.run("seed", "n" * 5000, code=2)
+    for uid in ("-5", "0", str(2**63), "9" * 40):
+        crawl.run("scan", "posts", f"--uid={uid}", code=2)
+        crawl.run("forget", "--", uid, code=2)
+
+
+def test_output_that_cannot_be_written_is_said(crawl: Crawl) -> None:
+    """A full disk behind stdout gives one line, closed streams none."""
+    crawl.run("seed", "5")
+    scan = " ".join(crawl.command("scan", "users"))
+    for redirect, code, lines in (("> /dev/full", 5, 1), (">&-", 0, 1), ("2>&-", 0, 0)):
+        done = subprocess.run(
+            ["bash", "-c", f"{scan} {redirect}"],
+            cwd=crawl.folder,
+            env=crawl.env,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert (done.returncode, done.stderr.count("\n")) == (code, lines), (redirect, done)
+
+
+def test_a_store_belongs_to_one_kind_of_site(crawl: Crawl) -> None:
+    """Users of a simulated site are never asked of the real one."""
+    crawl.run("seed", "5")
+    real = {
+        "WEIBO_SITE__BASE_URL": "https://m.weibo.cn",
+        "WEIBO_PACE__REQUESTS_PER_SECOND": "0.3",
+    }
+    for command in (("seed", "6"), ("harvest",), ("posts",)):
+        assert "a simulated site" in crawl.run(*command, code=3, **real).stderr
+
+
+def test_new_tables_are_filled(crawl: Crawl) -> None:
+    """Changing a home is changing its address; lost tables are filled again."""
+    crawl.run("seed", "5", "6")
+    assert crawl.json("import")["new"] == 2
+    (crawl.folder / "tables.db").rename(crawl.folder / "old.db")
+    assert crawl.json("import")["new"] == 2
+    assert crawl.json("import", WEIBO_STORE__TABLES="sqlite:///other.db")["new"] == 2
+    assert crawl.json("import")["new"] == 0
+
+
+def test_an_export_never_replaces_a_store(crawl: Crawl) -> None:
+    """Exit code 2, and the store is as it was."""
+    crawl.run("seed", "5")
+    crawl.run("export", "users", "-o", "users.db", "--format", "csv", code=2)
+    assert len(crawl.scan("users")) == 1
+
+
+def test_metrics_of_the_map_job(crawl: Crawl) -> None:
+    """Several mappers, one place: the driver shows their figures."""
+    crawl.run("seed", "5")
+    crawl.run("import")
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        port = held.getsockname()[1]
+    crawl.run(
+        "posts",
+        code=4,  # the site is not there
+        WEIBO_METRICS__LISTEN=f"127.0.0.1:{port}",
+        WEIBO_METRICS__TEXTFILE="figures.prom",
+    )
+    assert "users.failed" in (crawl.folder / "figures.prom").read_text("utf-8")
 
 
 def test_seeds_can_be_given_again(crawl: Crawl) -> None:

@@ -183,6 +183,18 @@ def test_a_killed_harvest_goes_on(tmp_path: Path) -> None:
         assert len(pages) - len(set(pages)) <= 32 * len(kills)
 
 
+def test_a_store_that_vanishes_is_said(tmp_path: Path) -> None:
+    """Exit code 5: what is written into a deleted file would be lost without a word."""
+    with simulated(tmp_path, faults="slow=0.3", slow_s=0.05) as (crawl, truth):
+        crawl.run("seed", *truth.seeds)
+        process = crawl.start("harvest")
+        while len(truth.served()) < 20:
+            time.sleep(0.02)
+        for file in crawl.folder.glob("users.db*"):
+            file.unlink()
+        assert process.wait(60) == 5
+
+
 def test_a_killed_posts_job_goes_on(tmp_path: Path) -> None:
     """Law 8: the driver alone is killed; its mappers end by themselves, and the same command stores
     all posts without doubling any."""

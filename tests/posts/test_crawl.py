@@ -12,7 +12,7 @@ from weibo_crawler.errors import Interrupted, StoreError
 from weibo_crawler.posts import crawl, visit
 from weibo_crawler.posts.crawl import STOP, Job, RangeCrawler
 from weibo_crawler.posts.manifest import KeyRange, manifest, parse_line
-from weibo_crawler.records import Outcome, Post, Verdict
+from weibo_crawler.records import Kind, Outcome, Post, PostPage, Reading, Verdict
 from weibo_crawler.store import Put
 from weibo_crawler.store.cells import read_ledger, read_post
 from weibo_crawler.store.keys import posts_prefix, user_key
@@ -211,10 +211,103 @@ def test_a_passing_false_end_costs_nothing(crawl_: Crawl) -> None:
 
 
 def test_who_shows_nothing_at_all_is_gone_but_unsure(crawl_: Crawl) -> None:
-    """The no-content body of an unknown user is no proof; nothing is stored as a fact."""
+    """The no-content body of an unknown user is no proof: a refresh asks again."""
     crawl_.add(6)
     outcome = crawl_.run(ScriptedFetcher({}))[6]
     assert (outcome.status, outcome.sure) == ("gone", False)
+    assert crawl_.run(ScriptedFetcher({6: timeline(6, 5)}))[6].status == "existing"
+    assert crawl_.run(ScriptedFetcher({6: timeline(6, 5)}), refresh=True)[6].stored == 5
+
+
+def test_a_lifted_wall_is_followed_by_the_rest(crawl_: Crawl) -> None:
+    """What a wall or a limit cut off is fetched when they are gone: a visit stops at what is known
+    only where all older posts are known."""
+    crawl_.add(6, 7)
+    world = {6: timeline(6, 35), 7: timeline(7, 35)}
+    walls = {f"posts/{uid}/2": [Verdict.LOGIN_WALL] for uid in world}
+    crawl_.run(ScriptedFetcher(world, trouble=walls), max_pages=2)
+    assert {len(crawl_.posts(uid)) for uid in world} == {10}
+    crawl_.run(ScriptedFetcher(world), max_pages=2, refresh=True)
+    assert {len(crawl_.posts(uid)) for uid in world} == {20}
+    crawl_.run(ScriptedFetcher(world), refresh=True)
+    assert {len(crawl_.posts(uid)) for uid in world} == {35}
+    last = ScriptedFetcher(world)
+    crawl_.run(last, refresh=True)
+    assert "posts/6/2" not in last.asked
+
+
+@pytest.mark.parametrize(("announced", "shown"), [(9, 0), (19, 10), (35, 20)])
+def test_short_ends_are_doubted_too(crawl_: Crawl, announced: int, shown: int) -> None:
+    """Law 4: a missing page, even the only one, is asked again, then unsure, and comes back."""
+    crawl_.add(6)
+    world = {6: timeline(6, announced)}
+    page = "" if shown == 0 else str(shown // 10 + 1)
+    verdict = Verdict.EMPTY if shown == 0 else Verdict.END
+    fetcher = ScriptedFetcher(world, trouble={f"posts/6/{page}": [verdict] * 2})
+    outcome = crawl_.run(fetcher)[6]
+    assert (outcome.stored, outcome.sure) == (shown, False)
+    assert crawl_.run(ScriptedFetcher(world), refresh=True)[6].stored == announced
+
+
+def test_a_failed_visit_forgets_no_doubt(crawl_: Crawl) -> None:
+    """An unsure end stays unsure until a visit reads to the end."""
+    crawl_.add(6)
+    world = {6: timeline(6, 35)}
+    crawl_.run(ScriptedFetcher(world, trouble={"posts/6/2": [Verdict.END] * 2}))
+    failed = ScriptedFetcher(world, trouble={"posts/6/": [Verdict.THROTTLED]})
+    assert crawl_.run(failed, refresh=True)[6].status == "failed"
+    assert not crawl_.ledger(6).sure
+    assert crawl_.run(ScriptedFetcher(world))[6].stored == 35
+    assert crawl_.ledger(6).sure
+
+
+def test_nothing_shown_of_a_stored_user_is_trouble(crawl_: Crawl) -> None:
+    """Law 4: silence about a user whose posts are held does not make them gone."""
+    crawl_.add(6)
+    world = {6: timeline(6, 5)}
+    crawl_.run(ScriptedFetcher(world))
+    assert crawl_.run(ScriptedFetcher({}), refresh=True)[6].status == "failed"
+    assert crawl_.run(ScriptedFetcher(world))[6].stored == 5
+
+
+def test_an_unpinned_post_is_said_to_be(crawl_: Crawl) -> None:
+    """is_pinned is that of the last visit, also for posts on pages that it did not read."""
+    crawl_.add(6)
+    posts = timeline(6, 45)
+    crawl_.run(ScriptedFetcher({6: posts}, pinned={6: posts[40]}))
+    crawl_.run(ScriptedFetcher({6: posts}), refresh=True)
+    assert not [mid for mid, p in crawl_.posts(6).items() if p["is_pinned"]]
+
+
+class _Endless(ScriptedFetcher):
+    """Every page of posts names a next one; `posts` says what is on page n."""
+
+    def __init__(self, posts: Any) -> None:
+        super().__init__({6: []}, announced={6: 3})
+        self.page = posts
+
+    def _answer(self, request: Any) -> Any:
+        if request.kind != Kind.POSTS:
+            return super()._answer(request)
+        n = int(request.cursor or 1)
+        return Reading(Verdict.OK, PostPage(6, self.page(n), str(n + 1), foreign=1))
+
+
+def test_a_timeline_that_never_ends_is_left(crawl_: Crawl) -> None:
+    """Cards of other users for ever, the same page for ever, new posts for ever: each is bounded,
+    and one page that only repeats is no end."""
+    for n, pages in enumerate(
+        (lambda n: (), lambda n: (post(6, 5),), lambda n: (post(6, 10**6 - n),)), 1
+    ):
+        crawl_.add(6)
+        fetcher = _Endless(pages)
+        crawl_.run(fetcher, refresh=n > 1)
+        assert len(fetcher.asked) < 250
+    shifted = {1: timeline(6, 10), 2: timeline(6, 10), 3: timeline(6, 10, first=500), 4: []}
+    crawl_.add(7)
+    fetcher = ScriptedFetcher({7: [*shifted[1], *shifted[2], *shifted[3]]})
+    crawl_.run(fetcher)
+    assert len(crawl_.posts(7)) == 20
 
 
 def test_max_pages_bounds_a_visit(crawl_: Crawl) -> None:

@@ -96,6 +96,7 @@ ledgers = st.builds(
     foreign=counts,
     stopped=words,
     sure=st.booleans(),
+    whole=st.booleans(),
     cursor=st.none() | some_words,
     refused_pages=counts,
     completed=counts,
@@ -236,9 +237,10 @@ def test_a_user_comes_back(profile: User, fetched_at: float) -> None:
 
 
 def test_a_seed_has_no_found_from() -> None:
-    """None is no cell."""
+    """Nobody found a seed; the empty cell covers who had found it before it was lifted."""
     cells = user_cells(SEEN._replace(found_from=None), "r1")
-    assert "user:found_from" not in cells
+    assert cells["user:found_from"] == ""
+    assert read_user(Row(user_key(1001), dict(cells)))["found_from"] is None
     assert cells["user:id"] == "1001"
     assert cells["user:schema_version"] == str(SCHEMA_VERSION)
 

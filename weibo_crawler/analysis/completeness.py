@@ -17,6 +17,7 @@ WHY = {
     "repeated_cursor": "the site named a page again",
     "known": "met what was known",
     "max_pages": "posts.max_pages",
+    "too_many_pages": "the timeline does not end",
     "login_wall": "guests may read no further",
     "gone": "the user is gone",
     "trouble": "trouble, to be tried again",
@@ -29,13 +30,16 @@ class Completeness(msgspec.Struct, frozen=True):
 
     announced, stored: posts, summed over visited users. share: posts held of those announced,
     each user counted up to what it announced, so that one's surplus hides nobody's gap; None where
-    nothing was announced. unsure_users: whose end contradicts the announced count by much.
+    nothing was announced. limited: of those done, whose timeline was not read to an end that
+    stands, for a login wall, a setting, or an end against the announced count. unsure_users: whose
+    end contradicts the announced count by much.
     cut_texts: long texts still cut. Visits: seconds since the epoch.
     """
 
     users: int = 0
     visited: int = 0
     done: int = 0
+    limited: int = 0
     partial: int = 0
     gone: int = 0
     failed: int = 0
@@ -85,6 +89,7 @@ class Tally:
         figures["visited"] += 1
         figures["announced"] += ledger.announced or 0
         figures["stored"] += ledger.stored
+        figures["limited"] += ledger.state == "done" and not ledger.whole
         figures["unsure_users"] += not ledger.sure
         figures["cut_texts"] += len(ledger.cut)
         figures["long_completed"] += ledger.completed
@@ -129,7 +134,8 @@ def completeness_lines(figures: Completeness) -> list[str]:
     rows = [
         ("users in the tables", grouped(figures.users)),
         ("  never visited", grouped(figures.unvisited)),
-        ("  visited whole", grouped(figures.done)),
+        ("  visited to the end", grouped(figures.done - figures.limited)),
+        ("  as far as site or limit let", grouped(figures.limited)),
         ("  visited in part", grouped(figures.partial)),
         ("  gone from the site", grouped(figures.gone)),
         ("  failed, to be tried again", grouped(figures.failed)),

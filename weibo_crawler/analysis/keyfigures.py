@@ -73,7 +73,8 @@ def _visits(held: Completeness) -> Iterator[KeyFigure]:
     yield (
         "Users visited",
         f"{grouped(held.visited)} of {grouped(held.users)}",
-        f"{grouped(held.done)} whole, {grouped(held.partial)} in part, {grouped(held.gone)} gone "
+        f"{grouped(held.done - held.limited)} to the end, {grouped(held.limited)} as far as site "
+        f"or limit let, {grouped(held.partial)} in part, {grouped(held.gone)} gone "
         f"from the site, {grouped(held.failed)} failed. Of {plural(held.unvisited, 'user')} "
         "nothing but the list entry is known.",
     )

@@ -10,6 +10,7 @@ from weibo_crawler import config
 from weibo_crawler.cli.main import Done
 from weibo_crawler.errors import BadUsage
 from weibo_crawler.home import Home
+from weibo_crawler.store.sqlite_base import database_path
 
 
 def _rows(options: argparse.Namespace, home: Home) -> Iterator[dict[str, Any]]:
@@ -65,8 +66,12 @@ def export(options: argparse.Namespace) -> Done:
     """Rows into a file, whole or not at all."""
     from weibo_crawler.analysis.export import export as write_file
 
+    settings = config.load(options.config)
+    for store in (settings.store.users, settings.store.tables):
+        if store.startswith("sqlite:") and database_path(store) == options.output.resolve():
+            raise BadUsage(f"{options.output} is a store of this crawl: name another file")
     columns = _columns(options, "file")  # all there are, unless --columns names some
-    with Home(config.load(options.config)) as home:
+    with Home(settings) as home:
         n = write_file(_rows(options, home), columns, options.output, options.format)
     line = f"export: {n:,} {options.what} written to {options.output}"
     return Done(line, {"rows": n, "file": str(options.output)})

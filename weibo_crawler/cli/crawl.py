@@ -6,7 +6,7 @@ import os
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from weibo_crawler import config
 from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.show import Progress, grouped, seconds, verdicts
 from weibo_crawler.config import Settings
-from weibo_crawler.errors import BadConfig, BadSeed, BadUsage
+from weibo_crawler.errors import BadConfig, BadSeed, BadUsage, SiteSaysNo
 from weibo_crawler.fetch import open_fetcher
 from weibo_crawler.harvest.run import Ended, HarvestRun
 from weibo_crawler.harvest.seeds import Seed, parse_seed, parse_seeds
@@ -38,6 +38,7 @@ def seed(options: argparse.Namespace) -> Done:
     """Store seeds; all are parsed and resolved before any is stored."""
     seeds = read_seeds(options.seeds)
     with Home(config.load(options.config)) as home:
+        home.bind_site()
         uids = (
             asyncio.run(_resolve(seeds, home))
             if any(s.uid is None for s in seeds)
@@ -55,11 +56,15 @@ def read_seeds(arguments: list[str]) -> list[Seed]:
     seeds = []
     for argument in arguments:
         path = Path(argument)
-        if path.is_file() or path.suffix == ".txt":
+        if path.suffix == ".txt" or (len(argument) < 255 and path.is_file()):
             try:
                 lines = path.read_text(encoding="utf-8").splitlines()
             except (OSError, UnicodeDecodeError) as error:
-                raise BadConfig(f"{path}: cannot read the seeds: {error}") from None
+                why = getattr(error, "strerror", None) or "it is not UTF-8"
+                raise BadConfig(
+                    f"{path}: cannot read the seeds: {why}; a seeds file holds a uid, a profile "
+                    "address or a screen name a line"
+                ) from None
             seeds += parse_seeds(lines, argument)
         else:
             seeds.append(parse_seed(argument.strip(), "command line"))
@@ -119,6 +124,7 @@ def _plan(home: Home) -> Done:
 
 def run_harvest(home: Home, title: str) -> Done:
     """One harvest with progress, and its figures."""
+    home.bind_site()
     counters, started, owner = Counters(), time.monotonic(), new_owner()
     before = sum(home.users.states().values())
     with (
@@ -248,7 +254,8 @@ def run_import(home: Home, title: str) -> Done:
 
     with Progress(title) as progress:
         done = import_users(
-            home.users, home.tables, new_run_id(), lambda n: progress.say(f"{n:,} users")
+            *(home.users, home.tables, home.settings.store.tables, new_run_id()),
+            lambda n: progress.say(f"{n:,} users"),
         )
     line = f"import: {done.new:,} new users, {done.changed:,} changed"
     return Done(line if any(done) else "import: nothing new", done._asdict())
@@ -279,21 +286,28 @@ def posts(options: argparse.Namespace) -> Done:
 def run_posts(home: Home, title: str, *, runner: str, refresh: bool, env: dict[str, str]) -> Done:
     """One run of the job with progress, and its figures."""
     started = time.monotonic()
+    home.bind_site()
     home.tables  # noqa: B018 - created here, before several mappers ask for it at once
-    job = Job(new_run_id(), refresh, new_owner())
+    job, shown = Job(new_run_id(), refresh, new_owner()), Counters()
     with (
         _egresses(home, job.driver),
         tempfile.TemporaryDirectory(prefix="weibo-posts-") as folder,
         Progress(title) as progress,
+        OpenMetrics(home.settings.metrics, shown, "posts") as om,
     ):
         files = JobFiles(
-            resource("jobs/crawl_posts.py"), Path(folder, "ranges.jsonl"), Path(folder, "job.log")
+            script=resource("jobs/crawl_posts.py"),
+            manifest=Path(folder, "ranges.jsonl"),
+            errors=Path(folder, "errors"),
+            log=Path(tempfile.gettempdir(), f"weibo-crawler-posts-{job.run_id}.log"),
         )
         files.manifest.write_text(manifest(home.settings.posts.ranges), encoding="utf-8")
 
         def show(counters: dict[str, int]) -> None:
             if home.settings.pace.requests_per_second:
                 _hold(home, job.driver)
+            shown.replace(counters)
+            om.write()
             progress.say(_posts_line(counters))
 
         run = JobRun(
@@ -311,6 +325,7 @@ def run_posts(home: Home, title: str, *, runner: str, refresh: bool, env: dict[s
         finally:
             for number, handler in handlers.items():
                 signal.signal(number, handler)
+        files.log.unlink(missing_ok=True)  # of interest only where the job failed
     return _posts_done(home, counters, time.monotonic() - started)
 
 
@@ -331,9 +346,14 @@ def _posts_line(counters: dict[str, int]) -> str:
     )
 
 
+def _because(stopped: Mapping[str, int]) -> str:
+    walled = stopped.get("login_wall", 0)
+    return f"; {walled:,} users end at the login wall, guests may read no further" if walled else ""
+
+
 def _posts_done(home: Home, counters: dict[str, int], span_s: float) -> Done:
     from weibo_crawler.analysis.completeness import completeness
-    from weibo_crawler.errors import SiteSaysNo
+    from weibo_crawler.analysis.numbers import percent
 
     get = counters.get
     total, failed, existing = (
@@ -352,8 +372,11 @@ def _posts_done(home: Home, counters: dict[str, int], span_s: float) -> Done:
     ]
     if complete.share is not None:
         lines.append(
-            f"complete: {complete.share:.1%} of the {complete.announced:,} announced posts are held"
+            f"complete: {percent(complete.share)} of the {complete.announced:,} announced posts "
+            f"are held{_because(complete.stopped)}"
         )
+    if complete.gone:
+        lines.append(f"{complete.gone:,} users are gone from the site, or show nothing")
     if failed:
         lines.append(f"{failed:,} users failed: the same command asks for them again")
     data = {

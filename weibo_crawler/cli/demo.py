@@ -1,16 +1,17 @@
 """The main job on a simulated site, from seeds to a report; nothing but this package is needed."""
 
 import argparse
-import json
 import os
+import sys
 import time
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from weibo_crawler import config
 from weibo_crawler.cli.crawl import run_harvest, run_import, run_posts
 from weibo_crawler.cli.main import Done
-from weibo_crawler.cli.show import seconds
+from weibo_crawler.cli.show import program, seconds
 from weibo_crawler.errors import StoreError
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.store import Found
@@ -93,12 +94,14 @@ def _main_job(home: Home, seeds: list[int], environ: dict[str, str]) -> dict[str
 
 
 def _show_posts(home: Home) -> None:
+    """Three posts with texts that fit on a screen, exactly as `scan` prints them."""
     from weibo_crawler.analysis.columns import POSTS_SHOWN
     from weibo_crawler.analysis.scan import scan_posts
+    from weibo_crawler.analysis.writers import write
 
-    print("\nthree posts, as `weibo-crawler scan posts --format jsonl` prints them:")
-    for post in scan_posts(home.tables, limit=3):
-        print(json.dumps({name: post.get(name) for name in POSTS_SHOWN}, ensure_ascii=False))
+    print("\nthree posts, as `weibo-crawler scan posts --format jsonl` prints them:", flush=True)
+    short = (post for post in scan_posts(home.tables) if 20 <= len(post["text"]) <= 80)
+    write(islice(short, 3), "jsonl", sys.stdout.buffer, POSTS_SHOWN)
 
 
 def _report(home: Home, path: Path) -> None:
@@ -115,14 +118,16 @@ def _closing(data: dict[str, Any], folder: Path, settings_file: Path) -> list[st
         if new
         else f"demo: nothing new was stored, all was known; done in {seconds(data['seconds'])}"
     )
+    name = program()
     return [
         "",
         first,
         f"report: open {folder / 'report.html'} in a browser",
         "next, try:",
-        f"  weibo-crawler scan users --config {settings_file} --limit 10",
-        f"  weibo-crawler scan posts --config {settings_file} --format csv | head",
-        f"  weibo-crawler export posts --config {settings_file} -o posts.jsonl",
-        f"  weibo-crawler report --completeness --config {settings_file}",
-        "  weibo-crawler init        # settings for a crawl of your own: conf/crawler.toml",
+        f"  {name} scan users --config {settings_file} --limit 10",
+        f"  {name} scan posts --config {settings_file} --format csv | head",
+        f"  {name} export posts --config {settings_file} -o posts.jsonl",
+        f"  {name} report --completeness --config {settings_file}",
+        f"  {name} simulate --guests 2026   # a site that shows guests what today's shows them",
+        f"  {name} init                     # settings for a crawl of your own",
     ]

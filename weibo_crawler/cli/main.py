@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import io
 import json
 import os
 import signal
@@ -30,6 +31,7 @@ class Done(NamedTuple):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
+    _open_streams()
     options = build_parser().parse_args(argv)
     signal.signal(signal.SIGTERM, _interrupt)
     try:
@@ -45,6 +47,32 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("weibo-crawler: interrupted", file=sys.stderr)
         return 130
+    except Exception as error:
+        if os.environ.get("WEIBO_DEBUG"):
+            raise
+        return _fail(error)
+
+
+def _fail(error: Exception) -> int:
+    if isinstance(error, OSError):
+        print(f"weibo-crawler: cannot write the output: {error.strerror}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 5
+    print(
+        f"weibo-crawler: a fault of ours: {type(error).__name__}: {error}; "
+        "set WEIBO_DEBUG=1 to see where, and please report it",
+        file=sys.stderr,
+    )
+    return 1
+
+
+def _open_streams() -> None:
+    """Streams that the caller closed lead nowhere; what a locale cannot write is escaped."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream := getattr(sys, name), io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _interrupt(*_: object) -> None:
@@ -171,7 +199,7 @@ def _add_selection(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("what", choices=["users", "posts"])
     add("--imported", action="store_true", help="users: read the table, not the live userlist")
-    add("--uid", type=int, action="append", metavar="UID", help="only this user; may be repeated")
+    add("--uid", type=_uid, action="append", metavar="UID", help="only this user; may be repeated")
     add("--since", metavar="DATE", help="posts created at or after, such as 2026-01-31")
     add("--until", metavar="DATE", help="posts created before")
     add("--columns", metavar="A,B", help="only these columns, in this order")
@@ -197,11 +225,19 @@ def _operator_commands(commands: Any) -> None:
         "Removes all rows and versions of the users, their packed reposts included, and keeps a\n"
         "keyed hash of each uid, so that no later walk stores them again.",
     )
-    forget.add_argument("uids", nargs="+", type=int, metavar="UID")
+    forget.add_argument("uids", nargs="+", type=_uid, metavar="UID")
 
 
 def _natural(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"{text} is negative")
+    return _between(text, 0, 10**15)
+
+
+def _uid(text: str) -> int:
+    return _between(text, 1, 2**63 - 1)
+
+
+def _between(text: str, least: int, most: int) -> int:
+    number = int(text) if len(text) < 30 else most + 1
+    if not least <= number <= most:
+        raise argparse.ArgumentTypeError(f"{text[:30]} is not between {least} and {most}")
     return number

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from weibo_crawler import config
 from weibo_crawler.cli.main import Done
+from weibo_crawler.cli.show import program
 from weibo_crawler.config import DEFAULT_FILE, Settings
 from weibo_crawler.errors import BadConfig, CrawlerError, TransportError
 from weibo_crawler.home import Home
@@ -51,7 +52,10 @@ def simulate(options: argparse.Namespace) -> Done:
             f"  export WEIBO_SITE__BASE_URL={address.base_url}\n"
             f"  export WEIBO_SITE__VISITOR_URL={address.visitor_url}\n"
             f"  export WEIBO_PACE__REQUESTS_PER_SECOND=0\n"
-            f"  weibo-crawler seed {seeds} && weibo-crawler harvest",
+            f"  export WEIBO_STORE__USERS=sqlite:///simulated/users.db\n"
+            f"  export WEIBO_STORE__TABLES=sqlite:///simulated/tables.db\n"
+            f"  {program()} seed {seeds} && {program()} harvest\n"
+            "(in another terminal; unset these variables, or close it, to leave the simulation)",
             flush=True,
         )
 
@@ -66,7 +70,7 @@ def proxies(options: argparse.Namespace) -> Done:
     good = sum(1 for row in rows if row["state"] == "good")
     lines = [f"{row['egress']:<32} {row['state']:<6} {row['detail']}" for row in rows]
     lines.append(f"proxies: {good} of {len(rows)} egresses answer")
-    return Done("\n".join(lines), {"egresses": rows, "good": good})
+    return Done("\n".join(lines), {"egresses": rows, "good": good}, 0 if good else 4)
 
 
 async def _try_egresses(settings: Settings) -> list[dict[str, str]]:

@@ -1,7 +1,10 @@
 """What a run shows while it works: a live line on a terminal, plain lines elsewhere."""
 
+import os
+import shutil
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 _PLAIN_EVERY_S = 5.0
@@ -36,6 +39,14 @@ class Progress:
         elif time.monotonic() - self._last >= _PLAIN_EVERY_S:
             self._last = time.monotonic()
             print(f"{self._title}: {text}", file=sys.stderr, flush=True)
+
+
+def program() -> str:
+    """How this program is called from here: by its name where that is on the path."""
+    beside = Path(sys.executable).with_name("weibo-crawler")
+    if shutil.which("weibo-crawler") or not beside.exists():
+        return "weibo-crawler"
+    return os.path.relpath(beside)
 
 
 def grouped(n: int, zero: str) -> str:

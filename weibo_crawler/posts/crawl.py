@@ -1,10 +1,15 @@
 """A mapper's working part: the due users of a key range, many visits at once."""
 
 import asyncio
+import threading
 import time
-from collections.abc import Callable, Iterator
+from asyncio import FIRST_COMPLETED
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
+from weibo_crawler import config
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import CrawlerError, Interrupted
 from weibo_crawler.fetch import Fetched, Fetcher, open_fetcher
@@ -20,6 +25,7 @@ from weibo_crawler.store.keys import parse_user_key
 from weibo_crawler.store.owners import is_dead, new_owner
 
 _REPORT_S = 1.0
+_CHUNK = 256  # users read from the table at once
 STOP = "stop."  # + run id: the meta entry by which a driver ends all mappers of its run
 
 
@@ -57,8 +63,12 @@ class RangeCrawler:
         self._started_at = time.time()
         self._runner = asyncio.Runner()
         self._counters = Counters()
-        self._metrics = OpenMetrics(settings.metrics, self._counters, "posts")
+        # under a driver the driver shows the figures of all mappers together
+        shown = config.Metrics() if job.driver else settings.metrics
+        self._metrics = OpenMetrics(shown, self._counters, "posts")
         self._metrics.__enter__()
+        self._reporting = threading.Lock()
+        self._failure: Exception | None = None
         self._fetcher: Fetcher | None = None
         self._stopping = ""
 
@@ -104,6 +114,8 @@ class RangeCrawler:
             house.cancel()
             await asyncio.gather(house, return_exceptions=True)
             writer.close()
+        if self._failure is not None:
+            raise self._failure
         if self._stopping:
             raise Interrupted(f"the posts job was stopped: {self._stopping}")
         self._report(None)
@@ -112,38 +124,47 @@ class RangeCrawler:
     async def _visit_all(self, visitor: Visitor, writer: Writer, part: KeyRange) -> list[Outcome]:
         outcomes: list[Outcome] = []
         running: set[asyncio.Task[Outcome]] = set()
-        users = self._users(part)
+        due: deque[tuple[int, Ledger | None]] = deque()
+        users, places = self._users(part), self._settings.posts.users_in_flight
+        more = True
         try:
             while not self._stopping:
-                while len(running) < self._settings.posts.users_in_flight:
-                    user = await writer.call(next, users, None)
-                    if user is None:
-                        break
-                    uid, ledger = user
-                    if not self._is_due(ledger):
-                        outcomes.append(self._count(Outcome(uid, "existing")))
-                        continue
-                    running.add(asyncio.create_task(visitor.visit(uid, ledger)))
-                if not running:
-                    break
-                done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-                outcomes += [self._count(task.result()) for task in done]
-            outcomes += await self._finish(running)
+                if more and len(due) < places:
+                    chunk = await writer.call(lambda: list(islice(users, _CHUNK)))
+                    more = bool(chunk)
+                    due += (user for user in chunk if self._is_due(user[1]))
+                    outcomes += (
+                        self._count(Outcome(uid, "existing"))
+                        for uid, ledger in chunk
+                        if not self._is_due(ledger)
+                    )
+                while due and len(running) < places:
+                    running.add(asyncio.create_task(visitor.visit(*due.popleft())))
+                if running:
+                    done, running = await asyncio.wait(running, return_when=FIRST_COMPLETED)
+                    outcomes += self._ended(done)
+                elif not more:
+                    return outcomes
+            if running:  # after a stop they end by themselves: the fetcher sends nothing more
+                done, running = await asyncio.wait(running)
+                outcomes += self._ended(done)
         finally:
             for task in running:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
         return outcomes
 
-    async def _finish(self, running: set[asyncio.Task[Outcome]]) -> list[Outcome]:
-        """After a stop: the visits end by themselves when the fetcher begins nothing new."""
-        results = await asyncio.gather(*running, return_exceptions=True)
-        outcomes = []
-        for result in results:
-            if isinstance(result, Outcome):
-                outcomes.append(self._count(result))
-            elif not isinstance(result, Interrupted):
-                raise result
+    def _ended(self, tasks: Iterable[asyncio.Task[Outcome]]) -> list[Outcome]:
+        """The outcomes of visits that ended; raises what broke one, an interruption aside."""
+        outcomes, broken = [], []
+        for task in tasks:
+            error = task.exception()
+            if error is None:
+                outcomes.append(self._count(task.result()))
+            elif not isinstance(error, Interrupted):
+                broken.append(error)
+        if broken:
+            raise broken[0]
         return outcomes
 
     def _users(self, part: KeyRange) -> Iterator[tuple[int, Ledger | None]]:
@@ -157,7 +178,7 @@ class RangeCrawler:
     def _is_due(self, ledger: Ledger | None) -> bool:
         if ledger is None or ledger.state in ("partial", "failed"):
             return True
-        return self._job.refresh and ledger.state == "done"
+        return self._job.refresh and (ledger.state == "done" or not ledger.sure)
 
     def _count(self, outcome: Outcome) -> Outcome:
         add = self._counters.add
@@ -192,27 +213,26 @@ class RangeCrawler:
 
     async def _keep_house(self) -> None:
         """Report, and end when the driver says so or is gone."""
-        while True:
-            await asyncio.to_thread(self._report, None)
-            if why := await asyncio.to_thread(self._frontier.get_meta, STOP + self._job.run_id):
-                self.stop(why)
-            elif self._job.driver and is_dead(self._job.driver):
-                self.stop("the process that had started the job is gone")
-            await asyncio.sleep(_REPORT_S)
+        try:
+            while True:
+                await asyncio.to_thread(self._report, None)
+                note = STOP + self._job.run_id
+                if why := await asyncio.to_thread(self._frontier.get_meta, note):
+                    self.stop(why)
+                elif self._job.driver and is_dead(self._job.driver):
+                    self.stop("the process that had started the job is gone")
+                await asyncio.sleep(_REPORT_S)
+        except Exception as error:  # noqa: BLE001 - the top of a task: it ends the run, loudly
+            self._failure = self._failure or error
+            self.stop("failed")
 
     def _report(self, ended: str | None) -> None:
-        counters = self._counters.snapshot()
-        self._frontier.report(
-            WorkerRow(
-                self._job.run_id,
-                self._owner,
-                "posts",
-                self._started_at,
-                time.time(),
-                ended,
-                counters,
-            )
-        )
+        # one at a time, the figures taken inside: an older row must not land on a newer one
+        with self._reporting:
+            counters = self._counters.snapshot()
+            run_id, began = self._job.run_id, self._started_at
+            row = WorkerRow(run_id, self._owner, "posts", began, time.time(), ended, counters)
+            self._frontier.report(row)
         self._metrics.write()
         self._heartbeat(
             f"{counters.get('users.input', 0)} users, {counters.get('posts.new', 0)} new posts, "

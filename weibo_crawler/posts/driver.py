@@ -10,11 +10,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from weibo_crawler.errors import BadUsage, CrawlerError, Interrupted, SiteSaysNo, StoreError
+from weibo_crawler.errors import (
+    BadConfig,
+    BadUsage,
+    CrawlerError,
+    Interrupted,
+    SiteSaysNo,
+    StoreError,
+)
 from weibo_crawler.metrics import total
 from weibo_crawler.posts.crawl import STOP, Job
 from weibo_crawler.store import Frontier, WorkerRow
@@ -22,14 +30,16 @@ from weibo_crawler.store import Frontier, WorkerRow
 RUNNERS = ("inline", "local")
 _POLL_S = 0.2
 _LOOK_S = 1.0
-_TAIL = 15  # lines of the job's log in an error
+_ERRORS = "WEIBO_JOB_ERRORS"  # to the mappers: the file JobFiles.errors
 
 
 class JobFiles(NamedTuple):
-    """script: jobs/crawl_posts.py; manifest: the ranges; log: where the job's stderr goes."""
+    """script: jobs/crawl_posts.py; manifest: the ranges; errors: where mappers tell what ended
+    them, a line each; log: where the job's output goes."""
 
     script: Path
     manifest: Path
+    errors: Path
     log: Path
 
 
@@ -62,7 +72,8 @@ class JobRun:
     def run(self) -> dict[str, int]:
         """Run to the end; the counters of all mappers together.
 
-        Raises what stopped a mapper: StoreError, SiteSaysNo, Interrupted, else CrawlerError.
+        Raises what stopped a mapper: StoreError, BadConfig, SiteSaysNo, Interrupted, else
+        CrawlerError.
         """
         with tempfile.TemporaryDirectory(prefix="weibo-job-") as folder:
             with self._files.log.open("wb") as log:
@@ -71,7 +82,11 @@ class JobRun:
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=subprocess.STDOUT,
-                    env={**self._env, "WEIBO_BASE_DIR": _base(self._env)},
+                    env={
+                        **self._env,
+                        "WEIBO_BASE_DIR": _base(self._env),
+                        _ERRORS: str(self._files.errors),
+                    },
                     start_new_session=True,
                 )
             try:
@@ -113,21 +128,40 @@ class JobRun:
         self._progress(self.counters())
 
     def _judge(self, returncode: int) -> None:
-        """The worst of what the mappers said."""
-        if self._stops:
-            raise Interrupted("the posts job was stopped; the same command goes on")
+        """Raise the worst of what the mappers said."""
         if returncode == 0:
             return
-        said = [w.ended for w in self._workers() if w.ended and w.ended.startswith("exit ")]
-        for kind in (StoreError, SiteSaysNo, Interrupted):
-            for why in said:
-                code, _, message = why.removeprefix("exit ").partition(": ")
-                if code == str(kind.exit_code):
+        said = self._said()
+        for kind in (StoreError, BadConfig, SiteSaysNo, Interrupted):
+            for code, message in said:
+                if code == kind.exit_code and not (kind is Interrupted and self._stops):
                     raise kind(message)
-        tail = self._files.log.read_text(errors="replace").splitlines()[-_TAIL:]
+        if self._stops:
+            raise Interrupted("the posts job was stopped; the same command goes on")
         raise CrawlerError(
-            "\n".join([f"the posts job failed (exit code {returncode}); its log ends:", *tail])
+            f"the posts job ended early (exit code {returncode}): a mapper was killed or broke; "
+            f"the same command goes on, {self._files.log} says more"
         )
+
+    def _said(self) -> list[tuple[int, str]]:
+        try:
+            lines = self._files.errors.read_text("utf-8").splitlines()
+        except OSError:  # no mapper had anything to say
+            return []
+        return [(int(code), message) for code, _, message in (s.partition(" ") for s in lines)]
+
+
+@contextmanager
+def telling_driver() -> Iterator[None]:
+    """In a mapper: what ends it is told to the driver as well, beside the traceback in the log."""
+    try:
+        yield
+    except CrawlerError as error:
+        if place := os.environ.get(_ERRORS):
+            message = " ".join(str(error).split())
+            with suppress(OSError), Path(place).open("a", encoding="utf-8") as file:
+                file.write(f"{error.exit_code} {message}\n")
+        raise
 
 
 def _base(env: Mapping[str, str]) -> str:

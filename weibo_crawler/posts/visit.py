@@ -24,7 +24,12 @@ from weibo_crawler.store.keys import parse_post_key, post_key, posts_prefix, use
 R = TypeVar("R")
 
 _ASK_AGAIN_S = 1.0  # before an end that contradicts the announced count is believed
-_SLACK = 10  # posts, one page: counts include posts that nobody can see any more
+# of the announced posts: counts include posts that nobody can see any more
+_MISSING_SHARE = 0.1
+_BARREN_PAGES = 5
+_PAGES_AT_MOST = 200  # and as many as posts are announced: a timeline that never ends is none
+_ENDS = ("end", "no_next_page", "no_new_post", "repeated_cursor", "known", "gone")
+_LIMITS = ("login_wall", "max_pages", "too_many_pages")
 
 
 class VisitTrouble(Exception):
@@ -55,50 +60,60 @@ class Visitor(NamedTuple):
 class _Visit:
     """The state of one visit. `ledger` is what the next put will say; its figures are absolute.
 
-    A visit that was cut short goes on at its cursor. A visit after a whole one reads until it
-    meets what is known; after one whose end was unsure it reads everything again.
+    A visit that was cut short goes on at its cursor. When a timeline was once read to its end, the
+    next visit reads from the top until it meets what is known; until then, be it for a wall, a
+    limit or a doubtful end, each visit reads as far as it is let.
     """
 
     def __init__(self, env: Visitor, uid: int, before: Ledger | None) -> None:
         self.env, self.uid = env, uid
         old = before or Ledger(state="partial")
-        resumed = old.state in ("partial", "failed") and bool(old.cursor)
-        self.before = before
-        self.until_known = old.visited_at is not None and old.sure and not resumed
-        self.cursor = old.cursor or "" if resumed else ""
-        self.known: set[int] = set()  # mids stored, before and by this visit
-        self.seen: set[int] = set(old.pinned) if resumed else set()  # mids of this visit
-        self.new = self.texts_completed = 0
+        self.resumed = old.state in ("partial", "failed") and bool(old.cursor)
+        self.old = old
+        self.is_first = before is None
+        self.until_known = old.whole and not self.resumed
+        self.cursor = old.cursor or "" if self.resumed else ""
+        self.known: frozenset[int] = frozenset()  # mids stored before this visit
+        self.seen: set[int] = set(old.pinned) if self.resumed else set()  # mids of this visit
+        self.barren = 0  # pages in a row without a post new to this visit
+        self.texts_completed = 0
         self.cut = set(old.cut)
         self.ledger = replace(
             old,
             state="partial",
-            pages=old.pages if resumed else 0,
-            pinned=old.pinned if resumed else (),
-            foreign=old.foreign if resumed else 0,
-            refused_pages=old.refused_pages if resumed else 0,
+            pages=old.pages if self.resumed else 0,
+            pinned=old.pinned if self.resumed else (),
+            foreign=old.foreign if self.resumed else 0,
+            refused_pages=old.refused_pages if self.resumed else 0,
             stopped="",
-            sure=True,
             last_error="",
             cursor=self.cursor,
-            started_at=old.started_at if resumed else env.clock(),
+            started_at=old.started_at if self.resumed else env.clock(),
             run_id=env.run_id,
         )
 
+    @property
+    def new(self) -> int:
+        """Posts that this visit stored and no visit before."""
+        return len(self.seen - self.known)
+
     async def run(self) -> Outcome:
         env = self.env
-        if self.before is not None:
+        if not self.is_first:
             keys = await env.writer.call(env.key_list, posts_prefix(self.uid))
-            self.known = {parse_post_key(key)[1] for key in keys}
+            self.known = frozenset(parse_post_key(key)[1] for key in keys)
         profile_empty = await self._profile()
         if profile_empty is None:
-            return await self._finish("gone", "gone")
+            return await self._finish("gone", "gone", sure=True)
         stopped = await self._timeline()
-        if stopped == "gone" or (profile_empty and stopped == "end" and not self.seen):
-            return await self._finish("gone", stopped, sure=stopped == "gone")
+        if stopped == "gone":
+            return await self._finish("gone", "gone", sure=True)
+        if profile_empty and stopped == "end" and not self.seen:
+            if self.known:
+                raise VisitTrouble("the site shows nothing of a user whose posts are stored")
+            return await self._finish("gone", "end", sure=False)
         await self._repair()
-        if stopped == "known" and self.before is not None:  # the end of the timeline is as it was
-            return await self._finish("done", self.before.stopped)
+        await self._unpin()
         return await self._finish("done", stopped, sure=self._is_sure(stopped))
 
     # -- the pages
@@ -133,7 +148,7 @@ class _Visit:
             if verdict == Verdict.GONE:
                 return "gone"
             if verdict in (Verdict.EMPTY, Verdict.END):
-                if asked_again or not self._is_short():
+                if asked_again or not self._missing():
                     return "end"
                 asked_again = True
                 await asyncio.sleep(_ASK_AGAIN_S)
@@ -155,8 +170,14 @@ class _Visit:
             return "no_next_page"
         if page.next_cursor in cursors:
             return "repeated_cursor"
-        if page.posts and all(post.mid in self.seen for post in page.posts):
+        # new posts push old ones to the next page, so one page without a new one is no end
+        self.barren = (
+            0 if any(post.mid not in self.seen for post in page.posts) else self.barren + 1
+        )
+        if self.barren >= _BARREN_PAGES:
             return "no_new_post"
+        if self.ledger.pages >= _PAGES_AT_MOST + (self.ledger.announced or 0):
+            return "too_many_pages"
         if self.until_known and in_place and all(mid in self.known for mid in in_place):
             return "known"
         return None
@@ -187,13 +208,12 @@ class _Visit:
         ]
         mids = {post.mid for post in fresh}
         self.seen |= mids
-        self.new += len(mids - self.known)
-        self.known |= mids
         self.cut = (self.cut - stored) | {post.mid for post in whole if not post.text_complete}
         pinned = {*self.ledger.pinned, *(post.mid for post in fresh if post.is_pinned)}
         self.ledger = replace(
             self.ledger,
-            stored=len(self.known),
+            stored=len(self.known | self.seen),
+            completed=self.old.completed + self.texts_completed,
             pages=self.ledger.pages + 1,
             cut=tuple(sorted(self.cut)),
             pinned=tuple(sorted(pinned)),
@@ -233,39 +253,54 @@ class _Visit:
 
     # -- the end
 
-    def _is_short(self) -> bool:
-        """The announced count says that there is more than was seen."""
-        announced = self.ledger.announced
-        return announced is not None and announced - len(self.known | self.seen) >= _SLACK
+    def _missing(self) -> int:
+        """How many posts the announced count says there are beside those known."""
+        return max(0, (self.ledger.announced or 0) - len(self.known | self.seen))
 
     def _is_sure(self, stopped: str) -> bool:
         """Law 4: an end that contradicts the announced count by much is no fact."""
-        if stopped not in ("end", "no_next_page", "no_new_post", "repeated_cursor"):
+        if stopped == "known":
             return True
-        return not self._is_short() or 2 * len(self.known) >= (self.ledger.announced or 0)
+        return self._missing() <= _MISSING_SHARE * (self.ledger.announced or 0)
 
-    async def _finish(self, state: str, stopped: str, *, sure: bool = True) -> Outcome:
+    async def _unpin(self) -> None:
+        """Posts that were pinned at the last visit, are not now, and stand on no page read."""
+        gone = set(self.old.pinned) - set(self.ledger.pinned) - self.seen
+        if gone and not self.resumed:
+            now = _ms(self.env.clock())
+            puts = [Put(post_key(self.uid, mid), {"post:is_pinned": "false"}, now) for mid in gone]
+            await self.env.writer.put(puts, [])
+
+    async def _finish(self, state: str, stopped: str, *, sure: bool) -> Outcome:
+        is_end = stopped in _ENDS
         self.ledger = replace(
             self.ledger,
             state=state,
             stopped=stopped,
-            sure=sure,
-            stored=len(self.known),
+            sure=sure or not is_end,
+            whole=is_end and sure,
+            stored=len(self.known | self.seen),
             cut=tuple(sorted(self.cut)),
-            completed=self.ledger.completed + self.texts_completed,
+            completed=self.old.completed + self.texts_completed,
             cursor=None,
             visited_at=self.env.clock(),
         )
         await self.env.writer.put([], [self._ledger_put()])
         if state == "gone":
             return self._outcome("gone")
-        if stopped in ("login_wall", "max_pages"):
+        if stopped in _LIMITS:
             return self._outcome("partial")
         return self._outcome("stored" if self.new else "unchanged")
 
     async def give_up(self, why: str) -> Outcome:
         """The ledger keeps cursor and figures; the next run goes on from there."""
-        self.ledger = replace(self.ledger, state="failed", last_error=why, stopped="trouble")
+        self.ledger = replace(
+            self.ledger,
+            state="failed",
+            last_error=why,
+            stopped="trouble",
+            completed=self.old.completed + self.texts_completed,
+        )
         await self.env.writer.put([], [self._ledger_put()])
         return self._outcome("failed")
 

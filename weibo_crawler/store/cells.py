@@ -33,6 +33,8 @@ class Ledger(msgspec.Struct, frozen=True):
     state: "partial" while paging, "done", "gone" or "failed". announced: posts by the profile;
     stored: rows in the table. cut: mids whose long text is missing. stopped: why paging stopped:
     "end", "no_next_page", "max_pages", "login_wall", "known", "repeated_cursor", …
+    sure: that end stands against the announced count; whole: the timeline was once read to such an
+    end, so all that is older than a known post is known.
     cursor: the page to fetch next while partial; the first page, "", reads back as None.
     visited_at: end of the last complete visit; times are seconds since the epoch, kept to the
     millisecond.
@@ -47,6 +49,7 @@ class Ledger(msgspec.Struct, frozen=True):
     foreign: int = 0
     stopped: str = ""
     sure: bool = True
+    whole: bool = False
     cursor: str | None = None
     refused_pages: int = 0
     completed: int = 0
@@ -80,7 +83,8 @@ def user_cells(user: UserRow, run_id: str) -> Cells:
         screen_name=user.screen_name,
         fans=user.fans,
         depth=user.depth,
-        found_from=user.found_from,
+        # empty where nobody: a user that was lifted to a seed must lose the old value
+        found_from="" if user.found_from is None else user.found_from,
         found_edge=user.found_edge,
         found_at=to_iso(user.found_at),
         seq=user.seq,
@@ -293,6 +297,7 @@ _LEDGER: Mapping[str, Callable[[str], Any]] = {
     "foreign": int,
     "stopped": str,
     "sure": _bool,
+    "whole": _bool,
     "cursor": str,
     "refused_pages": int,
     "completed": int,

@@ -63,6 +63,7 @@ class Database:
         self.made = False  # whether opening created or upgraded the component
         self._migrations = migrations
         self._by_thread: dict[int, sqlite3.Connection] = {}
+        self._file: tuple[int, int] | None = None  # of the file that the connections are to
         _databases.add(self)
 
     def conn(self) -> sqlite3.Connection:
@@ -72,6 +73,9 @@ class Database:
         conn = self._by_thread.get(me)
         if conn is None:
             conn = self._by_thread[me] = self._open()
+        # a file that was deleted still takes writes, which nobody would ever read
+        if _file_id(self.path) != self._file:
+            raise StoreError(f"{self.path}: the file was removed or replaced while in use")
         return conn
 
     def translated(self) -> AbstractContextManager[None]:
@@ -91,6 +95,8 @@ class Database:
         except BaseException:
             conn.close()
             raise
+        if not self._by_thread:
+            self._file = _file_id(self.path)
         return conn
 
     def _before_fork(self) -> None:
@@ -102,6 +108,14 @@ class Database:
     def _in_child(self) -> None:
         _inherited.extend(self._by_thread.values())
         self._by_thread = {}
+
+
+def _file_id(path: Path) -> tuple[int, int] | None:
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino
 
 
 def database_path(url: str) -> Path:

@@ -1,0 +1,115 @@
+# frozen_string_literal: true
+
+# The tables of weibo_crawler, for the HBase shell of any cluster:
+#
+#   echo "load 'conf/hbase_schema.rb'" | hbase shell -n
+#
+# Tables that are missing are created: 16 regions cut by salt, GZ, bloom filters by row. Tables that
+# exist are left as they are: each difference is printed in a line that begins with "differs: ", and
+# the last line says how many there are. May be repeated. Families and versions are those of
+# weibo_crawler/store/cells.py (a test compares them).
+#
+#   WEIBO_TABLE_NAMESPACE  a namespace, made where it is missing: weibo gives weibo:userlist
+#   WEIBO_TABLE_PREFIX     a prefix, as happybase's table_prefix: dev gives dev_userlist
+#   WEIBO_RAW_TTL_DAYS     how long answers are kept as they were received; default 90
+
+require 'java'
+
+# Makes and compares the tables, through the Admin interface: the shell's own commands cannot be
+# called from a file that is loaded, and differ between versions.
+class WeiboSchema
+  Client = org.apache.hadoop.hbase.client
+  REGIONS = 16
+  FOREVER = 2_147_483_647
+  COMMON = { versions: 1, ttl: FOREVER, compression: 'GZ', bloomfilter: 'ROW' }.freeze
+
+  def initialize(admin, environment)
+    @admin = admin
+    @namespace = environment.fetch('WEIBO_TABLE_NAMESPACE', '')
+    @prefix = environment.fetch('WEIBO_TABLE_PREFIX', '')
+    @raw_days = Integer(environment.fetch('WEIBO_RAW_TTL_DAYS', '90'), 10)
+    raise ArgumentError, "WEIBO_RAW_TTL_DAYS is at least 1, not #{@raw_days}" if @raw_days < 1
+  end
+
+  # table -> family -> what is not as in COMMON
+  def tables
+    { 'userlist' => { 'user' => { versions: 3 }, 'profile' => { versions: 5 }, 'crawl' => {} },
+      'posts' => { 'post' => { versions: 5 }, 'count' => { versions: 100 },
+                   'raw' => { ttl: @raw_days * 86_400 } } }
+  end
+
+  def run
+    make_namespace
+    count = tables.sum do |table, families|
+      name = full_name(table)
+      wanted = families.transform_values { |own| COMMON.merge(own) }
+      @admin.tableExists(name) ? compare(name, wanted) : create(name, wanted)
+    end
+    puts count.zero? ? 'schema: as it should be' : "schema: #{count} differences"
+  end
+
+  private
+
+  def full_name(table)
+    local = @prefix.empty? ? table : "#{@prefix}_#{table}"
+    org.apache.hadoop.hbase.TableName.valueOf(@namespace.empty? ? local : "#{@namespace}:#{local}")
+  end
+
+  def make_namespace
+    return if @namespace.empty?
+    return if @admin.listNamespaceDescriptors.any? { |each| each.getName == @namespace }
+
+    @admin.createNamespace(org.apache.hadoop.hbase.NamespaceDescriptor.create(@namespace).build)
+    puts "created: namespace #{@namespace}"
+  end
+
+  def create(name, wanted)
+    builder = Client::TableDescriptorBuilder.newBuilder(name)
+    wanted.each { |family, values| builder.setColumnFamily(descriptor(family, values)) }
+    splits = (1...REGIONS).map { |n| format('%02x', n * 256 / REGIONS).to_java_bytes }
+    @admin.createTable(builder.build, splits.to_java(Java::byte[]))
+    puts "created: #{name}, #{REGIONS} regions"
+    0
+  end
+
+  def descriptor(family, values)
+    compression = org.apache.hadoop.hbase.io.compress.Compression::Algorithm
+    bloom = org.apache.hadoop.hbase.regionserver.BloomType
+    Client::ColumnFamilyDescriptorBuilder.newBuilder(family.to_java_bytes)
+                                         .setMaxVersions(values[:versions])
+                                         .setTimeToLive(values[:ttl])
+                                         .setCompressionType(compression.valueOf(values[:compression]))
+                                         .setBloomFilterType(bloom.valueOf(values[:bloomfilter]))
+                                         .build
+  end
+
+  # Prints the differences; returns how many there are.
+  def compare(name, wanted)
+    held = @admin.getDescriptor(name).getColumnFamilies.to_h { |each| [each.getNameAsString, each] }
+    found = (wanted.keys - held.keys).map { |family| "family #{family} is missing" }
+    found += (held.keys - wanted.keys).map { |family| "family #{family} is not of the schema" }
+    (wanted.keys & held.keys).each do |family|
+      is = attributes(held[family])
+      wanted[family].reject { |key, value| is[key] == value }.each do |key, value|
+        found << "family #{family}: #{key.upcase} is #{is[key]}, should be #{value}"
+      end
+    end
+    found.each { |line| puts "differs: #{name} #{line}" }
+    puts "exists: #{name}" if found.empty?
+    found.size
+  end
+
+  def attributes(family)
+    { versions: family.getMaxVersions, ttl: family.getTimeToLive,
+      compression: family.getCompressionType.getName.upcase,
+      bloomfilter: family.getBloomFilterType.toString }
+  end
+end
+
+configuration = org.apache.hadoop.hbase.HBaseConfiguration.create
+connection = org.apache.hadoop.hbase.client.ConnectionFactory.createConnection(configuration)
+begin
+  WeiboSchema.new(connection.getAdmin, ENV).run
+ensure
+  connection.close
+end

@@ -1,0 +1,187 @@
+"""The daemons: what starts each, on which ports, and how one knows that it serves."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import jars
+import probes
+import templates
+from settings import HERE, Stack, StackError
+
+_HDFS = "org.apache.hadoop.hdfs.server."
+_YARN = "org.apache.hadoop.yarn.server."
+
+
+@dataclass(frozen=True)
+class Daemon:
+    """heap_mb, memory_mb: the heap's limit, and about what the whole process takes when idle.
+    after: what must serve before this is started. stop_s: how long it may take to stop."""
+
+    name: str
+    what: str
+    ports: tuple[str, ...]
+    ready: Callable[[Stack], bool]
+    memory_mb: int
+    heap_mb: int = 0
+    after: tuple[str, ...] = ()
+    page: str = ""
+    stop_s: float = 30.0
+
+
+# In the order of starting; stopped in the opposite one.
+DAEMONS = (
+    Daemon("mariadb", "MariaDB", ("mariadb",), probes.mariadb, 150),
+    Daemon(
+        "namenode",
+        "HDFS NameNode",
+        ("namenode", "namenode_web"),
+        probes.namenode,
+        *(250, 384),
+        page="namenode_web",
+    ),
+    Daemon(
+        "datanode",
+        "HDFS DataNode",
+        ("datanode", "datanode_ipc", "datanode_web"),
+        probes.datanode,
+        *(220, 256),
+        after=("namenode",),
+    ),
+    Daemon(
+        "resourcemanager",
+        "YARN ResourceManager",
+        tuple(
+            f"resourcemanager{part}" for part in ("", "_scheduler", "_tracker", "_admin", "_web")
+        ),
+        probes.resourcemanager,
+        *(300, 384),
+        after=("datanode",),
+        page="resourcemanager_web",
+    ),
+    Daemon(
+        "nodemanager",
+        "YARN NodeManager",
+        tuple(f"nodemanager{part}" for part in ("", "_localizer", "_web", "_shuffle")),
+        probes.nodemanager,
+        *(280, 384),
+        after=("namenode",),
+        page="nodemanager_web",
+    ),
+    Daemon(
+        "jobhistory",
+        "MapReduce job history",
+        ("jobhistory", "jobhistory_web", "jobhistory_admin"),
+        probes.jobhistory,
+        *(250, 256),
+        after=("datanode",),
+        page="jobhistory_web",
+    ),
+    Daemon(
+        "hbase",
+        "HBase with ZooKeeper",
+        ("zookeeper", "hbase_master", "hbase_regionserver"),
+        probes.hbase,
+        *(500, 1024),
+        after=("datanode",),
+        stop_s=90.0,
+    ),
+    Daemon(
+        "thrift",
+        "HBase Thrift server",
+        ("thrift",),
+        probes.thrift,
+        *(250, 384),
+        after=("hbase",),
+    ),
+)
+
+
+def command(stack: Stack, daemon: Daemon, java_home: Path) -> list[str]:
+    """The command line of a daemon, its data folder prepared."""
+    if daemon.name == "mariadb":
+        return _mariadb(stack)
+    java = _java(stack, java_home, "hbase" if daemon.name in ("hbase", "thrift") else "hadoop")
+    if daemon.name == "namenode" and not (stack.data / "namenode/current/VERSION").exists():
+        _prepare([*java, f"{_HDFS}namenode.NameNode", "-format", "-force", "-nonInteractive"])
+    if daemon.name == "nodemanager":
+        _compile_shuffle(stack, java_home)
+    return [*java[:1], f"-Xmx{daemon.heap_mb}m", *java[1:], *_main(stack, daemon.name)]
+
+
+def environment(java_home: Path) -> dict[str, str]:
+    """What daemons get of the caller's environment: no JAVA_TOOL_OPTIONS, which Java would obey,
+    and no secret that a setting of the crawler may hold."""
+    kept = {name: os.environ[name] for name in ("HOME", "LANG", "TZ") if name in os.environ}
+    path = os.environ.get("PATH", "/usr/local/bin:/usr/bin:/bin")
+    return {**kept, "PATH": path, "JAVA_HOME": str(java_home)}
+
+
+def _main(stack: Stack, name: str) -> list[str]:
+    mains = {
+        "namenode": f"{_HDFS}namenode.NameNode",
+        "datanode": f"{_HDFS}datanode.DataNode",
+        "resourcemanager": f"{_YARN}resourcemanager.ResourceManager",
+        "nodemanager": f"{_YARN}nodemanager.NodeManager",
+        "jobhistory": "org.apache.hadoop.mapreduce.v2.hs.JobHistoryServer",
+        "hbase": "org.apache.hadoop.hbase.master.HMaster start",
+        # -t: an idle connection lives 10 minutes, not one; a worker thread for each connection
+        "thrift": "org.apache.hadoop.hbase.thrift.ThriftServer"
+        f" -p {stack.ports['thrift']} -b 127.0.0.1 --infoport -1 -m 4 -w 64 -t 600000 start",
+    }
+    return mains[name].split()
+
+
+def _java(stack: Stack, java_home: Path, kind: str) -> list[str]:
+    return [
+        str(java_home / "bin" / "java"),
+        "-XX:+UseSerialGC",
+        "-Djava.net.preferIPv4Stack=true",
+        f"-Dhadoop.log.dir={stack.logs}",
+        f"-Djava.io.tmpdir={stack.run}",  # web pages are unpacked there
+        # without the optimizing compiler: these daemons do little, and start sooner
+        *(["-XX:TieredStopAtLevel=1"] if kind == "hadoop" else []),
+        *templates.jvm_flags(kind),
+        "-cp",
+        f"{stack.conf / kind}:{jars.folder(stack, kind)}/*",
+    ]
+
+
+def _mariadb(stack: Stack) -> list[str]:
+    server, share = jars.mariadb(stack)
+    as_root = ["--user=root"] if os.geteuid() == 0 else []  # it refuses to be root by accident
+    data = stack.data / "mariadb"
+    if not data.exists():
+        draft = stack.data / "mariadb.part"
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(parents=True)
+        _prepare(
+            [
+                *(str(server), "--no-defaults", "--bootstrap", *as_root),
+                *(f"--datadir={draft}", f"--lc-messages-dir={share}"),
+                *("--innodb-log-file-size=64M", "--skip-log-bin"),
+            ],
+            jars.mariadb_bootstrap(share),
+        )
+        draft.replace(data)
+    return [str(server), f"--defaults-file={stack.conf / 'mariadb' / 'my.cnf'}", *as_root]
+
+
+def _compile_shuffle(stack: Stack, java_home: Path) -> None:
+    """Put the shuffle that listens on loopback only (java/) into the class path."""
+    source = HERE / "java/org/apache/hadoop/mapred/LoopbackShuffle.java"
+    made = stack.conf / "hadoop/org/apache/hadoop/mapred/LoopbackShuffle.class"
+    if made.exists() and made.stat().st_mtime > source.stat().st_mtime:
+        return
+    javac = [str(java_home / "bin" / "javac"), "-proc:none", "-d", str(stack.conf / "hadoop")]
+    _prepare([*javac, "-cp", f"{jars.folder(stack, 'hadoop')}/*", str(source)])
+
+
+def _prepare(words: list[str], text: str = "") -> None:
+    result = subprocess.run(words, input=text, capture_output=True, text=True, errors="replace")
+    if result.returncode != 0:
+        last = (result.stdout + result.stderr).strip().splitlines()[-15:]
+        raise StackError("\n".join([f"{words[0]} could not prepare a start:", *last]))

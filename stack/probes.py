@@ -1,0 +1,74 @@
+"""Is a daemon ready to serve? Each probe asks what a client would ask."""
+
+import json
+import socket
+import urllib.request
+from typing import Any
+
+from settings import Stack
+
+_TIMEOUT_S = 5.0
+
+
+def mariadb(stack: Stack) -> bool:
+    """The server greets: a packet of protocol 10. It does so after its init file has run."""
+    with _connect(stack, "mariadb") as connection:
+        return connection.recv(5)[4:5] == b"\x0a"
+
+
+def namenode(stack: Stack) -> bool:
+    """It answers; it leaves safe mode only when a DataNode has reported its blocks."""
+    return "Safemode" in _namenode(stack)
+
+
+def datanode(stack: Stack) -> bool:
+    """It is registered, and HDFS can be written."""
+    info = _namenode(stack)
+    return bool(json.loads(info["LiveNodes"])) and info["Safemode"] == ""
+
+
+def resourcemanager(stack: Stack) -> bool:
+    return bool(_get(stack, "resourcemanager_web", "/ws/v1/cluster/info")["clusterInfo"])
+
+
+def nodemanager(stack: Stack) -> bool:
+    nodes = _get(stack, "resourcemanager_web", "/ws/v1/cluster/nodes?states=RUNNING")["nodes"]
+    return bool(nodes and nodes["node"])
+
+
+def jobhistory(stack: Stack) -> bool:
+    return bool(_get(stack, "jobhistory_web", "/ws/v1/history/info")["historyInfo"])
+
+
+def hbase(stack: Stack) -> bool:
+    """The master says so in its log; it has no web page here, and each start a new log."""
+    log = stack.log("hbase").read_text(errors="replace")
+    return "Master has completed initialization" in log
+
+
+def thrift(stack: Stack) -> bool:
+    """getTableNames() is answered, so HBase behind it serves as well."""
+    name = b"getTableNames"
+    call = b"\x80\x01\x00\x01" + len(name).to_bytes(4, "big") + name + bytes(4) + b"\x00"
+    with _connect(stack, "thrift") as connection:
+        connection.sendall(call)
+        return connection.recv(4) == b"\x80\x01\x00\x02"  # a reply; 3 would be an exception
+
+
+def _namenode(stack: Stack) -> dict[str, Any]:
+    beans = _get(stack, "namenode_web", "/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo")
+    info: dict[str, Any] = beans["beans"][0]
+    return info
+
+
+def _connect(stack: Stack, port: str) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", stack.ports[port]), _TIMEOUT_S)
+
+
+def _get(stack: Stack, port: str, path: str) -> dict[str, Any]:
+    # without the proxies of the environment: this is loopback
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    url = f"http://127.0.0.1:{stack.ports[port]}{path}"
+    with opener.open(url, timeout=_TIMEOUT_S) as answer:
+        found: dict[str, Any] = json.load(answer)
+        return found

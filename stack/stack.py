@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""A real one-machine cluster: MariaDB, HDFS, YARN, job history, HBase and its Thrift server.
+
+    python stack/stack.py up|status|down|clean
+
+Needs JDK 17 and Maven; no root, no container. Everything listens on 127.0.0.1 and lives in one
+folder (settings.py says how to set it and the ports). `up` may be repeated: it starts what does
+not run. `down` keeps the data, `clean` deletes it. Exit codes: 0 done, 1 something is wrong.
+"""
+
+import argparse
+import fcntl
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import checks
+import jars
+import processes
+import settings
+import templates
+from daemons import DAEMONS, Daemon, command, environment
+from settings import Stack, StackError
+
+_START_S = 180.0  # for one daemon; all of them take 20 s on two idle cores
+_LOG_LINES = 15
+
+
+def up(stack: Stack) -> None:
+    """Start what does not run and wait until everything serves."""
+    began = time.monotonic()
+    java_home = checks.java_home()
+    starting = [daemon for daemon in DAEMONS if processes.running(stack, daemon.name) is None]
+    checks.before_start(stack, starting)
+    for name in jars.missing(stack):
+        _say(f"fetching the jars of {name} from Maven Central into {stack.cache}")
+        jars.fetch(stack, name)
+    templates.write(stack, java_home)
+    _say(f"logs are in {stack.logs}")
+    try:
+        _start_all(stack, starting, java_home)
+    except BaseException:
+        for daemon in reversed(starting):
+            processes.stop(stack, daemon.name, daemon.stop_s)
+        raise
+    _say(f"all {len(DAEMONS)} daemons serve, after {time.monotonic() - began:.0f} s")
+    _say_addresses(stack, java_home)
+
+
+def status(stack: Stack) -> bool:
+    """Say of each daemon whether it serves; True where all do."""
+    all_serve = True
+    for daemon in DAEMONS:
+        pid = processes.running(stack, daemon.name)
+        serves = pid is not None and _serves(stack, daemon)
+        state = "serves" if serves else "is not running" if pid is None else "does not answer"
+        ports = ", ".join(str(stack.ports[port]) for port in daemon.ports)
+        number = "" if pid is None else f", process {pid}"
+        _say(f"{daemon.what} {state} (port {ports}{number}; {stack.log(daemon.name)})")
+        all_serve = all_serve and serves
+    return all_serve
+
+
+def down(stack: Stack) -> None:
+    """Stop everything that was started here, and nothing else. Data stays."""
+    for daemon in reversed(DAEMONS):
+        done = processes.stop(stack, daemon.name, daemon.stop_s)
+        if done is not None:
+            _say(f"{daemon.what} {done}")
+    left = processes.kill_marked(stack)
+    _say(f"nothing of it runs any more; killed {left} that were left over" if left else "all down")
+
+
+def clean(stack: Stack) -> None:
+    """Stop everything and delete the folder of the stack."""
+    if not stack.root.exists():
+        _say(f"there is no {stack.root}")
+        return
+    if not (stack.run / "mark").exists():
+        raise StackError(f"{stack.root} was not made by this program: it is left as it is")
+    down(stack)
+    templates.remove(stack)
+    _say(f"deleted {stack.root}; the jars stay in {stack.cache}")
+
+
+def _start_all(stack: Stack, starting: Sequence[Daemon], java_home: Path) -> None:
+    served: set[str] = set()
+    for daemon in DAEMONS:
+        for name in daemon.after:
+            _wait(stack, name, served)
+        if daemon in starting:
+            _say(f"starting {daemon.what}")
+            words = command(stack, daemon, java_home)
+            processes.start(stack, daemon.name, words, environment(java_home))
+    for daemon in DAEMONS:
+        _wait(stack, daemon.name, served)
+
+
+def _wait(stack: Stack, name: str, served: set[str]) -> None:
+    """Until the daemon serves. StackError with the end of its log: it died, or took too long."""
+    (daemon,) = (each for each in DAEMONS if each.name == name)
+    deadline = time.monotonic() + _START_S
+    while name not in served:
+        if processes.running(stack, name) is None:
+            raise StackError(_with_log(stack, daemon, "died while it started"))
+        if _serves(stack, daemon):
+            served.add(name)
+        elif time.monotonic() > deadline:
+            raise StackError(_with_log(stack, daemon, f"does not serve after {_START_S:.0f} s"))
+        else:
+            time.sleep(0.25)
+
+
+def _serves(stack: Stack, daemon: Daemon) -> bool:
+    try:
+        return daemon.ready(stack)
+    except (OSError, ValueError, LookupError):  # not there yet, or an answer of half a server
+        return False
+
+
+def _with_log(stack: Stack, daemon: Daemon, trouble: str) -> str:
+    log = stack.log(daemon.name)
+    with log.open(errors="replace") as file:
+        last = deque(file, _LOG_LINES)
+    return f"{daemon.what} {trouble}; the end of {log}:\n" + "".join(f"  {line}" for line in last)
+
+
+def _say_addresses(stack: Stack, java_home: Path) -> None:
+    for daemon in DAEMONS:
+        if daemon.page:
+            _say(f"web page of {daemon.what}: http://127.0.0.1:{stack.ports[daemon.page]}/")
+    where = templates.addresses(stack, java_home)
+    _say(f"users: {where['STACK_MYSQL']}, password in {where['STACK_MYSQL_PASSWORD_FILE']}")
+    _say(f"tables: {where['STACK_TABLES']}")
+    _say(f"commands: {stack.bin}/hadoop, hbase, sqoop; addresses: {stack.root / 'stack.env'}")
+
+
+@contextmanager
+def _alone(stack: Stack) -> Iterator[None]:
+    """One `up`, `down` or `clean` at a time. The lock lies beside the folder: clean deletes it."""
+    stack.root.parent.mkdir(parents=True, exist_ok=True)
+    with stack.root.with_name(stack.root.name + ".lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StackError("another stack command is at work here: wait for it") from None
+        yield
+
+
+def _say(text: str) -> None:
+    print(f"stack: {text}", flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="stack.py", description=__doc__.partition("\n")[0])
+    parser.add_argument("what", choices=("up", "status", "down", "clean"))
+    what = parser.parse_args().what
+    try:
+        stack = settings.read()
+        if what == "status":
+            return 0 if status(stack) else 1
+        with _alone(stack):
+            {"up": up, "down": down, "clean": clean}[what](stack)
+    except StackError as error:
+        for line in str(error).splitlines():
+            print(f"stack: {line}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

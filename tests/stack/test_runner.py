@@ -1,0 +1,165 @@
+"""The runner without daemons: settings, pid files, ports, and what is refused before a start."""
+
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.stack import conftest
+
+import checks  # isort: skip
+import daemons  # isort: skip
+import processes  # isort: skip
+import settings  # isort: skip
+import templates  # isort: skip
+
+SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
+
+
+@pytest.fixture
+def stack(tmp_path: Path) -> Iterator[settings.Stack]:
+    made = settings.read({"WEIBO_STACK_DIR": str(tmp_path / "s")})
+    made.logs.mkdir(parents=True)
+    made.run.mkdir()
+    yield made
+    processes.kill_marked(made)
+
+
+@pytest.fixture
+def other() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that is none of the stack's."""
+    with subprocess.Popen(SLEEP) as process:
+        yield process
+        process.kill()
+
+
+def test_a_port_is_a_setting() -> None:
+    """A variable moves its port and no other."""
+    ports = settings.read({"WEIBO_STACK_PORT_THRIFT": "19090"}).ports
+    assert ports == {**settings.PORTS, "thrift": 19090}
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"WEIBO_STACK_PORT_TRIFT": "19090"},
+        {"WEIBO_STACK_PORT_THRIFT": "80"},
+        {"WEIBO_STACK_PORT_THRIFT": "x"},
+        {"WEIBO_STACK_PORT_THRIFT": "3307"},
+        {"WEIBO_STACK_MARIADB": "docker"},
+        {"WEIBO_STACK_DIR": "/tmp/a b"},
+        {"WEIBO_STACK_DIR": "/tmp/a:b"},
+    ],
+)
+def test_a_wrong_setting_is_refused(environ: dict[str, str]) -> None:
+    """An unknown name, a port out of range or given twice, a path no class path can hold."""
+    with pytest.raises(settings.StackError):
+        settings.read(environ)
+
+
+@given(st.dictionaries(st.from_regex(r"[a-z_.]+", fullmatch=True), st.text()), st.text())
+def test_a_template_is_filled_once(values: dict[str, str], other: str) -> None:
+    """Each name is replaced by its value, which is not read again; other text stays."""
+    other = other.replace("@", "")
+    template = other.join(f"@{name}@" for name in values)
+    assert templates.fill(template, values) == other.join(values.values())
+
+
+def test_an_unknown_name_in_a_template_is_an_error() -> None:
+    """A misspelt placeholder never reaches a daemon."""
+    with pytest.raises(KeyError):
+        templates.fill("x @port.trift@", {"port.thrift": "9090"})
+
+
+def test_what_was_started_runs_and_stops(stack: settings.Stack) -> None:
+    """start, running and stop agree; stopping twice is nothing."""
+    pid = processes.start(stack, "one", SLEEP, {})
+    assert processes.running(stack, "one") == pid
+    assert processes.stop(stack, "one", 10) == "stopped"
+    assert processes.running(stack, "one") is None
+    assert processes.stop(stack, "one", 10) is None
+
+
+def test_a_pid_of_another_program_is_left_alone(
+    stack: settings.Stack, other: subprocess.Popen[bytes]
+) -> None:
+    """A pid file whose start time is not that of the process names nobody: nothing is stopped."""
+    file = stack.run / "one.pid"
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text()
+    file.write_text(json.dumps({"pid": other.pid, "ticks": 1, "boot": boot}))
+    assert processes.running(stack, "one") is None
+    assert processes.stop(stack, "one", 1) is None
+    assert other.poll() is None
+
+
+def test_what_was_left_over_is_found_by_its_mark(
+    stack: settings.Stack, other: subprocess.Popen[bytes]
+) -> None:
+    """A process of the stack whose pid file is lost is killed; one without the mark is not."""
+    processes.start(stack, "one", SLEEP, {})
+    (stack.run / "one.pid").unlink()
+    assert processes.kill_marked(stack) == 1
+    assert other.poll() is None
+
+
+def test_a_stubborn_daemon_is_killed(stack: settings.Stack) -> None:
+    """SIGTERM that is ignored is followed by SIGKILL, and said so."""
+    code = "import signal, time; signal.signal(15, signal.SIG_IGN); print(1, flush=True)"
+    processes.start(stack, "one", [sys.executable, "-c", f"{code}; time.sleep(600)"], {})
+    while not stack.log("one").read_text():
+        pass
+    assert str(processes.stop(stack, "one", 0.2)).startswith("killed")
+    assert processes.running(stack, "one") is None
+
+
+def test_a_port_in_use_is_said_before_a_start(stack: settings.Stack) -> None:
+    """The error names the port, who wanted it and the setting that moves it."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        moved = settings.read(
+            {"WEIBO_STACK_DIR": str(stack.root), "WEIBO_STACK_PORT_THRIFT": str(port)}
+        )
+        thrift = [daemon for daemon in daemons.DAEMONS if daemon.name == "thrift"]
+        with pytest.raises(settings.StackError, match=rf"{port}.*Thrift[\s\S]*PORT_THRIFT"):
+            checks.before_start(moved, thrift)
+
+
+def test_a_wrong_java_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another version than 17 is refused, with its number and the remedy."""
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\necho 'openjdk version \"25.0.1\" 2025-10-21' >&2\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(settings.StackError, match=r"Java 25.*JDK 17"):
+        checks.java_home()
+
+
+def test_too_little_memory_is_said(
+    stack: settings.Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both figures are named."""
+    meminfo = tmp_path / "meminfo"
+    meminfo.write_text("MemTotal: 900000 kB\nMemAvailable:  512000 kB\n")
+    monkeypatch.setattr(checks, "_MEMORY", meminfo)
+    with pytest.raises(settings.StackError, match="MB of memory are needed, 500 MB are free"):
+        checks.before_start(stack, daemons.DAEMONS)
+
+
+def test_clean_leaves_a_folder_that_is_not_a_stack(tmp_path: Path) -> None:
+    """A folder that this program did not make is never deleted."""
+    (tmp_path / "mine.txt").write_text("x")
+    done = subprocess.run(
+        [sys.executable, str(conftest.RUNNER), "clean"],
+        env={"WEIBO_STACK_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert (tmp_path / "mine.txt").exists()

@@ -1,0 +1,103 @@
+"""Handing out entries of the frontier: each to one owner at a time, by (depth, seq)."""
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+from pymysql.cursors import Cursor
+
+from weibo_crawler.records import Edge
+from weibo_crawler.store import Entry, Progress
+
+# FORCE INDEX: by any other way the server would lock, for a moment, rows that it does not hand
+# out, and another claim would step over them
+_FROM = "FROM userlist FORCE INDEX (userlist_frontier) WHERE state = %s AND set_aside = %s"
+_TAKE = f"""
+    SELECT id, screen_name, fans, depth, found_edge, attempts, last_error, seq {_FROM}
+    AND depth <= %s {{more}} ORDER BY depth, seq LIMIT %s FOR UPDATE SKIP LOCKED
+"""
+_TAKE_QUEUED = _TAKE.format(more="")
+_TAKE_RESTED = _TAKE.format(more="AND resting_until <= %s")
+# an entry whose page is being stored at this moment is locked, and its owner alive
+_EXPIRED = f"SELECT seq {_FROM} AND lease_until < %s FOR UPDATE SKIP LOCKED"
+
+
+def claim_entries(
+    cursor: Cursor,
+    lease: tuple[str, float, float],
+    n: int,
+    *,
+    edges: Sequence[Edge],
+    deepest: int,
+) -> list[Entry]:
+    """Lease up to n entries inside a transaction. lease: owner, now, until when.
+
+    Rows that others lock are being handed out, stored or returned: they are stepped over, and come
+    again by a later claim.
+    """
+    owner, now, until = lease
+    _free_expired(cursor, now)
+    rows: list[Any] = []
+    for aside in (0, 1):  # who is set aside holds nobody back, so it comes last
+        here: list[Any] = []
+        for sql, more in ((_TAKE_QUEUED, ()), (_TAKE_RESTED, (now,))):
+            state = "resting" if more else "queued"
+            cursor.execute(sql, (state, aside, deepest, *more, n - len(rows)))
+            here += cursor.fetchall()
+        rows += sorted(here, key=lambda row: (row[3], row[7]))
+        del rows[n:]
+    if not rows:
+        return []
+    cursor.execute(
+        "UPDATE userlist SET state = 'leased', lease_owner = %s, lease_until = %s WHERE seq IN %s",
+        (owner, until, tuple(row[7] for row in rows)),
+    )
+    ended, progress = _lists(cursor, [row[0] for row in rows])
+    return [
+        Entry(
+            *(uid, screen_name, fans, depth, found_edge == Edge.SEED, attempts, last_error or ""),
+            {
+                edge: progress.get((uid, edge), Progress())
+                for edge in edges
+                if (uid, edge) not in ended
+            },
+        )
+        for uid, screen_name, fans, depth, found_edge, attempts, last_error, _ in rows
+    ]
+
+
+def pack_ids(ids: Sequence[int]) -> bytes:
+    """Eight bytes an id, the same on every machine."""
+    return struct.pack(f"<{len(ids)}Q", *ids)
+
+
+def _free_expired(cursor: Cursor, now: float) -> None:
+    seqs: list[int] = []
+    for aside in (0, 1):
+        cursor.execute(_EXPIRED, ("leased", aside, now))
+        seqs += [seq for (seq,) in cursor.fetchall()]
+    if seqs:
+        cursor.execute(
+            "UPDATE userlist SET state = 'queued', lease_owner = NULL, lease_until = NULL "
+            "WHERE seq IN %s",
+            (tuple(seqs),),
+        )
+
+
+def _lists(
+    cursor: Cursor, uids: Sequence[int]
+) -> tuple[set[tuple[int, str]], dict[tuple[int, str], Progress]]:
+    """The lists that were read to their end, and how far the others were; a list that nobody
+    began has no row yet."""
+    cursor.execute(
+        "SELECT uid, edge, next_page, last_ids, listed, pages, ended FROM progress WHERE uid IN %s",
+        (tuple(uids),),
+    )
+    done, begun = set(), {}
+    for uid, edge, next_page, last_ids, listed, pages, ended in cursor.fetchall():
+        if ended is None:
+            ids = struct.unpack(f"<{len(last_ids) // 8}Q", last_ids)
+            begun[uid, edge] = Progress(next_page, ids, listed, pages)
+        else:
+            done.add((uid, edge))
+    return done, begun

@@ -1,0 +1,187 @@
+"""The userlist in MariaDB/MySQL: its schema, what readers see of it, and the books of the runs."""
+
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from weibo_crawler.store import UserRow, WorkerRow
+from weibo_crawler.store.mysql_base import Database
+from weibo_crawler.store.mysql_schema import OPTIONS
+
+# TEXT for what the site names, so that a long name is kept; what is longer still is an error.
+# No AUTO_INCREMENT: seqs are given under the gate (mysql_frontier says why).
+_SCHEMA = (
+    (
+        f"""CREATE TABLE userlist (
+            seq BIGINT UNSIGNED NOT NULL PRIMARY KEY,
+            id BIGINT UNSIGNED NOT NULL,
+            url TEXT NOT NULL,
+            screen_name TEXT NOT NULL,
+            fans BIGINT NOT NULL,
+            depth INT NOT NULL,
+            found_from BIGINT UNSIGNED,
+            found_edge VARCHAR(16) NOT NULL,
+            found_at DOUBLE NOT NULL,
+            changed_at DOUBLE NOT NULL,
+            run_id VARCHAR(255) NOT NULL,
+            state VARCHAR(16) NOT NULL DEFAULT 'queued',
+            set_aside TINYINT NOT NULL DEFAULT 0,
+            attempts INT NOT NULL DEFAULT 0,
+            last_error TEXT,
+            lease_owner VARCHAR(255),
+            lease_until DOUBLE,
+            resting_since DOUBLE,
+            resting_until DOUBLE,
+            UNIQUE KEY userlist_id (id),
+            KEY userlist_frontier (state, set_aside, depth, seq),
+            KEY userlist_leases (lease_owner)
+        ) {OPTIONS}""",
+        f"""CREATE TABLE progress (
+            uid BIGINT UNSIGNED NOT NULL,
+            edge VARCHAR(16) NOT NULL,
+            next_page TEXT NOT NULL,
+            last_ids MEDIUMBLOB NOT NULL,
+            listed BIGINT NOT NULL,
+            pages BIGINT NOT NULL,
+            ended TEXT,
+            sure TINYINT NOT NULL,
+            PRIMARY KEY (uid, edge)
+        ) {OPTIONS}""",
+        f"""CREATE TABLE workers (
+            run_id VARCHAR(255) NOT NULL,
+            worker VARCHAR(255) NOT NULL,
+            stage VARCHAR(64) NOT NULL,
+            started_at DOUBLE NOT NULL,
+            updated_at DOUBLE NOT NULL,
+            ended TEXT,
+            counters LONGTEXT NOT NULL,
+            PRIMARY KEY (run_id, worker)
+        ) {OPTIONS}""",
+        f"""CREATE TABLE drifted (
+            seq BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
+            run_id VARCHAR(255) NOT NULL,
+            at DOUBLE NOT NULL,
+            url TEXT NOT NULL,
+            why TEXT NOT NULL,
+            body LONGBLOB NOT NULL
+        ) {OPTIONS}""",
+        f"""CREATE TABLE meta (
+            name VARCHAR(255) NOT NULL PRIMARY KEY,
+            value LONGTEXT NOT NULL
+        ) {OPTIONS}""",
+        f"CREATE TABLE forgotten (hash BINARY(16) NOT NULL PRIMARY KEY) {OPTIONS}",
+        f"""CREATE TABLE gate (
+            one TINYINT NOT NULL PRIMARY KEY,
+            next_seq BIGINT UNSIGNED NOT NULL,
+            users BIGINT NOT NULL,
+            forget_key VARCHAR(64)
+        ) {OPTIONS}""",
+        "INSERT INTO gate VALUES (1, 1, 0, NULL) ON DUPLICATE KEY UPDATE one = one",
+    ),
+)
+_DRIFTED_KEPT = 1000  # pages; enough to see a change of shape, bounded against a site that drifts
+_PAGE = 1000  # rows read at once: no snapshot stays open while a caller works
+_COLUMNS = ", ".join("id" if name == "uid" else name for name in UserRow._fields)
+SET_META = "INSERT INTO meta VALUES (%s, %s) ON DUPLICATE KEY UPDATE value = VALUES(value)"
+
+
+class MysqlUserlist:
+    """All of the `Frontier` protocol that neither queues nor claims."""
+
+    def __init__(self, url: str, password: str | None = None) -> None:
+        self._db = Database(url, password, "users", _SCHEMA)
+
+    def close(self) -> None:
+        self._db.close()
+
+    # -- reading: what importer and analysis see
+
+    def users(self, *, uids: Sequence[int] | None = None, after_seq: int = 0) -> Iterator[UserRow]:
+        """Kept users by seq; `uids` in the order given, unknown ones left out."""
+        if uids is not None:
+            for start in range(0, len(uids), _PAGE):
+                yield from self._these(uids[start : start + _PAGE])
+            return
+        while rows := self._db.read(
+            f"SELECT {_COLUMNS} FROM userlist WHERE seq > %s ORDER BY seq LIMIT %s",
+            (after_seq, _PAGE),
+        ):
+            yield from map(UserRow._make, rows)
+            after_seq = rows[-1][0]
+
+    def _these(self, uids: Sequence[int]) -> Iterator[UserRow]:
+        rows = self._db.read(f"SELECT {_COLUMNS} FROM userlist WHERE id IN %s", (tuple(uids),))
+        known = {row.uid: row for row in map(UserRow._make, rows)}
+        return (known[uid] for uid in uids if uid in known)
+
+    def changed_users(self, since: float) -> Iterator[UserRow]:
+        """Users whose row changed at or after `since`: seeds that were named or lifted."""
+        ids = self._db.read(
+            "SELECT id FROM userlist WHERE depth = 0 AND changed_at >= %s ORDER BY seq", (since,)
+        )
+        return self.users(uids=[uid for (uid,) in ids])
+
+    def known_ids(self) -> Iterator[int]:
+        after = 0
+        while rows := self._db.read(
+            "SELECT id FROM userlist WHERE id > %s ORDER BY id LIMIT %s", (after, 100 * _PAGE)
+        ):
+            yield from (uid for (uid,) in rows)
+            after = rows[-1][0]
+
+    def states(self) -> dict[str, int]:
+        return dict(self._db.read("SELECT state, COUNT(*) FROM userlist GROUP BY state"))
+
+    def depths(self) -> dict[int, int]:
+        return dict(
+            self._db.read("SELECT depth, COUNT(*) FROM userlist GROUP BY depth ORDER BY depth")
+        )
+
+    def open_fans(self) -> list[tuple[int, int]]:
+        return list(
+            self._db.read(
+                "SELECT fans, COUNT(*) FROM userlist "
+                "WHERE state IN ('queued', 'leased', 'resting') GROUP BY fans"
+            )
+        )
+
+    def unsure_lists(self) -> int:
+        """Lists whose end contradicts the announced count by much."""
+        return int(self._db.read("SELECT COUNT(*) FROM progress WHERE sure = 0")[0][0])
+
+    def workers(self) -> list[WorkerRow]:
+        rows: Sequence[Any] = self._db.read(
+            "SELECT run_id, worker, stage, started_at, updated_at, ended, counters "
+            "FROM workers ORDER BY started_at, worker"
+        )
+        return [WorkerRow._make([*row, json.loads(counters)]) for *row, counters in rows]
+
+    def depths_are_bounds(self) -> str:
+        return self.get_meta("depths_are_bounds") or ""
+
+    def get_meta(self, name: str) -> str | None:
+        rows = self._db.read("SELECT value FROM meta WHERE name = %s", (name,))
+        return str(rows[0][0]) if rows else None
+
+    # -- writing
+
+    def set_meta(self, name: str, value: str) -> None:
+        self._db.write(SET_META, (name, value))
+
+    def report(self, worker: WorkerRow) -> None:
+        self._db.write(
+            "INSERT INTO workers VALUES (%s, %s, %s, %s, %s, %s, %s) ON DUPLICATE KEY UPDATE "
+            "updated_at = VALUES(updated_at), ended = VALUES(ended), counters = VALUES(counters)",
+            (*worker[:6], json.dumps(worker.counters)),
+        )
+
+    def keep_drifted(self, run_id: str, url: str, why: str, body: bytes, at: float) -> None:
+        values = (run_id, at, url, why, zlib.compress(body), _DRIFTED_KEPT)
+        self._db.transaction(
+            lambda cursor: cursor.execute(
+                "INSERT INTO drifted (run_id, at, url, why, body) SELECT %s, %s, %s, %s, %s "
+                "FROM DUAL WHERE (SELECT COUNT(*) FROM drifted) < %s",
+                values,
+            )
+        )
