@@ -31,8 +31,9 @@ from weibo_crawler.errors import BadConfig, CrawlerError, StoreError
 from weibo_crawler.records import SCHEMA_VERSION
 
 _HERE = Path(__file__).resolve().parent
-# The built-in importer keeps the same two, so that either may go on where the other was.
-_WATERMARK, _IMPORTED_AT = "imported_seq", "imported_at"
+# Of the address of the tables, as the built-in importer's, so that either goes on where the other
+# was.
+_WATERMARK, _IMPORTED_AT = "imported_seq {}", "imported_at {}"
 _OVERLAP_S = 300.0  # a change is dated before it is committed; carrying it twice does no harm
 _LOCK_WAIT_S, _LOCK_TRIES = 10, 3
 _SCAN_TIMEOUT_S = 60
@@ -65,8 +66,8 @@ def import_users(job: Job, *, from_start: bool = False) -> Imported:
     the watermark stays where it was then."""
     started_at = time.time()
     with closing(_connect(job)) as sql:
-        after = 0 if from_start else int(_meta(sql, _WATERMARK) or 0)
-        since = _meta(sql, _IMPORTED_AT)
+        after = 0 if from_start else int(_meta(sql, _WATERMARK.format(job.tables.geturl())) or 0)
+        since = _meta(sql, _IMPORTED_AT.format(job.tables.geturl()))
         upto = boundary(sql)
         changed = 0
         if since is not None and not from_start:
@@ -81,7 +82,8 @@ def import_users(job: Job, *, from_start: bool = False) -> Imported:
                 "import again with --from-start; if they still differ, rows of "
                 f"{job.table} belong to another database"
             )
-        _set_meta(sql, {_WATERMARK: str(upto), _IMPORTED_AT: repr(started_at)})
+        marks = {_WATERMARK: str(upto), _IMPORTED_AT: repr(started_at)}
+        _set_meta(sql, {name.format(job.tables.geturl()): value for name, value in marks.items()})
     return Imported(new, changed, total)
 
 
