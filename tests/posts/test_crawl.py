@@ -121,6 +121,15 @@ def test_long_texts_are_completed_or_marked(crawl_: Crawl) -> None:
     assert {p["text"] for p in crawl_.posts(6).values()} == {"whole 1", "whole 2", "whole 3"}
 
 
+def test_a_text_that_fails_by_every_way_is_asked_once_more(crawl_: Crawl) -> None:
+    """Passing trouble on all ways to a whole text leaves none cut."""
+    crawl_.add(6)
+    world = {6: [post(6, 1, text="begin ...", text_complete=False)]}
+    trouble = {f"{way}/1": [Verdict.EMPTY] for way in ("extend", "show")}
+    crawl_.run(ScriptedFetcher(world, texts={1: "whole"}, trouble=trouble))
+    assert crawl_.posts(6)[1]["text"] == "whole"
+
+
 def test_a_cut_text_off_the_visited_pages_is_mended(crawl_: Crawl) -> None:
     """The repair queue does not depend on meeting the post again."""
     crawl_.add(6)

@@ -23,7 +23,7 @@ from weibo_crawler.store.keys import parse_post_key, post_key, posts_prefix, use
 
 R = TypeVar("R")
 
-_ASK_AGAIN_S = 1.0  # before an end that contradicts the announced count is believed
+_ASK_AGAIN_S = 1.0  # before an end that contradicts the announced count, or a cut text, is believed
 # of the announced posts: counts include posts that nobody can see any more
 _MISSING_SHARE = 0.1
 _BARREN_PAGES = 5
@@ -232,14 +232,17 @@ class _Visit:
         return post if text is None else replace(post, text=text, text_complete=True)
 
     async def _full_text(self, mid: int) -> str | None:
-        for request in self.env.site.full_text(self.uid, mid):
-            fetched = await self.env.fetcher.fetch(request)
-            record = fetched.reading.record
-            if isinstance(record, FullText):
-                self.texts_completed += 1
-                return record.text
-            if fetched.reading.verdict == Verdict.DRIFTED:
-                await self.env.keep_drifted(fetched)
+        """The whole text by the first way that has it; all of them are tried once more."""
+        for is_last in (False, True):
+            for request in self.env.site.full_text(self.uid, mid):
+                fetched = await self.env.fetcher.fetch(request)
+                if isinstance(fetched.reading.record, FullText):
+                    self.texts_completed += 1
+                    return fetched.reading.record.text
+                if fetched.reading.verdict == Verdict.DRIFTED:
+                    await self.env.keep_drifted(fetched)
+            if not is_last:
+                await asyncio.sleep(_ASK_AGAIN_S)
         return None
 
     async def _repair(self) -> None:
