@@ -44,10 +44,14 @@ def assert_true(crawl: Crawl, truth: Truth) -> None:
 
 
 def whole_way(crawl: Crawl, truth: Truth, *posts: str) -> None:
+    """All stages; the outcomes of the map job add up to its input (law 6)."""
     crawl.run("seed", *truth.seeds)
     crawl.run("harvest")
     crawl.run("import")
-    crawl.run("posts", *posts)
+    counters = crawl.json("posts", *posts)["counters"]
+    statuses = ("stored", "unchanged", "partial", "gone", "failed", "existing")
+    outcomes = sum(counters.get(f"users.{status}", 0) for status in statuses)
+    assert outcomes == counters["users.input"] == len(truth.depths)
 
 
 @pytest.mark.parametrize(
@@ -70,6 +74,8 @@ def test_the_crawl_is_the_truth(tmp_path: Path, knobs: dict[str, object], runner
         assert_true(crawl, truth)
         asked = len(truth.served())
         again = [crawl.json("harvest"), crawl.json("import"), crawl.json("posts")]
+        counters = again[2]["counters"]
+        assert counters == {"users.input": len(truth.depths), "users.existing": len(truth.depths)}
         assert (again[0]["new"], again[1]["new"], again[2]["new_posts"]) == (0, 0, 0)
         assert len(truth.served()) == asked
         assert_true(crawl, truth)

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import os
 import signal
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +16,7 @@ from weibo_crawler import config
 from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.show import Progress, grouped, seconds, verdicts
 from weibo_crawler.config import Settings
-from weibo_crawler.errors import BadConfig, BadSeed, BadUsage, SiteSaysNo
+from weibo_crawler.errors import BadConfig, BadSeed, BadUsage, Interrupted, SiteSaysNo
 from weibo_crawler.fetch import open_fetcher
 from weibo_crawler.harvest.run import Ended, HarvestRun
 from weibo_crawler.harvest.seeds import Seed, parse_seed, parse_seeds
@@ -143,7 +144,10 @@ def run_harvest(home: Home, title: str) -> Done:
                 f"{counters['page.ok']:,} pages, {counters['entries.done']:,} lists read"
             )
 
-        ended = asyncio.run(_harvest(home, counters, owner, show))
+        try:
+            ended = asyncio.run(_harvest(home, counters, owner, show))
+        except Interrupted:
+            raise Interrupted(_where_it_stands(home, counters)) from None
     return Done(*_harvest_figures(home, counters, ended, time.monotonic() - started))
 
 
@@ -169,6 +173,19 @@ def _egresses(home: Home, owner: str) -> Iterator[None]:
         home.users.free_egresses(owner)
 
 
+def _say_stopping() -> None:
+    print("stopping: finishing what is in flight (again: stop at once)", file=sys.stderr)
+
+
+def _where_it_stands(home: Home, counters: Counters) -> str:
+    states = home.users.states()
+    left = sum(states.get(state, 0) for state in ("queued", "leased", "resting"))
+    return (
+        f"stopped; {sum(states.values()):,} users kept ({counters['users.kept']:,} new), {left:,} "
+        "still to walk; what was in flight is stored, the same command goes on"
+    )
+
+
 async def _harvest(home: Home, counters: Counters, owner: str, show: Callable[[], None]) -> Ended:
     settings = home.settings
     fetcher = open_fetcher(settings, home.site, counters)
@@ -190,6 +207,7 @@ async def _harvest(home: Home, counters: Counters, owner: str, show: Callable[[]
         stops += 1
         if stops > 1:
             os._exit(130)
+        _say_stopping()
         run.stop("interrupted")
 
     loop = asyncio.get_running_loop()
@@ -319,7 +337,12 @@ def run_posts(home: Home, title: str, *, runner: str, refresh: bool, env: dict[s
             env=env,
             progress=show,
         )
-        handlers = {n: signal.signal(n, lambda *_: run.stop()) for n in _SIGNALS}
+
+        def interrupted(*_: object) -> None:
+            _say_stopping()
+            run.stop()
+
+        handlers = {n: signal.signal(n, interrupted) for n in _SIGNALS}
         try:
             counters = run.run()
         finally:

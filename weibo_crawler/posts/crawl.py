@@ -81,7 +81,8 @@ class RangeCrawler:
         try:
             return self._runner.run(self._crawl(part))
         except CrawlerError as error:
-            self._report(f"exit {error.exit_code}: {error}")
+            is_stop = isinstance(error, Interrupted)
+            self._report("interrupted" if is_stop else f"exit {error.exit_code}: {error}")
             raise
 
     def stop(self, why: str = "interrupted") -> None:

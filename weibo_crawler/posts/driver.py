@@ -137,7 +137,12 @@ class JobRun:
                 if code == kind.exit_code and not (kind is Interrupted and self._stops):
                     raise kind(message)
         if self._stops:
-            raise Interrupted("the posts job was stopped; the same command goes on")
+            done = self.counters()
+            visited = done.get("users.input", 0) - done.get("users.existing", 0)
+            raise Interrupted(
+                f"stopped; {visited:,} users visited, {done.get('posts.new', 0):,} new posts; what "
+                "was in flight is stored, the same command goes on"
+            )
         raise CrawlerError(
             f"the posts job ended early (exit code {returncode}): a mapper was killed or broke; "
             f"the same command goes on, {self._files.log} says more"
