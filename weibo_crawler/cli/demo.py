@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 import time
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -82,15 +83,18 @@ def _main_job(home: Home, seeds: list[int], environ: dict[str, str]) -> dict[str
     """The three stages, each with its closing lines."""
     found = [Found(uid, home.site.home(uid), "", 0) for uid in seeds]
     new = home.users.add_seeds(found, new_run_id(), time.time())
-    print(f"seed: {new} new, {len(seeds) - new} known already")
-    stages = {
-        "harvest": run_harvest(home, "harvest"),
-        "import": run_import(home, "import"),
-        "posts": run_posts(home, "posts", runner="local", refresh=False, env=environ),
+    print(f"seed: {new} new, {len(seeds) - new} known already", flush=True)
+    stages: dict[str, Callable[[], Done]] = {
+        "harvest": lambda: run_harvest(home, "harvest"),
+        "import": lambda: run_import(home, "import"),
+        "posts": lambda: run_posts(home, "posts", runner="local", refresh=False, env=environ),
     }
-    for done in stages.values():
-        print(done.line)
-    return {name: done.data for name, done in stages.items()}
+    data = {}
+    for name, run in stages.items():
+        done = run()
+        print(done.line, flush=True)
+        data[name] = done.data
+    return data
 
 
 def _show_posts(home: Home) -> None:
