@@ -189,6 +189,25 @@ def test_a_killed_harvest_goes_on(tmp_path: Path) -> None:
         assert len(pages) - len(set(pages)) <= 32 * len(kills)
 
 
+def test_under_a_pace_one_run_sends_at_a_time(tmp_path: Path) -> None:
+    """Law 10: a second run beside the first is refused (exit code 2), and after it may go on."""
+    pace = "WEIBO_PACE__REQUESTS_PER_SECOND"
+    with simulated(tmp_path, users=60, mean_posts=2.0) as (crawl, truth):
+        crawl.run("seed", *truth.seeds)
+        process = crawl.start("harvest", **{pace: "5"})
+        while len(truth.served()) < 2:
+            time.sleep(0.02)
+        for command in ("harvest", "posts"):
+            said = crawl.run(command, code=2, **{pace: "5"}).stderr
+            assert f"process {process.pid}" in said
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        crawl.run("harvest", **{pace: "500"})
+        crawl.run("import")
+        crawl.run("posts", **{pace: "500"})
+        assert_true(crawl, truth)
+
+
 def test_a_store_that_vanishes_is_said(tmp_path: Path) -> None:
     """Exit code 5: what is written into a deleted file would be lost without a word."""
     with simulated(tmp_path, faults="slow=0.3", slow_s=0.05) as (crawl, truth):

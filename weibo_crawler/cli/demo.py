@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from weibo_crawler import config
-from weibo_crawler.cli.crawl import run_harvest, run_import, run_posts
+from weibo_crawler.cli.harvest import run_harvest
 from weibo_crawler.cli.main import Done
+from weibo_crawler.cli.posts import run_import, run_posts
 from weibo_crawler.cli.show import program, seconds
 from weibo_crawler.errors import StoreError
 from weibo_crawler.home import Home, new_run_id

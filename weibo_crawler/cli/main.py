@@ -131,7 +131,7 @@ def _crawl_commands(commands: Any) -> None:
     seed = _command(
         commands,
         "seed",
-        "crawl:seed",
+        "seed:seed",
         "give the walk its first users",
         "Seeds are uids, profile addresses (m.weibo.cn/u/…, weibo.com/u/…) or screen names; a\n"
         "file holds one a line, # begins a comment. All are checked before any is stored.",
@@ -140,7 +140,7 @@ def _crawl_commands(commands: Any) -> None:
     harvest = _command(
         commands,
         "harvest",
-        "crawl:harvest",
+        "harvest:harvest",
         "walk fan lists breadth-first and store the users found",
         "Goes on where the last run stopped. Stops when nobody new is found, at\n"
         "harvest.max_users, harvest.max_depth or harvest.max_time_s, or at Ctrl-C.",
@@ -149,11 +149,11 @@ def _crawl_commands(commands: Any) -> None:
     harvest.add_argument(
         "--retry-failed", action="store_true", help="ask again for lists that failed before"
     )
-    _command(commands, "import", "crawl:import_", "copy new users from SQL into the tables")
+    _command(commands, "import", "posts:import_", "copy new users from SQL into the tables")
     posts = _command(
         commands,
         "posts",
-        "crawl:posts",
+        "posts:posts",
         "run the map job: fetch posts and profiles of the imported users",
         "Users whose timeline was read are skipped; --refresh comes back to them for new posts.",
     )

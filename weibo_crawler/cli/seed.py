@@ -1,0 +1,79 @@
+"""seed."""
+
+import argparse
+import asyncio
+import time
+from pathlib import Path
+
+from weibo_crawler import config
+from weibo_crawler.cli.main import Done
+from weibo_crawler.errors import BadConfig, BadSeed
+from weibo_crawler.fetch import open_fetcher
+from weibo_crawler.harvest.seeds import Seed, parse_seed, parse_seeds
+from weibo_crawler.home import Home, new_run_id
+from weibo_crawler.metrics import Counters
+from weibo_crawler.records import NamedUser
+from weibo_crawler.store import Found
+
+
+def seed(options: argparse.Namespace) -> Done:
+    """Store seeds; all are parsed and resolved before any is stored."""
+    seeds = read_seeds(options.seeds)
+    with Home(config.load(options.config)) as home:
+        home.bind_site()
+        uids = (
+            asyncio.run(_resolve(seeds, home))
+            if any(s.uid is None for s in seeds)
+            else [s.uid for s in seeds if s.uid is not None]
+        )
+        found = [Found(uid, home.site.home(uid), "", 0) for uid in dict.fromkeys(uids)]
+        new = home.users.add_seeds(found, new_run_id(), time.time())
+        known = len(found) - new
+    line = f"seed: {new} new, {known} known already; next: weibo-crawler harvest"
+    return Done(line, {"new": new, "known": known})
+
+
+def read_seeds(arguments: list[str]) -> list[Seed]:
+    """Files and single seeds of the command line, in order."""
+    seeds = []
+    for argument in arguments:
+        path = Path(argument)
+        if path.suffix == ".txt" or (len(argument) < 255 and path.is_file()):
+            try:
+                lines = path.read_text(encoding="utf-8").splitlines()
+            except (OSError, UnicodeDecodeError) as error:
+                why = getattr(error, "strerror", None) or "it is not UTF-8"
+                raise BadConfig(
+                    f"{path}: cannot read the seeds: {why}; a seeds file holds a uid, a profile "
+                    "address or a screen name a line"
+                ) from None
+            seeds += parse_seeds(lines, argument)
+        else:
+            seeds.append(parse_seed(argument.strip(), "command line"))
+    if not seeds:
+        raise BadSeed(
+            f"{', '.join(arguments)}: no seed in it; give a uid or a profile address a line"
+        )
+    return seeds
+
+
+async def _resolve(seeds: list[Seed], home: Home) -> list[int]:
+    """The uid of each seed; screen names are asked of the site."""
+    fetcher = open_fetcher(home.settings, home.site, Counters())
+
+    async def one(seed: Seed) -> int:
+        if seed.uid is not None:
+            return seed.uid
+        fetched = await fetcher.fetch(home.site.name(seed.screen_name or ""))
+        record = fetched.reading.record
+        if not isinstance(record, NamedUser):
+            raise BadSeed(
+                f"{seed.where}: the site names no user {seed.screen_name!r} "
+                f"({fetched.reading.verdict}); correct the name or give the uid"
+            )
+        return record.uid
+
+    try:
+        return list(await asyncio.gather(*map(one, seeds)))
+    finally:
+        await fetcher.close()
