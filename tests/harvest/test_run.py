@@ -57,12 +57,14 @@ def harvest(
 ) -> tuple[dict[int, int], Ended, Counters, list[str]]:
     """One run to its end; depths by uid, and what was asked."""
     users = open_users(folder)
-    users.add_seeds([Found(uid, "", "", 0) for uid in seeds], "run", 1.0)
-    fetcher = ScriptedFetcher(graph, Random(seed), trouble, profiles)
-    run, counters = make_run(users, fetcher, **changed)
-    ended = asyncio.run(run.run())
-    depths = {user.uid: user.depth for user in users.users()}
-    users.close()
+    try:
+        users.add_seeds([Found(uid, "", "", 0) for uid in seeds], "run", 1.0)
+        fetcher = ScriptedFetcher(graph, Random(seed), trouble, profiles)
+        run, counters = make_run(users, fetcher, **changed)  # type: ignore[arg-type]
+        ended = asyncio.run(run.run())
+        depths = {user.uid: user.depth for user in users.users()}
+    finally:
+        users.close()
     return depths, ended, counters, fetcher.asked
 
 
