@@ -46,7 +46,7 @@ def import_users(
         rows = (
             row for row in frontier.changed_users(float(since) - _OVERLAP_S) if row.seq <= watermark
         )
-        for batch in _batches(rows):
+        for batch in _batches(row for row in rows if _differs(tables, row)):
             tables.userlist.put([_put(row, run_id, started_at) for row in batch])
             changed += len(batch)
     new = 0
@@ -57,6 +57,12 @@ def import_users(
         progress(new)
     frontier.set_meta(at, repr(started_at))
     return Imported(new, changed)
+
+
+def _differs(tables: Tables, row: UserRow) -> bool:
+    """Whether the table says something else of this user; which run said it does not count."""
+    held = tables.userlist.row(user_key(row.uid), ["user"])
+    return {**held, "user:run_id": ""} != {**user_cells(row, ""), "user:run_id": ""}
 
 
 def _put(row: UserRow, run_id: str, at: float) -> Put:
