@@ -4,7 +4,8 @@
 
 `weibo-crawler posts` writes the manifest and calls this; `weibo-crawler posts --manifest FILE`
 writes one for use by hand. Settings are those of the crawler (WEIBO_CONFIG, WEIBO_* variables),
-read where the job is started.
+read where the job is started. By hand each task paces by itself: under a pace limit run one task
+(`--num-cores 1`) and nothing beside it, or let `weibo-crawler posts` see to that.
 """
 
 import os
