@@ -143,8 +143,9 @@ def test_redirects_are_pages() -> None:
     requests: list[bytes] = []
 
     async def handler(reader: Reader, writer: Writer) -> None:
-        requests.append(await head(reader))
-        writer.write(http(b"moved", "Location: /other", "Set-Cookie: a=1", status="302 Found"))
+        while True:
+            requests.append(await head(reader))
+            writer.write(http(b"moved", "Location: /other", "Set-Cookie: a=1", status="302 Found"))
 
     async def scenario() -> list[Page]:
         async with serve(handler) as port:
@@ -158,6 +159,35 @@ def test_redirects_are_pages() -> None:
         assert (page.status, page.header("location"), page.body) == (302, "/other", b"moved")
     assert len(requests) == 2
     assert not any(b"Cookie" in request for request in requests)
+
+
+@pytest.mark.parametrize("answers", [1, 3])
+def test_closed_while_it_was_kept(answers: int) -> None:
+    """A kept connection that the server closes under the next request is replaced, without an
+    error; a fresh one that is closed is an error, as ever."""
+    connections: list[int] = []
+
+    async def handler(reader: Reader, writer: Writer) -> None:
+        connections.append(1)
+        if len(connections) > answers:
+            await head(reader)
+            return
+        await head(reader)
+        writer.write(http(BODY))
+        await head(reader)  # and says no more: the request has crossed the end of the connection
+
+    async def scenario() -> None:
+        async with serve(handler) as port:
+            transport = RequestsTransport(SETTINGS)
+            request = Request(Kind.PROFILE, f"http://127.0.0.1:{port}/")
+            for _ in range(answers):
+                assert (await transport.send(request, (), DIRECT)).body == BODY
+            with pytest.raises(BodyCut, match="closed before an answer"):
+                await transport.send(request, (), DIRECT)
+            await transport.close()
+
+    asyncio.run(scenario())
+    assert len(connections) == answers + 1
 
 
 def test_redirect_with_a_bomb() -> None:
@@ -373,6 +403,7 @@ def test_closing_ends_what_is_under_way() -> None:
     thread is not sent any more, nor is anything afterwards."""
     settings = Fetch(read_timeout_s=300.0, concurrency=2)
     connections: list[int] = []
+    before = set(threading.enumerate())
 
     async def handler(reader: Reader, writer: Writer) -> None:
         connections.append(1)
@@ -390,7 +421,9 @@ def test_closing_ends_what_is_under_way() -> None:
             assert all(call.cancelled() for call in calls)
             with pytest.raises(ConnectFailed, match="closed"):
                 await transport.send(request, (), DIRECT)
-            while any(thread.name.startswith("fetch-") for thread in threading.enumerate()):
+            while any(
+                thread.name.startswith("fetch-") for thread in set(threading.enumerate()) - before
+            ):
                 await asyncio.sleep(0.01)
 
     asyncio.run(scenario())

@@ -28,7 +28,9 @@ class Exchange:
 
     def __init__(self) -> None:
         self.is_connected = False
+        self.is_reused = False  # sent over a connection that had stood before
         self.is_over = False
+        self.wants_fresh = False  # kept connections are not for it
         self.connection: _Connection | None = None
 
     def abort(self) -> None:
@@ -55,13 +57,20 @@ class _Connection(HTTPConnection):
 
     exchange: Exchange
 
+    @property
+    def is_connected(self) -> bool:
+        """What the pool asks before it gives a kept connection out."""
+        exchange: Exchange | None = getattr(_thread, "exchange", None)
+        return not (exchange is not None and exchange.wants_fresh) and super().is_connected
+
     def connect(self) -> None:
         self._use().is_connected = False
         super().connect()
         self._use().is_connected = True
 
     def request(self, *args: Any, **kwargs: Any) -> None:
-        self._use().is_connected = self.sock is not None
+        exchange = self._use()
+        exchange.is_connected = exchange.is_reused = self.sock is not None
         super().request(*args, **kwargs)
 
     def _use(self) -> Exchange:

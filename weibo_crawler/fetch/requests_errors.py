@@ -24,6 +24,21 @@ FOREIGN = (requests.RequestException, HTTPError, http.client.HTTPException, OSEr
 _TUNNEL = re.compile(r"Tunnel connection failed: (\d{3})")
 
 
+def was_stale(error: Exception, exchange: Exchange) -> bool:
+    """Whether a kept connection turned out to be closed before it brought a byte of an answer.
+
+    Servers close idle connections when they like, and so may cross a request on its way: this is
+    nobody's fault, and says nothing of the request.
+    """
+    return (
+        exchange.is_reused
+        and not exchange.is_over
+        and any(
+            isinstance(cause, ConnectionResetError | BrokenPipeError) for cause in _causes(error)
+        )
+    )
+
+
 def translate(error: Exception, exchange: Exchange, egress: Egress) -> errors.TransportError:
     """One of FOREIGN as the TransportError that says whose fault it is."""
     if isinstance(error, ValueError) and not isinstance(error, requests.exceptions.InvalidHeader):

@@ -1,6 +1,7 @@
 """The portable transport: `requests` in threads of its own."""
 
 import asyncio
+import functools
 import ssl
 import time
 from collections import OrderedDict
@@ -15,7 +16,7 @@ from weibo_crawler.config import Fetch
 from weibo_crawler.fetch.body import ACCEPT_ENCODING, Body
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.requests_adapter import Adapter, Exchange, begin, tls_context
-from weibo_crawler.fetch.requests_errors import FOREIGN, blamed, translate
+from weibo_crawler.fetch.requests_errors import FOREIGN, blamed, translate, was_stale
 from weibo_crawler.fetch.threads import Threads
 from weibo_crawler.fetch.transport import KEPT_HEADERS, Headers
 from weibo_crawler.records import Page, Request
@@ -90,9 +91,18 @@ class RequestsTransport:
         begin(exchange)
         proxies = {"http": egress.proxy_url, "https": egress.proxy_url} if egress.proxy_url else {}
         try:
-            response = self._adapter(egress.name).send(
-                _prepare(request, headers), stream=True, timeout=self._timeout, proxies=proxies
+            adapter = self._adapter(egress.name)
+            prepared = _prepare(request, headers)
+            send = functools.partial(
+                adapter.send, prepared, stream=True, timeout=self._timeout, proxies=proxies
             )
+            try:
+                response = send()
+            except FOREIGN as error:
+                if not was_stale(error, exchange):
+                    raise
+                exchange.wants_fresh = True
+                response = send()
             raw: urllib3.HTTPResponse = response.raw
             try:
                 body = self._read(raw)
