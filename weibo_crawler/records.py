@@ -4,7 +4,9 @@ Times are seconds since the epoch (float, UTC) unless a name says otherwise; the
 dates are ISO 8601 text with the site's offset, +08:00.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import NamedTuple
 
 import msgspec
 
@@ -43,12 +45,73 @@ class State(StrEnum):
     FAILED = "failed"
 
 
+class Health(StrEnum):
+    """What is known of an egress.
+
+    unchecked   not used yet, back from a rest, or on probe after its death; may go
+    good        its last answer was no refusal; may go
+    resting     the site refused it: nothing goes before its rest ends, then it is unchecked.
+                A rest doubles with each refusal in a row; a refusal that arrives during a rest
+                belongs to the burst that caused it, and only a longer Retry-After adds to it
+    dead        the proxy failed three times in a row: nothing goes before its next probe, which
+                is one request. If that fails too it is dead for twice as long
+
+    refused: unchecked, good, dead -> resting; the rate halves, down to 1/64 of the ceiling
+    failed:  unchecked, good, resting -> the same, or dead after three in a row (a probe: at once);
+             the direct egress never dies, it rests
+    answered: unchecked, good, dead -> good; the rate rises by 1/32 of the ceiling. An answer that
+             arrives during a rest was sent before it and does not end it
+    """
+
+    UNCHECKED = "unchecked"
+    GOOD = "good"
+    RESTING = "resting"
+    DEAD = "dead"
+
+
+class EgressState(NamedTuple):
+    """What the next holder of an egress must know so as not to break its pace.
+
+    rate: requests per second. next_free_s: nothing may be sent for so many seconds from now; where
+    it rests or is dead, until it may be tried. rests, deaths: how many in a row. session: the
+    visitor session as fetch writes it, "" for none; age_s: how many seconds ago it was written.
+    """
+
+    rate: float
+    next_free_s: float = 0.0
+    health: Health = Health.UNCHECKED
+    rests: int = 0
+    deaths: int = 0
+    session: str = ""
+    age_s: float = 0.0
+
+
+class LeaseTerm(NamedTuple):
+    """What a renewal brings. renewed: False where the leases had ended and all is lost.
+
+    granted: the egresses that are new to the holder; recalled: those that it must hand back;
+    contenders: how many processes want egresses.
+    """
+
+    renewed: bool
+    granted: Mapping[str, EgressState]
+    recalled: tuple[str, ...]
+    contenders: int
+
+
 class Edge(StrEnum):
-    """How one user leads to others."""
+    """How one user leads to others.
+
+    fans, follows: the lists of the user. reposts: authors of the originals that the user's posts
+    repost. comments: who commented on the user's posts. mentions: who is named in their texts.
+    """
 
     SEED = "seed"
     FANS = "fans"
     FOLLOWS = "follows"
+    REPOSTS = "reposts"
+    COMMENTS = "comments"
+    MENTIONS = "mentions"
 
 
 class Kind(StrEnum):
@@ -171,13 +234,25 @@ class Post(msgspec.Struct, frozen=True):
     visible: int = 0  # 0 public, 1 self, 6 friends, 10 fans
 
 
+class NamedUser(msgspec.Struct, frozen=True):
+    """A screen name resolved, or a user of whom a page tells no more."""
+
+    uid: int
+
+
 class PostPage(msgspec.Struct, frozen=True):
-    """One page of a timeline: `posts` in the site's order, pinned ones first."""
+    """One page of a timeline: `posts` in the site's order, pinned ones first.
+
+    authors: who wrote the originals of the retweets on it, each once. mentions: the screen names
+    linked in the owner's own texts as the page shows them, newest post first, each once.
+    """
 
     owner: int
     posts: tuple[Post, ...]
     next_cursor: str | None  # None: the site names no next page
     foreign: int = 0  # cards by other users (liked posts), skipped
+    authors: tuple[User | NamedUser, ...] = ()
+    mentions: tuple[str, ...] = ()
 
 
 class FullText(msgspec.Struct, frozen=True):
@@ -193,12 +268,6 @@ class CommentPage(msgspec.Struct, frozen=True):
     mid: int
     users: tuple[User, ...]
     next_cursor: str | None
-
-
-class NamedUser(msgspec.Struct, frozen=True):
-    """A screen name resolved."""
-
-    uid: int
 
 
 Record = User | FanPage | PostPage | FullText | CommentPage | NamedUser

@@ -1,10 +1,15 @@
+import importlib.util
 import shutil
 import ssl
 import subprocess
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import pytest
+
+from weibo_crawler.config import Fetch
+from weibo_crawler.fetch.opening import choose_transport
+from weibo_crawler.fetch.transport import Transport
 
 
 class Tls(NamedTuple):
@@ -27,3 +32,20 @@ def tls(tmp_path_factory: pytest.TempPathFactory) -> Tls:
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(certificate, key)
     return Tls(server, ssl.create_default_context(cafile=certificate))
+
+
+class Make(Protocol):
+    """Makes a transport; `name` is that of the setting."""
+
+    name: str
+
+    def __call__(self, settings: Fetch, *, tls: ssl.SSLContext | None = None) -> Transport: ...
+
+
+@pytest.fixture(params=["requests", "wreq"])
+def make(request: pytest.FixtureRequest) -> Make:
+    """Each transport in turn: one contract for all."""
+    if importlib.util.find_spec(request.param) is None:
+        pytest.skip(f"{request.param} is not installed: pip install 'weibo-crawler[fast]'")
+    made: Make = choose_transport(Fetch(transport=request.param))
+    return made

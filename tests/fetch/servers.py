@@ -115,7 +115,9 @@ async def _relay(a: tuple[Reader, Writer], b: tuple[Reader, Writer]) -> None:
 
 
 async def forward_proxy(reader: Reader, writer: Writer) -> None:
-    """A plain proxy that wants ACCOUNT: CONNECT, and absolute addresses."""
+    """A plain proxy that wants ACCOUNT: CONNECT, and absolute addresses. It goes on from the
+    address that it listens on, so a site sees which proxy a request came by."""
+    own = (writer.get_extra_info("sockname")[0], 0)
     request = await head(reader)
     method, target, _ = request.split(b"\r\n")[0].split(b" ")
     wanted = b"Proxy-Authorization: Basic " + base64.b64encode(ACCOUNT.encode())
@@ -124,12 +126,12 @@ async def forward_proxy(reader: Reader, writer: Writer) -> None:
         return
     if method == b"CONNECT":
         host, _, port = target.decode().rpartition(":")
-        site = await asyncio.open_connection(host, int(port))
+        site = await asyncio.open_connection(host, int(port), local_addr=own)
         writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
     else:
         address, _, path = target.removeprefix(b"http://").partition(b"/")
         host, _, port = address.decode().rpartition(":")
-        site = await asyncio.open_connection(host, int(port))
+        site = await asyncio.open_connection(host, int(port), local_addr=own)
         lines = request.replace(target, b"/" + path, 1).split(b"\r\n")
         site[1].write(b"\r\n".join(line for line in lines if not line.startswith(b"Proxy-")))
     await _relay((reader, writer), site)

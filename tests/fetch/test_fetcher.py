@@ -17,9 +17,8 @@ from weibo_crawler.errors import (
 )
 from weibo_crawler.fetch.egress import DIRECT
 from weibo_crawler.fetch.fetcher import Fetched
-from weibo_crawler.fetch.ring import Health
 from weibo_crawler.fetch.wire import retry_after_s
-from weibo_crawler.records import Page, Reading, Request, Verdict
+from weibo_crawler.records import Health, Page, Reading, Request, Verdict
 
 OK = Reading(Verdict.OK)
 EMPTY = Reading(Verdict.EMPTY, ambiguous=True)

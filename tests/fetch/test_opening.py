@@ -1,4 +1,6 @@
 import asyncio
+import importlib.util
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from random import Random
@@ -10,6 +12,7 @@ from tests.fetch.worlds import ScriptedSite
 from weibo_crawler.config import Egress, Fetch, Pace, Settings, Site
 from weibo_crawler.errors import BadConfig, SiteSaysNo
 from weibo_crawler.fetch import Fetched, open_fetcher
+from weibo_crawler.fetch.opening import choose_transport
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Kind, Page, Reading, Request, Verdict
 
@@ -104,3 +107,19 @@ def test_bad_proxies_file(tmp_path: Path) -> None:
     settings = Settings(egress=Egress(proxies_file=str(file)))
     with pytest.raises(BadConfig, match=r"proxies\.txt:1"):
         open_fetcher(settings, ScriptedSite(), Counters())
+
+
+def test_the_fast_transport_where_it_is_installed() -> None:
+    """ "auto" is wreq where that is installed, else requests; requests can always be had."""
+    has_wreq = importlib.util.find_spec("wreq") is not None
+    assert choose_transport(Fetch()).name == ("wreq" if has_wreq else "requests")
+    assert choose_transport(Fetch(transport="requests")).name == "requests"
+
+
+def test_without_the_fast_transport(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where wreq is not installed "auto" is requests, and "wreq" an error that names the extra."""
+    monkeypatch.setitem(sys.modules, "wreq", None)  # what the import system takes for: not there
+    monkeypatch.delitem(sys.modules, "weibo_crawler.fetch.wreq_transport", raising=False)
+    assert choose_transport(Fetch(transport="auto")).name == "requests"
+    with pytest.raises(BadConfig, match=r"fetch\.transport: .*weibo-crawler\[fast\]"):
+        choose_transport(Fetch(transport="wreq"))

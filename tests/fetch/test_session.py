@@ -1,17 +1,20 @@
 import asyncio
 from collections.abc import Coroutine
 from itertools import pairwise
+from random import Random
 from typing import Any
 
 import pytest
 
 from tests.fetch.virtual import run
-from tests.fetch.worlds import A, B, World, ask
+from tests.fetch.worlds import A, B, ScriptedSite, World, ask
 from weibo_crawler.errors import ConnectFailed, EgressFailed, TransportError
 from weibo_crawler.fetch.egress import DIRECT, Egress
 from weibo_crawler.fetch.fetcher import Fetched
-from weibo_crawler.fetch.ring import Health
-from weibo_crawler.records import Reading, Request, Verdict
+from weibo_crawler.fetch.session import Visitor
+from weibo_crawler.fetch.transport import Headers
+from weibo_crawler.metrics import Counters
+from weibo_crawler.records import Health, Page, Reading, Request, Verdict
 
 OK, WALL = Reading(Verdict.OK), Reading(Verdict.LOGIN_WALL, why="ok:-100")
 
@@ -36,6 +39,31 @@ def test_one_asks_for_all() -> None:
     assert run(_all(*(world.fetcher.fetch(ask()) for _ in range(50)))) == [Verdict.OK] * 50
     assert world.transport.sessions == 1
     assert world.counters["session.opened"] == 1
+
+
+def test_a_caller_between_the_answer_and_the_loop() -> None:
+    """Who comes when a session has just been opened, before the loop has told it around, does not
+    wait for it: such a wait would not let the loop go on, and would come back for ever."""
+
+    async def scenario() -> list[bool]:
+        gate = asyncio.get_running_loop().create_future()
+
+        async def send(request: Request, headers: Headers, egress: Egress) -> Page:
+            page: Page = await gate
+            return page
+
+        visitor = Visitor(ScriptedSite(has_sessions=True), Counters(), Random(1))
+        opening = asyncio.create_task(visitor.open(DIRECT, send))
+        while not visitor.is_opening(DIRECT):
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        gate.set_result(Page("", 200, (), b"visitor", 0.0, "direct"))
+        between = asyncio.create_task(visitor.settled(DIRECT))  # its turn is next after the answer
+        before = visitor.is_opening(DIRECT)
+        await opening
+        return [before, await between, visitor.is_opening(DIRECT)]
+
+    assert asyncio.run(scenario()) == [True, False, False]
 
 
 def test_one_renews_for_all() -> None:
@@ -83,6 +111,21 @@ def test_walls_of_first_pages_are_refusals() -> None:
     assert world.guard.tripped == ""
     world.guard.note(True, "ok:-100", "direct", 0.0)
     assert "10 x ok:-100" in world.guard.tripped
+
+
+def test_walls_that_the_caller_judges_stop_no_run() -> None:
+    """After leave_walls the guard hears of no wall; of other refusals it still does."""
+    world = World(_in("nothing"), has_sessions=True, window=10)
+    world.fetcher.leave_walls()
+
+    async def scenario() -> set[Verdict]:
+        return {(await world.fetcher.fetch(ask())).reading.verdict for _ in range(30)}
+
+    assert run(scenario()) == {Verdict.LOGIN_WALL}
+    assert world.guard.tripped == ""
+    for _ in range(10):
+        world.guard.note(True, "418", "direct", 0.0)
+    assert "10 x 418" in world.guard.tripped
 
 
 def test_a_session_that_ends_early_is_renewed_after_the_cooldown() -> None:
@@ -209,3 +252,13 @@ def test_closing_stops_asking() -> None:
 
     run(scenario())
     assert world.transport.under_way == 0
+
+
+def test_asking_again_for_a_session_keeps_the_pace() -> None:
+    """Law 10: a session that is not given is asked for again at the egress's own turns."""
+    world = World(lambda *_: OK, has_sessions=True, rate=0.5, session=lambda n: b"nothing")
+    assert run(_all(*(world.fetcher.fetch(ask()) for _ in range(5)))) == [Verdict.OK] * 5
+    times = [at for at, *_ in world.transport.log]
+    assert world.transport.sessions == 3
+    assert len(times) == 8
+    assert all(later - earlier >= 2.0 - 1e-6 for earlier, later in pairwise(times))

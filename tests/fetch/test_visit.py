@@ -134,3 +134,37 @@ def test_cookies_are_merged() -> None:
     _renew(visit, 1.0)
     assert not visit.merge(1, ["SUB=old"])
     assert visit.cookies == {"SUB": "2"}
+
+
+def _handed_over(visit: Visit, now: float, age_s: float) -> Visit:
+    """At another holder, age_s later by a clock that reads 1000 s less."""
+    saved = visit.saved(now)
+    assert saved is not None
+    other = Visit(cooldown_s=COOLDOWN_S, wall_memory_s=MEMORY_S)
+    other.restore(saved, age_s, now + age_s - 1000.0)
+    return other
+
+
+def test_a_session_goes_to_the_next_holder() -> None:
+    """It is not asked for again, and neither cooldown nor remembered walls begin anew."""
+    visit = _visit()
+    _renew(visit, 10.0)
+    visit.passed(visit.generation, FIRST)
+    assert visit.wall(visit.generation, LATER, 20.0) is None
+    other = _handed_over(visit, 30.0, 5.0)
+    assert not other.wanted
+    assert other.cookies == visit.cookies
+    assert other.wall(other.generation, LATER, -965.0) is None
+    assert other.wall(other.generation, FIRST, -965.0) == visit.wall(visit.generation, FIRST, 35.0)
+    assert other.wall(other.generation, LATER, 20.0 + MEMORY_S + 1 - 1000.0) == 0.0
+
+
+def test_a_refused_session_is_not_handed_on() -> None:
+    """The next holder asks for a new one; where none could be had it asks no earlier."""
+    visit = _visit()
+    visit.expire(visit.generation)
+    assert visit.saved(1.0) is None
+    visit.not_opened(1.0)
+    other = _handed_over(visit, 2.0, 1.0)
+    assert not other.wanted
+    assert other.wall(other.generation, FIRST, 3.0 - 1000.0) is None

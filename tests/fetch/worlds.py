@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from math import inf
 from random import Random
 
 from weibo_crawler.config import Fetch, Pace
@@ -74,6 +75,7 @@ class ScriptedTransport:
     """
 
     name = "scripted"
+    until = inf
 
     def __init__(
         self,

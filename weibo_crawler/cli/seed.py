@@ -59,7 +59,7 @@ def read_seeds(arguments: list[str]) -> list[Seed]:
 
 async def _resolve(seeds: list[Seed], home: Home) -> list[int]:
     """The uid of each seed; screen names are asked of the site."""
-    fetcher = open_fetcher(home.settings, home.site, Counters())
+    fetcher = open_fetcher(home.settings, home.site, Counters(), home.leases)
 
     async def one(seed: Seed) -> int:
         if seed.uid is not None:

@@ -3,9 +3,12 @@
 How a page is born: `Fetcher.fetch` takes a turn from the `Ring`, a session from the `Visitor`,
 sends by a `Transport`, has the `Site` read the answer, and asks `blame` what to do next; the
 `Guard` stops the run when the site says no to all. Ring, guard, `visit` and `blame` are pure.
+Under a pace limit the `Keeper` holds the ring's egresses on lease, so that all processes together
+keep the pace of each.
 """
 
 from weibo_crawler.fetch.fetcher import Fetched, Fetcher
+from weibo_crawler.fetch.keeper import Leases
 from weibo_crawler.fetch.opening import open_fetcher
 
-__all__ = ["Fetched", "Fetcher", "open_fetcher"]
+__all__ = ["Fetched", "Fetcher", "Leases", "open_fetcher"]

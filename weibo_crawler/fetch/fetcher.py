@@ -12,6 +12,7 @@ from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.blame import Step, Tries
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.guard import Guard
+from weibo_crawler.fetch.keeper import Keeper
 from weibo_crawler.fetch.ring import Choice, Ring
 from weibo_crawler.fetch.session import Visitor
 from weibo_crawler.fetch.transport import Headers, Transport
@@ -40,7 +41,8 @@ class _Sent(NamedTuple):
 class Fetcher:
     """Asks for pages; retries by blame (see `blame`). One event loop, any number of callers.
 
-    hosts: the only host[:port]s anything is sent to. Counters: `request.sent` (sessions too),
+    hosts: the only host[:port]s anything is sent to. keeper: holds the ring's egresses on lease;
+    None: they are this process's own. Counters: `request.sent` (sessions too),
     `request.retried`, `page.<verdict>` for every answer, `transport.<error>`, `session.…`.
     """
 
@@ -56,21 +58,27 @@ class Fetcher:
         *,
         hosts: frozenset[str],
         rng: Random,
+        keeper: Keeper | None = None,
     ) -> None:
         self._site, self._transport, self._ring = site, transport, ring
         self._guard, self._visitor, self._settings = guard, visitor, settings
         self._counters, self._hosts, self._rng = counters, hosts, rng
+        self._keeper = keeper
         self._slots = asyncio.Semaphore(settings.concurrency)
         self._stopped = asyncio.Event()
+        self._news = asyncio.Event()  # set, and replaced, when there may be another choice
         self._draining = False
         self._first_pages_pass: dict[Kind, bool] = {}
+        self._walls_are_left = False
 
     async def fetch(self, request: Request) -> Fetched:
         """The page, or what stands in its place after all attempts.
 
         Errors: SiteSaysNo, to all callers from the moment the site says no to all; Interrupted
-        after `drain`.
+        after `drain`; StoreError where the leases of the egresses cannot be kept.
         """
+        if self._keeper is not None:
+            self._keeper.start(self._renewed)
         tries = Tries(self._settings.attempts)
         while True:
             choice, egress = await self._choose(tries.avoid)
@@ -90,12 +98,23 @@ class Fetcher:
     def drain(self) -> None:
         """Send nothing more: what is under way is finished, who waits gets Interrupted."""
         self._draining = True
-        self._stopped.set()
+        self._stop_all()
+
+    def leave_walls(self) -> None:
+        """From now on the caller judges whether login walls end the run: the guard sees none."""
+        self._walls_are_left = True
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether other processes hold all egresses."""
+        return self._keeper is not None and self._ring.is_empty
 
     async def close(self) -> None:
-        """End what is under way and free the sockets; waits for nothing."""
+        """End what is under way, free the sockets and hand the egresses back."""
         await self._visitor.close()
         await self._transport.close()
+        if self._keeper is not None:
+            await self._keeper.close()
 
     async def _choose(self, avoid: str | None) -> tuple[Choice, Egress]:
         """Wait for the turn of an egress."""
@@ -103,27 +122,41 @@ class Fetcher:
         while True:
             self._stop_if_over()
             choice = self._ring.choose(loop.time(), self._rng, avoid)
-            await self._pause(choice.wait_s)
-            if choice.egress is not None:
+            if not await self._wait(self._news, choice.wait_s) and choice.egress is not None:
                 return choice, choice.egress
 
     async def _ask(self, request: Request, choice: Choice, egress: Egress) -> _Sent | None:
         """Send once. None: the turn was lost, or used to ask for a session; choose again."""
-        if not await self._visitor.ready(egress, self._send_in_slot):
+        if await self._visitor.settled(egress):
+            return None
+        wait_s: float | None = 0.0
+        while wait_s is not None:
+            await self._pause(wait_s)
+            async with self._slots:
+                self._stop_if_over()
+                wait_s = self._go(choice, egress)
+                if wait_s == 0:
+                    try:
+                        return await self._use_turn(request, egress)
+                    finally:
+                        self._ring.landed(choice)
+        return None
+
+    def _go(self, choice: Choice, egress: Egress) -> float | None:
+        """As `Ring.go`; None also while a session is asked for."""
+        if self._visitor.is_opening(egress):
+            return None
+        return self._ring.go(choice, asyncio.get_running_loop().time())
+
+    async def _use_turn(self, request: Request, egress: Egress) -> _Sent | None:
+        if self._visitor.wants(egress):
+            await self._visitor.open(egress, self._send)
             return None
         loop = asyncio.get_running_loop()
-        async with self._slots:
-            self._stop_if_over()
-            started = loop.time()
-            if not self._ring.go(choice, started):
-                return None
-            headers, generation = self._visitor.headers(egress)
-            page = await self._send(request, headers, egress)
-            return _Sent(page, egress, generation, loop.time() - started)
-
-    async def _send_in_slot(self, request: Request, headers: Headers, egress: Egress) -> Page:
-        async with self._slots:
-            return await self._send(request, headers, egress)
+        started = loop.time()
+        headers, generation = self._visitor.headers(egress)
+        page = await self._send(request, headers, egress)
+        return _Sent(page, egress, generation, loop.time() - started)
 
     async def _send(self, request: Request, headers: Headers, egress: Egress) -> Page:
         host = host_of(request.url)
@@ -195,7 +228,8 @@ class Fetcher:
         elif verdict is Verdict.LOGIN_WALL:
             self._ring.answered(name, now, sent.elapsed_s)
             # Later pages closed to visitors while first pages are open: no refusal of this run.
-            if is_first or not self._first_pages_pass.get(request.kind):
+            is_told = is_first or not self._first_pages_pass.get(request.kind)
+            if is_told and not self._walls_are_left:
                 self._guard.note(True, reading.why or verdict, name, time.time())
         elif verdict in REFUSALS:
             self._ring.refused(name, now, self._rng, retry_after_s(sent.page))
@@ -209,17 +243,36 @@ class Fetcher:
 
     async def _pause(self, seconds: float) -> None:
         """Wait, but not longer than the run goes on."""
+        await self._wait(self._stopped, seconds)
+
+    @staticmethod
+    async def _wait(event: asyncio.Event, seconds: float) -> bool:
+        """Wait for the event, at most so many seconds; whether it came."""
         if seconds > 0:
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
-                    await self._stopped.wait()
+                    return await event.wait()
+        return False
+
+    def _renewed(self, is_news: bool) -> None:
+        """The leases go on; is_news: whoever waits for a turn chooses anew."""
+        self._transport.until = self._ring.until
+        if is_news:
+            self._news.set()
+            self._news = asyncio.Event()
+
+    def _stop_all(self) -> None:
+        self._stopped.set()
+        self._news.set()
 
     def _wake_if_tripped(self) -> None:
         if self._guard.tripped:
-            self._stopped.set()
+            self._stop_all()
 
     def _stop_if_over(self) -> None:
         if self._guard.tripped:
             raise SiteSaysNo(self._guard.tripped)
         if self._draining:
             raise Interrupted("stopped before this page was asked for")
+        if self._keeper is not None and self._keeper.failure is not None:
+            raise self._keeper.failure

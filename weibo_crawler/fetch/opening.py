@@ -1,46 +1,86 @@
 """A fetcher from the settings."""
 
 from random import Random
+from typing import TYPE_CHECKING
 
+from weibo_crawler import config
 from weibo_crawler.config import Settings
+from weibo_crawler.errors import BadConfig
 from weibo_crawler.fetch.egress import load_egresses
 from weibo_crawler.fetch.fetcher import Fetcher
 from weibo_crawler.fetch.guard import Guard
-from weibo_crawler.fetch.requests_transport import RequestsTransport
+from weibo_crawler.fetch.keeper import Keeper, Leases
 from weibo_crawler.fetch.ring import Ring
 from weibo_crawler.fetch.session import Visitor
 from weibo_crawler.fetch.wire import host_of
 from weibo_crawler.metrics import Counters
 from weibo_crawler.sites import Site
 
+if TYPE_CHECKING:
+    from weibo_crawler.fetch.requests_transport import RequestsTransport
+    from weibo_crawler.fetch.wreq_transport import WreqTransport
 
-def open_fetcher(settings: Settings, site: Site, counters: Counters) -> Fetcher:
+
+def open_fetcher(
+    settings: Settings, site: Site, counters: Counters, leases: Leases | None = None
+) -> Fetcher:
     """The fetcher of one process; close it after use. Errors: BadConfig for a bad proxies file.
 
-    Without a pace limit (loopback only) all waits are short: nobody is there to be spared.
+    leases: where the egresses are leased from; None: this process has them for itself. Without a
+    pace limit (loopback only) it has, and all waits are short: nobody is there to be spared.
     """
     rng, pace = Random(), settings.pace
+    egresses = load_egresses(settings.egress)
     is_free = pace.requests_per_second == 0
     urls = [settings.site.base_url, settings.site.visitor]
+    is_leased = leases is not None and not is_free
+    ring = Ring([] if is_leased else egresses, pace, is_leased=is_leased)
+    visitor = Visitor(
+        site,
+        counters,
+        rng,
+        cooldown_s=2.0 if is_free else 60.0,
+        retry_s=0.1 if is_free else 1.0,
+    )
+    keeper = None
+    if leases is not None and not is_free:
+        address, lease_s = settings.egress.public_address, settings.egress.lease_s
+        keeper = Keeper(leases, ring, visitor, egresses, address=address, lease_s=lease_s)
     return Fetcher(
         site,
-        RequestsTransport(settings.fetch),
-        Ring(load_egresses(settings.egress), pace),
+        choose_transport(settings.fetch)(settings.fetch),
+        ring,
         Guard(
             pace.stop_share,
             pace.stop_window,
             drift_share=pace.drift_share,
             patience_s=5.0 if is_free else 300.0,
         ),
-        Visitor(
-            site,
-            counters,
-            rng,
-            cooldown_s=2.0 if is_free else 60.0,
-            retry_s=0.1 if is_free else 1.0,
-        ),
+        visitor,
         settings.fetch,
         counters,
         hosts=frozenset(host_of(url) for url in urls if url),
         rng=rng,
+        keeper=keeper,
     )
+
+
+def choose_transport(settings: config.Fetch) -> "type[RequestsTransport | WreqTransport]":
+    """The transport that `fetch.transport` names; "auto": wreq where it is installed.
+
+    Errors: BadConfig where wreq is named and not installed.
+    """
+    if settings.transport != "requests":
+        try:
+            from weibo_crawler.fetch.wreq_transport import WreqTransport
+        except ImportError as error:
+            if settings.transport == "wreq":
+                raise BadConfig(
+                    f"fetch.transport: wreq cannot be used ({error}): "
+                    "pip install 'weibo-crawler[fast]', or set it to auto"
+                ) from None
+        else:
+            return WreqTransport
+    from weibo_crawler.fetch.requests_transport import RequestsTransport
+
+    return RequestsTransport

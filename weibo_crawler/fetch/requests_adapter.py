@@ -5,9 +5,11 @@ has a Location header, without a limit, even where redirects are not followed.
 """
 
 import functools
+import http.client
 import socket
 import ssl
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -24,9 +26,11 @@ class Exchange:
     """One request on its way in a thread; `abort` ends it from another one.
 
     A blocked read has a timeout for each piece, so only an end from outside bounds the whole.
+    may_send: asked before it connects, and before it sends.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, may_send: Callable[[], bool] = lambda: True) -> None:
+        self.may_send = may_send
         self.is_connected = False
         self.is_reused = False  # sent over a connection that had stood before
         self.is_over = False
@@ -41,7 +45,8 @@ class Exchange:
         if sock is not None:
             with suppress(OSError):
                 # Not SSLSocket's own shutdown: it takes the TLS state away from a reading thread.
-                socket.socket.shutdown(sock, socket.SHUT_RDWR)
+                # TLS within TLS, to a site behind a proxy with TLS, is no socket but has one.
+                socket.socket.shutdown(getattr(sock, "socket", sock), socket.SHUT_RDWR)
 
 
 _thread = threading.local()  # .exchange: what this thread is doing
@@ -52,9 +57,38 @@ def begin(exchange: Exchange) -> None:
     _thread.exchange = exchange
 
 
+class _Lines:
+    """A file that remembers its last line."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self.last = b""
+
+    def readline(self, *args: Any) -> bytes:
+        self.last = self._file.readline(*args)
+        return self.last
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+class _Answer(http.client.HTTPResponse):
+    """http.client takes a head that is cut for a whole one, with nothing behind it."""
+
+    def begin(self) -> None:
+        file = self.fp
+        self.fp = lines = _Lines(file)  # type: ignore[assignment]
+        super().begin()
+        if self.fp is lines:  # type: ignore[comparison-overlap]
+            self.fp = file
+        if not lines.last:
+            raise http.client.IncompleteRead(b"")
+
+
 class _Connection(HTTPConnection):
     """Tells its exchange which connection it uses, and when that stands."""
 
+    response_class = _Answer
     exchange: Exchange
 
     @property
@@ -77,7 +111,8 @@ class _Connection(HTTPConnection):
         exchange: Exchange = _thread.exchange
         self.exchange = exchange
         exchange.connection = self
-        if exchange.is_over:  # looked at after what `abort` looks for was put in its place
+        # looked at after what `abort` looks for was put in its place
+        if exchange.is_over or not exchange.may_send():
             self.close()
             raise ConnectionAbortedError
         return exchange
@@ -95,6 +130,13 @@ class Adapter(HTTPAdapter):
     def __init__(self, tls: ssl.SSLContext, connections: int) -> None:
         self._tls = tls
         super().__init__(pool_connections=_POOLS, pool_maxsize=connections)
+
+    def close(self) -> None:
+        """urllib3 leaves connections open while anybody, be it a traceback, holds their pool."""
+        for manager in (self.poolmanager, *self.proxy_manager.values()):
+            for key in manager.pools.keys():  # noqa: SIM118 - it is no dict
+                manager.pools[key].close()
+        super().close()
 
     def get_connection_with_tls_context(self, *args: Any, **kwargs: Any) -> Any:
         pool: Any = super().get_connection_with_tls_context(*args, **kwargs)

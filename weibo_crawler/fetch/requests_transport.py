@@ -5,6 +5,7 @@ import functools
 import ssl
 import time
 from collections import OrderedDict
+from math import inf
 from threading import Lock
 
 import requests
@@ -46,12 +47,13 @@ class RequestsTransport:
         self._lock = Lock()
         self._under_way: dict[Exchange, asyncio.Future[Page]] = {}
         self._closed = False
+        self.until = inf
 
     async def send(self, request: Request, headers: Headers, egress: Egress) -> Page:
         """See `Transport`."""
         if self._closed:
             raise errors.ConnectFailed("the transport is closed", blame="us")
-        exchange = Exchange()
+        exchange = Exchange(lambda: time.monotonic() < self.until)
         future = self._threads.run(lambda: self._exchange(exchange, request, headers, egress))
         self._under_way[exchange] = future
         timer = future.get_loop().call_later(self._deadline_s, self._expire, exchange, egress)

@@ -1,49 +1,28 @@
 """The ring of egresses: which one may go next, and when. Pure: `now` and `rng` are arguments.
 
-`now` is seconds on any clock that never goes back.
+`now` is seconds on any clock that never goes back. `Health` says how an egress moves.
 """
 
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
+from math import inf
 from random import Random
 from typing import NamedTuple
 
 from weibo_crawler.config import Pace
 from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.egress import Egress
+from weibo_crawler.records import EgressState, Health
 
 _DEAD_AFTER = 3  # failures in a row
 _RATE_FLOOR = 1 / 64  # of the ceiling
 _RATE_STEP = 1 / 32  # of the ceiling, for each answer
 _PACE_JITTER = 0.1  # a gap is one to 1.1 intervals, never less than one
-_LATE = 0.8  # of an interval: a start this close behind another one is held back
+_LATE = 0.8  # of an interval: a start this close behind another one chooses again
+_GRAIN_S = 1e-6  # what is left of an interval after rounding
+_EMPTY_S = 1.0  # where there is no egress at all: ask again then
 _LATENCY_WEIGHT = 0.1
-
-
-class Health(Enum):
-    """What is known of an egress.
-
-    unchecked   not used yet, back from a rest, or on probe after its death; may go
-    good        its last answer was no refusal; may go
-    resting     the site refused it: nothing goes before its rest ends, then it is unchecked.
-                A rest doubles with each refusal in a row; a refusal that arrives during a rest
-                belongs to the burst that caused it, and only a longer Retry-After adds to it
-    dead        the proxy failed three times in a row: nothing goes before its next probe, which
-                is one request. If that fails too it is dead for twice as long
-
-    refused: unchecked, good, dead -> resting; the rate halves, down to 1/64 of the ceiling
-    failed:  unchecked, good, resting -> the same, or dead after three in a row (a probe: at once);
-             the direct egress never dies, it rests
-    answered: unchecked, good, dead -> good; the rate rises by 1/32 of the ceiling. An answer that
-             arrives during a rest was sent before it and does not end it
-    """
-
-    UNCHECKED = "unchecked"
-    GOOD = "good"
-    RESTING = "resting"
-    DEAD = "dead"
 
 
 class Choice(NamedTuple):
@@ -51,6 +30,7 @@ class Choice(NamedTuple):
 
     egress: Egress | None
     wait_s: float
+    number: int = -1
     turn: int = 0
 
 
@@ -66,11 +46,13 @@ class EgressStatus(NamedTuple):
 @dataclass(slots=True)
 class _Slot:
     egress: Egress
-    order: int
+    number: int  # never given again
     rate: float
     health: Health = Health.UNCHECKED
-    next_free: float = float("-inf")
-    started: float = float("-inf")  # the last request
+    next_free: float = -inf
+    started: float = -inf  # the last request
+    flying: int = 0  # requests under way
+    is_leaving: bool = False
     turn: int = 0  # reservations made for an earlier turn are void
     entry: int = 0  # the number of its valid heap entry
     rests: int = 0  # in a row
@@ -89,6 +71,10 @@ class Ring:
     rest_base_s, rest_cap_s: the first and the longest rest (and time between probes of a dead
     egress), by default 30 and 900 s, or 0.2 and 2 s where the pace has no limit. Retry-After is
     obeyed up to four times the cap.
+
+    is_leased: the ring begins empty; egresses are admitted, retired and lost as their leases come
+    and go, and nothing goes from `until` on. What is said of an egress that is not here any more
+    is passed over.
     """
 
     def __init__(
@@ -98,17 +84,24 @@ class Ring:
         *,
         rest_base_s: float | None = None,
         rest_cap_s: float | None = None,
+        is_leased: bool = False,
     ) -> None:
-        if not egresses:
+        if not egresses and not is_leased:
             raise ValueError("a ring needs at least one egress")
-        self._ceiling = pace.requests_per_second
-        short = self._ceiling == 0
+        self.ceiling = pace.requests_per_second
+        self.until = -inf if is_leased else inf
+        short = self.ceiling == 0
         self._rest_base_s = rest_base_s if rest_base_s is not None else (0.2 if short else 30.0)
         self._rest_cap_s = rest_cap_s if rest_cap_s is not None else (2.0 if short else 900.0)
-        self._slots = [_Slot(egress, n, self._ceiling) for n, egress in enumerate(egresses)]
-        self._by_name = {slot.egress.name: slot for slot in self._slots}
-        # (next_free, order, entry); an entry whose number is not the slot's own is stale.
-        self._heap = [(slot.next_free, slot.order, slot.entry) for slot in self._slots]
+        self._slots: dict[int, _Slot] = {}
+        self._by_name: dict[str, _Slot] = {}
+        self._touched: set[str] = set()
+        self._numbers = 0
+        # (next_free, number, entry); an entry whose number is not the slot's own is stale.
+        self._heap: list[tuple[float, int, int]] = []
+        for egress in egresses:
+            slot = self._add(egress, self.ceiling)
+            self._free_at(slot, slot.next_free)
 
     def choose(self, now: float, rng: Random, excluding: str | None = None) -> Choice:
         """The egress that may go first, and its place in the queue reserved.
@@ -116,7 +109,9 @@ class Ring:
         excluding: a name to pass over where another egress may go.
         """
         slot = self._first()
-        if slot.egress.name == excluding and len(self._slots) > 1:
+        if slot is None or now >= self.until:
+            return Choice(None, _EMPTY_S)
+        if slot.egress.name == excluding:
             slot = self._other_than(slot, now)
         if slot.is_out and slot.next_free > now:
             return Choice(None, slot.next_free - now)
@@ -128,31 +123,45 @@ class Ring:
         if slot.is_out:
             slot.health = Health.UNCHECKED
         self._free_at(slot, at + gap_s)
-        return Choice(slot.egress, at - now, slot.turn)
+        return Choice(slot.egress, at - now, slot.number, slot.turn)
 
-    def go(self, choice: Choice, now: float) -> bool:
-        """May the request of this choice start now? False: choose again.
+    def go(self, choice: Choice, now: float) -> float | None:
+        """0: the request of this choice starts now; then `landed` says when it is over. More: it is
+        early by so many seconds, ask again then. None: choose again.
 
-        Not when its egress was refused or died since, nor when requests that were held up
-        elsewhere would now start in a bunch.
+        Choose again where its egress was refused, died or was lost since, and where requests that
+        were held up elsewhere would now start in a bunch.
         """
-        assert choice.egress is not None
-        slot = self._by_name[choice.egress.name]
-        if slot.turn != choice.turn or now - slot.started < _LATE * self._interval(slot):
-            return False
+        slot = self._slots.get(choice.number)
+        if slot is None or slot.is_leaving or slot.turn != choice.turn or now >= self.until:
+            return None
+        early_s = slot.started + self._interval(slot) - now
+        if early_s > _GRAIN_S:
+            return early_s if early_s <= (1 - _LATE) * self._interval(slot) else None
         slot.started = now
-        return True
+        slot.flying += 1
+        return 0.0
+
+    def landed(self, choice: Choice) -> None:
+        """A request that `go` let start is over."""
+        slot = self._slots.get(choice.number)
+        if slot is not None:
+            slot.flying -= 1
 
     def answered(self, name: str, now: float, elapsed_s: float) -> None:
         """The site answered by this egress, and it was no refusal. elapsed_s: how long it took."""
-        slot = self._by_name[name]
+        slot = self._by_name.get(name)
+        if slot is None:
+            return
         slot.latency_s += (elapsed_s - slot.latency_s) * (_LATENCY_WEIGHT if slot.latency_s else 1)
         was_dead = slot.deaths > 0
         slot.failures = slot.deaths = 0
         if slot.health is Health.RESTING:
             return
+        if slot.rests or was_dead or slot.rate < self.ceiling or slot.health is not Health.GOOD:
+            self._touched.add(name)
         slot.rests = 0
-        slot.rate = min(self._ceiling, slot.rate + self._ceiling * _RATE_STEP)
+        slot.rate = min(self.ceiling, slot.rate + self.ceiling * _RATE_STEP)
         slot.health = Health.GOOD
         if was_dead:  # do not let it wait for its next probe
             self._free_at(slot, max(now, slot.started + self._interval(slot)))
@@ -161,19 +170,23 @@ class Ring:
         self, name: str, now: float, rng: Random, retry_after_s: float | None = None
     ) -> None:
         """The site refused this egress."""
-        slot = self._by_name[name]
+        slot = self._by_name.get(name)
+        if slot is None:
+            return
         asked_s = min(retry_after_s or 0.0, 4 * self._rest_cap_s)
         if slot.health is Health.RESTING:
             if now + asked_s > slot.next_free:
                 self._put_out(slot, Health.RESTING, now + asked_s)
             return
-        slot.rate = max(slot.rate / 2, self._ceiling * _RATE_FLOOR)
+        slot.rate = max(slot.rate / 2, self.ceiling * _RATE_FLOOR)
         slot.failures = slot.deaths = 0
         self._rest(slot, now, rng, asked_s)
 
     def failed(self, name: str, now: float, rng: Random) -> None:
         """The egress itself failed."""
-        slot = self._by_name[name]
+        slot = self._by_name.get(name)
+        if slot is None:
+            return
         if slot.egress.proxy_url is None:
             if slot.health is not Health.RESTING:
                 self._rest(slot, now, rng, 0.0)
@@ -187,29 +200,128 @@ class Ring:
             self._put_out(slot, Health.DEAD, until)
 
     def status(self) -> list[EgressStatus]:
-        """All egresses in the order they were given."""
-        return [EgressStatus(s.egress.name, s.health, s.rate, s.latency_s) for s in self._slots]
+        """All egresses in the order they came."""
+        return [
+            EgressStatus(s.egress.name, s.health, s.rate, s.latency_s) for s in self._slots.values()
+        ]
+
+    # -- leases
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no egress to choose."""
+        return not any(not slot.is_leaving for slot in self._slots.values())
+
+    @property
+    def is_news(self) -> bool:
+        """Whether others should soon be told: an egress is out, or may be handed back."""
+        return any(self._by_name[name].is_out for name in self._touched) or any(
+            slot.is_leaving and not slot.flying for slot in self._slots.values()
+        )
+
+    def admit(self, egress: Egress, state: EgressState, now: float) -> None:
+        """An egress was granted in this state: its pace goes on where the last holder left it."""
+        rate = min(self.ceiling, max(state.rate, self.ceiling * _RATE_FLOOR))
+        slot = self._add(egress, rate)
+        slot.health, slot.rests, slot.deaths = state.health, state.rests, state.deaths
+        slot.next_free = now + state.next_free_s
+        if not slot.is_out:
+            slot.started = slot.next_free - self._interval(slot)
+        if rate != state.rate:
+            self._touched.add(egress.name)
+        self._free_at(slot, slot.next_free)
+
+    def retire(self, name: str) -> bool:
+        """Start nothing more by this egress; `hand_back` gives it out when all has landed. False:
+        that was known."""
+        slot = self._by_name.get(name)
+        if slot is None or slot.is_leaving:
+            return False
+        slot.is_leaving = True
+        slot.entry += 1
+        return True
+
+    def hand_back(self, now: float) -> dict[str, EgressState]:
+        """The retired egresses by which nothing is under way; they are gone from here."""
+        done = [s for s in self._slots.values() if s.is_leaving and not s.flying]
+        states = {slot.egress.name: self._state(slot, now) for slot in done}
+        for slot in done:
+            self._remove(slot)
+        return states
+
+    def lose_all(self, now: float) -> dict[str, EgressState]:
+        """Nothing is held any more; returns how all of it stood."""
+        states = {name: self._state(slot, now) for name, slot in self._by_name.items()}
+        for slot in list(self._slots.values()):
+            self._remove(slot)
+        self.until = -inf
+        return states
+
+    def changes(self, now: float) -> dict[str, EgressState]:
+        """The states that changed, the pace of answered requests aside, since the last call."""
+        names, self._touched = self._touched, set()
+        return {name: self._state(self._by_name[name], now) for name in names}
+
+    def state(self, name: str, now: float) -> EgressState | None:
+        """How one egress stands; None: it is not here."""
+        slot = self._by_name.get(name)
+        return None if slot is None else self._state(slot, now)
+
+    def rearrange(self, now: float) -> None:
+        """Void all reservations, so that those who wait choose anew among what is here now."""
+        for slot in self._slots.values():
+            ready = slot.started + self._interval(slot)
+            # a probe keeps its egress for itself until its outcome is known
+            is_waited_for = slot.next_free > max(now, ready) and not slot.deaths
+            if is_waited_for and not slot.is_out and not slot.is_leaving:
+                slot.turn += 1
+                self._free_at(slot, ready)
+
+    # -- inside
+
+    def _state(self, slot: _Slot, now: float) -> EgressState:
+        # reserved turns are not in it: they end with the lease
+        ready = slot.started + self._interval(slot) * (1.0 + _PACE_JITTER)
+        health = Health.DEAD if slot.deaths else slot.health  # a probe under way, too
+        if slot.is_out or slot.deaths:
+            ready = slot.next_free
+        return EgressState(slot.rate, max(0.0, ready - now), health, slot.rests, slot.deaths)
+
+    def _add(self, egress: Egress, rate: float) -> _Slot:
+        slot = _Slot(egress, self._numbers, rate)
+        self._numbers += 1
+        self._slots[slot.number] = self._by_name[egress.name] = slot
+        return slot
+
+    def _remove(self, slot: _Slot) -> None:
+        del self._slots[slot.number]
+        del self._by_name[slot.egress.name]
+        self._touched.discard(slot.egress.name)
 
     def _interval(self, slot: _Slot) -> float:
         return 1.0 / slot.rate if slot.rate else 0.0
 
-    def _first(self) -> _Slot:
+    def _first(self) -> _Slot | None:
         heap = self._heap
-        while self._slots[heap[0][1]].entry != heap[0][2]:
+        while heap:
+            slot = self._slots.get(heap[0][1])
+            if slot is not None and slot.entry == heap[0][2]:
+                return slot
             heapq.heappop(heap)
-        return self._slots[heap[0][1]]
+        return None
 
     def _other_than(self, slot: _Slot, now: float) -> _Slot:
         """The best egress but `slot`, which is the first; `slot` where no other may go."""
         entry = heapq.heappop(self._heap)
         other = self._first()
         heapq.heappush(self._heap, entry)
-        return slot if other.is_out and other.next_free > now else other
+        return slot if other is None or (other.is_out and other.next_free > now) else other
 
     def _free_at(self, slot: _Slot, at: float) -> None:
         slot.next_free = at
         slot.entry += 1
-        heapq.heappush(self._heap, (at, slot.order, slot.entry))
+        if not slot.is_leaving:
+            heapq.heappush(self._heap, (at, slot.number, slot.entry))
 
     def _rest(self, slot: _Slot, now: float, rng: Random, asked_s: float) -> None:
         rest_s = backoff_s(slot.rests, self._rest_base_s, self._rest_cap_s, rng)
@@ -219,4 +331,5 @@ class Ring:
     def _put_out(self, slot: _Slot, health: Health, until: float) -> None:
         slot.health = health
         slot.turn += 1
+        self._touched.add(slot.egress.name)
         self._free_at(slot, max(until, slot.started + self._interval(slot)))

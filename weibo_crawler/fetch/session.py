@@ -5,11 +5,13 @@ import time
 from collections.abc import Awaitable, Callable
 from random import Random
 
+import msgspec
+
 from weibo_crawler.errors import EgressFailed, TransportError
 from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.transport import Headers
-from weibo_crawler.fetch.visit import Sort, Visit
+from weibo_crawler.fetch.visit import SavedVisit, Sort, Visit
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Page, Request
 from weibo_crawler.sites import Site
@@ -47,24 +49,51 @@ class Visitor:
         self._retry_s = retry_s
         self._visits: dict[str, Visit] = {}
         self._headers: dict[str, Headers] = {}
+        self._touched: set[str] = set()
+        self.is_news = False  # whether a session was opened that others do not know of
         self._opening: dict[str, asyncio.Task[EgressFailed | None]] = {}
 
-    async def ready(self, egress: Egress, send: Send) -> bool:
-        """True: send. False: a session had to be asked for, which used the turn of the egress.
+    def wants(self, egress: Egress) -> bool:
+        """Whether the next turn of this egress is to ask for a session."""
+        return self._visit(egress).wanted
 
+    async def settled(self, egress: Egress) -> bool:
+        """Wait for a session that is being asked for; False: there was none to wait for.
+
+        Where one was asked for in vain, the pause before the next try is waited for as well.
         Errors: EgressFailed, for all who waited, where the egress and not the site failed.
         """
-        if not self._visit(egress).wanted:
+        task = self._asking(egress)
+        if task is not None:
+            self._raise(await asyncio.shield(task))
             return True
+        visit = self._visit(egress)
+        pause_s = visit.retry_at - asyncio.get_running_loop().time() if visit.wanted else 0.0
+        if pause_s <= 0:
+            return False
+        await asyncio.sleep(pause_s)
+        return True
+
+    def is_opening(self, egress: Egress) -> bool:
+        """Whether somebody is asking for a session of this egress."""
+        return self._asking(egress) is not None
+
+    def _asking(self, egress: Egress) -> "asyncio.Task[EgressFailed | None] | None":
+        # A task that is over is still listed until the loop has called back: whoever waited for it
+        # would not wait at all, come again at once, and never let the loop get there.
         task = self._opening.get(egress.name)
-        if task is None:
-            task = asyncio.create_task(self._open(egress, send))
-            self._opening[egress.name] = task
-            task.add_done_callback(lambda _: self._opening.pop(egress.name, None))
-        failure = await asyncio.shield(task)
-        if failure is not None:
-            raise EgressFailed(str(failure))
-        return False
+        return None if task is None or task.done() else task
+
+    async def open(self, egress: Egress, send: Send) -> None:
+        """Use a turn of this egress to ask for a session, once. Errors: EgressFailed."""
+        task = asyncio.create_task(self._open(egress, send))
+        self._opening[egress.name] = task
+        task.add_done_callback(lambda task: self._closed(egress.name, task))
+        self._raise(await asyncio.shield(task))
+
+    def _closed(self, name: str, task: "asyncio.Task[EgressFailed | None]") -> None:
+        if self._opening.get(name) is task:  # another may have begun since
+            del self._opening[name]
 
     def headers(self, egress: Egress) -> tuple[Headers, int]:
         """What each request by this egress carries, and the generation of its session."""
@@ -77,20 +106,49 @@ class Visitor:
     def passed(self, egress: Egress, generation: int, request: Request, page: Page) -> None:
         """The request was answered as it should be; its cookies join the session's."""
         visit = self._visit(egress)
-        visit.passed(generation, sort_of(request))
+        if visit.passed(generation, sort_of(request)):
+            self._touched.add(egress.name)
         cookies = [value for name, value in page.headers if name == "set-cookie"]
         if cookies and visit.merge(generation, cookies):
-            self._headers.pop(egress.name, None)
+            self._renewed(egress)
 
     def wall(self, egress: Egress, generation: int, request: Request, now: float) -> float | None:
         """The request met a wall: seconds to wait before `expire`; None: a renewal is no help."""
         if self._site.session(time.time(), self._rng) is None:
             return None
+        self._touched.add(egress.name)
         return self._visit(egress).wall(generation, sort_of(request), now)
 
     def expire(self, egress: Egress, generation: int) -> None:
         """The next caller of `ready` renews the session, unless it is renewed already."""
         self._visit(egress).expire(generation)
+        self._touched.add(egress.name)
+
+    # -- leases
+
+    def changes(self) -> set[str]:
+        """The egresses whose sessions changed since the last call."""
+        names, self._touched = self._touched, set()
+        self.is_news = False
+        return names
+
+    def saved(self, name: str, now: float) -> str:
+        """The session of an egress for its next holder, "" where it has to ask for one."""
+        visit = self._visits.get(name)
+        saved = None if visit is None else visit.saved(now)
+        return "" if saved is None else msgspec.json.encode(saved).decode()
+
+    def restore(self, egress: Egress, text: str, age_s: float, now: float) -> None:
+        """Go on with what `saved` gave, age_s ago; "": without a session."""
+        self.forget(egress.name)
+        visit = self._visit(egress)
+        if text and visit.wanted:
+            visit.restore(msgspec.json.decode(text, type=SavedVisit), age_s, now)
+
+    def forget(self, name: str) -> None:
+        """The egress is another process's now."""
+        self._visits.pop(name, None)
+        self._headers.pop(name, None)
 
     async def close(self) -> None:
         """Stop asking."""
@@ -109,28 +167,38 @@ class Visitor:
                 visit.wanted = False
         return visit
 
+    def _renewed(self, egress: Egress) -> None:
+        self._headers.pop(egress.name, None)
+        self._touched.add(egress.name)
+
+    @staticmethod
+    def _raise(failure: EgressFailed | None) -> None:
+        """To each who waits an error of its own."""
+        if failure is not None:
+            raise EgressFailed(str(failure))
+
     async def _open(self, egress: Egress, send: Send) -> EgressFailed | None:
         visit, loop = self._visit(egress), asyncio.get_running_loop()
-        bare = self._site.session_headers({})
-        for n in range(_TRIES):
-            if n:
-                await asyncio.sleep(backoff_s(n - 1, self._retry_s, 60.0, self._rng))
-            request = self._site.session(time.time(), self._rng)
-            assert request is not None  # a site needs sessions always or never
-            self._counters.add("session.asked")
-            try:
-                page = await send(request, bare, egress)
-            except EgressFailed as failure:
-                return failure
-            except TransportError:
-                continue
+        request = self._site.session(time.time(), self._rng)
+        assert request is not None  # a site needs sessions always or never
+        self._counters.add("session.asked")
+        cookies = None
+        try:
+            page = await send(request, self._site.session_headers({}), egress)
             cookies = self._site.read_session(page)
-            if cookies is not None:
-                self._headers.pop(egress.name, None)
-                visit.opened(cookies, loop.time())
-                self._counters.add("session.opened")
-                return None
-        self._headers.pop(egress.name, None)
-        visit.not_opened(loop.time())
-        self._counters.add("session.failed")
+        except EgressFailed as failure:
+            return failure
+        except TransportError:
+            pass  # as an answer without a session
+        if cookies is not None:
+            visit.opened(cookies, loop.time())
+            self._counters.add("session.opened")
+            self.is_news = True
+        elif visit.tries < _TRIES - 1:
+            visit.asked(loop.time(), backoff_s(visit.tries, self._retry_s, 60.0, self._rng))
+            return None
+        else:
+            visit.not_opened(loop.time())
+            self._counters.add("session.failed")
+        self._renewed(egress)
         return None

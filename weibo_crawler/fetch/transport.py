@@ -14,6 +14,7 @@ class Transport(Protocol):
     """Sends one request by one egress, once: no redirect is followed, nothing is tried again."""
 
     name: str
+    until: float  # by time.monotonic: from then on nothing may begin, the egresses are others'
 
     async def send(self, request: Request, headers: Headers, egress: Egress) -> Page:
         """The whole answer, decoded. headers: all of them; `request.headers` are not looked at.

@@ -7,9 +7,24 @@ leads to a renewal only where a renewal may help.
 
 from collections.abc import Mapping
 
+import msgspec
+
 from weibo_crawler.records import Kind
 
 Sort = tuple[Kind, bool]  # of a request: its kind, and whether it asks for a first page
+
+
+class SavedVisit(msgspec.Struct, frozen=True):
+    """A session for the next holder of its egress; times are seconds ago, or from now.
+
+    opened: False where none could be had. renewed_ago_s: None for a first session.
+    """
+
+    cookies: dict[str, str]
+    opened: bool
+    renewed_ago_s: float | None
+    passed: list[Sort]
+    walled_for: list[tuple[Sort, float]]
 
 
 class Visit:
@@ -28,6 +43,8 @@ class Visit:
         self._cooldown_s, self._wall_memory_s = cooldown_s, wall_memory_s
         self.generation = 0
         self.wanted = True
+        self.tries = 0  # in vain, for the session that is wanted
+        self.retry_at = 0.0
         self.cookies: dict[str, str] = {}
         self._open = False
         self._renewed_at: float | None = None
@@ -39,23 +56,51 @@ class Visit:
         self._begin(cookies, now if self.generation else None)
         self._open = True
 
+    def asked(self, now: float, retry_s: float) -> None:
+        """A session was asked for in vain; the next one to ask waits."""
+        self.tries += 1
+        self.retry_at = now + retry_s
+
     def not_opened(self, now: float) -> None:
         """No session could be had: go on without one, and do not ask again before the cooldown."""
         self._begin({}, now)
         self._open = False
 
+    def saved(self, now: float) -> SavedVisit | None:
+        """What the next holder goes on with; None where a new session is wanted anyhow."""
+        if self.wanted:
+            return None
+        return SavedVisit(
+            self.cookies,
+            self._open,
+            None if self._renewed_at is None else now - self._renewed_at,
+            sorted(self._passed),
+            [(sort, until - now) for sort, until in self._walled_until.items() if until > now],
+        )
+
+    def restore(self, saved: SavedVisit, age_s: float, now: float) -> None:
+        """Go on with the session that another holder saved age_s ago."""
+        ago = saved.renewed_ago_s
+        self._begin(saved.cookies, None if ago is None else now - age_s - ago)
+        self._open = saved.opened
+        self._passed = set(saved.passed)
+        self._walled_until = {sort: now - age_s + for_s for sort, for_s in saved.walled_for}
+
     def _begin(self, cookies: Mapping[str, str], renewed_at: float | None) -> None:
         self.generation += 1
         self.wanted = False
+        self.tries = 0
         self.cookies = dict(cookies)
         self._renewed_at = renewed_at
         self._passed.clear()
 
-    def passed(self, generation: int, sort: Sort) -> None:
-        """A request of this sort was answered as it should be."""
-        if generation == self.generation:
-            self._passed.add(sort)
-            self._walled_until.pop(sort, None)
+    def passed(self, generation: int, sort: Sort) -> bool:
+        """A request of this sort was answered as it should be; True where that is news."""
+        if generation != self.generation or sort in self._passed:
+            return False
+        self._passed.add(sort)
+        self._walled_until.pop(sort, None)
+        return True
 
     def wall(self, generation: int, sort: Sort, now: float) -> float | None:
         """A request met a login wall. Seconds to wait, then `expire` and ask again; None: stay out.

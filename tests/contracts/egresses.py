@@ -1,0 +1,438 @@
+"""One suite for every home of the egress leases: law 10 of DESIGN, in virtual time.
+
+A backend adds a subclass with `open`, which opens the same database again at each call.
+"""
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from math import ceil
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from weibo_crawler.config import Pace
+from weibo_crawler.fetch.egress import Egress
+from weibo_crawler.fetch.ring import Ring
+from weibo_crawler.records import EgressState, Health
+from weibo_crawler.store.egresses import EgressLeases
+from weibo_crawler.store.owners import new_owner
+
+RATE, LEASE_S = 0.5, 30.0
+INTERVAL_S = 1 / RATE
+Opener = Callable[[str], EgressLeases]
+
+
+class Clock:
+    """The database's clock, and everybody's, as far as the tests tell."""
+
+    now = 1_700_000_000.0
+
+
+class Process:
+    """A contender: a ring fed by leases, as the keeper does it, without threads or sleep, and
+    without the time by which the keeper ends early."""
+
+    def __init__(self, leases: EgressLeases, clock: Clock, names: list[str], direct: str) -> None:
+        self.leases, self.clock, self.names, self.direct = leases, clock, names, direct
+        self.ring = Ring([], Pace(requests_per_second=RATE), is_leased=True)
+        self.rng = Random(leases.owner)
+        self.sent: list[tuple[float, str]] = []
+        self.join()
+
+    def join(self) -> None:
+        self.leases.join(self.direct, self.names, rate=RATE, lease_s=LEASE_S)
+
+    def exchange(self) -> bool:
+        now = self.clock.now
+        released = self.ring.hand_back(now)
+        term = self.leases.exchange({**self.ring.changes(now), **released}, list(released))
+        if not term.renewed:
+            self.ring.lose_all(now)
+            self.join()
+            return False
+        self.ring.until = now + LEASE_S
+        for name, state in term.granted.items():
+            self.ring.admit(Egress(name, f"http://{name}"), state, now)
+        retired = [self.ring.retire(name) for name in term.recalled]
+        if term.granted or any(retired):
+            self.ring.rearrange(now)
+        return True
+
+    def renew(self) -> None:
+        """An exchange, and one more where something is to be handed back."""
+        if self.exchange() and any(True for _ in self.leaving()):
+            self.exchange()
+
+    def leaving(self) -> Iterator[str]:
+        return (s.egress.name for s in self.ring._slots.values() if s.is_leaving)
+
+    def send(self) -> None:
+        """Send what may be sent now."""
+        self.ring.rearrange(self.clock.now)  # nobody waits for a turn that was asked for in vain
+        while True:
+            choice = self.ring.choose(self.clock.now, self.rng)
+            if choice.egress is None or choice.wait_s > 0:
+                return
+            if self.ring.go(choice, self.clock.now) != 0:
+                return
+            self.sent.append((self.clock.now, choice.egress.name))
+            self.ring.landed(choice)
+
+    def hurt(self, name: str) -> None:
+        self.ring.refused(name, self.clock.now, self.rng, 60.0)
+
+    def leave(self) -> None:
+        self.leases.leave(self.ring.lose_all(self.clock.now))
+
+    @property
+    def held(self) -> set[str]:
+        """What it would use now."""
+        alive = self.clock.now < self.ring.until
+        return {s.name for s in self.ring.status()} - set(self.leaving()) if alive else set()
+
+
+class LeaseMachine(RuleBasedStateMachine):
+    """Processes that come, send, are refused, pause, die and go, in any order."""
+
+    opener: Opener
+    clock = Clock()
+    examples = 0
+
+    @initialize(egresses=st.integers(1, 5))
+    def start(self, egresses: int) -> None:
+        type(self).examples += 1
+        self.clock.now += 100_000  # whatever was left by the last example is over
+        self.names = [f"e{self.examples}-{n}:80" for n in range(egresses)]
+        self.alive: list[Process] = []
+        self.everybody: list[Process] = []
+        self.paused: list[Process] = []
+
+    @precondition(lambda self: len(self.alive) < 4)
+    @rule()
+    def comes(self) -> None:
+        leases = type(self).opener(f"p{self.examples}-{len(self.everybody)}")
+        process = Process(leases, self.clock, self.names, "")
+        self.alive.append(process)
+        self.everybody.append(process)
+        process.renew()
+
+    @rule(seconds=st.sampled_from([0.3, 1.0, 3.0, 9.0, 40.0]))
+    def time_passes(self, seconds: float) -> None:
+        """Whoever is alive does what it has to; 40 s at once is longer than a lease."""
+        for _ in range(max(1, round(seconds / 10))):
+            self.clock.now += min(seconds, 10.0)
+            for process in self.alive:
+                process.renew()
+                process.send()
+
+    @rule(seconds=st.sampled_from([1.0, 26.0, 31.0]))
+    def the_database_hangs(self, seconds: float) -> None:
+        self.clock.now += seconds
+        for process in self.alive:
+            process.send()
+
+    @precondition(lambda self: self.alive)
+    @rule(data=st.data())
+    def one_renews(self, data: st.DataObject) -> None:
+        data.draw(st.sampled_from(self.alive)).exchange()
+
+    @precondition(lambda self: self.alive)
+    @rule(data=st.data())
+    def one_sends(self, data: st.DataObject) -> None:
+        data.draw(st.sampled_from(self.alive)).send()
+
+    @precondition(lambda self: any(p.held for p in self.alive))
+    @rule(data=st.data())
+    def is_refused(self, data: st.DataObject) -> None:
+        process = data.draw(st.sampled_from([p for p in self.alive if p.held]))
+        process.hurt(data.draw(st.sampled_from(sorted(process.held))))
+        process.exchange()  # at once, as the keeper does
+
+    @precondition(lambda self: self.alive)
+    @rule(data=st.data())
+    def dies_or_pauses(self, data: st.DataObject) -> None:
+        process = data.draw(st.sampled_from(self.alive))
+        self.alive.remove(process)
+        self.paused.append(process)
+
+    @precondition(lambda self: self.paused)
+    @rule()
+    def wakes_up(self) -> None:
+        process = self.paused.pop()
+        process.send()  # before it knows anything
+        self.alive.append(process)
+
+    @precondition(lambda self: self.alive)
+    @rule(data=st.data())
+    def leaves(self, data: st.DataObject) -> None:
+        process = data.draw(st.sampled_from(self.alive))
+        process.leave()
+        self.alive.remove(process)
+
+    @precondition(lambda self: self.alive)
+    @rule()
+    def all_is_quiet(self) -> None:
+        """Who is alive shares what is usable, by halves and not by luck."""
+        for _ in range(8):
+            self.clock.now += 10.0
+            for process in self.alive:
+                process.renew()
+        now = self.clock.now
+        slots = [slot for p in self.alive for slot in p.ring._slots.values()]
+        usable = [slot for slot in slots if not slot.is_out or slot.next_free <= now]
+        share = len(self.names) / len(self.alive)
+        if len(usable) == len(self.names):
+            for process in self.alive:
+                assert len(process.held) <= ceil(share)
+                if share >= 1:
+                    assert len(process.held) >= int(share)
+
+    @invariant()
+    def one_holder(self) -> None:
+        holders: dict[str, Process] = {}
+        for process in getattr(self, "everybody", []):
+            for name in process.held:
+                assert name not in holders
+                holders[name] = process
+
+    @invariant()
+    def the_pace_holds_across_holders(self) -> None:
+        sent = sorted(s for p in getattr(self, "everybody", []) for s in p.sent)
+        for name in getattr(self, "names", []):
+            times = [at for at, by in sent if by == name]
+            assert all(b - a >= INTERVAL_S - 1e-3 for a, b in pairwise(times))
+
+    def teardown(self) -> None:
+        for process in getattr(self, "everybody", []):
+            process.leases.close()
+
+
+class EgressContract:
+    """Mixin; each test has names of its own in a fresh database."""
+
+    def open(self, owner: str) -> EgressLeases:
+        raise NotImplementedError
+
+    @pytest.fixture(autouse=True)
+    def _clean(self) -> Iterator[None]:
+        self.opened: list[EgressLeases] = []
+        self.clock = Clock()
+        yield
+        for leases in self.opened:
+            leases.close()
+
+    def virtual(self, owner: str, clock: Clock | None = None) -> EgressLeases:
+        """Leases by the clock of the test."""
+        leases, at = self.open(owner), clock or self.clock
+        leases.clock = lambda cursor: at.now  # type: ignore[method-assign]
+        self.opened.append(leases)
+        return leases
+
+    def process(self, owner: str, names: list[str] = (), direct: str = "") -> Process:  # type: ignore[assignment]
+        return Process(self.virtual(owner), self.clock, list(names), direct)
+
+    def rounds(self, n: int, *processes: Process, by_s: float = 10.0) -> None:
+        for _ in range(n):
+            self.clock.now += by_s
+            for process in processes:
+                process.renew()
+
+    def test_any_order_of_events(self) -> None:
+        """Law 10: never two holders, never a pace broken across holders, shares, expiry."""
+
+        class Machine(LeaseMachine):
+            clock = self.clock
+            opener = staticmethod(lambda owner: self.virtual(owner, self.clock))  # type: ignore[assignment]
+
+        few = settings(
+            max_examples=25,
+            stateful_step_count=25,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        )
+        run_state_machine_as_test(Machine, settings=few)
+
+    def test_the_first_does_not_keep_all(self) -> None:
+        """Who is alone holds all; each who comes gets its share; who leaves leaves it to others."""
+        names = [f"proxy{n}:80" for n in range(10)]
+        first = self.process("first", names)
+        first.renew()
+        assert len(first.held) == 10
+        second, third = self.process("second", names), self.process("third", names)
+        everybody = (first, second, third)
+        self.rounds(3, *everybody)
+        assert sorted(len(p.held) for p in everybody) == [3, 3, 4]
+        assert set.union(*(p.held for p in everybody)) == set(names)
+        first.leave()
+        self.rounds(2, second, third)
+        assert {len(second.held), len(third.held)} == {5}
+
+    def test_fewer_egresses_than_processes(self) -> None:
+        """Each waits for its turn, and has it; what is held is held for some time."""
+        names = ["proxy1:80", "proxy2:80"]
+        everybody = [self.process(f"p{n}", names) for n in range(5)]
+        turns: dict[str, set[str]] = {}
+        for _ in range(40):
+            self.rounds(1, *everybody)
+            held = [(p.leases.owner, name) for p in everybody for name in p.held]
+            assert len(held) <= 2
+            for owner, name in held:
+                turns.setdefault(owner, set()).add(name)
+        assert len(turns) == 5
+
+    def test_a_direct_egress_is_one_per_address(self) -> None:
+        """Two machines do not wait for each other; two processes of one machine do."""
+        here = [self.process(f"here{n}", direct="direct@here") for n in range(2)]
+        there = self.process("there", direct="direct@there")
+        self.rounds(3, *here, there)
+        assert there.held == {"direct@there"}
+        assert sorted(len(p.held) for p in here) == [0, 1]
+
+    def test_proxies_and_a_direct_egress(self) -> None:
+        """Who can use nothing but the direct egress gets it from who has proxies as well."""
+        rich = self.process("rich", ["proxy1:80", "proxy2:80"], "direct@here")
+        rich.renew()
+        assert len(rich.held) == 3
+        poor = self.process("poor", direct="direct@here")
+        self.rounds(3, rich, poor)
+        assert poor.held == {"direct@here"}
+        assert rich.held == {"proxy1:80", "proxy2:80"}
+
+    def test_what_is_handed_back(self) -> None:
+        """The next holder goes on with rate, rest, deaths and session, and no earlier."""
+        first = self.virtual("first")
+        first.join("", ["a:1", "b:1"], rate=RATE, lease_s=LEASE_S)
+        assert set(first.exchange({}).granted) == {"a:1", "b:1"}
+        resting = EgressState(0.25, 40.0, Health.RESTING, 2, 0, '{"session": 1}', 3.0)
+        good = EgressState(0.5, 1.5, Health.GOOD, 0, 0, "", 0.0)
+        first.leave({"a:1": resting, "b:1": good})
+        self.clock.now += 1
+        second = self.virtual("second")
+        second.join("", ["a:1", "b:1"], rate=RATE, lease_s=LEASE_S)
+        granted = dict(second.exchange({}).granted)
+        assert set(granted) == {"b:1"}
+        assert granted["b:1"].next_free_s == pytest.approx(0.5, abs=1e-3)
+        self.clock.now += 40
+        granted = dict(second.exchange({}).granted)
+        state = granted["a:1"]
+        assert (state.rate, state.rests, state.session) == (0.25, 2, '{"session": 1}')
+        assert state.next_free_s == 0
+        assert state.age_s == pytest.approx(44.0, abs=1e-3)
+
+    def test_an_expired_lease_is_lost_whole(self) -> None:
+        """Who was paused for longer than its lease writes nothing and begins anew; the next holder
+        waits for an interval after the end of the lease."""
+        paused = self.process("paused", ["a:1"])
+        paused.renew()
+        assert paused.held == {"a:1"}
+        other = self.process("other", ["a:1"])
+        self.clock.now += LEASE_S + 0.5
+        assert paused.held == set()
+        other.renew()
+        assert other.held == {"a:1"}
+        other.send()
+        assert other.sent == []
+        paused.hurt("a:1")
+        assert paused.exchange() is False
+        self.clock.now += 1.1 * INTERVAL_S
+        other.send()
+        assert len(other.sent) == 1
+        known = other.leases.known(["a:1", "unknown:1"])
+        assert {name: (k.holder, k.state.health) for name, k in known.items()} == {
+            "a:1": ("other", Health.UNCHECKED)
+        }
+
+    def test_a_guest_takes_what_is_left(self) -> None:
+        """It holds free egresses only, and counts in nobody's share."""
+        worker = self.process("worker", ["a:1", "b:1"])
+        worker.renew()
+        guest = self.virtual("guest")
+        guest.join("direct@here", ["a:1", "b:1"], rate=RATE, lease_s=LEASE_S, is_guest=True)
+        assert set(guest.exchange({}).granted) == {"direct@here"}
+        self.rounds(2, worker)
+        assert worker.held == {"a:1", "b:1"}
+
+    def test_a_dead_proxy_is_probed_by_somebody(self) -> None:
+        """It counts in no share, and is given away when its probe is due."""
+        first = self.virtual("first")
+        first.join("", ["a:1", "b:1"], rate=RATE, lease_s=LEASE_S)
+        first.exchange({})
+        first.leave({"a:1": EgressState(RATE, 20.0, Health.DEAD, 0, 3), "b:1": EgressState(RATE)})
+        second = self.process("second", ["a:1", "b:1"])
+        second.renew()
+        assert second.held == {"b:1"}
+        self.rounds(3, second)
+        assert second.held == {"a:1", "b:1"}
+
+    def test_other_files_of_proxies(self) -> None:
+        """Who names other proxies shares only those that both name; those that nobody names any
+        more are given to nobody."""
+        old = self.process("old", ["a:1", "b:1", "c:1"])
+        old.renew()
+        new = self.process("new", ["c:1", "d:1"])
+        self.rounds(3, old, new)
+        assert old.held | new.held == {"a:1", "b:1", "c:1", "d:1"}
+        assert {"a:1", "b:1"} <= old.held
+        assert "d:1" in new.held
+        old.leave()
+        self.rounds(2, new)
+        assert new.held == {"c:1", "d:1"}
+
+    def test_thousands_of_egresses(self) -> None:
+        """Ten thousand are taken, shared and handed back in a few calls."""
+        names = [f"proxy{n}:80" for n in range(10_000)]
+        first, second = self.process("first", names), self.process("second", names)
+        self.rounds(3, first, second)
+        assert (len(first.held), len(second.held)) == (5000, 5000)
+        first.leave()
+        self.rounds(2, second)
+        assert len(second.held) == 10_000
+
+    def test_a_killed_process_is_found_dead_at_once(self) -> None:
+        """Kill -9 on the same machine: who asks next has its egresses, after an interval."""
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        child = context.Process(target=hold_forever, args=(self.open, theirs))
+        child.start()
+        assert ours.recv() == ["a:1", "b:1"]
+        leases = self.open(new_owner())
+        self.opened.append(leases)
+        leases.join("", ["a:1", "b:1"], rate=RATE, lease_s=600.0)
+        assert not leases.exchange({}).granted
+        assert child.pid is not None
+        os.kill(child.pid, signal.SIGKILL)
+        child.join()
+        granted = leases.exchange({}).granted
+        assert set(granted) == {"a:1", "b:1"}
+        assert all(INTERVAL_S < s.next_free_s <= 1.2 * INTERVAL_S for s in granted.values())
+
+    def test_the_clock_is_the_time(self) -> None:
+        """The database's clock counts seconds since the epoch, with fractions."""
+        leases = self.open("clock")
+        self.opened.append(leases)
+        seen = {leases.transaction(leases.clock) for _ in range(3) if not time.sleep(0.01)}
+        assert len(seen) == 3
+        assert all(abs(at - time.time()) < 60 for at in seen)
+
+
+def hold_forever(opener: Any, told: Any) -> None:
+    """In another process: take both and say so."""
+    leases = opener(new_owner())
+    leases.join("", ["a:1", "b:1"], rate=RATE, lease_s=600.0)
+    told.send(sorted(leases.exchange({}).granted))
+    time.sleep(600)

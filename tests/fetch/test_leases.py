@@ -1,0 +1,292 @@
+"""Several processes, real proxies and one database: the pace of each proxy as a site sees it."""
+
+import asyncio
+import multiprocessing
+import os
+import signal
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.fetch.servers import ACCOUNT, Reader, Writer, forward_proxy, head, http, serve
+from tests.fetch.worlds import ScriptedSite
+from weibo_crawler.config import Egress, Fetch, Pace, Settings, Site
+from weibo_crawler.errors import Interrupted, StoreError
+from weibo_crawler.fetch import open_fetcher
+from weibo_crawler.metrics import Counters
+from weibo_crawler.records import Kind, Page, Reading, Request, Verdict
+from weibo_crawler.store.sqlite_egresses import SqliteEgresses
+
+RATE, LEASE_S = 2.0, 3.0
+GRAIN_S = (
+    0.2  # between the start of a request and the moment at which a busy machine's site sees it
+)
+PROXIES = [f"127.0.0.{n}" for n in range(11, 15)]
+SPAWN = multiprocessing.get_context("spawn")
+
+
+class Seen(NamedTuple):
+    """A request at the site. who: the number of the process, -1 for a session."""
+
+    at: float
+    by: str
+    who: int
+
+
+class CookieSite(ScriptedSite):
+    """Wants a session; its pages are /<process>/<number>."""
+
+    def __init__(self, base_url: str) -> None:
+        super().__init__(has_sessions=True)
+        self.base_url = base_url
+
+    def session(self, now: float, rng: Random) -> Request | None:
+        return Request(Kind.SESSION, f"{self.base_url}/session")
+
+    def read(self, request: Request, page: Page) -> Reading:
+        return Reading(Verdict.OK if page.body == b"fine" else Verdict.LOGIN_WALL)
+
+    def read_session(self, page: Page) -> dict[str, str] | None:
+        return {"SUB": "1"}
+
+
+class Network:
+    """The site and the proxies, in a thread of their own."""
+
+    def __init__(self) -> None:
+        self.log: list[Seen] = []
+        self.ports: list[int] = []
+        self._loop = asyncio.new_event_loop()
+        self._ready, self._over = threading.Event(), asyncio.Event()
+        self._thread = threading.Thread(target=lambda: self._loop.run_until_complete(self._serve()))
+
+    def __enter__(self) -> "Network":
+        self._thread.start()
+        self._ready.wait()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._over.set)
+        self._thread.join()
+        self._loop.close()
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.ports[0]}"
+
+    async def _serve(self) -> None:
+        async with AsyncExitStack() as stack:
+            self.ports = [await stack.enter_async_context(serve(self._site))]
+            for host in PROXIES:
+                self.ports.append(await stack.enter_async_context(serve(forward_proxy, host)))
+            self._ready.set()
+            await self._over.wait()
+
+    async def _site(self, reader: Reader, writer: Writer) -> None:
+        peer = writer.get_extra_info("peername")[0]
+        while True:
+            request = await head(reader)
+            now = time.monotonic()
+            path = request.split(b" ")[1].decode().removeprefix(self.base_url)
+            if path == "/session":
+                self.log.append(Seen(now, peer, -1))
+                writer.write(http(b"welcome"))
+            else:
+                self.log.append(Seen(now, peer, int(path.split("/")[1])))
+                writer.write(http(b"fine" if b"SUB=1" in request else b"wall"))
+
+
+def crawl(base_url: str, url: str, proxies: str, who: int) -> None:
+    """In a process of its own: fetch until SIGTERM."""
+    settings = Settings(
+        site=Site(base_url=base_url, visitor_url=f"{base_url}/session"),
+        pace=Pace(requests_per_second=RATE),
+        egress=Egress(proxies_file=proxies, lease_s=LEASE_S),
+        fetch=Fetch(transport="requests", concurrency=4),
+    )
+
+    async def one(fetcher: Any, task: int) -> None:
+        n = 0
+        while True:
+            await fetcher.fetch(Request(Kind.PROFILE, f"{base_url}/{who}/{task}-{n}"))
+            n += 1
+
+    async def scenario() -> None:
+        leases = SqliteEgresses(url)
+        fetcher = open_fetcher(settings, CookieSite(base_url), Counters(), leases)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, fetcher.drain)
+        ended = await asyncio.gather(*(one(fetcher, n) for n in range(4)), return_exceptions=True)
+        await fetcher.close()
+        leases.close()
+        assert all(isinstance(error, Interrupted) for error in ended), ended
+
+    asyncio.run(scenario())
+
+
+def eventually(holds: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def network() -> Iterator[Network]:
+    with Network() as network:
+        yield network
+
+
+class Crew:
+    """The processes, one database, and the file of proxies."""
+
+    def __init__(self, network: Network, folder: Path, processes: int) -> None:
+        self.network, self.file = network, folder / "users.db"
+        proxies = folder / "proxies.txt"
+        addresses = zip(PROXIES, network.ports[1:], strict=True)
+        proxies.write_text("".join(f"http://{ACCOUNT}@{host}:{port}\n" for host, port in addresses))
+        self.url = f"sqlite:///{self.file}"
+        args = (network.base_url, self.url, str(proxies))
+        self.processes: dict[int, BaseProcess] = {
+            n: SPAWN.Process(target=crawl, args=(*args, n)) for n in range(processes)
+        }
+        for process in self.processes.values():
+            process.start()
+
+    def tell(self, who: int, number: int) -> None:
+        pid = self.processes[who].pid
+        assert pid is not None
+        os.kill(pid, number)
+
+    def end(self) -> list[int | None]:
+        """Stop all that live; their exit codes."""
+        for who in self.processes:
+            self.tell(who, signal.SIGTERM)
+        for process in self.processes.values():
+            process.join(30)
+        return [process.exitcode for process in self.processes.values()]
+
+    def used(self, since: float, *, without: int | None = None) -> set[str]:
+        return {s.by for s in list(self.network.log) if s.at > since and s.who not in (without, -1)}
+
+
+def test_proxies_shared_by_processes(network: Network, tmp_path: Path) -> None:
+    """Law 10, as the site sees it: six processes hold each of four proxies to one pace; all proxies
+    work and all processes get a turn; those of a killed process and of a paused one are used by
+    the others, and who wakes up breaks no pace; sessions go with the proxies."""
+    crew = Crew(network, tmp_path, 6)
+    log = network.log
+    eventually(
+        lambda: crew.used(0) == set(PROXIES) and len({s.who for s in list(log)} - {-1}) >= 4,
+        "all proxies are used, by several",
+    )
+    killed = next(s.who for s in reversed(log) if s.who >= 0)
+    crew.tell(killed, signal.SIGKILL)
+    crew.processes.pop(killed).join()
+    since = time.monotonic()
+    eventually(lambda: crew.used(since) == set(PROXIES), "the dead one's proxy is used")
+    paused = next(s.who for s in reversed(log) if s.who >= 0)
+    crew.tell(paused, signal.SIGSTOP)
+    since = time.monotonic()
+    eventually(lambda: crew.used(since, without=paused) == set(PROXIES), "the paused one's, too")
+    assert not [s for s in list(log) if s.at > since + GRAIN_S and s.who == paused]
+    crew.tell(paused, signal.SIGCONT)
+    woken = time.monotonic()
+    eventually(
+        lambda: {s.who for s in list(log) if s.at > woken} >= crew.processes.keys(),
+        "everybody has a turn",
+    )
+    assert set(crew.end()) == {0}
+    for proxy in PROXIES:
+        times = [s.at for s in log if s.by == proxy]
+        for i, first in enumerate(times):
+            for n, later in enumerate(times[i:]):
+                assert later - first >= n / RATE - GRAIN_S, (proxy, i, n, later - first)
+    assert len([s for s in log if s.who == -1]) <= len(PROXIES) + 2
+    assert b"geheim" not in b"".join(p.read_bytes() for p in tmp_path.glob("users.db*"))
+    with sqlite3.connect(crew.file) as conn:
+        held = conn.execute("SELECT COUNT(*) FROM egresses WHERE holder IS NOT NULL").fetchone()
+    conn.close()
+    assert held == (0,)
+
+
+def test_a_database_that_is_gone_ends_the_fetching(network: Network, tmp_path: Path) -> None:
+    """Without leases nothing is sent, and who asks is told why."""
+    url = f"sqlite:///{tmp_path}/users.db"
+    settings = Settings(
+        site=Site(base_url=network.base_url),
+        pace=Pace(requests_per_second=100.0),
+        egress=Egress(lease_s=1.0),
+    )
+
+    async def scenario() -> None:
+        leases = SqliteEgresses(url)
+        site = CookieSite(network.base_url)
+        fetcher = open_fetcher(settings, site, Counters(), leases)
+        request = Request(Kind.PROFILE, f"{network.base_url}/0/0")
+        await fetcher.fetch(request)
+        for file in tmp_path.glob("users.db*"):
+            file.unlink()
+        with pytest.raises(StoreError, match="removed"):
+            await asyncio.gather(*(fetcher.fetch(request) for _ in range(300)))
+        sent = len(network.log)
+        with pytest.raises(StoreError, match="removed"):
+            await fetcher.fetch(request)
+        assert len(network.log) == sent
+        await fetcher.close()
+        leases.close()
+
+    asyncio.run(scenario())
+
+
+def test_who_holds_nothing_waits_and_stops_cleanly(network: Network, tmp_path: Path) -> None:
+    """A process without an egress sends nothing, says that it waits, and ends on a stop."""
+    url = f"sqlite:///{tmp_path}/users.db"
+    settings = Settings(
+        site=Site(base_url=network.base_url),
+        pace=Pace(requests_per_second=1.0),
+        egress=Egress(direct_name="here", lease_s=600.0),
+    )
+    holder, waiting = SqliteEgresses(url, "holder"), SqliteEgresses(url, "waiting")
+    holder.join("direct@here", [], rate=1.0, lease_s=600.0)
+    assert set(holder.exchange({}).granted) == {"direct@here"}
+
+    async def scenario() -> None:
+        fetcher = open_fetcher(settings, CookieSite(network.base_url), Counters(), waiting)
+        request = Request(Kind.PROFILE, f"{network.base_url}/0/0")
+        task = asyncio.create_task(fetcher.fetch(request))
+        while holder.exchange({}).contenders < 2:
+            await asyncio.sleep(0.05)
+        assert fetcher.is_waiting
+        fetcher.drain()
+        with pytest.raises(Interrupted):
+            await task
+        await fetcher.close()
+
+    asyncio.run(scenario())
+    assert network.log == []
+    assert holder.exchange({}).contenders == 1
+    holder.close()
+    waiting.close()
+
+
+def test_without_a_limit_nothing_is_leased(network: Network, tmp_path: Path) -> None:
+    """Where the pace has no limit no lease is taken, and nothing is written."""
+    settings = Settings(site=Site(base_url=network.base_url), pace=Pace(requests_per_second=0))
+
+    async def scenario() -> None:
+        leases = SqliteEgresses(f"sqlite:///{tmp_path}/users.db")
+        fetcher = open_fetcher(settings, CookieSite(network.base_url), Counters(), leases)
+        await fetcher.fetch(Request(Kind.PROFILE, f"{network.base_url}/0/0"))
+        await fetcher.close()
+        leases.close()
+
+    asyncio.run(scenario())
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,177 @@
+"""The keeper of leases: which egresses are this process's now, as the users' database says.
+
+Every third of a lease, and soon after something of interest to others, it renews all leases in one
+call, tells what changed, hands back what was recalled, and takes what was granted. It never takes
+an answer for granted: the ring stops by itself when a lease could be over, counted by this
+process's clock from before the call, so a paused or cut-off process sends nothing more.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from math import inf
+from typing import Protocol
+
+from weibo_crawler.errors import CrawlerError
+from weibo_crawler.fetch.egress import DIRECT, Egress
+from weibo_crawler.fetch.ring import Ring
+from weibo_crawler.fetch.session import Visitor
+from weibo_crawler.fetch.threads import Threads
+from weibo_crawler.records import EgressState, LeaseTerm
+
+_EARLY = 1 / 6  # of a lease: what still connects when it is over must be through
+_LOOK_S = 1.0
+_POLLS_PER_S = 50  # by all who hold nothing, together
+_CLOSE_S = 10.0
+
+
+class Leases(Protocol):
+    """Where leases are kept; calls block, one at a time. Errors: StoreError."""
+
+    def join(self, direct: str, proxies: Sequence[str], *, rate: float, lease_s: float) -> None:
+        """Begin to contend, holding nothing."""
+        ...
+
+    def exchange(
+        self, states: Mapping[str, EgressState], released: Sequence[str] = ()
+    ) -> LeaseTerm:
+        """Renew, tell what changed, hand back."""
+        ...
+
+    def leave(self, states: Mapping[str, EgressState]) -> None:
+        """Hand all back."""
+        ...
+
+
+def direct_lease(address: str) -> str:
+    """The name of a direct egress among leases. address: what the public address is called."""
+    return f"direct@{address}"
+
+
+class Keeper:
+    """Keeps the ring's egresses on lease. `failure`: why it ended, None while all is well.
+
+    egresses: all that the settings name; address: what the public address of the direct one is
+    called. Proxies are known to the database by their names alone.
+    """
+
+    def __init__(
+        self,
+        leases: Leases,
+        ring: Ring,
+        visitor: Visitor,
+        egresses: Sequence[Egress],
+        *,
+        address: str,
+        lease_s: float,
+    ) -> None:
+        self._leases, self._ring, self._visitor = leases, ring, visitor
+        self._lease_s, self._look_s = lease_s, min(_LOOK_S, lease_s / 12)
+        self._direct = direct_lease(address)
+        self._egresses = {self._lease_name(egress.name): egress for egress in egresses}
+        self._threads: Threads[LeaseTerm | None] = Threads(1, "leases")
+        self._task: asyncio.Task[None] | None = None
+        self._on_renewal: Callable[[bool], None] = lambda is_news: None
+        self._contenders = 1
+        self.failure: Exception | None = None
+
+    def start(self, on_renewal: Callable[[bool], None]) -> None:
+        """Begin, unless it has begun. on_renewal: called when the ring goes on, or ends; True:
+        who waits should choose anew."""
+        if self._task is None:
+            self._on_renewal = on_renewal
+            self._task = asyncio.create_task(self._keep())
+
+    async def close(self) -> None:
+        """Hand everything back; nothing may be under way any more."""
+        if self._task is None:
+            return
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        now = asyncio.get_running_loop().time()
+        states = self._told(self._ring.lose_all(now), now)
+        # where that fails they are free when the lease ends, or at once on the same machine
+        with suppress(TimeoutError, CrawlerError):
+            async with asyncio.timeout(_CLOSE_S):
+                await self._threads.run(lambda: self._leases.leave(states))
+        self._threads.stop()
+
+    # -- inside
+
+    async def _keep(self) -> None:
+        try:
+            await self._join()
+            while True:
+                began = await self._exchange()
+                await self._until_due(began)
+        except Exception as error:  # noqa: BLE001 - the top of a task: whoever fetches gets it
+            self.failure = error
+            self._ring.until = -inf
+            self._on_renewal(True)
+
+    async def _join(self) -> None:
+        direct = self._direct if self._direct in self._egresses else ""
+        proxies = [name for name in self._egresses if name != direct]
+        await self._threads.run(
+            lambda: self._leases.join(
+                direct, proxies, rate=self._ring.ceiling, lease_s=self._lease_s
+            )
+        )
+
+    async def _exchange(self) -> float:
+        """One call; returns when it began."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        released = self._ring.hand_back(began)
+        changed = self._ring.changes(began)
+        for name in self._visitor.changes():
+            state = self._ring.state(name, began)
+            if state is not None:
+                changed[name] = state
+        states = self._told({**changed, **released}, began)
+        gone = [self._lease_name(name) for name in released]
+        for name in released:
+            self._visitor.forget(name)
+        term = await self._threads.run(lambda: self._leases.exchange(states, gone))
+        assert term is not None
+        self._contenders = term.contenders
+        if not term.renewed:
+            for name in self._ring.lose_all(loop.time()):
+                self._visitor.forget(name)
+            await self._join()
+            return await self._exchange()
+        self._take(term, loop.time(), began + self._lease_s * (1 - _EARLY))
+        return began
+
+    def _take(self, term: LeaseTerm, now: float, until: float) -> None:
+        self._ring.until = until
+        for name, state in term.granted.items():
+            egress = self._egresses[name]
+            self._ring.admit(egress, state, now)
+            self._visitor.restore(egress, state.session, state.age_s, now)
+        retired = [self._ring.retire(self._egresses[name].name) for name in term.recalled]
+        is_news = bool(term.granted) or any(retired)
+        if is_news:
+            self._ring.rearrange(now)
+        self._on_renewal(is_news)
+
+    async def _until_due(self, began: float) -> None:
+        loop = asyncio.get_running_loop()
+        poll_s = min(max(self._look_s, self._contenders / _POLLS_PER_S), self._lease_s / 3)
+        while True:
+            await asyncio.sleep(self._look_s)
+            waited = loop.time() - began
+            if waited >= self._lease_s / 3 or self._ring.is_news or self._visitor.is_news:
+                return
+            if self._ring.is_empty and waited >= poll_s:
+                return
+
+    def _told(self, states: Mapping[str, EgressState], now: float) -> dict[str, EgressState]:
+        """The states by the names of their leases, with their sessions."""
+        return {
+            self._lease_name(name): state._replace(session=self._visitor.saved(name, now))
+            for name, state in states.items()
+        }
+
+    def _lease_name(self, name: str) -> str:
+        return self._direct if name == DIRECT.name else name
