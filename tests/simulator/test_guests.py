@@ -24,7 +24,8 @@ def world() -> World:
 
 def session(weibo: Weibo) -> str:
     """The Cookie header of a new session."""
-    answer = weibo.guests.open_session("cb=visitor_gray_callback&tid=&from=weibo")
+    form = "cb=visitor_gray_callback&tid=&from=weibo"
+    answer = weibo.open_session(form, "127.0.0.1", now=0.0)
     pairs = [value.partition(";")[0] for name, value in answer.headers if name == "Set-Cookie"]
     return "; ".join(["_T_WM=1", *pairs])
 
@@ -96,6 +97,15 @@ def test_sessions_expire(world: World) -> None:
     lasting = weibo_of(replace(SMALL, guests="2026"))
     cookies = session(lasting)
     assert {visit(lasting, address, cookies).label for _ in range(50)} == {"ok"}
+
+
+def test_sessions_expire_by_time(world: World) -> None:
+    """A session lives session_s seconds, however often it is used."""
+    weibo = weibo_of(replace(SMALL, guests="2026", session_s=60.0))
+    cookies, address = session(weibo), profile(world.uid(0))
+    times = (0.0, 30.0, 59.9, 60.0, 59.0)
+    labels = [visit(weibo, address, cookies, now=now).label == "ok" for now in times]
+    assert labels == [True, True, True, False, False]
 
 
 def test_the_visitor_answer() -> None:

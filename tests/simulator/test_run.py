@@ -1,6 +1,7 @@
 """The simulator as a process: where it listens, what it writes down, how it ends."""
 
 import argparse
+import contextlib
 import http.client
 import json
 import os
@@ -24,13 +25,10 @@ from tests.simulator import visitors
 from tests.simulator.conftest import SMALL
 from tests.simulator.visitors import fans, fetch, posts, profile, world_of
 from weibo_crawler.errors import BadConfig, BadUsage
+from weibo_crawler.simulator.arguments import add_arguments, from_arguments, to_arguments
 from weibo_crawler.simulator.faults import FAULTS
-from weibo_crawler.simulator.options import (
-    SimulatorOptions,
-    add_arguments,
-    from_arguments,
-    to_arguments,
-)
+from weibo_crawler.simulator.options import SimulatorOptions
+from weibo_crawler.simulator.proxies import HEALTH
 from weibo_crawler.simulator.run import start
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(weibo_crawler.__file__).parents[1])}
@@ -116,6 +114,28 @@ def test_faults_of_the_connection_are_quiet() -> None:
         assert (process.returncode, out, err) == (0, b"", b"")
 
 
+def test_proxies_are_quiet(tmp_path: Path) -> None:
+    """Of every health, with clients that come, go and wait: they end at once, without a word."""
+    file = tmp_path / "proxies.txt"
+    mix = ",".join(f"{name}=0.14" for name in HEALTH)
+    options = ["--proxies=14", f"--proxy-mix={mix}", "--slow-s=300", "--flap-s=0.1"]
+    with by_itself(*options, f"--proxies-out={file}", "--faults=cut=0.5") as (process, base_url):
+        waiting = []
+        for line in file.read_text("utf-8").splitlines():
+            with contextlib.suppress(ConnectionRefusedError):
+                parts = urlsplit(line)
+                client = socket.create_connection((parts.hostname, parts.port), timeout=10)
+                client.sendall(f"GET {base_url}/u/5 HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+                waiting.append(client)
+        assert len(waiting) >= 10
+        waiting.pop().close()
+        process.terminate()
+        out, err = process.communicate(timeout=20)
+        for client in waiting:
+            client.close()
+        assert (process.returncode, out, err) == (0, b"", b"")
+
+
 def test_a_port_in_use() -> None:
     """BadConfig, with the port and the remedy, from the child as from the command line."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -129,7 +149,7 @@ def test_a_port_in_use() -> None:
     assert b"in use" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["truth_out", "served_out"])
+@pytest.mark.parametrize("name", ["truth_out", "served_out", "proxies_out"])
 def test_a_file_that_cannot_be_written(tmp_path: Path, name: str) -> None:
     """BadConfig that names the option and the file."""
     file = str(tmp_path / "no-such-folder" / "file")
@@ -204,7 +224,7 @@ def test_what_was_served_on_disk(tmp_path: Path) -> None:
 @given(
     st.builds(
         SimulatorOptions,
-        host=st.sampled_from(["127.0.0.1", "localhost", "::1"]),
+        host=st.sampled_from(["127.0.0.1", "127.0.0.9"]),
         port=st.integers(0, 65_535),
         seed=st.integers(0, 2**63),
         epoch=st.integers(0, 2**32),
@@ -214,6 +234,11 @@ def test_what_was_served_on_disk(tmp_path: Path) -> None:
         faults=st.sampled_from(["", "cut=0.5", "slow:permanent=0.1,bomb=0.2"]),
         truth_seeds=st.lists(st.integers(1, 2**40)).map(tuple),
         max_depth=st.none() | st.integers(0, 9),
+        rate_limit=st.sampled_from(["", "1/3"]),
+        retry_after=st.booleans(),
+        proxies=st.sampled_from([0, 0, 3]),
+        proxy_mix=st.sampled_from(["good=1", "dead=0.5,lying=0.25"]),
+        proxies_out=st.none() | st.just("p.txt"),
         served_out=st.none() | st.sampled_from(["a.jsonl", "--odd name.jsonl"]),
     )
 )
@@ -241,7 +266,7 @@ def test_help_says_it_all() -> None:
     assert {action.dest for action in actions} == set(SimulatorOptions.__dataclass_fields__)
     for action in actions:
         assert "default" in (action.help or ""), action.dest
-    assert all(name in parser.format_help() for name in FAULTS)
+    assert all(name in parser.format_help() for name in (*FAULTS, *HEALTH))
 
 
 @pytest.mark.parametrize(
@@ -259,6 +284,18 @@ def test_help_says_it_all() -> None:
         ("max_consecutive", -1),
         ("slow_s", -0.1),
         ("faults", "unheard_of=1"),
+        ("session_s", -1.0),
+        ("rate_limit", "fast"),
+        ("ban_s", -1.0),
+        ("soft_share", 1.5),
+        ("proxies", -1),
+        ("proxies", 5_001),
+        ("proxy_mix", "unheard_of=1"),
+        ("proxy_socks", 2.0),
+        ("proxy_login", "user"),
+        ("proxy_login", ":password"),
+        ("proxy_port", 70_000),
+        ("flap_s", 0.0),
     ],
 )
 def test_wrong_options(option: str, value: object) -> None:
@@ -270,7 +307,7 @@ def test_wrong_options(option: str, value: object) -> None:
 def test_importing_the_options_is_cheap() -> None:
     """The command line can show the options without importing a web server."""
     program = (
-        "import sys, weibo_crawler.simulator.options as o\n"
+        "import sys, weibo_crawler.simulator.arguments\n"
         "print([name for name in ('aiohttp', 'asyncio', 'msgspec') if name in sys.modules])"
     )
     command = [sys.executable, "-c", program]

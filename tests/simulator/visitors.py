@@ -31,8 +31,10 @@ def weibo_of(options: SimulatorOptions) -> Weibo:
     return Weibo(world_of(options), options)
 
 
-def visit(weibo: Weibo, address: str, cookies: str = "", egress: str = "127.0.0.1") -> Served:
-    return weibo.serve(Visit(address, cookies, egress))
+def visit(
+    weibo: Weibo, address: str, cookies: str = "", egress: str = "127.0.0.1", now: float = 0.0
+) -> Served:
+    return weibo.serve(Visit(address, cookies, egress, now))
 
 
 def fetch(

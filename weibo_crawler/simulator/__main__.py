@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from weibo_crawler.errors import CrawlerError
-from weibo_crawler.simulator.options import add_arguments, from_arguments
+from weibo_crawler.simulator.arguments import add_arguments, from_arguments
 
 
 def main() -> int:
@@ -13,7 +13,8 @@ def main() -> int:
     add_arguments(parser)
     parser.add_argument("--parent", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    from weibo_crawler.simulator.run import Address, child, serve
+    from weibo_crawler.simulator.network import Address
+    from weibo_crawler.simulator.run import child, serve
 
     def ready(address: Address) -> None:
         print(address.base_url, flush=True)

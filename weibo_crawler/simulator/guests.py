@@ -1,5 +1,6 @@
 """What guests may see, which differs by year (WEIBO_API), and their sessions."""
 
+import math
 import re
 from itertools import cycle
 from typing import NamedTuple
@@ -15,12 +16,27 @@ _CALLBACK = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FREE = frozenset({Kind.HOME, Kind.VISITOR_PAGE, Kind.UNKNOWN})
 
 
+def session_of(cookies: str) -> str:
+    """The session that a Cookie header names, "" for none."""
+    found = _SESSION_COOKIE.search(cookies)
+    return found[1] if found else ""
+
+
 class Rules(NamedTuple):
     """needs_session: a visitor session is asked for. post_pages: how many pages of a timeline
     a guest sees, None for all."""
 
     needs_session: bool
     post_pages: int | None
+
+
+class _Life:
+    """What is left of a session: uses, and time until a moment."""
+
+    __slots__ = ("until", "uses")
+
+    def __init__(self, uses: float, until: float) -> None:
+        self.uses, self.until = uses, until
 
 
 GUESTS = {
@@ -34,25 +50,28 @@ GUESTS = {
 class Guests:
     """The doorkeeper: hands out sessions and turns away who may not come in.
 
-    session_requests: how many requests a session lives, 0 for ever.
+    session_requests, session_s: how many requests and seconds a session lives, 0 for ever.
     """
 
-    def __init__(self, rules: Rules, *, fans_walled: bool, session_requests: int) -> None:
+    def __init__(
+        self, rules: Rules, *, fans_walled: bool, session_requests: int = 0, session_s: float = 0.0
+    ) -> None:
         self._rules = rules
         self._fans_walled = fans_walled
-        self._session_requests = session_requests
-        self._uses_left: dict[str, int] = {}
+        self._session_requests = session_requests or math.inf
+        self._session_s = session_s or math.inf
+        self._sessions: dict[str, _Life] = {}  # the living ones, and those nobody came back with
         self._opened = 0
         self._refusals = cycle((_refused_432, _sent_away, login_wall))
 
-    def open_session(self, form: str) -> Answer:
+    def open_session(self, form: str, now: float) -> Answer:
         """The answer of genvisitor2 to a form body: JSONP, and the cookies SUB and SUBP."""
         given = parse_qs(form).get("cb", [""])[0]
         callback = given if _CALLBACK.fullmatch(given) else "visitor_gray_callback"
         self._opened += 1
         sub = f"_2AkMSimulated{self._opened:08d}"
         subp = f"0033WrSXqPxfM72-WsSimulated{self._opened:08d}"
-        self._uses_left[sub] = self._session_requests
+        self._sessions[sub] = _Life(self._session_requests, now + self._session_s)
         data = {
             "next": "cross_domain",
             "sub": sub,
@@ -71,30 +90,31 @@ class Guests:
         body = f"window.{callback} && {callback}({answer});\n"
         return Answer(body.encode(), "session", content_type="text/javascript", headers=cookies)
 
-    def turned_away(self, asked: Asked, number: int, address: str, cookies: str) -> Answer | None:
+    def turned_away(
+        self, asked: Asked, number: int, address: str, cookies: str, now: float
+    ) -> Answer | None:
         """The refusal a guest gets, None for whom may pass. Counts the use of a session.
 
-        number: the page of its list, from 1. cookies: the Cookie header.
+        number: the page of its list, from 1. cookies: the Cookie header. now: by any clock.
         """
         if asked.kind in _FREE:
             return None
-        if self._rules.needs_session and not self._admits(cookies):
+        if self._rules.needs_session and not self._admits(cookies, now):
             return next(self._refusals)(address)
         if asked.kind in (Kind.FANS, Kind.FOLLOWS):
             return login_wall(address) if self._fans_walled else None
         most = 1 if asked.kind is Kind.COMMENTS else self._rules.post_pages
         return login_wall(address) if most is not None and number > most else None
 
-    def _admits(self, cookies: str) -> bool:
-        found = _SESSION_COOKIE.search(cookies)
-        left = self._uses_left.get(found[1]) if found else None
-        if found is None or left is None:
+    def _admits(self, cookies: str, now: float) -> bool:
+        session = session_of(cookies)
+        life = self._sessions.get(session)
+        if life is None:
             return False
-        if self._session_requests:
-            self._uses_left[found[1]] = left - 1
-            if left == 1:  # so the table holds living sessions only
-                del self._uses_left[found[1]]
-        return True
+        life.uses -= 1
+        if life.uses <= 0 or now >= life.until:
+            del self._sessions[session]
+        return now < life.until
 
 
 def _refused_432(address: str) -> Answer:

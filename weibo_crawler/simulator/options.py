@@ -1,26 +1,29 @@
-"""What can be asked of the simulator, and its command line. Importing this starts nothing."""
+"""What can be asked of the simulator. Importing this starts nothing.
 
-import argparse
+See `arguments` for the command line.
+"""
+
 import ipaddress
-import time
-from dataclasses import dataclass, fields
+import math
+from dataclasses import dataclass
 
 from weibo_crawler.errors import BadUsage
-from weibo_crawler.simulator.faults import FAULTS, parse_faults
+from weibo_crawler.simulator.faults import parse_faults
+from weibo_crawler.simulator.limits import parse_rate
+from weibo_crawler.simulator.proxies import MOST_PROXIES, parse_mix
 
 GUEST_YEARS = ("open", "2020", "2023", "2026")
 DATES = ("rfc", "relative")
 PAGING = ("page", "since_id")
 NUMBERS = ("strings", "ints")
-USUAL_PORT = 8800
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatorOptions:
-    """Every knob; the help texts of `add_arguments` say what each means. BadUsage if one is wrong.
+    """Every knob; the help texts of `arguments` say what each means. BadUsage if one is wrong.
 
     port 0 is any free one. Times are seconds since the epoch. max_depth None: no limit.
-    truth_seeds empty: the world's own. truth_out, served_out: files, None for none.
+    truth_seeds empty: the world's own. The files of `_out`: None for none.
     """
 
     host: str = "127.0.0.1"
@@ -34,6 +37,11 @@ class SimulatorOptions:
     guests: str = "open"
     fans_walled: bool = False
     session_requests: int = 0
+    session_s: float = 0.0
+    rate_limit: str = ""
+    ban_s: float = 60.0
+    soft_share: float = 0.2
+    retry_after: bool = False
     dates: str = "rfc"
     paging: str = "page"
     numbers: str = "strings"
@@ -41,6 +49,13 @@ class SimulatorOptions:
     max_consecutive: int = 2
     slow_s: float = 2.0
     gzip: bool = False
+    proxies: int = 0
+    proxy_mix: str = "good=1"
+    proxy_socks: float = 0.0
+    proxy_login: str = ""
+    proxy_port: int = 0
+    flap_s: float = 20.0
+    proxies_out: str | None = None
     warm: bool = False
     truth_out: str | None = None
     truth_seeds: tuple[int, ...] = ()
@@ -54,138 +69,42 @@ class SimulatorOptions:
                 f"--host: {self.host!r} is no loopback address; the simulator is for this "
                 "machine only, use 127.0.0.1"
             )
-        if not 0 <= self.port <= 65_535:
-            raise BadUsage(f"--port: {self.port} is no port; use 0 to 65535, 0 for any free one")
         for name, known in _CHOICES.items():
             if (given := getattr(self, name)) not in known:
-                raise BadUsage(f"{_flag(name)}: {given!r} is not known; use {', '.join(known)}")
-        for name in ("session_requests", "max_consecutive", "slow_s", "min_fans", "max_depth"):
-            if (number := getattr(self, name)) is not None and number < 0:
-                raise BadUsage(f"{_flag(name)}: {number} is negative")
+                raise BadUsage(f"{flag(name)}: {given!r} is not known; use {', '.join(known)}")
+        for name, least, most in _RANGES:
+            if (number := getattr(self, name)) is not None and not least <= number <= most:
+                raise BadUsage(f"{flag(name)}: {number} does not lie in {least} to {most}")
         parse_faults(self.faults)
+        parse_rate(self.rate_limit)
+        parse_mix(self.proxy_mix)
+        if self.proxy_login and not all(self.proxy_login.partition(":")):
+            raise BadUsage("--proxy-login: write USER:PASSWORD")
+        if self.proxies and not self.host.startswith("127."):
+            raise BadUsage("--proxies: they reach only a --host of IPv4, such as 127.0.0.1")
 
 
 _CHOICES = {"guests": GUEST_YEARS, "dates": DATES, "paging": PAGING, "numbers": NUMBERS}
+_RANGES = (
+    ("port", 0, 65_535),
+    ("session_requests", 0, math.inf),
+    ("session_s", 0, math.inf),
+    ("ban_s", 0, math.inf),
+    ("soft_share", 0, 1),
+    ("max_consecutive", 0, math.inf),
+    ("slow_s", 0, math.inf),
+    ("min_fans", 0, math.inf),
+    ("max_depth", 0, math.inf),
+    ("proxies", 0, MOST_PROXIES),
+    ("proxy_socks", 0, 1),
+    ("proxy_port", 0, 65_535),
+    ("flap_s", 0.01, math.inf),
+)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add every knob to a parser."""
-    place = parser.add_argument_group("where")
-    place.add_argument("--host", help=_help("host", "loopback address to listen on"))
-    place.add_argument(
-        "--port",
-        type=int,
-        default=USUAL_PORT,
-        help=f"port, 0 for any free one (default {USUAL_PORT})",
-    )
-    _add_world(parser.add_argument_group("the world"))
-    _add_site(parser.add_argument_group("the site"))
-    _add_files(parser.add_argument_group("what is true, and what was served"))
-    known = {field.name: field.default for field in fields(SimulatorOptions)}
-    parser.set_defaults(**{name: value for name, value in known.items() if name != "port"})
-
-
-def from_arguments(namespace: argparse.Namespace) -> SimulatorOptions:
-    """The options of a parsed command line; BadUsage if one is wrong."""
-    given = {field.name: getattr(namespace, field.name) for field in fields(SimulatorOptions)}
-    return SimulatorOptions(**given)
-
-
-def to_arguments(options: SimulatorOptions) -> list[str]:
-    """The command line that gives these options."""
-    arguments = []
-    for field in fields(SimulatorOptions):
-        value = getattr(options, field.name)
-        if value is True:
-            arguments.append(_flag(field.name))
-        elif isinstance(value, tuple):
-            arguments.append(f"{_flag(field.name)}={','.join(map(str, value))}")
-        elif value is not None and value is not False:
-            arguments.append(f"{_flag(field.name)}={value}")
-    return arguments
-
-
-def _add_world(group: argparse._ArgumentGroup) -> None:
-    add = group.add_argument
-    add("--seed", type=int, help=_help("seed", "the number the world is made from"))
-    add("--users", type=int, help=_help("users", "how many users, from 30"))
-    add("--mean-posts", type=float, help=_help("mean_posts", "posts per user, on average"))
-    add(
-        "--epoch",
-        type=_epoch,
-        help=_help("epoch", "the last second of the world, seconds since 1970, or: now"),
-    )
-    add(
-        "--days-later",
-        type=float,
-        help=_help("days_later", "the same world so many days on, with the new posts"),
-    )
-    add(
-        "--inflate-fans",
-        type=float,
-        help=_help("inflate_fans", "announce this many times the fans of accounts with 100"),
-    )
-
-
-def _add_site(group: argparse._ArgumentGroup) -> None:
-    add = group.add_argument
-    add(
-        "--guests",
-        choices=GUEST_YEARS,
-        help=_help(
-            "guests", "open: no session needed; else as in that year: all posts, 2 pages, page 1"
-        ),
-    )
-    add("--fans-walled", action="store_true", help="fan and follow lists need a login (default no)")
-    add(
-        "--session-requests",
-        type=int,
-        help=_help("session_requests", "requests after which a session expires, 0 for never"),
-    )
-    add("--dates", choices=DATES, help=_help("dates", "how lists write dates"))
-    add("--paging", choices=PAGING, help=_help("paging", "how a timeline names its next page"))
-    add("--numbers", choices=NUMBERS, help=_help("numbers", "how followers_count is written"))
-    faults = "NAME=RATE,… with rates 0 to 1; names: " + ", ".join(FAULTS)
-    add("--faults", help=f"{faults}; NAME:permanent=RATE hits a page for ever (default none)")
-    add(
-        "--max-consecutive",
-        type=int,
-        help=_help("max_consecutive", "how often in a row a request may fail"),
-    )
-    add("--slow-s", type=float, help=_help("slow_s", "seconds a slow answer takes"))
-    add("--gzip", action="store_true", help="pack bodies for clients that take it (default no)")
-    add("--warm", action="store_true", help="make all pages before listening (default no)")
-
-
-def _add_files(group: argparse._ArgumentGroup) -> None:
-    add = group.add_argument
-    add("--truth-out", metavar="FILE", help="write what is true as JSON (default no)")
-    add(
-        "--truth-seeds",
-        type=_uids,
-        metavar="UID,…",
-        help="where the true walk starts (default: the world's hubs)",
-    )
-    add("--min-fans", type=int, help=_help("min_fans", "of the true walk"))
-    add("--max-depth", type=int, help=_help("max_depth", "of the true walk"))
-    add("--served-out", metavar="FILE", help="write a JSON line per request (default no)")
-
-
-def _flag(name: str) -> str:
+def flag(name: str) -> str:
+    """How the command line calls an option."""
     return "--" + name.replace("_", "-")
-
-
-def _help(name: str, text: str) -> str:
-    default = next(field.default for field in fields(SimulatorOptions) if field.name == name)
-    return f"{text} (default {default})"
-
-
-def _epoch(text: str) -> int:
-    return int(time.time()) if text == "now" else int(text)
-
-
-def _uids(text: str) -> tuple[int, ...]:
-    return tuple(int(uid) for uid in text.split(",") if uid)
 
 
 def _is_loopback(host: str) -> bool:

@@ -7,11 +7,11 @@ from typing import Any
 from weibo_crawler.simulator import lexicon
 from weibo_crawler.simulator.dice import Topic, dice, scatter
 from weibo_crawler.simulator.timeline import Post
+from weibo_crawler.simulator.ways import COMMENTS
 from weibo_crawler.simulator.wire import END, SITE, Answer, Users, envelope, full_date
 from weibo_crawler.simulator.world import FAN_PAGES, FOLLOW_PAGES, PAGE_OF_USERS, World
 
 _NAMES = {"fans": ("2310510033", "他的全部粉丝"), "followers": ("2310510024", "他的全部关注")}
-_COMMENTS = 20
 
 
 class PeoplePages:
@@ -110,11 +110,11 @@ class PeoplePages:
 
     def comments(self, post: Post) -> Answer:
         """Page 1 of the comments of a post; `max_id` is 0 where there is no page 2."""
-        writers = self._world.commenters(post.mid, min(post.comments, _COMMENTS))
+        writers = self._world.commenters(post.mid, min(post.comments, COMMENTS))
         if not writers:
             return END
         rng = dice(self._world.seed, Topic.COMMENTS, post.mid)
-        more = post.comments > _COMMENTS
+        more = post.comments > COMMENTS
         return envelope(
             {
                 "data": [self._comment(post, n, writer) for n, writer in enumerate(writers)],
@@ -126,7 +126,7 @@ class PeoplePages:
                     }
                 },
                 "max_id": rng.randrange(10**14, 10**15) if more else 0,
-                "max": -(-post.comments // _COMMENTS),
+                "max": -(-post.comments // COMMENTS),
                 "max_id_type": 0,
             }
         )

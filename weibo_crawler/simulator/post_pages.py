@@ -9,6 +9,7 @@ import msgspec
 from weibo_crawler.simulator.dice import scatter
 from weibo_crawler.simulator.mblog import Dater, Mblogs, card
 from weibo_crawler.simulator.timeline import Post
+from weibo_crawler.simulator.ways import PAGE_OF_POSTS
 from weibo_crawler.simulator.wire import (
     END,
     HTML,
@@ -19,8 +20,6 @@ from weibo_crawler.simulator.wire import (
     relative_date,
 )
 from weibo_crawler.simulator.world import World
-
-PAGE_OF_POSTS = 10
 
 
 class PostPages:
@@ -43,24 +42,14 @@ class PostPages:
         self._relative = dates == "relative"
         self._now = now
 
-    def order(self, index: int) -> list[int]:
-        """The mids of the pages after one another, without the pinned ones at the top of page 1.
-
-        Half of the users have their pinned posts in their place, too.
-        """
-        calendar = self._world.calendar(index)
-        if scatter(index, 70) % 2:
-            return list(calendar.mids)
-        return [mid for mid in calendar.mids if mid not in calendar.pinned]
-
     def page_of(self, index: int, since_id: int) -> int:
         """Which page, from 1, a since_id stands for."""
-        newer = sum(mid > since_id for mid in self.order(index))
+        newer = sum(mid > since_id for mid in self._world.order(index))
         return -(-newer // PAGE_OF_POSTS) + 1
 
     def cursors(self, index: int) -> list[tuple[int, int]]:
         """How the pages of a timeline are asked for: (page, since_id), the other one 1 or 0."""
-        order = self.order(index)
+        order = self._world.order(index)
         starts = range(PAGE_OF_POSTS, len(order), PAGE_OF_POSTS)
         if self._paging == "page":
             return [(number, 0) for number in range(1, len(starts) + 2)]
@@ -72,7 +61,7 @@ class PostPages:
         It ends in four ways, by user: no next page is named; it is named and has no content (or a
         card of type 58); it is null or ""; the last page names itself again.
         """
-        order, pinned = self.order(index), self._world.calendar(index).pinned
+        order, pinned = self._world.order(index), self._world.calendar(index).pinned
         pages = max(1, -(-len(order) // PAGE_OF_POSTS)) if pinned or order else 0
         ending = scatter(index, 71) % 4
         if number > pages:

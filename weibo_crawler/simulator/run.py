@@ -2,38 +2,31 @@
 
 import asyncio
 import contextlib
-import errno
 import gc
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, cast
+from typing import IO, Any, cast
 
 import msgspec
-from aiohttp import web
 
 import weibo_crawler
 from weibo_crawler import errors
-from weibo_crawler.simulator.options import SimulatorOptions, to_arguments
-from weibo_crawler.simulator.routes import VISITOR
+from weibo_crawler.simulator.arguments import to_arguments
+from weibo_crawler.simulator.network import Address, listening
+from weibo_crawler.simulator.options import SimulatorOptions
+from weibo_crawler.simulator.proxies import Proxy, parse_mix, plan
+from weibo_crawler.simulator.served import ServedLog
 from weibo_crawler.simulator.site import Site
-from weibo_crawler.simulator.truth import ServedLog, Truth
+from weibo_crawler.simulator.truth import Truth
 from weibo_crawler.simulator.world import World
 
 _PARENT_CHECK_S = 0.5
 _STOP_S = 5.0
-_LAST_WORDS_S = 0.2  # for answers under way when the simulator is told to stop
-
-
-class Address(msgspec.Struct, frozen=True):
-    """Where the simulator listens: what site.base_url and site.visitor_url are to be set to."""
-
-    base_url: str
-    visitor_url: str
 
 
 class _Failure(msgspec.Struct, frozen=True):
@@ -44,12 +37,19 @@ class _Failure(msgspec.Struct, frozen=True):
 
 
 class Running:
-    """A simulator in a child process. As a context manager it stops at the end."""
+    """A simulator in a child process. As a context manager it stops at the end.
 
-    def __init__(self, process: subprocess.Popen[bytes], address: Address) -> None:
+    proxies: the lines of a proxies file. proxies_file: that file, None where none was asked for.
+    """
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], address: Address, proxies_file: str | None
+    ) -> None:
         self._process = process
         self.base_url = address.base_url
         self.visitor_url = address.visitor_url
+        self.proxies = address.proxies
+        self.proxies_file = proxies_file
 
     @property
     def pid(self) -> int:
@@ -96,9 +96,9 @@ def start(options: SimulatorOptions) -> Running:
     with cast(IO[bytes], process.stdout) as output:
         line = output.readline()
     if line:
-        said = msgspec.json.decode(line, type=dict[str, str])
+        said = msgspec.json.decode(line, type=dict[str, Any])
         if "error" not in said:
-            return Running(process, msgspec.convert(said, Address))
+            return Running(process, msgspec.convert(said, Address), options.proxies_out)
         process.wait()
         raise getattr(errors, said["error"])(said["text"])
     raise errors.CrawlerError(f"the simulator did not start: exit code {process.wait()}")
@@ -123,15 +123,24 @@ def serve(
         inflate_fans=options.inflate_fans,
         days_later=options.days_later,
     )
+    proxies = plan(
+        options.proxies,
+        parse_mix(options.proxy_mix),
+        seed=options.seed,
+        socks=options.proxy_socks,
+        slow_s=options.slow_s,
+        flap_s=options.flap_s,
+    )
     if options.truth_out is not None:
-        truth = Truth.of(world, options.truth_seeds, options.min_fans, options.max_depth)
+        truth = Truth.of(world, options.truth_seeds, options.min_fans, options.max_depth, proxies)
         truth.write(Path(options.truth_out))
     gc.set_threshold(50_000, 50, 100)  # the world only grows: looking for garbage in it is in vain
     with contextlib.ExitStack() as stack:
         log = None
         if options.served_out is not None:
             log = stack.enter_context(ServedLog(Path(options.served_out)))
-        asyncio.run(_serve(Site(world, options, log), options, ready, parent))
+        site = Site(world, options, log, proxies)
+        asyncio.run(_serve(site, proxies, options, ready, parent))
 
 
 def child(options: SimulatorOptions, parent: int) -> int:
@@ -152,6 +161,7 @@ def _tell(message: Address | _Failure) -> None:
 
 async def _serve(
     site: Site,
+    proxies: Sequence[Proxy],
     options: SimulatorOptions,
     ready: Callable[[Address], None] | None,
     parent: int | None,
@@ -160,39 +170,13 @@ async def _serve(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    # handler_cancellation: a client that goes away frees the answer that stalls for it.
-    server = web.Server(site.handle, access_log=None, handler_cancellation=True)
-    runner = web.ServerRunner(server, shutdown_timeout=_LAST_WORDS_S)
-    await runner.setup()
-    try:
-        address = await _listen(runner, options)
+    async with listening(site, proxies, options) as address:
         if ready is not None:
             ready(address)
         watch = asyncio.create_task(_watch(parent, stop)) if parent is not None else None
         await stop.wait()
         if watch is not None:
             watch.cancel()
-    finally:
-        await runner.cleanup()
-
-
-async def _listen(runner: web.ServerRunner, options: SimulatorOptions) -> Address:
-    host, port = options.host, options.port
-    try:
-        await web.TCPSite(runner, host, port, backlog=1024).start()
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            raise errors.BadConfig(
-                f"port {port} of {host} is in use: choose another with --port, "
-                "or 0 for any free one"
-            ) from None
-        raise errors.BadConfig(
-            f"cannot listen on {host}, port {port}: {error.strerror}; choose another with --port"
-        ) from None
-    bound = runner.addresses[0]
-    name = f"[{bound[0]}]" if ":" in bound[0] else bound[0]
-    base_url = f"http://{name}:{bound[1]}"
-    return Address(base_url, base_url + VISITOR)
 
 
 async def _watch(parent: int, stop: asyncio.Event) -> None:

@@ -1,30 +1,37 @@
 """The site: who asks what goes past the gates, meets a fault or not, and is answered."""
 
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import msgspec
 from aiohttp import web
 
 from weibo_crawler.simulator.faults import FaultPlan, parse_faults
-from weibo_crawler.simulator.guests import GUESTS, Guests
+from weibo_crawler.simulator.guests import GUESTS, Guests, session_of
+from weibo_crawler.simulator.limits import Limits, Refusal, parse_rate
 from weibo_crawler.simulator.misbehave import ON_THE_WIRE, misbehave, response, spoil
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.pages import Pages
+from weibo_crawler.simulator.proxies import Proxy
 from weibo_crawler.simulator.routes import VISITOR, Asked, Kind, understand
-from weibo_crawler.simulator.truth import ServedLog
-from weibo_crawler.simulator.wire import Answer
+from weibo_crawler.simulator.served import Line, ServedLog
+from weibo_crawler.simulator.wire import END, Answer
 from weibo_crawler.simulator.world import World
 
 _FAULTLESS = frozenset({Kind.HOME, Kind.VISITOR_PAGE, Kind.UNKNOWN})
+_LISTS = frozenset({Kind.POSTS, Kind.FANS, Kind.FOLLOWS})
 
 
 class Visit(NamedTuple):
-    """One GET. address: path and query as sent. cookies: the header. egress: whence it comes."""
+    """One GET. address: path and query as sent. cookies: the header. egress: whence it comes.
+    now: seconds, by a clock that does not go back."""
 
     address: str
     cookies: str
     egress: str
+    now: float
 
 
 class Served(NamedTuple):
@@ -40,7 +47,7 @@ class Served(NamedTuple):
 
 
 # A gate turns a visit away with an answer, or lets it pass with None. It is given the number of
-# the page, too. A limit per egress is one more gate.
+# the page, too.
 Gate = Callable[[Asked, int, Visit], Answer | None]
 
 
@@ -57,10 +64,18 @@ class Weibo:
             GUESTS[options.guests],
             fans_walled=options.fans_walled,
             session_requests=options.session_requests,
+            session_s=options.session_s,
         )
         rates = parse_faults(options.faults)
         self._faults = FaultPlan(options.seed, rates, options.max_consecutive)
-        self._gates: tuple[Gate, ...] = (self._doorkeeper,)
+        self._gates: list[Gate] = [self._doorkeeper]
+        self._retry_after = options.retry_after
+        self._limits = None
+        if rate := parse_rate(options.rate_limit):
+            self._limits = Limits(
+                rate, seed=options.seed, ban_s=options.ban_s, soft=options.soft_share
+            )
+            self._gates.insert(0, self._limiter)
 
     def serve(self, visit: Visit) -> Served:
         """The answer to a visit. Only content is spoilt by faults, never a refusal at a gate."""
@@ -77,35 +92,79 @@ class Weibo:
             return Served(answer, fault)
         return Served(spoil(fault, answer, visit.address))
 
+    def open_session(self, form: str, egress: str, now: float) -> Answer:
+        """The answer of genvisitor2 to a form body."""
+        refusal = self._limits and self._limits.refuse(egress, now, is_session=True)
+        return self._refused(refusal, VISITOR) if refusal else self.guests.open_session(form, now)
+
+    def _limiter(self, asked: Asked, number: int, visit: Visit) -> Answer | None:
+        if self._limits is None or asked.kind is Kind.VISITOR_PAGE:  # which is of another host
+            return None
+        is_list = asked.kind in _LISTS
+        refusal = self._limits.refuse(visit.egress, visit.now, is_list=is_list)
+        return self._refused(refusal, visit.address) if refusal else None
+
+    def _refused(self, refusal: Refusal, address: str) -> Answer:
+        answer = spoil(refusal.fault, END, address)
+        headers = answer.headers
+        if self._retry_after:
+            headers += (("Retry-After", str(math.ceil(refusal.wait_s))),)
+        return msgspec.structs.replace(answer, label=refusal.label, headers=headers)
+
     def _doorkeeper(self, asked: Asked, number: int, visit: Visit) -> Answer | None:
-        return self.guests.turned_away(asked, number, visit.address, visit.cookies)
+        return self.guests.turned_away(asked, number, visit.address, visit.cookies, visit.now)
 
 
 class Site:
     """The site on the network: `handle` is what an aiohttp server calls for each request."""
 
-    def __init__(self, world: World, options: SimulatorOptions, log: ServedLog | None) -> None:
+    def __init__(
+        self,
+        world: World,
+        options: SimulatorOptions,
+        log: ServedLog | None,
+        proxies: Sequence[Proxy] = (),
+    ) -> None:
+        self._world = world
         self._weibo = Weibo(world, options)
         self._slow_s = options.slow_s
         self._gzip = options.gzip
         self._log = log
+        self._health = {proxy.address: proxy.health for proxy in proxies}
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """One request, answered and written down."""
-        address = request.raw_path
+        address, cookies = request.raw_path, request.headers.get("Cookie", "")
         egress = request.remote or ""
         if request.method == "POST":
-            served = Served(await self._posted(request))
+            served = Served(await self._posted(request, egress))
         else:
-            served = self._weibo.serve(Visit(address, request.headers.get("Cookie", ""), egress))
-        if self._log is not None:
-            self._log.add(time.time(), address, served.label, understand(address).uid, egress)
+            served = self._weibo.serve(Visit(address, cookies, egress, time.monotonic()))
+        self.note(address, served.label, egress, session=session_of(cookies), by="site")
         if served.wire_fault is not None:
             return await misbehave(served.wire_fault, request, served.answer, self._slow_s)
         zipped = self._gzip and "gzip" in request.headers.get("Accept-Encoding", "")
         return response(served.answer, zipped=zipped)
 
-    async def _posted(self, request: web.BaseRequest) -> Answer:
+    def note(
+        self, address: str, label: str, egress: str, *, session: str = "", by: str = "proxy"
+    ) -> None:
+        """Write down what was served, by the site or by a proxy alone; see served.Line."""
+        if self._log is None:
+            return
+        uid = understand(address).uid if address else 0
+        health = self._health.get(egress, "")
+        self._log.add(Line(time.time(), address, label, uid, egress, session, health, by))
+
+    def other_user(self, address: str) -> str | None:
+        """The same page of the next user of the world; None where the page is of nobody."""
+        uid = understand(address).uid
+        index = self._world.index(uid)
+        if index is None:
+            return None
+        return address.replace(str(uid), str(self._world.uid((index + 1) % self._world.size)))
+
+    async def _posted(self, request: web.BaseRequest, egress: str) -> Answer:
         if request.path != VISITOR:
             return Answer(b"", "not_allowed", 405)
-        return self._weibo.guests.open_session(await request.text())
+        return self._weibo.open_session(await request.text(), egress, time.monotonic())

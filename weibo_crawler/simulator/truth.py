@@ -1,17 +1,16 @@
-"""What is in the world, and what was served of it, in files a test can read."""
+"""What is in the world, in a file that a test can read."""
 
-import os
 from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from types import TracebackType
 
 import msgspec
 
 from weibo_crawler.errors import BadConfig
-from weibo_crawler.simulator.post_pages import PAGE_OF_POSTS, PostPages
+from weibo_crawler.simulator.proxies import Proxy
 from weibo_crawler.simulator.timeline import Post
-from weibo_crawler.simulator.wire import SITE_UTC_OFFSET_S, Users
+from weibo_crawler.simulator.ways import PAGE_OF_POSTS
+from weibo_crawler.simulator.wire import SITE_UTC_OFFSET_S
 from weibo_crawler.simulator.world import World
 
 _SITE_ZONE = timezone(timedelta(seconds=SITE_UTC_OFFSET_S))
@@ -48,10 +47,18 @@ class TruePost(msgspec.Struct, frozen=True):
     page: int
 
 
+class TrueProxy(msgspec.Struct, frozen=True):
+    """health: a name of proxies.HEALTH. late_s: how long it waits before each answer."""
+
+    health: str
+    scheme: str
+    late_s: float
+
+
 class Truth(msgspec.Struct, frozen=True):
     """The whole world under a walk from `seeds`. Keys of fan_lists and posts are uids.
 
-    fan_lists: what paging can reach, in the list's order.
+    fan_lists: what paging can reach, in the list's order. proxies: by the address the site sees.
     """
 
     seed: int
@@ -62,6 +69,7 @@ class Truth(msgspec.Struct, frozen=True):
     users: list[TrueUser]
     fan_lists: dict[int, list[int]]
     posts: dict[int, list[TruePost]]
+    proxies: dict[str, TrueProxy]
 
     @classmethod
     def of(
@@ -70,11 +78,11 @@ class Truth(msgspec.Struct, frozen=True):
         seeds: Iterable[int] = (),
         min_fans: int = 10,
         max_depth: int | None = None,
+        proxies: Iterable[Proxy] = (),
     ) -> "Truth":
         """Without seeds: the truth of a walk from the world's own."""
         start = tuple(seeds) or world.seeds
         kept = world.kept(start, min_fans, max_depth)
-        pages = PostPages(world, Users(world, "strings"), paging="page", dates="rfc")
         uids = [world.uid(index) for index in range(world.size)]
         return cls(
             seed=world.seed,
@@ -87,17 +95,26 @@ class Truth(msgspec.Struct, frozen=True):
                 uid: [uids[fan] for fan in world.fans_shown(index)]
                 for index, uid in enumerate(uids)
             },
-            posts={uid: _posts(world, pages, index) for index, uid in enumerate(uids)},
+            posts={uid: _posts(world, index) for index, uid in enumerate(uids)},
+            proxies={
+                proxy.address: TrueProxy(proxy.health, proxy.scheme, proxy.late_s)
+                for proxy in proxies
+            },
         )
 
     def write(self, file: Path) -> None:
         """As JSON, whole or not at all; BadConfig where it cannot be written."""
-        half = file.with_name(file.name + ".part")
-        try:
-            half.write_bytes(msgspec.json.encode(self))
-            half.replace(file)
-        except OSError as error:
-            raise BadConfig(f"--truth-out: cannot write {file}: {error.strerror}") from None
+        write_whole(file, msgspec.json.encode(self), "--truth-out")
+
+
+def write_whole(file: Path, content: bytes, option: str) -> None:
+    """A file that is there whole or not at all; BadConfig that names the option."""
+    half = file.with_name(file.name + ".part")
+    try:
+        half.write_bytes(content)
+        half.replace(file)
+    except OSError as error:
+        raise BadConfig(f"{option}: cannot write {file}: {error.strerror}") from None
 
 
 def _user(world: World, index: int, depth: int | None) -> TrueUser:
@@ -110,8 +127,8 @@ def _user(world: World, index: int, depth: int | None) -> TrueUser:
     )
 
 
-def _posts(world: World, pages: PostPages, index: int) -> list[TruePost]:
-    place = {mid: n // PAGE_OF_POSTS + 1 for n, mid in enumerate(pages.order(index))}
+def _posts(world: World, index: int) -> list[TruePost]:
+    place = {mid: n // PAGE_OF_POSTS + 1 for n, mid in enumerate(world.order(index))}
     pinned = world.calendar(index).pinned
     place |= dict.fromkeys(pinned, 1)
     return [
@@ -134,31 +151,3 @@ def _post(post: Post, *, pinned: bool, page: int) -> TruePost:
         is_long=post.is_long,
         page=page,
     )
-
-
-class ServedLog:
-    """One JSON line for each request, on disk before its answer is sent; see `add`."""
-
-    def __init__(self, file: Path) -> None:
-        try:
-            self._file = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-        except OSError as error:
-            raise BadConfig(f"--served-out: cannot write {file}: {error.strerror}") from None
-
-    def add(self, at: float, request: str, served: str, uid: int, egress: str) -> None:
-        """at: seconds since the epoch. request: path and query. served: `ok` is content, `end` the
-        no-content body, else a refusal or a fault by name. uid: whose page, 0 where of nobody.
-        egress: the address the request came from."""
-        line = {"time": at, "request": request, "served": served, "uid": uid, "egress": egress}
-        os.write(self._file, msgspec.json.encode(line) + b"\n")
-
-    def __enter__(self) -> "ServedLog":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        os.close(self._file)

@@ -15,6 +15,7 @@ from weibo_crawler.simulator.dice import Topic, dice, scatter
 from weibo_crawler.simulator.graph import Graph
 from weibo_crawler.simulator.people import Person
 from weibo_crawler.simulator.timeline import Calendar, Post
+from weibo_crawler.simulator.ways import BOUNDS, Bounds, Ways
 
 PAGE_OF_USERS = 20
 FAN_PAGES = 250  # a fan list shows no more, so at most 5,000 fans (WEIBO_API)
@@ -107,14 +108,16 @@ class World:
         min_fans: int,
         max_depth: int | None = None,
         edges: Iterable[str] = ("fans",),
+        bounds: Bounds = BOUNDS,
     ) -> dict[int, int]:
         """The exact breadth-first truth: uid -> depth of all a walk must keep, by rising depth.
 
         A seed of this world is kept and walked always (depth 0); another user is kept if it
         announces at least min_fans. Users at max_depth are kept and not walked.
-        edges: "fans", "follows" or both.
+        edges: any of "fans", "follows", "reposts", "comments", "mentions", which see ways.
         """
-        lists = [{"fans": self.fans_shown, "follows": self.follows_shown}[edge] for edge in edges]
+        ways = Ways(self, bounds)
+        lists = [ways.of[edge] for edge in edges]
         depths = {index: 0 for uid in seeds if (index := self.index(uid)) is not None}
         queue = deque(depths)
         while queue:
@@ -127,6 +130,14 @@ class World:
                         depths[other] = depths[index] + 1
                         queue.append(other)
         return {self.uid(index): depth for index, depth in depths.items()}
+
+    def order(self, index: int) -> list[int]:
+        """The mids of a timeline's pages after one another, without the pinned ones at the top of
+        page 1. Half of the users have their pinned posts in their place, too."""
+        calendar = self.calendar(index)
+        if scatter(index, 70) % 2:
+            return list(calendar.mids)
+        return [mid for mid in calendar.mids if mid not in calendar.pinned]
 
     def post(self, mid: int) -> Post | None:
         """The post of a mid, None where there is no such post."""

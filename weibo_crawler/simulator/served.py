@@ -1,0 +1,54 @@
+"""What was served, and to whom, in a file that a test can read."""
+
+import os
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+from weibo_crawler.errors import BadConfig
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One answer.
+
+    time: seconds since the epoch. request: path and query. served: `ok` is content, `end` the
+    no-content body, else a refusal or a fault by name. uid: whose page, 0 where of nobody. egress:
+    the address it came from. session: its cookie SUB. proxy: the health of the proxy at that
+    address, "" where there is none. by: "site"; or "proxy" for what a proxy did by itself, which
+    are the deeds of proxies.Deed and, without a request, that it goes `up` or `down`. The site's
+    own line of an `other_user` page names that other user.
+    """
+
+    time: float
+    request: str
+    served: str
+    uid: int
+    egress: str
+    session: str = ""
+    proxy: str = ""
+    by: str = "site"
+
+
+class ServedLog:
+    """One JSON line for each answer, on disk before it is sent."""
+
+    def __init__(self, file: Path) -> None:
+        try:
+            self._file = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        except OSError as error:
+            raise BadConfig(f"--served-out: cannot write {file}: {error.strerror}") from None
+
+    def add(self, line: Line) -> None:
+        os.write(self._file, msgspec.json.encode(line) + b"\n")
+
+    def __enter__(self) -> "ServedLog":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        os.close(self._file)

@@ -1,0 +1,76 @@
+"""Whom a user leads to, edge by edge: the truth of a walk over more than fan lists."""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import unquote
+
+if TYPE_CHECKING:
+    from weibo_crawler.simulator.world import World
+
+PAGE_OF_POSTS = 10
+COMMENTS = 20  # shown on page 1
+_LINK = re.compile("href='/n/([^']+)'")
+
+
+class Bounds(NamedTuple):
+    """How far a walk looks, as the settings harvest.posts_pages, .comments_posts and
+    .mentions_per_page. posts_pages also holds where guests see no more."""
+
+    posts_pages: int = 1
+    comments_posts: int = 3
+    mentions_per_page: int = 5
+
+
+BOUNDS = Bounds()  # the defaults of the settings
+
+
+class Ways:
+    """Users are handled by index."""
+
+    def __init__(self, world: "World", bounds: Bounds) -> None:
+        self._world, self._bounds = world, bounds
+        self.of: dict[str, Callable[[int], Iterable[int]]] = {
+            "fans": world.fans_shown,
+            "follows": world.follows_shown,
+            "reposts": self._reposts,
+            "comments": self._comments,
+            "mentions": self._mentions,
+        }
+
+    def _reposts(self, index: int) -> Iterable[int]:
+        """Who wrote the originals that are still there."""
+        for number in range(1, self._bounds.posts_pages + 1):
+            for mid in self._page(index, number):
+                post = self._world.written(mid)
+                if post.repost_of is not None and post.notice is None:
+                    original = self._world.post(post.repost_of)
+                    assert original is not None  # only one that is gone has a notice
+                    yield original.writer
+
+    def _comments(self, index: int) -> Iterable[int]:
+        """Who commented first on the newest posts with comments, of page 1."""
+        posts = [self._world.written(mid) for mid in self._page(index, 1)]
+        commented = [post for post in posts if post.comments][: self._bounds.comments_posts]
+        for post in commented:
+            yield from self._world.commenters(post.mid, min(post.comments, COMMENTS))
+
+    def _mentions(self, index: int) -> Iterable[int]:
+        """Who is named in the texts as lists show them, so many names of a page, newest first."""
+        for number in range(1, self._bounds.posts_pages + 1):
+            names: dict[str, None] = {}
+            for mid in self._page(index, number):
+                writing = self._world.written(mid).writing
+                names |= dict.fromkeys(_LINK.findall(writing.cut or writing.html))
+            for name in list(names)[: self._bounds.mentions_per_page]:
+                mentioned = self._world.named(unquote(name))
+                assert mentioned is not None  # nobody changes names here
+                yield mentioned
+
+    def _page(self, index: int, number: int) -> list[int]:
+        """The mids of a page of posts, newest first; page 1 holds the pinned ones, too."""
+        order = self._world.order(index)
+        mids = set(order[(number - 1) * PAGE_OF_POSTS : number * PAGE_OF_POSTS])
+        if number == 1:
+            mids |= set(self._world.calendar(index).pinned)
+        return sorted(mids, reverse=True)
