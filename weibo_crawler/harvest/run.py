@@ -1,7 +1,6 @@
 """The breadth-first loop: claims entries, walks many at once, stops by rule."""
 
 import asyncio
-import heapq
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -11,19 +10,26 @@ from typing import NamedTuple
 from weibo_crawler.config import Harvest
 from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
 from weibo_crawler.fetch import Fetched, Fetcher
+from weibo_crawler.harvest.asking import Asker, People
+from weibo_crawler.harvest.claims import Claims
 from weibo_crawler.harvest.committer import Committer
+from weibo_crawler.harvest.edges import Source
+from weibo_crawler.harvest.reopening import Reopening
 from weibo_crawler.harvest.seen import SeenSet
-from weibo_crawler.harvest.walk import (
-    UNSURE,
+from weibo_crawler.harvest.trouble import (
+    EdgesWanted,
     EntryGone,
     EntryLost,
     EntryTrouble,
+    HandBack,
+    Unsure,
     UsersFull,
-    Walker,
     state_after,
 )
+from weibo_crawler.harvest.walk import Walker
+from weibo_crawler.harvest.walls import Walls
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import State, User
+from weibo_crawler.records import Edge, State, User
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Entry, Frontier, WorkerRow
 
@@ -64,8 +70,10 @@ class HarvestRun:
         self._progress = progress
         self._rng = Random(owner)
         self._committer = Committer(frontier, owner, run_id, settings.max_users)
-        self._entries: list[tuple[int, int, Entry]] = []  # claimed, not begun: a heap by depth
-        self._order = 0
+        self._walls = Walls()
+        self._reopening = Reopening(frontier, self._walls, settings)
+        self._claims = Claims(self._committer, frontier, owner, settings, concurrency)
+        self._noted: set[Edge] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._failed_by: Counter[str] = Counter()
         self._stopping: str | None = None
@@ -89,6 +97,8 @@ class HarvestRun:
         self._walker = self._make_walker(seen)
         if len(seen) >= self._settings.max_users:
             self.stop(f"harvest.max_users = {self._settings.max_users:,} is reached")
+        elif await self._committer.call(self._reopening.begin):
+            self._claims.more = self._reopening.more
         helpers = [
             asyncio.create_task(self._committer.run()),
             asyncio.create_task(self._keep_house()),
@@ -121,16 +131,28 @@ class HarvestRun:
                     *(self._run_id, page.url, fetched.reading.why, page.body, page.fetched_at),
                 )
 
+        async def note_walled(edge: Edge) -> None:
+            if edge not in self._noted:
+                await call(frontier.note_walled, edge, time.time())
+                self._noted.add(edge)
+
+        async def note_shown(uid: int) -> None:
+            if self._reopening.is_news(uid):
+                await call(self._reopening.shown)
+
+        self._fetcher.leave_walls()
+        asker = Asker(self._fetcher, self._counters, keep_drifted)
+        people = People(self._site, asker)
         return Walker(
-            site=self._site,
-            fetcher=self._fetcher,
-            seen=seen,
+            source=Source(self._site, asker, people, seen, self._settings),
+            walls=self._walls,
             counters=self._counters,
-            min_fans=self._settings.min_fans,
             commit=self._committer.commit,
             name_seed=name_seed,
-            keep_drifted=keep_drifted,
+            note_walled=note_walled,
+            note_shown=note_shown,
             may_go_on=lambda: self._stopping is None,
+            met={},
         )
 
     # -- the loop
@@ -141,8 +163,10 @@ class HarvestRun:
             if level is None:  # what is set aside is walked last
                 level = await self._committer.call(self._frontier.next_level)
             max_depth = self._settings.max_depth
-            if not self._tasks and not self._entries:
+            if not self._tasks and not self._claims:
                 if level is None:
+                    if await self._committer.call(self._reopening.go_on):
+                        continue
                     return Ended("nobody new is found", None)
                 if max_depth is not None and level >= max_depth:
                     return Ended(f"harvest.max_depth = {max_depth} is reached", level)
@@ -157,35 +181,14 @@ class HarvestRun:
         deepest = level + (1 if self._committer.parked < self._concurrency else 0)
         if self._settings.max_depth is not None:
             deepest = min(deepest, self._settings.max_depth - 1)
-        await self._fill(level, deepest)
-        while self._entries and len(self._tasks) - self._committer.parked < self._concurrency:
-            if self._entries[0][0] > deepest or self._stopping is not None:
+        await self._claims.fill(level, deepest)
+        while len(self._tasks) - self._committer.parked < self._concurrency:
+            claim = self._claims.pop(deepest) if self._stopping is None else None
+            if claim is None:
                 break
-            entry = heapq.heappop(self._entries)[2]
-            task = asyncio.create_task(self._walk(entry))
+            task = asyncio.create_task(self._walk(claim.entry, claim.more))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-
-    async def _fill(self, level: int, deepest: int) -> None:
-        """Keep claimed entries at hand. Those of the open level are claimed however many deeper
-        ones are held already: they may come back from a rest, and all deeper ones wait for them."""
-        at_level = sum(1 for depth, _, _ in self._entries if depth <= level)
-        if len(self._entries) < self._concurrency:
-            await self._claim(deepest)
-        elif at_level < self._concurrency:
-            await self._claim(level)
-
-    async def _claim(self, deepest: int) -> None:
-        for entry in await self._committer.call(
-            self._frontier.claim,
-            *(self._owner, self._concurrency),
-            edges=self._settings.edges,
-            deepest=deepest,
-            now=time.time(),
-            lease_s=self._settings.lease_s,
-        ):
-            self._order += 1
-            heapq.heappush(self._entries, (entry.depth, self._order, entry))
 
     async def _wait(self) -> None:
         if self._tasks:
@@ -195,24 +198,25 @@ class HarvestRun:
 
     # -- one entry
 
-    async def _walk(self, entry: Entry) -> None:
+    async def _walk(self, entry: Entry, more: tuple[Edge, ...] | None) -> None:
         try:
-            await self._walk_and_settle(entry)
+            await self._walk_and_settle(entry, more)
         except Interrupted:
             return  # what this process holds is given back at its end
         except Exception as error:  # noqa: BLE001 - the top of a task: it ends the run, loudly
             self._failure = self._failure or error
             self.stop("failed")
 
-    async def _walk_and_settle(self, entry: Entry) -> None:
+    async def _walk_and_settle(self, entry: Entry, more: tuple[Edge, ...] | None) -> None:
         call, frontier = self._committer.call, self._frontier
         try:
-            if await self._walker.walk(entry):
-                self._counters.add("entries.done")
-                if not entry.progress:  # every list was read before, under other settings
-                    await call(frontier.finish, self._owner, entry.uid, State.DONE, "")
-            else:
-                await call(frontier.give_back, self._owner, [entry.uid])
+            if not await self._walker.walk(entry, more):  # its lists were read before, under other
+                await call(frontier.finish, self._owner, entry.uid, State.DONE, "")  # settings
+            self._counters.add("entries.done")
+        except HandBack as back:
+            if isinstance(back, EdgesWanted):
+                self._claims.more = self._reopening.more
+            await call(frontier.give_back, self._owner, [entry.uid])
         except EntryGone:
             self._counters.add("entries.gone")
             await call(frontier.finish, self._owner, entry.uid, State.GONE, "the site says gone")
@@ -241,7 +245,7 @@ class HarvestRun:
             now=now,
             until=now + rest_s * self._rng.uniform(0.75, 1.25),
             why=why,
-            counts=why != UNSURE,
+            counts=not isinstance(trouble, Unsure),
         )
 
     # -- beside the loop
@@ -259,6 +263,7 @@ class HarvestRun:
                 await call(frontier.reclaim_dead)
                 await call(frontier.set_aside, now=now, level_wait_s=settings.level_wait_s)
                 await call(frontier.report, self._worker_row(None))
+                await call(self._reopening.go_on)
                 self._progress()
                 if settings.max_time_s and now - self._started_at >= settings.max_time_s:
                     self.stop(f"harvest.max_time_s = {settings.max_time_s:g} is over")

@@ -1,167 +1,214 @@
-"""One entry of the frontier: its lists, page by page, from fetch to committed rows."""
+"""One entry of the frontier: its lists, page by page, from fetch to committed rows.
+
+An entry is walked over `harvest.edges`. A list that guests are not shown is left aside while the
+others are read; where that is so, `harvest.edges_if_walled` are walked as well. Lists that stayed
+walled are marked so with the entry's last commit: until then they count as not yet read, so a
+restart asks for them again.
+"""
 
 import time
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple, NoReturn
 
-from weibo_crawler.fetch import Fetched, Fetcher
-from weibo_crawler.harvest.seen import SeenSet
+from weibo_crawler.errors import SiteSaysNo
+from weibo_crawler.harvest.edges import EdgeReader, Shown, Source
+from weibo_crawler.harvest.trouble import (
+    EdgesWanted,
+    EntryGone,
+    EntryLost,
+    EntryTrouble,
+    HandBack,
+    PageDrifted,
+    Unsure,
+    UsersFull,
+    Walled,
+)
+from weibo_crawler.harvest.walls import Walls
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import Edge, FanPage, State, User, Verdict
-from weibo_crawler.sites import Site
-from weibo_crawler.store import Entry, Found, Landed, Landing, PageCommit, Progress
+from weibo_crawler.records import Edge, User, Verdict
+from weibo_crawler.store import WALLED, Entry, Found, Landed, Landing, PageCommit, Progress
 
-UNSURE = "the list ended before its announced count"
-
-
-class EntryTrouble(Exception):
-    """This entry cannot go on now: let it rest, or fail it after too many attempts."""
-
-
-class EntryGone(Exception):
-    """The site says that this user does not exist any more."""
-
-
-class EntryLost(Exception):
-    """Another process holds this entry now: write nothing more."""
-
-
-class UsersFull(Exception):
-    """harvest.max_users is reached."""
+WalledEdges = dict[Edge, str]  # of one entry: what the site said
 
 
 class Walker(NamedTuple):
-    """What walking an entry needs; `commit` and `name_seed` return when it is stored."""
+    """What walking an entry needs; what is awaited returns when it is stored. note_shown: is told
+    whose page was shown before it is committed. met: walls of entries that were handed back for
+    more edges."""
 
-    site: Site
-    fetcher: Fetcher
-    seen: SeenSet
+    source: Source
+    walls: Walls
     counters: Counters
-    min_fans: int
     commit: Callable[[PageCommit], Awaitable[Landed]]
     name_seed: Callable[[int, User], Awaitable[None]]
-    keep_drifted: Callable[[Fetched], Awaitable[None]]
+    note_walled: Callable[[Edge], Awaitable[None]]
+    note_shown: Callable[[int], Awaitable[None]]
     may_go_on: Callable[[], bool]
+    met: dict[int, WalledEdges]
 
-    async def walk(self, entry: Entry) -> bool:
-        """Read every list of the entry. False: it was stopped between two pages."""
+    async def walk(self, entry: Entry, more: Sequence[Edge] | None) -> bool:
+        """Read every list of the entry. more: the edges for walled ones, None where the entry was
+        claimed without them. False: there was no list to read, and the entry is still leased.
+
+        Errors: HandBack, EntryGone, EntryTrouble, EntryLost, UsersFull, SiteSaysNo where guests
+        are shown no edge at all.
+        """
         if entry.is_seed and not entry.screen_name:
             entry = await self._name(entry)
-        edges = list(entry.progress)
-        for edge in edges:
-            if not await self._walk_list(entry, edge, last_list=edge == edges[-1]):
-                return False
-        return True
+        visit = _Visit(self, entry)
+        edges = self.source.settings.edges
+        await visit.read(edges, may_end=True)
+        is_reopened = not any(edge in entry.progress for edge in edges)
+        if visit.walled and more is None and self.source.settings.edges_if_walled:
+            self.met[entry.uid] = visit.walled
+            raise EdgesWanted
+        if (visit.walled or is_reopened) and more:
+            await visit.read(more, may_end=False)
+            edges = (*edges, *more)
+        return await visit.end(edges)
 
     async def _name(self, entry: Entry) -> Entry:
         """A profile request tells a seed's name and fans. Where profiles are closed to visitors or
         of an unknown shape the walk goes on without, only nothing is announced then."""
-        fetched = await self._fetch(self.site.profile(entry.uid), facts_only=False)
-        reading = fetched.reading
-        if isinstance(reading.record, User):
-            await self.name_seed(entry.uid, reading.record)
-            name, fans = reading.record.screen_name, reading.record.fans
-            return entry._replace(screen_name=name, fans=fans)
-        if reading.verdict in (Verdict.LOGIN_WALL, Verdict.DRIFTED):
+        try:
+            fetched = await self.source.asker.ask(self.source.site.profile(entry.uid), Edge.SEED)
+        except (Walled, PageDrifted):
             return entry
-        raise EntryTrouble(f"the profile: {reading.verdict} {reading.why}".strip())
+        reading = fetched.reading
+        if reading.verdict is Verdict.GONE:
+            raise EntryGone
+        if not isinstance(reading.record, User):
+            raise EntryTrouble(f"the profile: {reading.verdict} {reading.why}".strip())
+        await self.name_seed(entry.uid, reading.record)
+        name, fans = reading.record.screen_name, reading.record.fans
+        return entry._replace(screen_name=name, fans=fans)
 
-    async def _walk_list(self, entry: Entry, edge: Edge, *, last_list: bool) -> bool:
-        progress = entry.progress[edge]
-        listed = set(progress.last_ids)
-        while self.may_go_on():
-            page = await self._read_page(entry, edge, progress, listed, last_list)
-            landed = await self.commit(page)
-            if landed.landing is Landing.LOST:
-                raise EntryLost
-            self.counters.add("users.kept", landed.inserted)
-            if landed.landing is Landing.FULL:
-                raise UsersFull
-            self.counters.add("users.seen_again", len(page.found) - landed.inserted)
-            self.seen.add_all(user.uid for user in page.found)
-            if page.ended is not None:
-                return True
-            progress = page.after
-            entry = entry._replace(last_error="")
-        return False
 
-    async def _read_page(
-        self, entry: Entry, edge: Edge, progress: Progress, listed: set[int], last_list: bool
-    ) -> PageCommit:
-        """Fetch one page and make it what is to be stored; `listed` gains its ids."""
-        fetched = await self._fetch(self.site.edge(edge, entry.uid, progress.cursor))
-        record = fetched.reading.record
-        users = record.users if isinstance(record, FanPage) else ()
-        ids = {user.uid for user in users}
-        fresh = ids - listed
-        ended: str | None = "end"
-        after = progress
-        if isinstance(record, FanPage) and (fresh or (record.missing and not users)):
-            listed |= fresh
-            ended = None if record.next_cursor is not None else "last_page"
-            after = Progress(
-                record.next_cursor or progress.cursor,
-                tuple(sorted(ids)),
-                progress.listed + len(fresh),
-                progress.pages + 1,
+class _Visit:
+    """One walk of one entry. walled: lists of which guests are shown nothing."""
+
+    def __init__(self, env: Walker, entry: Entry) -> None:
+        self._env, self._entry = env, entry
+        self._reader = EdgeReader(env.source, entry)
+        self._troubles: list[EntryTrouble] = []
+        self._is_done = False
+        self.walled = env.met.pop(entry.uid, {})
+
+    async def read(self, edges: Sequence[Edge], *, may_end: bool) -> None:
+        """Read these lists to their ends; a wall or a trouble of one does not stop the others.
+        may_end: the entry is done with the last of them."""
+        lists = [e for e in edges if e in self._entry.progress and e not in self.walled]
+        for edge in lists:
+            is_last = may_end and edge == lists[-1] and not self.walled and not self._troubles
+            try:
+                await self._read_list(edge, is_last)
+            except Walled as wall:
+                self.walled[edge] = str(wall)
+            except EntryTrouble as trouble:
+                self._troubles.append(trouble)
+
+    async def end(self, edges: Sequence[Edge]) -> bool:
+        """After all lists; see `Walker.walk`. edges: all that were to be read."""
+        if self._troubles:
+            raise min(self._troubles, key=lambda trouble: isinstance(trouble, Unsure))
+        if not self.walled:
+            return self._is_done
+        if set(self.walled) == set(edges):
+            self._say_no(edges)
+        for edge in self.walled:
+            await self._mark_walled(edge, self._entry.progress[edge], edge == [*self.walled][-1])
+        return True
+
+    def _say_no(self, edges: Sequence[Edge]) -> NoReturn:
+        """Nothing at all is shown of this entry, or of any."""
+        reasons = ", ".join(f"{edge}: {why}" for edge, why in self.walled.items())
+        if all(self._env.walls.is_closed(edge) for edge in edges):
+            raise SiteSaysNo(
+                f"the site says no: guests are shown none of harvest.edges ({reasons}); name other "
+                "edges (harvest.edges_if_walled), or come back later with the same command"
             )
-        elif users:
-            ended = "no_new_user"
-        sure = self._is_sure(entry, edge, after) if ended in ("end", "no_new_user") else True
+        raise EntryTrouble(reasons)
+
+    async def _read_list(self, edge: Edge, is_last: bool) -> None:
+        progress = self._entry.progress[edge]
+        while self._env.may_go_on():
+            try:
+                shown = await self._show(edge, progress)
+            except Walled:
+                if not progress.pages:
+                    raise
+                await self._mark_walled(edge, progress, is_last)  # guests are shown so much of it
+                return
+            page = self._commit_of(edge, progress, shown, is_last)
+            inserted = await self._store(page)
+            self._env.counters.add("users.seen_again", len(page.found) - inserted)
+            self._env.source.seen.add_all(user.uid for user in page.found)
+            if page.ended is not None:
+                return
+            progress = page.after
+        raise HandBack
+
+    async def _show(self, edge: Edge, progress: Progress) -> Shown:
+        """The next page of a list, if the edge may be asked for. Errors: Walled, and others."""
+        walls, is_first, now = self._env.walls, not progress.pages, time.time()
+        if not walls.may_ask(edge, is_first, now):
+            raise Walled(Verdict.LOGIN_WALL)
+        try:
+            shown = await self._reader.read(edge, progress)
+        except Walled:
+            walls.met(edge, is_first, now)
+            raise
+        if shown.is_proof:
+            walls.passed(edge, is_first)
+        await self._env.note_shown(self._entry.uid)
+        return shown
+
+    def _commit_of(self, edge: Edge, progress: Progress, shown: Shown, is_last: bool) -> PageCommit:
         return PageCommit(
-            uid=entry.uid,
-            depth=entry.depth,
+            uid=self._entry.uid,
+            depth=self._entry.depth,
             edge=edge,
             cursor=progress.cursor,
-            after=after,
-            found=self._to_keep(users),
-            fetched_at=fetched.page.fetched_at if fetched.page else time.time(),
-            ended=ended,
-            sure=sure,
-            last=last_list and ended is not None,
+            after=shown.after,
+            found=self._to_keep(shown),
+            fetched_at=shown.fetched_at,
+            ended=shown.ended,
+            sure=shown.sure,
+            last=is_last and shown.ended is not None,
         )
 
-    def _is_sure(self, entry: Entry, edge: Edge, after: Progress) -> bool:
-        """Law 4: an end where the announced count says that a page is, is asked again later; when
-        it stands, it is stored as unsure."""
-        announced = self.site.announced_pages(edge, entry.fans) if edge == Edge.FANS else 0
-        if after.pages < announced and entry.last_error != UNSURE:
-            raise EntryTrouble(UNSURE)
-        return after.pages >= announced
+    async def _mark_walled(self, edge: Edge, progress: Progress, is_last: bool) -> None:
+        """The list ends here for now: no fact about the user (law 4), a later run asks again."""
+        await self._env.note_walled(edge)
+        mark = Shown((), progress, WALLED, time.time(), sure=False)
+        await self._store(self._commit_of(edge, progress, mark, is_last))
+        self._env.counters.add(f"edge.{edge}.walled")
 
-    def _to_keep(self, users: tuple[User, ...]) -> tuple[Found, ...]:
+    async def _store(self, page: PageCommit) -> int:
+        """How many users of it were new. Errors: EntryLost, UsersFull."""
+        landed = await self._env.commit(page)
+        if landed.landing is Landing.LOST:
+            raise EntryLost
+        self._env.counters.add("users.kept", landed.inserted)
+        self._env.counters.add(f"edge.{page.edge}.kept", landed.inserted)
+        if landed.landing is Landing.FULL:
+            raise UsersFull
+        self._is_done = self._is_done or page.last
+        return landed.inserted
+
+    def _to_keep(self, shown: Shown) -> tuple[Found, ...]:
         """Leave out who has too few fans and who is known; count both."""
+        source, counters = self._env.source, self._env.counters
         found: dict[int, Found] = {}
-        filtered = again = 0
-        for user in users:
-            if user.fans < self.min_fans:
+        filtered, again = 0, shown.again
+        for user in shown.users:
+            if user.fans < source.settings.min_fans:
                 filtered += 1
-            elif user.uid in self.seen or user.uid in found:
+            elif user.uid in source.seen or user.uid in found:
                 again += 1
             else:
-                home = self.site.home(user.uid)
+                home = source.site.home(user.uid)
                 found[user.uid] = Found(user.uid, home, user.screen_name, user.fans)
-        self.counters.add("users.filtered", filtered)
-        self.counters.add("users.seen_again", again)
+        counters.add("users.filtered", filtered)
+        counters.add("users.seen_again", again)
         return tuple(found.values())
-
-    async def _fetch(self, request: object, *, facts_only: bool = True) -> Fetched:
-        """A page that is a fact, or the exception that says what is to be done."""
-        fetched = await self.fetcher.fetch(request)  # type: ignore[arg-type]
-        reading = fetched.reading
-        if reading.verdict == Verdict.GONE:
-            raise EntryGone
-        if reading.verdict == Verdict.DRIFTED:
-            await self.keep_drifted(fetched)
-        if facts_only and reading.verdict not in (Verdict.OK, Verdict.EMPTY, Verdict.END):
-            raise EntryTrouble(
-                f"{reading.verdict}: {reading.why}" if reading.why else reading.verdict
-            )
-        return fetched
-
-
-def state_after(trouble: EntryTrouble, entry: Entry, max_attempts: int) -> State:
-    """An entry rests until it has used up its attempts; an unsure end costs none of them."""
-    if str(trouble) == UNSURE:
-        return State.RESTING
-    return State.FAILED if entry.attempts + 1 >= max_attempts else State.RESTING

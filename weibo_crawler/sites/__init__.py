@@ -18,13 +18,14 @@ class Site(Protocol):
         ...
 
     def announced_pages(self, edge: Edge, announced: int) -> int:
-        """How many pages the list of `edge` should have for so many announced users."""
+        """How many pages the list of `edge` should have for so many announced users; 0 for an edge
+        that is read from posts."""
         ...
 
     def profile(self, uid: int) -> Request: ...
 
     def edge(self, edge: Edge, uid: int, cursor: str) -> Request:
-        """A page of the list of `edge`; cursor "" is the first page."""
+        """A page of the list of `edge`, fans or follows; cursor "" is the first page."""
         ...
 
     def posts(self, uid: int, cursor: str) -> Request:

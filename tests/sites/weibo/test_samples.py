@@ -96,6 +96,14 @@ def test_pages_of_posts(
     assert found.next_cursor == f"{cursor}={data(name)['cardlistInfo'][cursor]}"
 
 
+@pytest.mark.parametrize(("name", "fans"), [(RELATIVE, 2_277_075), (PINNED, 1_363_591)])
+def test_whom_pages_of_posts_lead_to(name: str, fans: int) -> None:
+    """The author of the one original, with the fans that the page tells, and the names in texts."""
+    found = posts(name)
+    assert [author.fans for author in found.authors] == [fans]
+    assert len(found.mentions) == 2
+
+
 def test_counts_of_the_relative_page() -> None:
     """Counts as numbers; `100万+` is a million."""
     found = posts(RELATIVE).posts

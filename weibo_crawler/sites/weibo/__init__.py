@@ -7,6 +7,7 @@ or asks for the time. What the site answers, and from where that is known: WEIBO
     reading     bytes -> Reading, by kind         verdicts  what is a refusal, what is nothing
     wire        the fields that are read          drift     a shape that changed, and where
     timeline, lists, people, longtext             the parsers
+    links       whom a page of posts leads to
     text, counts, dates, bid                      values as the site writes them
 """
 

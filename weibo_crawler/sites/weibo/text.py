@@ -6,6 +6,7 @@ of the text (no part of a tag is scanned twice), as a hostile body must not hang
 
 import re
 from html import unescape
+from urllib.parse import unquote
 
 _LINK_TO_WHOLE = re.compile(r"<a\b([^<>]*+)>全文</a>")
 _BREAK = re.compile(r"<br\s*+/?>", re.IGNORECASE)
@@ -13,6 +14,7 @@ _IMAGE = re.compile(r"<img\b([^<>]*+)>", re.IGNORECASE)
 _ALT = re.compile(r"""\salt=(?:"([^"]*)"|'([^']*)'|([^\s"'/]\S*?)(?=\s|/?$))""", re.IGNORECASE)
 _TAG = re.compile(r"<[a-zA-Z/!][^<>]*+>")
 _ENDLESS_REFERENCE = re.compile(r"&#[0-9]{9,};?")
+_MENTION = re.compile(r"""\shref=["']?(?:https?:)?(?://[\w.]++)?/n/([^\s"'<>?#]++)""")
 _UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 
 
@@ -35,6 +37,13 @@ def reader_text(html: str) -> tuple[str, bool]:
         # int() refuses numbers of thousands of digits; a code point has seven.
         html = unescape(_ENDLESS_REFERENCE.sub("\ufffd", html))
     return writable(html).strip(), is_cut
+
+
+def mentioned(html: str) -> list[str]:
+    """The screen names that a text links to (`<a href='/n/name'>`), in its order."""
+    if "/n/" not in html:
+        return []
+    return [writable(unquote(unescape(name))) for name in _MENTION.findall(html)]
 
 
 def writable(text: str) -> str:

@@ -7,10 +7,13 @@ users (liked posts) are counted, a post may come pinned and again in its place.
 from weibo_crawler.records import Post, PostPage, Reading, Request, Verdict
 from weibo_crawler.sites.weibo.addresses import post_token
 from weibo_crawler.sites.weibo.drift import Drift, identity
+from weibo_crawler.sites.weibo.links import authors, mentions
 from weibo_crawler.sites.weibo.post import author_of, is_gone, read_post
 from weibo_crawler.sites.weibo.text import writable
 from weibo_crawler.sites.weibo.verdicts import nothing
 from weibo_crawler.sites.weibo.wire import Card, Mblog, PageInfo, Timeline, is_type
+
+_Shown = dict[int, tuple[Post, Mblog]]  # by mid: the post, and what it was read from
 
 
 def read_timeline(page: Timeline | None, request: Request, now: float) -> Reading:
@@ -26,27 +29,34 @@ def read_timeline(page: Timeline | None, request: Request, now: float) -> Readin
     is_ended = is_type(page.cards[0].card_type, 58)
     if is_ended and mode == "since_id":
         return Reading(Verdict.END, why="card_type 58")
-    posts: dict[int, Post] = {}
+    shown: _Shown = {}
     try:
-        foreign = _collect(page.cards, request.uid, now, posts)
+        foreign = _collect(page.cards, request.uid, now, shown)
     except Drift as drift:
         raise drift.under(".data.cards") from None
-    if not posts and not foreign:
+    if not shown and not foreign:
         if is_ended:
             return nothing(request)
         raise Drift(".data.cards")
-    in_order = sorted(posts.values(), key=lambda post: not post.is_pinned)
-    next_cursor = _next_cursor(page.cardlistInfo, request.cursor)
-    return Reading(Verdict.OK, PostPage(request.uid, tuple(in_order), next_cursor, foreign))
+    in_order = sorted(shown.values(), key=lambda one: not one[0].is_pinned)
+    post_page = PostPage(
+        request.uid,
+        tuple(post for post, _ in in_order),
+        _next_cursor(page.cardlistInfo, request.cursor),
+        foreign,
+        authors(status for _, status in in_order),
+        mentions((post.mid, status) for post, status in in_order),
+    )
+    return Reading(Verdict.OK, post_page)
 
 
-def _collect(cards: list[Card], uid: int, now: float, posts: dict[int, Post]) -> int:
-    """Add the posts of `uid` to `posts`, pinned ones over others; returns how many are foreign."""
+def _collect(cards: list[Card], uid: int, now: float, shown: _Shown) -> int:
+    """Add the posts of `uid` to `shown`, pinned ones over others; returns how many are foreign."""
     foreign = 0
     for i, card in enumerate(cards):
         try:
             if card.card_group is not None:
-                foreign += _collect_group(card.card_group, uid, now, posts)
+                foreign += _collect_group(card.card_group, uid, now, shown)
             elif card.mblog is None and is_type(card.card_type, 9):
                 raise Drift(".mblog")
             if card.mblog is None:
@@ -56,14 +66,14 @@ def _collect(cards: list[Card], uid: int, now: float, posts: dict[int, Post]) ->
             raise drift.under(f"[{i}]") from None
         if post is None:
             foreign += 1
-        elif post.mid not in posts or post.is_pinned:
-            posts[post.mid] = post
+        elif post.mid not in shown or post.is_pinned:
+            shown[post.mid] = post, card.mblog
     return foreign
 
 
-def _collect_group(cards: list[Card], uid: int, now: float, posts: dict[int, Post]) -> int:
+def _collect_group(cards: list[Card], uid: int, now: float, shown: _Shown) -> int:
     try:
-        return _collect(cards, uid, now, posts)
+        return _collect(cards, uid, now, shown)
     except Drift as drift:
         raise drift.under(".card_group") from None
 

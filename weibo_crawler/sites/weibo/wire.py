@@ -48,10 +48,12 @@ class Person(Struct, gc=False):
 
 
 class Author(Struct, gc=False):
-    """A user as a post holds it."""
+    """A user as a post holds it. The number of fans matters to a harvest only: see `links`."""
 
     id: Number = None
     screen_name: str | None = None
+    followers_count: Any = None
+    followers_count_str: Any = None
 
 
 class LongText(Struct, gc=False):

@@ -1,0 +1,364 @@
+"""Where users come from: every edge, mixed edges, and edges that guests are not shown."""
+
+import asyncio
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.harvest.simulated import SITE, SimulatedFetcher, make_world
+from weibo_crawler.config import Harvest
+from weibo_crawler.errors import SiteSaysNo
+from weibo_crawler.harvest.run import HarvestRun
+from weibo_crawler.harvest.walls import WINDOW
+from weibo_crawler.metrics import Counters
+from weibo_crawler.records import Edge, Kind, Request, Verdict
+from weibo_crawler.simulator.ways import Bounds, Ways
+from weibo_crawler.simulator.world import World
+from weibo_crawler.store import Found, UserRow, WalledEdge
+from weibo_crawler.store.owners import new_owner
+from weibo_crawler.store.sqlite_frontier import SqliteUsers
+
+EDGES = tuple(edge for edge in Edge if edge is not Edge.SEED)
+OTHERS = EDGES[1:]
+KINDS = {Edge.FANS: Kind.FANS, Edge.FOLLOWS: Kind.FOLLOWS, Edge.COMMENTS: Kind.COMMENTS}
+KINDS |= {Edge.MENTIONS: Kind.NAME, Edge.REPOSTS: Kind.POSTS}
+MIN_FANS = 10
+subsets = st.lists(st.sampled_from(EDGES), min_size=1, max_size=5, unique=True)
+
+
+class Crawl:
+    """A store and a simulated site; `run` is one harvest."""
+
+    def __init__(self, folder: Path | str, world: World) -> None:
+        self.folder, self.world = folder, world
+        with self.open() as users:
+            users.add_seeds([Found(uid, "", "", 0) for uid in world.seeds], "run", 1.0)
+
+    def open(self) -> "Users":
+        return Users(f"sqlite:///{self.folder}/users.db")
+
+    def run(self, fetcher: SimulatedFetcher, *, concurrency: int = 8, **how: Any) -> Counters:
+        counters = Counters()
+        with self.open() as users:
+            run = HarvestRun(
+                Harvest(**{"rest_s": 0.01, "max_failed_share": 1.0} | how),
+                users,
+                SITE,
+                fetcher,  # type: ignore[arg-type]
+                counters,
+                owner=new_owner(),
+                run_id="run",
+                concurrency=concurrency,
+            )
+            asyncio.run(run.run())
+        return counters
+
+    def rows(self) -> list[UserRow]:
+        with self.open() as users:
+            return list(users.users())
+
+    def depths(self) -> dict[int, int]:
+        return {row.uid: row.depth for row in self.rows()}
+
+    def walled(self) -> dict[Edge, int]:
+        with self.open() as users:
+            return {one.edge: one.lists for one in users.walled() if one.lists}
+
+
+class Users(SqliteUsers):
+    def __enter__(self) -> "Users":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def true_depths(
+    world: World, edges: Sequence[Edge], bounds: Bounds | None = None, **how: int
+) -> dict[int, int]:
+    return world.kept(world.seeds, MIN_FANS, edges=edges, bounds=bounds or Bounds(), **how)
+
+
+def wall(*edges: Edge) -> Callable[[Request], bool]:
+    """Guests are refused what only these edges need."""
+    kinds = {KINDS[edge] for edge in edges}
+    return lambda request: request.kind in kinds
+
+
+def assert_found_as_said(world: World, rows: Sequence[UserRow], bounds: Bounds) -> None:
+    """Each user stands where it says that it was found, one step behind."""
+    ways = Ways(world, bounds).of
+    depths = {row.uid: row.depth for row in rows}
+    for row in rows:
+        if row.found_from is not None:
+            assert depths[row.found_from] == row.depth - 1
+            owner = world.index(row.found_from)
+            assert owner is not None
+            assert world.index(row.uid) in set(ways[row.found_edge](owner))
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    subsets,
+    st.builds(Bounds, st.integers(1, 3), st.integers(1, 4), st.integers(1, 6)),
+    st.sampled_from([1, 3, 16]),
+)
+def test_the_walk_is_the_truth_over_any_edges(
+    seed: int, edges: list[Edge], bounds: Bounds, concurrency: int
+) -> None:
+    """Law 13 for every edge and any mixture: users and depths are the true breadth-first set."""
+    world = make_world(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        crawl = Crawl(folder, world)
+        how = {"edges": tuple(edges), "edges_if_walled": (), **bounds._asdict()}
+        crawl.run(SimulatedFetcher(world, seed=seed), concurrency=concurrency, **how)
+        rows = crawl.rows()
+    assert {row.uid: row.depth for row in rows} == true_depths(world, edges, bounds)
+    assert {row.state for row in rows} == {"done"}
+    assert_found_as_said(world, rows, bounds)
+
+
+@pytest.mark.parametrize("edge", EDGES)
+def test_each_edge_finds_somebody(tmp_path: Path, edge: Edge) -> None:
+    """No edge of the worlds above is empty: the law would hold for nothing."""
+    world = make_world(7, users=300, mean_posts=30.0)
+    crawl = Crawl(tmp_path, world)
+    counters = crawl.run(SimulatedFetcher(world), edges=(edge,))
+    found = Counter(row.found_edge for row in crawl.rows())
+    assert set(found) == {"seed", edge}
+    assert counters[f"edge.{edge}.kept"] == found[edge]
+    assert crawl.depths() == true_depths(world, [edge])
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 10**6), st.sets(st.sampled_from(OTHERS), max_size=3), st.booleans())
+def test_walled_edges_do_not_stop_the_others(
+    seed: int, closed: set[Edge], fans_closed: bool
+) -> None:
+    """Where guests are shown no fan lists the walk is that of the other open edges, exactly; where
+    they are, the others are not asked at all. Nobody fails, each walled list is counted."""
+    if Edge.REPOSTS in closed:  # without posts there are no comments and mentions either
+        closed = closed | {Edge.COMMENTS, Edge.MENTIONS}
+    world = make_world(seed)
+    fetcher = SimulatedFetcher(world, wall(*closed, *([Edge.FANS] if fans_closed else [])), seed)
+    with tempfile.TemporaryDirectory() as folder:
+        crawl = Crawl(folder, world)
+        is_open = [edge for edge in OTHERS if edge not in closed]
+        if fans_closed and not is_open:
+            with pytest.raises(SiteSaysNo, match="login_wall"):
+                crawl.run(fetcher, edges_if_walled=OTHERS, max_failed_share=0.2)
+            assert {row.state for row in crawl.rows()} <= {"queued", "resting", "failed"}
+            return
+        crawl.run(fetcher, edges_if_walled=OTHERS)
+        rows, walled = crawl.rows(), crawl.walled()
+    walked = is_open if fans_closed else [Edge.FANS]
+    assert {row.uid: row.depth for row in rows} == true_depths(world, walked)
+    assert {row.state for row in rows} == {"done"}
+    if fans_closed:
+        assert walled[Edge.FANS] == len(rows)
+        assert set(walled) - {Edge.MENTIONS, Edge.COMMENTS} == {Edge.FANS} | (
+            closed - {Edge.MENTIONS, Edge.COMMENTS}
+        )
+    else:
+        assert walled == {}
+        assert {request.kind for request in fetcher.asked} == {Kind.FANS, Kind.PROFILE}
+
+
+def test_a_walled_edge_is_asked_a_few_times_only(tmp_path: Path) -> None:
+    """A closed edge costs a window of requests, not one a user; a later run probes as few, and
+    none of it makes anybody fail or depths inexact."""
+    world = make_world(3, users=300)
+    crawl = Crawl(tmp_path, world)
+    for _ in range(2):
+        fetcher = SimulatedFetcher(world, wall(Edge.FANS, Edge.FOLLOWS))
+        crawl.run(fetcher, concurrency=4)
+        asked = Counter(request.kind for request in fetcher.asked)
+        assert 0 < asked[Kind.FANS] <= WINDOW + 4
+        assert 0 < asked[Kind.FOLLOWS] <= WINDOW + 4
+    assert len(crawl.rows()) > 5 * WINDOW
+    assert crawl.depths() == true_depths(world, (Edge.REPOSTS, Edge.COMMENTS))
+    assert crawl.walled() == dict.fromkeys((Edge.FANS, Edge.FOLLOWS), len(crawl.rows()))
+    with crawl.open() as users:
+        assert users.depths_are_bounds() == ""
+
+
+def test_what_was_walled_is_read_when_it_opens(tmp_path: Path) -> None:
+    """A later run tries walled lists again, all of them once they are shown; nobody is lost, and
+    depths are said to be bounds."""
+    world = make_world(7, users=300, mean_posts=30.0)
+    crawl = Crawl(tmp_path, world)
+    how: dict[str, Any] = {"edges_if_walled": (Edge.MENTIONS,), "mentions_per_page": 9}
+    crawl.run(SimulatedFetcher(world, wall(Edge.FANS)), **how)
+    before = set(crawl.depths())
+    assert crawl.walled() == {Edge.FANS: len(before)}
+    assert len(before) > 2 * WINDOW
+    crawl.run(SimulatedFetcher(world), **how)
+    assert set(crawl.depths()) == set(world.kept(before, MIN_FANS)) > before
+    assert crawl.walled() == {}
+    with crawl.open() as users:
+        assert users.depths_are_bounds()
+        assert users.states() == {"done": len(crawl.rows())}
+    fetcher = SimulatedFetcher(world)
+    crawl.run(fetcher, **how)
+    assert fetcher.asked == []
+    with crawl.open() as users:
+        assert users.walled() == []
+
+
+def test_a_user_whose_list_is_hidden_does_not_close_the_edge(tmp_path: Path) -> None:
+    """The edge stays open for all others; the hidden lists are counted, the users are done."""
+    world = make_world(4, users=200)
+    true = true_depths(world, [Edge.FANS])
+    hidden = set(sorted(true)[::7])
+
+    def walled(request: Request) -> bool:
+        return request.kind is Kind.FANS and request.uid in hidden
+
+    crawl = Crawl(tmp_path, world)
+    crawl.run(SimulatedFetcher(world, walled), edges_if_walled=(Edge.FOLLOWS,))
+    rows = crawl.rows()
+    assert {row.state for row in rows} == {"done"}
+    assert crawl.walled() == {Edge.FANS: len(hidden & {row.uid for row in rows})}
+
+
+def test_without_other_edges_a_hidden_list_is_a_failure(tmp_path: Path) -> None:
+    """Law 4: a user of whom nothing is shown is failed, to be asked for again, not done."""
+    world = make_world(4, users=200)
+    hidden = world.seeds[0]
+    crawl = Crawl(tmp_path, world)
+    fetcher = SimulatedFetcher(world, lambda r: r.kind is Kind.FANS and r.uid == hidden)
+    crawl.run(fetcher, edges_if_walled=())
+    assert {row.uid for row in crawl.rows() if row.state == "failed"} == {hidden}
+
+
+def test_later_pages_that_are_walled_leave_the_first(tmp_path: Path) -> None:
+    """Where guests are shown page 1 of fan lists only, these fans are kept, no other edge is
+    walked, and the lists are counted as walled."""
+    world = make_world(5, users=200)
+
+    def walled(request: Request) -> bool:
+        return request.kind is Kind.FANS and request.cursor != ""
+
+    crawl = Crawl(tmp_path, world)
+    crawl.run(SimulatedFetcher(world, walled))
+    rows = crawl.rows()
+    for row in rows:
+        assert row.found_edge in ("seed", "fans")
+        assert row.state == "done"
+    cut = sum(world.fans_announced(world.index(row.uid) or 0) > 20 for row in rows)
+    assert crawl.walled()[Edge.FANS] >= cut > WINDOW
+
+
+def test_names_are_asked_for_once(tmp_path: Path) -> None:
+    """A name that many mention costs two requests a run, not two a mention."""
+    world = make_world(7, users=300, mean_posts=30.0)
+    fetcher = SimulatedFetcher(world)
+    Crawl(tmp_path, world).run(fetcher, edges=(Edge.MENTIONS,), concurrency=1)
+    names = [request.url for request in fetcher.asked if request.kind is Kind.NAME]
+    assert len(names) == len(set(names)) > 0
+
+
+def test_one_page_of_posts_serves_all_edges(tmp_path: Path) -> None:
+    """reposts, comments and mentions of one user share the page."""
+    world = make_world(7, users=100)
+    fetcher = SimulatedFetcher(world)
+    crawl = Crawl(tmp_path, world)
+    crawl.run(fetcher, edges=(Edge.REPOSTS, Edge.COMMENTS, Edge.MENTIONS))
+    pages = Counter(request.uid for request in fetcher.asked if request.kind is Kind.POSTS)
+    assert pages == dict.fromkeys(crawl.depths(), 1)
+
+
+def test_walled_says_since_when(tmp_path: Path) -> None:
+    """The time of the first wall stands over later runs."""
+    world = make_world(3)
+    crawl = Crawl(tmp_path, world)
+    crawl.run(SimulatedFetcher(world, wall(Edge.FANS)))
+    with crawl.open() as users:
+        (first,) = users.walled()
+    crawl.run(SimulatedFetcher(world, wall(Edge.FANS)))
+    with crawl.open() as users:
+        assert users.walled() == [WalledEdge(Edge.FANS, len(crawl.rows()), first.since)]
+
+
+class Odd:
+    """The first `times` requests of one kind and target get this verdict."""
+
+    def __init__(self, kind: Kind, verdict: Verdict, times: int) -> None:
+        self._kind, self._verdict, self._times = kind, verdict, times
+        self._met: Counter[str] = Counter()
+
+    def __call__(self, request: Request) -> Verdict | None:
+        if request.kind is not self._kind or self._met[request.url] >= self._times:
+            return None
+        self._met[request.url] += 1
+        return self._verdict
+
+
+def is_of_seed(world: World, request: Request) -> bool:
+    """The profile by which a seed is named."""
+    return request.kind is Kind.PROFILE and request.uid in world.seeds
+
+
+@pytest.mark.parametrize(
+    ("edge", "kind"),
+    [
+        (Edge.REPOSTS, Kind.POSTS),
+        (Edge.COMMENTS, Kind.POSTS),
+        (Edge.COMMENTS, Kind.COMMENTS),
+        (Edge.MENTIONS, Kind.NAME),
+        (Edge.MENTIONS, Kind.PROFILE),
+    ],
+)
+def test_a_false_emptiness_is_asked_again(tmp_path: Path, edge: Edge, kind: Kind) -> None:
+    """Law 4: nothing where the count, or a name, says that there is something is asked for once
+    more, and nobody is lost. When it stands it is unsure, and the user may have it asked again."""
+    world = make_world(7, users=100, mean_posts=30.0)
+    true = true_depths(world, [edge])
+    assert len(true) > len(world.seeds)
+    for times in (1, 10**6):
+        folder = tmp_path / str(times)
+        folder.mkdir()
+        crawl, fetcher = Crawl(folder, world), SimulatedFetcher(world)
+        odd = Odd(kind, Verdict.EMPTY, times)
+        fetcher.odd = lambda r, odd=odd: None if is_of_seed(world, r) else odd(r)
+        crawl.run(fetcher, edges=(edge,))
+        if times == 1:
+            assert crawl.depths() == true
+    assert set(crawl.depths()) == set(world.seeds)
+    with crawl.open() as users:
+        assert users.unsure_lists() > 0
+        assert users.states() == {"done": len(world.seeds)}
+        users.requeue_failed()
+    crawl.run(SimulatedFetcher(world), edges=(edge,))
+    assert set(crawl.depths()) == set(true)
+
+
+def test_a_trouble_of_one_edge_does_not_stop_the_others(tmp_path: Path) -> None:
+    """Law 5: comments that never come fail the entries, honestly; their reposts are read."""
+    world = make_world(7, users=300, mean_posts=30.0)
+    crawl = Crawl(tmp_path, world)
+    fetcher = SimulatedFetcher(world)
+    fetcher.odd = Odd(Kind.COMMENTS, Verdict.SERVER_TROUBLE, 10**6)
+    crawl.run(fetcher, edges=(Edge.COMMENTS, Edge.REPOSTS), concurrency=32)
+    assert set(crawl.depths()) == set(true_depths(world, [Edge.REPOSTS]))
+    assert "failed" in {row.state for row in crawl.rows()}
+
+
+def test_a_post_or_name_that_is_gone_is_not_its_user(tmp_path: Path) -> None:
+    """Law 5: gone is the post's, or the name's; the user that led there is done."""
+    world = make_world(7, users=60, mean_posts=30.0)
+    crawl = Crawl(tmp_path, world)
+    fetcher = SimulatedFetcher(world)
+    gone = (Odd(Kind.COMMENTS, Verdict.GONE, 10**6), Odd(Kind.NAME, Verdict.GONE, 10**6))
+    fetcher.odd = lambda request: gone[0](request) or gone[1](request)
+    crawl.run(fetcher, edges=(Edge.COMMENTS, Edge.MENTIONS))
+    assert set(crawl.depths()) == set(world.seeds)
+    with crawl.open() as users:
+        assert (users.states(), users.unsure_lists()) == ({"done": len(world.seeds)}, 0)

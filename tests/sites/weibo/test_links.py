@@ -1,0 +1,118 @@
+"""Whom a page of posts leads to: authors of originals, and names in the texts."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.sites.weibo.helpers import read, record
+from weibo_crawler.records import NamedUser, PostPage, User
+from weibo_crawler.sites.weibo.text import mentioned
+
+AUTHOR = 2900000023
+
+
+def page(change: Any = None) -> PostPage:
+    found = record(read("posts_page_mode.json", change))
+    assert isinstance(found, PostPage)
+    return found
+
+
+def original(tree: Any) -> Any:
+    return tree["data"]["cards"][1]["mblog"]["retweeted_status"]
+
+
+def test_authors_of_originals_with_their_fans() -> None:
+    """The author of the retweet's original; not that of a deleted one, nor of a liked post."""
+    assert page().authors == (User(AUTHOR, "Lanternfish", 1200),)
+
+
+@pytest.mark.parametrize(
+    ("count", "text", "fans"),
+    [("1.5万", None, 15_000), (None, "6905", 6905), (7, "8", 7), ("odd", "12", 12)],
+)
+def test_fans_in_every_form(count: object, text: object, fans: int) -> None:
+    """followers_count as number or text, else followers_count_str."""
+
+    def change(tree: Any) -> None:
+        original(tree)["user"] |= {"followers_count": count, "followers_count_str": text}
+
+    assert page(change).authors == (User(AUTHOR, "Lanternfish", fans),)
+
+
+@pytest.mark.parametrize("count", [None, "", "odd", -1, True, 1.5, [], {}, "9" * 40])
+def test_odd_fans_leave_the_uid(count: object) -> None:
+    """An author whose fans are not told costs a profile, not the page."""
+
+    def change(tree: Any) -> None:
+        original(tree)["user"] |= {"followers_count": count}
+
+    changed = page(change)
+    assert changed.authors == (NamedUser(AUTHOR),)
+    assert len(changed.posts) == len(page().posts)
+
+
+def test_an_author_is_named_once() -> None:
+    """However many originals of one author a page shows."""
+
+    def change(tree: Any) -> None:
+        cards = tree["data"]["cards"]
+        again = original(tree) | {"id": "4383029468332110", "mid": "4383029468332110"}
+        cards[3]["mblog"]["retweeted_status"] = again
+
+    assert page(change).authors == (User(AUTHOR, "Lanternfish", 1200),)
+
+
+def test_mentions_of_the_newest_posts_first() -> None:
+    """Names in the owner's texts, each once; those of liked posts and of originals are not."""
+
+    def change(tree: Any) -> None:
+        cards = tree["data"]["cards"]
+        cards[7]["mblog"]["text"] = "<a href='/n/旧友'>@旧友</a> <a href='/n/灯塔'>@灯塔</a>"
+        cards[4]["mblog"]["text"] = "<a href='/n/陌生'>@陌生</a>"  # of another user
+        original(tree)["text"] = "<a href='/n/原作'>@原作</a>"
+        cards[1]["mblog"]["text"] = "//<a href='/n/转者'>@转者</a>:转发微博"
+
+    assert page(change).mentions == ("转者", "灯塔", "旧友")
+
+
+def test_a_name_too_long_is_none() -> None:
+    """It would only cost a request."""
+
+    def change(tree: Any) -> None:
+        tree["data"]["cards"][1]["mblog"]["text"] = f"<a href='/n/{'长' * 61}'>@</a>"
+
+    assert page(change).mentions == ("灯塔",)
+
+
+@pytest.mark.parametrize(
+    ("html", "names"),
+    [
+        ("<a href='/n/某人'>@某人</a>", ["某人"]),
+        ('<a href="/n/a_b-c">@a_b-c</a>', ["a_b-c"]),
+        ("<a href=/n/plain>@plain</a>", ["plain"]),
+        ("<a class='x' href='https://m.weibo.cn/n/full?from=feed'>@full</a>", ["full"]),
+        ("<a href='//m.weibo.cn/n/short#top'>@short</a>", ["short"]),
+        ("<a href='/n/%E6%9F%90%E4%BA%BA'>@某人</a>", ["某人"]),
+        ("<a href='/n/a&amp;b'>@a&amp;b</a>", ["a&b"]),
+        (
+            "<a href='/n/一'>@一</a><a href='/n/二'>@二</a><a href='/n/一'>@一</a>",
+            ["一", "二", "一"],
+        ),
+        ("@nobody /n/nobody", []),
+        ("<a href='/status/1/n/x'>y</a> <a data-href='/n/x'>y</a>", []),
+        ("<a href='http://t.cn/n'>网页链接</a>", []),
+    ],
+)
+def test_names_that_a_text_links_to(html: str, names: list[str]) -> None:
+    """Only links to /n/ count, whatever their quotes; a reader's @name is no link."""
+    assert mentioned(html) == names
+
+
+@given(st.text("<a href='/n/\"?#%&;x一 \n", max_size=200))
+def test_any_text_gives_names_that_can_be_asked_for(html: str) -> None:
+    """Total: no text crashes it, and no name holds what would break a request."""
+    for name in mentioned(html):
+        name.encode()
+        assert "\0" not in name

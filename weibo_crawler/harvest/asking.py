@@ -1,0 +1,93 @@
+"""Asking the site: pages that are facts, and whom a name or a uid stands for."""
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple, TypeVar
+
+from weibo_crawler.fetch import Fetched, Fetcher
+from weibo_crawler.harvest.trouble import EntryTrouble, PageDrifted, Walled
+from weibo_crawler.metrics import Counters
+from weibo_crawler.records import FACTS, Edge, NamedUser, Request, User, Verdict
+from weibo_crawler.sites import Site
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_REMEMBERED = 100_000  # names, and as many profiles: about 30 MB
+
+
+class Asker(NamedTuple):
+    """Fetches for the walk. Counters: `edge.<edge>.asked`, a page each, however often it took."""
+
+    fetcher: Fetcher
+    counters: Counters
+    keep_drifted: Callable[[Fetched], Awaitable[None]]
+
+    async def ask(self, request: Request, edge: Edge) -> Fetched:
+        """A page that is a fact (GONE among them). Errors: Walled, PageDrifted, EntryTrouble."""
+        self.counters.add(f"edge.{edge}.asked")
+        fetched = await self.fetcher.fetch(request)
+        verdict, why = fetched.reading.verdict, fetched.reading.why
+        if verdict in FACTS:
+            return fetched
+        said = f"{verdict}: {why}" if why else str(verdict)
+        if verdict is Verdict.LOGIN_WALL:
+            raise Walled(said)
+        if verdict is Verdict.DRIFTED:
+            await self.keep_drifted(fetched)
+            raise PageDrifted(said)
+        raise EntryTrouble(said)
+
+
+class People:
+    """Whom names and uids stand for; each is asked for once while it is remembered.
+
+    Many users mention the same few, and a page that is asked for again after a trouble has its
+    names resolved already.
+    """
+
+    def __init__(self, site: Site, asker: Asker) -> None:
+        self._site, self._asker = site, asker
+        self._names: dict[str, int | None] = {}
+        self._users: dict[int, User | None] = {}
+
+    def knows(self, name: str) -> bool:
+        """Whether `named` answers without asking."""
+        return name in self._names
+
+    async def named(self, name: str, edge: Edge) -> int | None:
+        """The uid of a screen name, None: nobody has it. Errors: Doubtful, and those of `ask`."""
+        if name not in self._names:
+            fetched = await self._asker.ask(self._site.name(name), edge)
+            record = fetched.reading.record
+            uid = record.uid if isinstance(record, NamedUser) else None
+            if uid is None and fetched.reading.verdict is not Verdict.GONE:
+                raise Doubtful
+            _remember(self._names, name, uid)
+        return self._names[name]
+
+    async def user(self, uid: int, edge: Edge) -> User | None:
+        """The profile of a uid, None: gone. Errors: Doubtful, and those of `ask`."""
+        if uid not in self._users:
+            fetched = await self._asker.ask(self._site.profile(uid), edge)
+            record = fetched.reading.record
+            user = User(uid, record.screen_name, record.fans) if isinstance(record, User) else None
+            if user is None and fetched.reading.verdict is not Verdict.GONE:
+                raise Doubtful
+            _remember(self._users, uid, user)
+        return self._users[uid]
+
+
+class Doubtful(Exception):
+    """The site says nothing where somebody should be: no fact (law 4)."""
+
+
+def fetched_at(fetched: Fetched) -> float:
+    """Seconds since the epoch."""
+    return fetched.page.fetched_at if fetched.page else time.time()
+
+
+def _remember(known: dict[K, V], key: K, value: V) -> None:
+    if len(known) >= _REMEMBERED:
+        del known[next(iter(known))]  # the oldest
+    known[key] = value
