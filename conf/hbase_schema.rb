@@ -61,6 +61,8 @@ class WeiboSchema
 
     @admin.createNamespace(org.apache.hadoop.hbase.NamespaceDescriptor.create(@namespace).build)
     puts "created: namespace #{@namespace}"
+  rescue org.apache.hadoop.hbase.NamespaceExistException
+    puts "exists: namespace #{@namespace}" # somebody else made it meanwhile
   end
 
   def create(name, wanted)
@@ -70,6 +72,8 @@ class WeiboSchema
     @admin.createTable(builder.build, splits.to_java(Java::byte[]))
     puts "created: #{name}, #{REGIONS} regions"
     0
+  rescue org.apache.hadoop.hbase.TableExistsException # somebody else made it meanwhile
+    compare(name, wanted)
   end
 
   def descriptor(family, values)

@@ -8,7 +8,9 @@ from urllib.parse import urlsplit
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig
 from weibo_crawler.sites.weibo import Weibo
-from weibo_crawler.store import Frontier
+from weibo_crawler.store import Frontier, Tables
+from weibo_crawler.store.egresses import EgressLeases
+from weibo_crawler.store.sqlite_egresses import SqliteEgresses
 from weibo_crawler.store.sqlite_frontier import SqliteUsers
 from weibo_crawler.store.sqlite_tables import SqliteTables
 
@@ -38,10 +40,33 @@ class Home:
         return MysqlUsers(store.users, store.read_password())
 
     @cached_property
-    def tables(self) -> SqliteTables:
-        tables = SqliteTables(self.settings.store.tables)
-        tables.create()
-        return tables
+    def tables(self) -> Tables:
+        url = self.settings.store.tables
+        if url.startswith("sqlite:"):
+            tables = SqliteTables(url)
+            tables.create()  # only `init` does so in HBase, where looking takes a while
+            return tables
+        try:
+            from weibo_crawler.store.hbase_tables import HbaseTables
+        except ImportError:
+            raise BadConfig(
+                "store.tables: hbase:// needs happybase: pip install 'weibo-crawler[cluster]'"
+            ) from None
+        return HbaseTables(url, self.settings.store.hbase_command)
+
+    @cached_property
+    def leases(self) -> EgressLeases | None:
+        """Where this process leases its egresses from, for one fetcher at a time; None: without a
+        pace limit nobody shares them."""
+        store = self.settings.store
+        if not self.settings.pace.requests_per_second:
+            return None
+        if store.users.startswith("sqlite:"):
+            return SqliteEgresses(store.users)
+        self.users  # noqa: B018 - says what is missing where the driver is not installed
+        from weibo_crawler.store.mysql_egresses import MysqlEgresses
+
+        return MysqlEgresses(store.users, store.read_password())
 
     def bind_site(self) -> None:
         """Users of a simulated site and of the real one do not go into one store: BadConfig.
@@ -62,9 +87,10 @@ class Home:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for name in ("users", "tables"):
-            if name in self.__dict__:
-                self.__dict__.pop(name).close()
+        for name in ("leases", "users", "tables"):
+            part = self.__dict__.pop(name, None)
+            if part is not None:
+                part.close()
 
 
 def new_run_id() -> str:

@@ -17,7 +17,17 @@ from hypothesis import strategies as st
 
 from tests.contracts.frontier_processes import SEEDS, seed, true_depths, walk
 from weibo_crawler.records import Edge, State
-from weibo_crawler.store import Entry, Found, Frontier, Landing, PageCommit, Progress, WorkerRow
+from weibo_crawler.store import (
+    WALLED,
+    Entry,
+    Found,
+    Frontier,
+    Landing,
+    PageCommit,
+    Progress,
+    WalledEdge,
+    WorkerRow,
+)
 from weibo_crawler.store.owners import new_owner
 
 NOW = 1_700_000_000.0
@@ -216,6 +226,15 @@ class FrontierContract:
 
     # -- limits and figures
 
+    def test_counts_by_seq(self, frontier: Frontier) -> None:
+        """What an import compares: nobody at first; then everybody up to the largest seq, and
+        without the last one up to the seq before."""
+        assert (frontier.last_seq(), frontier.count_upto(10**9)) == (0, 0)
+        frontier.add_seeds(found(1, 2, 3), "run", NOW)
+        last = frontier.last_seq()
+        assert [row.seq for row in frontier.users()][-1] == last
+        assert (frontier.count_upto(last), frontier.count_upto(last - 1)) == (3, 2)
+
     def test_max_users_is_exact(self, frontier: Frontier) -> None:
         """Never more than max_users rows; the page that did not fit is read again later."""
         frontier.add_seeds(found(1), "run", NOW)
@@ -262,6 +281,53 @@ class FrontierContract:
         assert (entry.uid, entry.progress[Edge.FANS].cursor) == (1, "2")
         assert frontier.unsure_lists() == 0
 
+    def test_walled_lists_are_counted_and_reopened_by_seq(self, frontier: Frontier) -> None:
+        """A walled list is no unsure one; reopening goes on behind the last, and the time of the
+        first wall stands as long as a walled list is left."""
+        assert frontier.walled() == []
+        frontier.add_seeds(found(3, 1, 2), "run", NOW)
+        for entry in self.claim(frontier):
+            frontier.note_walled(Edge.FANS, NOW + entry.uid)
+            mark = page(entry, ended=WALLED)._replace(after=Progress(), sure=False)
+            self.commit(frontier, mark)
+        assert frontier.walled() == [WalledEdge(Edge.FANS, 3, NOW + 3)]
+        assert frontier.unsure_lists() == 0
+        assert frontier.reopen_walled(Edge.FOLLOWS, after_seq=0, n=9) == []
+        (first, three), (second, one) = frontier.reopen_walled(Edge.FANS, after_seq=0, n=2)
+        assert first < second
+        assert (three, one) == (3, 1)
+        assert [entry.uid for entry in self.claim(frontier)] == [3, 1]
+        assert frontier.walled() == [WalledEdge(Edge.FANS, 1, NOW + 3)]
+        ((third, _),) = frontier.reopen_walled(Edge.FANS, after_seq=second, n=2)
+        assert third > second
+        (entry,) = self.claim(frontier)
+        assert (entry.uid, entry.progress) == (2, {Edge.FANS: Progress()})
+        assert frontier.reopen_walled(Edge.FANS, after_seq=third, n=2) == []
+        assert [one.lists for one in frontier.walled()] == [0]
+        assert frontier.reopen_walled(Edge.FANS, after_seq=0, n=2) == []
+        assert frontier.walled() == []
+
+    def test_the_first_reason_for_bounds_stands(self, frontier: Frontier) -> None:
+        """Law 13: depths that became bounds stay bounds."""
+        assert frontier.depths_are_bounds() == ""
+        frontier.call_depths_bounds("one")
+        frontier.call_depths_bounds("two")
+        assert frontier.depths_are_bounds() == "one"
+
+    def test_a_list_is_reopened_for_an_entry_that_is_queued_again(self, frontier: Frontier) -> None:
+        """Two walled lists of one entry are both read again by its next walk."""
+        edges = (Edge.FANS, Edge.FOLLOWS)
+        frontier.add_seeds(found(1), "run", NOW)
+        (entry,) = self.claim(frontier, edges=edges)
+        for edge in edges:
+            mark = page(entry, ended=WALLED, edge=edge)._replace(after=Progress(), sure=False)
+            self.commit(frontier, mark._replace(last=edge == Edge.FOLLOWS))
+        assert frontier.states() == {"done": 1}
+        for edge in edges:
+            assert len(frontier.reopen_walled(edge, after_seq=0, n=9)) == 1
+        (entry,) = self.claim(frontier, edges=edges)
+        assert set(entry.progress) == set(edges)
+
     def test_the_shallowest_goes_first(self, frontier: Frontier) -> None:
         """By (depth, seq): who is back from a rest goes before the queue of a larger depth."""
         frontier.add_seeds(found(1, 2), "run", NOW)
@@ -287,34 +353,6 @@ class FrontierContract:
         assert frontier.requeue_failed() == 1
         assert frontier.open_level() == 0
         assert frontier.depths_are_bounds()
-
-    def test_egresses_have_one_living_holder(self, frontier: Frontier) -> None:
-        """Law 10: two runs at once would break the pace; who is dead, done, silent for long or from
-        before a reboot holds nothing."""
-
-        def hold(owner: str, now: float = NOW) -> str:
-            return frontier.hold_egresses(owner, now=now, lease_s=60.0)
-
-        me, other = new_owner(), new_owner()
-        assert hold(me) == me
-        assert hold(me) == me
-        assert hold(other) == me
-        frontier.free_egresses(other)
-        assert hold(other) == me
-        frontier.free_egresses(me)
-        assert hold(other) == other
-        assert hold(me, NOW + 59) == other
-        assert hold(me, NOW + 61) == me
-        frontier.free_egresses(me)
-        machine, pid, started, nonce = me.split("/")
-        host, _, rest = machine.partition("_")
-        for gone in (
-            f"{machine}/999999999/1/{nonce}",
-            f"{host}_0000{rest[4:]}/{pid}/{started}/{nonce}",
-        ):
-            assert hold(gone) == gone
-            assert hold(me) == me
-            frontier.free_egresses(me)
 
     def test_the_forgotten_are_never_stored_again(self, frontier: Frontier) -> None:
         """Neither a page nor a seed brings them back, and no plain uid is kept."""

@@ -1,4 +1,5 @@
-"""A real MariaDB server for tests: private, on a free loopback port, in a temporary folder.
+"""A real MariaDB server for tests: private, on a free loopback port, in a temporary folder. It is
+the system's, else Maven's, which `make test-stack` fetches.
 
 Its own settings are chosen to hurt: another character set, another isolation, no strict mode. A
 store must set for itself what it relies on.
@@ -10,15 +11,20 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pymysql
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "stack"))
+import jars  # isort: skip
+import settings  # isort: skip
+
 USER, PASSWORD = "crawler", "geheim-密码-7"
 _START_S = 60
-_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
+_STACK = settings.read()  # for where jars are kept
 _HURTING = (
     "--character-set-server=latin1",
     "--collation-server=latin1_swedish_ci",
@@ -30,18 +36,18 @@ _HURTING = (
 
 
 @functools.cache
-def binary() -> str | None:
-    """The server's program, None where there is none or it is not MariaDB."""
-    for name in ("mariadbd", "mysqld"):
-        path = shutil.which(name, path=_PATH)
-        if path and "MariaDB" in _said([path, "--version"]) and _installer():
-            return path
-    return None
+def binary() -> Path | None:
+    """The server's program, None where there is none."""
+    if jars.system_mariadb(_STACK) is None and not jars.folder(_STACK, "mariadb").exists():
+        if os.environ.get("WEIBO_STACK_TESTS") != "1" or shutil.which("mvn") is None:
+            return None
+        jars.fetch(_STACK, "mariadb")
+    return jars.mariadb(_STACK)[0]
 
 
 def why_not() -> str:
     """The reason to skip."""
-    return "no mariadbd and mariadb-install-db at hand (Debian: apt-get install mariadb-server)"
+    return "no mariadbd at hand: install mariadb-server, or run `make test-stack`, with Maven"
 
 
 class MariaDb:
@@ -51,17 +57,12 @@ class MariaDb:
         self.folder, self.port = folder, _free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self._databases = 0
-        _said(
-            [
-                *(
-                    _installer() or "",
-                    "--no-defaults",
-                    f"--datadir={folder}/data",
-                    "--skip-test-db",
-                ),
-                *("--auth-root-authentication-method=normal", f"--user={getpass.getuser()}"),
-            ]
+        (folder / "data").mkdir()
+        sql = jars.mariadb_bootstrap(jars.mariadb(_STACK)[1])
+        done = subprocess.run(
+            [*self._command(), "--bootstrap"], input=sql, text=True, capture_output=True
         )
+        assert done.returncode == 0, done.stdout + done.stderr
         self.start()
         for host in ("localhost", "127.0.0.1", "%"):
             self.root(f"CREATE USER '{USER}'@'{host}' IDENTIFIED BY '{PASSWORD}'")
@@ -93,10 +94,9 @@ class MariaDb:
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [
-                    *(binary() or "", "--no-defaults", f"--datadir={self.folder}/data"),
-                    *(f"--socket={self.folder}/s", f"--pid-file={self.folder}/pid"),
-                    *("--bind-address=127.0.0.1", f"--port={self.port}"),
-                    *(f"--user={getpass.getuser()}", *_HURTING),
+                    *(*self._command(), f"--socket={self.folder}/s", *_HURTING),
+                    *(f"--pid-file={self.folder}/pid", f"--port={self.port}"),
+                    "--bind-address=127.0.0.1",
                 ],
                 stdout=log,
                 stderr=log,
@@ -114,6 +114,13 @@ class MariaDb:
     def stop(self) -> None:
         self._end("terminate")
 
+    def _command(self) -> list[str]:
+        server, share = jars.mariadb(_STACK)
+        return [
+            *(str(server), "--no-defaults", f"--datadir={self.folder}/data"),
+            *(f"--lc-messages-dir={share}", f"--user={getpass.getuser()}"),
+        ]
+
     def _answers(self) -> bool:
         with socket.socket(socket.AF_UNIX) as probe:
             return probe.connect_ex(f"{self.folder}/s") == 0
@@ -122,18 +129,6 @@ class MariaDb:
         assert self._process is not None
         getattr(self._process, how)()
         self._process.wait()
-
-
-def _installer() -> str | None:
-    return shutil.which("mariadb-install-db", path=_PATH) or shutil.which(
-        "mysql_install_db", path=_PATH
-    )
-
-
-def _said(command: list[str]) -> str:
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 def _free_port() -> int:

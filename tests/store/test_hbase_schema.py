@@ -2,8 +2,15 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import pytest
+
+from weibo_crawler.errors import StoreError
 from weibo_crawler.store.cells import FAMILIES
+from weibo_crawler.store.hbase_address import parse_address
+from weibo_crawler.store.hbase_schema import FOREVER, REGIONS, differences, make_tables
 
 SCRIPT = Path(__file__).parents[2] / "conf/hbase_schema.rb"
 
@@ -19,3 +26,55 @@ def test_families_and_versions_are_those_of_the_cells() -> None:
             for family, more in found
         }
     assert tables == FAMILIES
+
+
+def descriptor(**changes: object) -> Any:
+    """What Thrift1 tells of a family made by the script, with changes."""
+    made = {"maxVersions": 100, "compression": b"GZ", "bloomFilterType": b"ROW"}
+    return SimpleNamespace(**{**made, "timeToLive": FOREVER, **changes})
+
+
+def test_the_attributes_are_those_of_the_script() -> None:
+    """A table made by the script is as the comparison wants it, but for what it says itself."""
+    text = SCRIPT.read_text("utf-8")
+    assert "versions: 1, ttl: FOREVER, compression: 'GZ', bloomfilter: 'ROW'" in text
+    assert f"REGIONS = {REGIONS}\n" in text
+    assert re.search(r"FOREVER = ([\d_]+)", text)[1].replace("_", "") == str(FOREVER)  # type: ignore[index]
+    assert list(differences("t", {"count": 100}, {"count": descriptor()}, 16)) == []
+
+
+@pytest.mark.parametrize(
+    ("family", "held", "told", "harmful"),
+    [
+        ("count", None, "no family count: alter 't', {NAME => 'count', VERSIONS => 100,", True),
+        ("count", descriptor(maxVersions=3), "VERSIONS is 3, should be 100: alter 't'", True),
+        ("count", descriptor(maxVersions=999), "VERSIONS is 999, should be 100", False),
+        ("count", descriptor(timeToLive=60), "TTL is 60, should be 2147483647", True),
+        ("count", descriptor(compression=b"NONE"), "COMPRESSION is NONE, should be GZ", False),
+        ("count", descriptor(bloomFilterType="NONE"), "BLOOMFILTER is NONE", False),
+    ],
+)
+def test_differences_are_told(family: str, held: Any, told: str, harmful: bool) -> None:
+    """With the command that mends them; harmful is what cannot hold, or loses, what is written."""
+    [found] = differences("t", {family: 100}, {} if held is None else {family: held}, 16)
+    assert told in found.text
+    assert found.harmful is harmful
+
+
+def test_a_time_to_live_of_raw_is_a_choice() -> None:
+    """Whoever runs the script sets it."""
+    assert list(differences("t", {"raw": 100}, {"raw": descriptor(timeToLive=60)}, 16)) == []
+
+
+def test_a_shell_that_fails_is_told(tmp_path: Path) -> None:
+    """Its last lines are in the error; a command that is not there names what to run instead."""
+    shell = tmp_path / "hbase"
+    shell.write_text("#!/bin/sh\ncat >/dev/null\necho no quorum >&2\nexit 1\n")
+    shell.chmod(0o700)
+    address = parse_address("hbase://h/weibo:dev")
+    with pytest.raises(StoreError, match=r"shell failed(.|\n)*no quorum"):
+        make_tables(address, str(shell))
+    with pytest.raises(
+        StoreError, match="WEIBO_TABLE_NAMESPACE=weibo WEIBO_TABLE_PREFIX=dev hbase"
+    ):
+        make_tables(address, str(tmp_path / "none"))

@@ -17,16 +17,18 @@ from pymysql.connections import Connection
 from pymysql.constants import CLIENT, CR
 from pymysql.cursors import Cursor
 
+from tests.contracts.forget import ForgetContract
 from tests.contracts.frontier import NOW, FrontierContract, found, page
 from tests.store import mariadb
 from tests.store.mariadb import PASSWORD, MariaDb
 from weibo_crawler.errors import BadConfig, NewerSchema, StoreError, StoreFull
 from weibo_crawler.records import Edge, State
-from weibo_crawler.store import Entry, Found, Landing, Progress
+from weibo_crawler.store import Entry, Found, Frontier, Landing, Progress, Tables
 from weibo_crawler.store import mysql_base as base
 from weibo_crawler.store.mysql_base import Database, parse_address
 from weibo_crawler.store.mysql_errors import translated
 from weibo_crawler.store.mysql_frontier import MysqlUsers
+from weibo_crawler.store.sqlite_tables import SqliteTables
 
 pytestmark = pytest.mark.skipif(mariadb.binary() is None, reason=mariadb.why_not())
 EDGES = (Edge.FANS,)
@@ -87,6 +89,25 @@ class TestMysqlUsers(FrontierContract):
 
     def open(self) -> MysqlUsers:
         return MysqlUsers(self.url, PASSWORD)
+
+
+class TestForget(ForgetContract):
+    """The users in MariaDB, the tables embedded."""
+
+    @pytest.fixture
+    def stores(self, url: str, tmp_path: Path) -> Iterator[tuple[Frontier, Tables]]:
+        self.url = url
+        users, tables = MysqlUsers(url, PASSWORD), SqliteTables(f"sqlite:///{tmp_path}/t.db")
+        yield users, tables
+        users.close()
+        tables.close()
+
+    def drifted_urls(self) -> list[str]:
+        db = Database(self.url, PASSWORD, "t", [[TABLE]])
+        try:
+            return [url for (url,) in db.read("SELECT url FROM drifted")]
+        finally:
+            db.close()
 
 
 # -- values
@@ -587,18 +608,18 @@ def test_no_room_is_its_own_error() -> None:
         assert isinstance(translated(error, "mysql://h:1/d"), StoreFull)
 
 
-def test_an_old_server_is_refused(users: MysqlUsers) -> None:
+def test_an_old_server_is_refused() -> None:
     """SKIP LOCKED needs MariaDB 10.6 or MySQL 8.0."""
     for version in ("10.5.9-MariaDB", "5.7.44-log"):
         with pytest.raises(StoreError, match=r"is too old: use (10\.6|8\.0) or newer"):
-            users._db._check(version)
+            base.check_version("here", version)
     for version in ("10.6.0-MariaDB", "11.4.5-MariaDB-log", "8.0.1", "9.1.0"):
-        users._db._check(version)
+        base.check_version("here", version)
 
 
 def _other_session(db: Database, sql: str) -> "Connection[Cursor]":
     """A transaction of somebody else that has run this statement."""
-    conn = db._connect()
+    conn = base.connect(db.address, PASSWORD, 60)
     conn.begin()
     with conn.cursor() as cursor:
         cursor.execute(sql)

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import NamedTuple, Protocol
 
 from weibo_crawler.records import Edge, State
+from weibo_crawler.store.forgotten import NOBODY, Forgotten
 
 Cells = Mapping[str, str]  # "family:qualifier" -> value; all values are text
 
@@ -73,8 +74,17 @@ class Table(Protocol):
         """The row keys with this prefix, in order; no values are read."""
         ...
 
-    def delete(self, key: str, columns: Sequence[str] | None = None) -> None:
-        """Delete all versions of the row, or of these columns ("fam" or "fam:qual")."""
+    def delete(
+        self, key: str, columns: Sequence[str] | None = None, *, up_to: int | None = None
+    ) -> None:
+        """Delete all versions of the row, or of these columns ("fam" or "fam:qual").
+
+        up_to: only those with this timestamp or an older one; None: up to the newest that is there
+        when it is called. A newer put is seen, whether it was written before or after. What is put
+        later at that timestamp or an older one may be hidden: HBase keeps a mark of the deletion
+        until its next major compaction. So a cell is replaced for good by a put just above its
+        newest version and a delete up to that version, in either order.
+        """
         ...
 
 
@@ -89,6 +99,11 @@ class Tables(Protocol):
 
     def create(self) -> list[str]:
         """Create what is missing; says what it did, a line each. May be repeated."""
+        ...
+
+    def check(self) -> list[str]:
+        """Compare what is there with what `create` makes: a line for each difference that does no
+        harm; StoreError for one that does, and for what is missing."""
         ...
 
     def close(self) -> None: ...
@@ -111,6 +126,15 @@ class UserRow(NamedTuple):
     found_at: float
     state: str
     run_id: str
+
+
+class WalledEdge(NamedTuple):
+    """An edge of which lists were not shown to guests. lists: how many, to be asked for again;
+    since: when the first of them was, seconds since the epoch."""
+
+    edge: Edge
+    lists: int
+    since: float
 
 
 class WorkerRow(NamedTuple):
@@ -136,6 +160,15 @@ class Users(Protocol):
         """Kept users by seq; pages inside, so a harvest may write meanwhile."""
         ...
 
+    def last_seq(self) -> int:
+        """The largest seq, 0 where there is nobody. Seqs become visible in their order, so nobody
+        appears below it later, whoever is writing now."""
+        ...
+
+    def count_upto(self, seq: int) -> int:
+        """How many users have a seq of at most this."""
+        ...
+
     def states(self) -> dict[str, int]:
         """How many users are in each state; absent states are 0 and left out."""
         ...
@@ -146,6 +179,10 @@ class Users(Protocol):
 
     def workers(self) -> list[WorkerRow]:
         """Every worker of every run, oldest first."""
+        ...
+
+    def walled(self) -> list[WalledEdge]:
+        """The edges that hold walled lists, by name."""
         ...
 
 
@@ -183,6 +220,9 @@ class Found(NamedTuple):
     url: str
     screen_name: str
     fans: int
+
+
+WALLED = "login_wall"  # PageCommit.ended of a list that guests are not shown
 
 
 class PageCommit(NamedTuple):
@@ -272,6 +312,16 @@ class Frontier(Users, Protocol):
         the queue with fresh attempts; returns how many."""
         ...
 
+    def note_walled(self, edge: Edge, now: float) -> None:
+        """A list of the edge is about to end as walled; the time of the first one stands until no
+        walled list of the edge is left."""
+        ...
+
+    def reopen_walled(self, edge: Edge, *, after_seq: int, n: int) -> list[tuple[int, int]]:
+        """Up to n walled lists of entries that are done (or queued again already), by seq from
+        after_seq on, are to be read again; returns seq and uid of each."""
+        ...
+
     def reclaim_dead(self) -> int:
         """Free what owners on this host hold whose process is dead; returns how many entries."""
         ...
@@ -303,7 +353,11 @@ class Frontier(Users, Protocol):
         ...
 
     def unsure_lists(self) -> int:
-        """How many lists ended against the announced count by much."""
+        """How many lists ended against the announced count; walled ones are not among them."""
+        ...
+
+    def call_depths_bounds(self, why: str) -> None:
+        """From now on depths are upper bounds only; the first reason stands."""
         ...
 
     def depths_are_bounds(self) -> str:
@@ -312,16 +366,11 @@ class Frontier(Users, Protocol):
 
     def forget(self, uids: Sequence[int]) -> int:
         """Delete users and keep a keyed hash of each, against which every insert is checked;
-        returns how many rows were there."""
+        returns how many rows were there. Lists of others and kept pages lose them too."""
         ...
 
-    def hold_egresses(self, owner: str, *, now: float, lease_s: float) -> str:
-        """Become or stay the one that sends under a pace limit (law 10); returns who holds the
-        egresses now: `owner`, or another owner that lives and whose lease has not ended."""
-        ...
-
-    def free_egresses(self, owner: str) -> None:
-        """Let others hold them, where `owner` does."""
+    def forgotten(self, known: Forgotten = NOBODY) -> Forgotten:
+        """Whom `forget` removed; `known` itself where nobody was since."""
         ...
 
     def report(self, worker: WorkerRow) -> None:

@@ -31,7 +31,7 @@ class Ledger(msgspec.Struct, frozen=True):
     """How complete one user is (law 12). All figures are absolute, never incremented (law 8).
 
     state: "partial" while paging, "done", "gone" or "failed". announced: posts by the profile;
-    stored: rows in the table. cut: mids whose long text is missing. stopped: why paging stopped:
+    stored: rows in the table, `new` of them by the run `run_id`. cut: mids whose long text is missing. stopped: why paging stopped:
     "end", "no_next_page", "max_pages", "login_wall", "known", "repeated_cursor", …
     sure: that end stands against the announced count; whole: the timeline was once read to such an
     end, so all that is older than a known post is known.
@@ -43,6 +43,7 @@ class Ledger(msgspec.Struct, frozen=True):
     state: str
     announced: int | None = None
     stored: int = 0
+    new: int = 0
     pages: int = 0
     cut: tuple[int, ...] = ()
     pinned: tuple[int, ...] = ()
@@ -291,6 +292,7 @@ _LEDGER: Mapping[str, Callable[[str], Any]] = {
     "state": str,
     "announced": int,
     "stored": int,
+    "new": int,
     "pages": int,
     "cut": _mids,
     "pinned": _mids,

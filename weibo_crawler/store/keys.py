@@ -69,6 +69,11 @@ def parse_post_key(key: str) -> tuple[int, int]:
     return parse_user_key(prefix), _LAST_MID - int(digits)
 
 
+def owner_of(key: str) -> int:
+    """The uid in a key of either table, unchecked: for keys that this program made."""
+    return int(key.split("-", 2)[1])
+
+
 def ranges(n: int) -> list[Range]:
     """The key space cut into n ranges in key order, without gap or overlap; n is 1 .. 256.
 

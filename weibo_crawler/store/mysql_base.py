@@ -74,7 +74,7 @@ class Database:
         self, url: str, password: str | None, component: str, migrations: Sequence[Sequence[str]]
     ) -> None:
         self.address = parse_address(url)
-        self._password = (password or "").encode()
+        self._password = password
         self._component, self._migrations = component, migrations
         self._by_thread: dict[int, _Session] = {}
         self._pid = os.getpid()
@@ -175,11 +175,11 @@ class Database:
             session.conn.close()
 
     def _open(self) -> _Session:
-        session = _Session(self._connect())
+        session = _Session(connect(self.address, self._password, _ANSWER_S))
         try:
             _, ((version,),) = session.run("SELECT VERSION()")
             self._reached = True
-            self._check(version)
+            check_version(str(self.address), version)
             # MySQL can only end idle sessions of any kind; they are opened again at their next use
             how = "idle_transaction_timeout" if "MariaDB" in version else "wait_timeout"
             for statement in SET_UP:
@@ -193,34 +193,37 @@ class Database:
             raise
         return session
 
-    def _connect(self) -> "Connection[Cursor]":
-        at = self.address
-        tls = {"ssl_ca": at.ssl_ca, "ssl_verify_cert": True, "ssl_verify_identity": True}
-        try:
-            return pymysql.connect(
-                host=at.host,
-                port=at.port,
-                user=at.user,
-                password=self._password,  # bytes: text pymysql would take for latin-1
-                database=at.database,
-                charset="utf8mb4",
-                autocommit=True,
-                binary_prefix=True,
-                connect_timeout=_CONNECT_S,
-                read_timeout=_ANSWER_S,
-                write_timeout=_ANSWER_S,
-                program_name="weibo-crawler",
-                **(tls if at.ssl_ca else {}),
-            )
-        except (RuntimeError, OSError) as error:  # no cryptography package, no such ssl_ca
-            raise StoreError(f"{at}: {error}") from error
 
-    def _check(self, version: str) -> None:
-        kind = "MariaDB" if "MariaDB" in version else "MySQL"
-        numbers = tuple(int(number) for number in re.findall(r"\d+", version)[:2])
-        if numbers < _OLDEST[kind]:
-            oldest = ".".join(map(str, _OLDEST[kind]))
-            raise StoreError(f"{self.address}: {kind} {version} is too old: use {oldest} or newer")
+def connect(at: Address, password: str | None, answer_s: float) -> "Connection[Cursor]":
+    """A connection that commits each statement. Raises pymysql's errors, and StoreError."""
+    tls = {"ssl_ca": at.ssl_ca, "ssl_verify_cert": True, "ssl_verify_identity": True}
+    try:
+        return pymysql.connect(
+            host=at.host,
+            port=at.port,
+            user=at.user,
+            password=(password or "").encode(),  # text pymysql would take for latin-1
+            database=at.database,
+            charset="utf8mb4",
+            autocommit=True,
+            binary_prefix=True,
+            connect_timeout=min(_CONNECT_S, answer_s),
+            read_timeout=answer_s,
+            write_timeout=answer_s,
+            program_name="weibo-crawler",
+            **(tls if at.ssl_ca else {}),
+        )
+    except (RuntimeError, OSError) as error:  # no cryptography package, no such ssl_ca
+        raise StoreError(f"{at}: {error}") from error
+
+
+def check_version(place: str, version: str) -> None:
+    """StoreError where the server is too old."""
+    kind = "MariaDB" if "MariaDB" in version else "MySQL"
+    numbers = tuple(int(number) for number in re.findall(r"\d+", version)[:2])
+    if numbers < _OLDEST[kind]:
+        oldest = ".".join(map(str, _OLDEST[kind]))
+        raise StoreError(f"{place}: {kind} {version} is too old: use {oldest} or newer")
 
 
 def parse_address(url: str) -> Address:

@@ -4,15 +4,15 @@ Everything is read, then judged page by page in memory, then written by few stat
 transaction costs is the way to the server and back.
 """
 
-import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from pymysql.cursors import Cursor
 
 from weibo_crawler.records import Edge
-from weibo_crawler.store import Found, Landed, Landing, PageCommit
+from weibo_crawler.store import Landed, Landing, PageCommit
+from weibo_crawler.store.forgotten import hash_of
 from weibo_crawler.store.mysql_claim import pack_ids
 
 
@@ -105,19 +105,15 @@ def insert_users(cursor: Cursor, gate: Gate, rows: Sequence[NewUser]) -> list[in
     return new
 
 
-def not_forgotten(cursor: Cursor, gate: Gate, users: Sequence[Found]) -> Sequence[Found]:
-    """Without those whom `forget` removed."""
-    if gate.forget_key is None or not users:
-        return users
-    hashes = {hash_of(gate.forget_key, u.uid): u.uid for u in users}
+def forgotten_among(cursor: Cursor, gate: Gate, uids: Iterable[int]) -> set[int]:
+    """Those of them whom `forget` removed."""
+    if gate.forget_key is None:
+        return set()
+    hashes = {hash_of(gate.forget_key, uid): uid for uid in uids}
+    if not hashes:
+        return set()
     cursor.execute("SELECT hash FROM forgotten WHERE hash IN %s", (tuple(hashes),))
-    forgotten = {hashes[bytes(found)] for (found,) in cursor.fetchall()}
-    return [u for u in users if u.uid not in forgotten]
-
-
-def hash_of(key: str, uid: int) -> bytes:
-    """A keyed hash: without the key nobody can try all uids against the table."""
-    return hashlib.blake2b(str(uid).encode(), key=bytes.fromhex(key), digest_size=16).digest()
+    return {hashes[bytes(found)] for (found,) in cursor.fetchall()}
 
 
 def commit_pages(
@@ -156,11 +152,13 @@ class _Batch:
         cursor.execute(LEVEL)
         ((self._level,),) = cursor.fetchall()
         self._owners = dict(_owners(cursor, owner, pages))
-        found = not_forgotten(cursor, gate, [user for page in pages for user in page.found])
-        self._welcome = {user.uid for user in found}
+        found = {user.uid for page in pages for user in page.found}
+        listed = {uid for page in pages for uid in page.after.last_ids}
+        self._gone = forgotten_among(cursor, gate, found | listed)
+        self._welcome = found - self._gone
         self._room = max(0, max_users - gate.users)
         self._taken: set[int] = set()
-        if len(found) > self._room and found:  # near the limit: who is known takes no room
+        if len(self._welcome) > self._room:  # near the limit: who is known takes no room
             cursor.execute("SELECT id FROM userlist WHERE id IN %s", (tuple(self._welcome),))
             self._taken = {uid for (uid,) in cursor.fetchall()}
         self._new: list[tuple[int, NewUser]] = []  # with the place of its page
@@ -210,7 +208,8 @@ class _Batch:
             new = insert_users(cursor, self._gate, [user for _, user in self._new])
             self.inserted = [self._new[i][0] for i in new]
         if self._advanced:
-            rows = [_progress_row(self._advanced[key]) for key in sorted(self._advanced)]
+            pages = [self._advanced[key] for key in sorted(self._advanced)]
+            rows = [_progress_row(page, self._gone) for page in pages]
             cursor.executemany(_ADVANCE, rows)
         fresh = {uid for uid, _ in self._advanced if self._owners[uid].attempts} - self._done
         for uids, change in (
@@ -236,10 +235,11 @@ def _owners(
             entry[1].lists[edge] = (cursor_before, bool(ended))
 
 
-def _progress_row(page: PageCommit) -> tuple[object, ...]:
+def _progress_row(page: PageCommit, gone: Collection[int]) -> tuple[object, ...]:
     after = page.after
     done = (page.ended, page.sure)
     return (
-        *(page.uid, page.edge, after.cursor, pack_ids(after.last_ids)),
+        *(page.uid, page.edge, after.cursor),
+        pack_ids([uid for uid in after.last_ids if uid not in gone]),
         *(after.listed, after.pages, *done),
     )

@@ -18,15 +18,13 @@ table `gate` first, until its end, as BEGIN IMMEDIATE does in the embedded home.
 Claims stay outside: they step over locked rows and wait for nobody.
 """
 
-import json
-import secrets
 from collections.abc import Sequence
 from functools import partial
 
 from pymysql.cursors import Cursor
 
 from weibo_crawler.records import Edge, State
-from weibo_crawler.store import Entry, Found, Landed, PageCommit
+from weibo_crawler.store import WALLED, Entry, Found, Landed, PageCommit
 from weibo_crawler.store.mysql_claim import claim_entries
 from weibo_crawler.store.mysql_commit import (
     ANY_LEVEL,
@@ -34,17 +32,16 @@ from weibo_crawler.store.mysql_commit import (
     NewUser,
     commit_pages,
     enter,
-    hash_of,
+    forgotten_among,
     insert_users,
-    not_forgotten,
 )
-from weibo_crawler.store.mysql_users import SET_META, MysqlUserlist
+from weibo_crawler.store.mysql_forget import drop_drifted, forget_users, strip_lists
+from weibo_crawler.store.mysql_users import MysqlUserlist
 from weibo_crawler.store.owners import is_dead
 
 _RELEASE = "lease_owner = NULL, lease_until = NULL"
 _MINE = "WHERE id = %s AND state = 'leased' AND lease_owner = %s"
 _ANEW = "state = 'queued', set_aside = 0, attempts = 0, last_error = '', resting_since = NULL"
-_HOLDER = "egress_holder"
 _BACK = f"UPDATE userlist SET state = 'queued', {_RELEASE} WHERE lease_owner"
 
 
@@ -113,6 +110,18 @@ class MysqlUsers(MysqlUserlist):
     def requeue_failed(self) -> int:
         return self._db.transaction(_requeue_failed)
 
+    def call_depths_bounds(self, why: str) -> None:
+        self._db.transaction(partial(_mark_bounds, why=why))
+
+    def note_walled(self, edge: Edge, now: float) -> None:
+        self._db.write(
+            "INSERT INTO meta VALUES (%s, %s) ON DUPLICATE KEY UPDATE name = name",
+            (f"walled {edge}", str(now)),
+        )
+
+    def reopen_walled(self, edge: Edge, *, after_seq: int, n: int) -> list[tuple[int, int]]:
+        return self._db.transaction(partial(_reopen_walled, edge=edge, after_seq=after_seq, n=n))
+
     def begin_waiting(self, now: float) -> None:
         self._db.write("UPDATE userlist SET resting_since = %s WHERE state = 'resting'", (now,))
 
@@ -129,21 +138,18 @@ class MysqlUsers(MysqlUserlist):
         return self._db.transaction(partial(_set_aside, before=now - level_wait_s))
 
     def forget(self, uids: Sequence[int]) -> int:
-        return self._db.transaction(partial(_forget, uids=sorted(set(uids))))
-
-    def hold_egresses(self, owner: str, *, now: float, lease_s: float) -> str:
-        return self._db.transaction(
-            lambda cursor: _hold_egresses(cursor, owner, now=now, until=now + lease_s)
-        )
-
-    def free_egresses(self, owner: str) -> None:
-        self._db.transaction(partial(_free_egresses, owner=owner))
+        uids = sorted(set(uids))
+        gone = self._db.transaction(partial(forget_users, uids=uids))
+        strip_lists(self._db, uids)
+        drop_drifted(self._db)
+        return gone
 
 
 def _add_seeds(cursor: Cursor, seeds: Sequence[Found], run_id: str, now: float) -> int:
     gate = enter(cursor)
     walked = cursor.execute("SELECT 1 FROM userlist WHERE depth > 0 LIMIT 1")
-    kept = not_forgotten(cursor, gate, seeds)
+    gone = forgotten_among(cursor, gate, [seed.uid for seed in seeds])
+    kept = [seed for seed in seeds if seed.uid not in gone]
     if not kept:
         return 0
     new = insert_users(cursor, gate, [NewUser(*u, 0, None, Edge.SEED, now, run_id) for u in kept])
@@ -176,6 +182,28 @@ def _requeue_failed(cursor: Cursor) -> int:
     return n
 
 
+def _reopen_walled(cursor: Cursor, edge: Edge, after_seq: int, n: int) -> list[tuple[int, int]]:
+    enter(cursor)
+    cursor.execute(  # by seq, so that the next batch begins where this one ends
+        "SELECT seq, id FROM userlist FORCE INDEX (PRIMARY) STRAIGHT_JOIN progress ON uid = id "
+        "WHERE seq > %s AND state IN ('done', 'queued') AND edge = %s AND ended = %s "
+        "ORDER BY seq LIMIT %s",
+        (after_seq, edge.value, WALLED, n),
+    )
+    rows = [(int(seq), int(uid)) for seq, uid in cursor.fetchall()]
+    if not rows:
+        if not after_seq:  # there is none left
+            cursor.execute("DELETE FROM meta WHERE name = %s", (f"walled {edge}",))
+        return []
+    uids = tuple(sorted(uid for _, uid in rows))
+    cursor.execute(f"UPDATE userlist SET {_ANEW} WHERE id IN %s", (uids,))
+    cursor.execute(
+        "UPDATE progress SET ended = NULL, sure = 1 WHERE uid IN %s AND edge = %s",
+        (uids, edge.value),
+    )
+    return rows
+
+
 def _set_aside(cursor: Cursor, before: float) -> int:
     enter(cursor)
     n = int(
@@ -195,42 +223,3 @@ def _mark_bounds(cursor: Cursor, why: str) -> None:
         "INSERT INTO meta VALUES ('depths_are_bounds', %s) ON DUPLICATE KEY UPDATE name = name",
         (why,),
     )
-
-
-def _forget(cursor: Cursor, uids: Sequence[int]) -> int:
-    gate = enter(cursor)
-    if not uids:
-        return 0
-    key = gate.forget_key or secrets.token_hex(32)
-    cursor.executemany(
-        "INSERT INTO forgotten (hash) VALUES (%s) ON DUPLICATE KEY UPDATE hash = hash",
-        [(hash_of(key, uid),) for uid in uids],
-    )
-    ids = (tuple(uids),)
-    cursor.execute("DELETE FROM progress WHERE uid IN %s", ids)
-    cursor.execute("UPDATE userlist SET found_from = NULL WHERE found_from IN %s", ids)
-    gone = int(cursor.execute("DELETE FROM userlist WHERE id IN %s", ids))
-    cursor.execute("UPDATE gate SET users = users - %s, forget_key = %s", (gone, key))
-    return gone
-
-
-def _hold_egresses(cursor: Cursor, owner: str, now: float, until: float) -> str:
-    holder, lease_until = _egress_holder(cursor)
-    if holder not in ("", owner) and lease_until > now and not is_dead(holder):
-        return holder
-    cursor.execute(SET_META, (_HOLDER, json.dumps([owner, until])))
-    return owner
-
-
-def _free_egresses(cursor: Cursor, owner: str) -> None:
-    if _egress_holder(cursor)[0] == owner:
-        cursor.execute("DELETE FROM meta WHERE name = %s", (_HOLDER,))
-
-
-def _egress_holder(cursor: Cursor) -> tuple[str, float]:
-    """Who, and until when; behind the gate, so that nobody takes them meanwhile."""
-    enter(cursor)
-    cursor.execute("SELECT value FROM meta WHERE name = %s", (_HOLDER,))
-    row = cursor.fetchone()
-    holder, until = json.loads(row[0]) if row else ("", 0.0)
-    return str(holder), float(until)

@@ -3,10 +3,17 @@
 import json
 import zlib
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
-from weibo_crawler.store import UserRow, WorkerRow
+from pymysql.cursors import Cursor
+
+from weibo_crawler.records import Edge
+from weibo_crawler.store import WALLED, UserRow, WalledEdge, WorkerRow
+from weibo_crawler.store.forgotten import NOBODY, Forgotten
 from weibo_crawler.store.mysql_base import Database
+from weibo_crawler.store.mysql_commit import enter
+from weibo_crawler.store.mysql_forget import read_forgotten
 from weibo_crawler.store.mysql_schema import OPTIONS
 
 # TEXT for what the site names, so that a long name is kept; what is longer still is an error.
@@ -80,6 +87,7 @@ _SCHEMA = (
         "INSERT INTO gate VALUES (1, 1, 0, NULL) ON DUPLICATE KEY UPDATE one = one",
     ),
 )
+VERSION = len(_SCHEMA)
 _DRIFTED_KEPT = 1000  # pages; enough to see a change of shape, bounded against a site that drifts
 _PAGE = 1000  # rows read at once: no snapshot stays open while a caller works
 _COLUMNS = ", ".join("id" if name == "uid" else name for name in UserRow._fields)
@@ -130,6 +138,12 @@ class MysqlUserlist:
             yield from (uid for (uid,) in rows)
             after = rows[-1][0]
 
+    def last_seq(self) -> int:
+        return int(self._db.read("SELECT COALESCE(MAX(seq), 0) FROM userlist")[0][0])
+
+    def count_upto(self, seq: int) -> int:
+        return int(self._db.read("SELECT COUNT(*) FROM userlist WHERE seq <= %s", (seq,))[0][0])
+
     def states(self) -> dict[str, int]:
         return dict(self._db.read("SELECT state, COUNT(*) FROM userlist GROUP BY state"))
 
@@ -147,8 +161,23 @@ class MysqlUserlist:
         )
 
     def unsure_lists(self) -> int:
-        """Lists whose end contradicts the announced count by much."""
-        return int(self._db.read("SELECT COUNT(*) FROM progress WHERE sure = 0")[0][0])
+        """Lists whose end contradicts the announced count; walled ones are not among them."""
+        unsure = "SELECT COUNT(*) FROM progress WHERE sure = 0 AND ended <> %s"
+        return int(self._db.read(unsure, (WALLED,))[0][0])
+
+    def walled(self) -> list[WalledEdge]:
+        noted = self._db.read(
+            "SELECT name, value FROM meta WHERE name LIKE %s ORDER BY name", ("walled %",)
+        )
+        if not noted:  # no need to count
+            return []
+        lists: dict[str, int] = dict(
+            self._db.read(
+                "SELECT edge, COUNT(*) FROM progress WHERE ended = %s GROUP BY edge", (WALLED,)
+            )
+        )
+        edges = [(Edge(name.removeprefix("walled ")), float(since)) for name, since in noted]
+        return [WalledEdge(edge, lists.get(edge, 0), since) for edge, since in edges]
 
     def workers(self) -> list[WorkerRow]:
         rows: Sequence[Any] = self._db.read(
@@ -164,6 +193,9 @@ class MysqlUserlist:
         rows = self._db.read("SELECT value FROM meta WHERE name = %s", (name,))
         return str(rows[0][0]) if rows else None
 
+    def forgotten(self, known: Forgotten = NOBODY) -> Forgotten:
+        return read_forgotten(self._db.read, known)
+
     # -- writing
 
     def set_meta(self, name: str, value: str) -> None:
@@ -177,11 +209,20 @@ class MysqlUserlist:
         )
 
     def keep_drifted(self, run_id: str, url: str, why: str, body: bytes, at: float) -> None:
-        values = (run_id, at, url, why, zlib.compress(body), _DRIFTED_KEPT)
-        self._db.transaction(
-            lambda cursor: cursor.execute(
+        def work(cursor: Cursor) -> None:
+            enter(cursor)  # nobody is forgotten meanwhile
+            if read_forgotten(partial(_rows, cursor)).is_named_in(f"{url} {why} ".encode() + body):
+                return
+            cursor.execute(
                 "INSERT INTO drifted (run_id, at, url, why, body) SELECT %s, %s, %s, %s, %s "
                 "FROM DUAL WHERE (SELECT COUNT(*) FROM drifted) < %s",
-                values,
+                (run_id, at, url, why, zlib.compress(body), _DRIFTED_KEPT),
             )
-        )
+
+        self._db.transaction(work)
+
+
+def _rows(cursor: Cursor, sql: str) -> Sequence[Any]:
+    cursor.execute(sql)
+    rows: Sequence[Any] = cursor.fetchall()
+    return rows

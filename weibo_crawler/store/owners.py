@@ -38,6 +38,11 @@ def is_dead(owner: str) -> bool:
     return _started(pid) != started or _is_zombie(pid)
 
 
+def is_here(owner: str) -> bool:
+    """Whether `is_dead` can tell: the owner is of this machine and its process namespace."""
+    return owner.split("/")[0] == _machine()
+
+
 @cache
 def _machine() -> str:
     marks = [socket.gethostname()]

@@ -5,18 +5,21 @@ a page of its list; `finish` ends it, `rest` and `give_back` return it. A write 
 relies on in its own WHERE, so that a process that was paused past its lease writes nothing.
 """
 
-import hashlib
-import json
-import secrets
 from array import array
 from collections.abc import Iterable, Sequence
 from sqlite3 import Connection
 from typing import Any
 
 from weibo_crawler.records import Edge, State
-from weibo_crawler.store import Entry, Found, Landed, Landing, PageCommit, Progress
+from weibo_crawler.store import WALLED, Entry, Found, Landed, Landing, PageCommit, Progress
 from weibo_crawler.store.owners import is_dead
 from weibo_crawler.store.sqlite_base import immediate
+from weibo_crawler.store.sqlite_forget import (
+    drop_drifted,
+    forget_users,
+    forgotten_among,
+    strip_lists,
+)
 from weibo_crawler.store.sqlite_users import SqliteUserlist
 
 _CLAIMABLE = """
@@ -45,6 +48,7 @@ _INSERT = """
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING
 """
 _RELEASE = "lease_owner = NULL, lease_until = NULL"
+_ANEW = "state = 'queued', set_aside = 0, attempts = 0, last_error = '', resting_since = NULL"
 _DONE = f"UPDATE userlist SET state = 'done', {_RELEASE} WHERE id = ?"
 
 
@@ -149,8 +153,7 @@ class SqliteUsers(SqliteUserlist):
     def requeue_failed(self) -> int:
         with self._db.translated(), immediate(self._db.conn()) as conn:
             n = conn.execute(
-                "UPDATE userlist SET state = 'queued', set_aside = 0, attempts = 0, "
-                "last_error = '', resting_since = NULL WHERE state = 'failed' "
+                f"UPDATE userlist SET {_ANEW} WHERE state = 'failed' "
                 "OR state = 'done' AND id IN (SELECT uid FROM progress WHERE sure = 0)"
             ).rowcount
             conn.execute("UPDATE progress SET ended = NULL, sure = 1 WHERE sure = 0")
@@ -158,39 +161,44 @@ class SqliteUsers(SqliteUserlist):
                 _mark_bounds(conn, "lists were walked again later")
             return n
 
+    def call_depths_bounds(self, why: str) -> None:
+        with self._db.translated(), immediate(self._db.conn()) as conn:
+            _mark_bounds(conn, why)
+
+    def note_walled(self, edge: Edge, now: float) -> None:
+        self._do(
+            "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO NOTHING", f"walled {edge}", str(now)
+        )
+
+    def reopen_walled(self, edge: Edge, *, after_seq: int, n: int) -> list[tuple[int, int]]:
+        with self._db.translated(), immediate(self._db.conn()) as conn:
+            # CROSS JOIN: by seq, so that the next batch begins where this one ends
+            rows: list[tuple[int, int]] = conn.execute(
+                "SELECT seq, id FROM userlist CROSS JOIN progress ON uid = id "
+                "WHERE seq > ? AND state IN ('done', 'queued') AND edge = ? AND ended = ? "
+                "ORDER BY seq LIMIT ?",
+                (after_seq, edge, WALLED, n),
+            ).fetchall()
+            anew = f"UPDATE userlist SET {_ANEW} WHERE seq = ?"
+            conn.executemany(anew, [row[:1] for row in rows])
+            conn.executemany(
+                "UPDATE progress SET ended = NULL, sure = 1 WHERE uid = ? AND edge = ?",
+                [(uid, edge) for _, uid in rows],
+            )
+            if not rows and not after_seq:  # there is none left
+                conn.execute("DELETE FROM meta WHERE name = ?", (f"walled {edge}",))
+        return rows
+
     def begin_waiting(self, now: float) -> None:
         self._do("UPDATE userlist SET resting_since = ? WHERE state = 'resting'", now)
 
     def forget(self, uids: Sequence[int]) -> int:
-        with self._db.translated(), immediate(self._db.conn()) as conn:
-            key = secrets.token_hex(32)
-            conn.execute("INSERT INTO meta VALUES ('forget_key', ?) ON CONFLICT DO NOTHING", (key,))
-            (key,) = conn.execute("SELECT value FROM meta WHERE name = 'forget_key'").fetchone()
-            hashes = [(_hash(key, uid),) for uid in uids]
-            conn.executemany("INSERT INTO forgotten VALUES (?) ON CONFLICT DO NOTHING", hashes)
-            ids = [(uid,) for uid in uids]
-            conn.executemany("DELETE FROM progress WHERE uid = ?", ids)
-            conn.executemany("UPDATE userlist SET found_from = NULL WHERE found_from = ?", ids)
-            return conn.executemany("DELETE FROM userlist WHERE id = ?", ids).rowcount
-
-    def hold_egresses(self, owner: str, *, now: float, lease_s: float) -> str:
-        with self._db.translated(), immediate(self._db.conn()) as conn:
-            row = conn.execute("SELECT value FROM meta WHERE name = 'egress_holder'").fetchone()
-            holder, until = json.loads(row[0]) if row else ("", 0.0)
-            if holder not in ("", owner) and until > now and not is_dead(holder):
-                return str(holder)
-            conn.execute(
-                "INSERT INTO meta VALUES ('egress_holder', ?) "
-                "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-                (json.dumps([owner, now + lease_s]),),
-            )
-            return owner
-
-    def free_egresses(self, owner: str) -> None:
-        self._do(
-            "DELETE FROM meta WHERE name = 'egress_holder' AND json_extract(value, '$[0]') = ?",
-            owner,
-        )
+        with self._db.translated():
+            with immediate(self._db.conn()) as conn:
+                gone = forget_users(conn, uids)
+            strip_lists(conn, uids)
+            drop_drifted(conn)
+        return gone
 
     def reclaim_dead(self) -> int:
         owners = self._all(
@@ -280,10 +288,12 @@ def _land(
     conn.executemany(_INSERT, rows)
     inserted = conn.total_changes - before
     after = page.after
+    gone = forgotten_among(conn, after.last_ids)
+    last_ids = array("q", [uid for uid in after.last_ids if uid not in gone]).tobytes()
     conn.execute(
         _ADVANCE,
         (
-            *(after.cursor, array("q", after.last_ids).tobytes(), after.listed, after.pages),
+            *(after.cursor, last_ids, after.listed, after.pages),
             *(page.ended, page.sure, page.uid, page.edge),
         ),
     )
@@ -292,17 +302,9 @@ def _land(
 
 
 def _not_forgotten(conn: Connection, users: Sequence[Found]) -> Sequence[Found]:
-    """Without those whom `forget` removed; costs a look at an empty table where nobody was."""
-    if conn.execute("SELECT 1 FROM forgotten LIMIT 1").fetchone() is None:
-        return users
-    (key,) = conn.execute("SELECT value FROM meta WHERE name = 'forget_key'").fetchone()
-    is_there = "SELECT 1 FROM forgotten WHERE hash = ?"
-    return [u for u in users if not conn.execute(is_there, (_hash(key, u.uid),)).fetchone()]
-
-
-def _hash(key: str, uid: int) -> bytes:
-    """A keyed hash: without the key nobody can try all uids against the table."""
-    return hashlib.blake2b(str(uid).encode(), key=bytes.fromhex(key), digest_size=16).digest()
+    """Without those whom `forget` removed."""
+    gone = forgotten_among(conn, [user.uid for user in users])
+    return [user for user in users if user.uid not in gone] if gone else users
 
 
 def _is_mine(conn: Connection, owner: str, page: PageCommit) -> bool:

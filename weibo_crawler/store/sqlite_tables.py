@@ -64,9 +64,10 @@ class SqliteTables:
             for name, families in FAMILIES.items()
         ]
 
-    def compact(self) -> int:
-        """Remove the versions that reading leaves out already; returns how many cells."""
-        return sum(table.compact() for table in self._tables.values())
+    def check(self) -> list[str]:
+        """Opening the file has checked it, and there is nothing in it to choose."""
+        self._db.conn()
+        return []
 
     def close(self) -> None:
         self._db.close()
@@ -110,37 +111,28 @@ class SqliteTable:
         records = self._records(puts)
         if not records:
             return
-        single = {(key, family) for key, family, _, _ in records if self._families[family] == 1}
+        # a ledger (one version) is rewritten after every page; of n versions each nth put prunes,
+        # so that no more than some n stay over
+        due = {(key, family) for key, family, ts, _ in records if ts % self._families[family] == 0}
         with self._db.translated(), immediate(self._db.conn()) as conn:
             conn.executemany(self._upsert, records)
-            for key, family in single:  # a ledger is rewritten after every page
+            for key, family in due:
                 self._prune(conn, key, family)
 
-    def delete(self, key: str, columns: Sequence[str] | None = None) -> None:
+    def delete(
+        self, key: str, columns: Sequence[str] | None = None, *, up_to: int | None = None
+    ) -> None:
         wanted = self._columns(columns)
         with self._db.translated(), immediate(self._db.conn()) as conn:
             for family in wanted.families:
                 left = []
-                if family not in wanted.whole:
-                    for ts, cells in self._history(conn, key, family):
+                for ts, cells in self._history(conn, key, family):
+                    if up_to is not None and ts > up_to:
+                        left.append((ts, cells))
+                    elif family not in wanted.whole:
                         kept = {c: v for c, v in cells.items() if c not in wanted.single}
                         left.append((ts, kept))
                 self._rewrite(conn, key, family, left)
-
-    def compact(self) -> int:
-        """Remove the versions over each family's number; returns how many cells."""
-        removed = 0
-        for family, versions in self._families.items():
-            key = ""
-            while keys := self._all(
-                f"SELECT row_key FROM {self._table} WHERE row_key > ? AND family = ? "
-                "GROUP BY row_key HAVING COUNT(*) > ? ORDER BY row_key LIMIT ?",
-                *(key, family, versions, _PAGE_ROWS),
-            ):
-                with self._db.translated(), immediate(self._db.conn()) as conn:
-                    removed += sum(self._prune(conn, key, family) for (key,) in keys)
-                key = keys[-1][0]
-        return removed
 
     # -- reading
 
@@ -267,18 +259,17 @@ class SqliteTable:
         )
         return [(ts, _decode(packed)) for ts, packed in rows]
 
-    def _prune(self, conn: Connection, key: str, family: str) -> int:
-        """Remove what is over the family's versions in one row; returns how many cells."""
+    def _prune(self, conn: Connection, key: str, family: str) -> None:
+        """Remove what is over the family's versions in one row."""
         history = self._history(conn, key, family)
         if len(history) <= self._families[family]:
-            return 0
+            return
         seen: Counter[str] = Counter()
         left = []
         for ts, cells in history:
             seen.update(cells.keys())
             left.append((ts, {c: v for c, v in cells.items() if seen[c] <= self._families[family]}))
         self._rewrite(conn, key, family, left)
-        return sum(len(cells) for _, cells in history) - sum(len(cells) for _, cells in left)
 
     def _rewrite(
         self, conn: Connection, key: str, family: str, history: list[tuple[int, dict[str, str]]]

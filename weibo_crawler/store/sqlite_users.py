@@ -5,8 +5,11 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from weibo_crawler.store import UserRow, WorkerRow
-from weibo_crawler.store.sqlite_base import Database
+from weibo_crawler.records import Edge
+from weibo_crawler.store import WALLED, UserRow, WalledEdge, WorkerRow
+from weibo_crawler.store.forgotten import NOBODY, Forgotten
+from weibo_crawler.store.sqlite_base import Database, immediate
+from weibo_crawler.store.sqlite_forget import read_forgotten
 
 _SCHEMA = (
     """
@@ -112,6 +115,12 @@ class SqliteUserlist:
             yield from (uid for (uid,) in rows)
             after = rows[-1][0]
 
+    def last_seq(self) -> int:
+        return int(self._one("SELECT COALESCE(MAX(seq), 0) FROM userlist")[0])
+
+    def count_upto(self, seq: int) -> int:
+        return int(self._one("SELECT COUNT(*) FROM userlist WHERE seq <= ?", seq)[0])
+
     def states(self) -> dict[str, int]:
         return dict(self._all("SELECT state, COUNT(*) FROM userlist GROUP BY state"))
 
@@ -125,8 +134,19 @@ class SqliteUserlist:
         )
 
     def unsure_lists(self) -> int:
-        """Lists whose end contradicts the announced count by much."""
-        return int(self._one("SELECT COUNT(*) FROM progress WHERE sure = 0")[0])
+        """Lists whose end contradicts the announced count; walled ones are not among them."""
+        unsure = "SELECT COUNT(*) FROM progress WHERE sure = 0 AND ended <> ?"
+        return int(self._one(unsure, WALLED)[0])
+
+    def walled(self) -> list[WalledEdge]:
+        noted = self._all("SELECT name, value FROM meta WHERE name LIKE 'walled %' ORDER BY name")
+        if not noted:  # no need to count
+            return []
+        lists = dict(
+            self._all("SELECT edge, COUNT(*) FROM progress WHERE ended = ? GROUP BY edge", WALLED)
+        )
+        edges = [(Edge(name.removeprefix("walled ")), float(since)) for name, since in noted]
+        return [WalledEdge(edge, lists.get(edge, 0), since) for edge, since in edges]
 
     def workers(self) -> list[WorkerRow]:
         rows = self._all(
@@ -141,6 +161,10 @@ class SqliteUserlist:
     def get_meta(self, name: str) -> str | None:
         row = self._one("SELECT value FROM meta WHERE name = ?", name)
         return None if row is None else str(row[0])
+
+    def forgotten(self, known: Forgotten = NOBODY) -> Forgotten:
+        with self._db.translated():
+            return read_forgotten(self._db.conn(), known)
 
     # -- writing
 
@@ -161,11 +185,14 @@ class SqliteUserlist:
         )
 
     def keep_drifted(self, run_id: str, url: str, why: str, body: bytes, at: float) -> None:
-        self._do(
-            "INSERT INTO drifted (run_id, at, url, why, body) SELECT ?, ?, ?, ?, ? "
-            "WHERE (SELECT COUNT(*) FROM drifted) < ?",
-            *(run_id, at, url, why, zlib.compress(body), _DRIFTED_KEPT),
-        )
+        with self._db.translated(), immediate(self._db.conn()) as conn:
+            if read_forgotten(conn).is_named_in(f"{url} {why} ".encode() + body):
+                return
+            conn.execute(
+                "INSERT INTO drifted (run_id, at, url, why, body) SELECT ?, ?, ?, ?, ? "
+                "WHERE (SELECT COUNT(*) FROM drifted) < ?",
+                (run_id, at, url, why, zlib.compress(body), _DRIFTED_KEPT),
+            )
 
     # -- statements
 

@@ -1,0 +1,238 @@
+"""What `forget` promises over every home: users in SQL, tables beside them."""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count
+
+import pytest
+
+from tests.contracts.frontier import NOW, found, page
+from tests.posts.worlds import ScriptedFetcher, ScriptedSite, post
+from weibo_crawler import config
+from weibo_crawler.fetch import Fetched
+from weibo_crawler.forget import Removed, forget_users
+from weibo_crawler.importer import import_users
+from weibo_crawler.posts import crawl
+from weibo_crawler.posts.crawl import Job, RangeCrawler
+from weibo_crawler.posts.manifest import KeyRange
+from weibo_crawler.records import Edge, Original, Request
+from weibo_crawler.store import Frontier, Put, Row, Table, Tables
+from weibo_crawler.store.cells import FAMILIES, post_cells
+from weibo_crawler.store.guard import Guard
+from weibo_crawler.store.keys import post_key, user_key
+
+_TESTS = count()  # each has people of its own: HBase remembers the deletions of others
+NAME = "将被遗忘的人"
+AT = int(NOW * 1000)
+
+
+def repost(uid: int, mid: int, original_uid: int | None) -> Put:
+    """A repost of somebody's post, as a visit stores it."""
+    original = Original(9, original_uid, NAME, f"said by {NAME}", True, None, True)
+    cells = post_cells(post(uid, mid, repost_of=9, original=original), NOW, "direct", "run")
+    return Put(post_key(uid, mid), cells, AT)
+
+
+def versions(table: Table, rows: Iterable[Row], families: Iterable[str]) -> Iterator[str]:
+    """Every kept version of every cell of these rows, as text with key and column."""
+    for row in rows:
+        for column in row.cells:
+            assert column.partition(":")[0] in families
+            for cell in table.versions(row.key, column):
+                yield f"{row.key} {column} {cell.value}"
+
+
+def everything(frontier: Frontier, tables: Tables) -> list[str]:
+    """All that readers can see of both stores."""
+    told = [f"sql {user!r}" for user in frontier.users()]
+    for name in FAMILIES:
+        table: Table = getattr(tables, name)
+        told += versions(table, list(table.scan()), FAMILIES[name])
+    return told
+
+
+class Meddler:
+    """A table of which one put is met by `forget`, before or behind it."""
+
+    def __init__(self, table: Table, before: Callable[[], object], behind: Callable[[], object]):
+        self._table, self._before, self._behind = table, before, behind
+        self.delete, self.versions = table.delete, table.versions
+
+    def put(self, puts: Iterable[Put]) -> None:
+        self._before()
+        self._table.put(puts)
+        self._behind()
+
+
+class ForgetContract:
+    """Subclasses have the fixture `stores`: an empty userlist, and empty tables beside it."""
+
+    @pytest.fixture(autouse=True)
+    def _opened(self, stores: tuple[Frontier, Tables]) -> None:
+        self.frontier, self.tables = stores
+        base = 6_123_000_000 + 1000 * next(_TESTS)
+        self.gone, self.other, self.third, self.fourth = range(base, base + 4)
+
+    def forget(self, *uids: int) -> Removed:
+        return forget_users(self.frontier, self.tables, uids or (self.gone,))
+
+    def traces(self) -> list[str]:
+        return [line for line in everything(self.frontier, self.tables) if self.names(line)]
+
+    def names(self, line: str) -> bool:
+        return str(self.gone) in line or NAME in line
+
+    def test_nothing_is_left_in_rows_cells_and_versions(self) -> None:
+        """Rows of the person go, others' rows lose what speaks of them; the rest stays."""
+        posts, users = self.tables.posts, self.tables.userlist
+        self.frontier.add_seeds(found(self.gone, self.other, self.third), "run", NOW)
+        import_users(self.frontier, self.tables, "here", "run")
+        for at in (AT, AT + 5):
+            users.put([Put(user_key(self.gone), {"profile:screen_name": NAME}, at)])
+            posts.put([Put(post_key(self.gone, 1), {"post:text": f"by {NAME}"}, at)])
+        users.put([Put(user_key(self.other), {"user:found_from": str(self.gone)}, AT + 9_000_000)])
+        # lifted to a seed since: only an older version says where from
+        users.put([Put(user_key(self.third), {"user:found_from": str(self.gone)}, AT - 5)])
+        withdrawn = repost(self.other, 4, None)._replace(timestamp=AT + 7)
+        withdrawn = withdrawn._replace(
+            cells={k: v.replace(NAME, "-") for k, v in withdrawn.cells.items()}
+        )
+        posts.put(
+            [
+                repost(self.other, 2, self.gone),
+                repost(self.other, 3, self.third),
+                repost(self.other, 4, self.gone),
+            ]
+        )
+        posts.put([withdrawn])
+        kept = posts.row(post_key(self.other, 3))
+        removed = self.forget()
+        assert (removed.users, removed.posts, removed.reposts, removed.found) == (1, 1, 2, 2)
+        left = [line for line in self.traces() if post_key(self.other, 3) not in line]
+        assert left == []
+        assert posts.row(post_key(self.other, 3)) == kept
+        cut = posts.row(post_key(self.other, 2))
+        assert cut["post:text"] == "text of 2"
+        assert '"egress":"direct"' in cut["post:more"]
+        assert users.row(user_key(self.other))["user:found_from"] == ""
+        again = self.forget()
+        assert (again.users, again.posts, again.reposts, again.found) == (0, 0, 0, 0)
+
+    def test_lists_and_kept_pages_lose_them(self) -> None:
+        """What a list remembers of its last page, and pages kept for developers, name no one of
+        them; nor does what comes later."""
+        me, frontier = "me", self.frontier
+        frontier.add_seeds(found(self.other), "run", NOW)
+        claim = {"edges": (Edge.FANS,), "deepest": 9, "now": NOW, "lease_s": 60.0}
+        (entry,) = frontier.claim(me, 1, **claim)  # type: ignore[arg-type]
+        frontier.commit(me, "run", [page(entry, self.gone, self.third)], max_users=99)
+        frontier.keep_drifted("run", "u/1", "why", f'{{"id":{self.gone}}}'.encode(), NOW)
+        frontier.keep_drifted("run", "u/2", "why", f'{{"id":{self.gone}0}}'.encode(), NOW)
+        assert self.forget().users == 1
+        frontier.keep_drifted("run", f"u/{self.gone}", "why", b"{}", NOW)
+        frontier.give_back(me)
+        (entry,) = frontier.claim(me, 1, **claim)  # type: ignore[arg-type]
+        assert entry.progress[Edge.FANS].last_ids == (self.third,)
+        frontier.commit(me, "run", [page(entry, self.gone, self.fourth)], max_users=99)
+        frontier.give_back(me)
+        claims = frontier.claim(me, 9, **claim)  # type: ignore[arg-type]
+        progress = {each.uid: each.progress[Edge.FANS].last_ids for each in claims}
+        assert progress[self.other] == (self.fourth,)
+        assert self.gone not in progress
+        assert self.drifted_urls() == ["u/2"]
+
+    def drifted_urls(self) -> list[str]:
+        raise NotImplementedError
+
+    @pytest.mark.parametrize("moment", ["before", "behind"])
+    @pytest.mark.parametrize("kind", ["user", "post", "repost", "found"])
+    def test_a_put_under_way_brings_nobody_back(self, kind: str, moment: str) -> None:
+        """`forget` may run wholly while a put is on its way, or just before it is acknowledged."""
+        put = {
+            "user": Put(user_key(self.gone), {"user:screen_name": NAME}, AT),
+            "post": Put(post_key(self.gone, 1), {"post:text": NAME}, AT),
+            "repost": repost(self.other, 2, self.gone),
+            "found": Put(
+                user_key(self.other), {"user:found_from": str(self.gone), "user:id": "1"}, AT
+            ),
+        }[kind]
+        table = self.tables.posts if kind in ("post", "repost") else self.tables.userlist
+        moments = {"before": lambda: None, "behind": lambda: None, moment: self.forget}
+        guard = Guard(self.frontier)
+        guard.put(Meddler(table, **moments), [put])  # type: ignore[arg-type]
+        assert self.traces() == []
+        guard.put(table, [put])
+        assert self.traces() == []
+        assert bool(table.row(put.key)) == (kind in ("repost", "found"))
+
+    @pytest.mark.parametrize("after", ["profile/{}", "posts/{}/", "posts/{}/2"])
+    def test_a_visit_under_way_ends(self, after: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Forgotten while a page is on its way: nothing of it is stored, nothing more is asked,
+        and others' visits go on, without the originals by that person."""
+        uids = (self.gone, self.other)
+        self.tables.userlist.put([Put(user_key(u), {"user:id": str(u)}, 1) for u in uids])
+        original = Original(9, self.gone, NAME, NAME, True, None, True)
+        timelines = {
+            self.gone: [post(self.gone, 1000 + n, text=NAME) for n in range(35, 0, -1)],
+            self.other: [post(self.other, 2000, repost_of=9, original=original)],
+        }
+        fetcher = Forgetting(timelines, after.format(self.gone), self)
+        outcomes = self.crawl(fetcher, monkeypatch)
+        assert outcomes == {0: "forgotten", self.other: "stored"}
+        assert self.traces() == []
+        assert fetcher.asked[-1] != f"posts/{self.gone}/4"
+        assert '"original"' not in self.tables.posts.row(post_key(self.other, 2000))["post:more"]
+        assert self.crawl(fetcher, monkeypatch, refresh=True) == {self.other: "unchanged"}
+        assert self.traces() == []
+
+    def test_a_row_brought_late_is_removed_by_the_next_posts_job(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Sqoop writes what it had read: the job deletes it and asks the site nothing."""
+        self.forget()
+        self.tables.userlist.put([Put(user_key(self.gone), {"user:id": str(self.gone)}, AT)])
+        fetcher = ScriptedFetcher({self.gone: [post(self.gone, 1)]})
+        assert self.crawl(fetcher, monkeypatch) == {}
+        assert (fetcher.asked, self.traces()) == ([], [])
+
+    def test_an_import_under_way_brings_nobody_back(self) -> None:
+        """The importer had read the row when `forget` deleted it."""
+        self.frontier.add_seeds(found(self.gone, self.other), "run", NOW)
+        meddled = Meddler(self.tables.userlist, self.forget, lambda: None)
+        meddled.scan = self.tables.userlist.scan  # type: ignore[attr-defined]
+
+        class Both:
+            userlist, posts = meddled, self.tables.posts
+
+        import_users(self.frontier, Both(), "here", "run")  # type: ignore[arg-type]
+        assert self.traces() == []
+        assert len(list(self.tables.userlist.keys(""))) == 1
+
+    def crawl(
+        self, fetcher: ScriptedFetcher, monkeypatch: pytest.MonkeyPatch, *, refresh: bool = False
+    ) -> dict[int, str]:
+        monkeypatch.setattr(crawl, "open_fetcher", lambda *_: fetcher)
+        crawler = RangeCrawler(
+            config.Settings(),
+            ScriptedSite(),  # type: ignore[arg-type]
+            self.frontier,
+            self.tables,
+            Job("later" if refresh else "run", refresh),
+        )
+        try:
+            return {done.uid: done.status for done in crawler.crawl(KeyRange(0, "", None))}
+        finally:
+            crawler.close()
+
+
+class Forgetting(ScriptedFetcher):
+    """Forgets a person while the answer to one address is on its way."""
+
+    def __init__(self, timelines: object, address: str, home: ForgetContract) -> None:
+        super().__init__(timelines)  # type: ignore[arg-type]
+        self._address, self._home = address, home
+
+    async def fetch(self, request: Request) -> Fetched:
+        fetched = await super().fetch(request)
+        if request.url == self._address:
+            self._home.forget()
+        return fetched

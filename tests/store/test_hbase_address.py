@@ -1,0 +1,56 @@
+"""Addresses of tables in HBase, and the names they give."""
+
+import pytest
+
+from weibo_crawler import config
+from weibo_crawler.errors import BadConfig
+from weibo_crawler.store.hbase_address import Address, parse_address
+
+
+@pytest.mark.parametrize(
+    ("url", "address", "posts"),
+    [
+        ("hbase://h", Address("h", 9090, "", ""), "posts"),
+        ("hbase://h:9/", Address("h", 9, "", ""), "posts"),
+        ("hbase://h:9/dev", Address("h", 9, "", "dev"), "dev_posts"),
+        ("hbase://h:9/weibo:", Address("h", 9, "weibo", ""), "weibo:posts"),
+        ("hbase://h:9/weibo:dev/", Address("h", 9, "weibo", "dev"), "weibo:dev_posts"),
+    ],
+)
+def test_what_an_address_names(url: str, address: Address, posts: str) -> None:
+    """Host, port, namespace and prefix; the tables are called as the schema script calls them."""
+    assert parse_address(url) == address
+    assert address.table("posts") == posts
+    names = address.schema_environment()
+    assert names.get("WEIBO_TABLE_PREFIX", "") == address.prefix
+    assert names.get("WEIBO_TABLE_NAMESPACE", "") == address.namespace
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *(
+            "hbase://",
+            "hbase://h:no",
+            "hbase://h:99999",
+            "mysql://h",
+            "hbase:///p",
+            "hbase://h/a/b",
+        ),
+        *("hbase://h/a b", "hbase://h/a:b:c", "hbase://h/ä", "hbase://h/-a", "hbase://h?x=1"),
+        *("hbase://me@h", "hbase://me:secret@h/p", "hbase://h/a;drop", "hbase://h/$(x)"),
+    ],
+)
+def test_what_is_no_address_is_told(url: str) -> None:
+    """Without its text, which may hold a password; with the form that is expected."""
+    with pytest.raises(BadConfig, match=r"store\.tables.*use hbase://host:port") as told:
+        parse_address(url)
+    assert "secret" not in str(told.value)
+
+
+def test_the_setting_takes_it() -> None:
+    """`store.tables` may be SQLite or HBase; what else there is names both."""
+    settings = config.load(environ={"WEIBO_STORE__TABLES": "hbase://h:9090/p"})
+    assert settings.store.tables == "hbase://h:9090/p"
+    with pytest.raises(BadConfig, match=r"store\.tables: .*sqlite.*hbase://host:port"):
+        config.load(environ={"WEIBO_STORE__TABLES": "cassandra://h"})

@@ -1,0 +1,72 @@
+"""Nothing of whom `forget` removed is put into the tables, also while `forget` works.
+
+`forget` stores its hashes before it deletes anything. A put looks for hashes before it is sent, and
+once more when it is acknowledged; what it wrote of somebody forgotten meanwhile it removes again.
+So whatever the order, either the put sees the hash or `forget` sees the row.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from weibo_crawler.store import Frontier, Put, Table, Tables
+from weibo_crawler.store.forgotten import NOBODY, Forgotten, without_others
+from weibo_crawler.store.keys import owner_of, posts_prefix, user_key
+
+
+class Guard:
+    """Knows whom `forget` removed; one a process. `frontier` holds the hashes."""
+
+    def __init__(self, frontier: Frontier) -> None:
+        self._frontier = frontier
+        self._forgotten = NOBODY
+
+    def refresh(self) -> Forgotten:
+        """Read the hashes where there are new ones; the same object while there are none."""
+        self._forgotten = self._frontier.forgotten(self._forgotten)
+        return self._forgotten
+
+    def has(self, uid: int) -> bool:
+        """Whether this user was forgotten, as far as the last `refresh` or `put` knows."""
+        return self._forgotten.has(uid)
+
+    def put(self, table: Table, puts: Iterable[Put]) -> None:
+        """Put what speaks of nobody forgotten; raises StoreError, then repeat it all."""
+        before = self.refresh()
+        kept = list(self._allowed(puts))
+        if kept:
+            table.put(kept)
+        if self.refresh() is not before:
+            self._undo(table, kept)
+
+    def _allowed(self, puts: Iterable[Put]) -> Iterator[Put]:
+        if not self._forgotten.hashes:
+            yield from puts
+            return
+        for put in puts:
+            if not self.has(owner_of(put.key)):
+                new = without_others(put.cells, self.has)
+                yield put._replace(cells={**put.cells, **new}) if new else put
+
+    def _undo(self, table: Table, puts: Sequence[Put]) -> None:
+        for put in puts:
+            if self.has(owner_of(put.key)):
+                table.delete(put.key)
+            elif new := without_others(put.cells, self.has):
+                replace_cells(table, put.key, new, put.timestamp)
+
+
+def replace_cells(table: Table, key: str, cells: dict[str, str], newest: int) -> None:
+    """Write new values over all versions of these cells, the newest of which is at `newest` ms.
+
+    The new value stands a millisecond later and comes first: a row is never without it."""
+    table.put([Put(key, cells, newest + 1)])
+    table.delete(key, list(cells), up_to=newest)
+
+
+def remove_user(tables: Tables, uid: int) -> int:
+    """Delete a user's rows with all versions; how many posts there were."""
+    posts = 0
+    for key in list(tables.posts.keys(posts_prefix(uid))):
+        tables.posts.delete(key)
+        posts += 1
+    tables.userlist.delete(user_key(uid))
+    return posts
