@@ -61,8 +61,8 @@ stack-down: ## stop it; the data stays
 stack-clean: ## stop it and delete its data
 	@$(PYTHON) stack/stack.py clean
 
-test-stack: $(VENV)/.ready-dev ## the tests that need it
-	@WEIBO_STACK_TESTS=1 $(BIN)/python -m pytest tests/stack tests/store/test_mysql.py $(ARGS)
+test-stack: $(VENV)/.ready-dev ## the tests that need it; they start it where it does not run
+	@WEIBO_STACK_TESTS=1 $(BIN)/python -m pytest -p no:xdist tests/stack tests/store/test_mysql.py $(ARGS)
 
 # -- for developers
 

@@ -2,7 +2,7 @@
 -- all values text, times in UTC cut to the millisecond. The key is that of store/keys.py:
 -- two hexadecimal digits of CRC32(decimal uid) & 255, "-", uid.
 -- The whole seconds and the rest are taken apart first, as Python does: seconds times a million
--- in one DOUBLE would be rounded once more.
+-- in one DOUBLE would be rounded once more. Nothing is NULL: that would delete the cell.
 SELECT
     CONCAT(LOWER(LPAD(HEX(CRC32(id) & 255), 2, '0')), '-', id) AS row_key,
     CAST(id AS CHAR) AS id,
@@ -10,7 +10,7 @@ SELECT
     screen_name,
     CAST(fans AS CHAR) AS fans,
     CAST(depth AS CHAR) AS depth,
-    CAST(found_from AS CHAR) AS found_from,
+    COALESCE(CAST(found_from AS CHAR), '') AS found_from,
     found_edge,
     CONCAT(
         LEFT(

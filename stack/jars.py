@@ -2,6 +2,7 @@
 
 import fcntl
 import hashlib
+import os
 import shutil
 import subprocess
 import zipfile
@@ -12,7 +13,8 @@ from pathlib import Path
 from settings import HERE, Stack, StackError
 
 CLASS_PATHS = ("hadoop", "hbase", "shell", "sqoop")
-_SHARE_FOLDERS = ("/usr/share/mysql", "/usr/share/mariadb")
+_SERVERS = ("/usr/sbin", "/usr/local/sbin", "/usr/bin", "/usr/local/bin")
+_TABLES = "m[ya]*_system_tables.sql"
 
 
 def folder(stack: Stack, name: str) -> Path:
@@ -56,10 +58,12 @@ def system_mariadb(stack: Stack) -> tuple[Path, Path] | None:
     """(mariadbd, its share folder) of this machine; None where there is none or it is unwanted."""
     if stack.mariadb == "maven":
         return None
-    server = shutil.which("mariadbd", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
-    share = next((Path(f) for f in _SHARE_FOLDERS if any(Path(f).glob(_TABLES))), None)
-    if server is not None and share is not None:
-        return Path(server), share
+    server = shutil.which("mariadbd", path=os.pathsep.join([os.environ.get("PATH", ""), *_SERVERS]))
+    if server is not None:
+        share = Path(server).resolve().parents[1] / "share"
+        for folder in (share / "mysql", share / "mariadb", share):
+            if any(folder.glob(_TABLES)):
+                return Path(server), folder
     if stack.mariadb == "system":
         raise StackError("WEIBO_STACK_MARIADB=system, but no mariadbd is installed here")
     return None
@@ -77,9 +81,6 @@ def mariadb_bootstrap(share: Path) -> str:
     files = [next(share.glob(f"m[ya]*_{name}")) for name in order]  # mysql_ or mariadb_
     texts = [file.read_text(encoding="utf-8") for file in files]
     return "\n".join(["CREATE DATABASE mysql;", "USE mysql;", *texts])
-
-
-_TABLES = "m[ya]*_system_tables.sql"
 
 
 def _unpack_mariadb(draft: Path) -> None:

@@ -10,14 +10,12 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from settings import Stack
 
 MARK = "WEIBO_STACK_MARK"
-# A Popen that is dropped while its process runs warns; the daemons outlive this program.
-_started: list[subprocess.Popen[bytes]] = []
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -33,8 +31,30 @@ def mark(stack: Stack) -> str:
 def start(stack: Stack, name: str, command: Sequence[str], environ: Mapping[str, str]) -> int:
     """Start a daemon in a session of its own, its output to its log; returns the pid.
 
-    The log of the last start is kept as <name>.log.1.
+    The log of the last start is kept as <name>.log.1. An interruption waits until the pid file is
+    there: no process is left that `stop` does not know.
     """
+    with undisturbed():
+        return _start(stack, name, command, environ)
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Ctrl-C and SIGTERM wait until the end of the block. (A blocked signal would stay blocked in
+    the daemons that are started here, a handler does not.)"""
+    arrived: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {n: signal.signal(n, lambda number, _: arrived.append(number)) for n in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if arrived:
+        raise KeyboardInterrupt
+
+
+def _start(stack: Stack, name: str, command: Sequence[str], environ: Mapping[str, str]) -> int:
     log = stack.log(name)
     if log.exists():
         log.replace(log.with_name(log.name + ".1"))
@@ -49,7 +69,7 @@ def start(stack: Stack, name: str, command: Sequence[str], environ: Mapping[str,
             env={**environ, key: value},
             start_new_session=True,
         )
-    _started.append(process)
+    process.returncode = 0  # never waited for, it outlives this program: Popen would warn of that
     identity = {"pid": process.pid, "ticks": _ticks(process.pid), "boot": _BOOT_ID.read_text()}
     file = _pid_file(stack, name)
     draft = file.with_suffix(".new")

@@ -5,17 +5,21 @@
 
 Needs JDK 17 and Maven; no root, no container. Everything listens on 127.0.0.1 and lives in one
 folder (settings.py says how to set it and the ports). `up` may be repeated: it starts what does
-not run. `down` keeps the data, `clean` deletes it. Exit codes: 0 done, 1 something is wrong.
+not run, and where that fails or is interrupted, stops what it started. `down` keeps the data,
+`clean` deletes it. Exit codes: 0 done, 1 something is wrong, 130 interrupted.
 """
 
 import argparse
 import fcntl
+import os
+import signal
 import sys
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 import checks
 import jars
@@ -43,8 +47,10 @@ def up(stack: Stack) -> None:
     try:
         _start_all(stack, starting, java_home)
     except BaseException:
-        for daemon in reversed(starting):
-            processes.stop(stack, daemon.name, daemon.stop_s)
+        with processes.undisturbed():
+            _say("stopping what was started")
+            for daemon in reversed(starting):
+                processes.stop(stack, daemon.name, daemon.stop_s)
         raise
     _say(f"all {len(DAEMONS)} daemons serve, after {time.monotonic() - began:.0f} s")
     _say_addresses(stack, java_home)
@@ -87,25 +93,29 @@ def clean(stack: Stack) -> None:
 
 
 def _start_all(stack: Stack, starting: Sequence[Daemon], java_home: Path) -> None:
+    started = [daemon for daemon in DAEMONS if daemon not in starting]
     served: set[str] = set()
     for daemon in DAEMONS:
         for name in daemon.after:
-            _wait(stack, name, served)
+            _wait(stack, name, started, served)
         if daemon in starting:
             _say(f"starting {daemon.what}")
             words = command(stack, daemon, java_home)
             processes.start(stack, daemon.name, words, environment(java_home))
+            started.append(daemon)
     for daemon in DAEMONS:
-        _wait(stack, daemon.name, served)
+        _wait(stack, daemon.name, started, served)
 
 
-def _wait(stack: Stack, name: str, served: set[str]) -> None:
-    """Until the daemon serves. StackError with the end of its log: it died, or took too long."""
+def _wait(stack: Stack, name: str, started: Sequence[Daemon], served: set[str]) -> None:
+    """Until the daemon serves. StackError with the end of a log: this or another one died, or it
+    took too long."""
     (daemon,) = (each for each in DAEMONS if each.name == name)
     deadline = time.monotonic() + _START_S
     while name not in served:
-        if processes.running(stack, name) is None:
-            raise StackError(_with_log(stack, daemon, "died while it started"))
+        for each in started:
+            if processes.running(stack, each.name) is None:
+                raise StackError(_with_log(stack, each, "died while the stack started"))
         if _serves(stack, daemon):
             served.add(name)
         elif time.monotonic() > deadline:
@@ -150,24 +160,31 @@ def _alone(stack: Stack) -> Iterator[None]:
         yield
 
 
-def _say(text: str) -> None:
-    print(f"stack: {text}", flush=True)
+def _say(text: str, stream: TextIO = sys.stdout) -> None:
+    try:
+        print(f"stack: {text}", file=stream, flush=True)
+    except BrokenPipeError:  # `up | head`: nobody listens any more, and the work goes on
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="stack.py", description=__doc__.partition("\n")[0])
     parser.add_argument("what", choices=("up", "status", "down", "clean"))
     what = parser.parse_args().what
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
     try:
         stack = settings.read()
         if what == "status":
             return 0 if status(stack) else 1
         with _alone(stack):
             {"up": up, "down": down, "clean": clean}[what](stack)
-    except StackError as error:
+    except (StackError, OSError) as error:  # OSError: a folder that cannot be written, a full disk
         for line in str(error).splitlines():
-            print(f"stack: {line}", file=sys.stderr)
+            _say(line, sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        _say("interrupted", sys.stderr)
+        return 130
     return 0
 
 

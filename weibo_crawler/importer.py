@@ -3,8 +3,7 @@
 New users are those above the watermark, the largest seq that was imported; it moves after each
 acknowledged batch, so a killed import goes on where it was. Known users whose row changed (seeds
 that were named or lifted) are carried over as well. Equal rows are written at equal timestamps,
-so an import may be repeated. The watermark is that of one address of tables; tables that hold no
-user at all are filled from the beginning, whatever it says.
+so an import may be repeated. Tables that hold no user at all are filled from the beginning.
 """
 
 import time
@@ -14,6 +13,7 @@ from typing import NamedTuple
 
 from weibo_crawler.store import Frontier, Put, Tables, UserRow
 from weibo_crawler.store.cells import user_cells
+from weibo_crawler.store.guard import Guard
 from weibo_crawler.store.keys import user_key
 
 _BATCH = 1000  # rows a put
@@ -27,36 +27,77 @@ class Imported(NamedTuple):
     changed: int
 
 
+class Watermark:
+    """How far the tables at one address are. It is kept in the users' database, one for every way
+    of importing, so that each goes on where the other was.
+
+    seq: users up to it are in the tables; 0 where these hold no user at all, or `from_start`.
+    changed_since: rows that changed before are in the tables as they are now; None where all
+    are still to come. Seconds since the epoch. is_repair: the tables were filled once, and what
+    they lost is written at the time of this import: a deleted row hides cells that are older.
+    """
+
+    def __init__(
+        self, frontier: Frontier, tables: Tables, place: str, *, from_start: bool = False
+    ) -> None:
+        self._frontier, self._tables = frontier, tables
+        self._seq, self._at = f"imported_seq {place}", f"imported_at {place}"
+        self.started_at = time.time()
+        known_at = frontier.get_meta(self._at)
+        anew = from_start or known_at is None or _is_empty(tables)
+        self.is_repair = anew and known_at is not None
+        self.seq = 0 if anew else int(frontier.get_meta(self._seq) or 0)
+        self.changed_since = None if anew else float(known_at or 0) - _OVERLAP_S
+        if known_at is None:  # what changes from here on is new to a first import that is killed
+            frontier.set_meta(self._at, repr(self.started_at))
+
+    def changed(self) -> Iterator[UserRow]:
+        """Known users of whom the table says something else."""
+        if self.changed_since is None:
+            return
+        for row in self._frontier.changed_users(self.changed_since):
+            if row.seq <= self.seq and _differs(self._tables, row):
+                yield row
+
+    def move(self, seq: int) -> None:
+        """Users up to seq are acknowledged."""
+        self._frontier.set_meta(self._seq, str(seq))
+
+    def finish(self) -> None:
+        """What had changed when this import began is acknowledged."""
+        self._frontier.set_meta(self._at, repr(self.started_at))
+
+
 def import_users(
     frontier: Frontier,
     tables: Tables,
     place: str,
     run_id: str,
     progress: Callable[[int], None] = lambda done: None,
+    *,
+    from_start: bool = False,
 ) -> Imported:
     """Copy what the tables at `place` (their address) lack; safe beside a running harvest.
-    progress: rows so far."""
-    started_at = time.time()
-    mark, at = f"imported_seq {place}", f"imported_at {place}"
-    is_empty = next(iter(tables.userlist.scan(columns=["user:id"], limit=1)), None) is None
-    watermark = 0 if is_empty else int(frontier.get_meta(mark) or 0)
-    since = None if is_empty else frontier.get_meta(at)
+    progress: rows so far. from_start: all users, to repair tables that lost rows."""
+    mark = Watermark(frontier, tables, place, from_start=from_start)
+    guard = Guard(frontier)
     changed = 0
-    if since is not None:
-        rows = (
-            row for row in frontier.changed_users(float(since) - _OVERLAP_S) if row.seq <= watermark
-        )
-        for batch in _batches(row for row in rows if _differs(tables, row)):
-            tables.userlist.put([_put(row, run_id, started_at) for row in batch])
-            changed += len(batch)
+    for batch in _batches(mark.changed()):
+        guard.put(tables.userlist, [_put(row, run_id, mark.started_at) for row in batch])
+        changed += len(batch)
     new = 0
-    for batch in _batches(frontier.users(after_seq=watermark)):
-        tables.userlist.put([_put(row, run_id, row.found_at) for row in batch])
-        frontier.set_meta(mark, str(batch[-1].seq))
+    for batch in _batches(frontier.users(after_seq=mark.seq)):
+        at = mark.started_at if mark.is_repair else None
+        guard.put(tables.userlist, [_put(row, run_id, at or row.found_at) for row in batch])
+        mark.move(batch[-1].seq)
         new += len(batch)
         progress(new)
-    frontier.set_meta(at, repr(started_at))
+    mark.finish()
     return Imported(new, changed)
+
+
+def _is_empty(tables: Tables) -> bool:
+    return next(iter(tables.userlist.scan(columns=["user:id"], limit=1)), None) is None
 
 
 def _differs(tables: Tables, row: UserRow) -> bool:

@@ -72,8 +72,27 @@ def _runner(what: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
 
 
 def why_not() -> str:
-    """Why the tests on the stack cannot run here; "" where they can."""
+    """Why the tests on the stack cannot run here; "" where they can. In CI it is an error that
+    `make test-stack` cannot run them."""
     if os.environ.get("WEIBO_STACK_TESTS") != "1":
         return "they run under `make test-stack` (WEIBO_STACK_TESTS=1)"
     missing = [name for name in ("java", "mvn") if shutil.which(name) is None]
-    return f"not at hand: {', '.join(missing)}" if missing else ""
+    reason = f"not at hand: {', '.join(missing)}" if missing else ""
+    if reason and _in_ci():
+        raise RuntimeError(f"the tests on the stack must run in CI; {reason}")
+    return reason
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """In CI a test of `make test-stack` that was skipped is a failure."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", []) if reporter is not None else []
+    if skipped and _in_ci() and os.environ.get("WEIBO_STACK_TESTS") == "1":
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        reporter.write_line("")
+        for each in skipped:
+            reporter.write_line(f"skipped, which fails in CI: {each.nodeid}: {each.longrepr}")
+
+
+def _in_ci() -> bool:
+    return os.environ.get("CI", "").lower() not in ("", "0", "false")

@@ -1,6 +1,7 @@
 """The runner without daemons: settings, pid files, ports, and what is refused before a start."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -152,6 +153,28 @@ def test_too_little_memory_is_said(
         checks.before_start(stack, daemons.DAEMONS)
 
 
+def test_too_little_disk_is_said(stack: settings.Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both figures and the folder are named."""
+    monkeypatch.setattr(checks, "_DISK_MB", 10**9)
+    with pytest.raises(
+        settings.StackError, match=rf"{10**9} MB of disk are needed for {stack.root}"
+    ):
+        checks.before_start(stack, daemons.DAEMONS)
+
+
+def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    """One line, no traceback."""
+    (tmp_path / "file").write_text("x")
+    done = subprocess.run(
+        [sys.executable, str(conftest.RUNNER), "up"],
+        env={**os.environ, "WEIBO_STACK_DIR": str(tmp_path / "file" / "s")},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert str(tmp_path / "file") in done.stderr
+
+
 def test_clean_leaves_a_folder_that_is_not_a_stack(tmp_path: Path) -> None:
     """A folder that this program did not make is never deleted."""
     (tmp_path / "mine.txt").write_text("x")
@@ -163,3 +186,40 @@ def test_clean_leaves_a_folder_that_is_not_a_stack(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert (tmp_path / "mine.txt").exists()
+
+
+def test_in_ci_the_tests_on_the_stack_must_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without Java and Maven they are skipped, with the reason; in CI that is an error."""
+    monkeypatch.setenv("WEIBO_STACK_TESTS", "1")
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("CI", "")
+    assert conftest.why_not() == "not at hand: java, mvn"
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(RuntimeError, match="must run in CI; not at hand: java, mvn"):
+        conftest.why_not()
+
+
+@pytest.mark.parametrize(("ci", "code"), [("true", 1), ("", 0)])
+def test_in_ci_a_skipped_test_fails(tmp_path: Path, ci: str, code: int) -> None:
+    """A test of `make test-stack` that is skipped is named, and fails the run in CI."""
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\ndef test_one(): pass\ndef test_two(): pytest.skip('no reason')\n"
+    )
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "tests.stack.conftest",
+            "--rootdir",
+            tmp_path,
+            tmp_path,
+        ],
+        env={**os.environ, "CI": ci, "WEIBO_STACK_TESTS": "1"},
+        cwd=conftest.ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    assert ("skipped, which fails in CI: test_it.py::test_two" in done.stdout) == bool(code)

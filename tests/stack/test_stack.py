@@ -1,22 +1,36 @@
-"""The real stack: what listens where, the schema script, and users by Sqoop."""
+"""The real stack: what listens where, the schema script, and how it is started and stopped. The
+last part does so with a second stack on ports of its own, with MariaDB from Maven."""
 
+import os
+import signal
+import socket
 import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import happybase
+import pymysql
 import pytest
 
-from tests.stack.conftest import Running, why_not
+from tests.stack.conftest import RUNNER, Running, why_not
+
+import daemons  # isort: skip
+import processes  # isort: skip
+import settings  # isort: skip
 
 if why_not():
     pytest.skip(why_not(), allow_module_level=True)
 
 
 def test_everything_listens_on_loopback_only(stack: Running) -> None:
-    """No Java or MariaDB process of the stack listens on an address that others can reach."""
+    """No daemon of the stack listens on an address that others can reach."""
     lines = subprocess.run(["ss", "-Hltnp"], capture_output=True, text=True, check=True).stdout
-    ours = [line.split()[3] for line in lines.splitlines() if "java" in line or "mariadb" in line]
-    assert ours
+    marks = [f"pid={pid}," for pid in _pids(stack.env).values()]
+    ours = [line.split()[3] for line in lines.splitlines() if any(mark in line for mark in marks)]
+    assert len(ours) >= len(daemons.DAEMONS)
     assert [address for address in ours if "127.0.0.1" not in address] == []
 
 
@@ -31,6 +45,8 @@ def test_the_schema_script_may_be_repeated(stack: Running) -> None:
     host, _, port = stack.addresses["STACK_TABLES"].removeprefix("hbase://").partition(":")
     connection = happybase.Connection(host, int(port))
     assert len(connection.table("twice_posts").regions()) == 16
+    for name in ("twice_userlist", "twice_posts"):
+        connection.delete_table(name, disable=True)
     connection.close()
 
 
@@ -39,3 +55,125 @@ def test_the_password_file_is_for_its_owner_alone(stack: Running) -> None:
     file = Path(stack.addresses["STACK_MYSQL_PASSWORD_FILE"])
     assert file.stat().st_mode & 0o777 == 0o400
     assert not file.read_bytes().endswith(b"\n")
+
+
+# -- a second stack
+
+
+def _environ(folder: Path) -> dict[str, str]:
+    """Of a stack in this folder, on ports that are free."""
+    env = {name: value for name, value in os.environ.items() if "WEIBO_STACK_" not in name}
+    env |= {"WEIBO_STACK_DIR": str(folder), "WEIBO_STACK_MARIADB": "maven"}
+    with ExitStack() as held:
+        for name in settings.PORTS:
+            probe = held.enter_context(socket.create_server(("127.0.0.1", 0)))
+            env[f"WEIBO_STACK_PORT_{name.upper()}"] = str(probe.getsockname()[1])
+    return env
+
+
+def _stack_py(what: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(RUNNER), what]
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=400)
+
+
+def _pids(env: dict[str, str]) -> dict[str, int | None]:
+    stack = settings.read(env)
+    return {each.name: processes.running(stack, each.name) for each in daemons.DAEMONS}
+
+
+def _nothing_runs(env: dict[str, str]) -> bool:
+    stack = settings.read(env)
+    return not any(_pids(env).values()) and processes.kill_marked(stack) == 0
+
+
+@pytest.fixture
+def failing(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """The environment of a stack that a test does not let come up."""
+    env = _environ(tmp_path / "s")
+    yield env
+    _stack_py("down", env)
+
+
+@pytest.fixture(scope="module")
+def second(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """It is started as `up | head -1`: its reader leaves after the first line."""
+    env = _environ(tmp_path_factory.mktemp("second") / "s")
+    up = f"{sys.executable} {RUNNER} up | head -n 1"
+    done = subprocess.run(["sh", "-c", up], env=env, capture_output=True, text=True, timeout=400)
+    assert (done.stdout.count("\n"), done.stderr) == (1, "")
+    yield env
+    assert _stack_py("clean", env).returncode == 0
+    assert not Path(env["WEIBO_STACK_DIR"]).exists()
+
+
+@pytest.mark.timeout(300)
+def test_a_daemon_that_dies_is_named(failing: dict[str, str]) -> None:
+    """A start with broken data says whose it is and shows the end of its log; what was started is
+    stopped again."""
+    broken = Path(failing["WEIBO_STACK_DIR"]) / "data" / "mariadb"
+    broken.mkdir(parents=True)
+    (broken / "ibdata1").write_text("no tablespace")
+    done = _stack_py("up", failing)
+    assert done.returncode == 1
+    assert "MariaDB died while the stack started; the end of" in done.stderr
+    assert done.stderr.endswith("[ERROR] Aborting\n")
+    assert "Traceback" not in done.stderr
+    assert _nothing_runs(failing)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_start_leaves_nothing(failing: dict[str, str], number: int) -> None:
+    """Ctrl-C or SIGTERM in the middle of `up`: all that was started is stopped, exit code 130."""
+    command = [sys.executable, str(RUNNER), "up"]
+    with subprocess.Popen(command, env=failing, stderr=subprocess.PIPE, text=True) as up:
+        while up.poll() is None and _pids(failing)["namenode"] is None:
+            time.sleep(0.02)
+        os.kill(up.pid, number)
+        _, said = up.communicate(timeout=120)
+    assert (up.returncode, said) == (130, "stack: interrupted\n")
+    assert _nothing_runs(failing)
+
+
+@pytest.mark.timeout(400)
+def test_a_start_goes_on_without_its_reader(second: dict[str, str]) -> None:
+    """After `up | head -1` everything serves."""
+    done = _stack_py("status", second)
+    assert (done.returncode, done.stdout.count(" serves ")) == (0, len(daemons.DAEMONS))
+
+
+@pytest.mark.timeout(400)
+def test_mariadb_of_maven_serves(second: dict[str, str]) -> None:
+    """On a machine without a mariadbd the jar's is used, for loopback, with our account."""
+    password = Path(second["WEIBO_STACK_DIR"], "secrets/mariadb_password").read_text()
+    port = int(second["WEIBO_STACK_PORT_MARIADB"])
+    connection = pymysql.connect(host="127.0.0.1", port=port, user="weibo", password=password)
+    with connection, connection.cursor() as cursor:
+        assert cursor.execute("SHOW DATABASES LIKE 'weibo'") == 1
+    server = Path(f"/proc/{_pids(second)['mariadb']}/exe").resolve()
+    assert server.is_relative_to(settings.read(second).cache)
+
+
+@pytest.mark.timeout(400)
+def test_up_starts_only_what_does_not_run(second: dict[str, str]) -> None:
+    """A second `up` changes nothing; after a kill -9 it starts that one daemon again."""
+    before = _pids(second)
+    assert _stack_py("up", second).returncode == 0
+    assert _pids(second) == before
+    os.kill(before["thrift"] or 0, signal.SIGKILL)
+    assert _stack_py("status", second).returncode == 1
+    done = _stack_py("up", second)
+    assert done.returncode == 0, done.stderr
+    after = _pids(second)
+    assert [name for name in after if after[name] != before[name]] == ["thrift"]
+
+
+@pytest.mark.timeout(400)
+def test_down_stops_what_was_started_here_only(second: dict[str, str], stack: Running) -> None:
+    """Nothing of the second stack runs any more, all of the first does."""
+    first = _pids(stack.env)
+    done = _stack_py("down", second)
+    assert done.returncode == 0, done.stderr
+    assert _nothing_runs(second)
+    assert _pids(stack.env) == first
+    assert all(first.values())

@@ -1,0 +1,137 @@
+"""Importing: the watermark, changed rows, repairs, and what `--via sqoop` refuses."""
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from weibo_crawler import config, sqoop_import
+from weibo_crawler.errors import BadConfig
+from weibo_crawler.importer import Imported, import_users
+from weibo_crawler.store import Found
+from weibo_crawler.store.cells import user_cells
+from weibo_crawler.store.keys import user_key
+from weibo_crawler.store.sqlite_frontier import SqliteUsers
+from weibo_crawler.store.sqlite_tables import SqliteTables
+
+NOW = 1_700_000_000.0
+CLUSTER = {
+    "WEIBO_STORE__USERS": "mysql://weibo@127.0.0.1/weibo",
+    "WEIBO_STORE__TABLES": "hbase://127.0.0.1:9090/dev",
+}
+
+
+@pytest.fixture
+def users(tmp_path: Path) -> Iterator[SqliteUsers]:
+    with closing(SqliteUsers(f"sqlite:///{tmp_path}/users.db")) as users:
+        yield users
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> Iterator[SqliteTables]:
+    with closing(SqliteTables(f"sqlite:///{tmp_path}/tables.db")) as tables:
+        tables.create()
+        yield tables
+
+
+def seed(users: SqliteUsers, uids: Iterable[int], now: float = NOW) -> None:
+    found = [Found(uid, f"https://m.weibo.cn/u/{uid}", f"name {uid}", 50) for uid in uids]
+    users.add_seeds(found, "run", now)
+
+
+def imported(users: SqliteUsers, tables: SqliteTables, *, from_start: bool = False) -> Imported:
+    return import_users(users, tables, "here", "run", from_start=from_start)
+
+
+def is_equal(users: SqliteUsers, tables: SqliteTables) -> bool:
+    """Whether the table holds what the users are, and no more."""
+    held = {row.key: row.cells for row in tables.userlist.scan()}
+    return held == {user_key(row.uid): user_cells(row, "run") for row in users.users()}
+
+
+class Killed(Exception):
+    """As kill -9 between two batches."""
+
+
+def die(_: int) -> None:
+    raise Killed
+
+
+def test_a_killed_first_import_goes_on(users: SqliteUsers, tables: SqliteTables) -> None:
+    """Law 8: what was acknowledged is not brought again, and what changed in it meanwhile is."""
+    seed(users, range(1, 1501))
+    with pytest.raises(Killed):
+        import_users(users, tables, "here", "run", die)
+    (entry,) = users.claim("me", 1, edges=(), deepest=0, now=time.time(), lease_s=60)
+    users.name_seed("me", entry.uid, "another", 9, time.time())
+    assert imported(users, tables) == Imported(new=500, changed=1)
+    assert is_equal(users, tables)
+    assert imported(users, tables) == Imported(0, 0)
+
+
+def test_tables_that_were_emptied_are_filled_again(
+    users: SqliteUsers, tables: SqliteTables
+) -> None:
+    """Whatever the watermark says; the cells are dated now, for in HBase a row that was deleted
+    hides what is older."""
+    seed(users, (1, 2))
+    imported(users, tables)
+    assert tables.userlist.versions(user_key(1), "user:id")[0].timestamp == NOW * 1000
+    for uid in (1, 2):
+        tables.userlist.delete(user_key(uid))
+    began = time.time() * 1000
+    assert imported(users, tables) == Imported(2, 0)
+    assert tables.userlist.versions(user_key(1), "user:id")[0].timestamp >= int(began)
+    assert is_equal(users, tables)
+
+
+def test_from_start_repairs(users: SqliteUsers, tables: SqliteTables) -> None:
+    """A row that the table lost is not noticed by a plain import, and comes back by this one."""
+    seed(users, (1, 2, 3))
+    imported(users, tables)
+    tables.userlist.delete(user_key(2))
+    assert imported(users, tables) == Imported(0, 0)
+    assert not is_equal(users, tables)
+    assert imported(users, tables, from_start=True) == Imported(3, 0)
+    assert is_equal(users, tables)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"WEIBO_STORE__USERS": "sqlite:///u.db"}, "mysql://.*hbase://.*sqlite:///u.db.*builtin"),
+        ({"WEIBO_STORE__TABLES": "sqlite:///t.db"}, "mysql://.*hbase://.*sqlite:///t.db.*builtin"),
+        (
+            {"WEIBO_STORE__USERS": "mysql://weibo@127.0.0.1/weibo?ssl_ca=/ca.pem"},
+            r"ssl_ca.*sqoop\.jdbc_parameters",
+        ),
+        ({"WEIBO_SQOOP__OPTIONS": "--password,x"}, r"sqoop\.options.*no passwords"),
+        ({"WEIBO_SQOOP__JDBC_PARAMETERS": "trustCertificateKeyStorePassword=x"}, "no passwords"),
+    ],
+)
+def test_what_sqoop_cannot_do_is_said_first(changes: dict[str, str], says: str) -> None:
+    """Homes that are not those of a cluster, TLS that Sqoop would not check, and passwords where
+    every account could read them: BadConfig before anything runs."""
+    settings = config.load(environ={**CLUSTER, **changes})
+    with pytest.raises(BadConfig, match=says):
+        sqoop_import.prepare(settings, "userlist", "run", {})
+
+
+def test_sqoop_gets_none_of_our_settings() -> None:
+    """The environment of Sqoop is ours without WEIBO_*: a password may be among them."""
+    environ = {"HOME": "/h", "WEIBO_STORE__PASSWORD": "geheim"}
+    sqoop = sqoop_import.prepare(config.load(environ=CLUSTER), "userlist", "run", environ)
+    assert sqoop.environ == {"HOME": "/h"}
+    assert sqoop.table == "dev_userlist"
+
+
+def test_a_sqoop_that_is_not_there_is_said(users: SqliteUsers, tables: SqliteTables) -> None:
+    """The setting is named, and nothing is marked as imported."""
+    seed(users, (1,))
+    settings = config.load(environ={**CLUSTER, "WEIBO_SQOOP__COMMAND": "no-such-sqoop"})
+    sqoop = sqoop_import.prepare(settings, "userlist", "run", {})
+    with pytest.raises(BadConfig, match=r"sqoop\.command: cannot run no-such-sqoop"):
+        sqoop_import.import_users(sqoop, users, tables)
+    assert users.get_meta(f"imported_seq {settings.store.tables}") is None

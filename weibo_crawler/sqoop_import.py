@@ -1,0 +1,217 @@
+"""The userlist from MariaDB or MySQL into HBase by Sqoop 1.4.7; its files are in sqoop/.
+
+Imports the users between the watermark (importer.py) and a boundary that is fixed first, then the
+known users whose row changed; compares the counts of both sides up to the boundary; only then the
+watermark moves. So it is safe beside a running harvest, and may be repeated. Cells are those of the
+built-in importer, byte for byte, but for `user:run_id` and the timestamps: Sqoop's puts bear none,
+so HBase stamps them with the time of the import.
+"""
+
+import re
+import subprocess
+import tempfile
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+from weibo_crawler.config import Settings
+from weibo_crawler.errors import BadConfig, StoreError
+from weibo_crawler.importer import Imported, Watermark
+from weibo_crawler.records import SCHEMA_VERSION
+from weibo_crawler.resources import resource
+from weibo_crawler.store import Frontier, Tables
+from weibo_crawler.store import hbase_address as hbase
+from weibo_crawler.store import mysql_base as mysql
+from weibo_crawler.store.hbase_base import Thrift
+from weibo_crawler.store.hbase_table import HbaseTable
+
+_FIRST_ERRORS, _LAST_LINES = 5, 15  # of its log: a Java trace is long, its head tells
+_MAPPED = re.compile(r"\bmap (\d+)% reduce ")
+# without it a query of the key alone stores nothing, and says nothing
+_KEY_IS_A_CELL = ("-D", "sqoop.hbase.add.row.key=true")
+_SECRET = re.compile(r"passw", re.IGNORECASE)
+Say = Callable[[str], None]
+
+
+class Sqoop(NamedTuple):
+    """What every run of Sqoop has in common. table: the full name in HBase."""
+
+    settings: Settings
+    table: str
+    run_id: str
+    environ: Mapping[str, str]
+
+
+def prepare(settings: Settings, name: str, run_id: str, environ: Mapping[str, str]) -> Sqoop:
+    """Sqoop for the table that this program calls `name`. environ: ours; Sqoop gets it without our
+    settings. BadConfig where Sqoop could not run with these settings, or would tell a secret."""
+    store, sqoop = settings.store, settings.sqoop
+    if not store.users.startswith("mysql://") or not store.tables.startswith("hbase://"):
+        raise BadConfig(
+            "import --via sqoop copies from store.users = mysql://… to store.tables = hbase://…, "
+            f"and here they are {store.users} and {store.tables}: use --via builtin"
+        )
+    if mysql.parse_address(store.users).ssl_ca is not None and not sqoop.jdbc_parameters:
+        raise BadConfig(
+            "store.users names ssl_ca, which Sqoop cannot read: say in sqoop.jdbc_parameters "
+            "how it verifies the server, such as sslMode=VERIFY_IDENTITY"
+        )
+    if _SECRET.search(" ".join([sqoop.jdbc_parameters, *sqoop.options])):
+        raise BadConfig(
+            "sqoop.options, sqoop.jdbc_parameters: no passwords here, every account of the "
+            "machine could read them; the database's is that of [store]"
+        )
+    theirs = {name: value for name, value in environ.items() if not name.startswith("WEIBO_")}
+    return Sqoop(settings, hbase.parse_address(store.tables).table(name), run_id, theirs)
+
+
+def import_users(
+    sqoop: Sqoop,
+    frontier: Frontier,
+    tables: Tables,
+    say: Say = lambda text: None,
+    *,
+    from_start: bool = False,
+) -> Imported:
+    """Carry over what the table lacks. StoreError where a store or Sqoop fails, or the counts
+    differ; the watermark stays where it was then. from_start: all users, to repair a table that
+    lost rows. say: takes where it stands."""
+    place = sqoop.settings.store.tables
+    mark = Watermark(frontier, tables, place, from_start=from_start)
+    upto = frontier.last_seq()
+    changed = sum(1 for _ in mark.changed())
+    if changed:  # the condition may carry some more, which are as they were
+        known = f"depth = 0 AND changed_at >= {mark.changed_since!r} AND seq <= {mark.seq}"
+        _carry(sqoop, known, (1, mark.seq), lambda share: say(f"{share} of {changed:,} changed"))
+    new = frontier.count_upto(upto) - frontier.count_upto(mark.seq)
+    if new:
+        added = f"seq > {mark.seq} AND seq <= {upto}"
+        seqs = (mark.seq + 1, upto)
+        _carry(sqoop, added, seqs, lambda share: say(f"{share} of {new:,} new users"))
+    say("counting both sides")
+    _compare(sqoop.table, upto, frontier, tables)
+    mark.move(upto)
+    mark.finish()
+    return Imported(new, changed)
+
+
+def import_paper(sqoop: Sqoop, frontier: Frontier, say: Say = lambda text: None) -> int:
+    """The paper's own command, all users each time, into a table that it makes: row key the bare
+    id, one cell `user:id`. Returns how many rows the table has; StoreError where the userlist had
+    more."""
+    total = frontier.count_upto(frontier.last_seq())
+    if not total:
+        return 0
+    words = [*_KEY_IS_A_CELL, *sqoop.settings.sqoop.options]
+    words += ["--options-file", str(resource("sqoop/paper.options"))]
+    _run(sqoop, words, lambda share: say(f"{share} of {total:,} users"))
+    say("counting both sides")
+    with closing(Thrift(hbase.parse_address(sqoop.settings.store.tables))) as thrift:
+        held = sum(1 for _ in HbaseTable(thrift, sqoop.table, "paper", {"user": 1}).keys(""))
+    if held < total:
+        raise StoreError(f"userlist held {total} users, table {sqoop.table} {held}: import again")
+    return held
+
+
+def query(rows: str, run_id: str) -> str:
+    """The SELECT that makes cells of the rows that satisfy a condition."""
+    lines = resource("sqoop/userlist.sql").read_text(encoding="utf-8").splitlines()
+    text = " ".join(line.strip() for line in lines if not line.startswith("--"))
+    return text.format(rows=rows, run_id=run_id, schema_version=SCHEMA_VERSION)
+
+
+def _compare(table: str, upto: int, frontier: Frontier, tables: Tables) -> None:
+    rows = tables.userlist.scan(columns=["user:seq"])
+    held = sum(int(row.cells["user:seq"]) <= upto for row in rows)
+    total = frontier.count_upto(upto)
+    if held == total:
+        return
+    remedy = (
+        "import again with --from-start; if they still differ, see that Sqoop's hbase-site.xml and "
+        "store.tables name one HBase"
+        if held < total
+        else "forget again whom you forgot meanwhile; otherwise it holds users of another database"
+    )
+    raise StoreError(
+        f"userlist holds {total} users up to seq {upto}, table {table} {held}: {remedy}"
+    )
+
+
+def _carry(sqoop: Sqoop, rows: str, seqs: tuple[int, int], say: Say) -> None:
+    """Import the rows of a condition, all within seqs."""
+    words = [*sqoop.settings.sqoop.options]
+    words += ["--options-file", str(resource("sqoop/userlist.options"))]
+    words += ["--query", query(rows, sqoop.run_id)]
+    words += ["--boundary-query", f"SELECT {seqs[0]}, {seqs[1]}"]
+    _run(sqoop, words, say)
+
+
+def _run(sqoop: Sqoop, words: Sequence[str], say: Say) -> None:
+    """Run Sqoop in an empty folder, where it leaves the class it generates. The password is in a
+    file there, and nowhere else: its bytes as they are, no newline."""
+    settings = sqoop.settings
+    with tempfile.TemporaryDirectory(prefix="sqoop-") as folder:
+        address = mysql.parse_address(settings.store.users)
+        command = [settings.sqoop.command, "import", *words, *_connection(settings, address)]
+        password = settings.store.read_password()
+        if password:
+            file = Path(folder, "password")
+            file.touch(0o600)
+            file.write_bytes(password.encode())
+            file.chmod(0o400)
+            command += ["--password-file", f"file://{file}"]
+        command += ["--hbase-table", sqoop.table, "--num-mappers", str(settings.sqoop.maps)]
+        command += ["--outdir", folder, "--bindir", folder]
+        code, said = _watch(command, folder, sqoop.environ, say)
+    if code != 0:
+        text = "\n".join(said)
+        raise StoreError(
+            f"Sqoop failed (exit code {code}); its first errors and last words:\n"
+            + (text.replace(password, "***") if password else text)
+        )
+
+
+def _connection(settings: Settings, at: mysql.Address) -> list[str]:
+    host = f"[{at.host}]" if ":" in at.host else at.host
+    url = f"jdbc:mysql://{host}:{at.port}/{quote(at.database)}"
+    if settings.sqoop.jdbc_parameters:
+        url += f"?{settings.sqoop.jdbc_parameters}"
+    return ["--connect", url, "--username", at.user]
+
+
+def _watch(
+    command: Sequence[str], folder: str, environ: Mapping[str, str], say: Say
+) -> tuple[int, Sequence[str]]:
+    """Run to the end, saying how far its maps are; the exit code, and what of its log tells why."""
+    errors: list[str] = []
+    last: deque[str] = deque(maxlen=_LAST_LINES)
+    try:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+    except OSError as error:
+        raise BadConfig(
+            f"sqoop.command: cannot run {command[0]}: {error.strerror}; name Sqoop 1.4.7's "
+            "command, or use --via builtin"
+        ) from None
+    with process:
+        try:
+            for line in process.stdout or ():
+                known = errors if " ERROR " in line and len(errors) < _FIRST_ERRORS else last
+                known.append(line.rstrip("\n"))
+                if mapped := _MAPPED.search(line):
+                    say(f"{mapped[1]} %")
+        except BaseException:  # such as Ctrl-C: what it wrote may be written again
+            process.terminate()
+            raise
+    return process.returncode, [*errors, *last]
