@@ -1,46 +1,95 @@
-"""Delete people for good, and keep what is needed to never store them again: a keyed hash."""
+"""Delete people for good, and keep what is needed to never store them again: a keyed hash.
 
-from collections.abc import Iterable, Sequence
+The hashes come first, then the deletes. Whoever writes beside this, a harvest, an import or a posts
+job, looks at the hashes (store/guard.py), so nothing of them comes back behind its back. Sqoop does
+not look: what it had read before the hashes and writes late, the next posts job removes.
 
-import msgspec
+What others wrote stays, also where it names somebody: texts with `@name` or `//@name:`.
+"""
 
-from weibo_crawler.store import Frontier, Put, Row, Table, Tables
-from weibo_crawler.store.keys import posts_prefix, user_key
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from weibo_crawler.store import Cell, Frontier, Row, Table, Tables
+from weibo_crawler.store.forgotten import original_of, without_others
+from weibo_crawler.store.guard import remove_user, replace_cells
+
+_SAY_EVERY = 10_000  # rows
+_ALIVE_S = 60.0  # a worker says something about once a second
+_MENTIONS = {"posts": "post:more", "userlist": "user:found_from"}  # table -> column
 
 
-def forget_users(frontier: Frontier, tables: Tables, uids: Sequence[int]) -> dict[str, int]:
-    """Remove all rows and versions of these users; says how many of what.
+class Removed(NamedTuple):
+    """What `forget_users` removed. users: rows of the SQL userlist; posts: rows of `posts`;
+    reposts: reposts by others that had packed a post of theirs; found: users who had been found on
+    their lists. busy: stages (harvest, import, posts) that were at work meanwhile."""
 
-    The hash comes first, so that a walk beside this cannot store them again behind its back.
-    Originals of theirs that others reposted are cut out of the reposts. May be repeated.
+    users: int
+    posts: int
+    reposts: int
+    found: int
+    busy: tuple[str, ...]
+
+
+def forget_users(
+    frontier: Frontier,
+    tables: Tables,
+    uids: Sequence[int],
+    progress: Callable[[str], None] = lambda where: None,
+) -> Removed:
+    """Remove all rows and versions of these users, and what others' rows hold of them.
+
+    May be repeated. progress: where the scans of both tables are, every 10,000 rows.
     """
-    rows = frontier.forget(uids)
-    posts = 0
-    for uid in uids:
-        for key in list(tables.posts.keys(posts_prefix(uid))):
-            tables.posts.delete(key)
-            posts += 1
-        tables.userlist.delete(user_key(uid))
-    reposts = _cut_reposts(tables.posts, frozenset(uids))
-    return {"users": rows, "posts": posts, "reposts of theirs": reposts}
+    users = frontier.forget(uids)
+    posts = sum(remove_user(tables, uid) for uid in uids)
+    is_gone = frontier.forgotten().has
+    reposts = _cut_mentions(tables.posts, "posts", is_gone, progress)
+    found = _cut_mentions(tables.userlist, "userlist", is_gone, progress)
+    # the scans took their time: what a put that was under way had left since
+    posts += sum(remove_user(tables, uid) for uid in uids)
+    return Removed(users, posts, reposts, found, _busy(frontier))
 
 
-def _cut_reposts(table: Table, uids: frozenset[int]) -> int:
-    """The packed original of a repost is deleted with all versions; the repost itself stays."""
-    cut = 0
-    for row in table.scan(columns=["post:repost_of", "post:more"]):
-        if "post:repost_of" in row.cells and (left := _without(row, uids)) is not None:
-            newest = table.versions(row.key, "post:more", 1)[0].timestamp
-            table.delete(row.key, ["post:more"])
-            table.put([Put(row.key, {"post:more": left}, newest)])
+def _cut_mentions(
+    table: Table, name: str, is_gone: Callable[[int], bool], progress: Callable[[str], None]
+) -> int:
+    """Write the column anew in the rows whose versions speak of somebody gone; how many rows."""
+    column, cut = _MENTIONS[name], 0
+    for n, row in enumerate(table.scan(columns=[column])):
+        if n % _SAY_EVERY == 0:
+            progress(f"{n:,} rows of {name} looked through")
+        if not _may_speak(row, column, is_gone):
+            continue
+        versions = table.versions(row.key, column)
+        if any(without_others({column: old.value}, is_gone) for old in versions):
+            replace_cells(table, row.key, *_newest(column, versions, is_gone))
             cut += 1
     return cut
 
 
-def _without(row: Row, uids: Iterable[int]) -> str | None:
-    """The packed cell without its original, None where the original is somebody else's."""
-    more = msgspec.json.decode(row.cells.get("post:more", "{}"))
-    if more.get("original", {}).get("uid") not in uids:
-        return None
-    del more["original"]
-    return msgspec.json.encode(more).decode()
+def _newest(
+    column: str, versions: Sequence[Cell], is_gone: Callable[[int], bool]
+) -> tuple[dict[str, str], int]:
+    """The newest value without them, and its timestamp."""
+    cell = {column: versions[0].value}
+    return {**cell, **without_others(cell, is_gone)}, versions[0].timestamp
+
+
+def _may_speak(row: Row, column: str, is_gone: Callable[[int], bool]) -> bool:
+    """Whether its versions must be looked at. Whose post is reposted never changes, nor who a user
+    was found from, but either may be withdrawn: an older version still says it."""
+    value = row.cells[column]
+    if without_others({column: value}, is_gone):
+        return True
+    if column == "user:found_from":
+        return not value
+    return '"original"' in value and original_of(value) is None
+
+
+def _busy(frontier: Frontier) -> tuple[str, ...]:
+    """Stages that said something within the last minute and have not ended."""
+    alive = time.time() - _ALIVE_S
+    stages = {w.stage for w in frontier.workers() if w.ended is None and w.updated_at > alive}
+    return tuple(sorted(stages))

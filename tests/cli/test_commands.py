@@ -216,6 +216,29 @@ def test_plan_tells_before_starting(crawl: Crawl) -> None:
     )
     assert "requests" in done.stdout
     assert "days" in done.stdout
+    assert "fans 2" in done.stdout
+    assert "follows 12, reposts 1, comments 3" in done.stdout
+
+
+def test_the_plan_tells_requests_by_edge(crawl: Crawl) -> None:
+    """Each edge at its most; a page of posts that several edges need is counted once."""
+    crawl.run("seed", "1234567890", "1234567891")
+    edges = {"WEIBO_HARVEST__EDGES": "mentions,comments,reposts", "WEIBO_HARVEST__POSTS_PAGES": "2"}
+    plan = crawl.json("harvest", "--plan", **edges)
+    assert plan["by_edge"] == {"mentions": 2 * (2 + 2 * 5 * 2), "comments": 2 * 3, "reposts": 0}
+    assert plan["open_requests"] == sum(plan["by_edge"].values())
+    assert plan["if_walled"] == {"follows": 2 * 12}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("EDGES", "seed"), ("EDGES", ""), ("EDGES", "fans,fans"), ("EDGES_IF_WALLED", "fans,seed")],
+)
+def test_edges_that_are_none_are_refused(crawl: Crawl, key: str, value: str) -> None:
+    """Exit code 3 names the setting and what there is."""
+    said = crawl.run("harvest", code=3, **{f"WEIBO_HARVEST__{key}": value}).stderr
+    assert f"harvest.{key.lower()}" in said
+    assert "fans, follows, reposts, comments, mentions" in said
 
 
 # -- stores

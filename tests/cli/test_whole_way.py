@@ -127,13 +127,59 @@ def test_a_guest_cap_is_told_as_incomplete(tmp_path: Path) -> None:
 
 
 def test_walled_fan_lists_end_the_run_loudly(tmp_path: Path) -> None:
-    """Exit code 4: the site says no to all; nothing is stored as empty, the seeds can be asked
+    """Exit code 4 where every edge is walled: nothing is stored as empty, the seeds can be asked
     again."""
     with simulated(tmp_path, guests="2026", fans_walled=True) as (crawl, truth):
         crawl.run("seed", *truth.seeds)
-        done = crawl.run("harvest", code=4)
+        done = crawl.run("harvest", code=4, WEIBO_HARVEST__EDGES_IF_WALLED="follows")
         assert "login_wall" in done.stderr
         assert {user["state"] for user in crawl.scan("users")} <= {"failed", "queued", "resting"}
+
+
+def other_truth(truth: Truth, edges: tuple[str, ...], **knobs: float) -> dict[int, int]:
+    """The true walk over these edges in the world that the simulator shows."""
+    users = len(truth.data["users"])
+    seed, epoch = truth.data["seed"], truth.data["epoch"]
+    world = World.make(seed, users, epoch=epoch, **({"mean_posts": 6.0} | knobs))
+    return world.kept(truth.data["seeds"], 10, edges=edges)
+
+
+def test_a_cold_start_with_walled_fan_lists_finds_users(tmp_path: Path) -> None:
+    """With plain settings a guest of 2026 who is shown no fan lists still finds users: exactly
+    those of the other edges. What was not shown is said, with edge, number and date, by the closing
+    line and by status; a later run asks a few times only."""
+    with simulated(tmp_path, guests="2026", fans_walled=True) as (crawl, truth):
+        crawl.run("seed", *truth.seeds)
+        done = crawl.json("harvest")
+        users = crawl.scan("users")
+        true = other_truth(truth, ("reposts", "comments"))
+        assert {user["id"]: user["depth"] for user in users} == true
+        assert {user["state"] for user in users} == {"done"}
+        assert {user["found_edge"] for user in users} <= {"seed", "reposts", "comments"}
+        assert {edge: one["lists"] for edge, one in done["walled"].items()} == {
+            "fans": len(true),
+            "follows": len(true),
+        }
+        for said in (crawl.run("status").stdout, crawl.run("harvest").stdout):
+            assert f"fans: guests are not shown {len(true)} lists (login wall) since 20" in said
+        before = len(truth.served())
+        again = crawl.json("harvest")
+        assert (again["new"], again["kept"]) == (0, len(true))
+        assert len(truth.served()) - before < 60
+
+
+def test_other_edges_keep_the_truth_among_faults(tmp_path: Path) -> None:
+    """Laws 3 to 5 for the edges that are read from posts: passing faults of all kinds lose nobody
+    and move no depth."""
+    edges = ("reposts", "comments", "mentions")
+    knobs = {"users": 150, "mean_posts": 12.0, "seed": 8}
+    with simulated(tmp_path, guests="2020", faults=TRANSIENT, **knobs) as (crawl, truth):
+        crawl.run("seed", *truth.seeds)
+        done = crawl.json("harvest", WEIBO_HARVEST__EDGES=",".join(edges))
+        depths = {user["id"]: user["depth"] for user in crawl.scan("users")}
+        assert depths == other_truth(truth, edges, mean_posts=12.0)
+        assert done["states"] == {"done": len(depths)}
+        assert done["unsure_lists"] == 0
 
 
 def test_refresh_brings_new_posts_only(tmp_path: Path) -> None:
@@ -190,23 +236,53 @@ def test_a_killed_harvest_goes_on(tmp_path: Path) -> None:
         assert len(pages) - len(set(pages)) <= 32 * len(kills)
 
 
-def test_under_a_pace_one_run_sends_at_a_time(tmp_path: Path) -> None:
-    """Law 10: a second run beside the first is refused (exit code 2), and after it may go on."""
-    pace = "WEIBO_PACE__REQUESTS_PER_SECOND"
-    with simulated(tmp_path, users=60, mean_posts=2.0) as (crawl, truth):
+def test_a_killed_harvest_over_other_edges_goes_on(tmp_path: Path) -> None:
+    """Law 8 where fan lists are walled: kill -9 in the middle, several times; a plain restart loses
+    and doubles nobody, moves no depth, and forgets no walled list."""
+    knobs = {"guests": "2026", "fans_walled": True, "faults": "slow=0.3", "slow_s": 0.05}
+    with simulated(tmp_path, users=250, seed=5, **knobs) as (crawl, truth):
         crawl.run("seed", *truth.seeds)
-        process = crawl.start("harvest", **{pace: "5"})
-        while len(truth.served()) < 2:
-            time.sleep(0.02)
-        for command in ("harvest", "posts"):
-            said = crawl.run(command, code=2, **{pace: "5"}).stderr
-            assert f"process {process.pid}" in said
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-        crawl.run("harvest", **{pace: "500"})
+        for requests in (30, 80, 60):
+            code = signal_after(crawl, truth, requests, signal.SIGKILL, "harvest")
+            assert code == -signal.SIGKILL
+        true = other_truth(truth, ("reposts", "comments"))
+        assert len(crawl.scan("users")) < len(true)
+        done = crawl.json("harvest")
+        users = crawl.scan("users")
+        assert {user["id"]: user["depth"] for user in users} == true
+        assert {user["state"] for user in users} == {"done"}
+        assert done["depths_exact"]
+        assert done["walled"]["fans"]["lists"] == len(true)
+
+
+def test_runs_side_by_side_keep_the_pace(tmp_path: Path) -> None:
+    """Law 10: a harvest, several mappers and a check share one egress at one pace; a killed run
+    gives it up at once."""
+    paced = {
+        "WEIBO_PACE__REQUESTS_PER_SECOND": "25",
+        "WEIBO_EGRESS__LEASE_S": "1",
+        "WEIBO_POSTS__RANGES": "4",
+    }
+    with simulated(tmp_path, users=30, mean_posts=2.0) as (crawl, truth):
+        crawl.run("seed", *truth.seeds)
         crawl.run("import")
-        crawl.run("posts", **{pace: "500"})
+        first = crawl.start("harvest", **paced)
+        while len(truth.served()) < 5:
+            time.sleep(0.02)
+        os.kill(first.pid, signal.SIGKILL)
+        first.wait()
+        second = crawl.start("harvest", **paced)
+        posts = crawl.start("posts", **paced)
+        checked = crawl.json("proxies", "check", **paced)["egresses"]
+        assert [row["state"] for row in checked] in (["used"], ["good"])
+        assert second.wait(90) == posts.wait(90) == 0
+        crawl.run("import")
+        crawl.run("posts", **paced)
         assert_true(crawl, truth)
+        times = sorted(line["time"] for line in truth.served())
+        assert len(times) > 40
+        for first, later in zip(times, times[20:], strict=False):
+            assert later - first >= 20 / 25 - 0.2
 
 
 def test_a_store_that_vanishes_is_said(tmp_path: Path) -> None:

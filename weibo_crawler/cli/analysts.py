@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from weibo_crawler import config
+from weibo_crawler.cli.exports import remember_export
 from weibo_crawler.cli.main import Done
+from weibo_crawler.cli.yarn import status as job_on_yarn
 from weibo_crawler.errors import BadUsage
 from weibo_crawler.home import Home
 from weibo_crawler.store.sqlite_base import database_path
@@ -73,6 +75,7 @@ def export(options: argparse.Namespace) -> Done:
     columns = _columns(options, "file")  # all there are, unless --columns names some
     with Home(settings) as home:
         n = write_file(_rows(options, home), columns, options.output, options.format)
+        remember_export(home.users, options.output)
     line = f"export: {n:,} {options.what} written to {options.output}"
     return Done(line, {"rows": n, "file": str(options.output)})
 
@@ -91,6 +94,7 @@ def report(options: argparse.Namespace) -> Done:
 
         bounds = home.users.depths_are_bounds()
         write_report(home.users, home.tables, options.output, depths_are_bounds=bounds)
+        remember_export(home.users, options.output)
     return Done(f"report: written to {options.output}", {"file": str(options.output)})
 
 
@@ -106,4 +110,5 @@ def status(options: argparse.Namespace) -> Done:
             completeness(home.tables),
             home.users.depths_are_bounds(),
         )
-    return Done("\n".join(figures.lines(now)), figures.as_dict(now))
+        lines, yarn = job_on_yarn(home)
+    return Done("\n".join([*figures.lines(now), *lines]), figures.as_dict(now) | {"yarn": yarn})

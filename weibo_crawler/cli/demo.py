@@ -12,7 +12,7 @@ from typing import Any
 from weibo_crawler import config
 from weibo_crawler.cli.harvest import run_harvest
 from weibo_crawler.cli.main import Done
-from weibo_crawler.cli.posts import run_import, run_posts
+from weibo_crawler.cli.posts import How, run_import, run_posts
 from weibo_crawler.cli.show import program, seconds
 from weibo_crawler.errors import StoreError
 from weibo_crawler.home import Home, new_run_id
@@ -88,7 +88,7 @@ def _main_job(home: Home, seeds: list[int], environ: dict[str, str]) -> dict[str
     stages: dict[str, Callable[[], Done]] = {
         "harvest": lambda: run_harvest(home, "harvest"),
         "import": lambda: run_import(home, "import"),
-        "posts": lambda: run_posts(home, "posts", runner="local", refresh=False, env=environ),
+        "posts": lambda: run_posts(home, "posts", How("local"), environ),
     }
     data = {}
     for name, run in stages.items():

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from weibo_crawler import config
+from weibo_crawler.analysis.status import walled_dict, walled_lines
 from weibo_crawler.cli.main import Done
-from weibo_crawler.cli.sending import hold, holding_egresses, say_stopping
+from weibo_crawler.cli.sending import say_stopping
 from weibo_crawler.cli.show import Progress, grouped, seconds, verdicts
 from weibo_crawler.errors import BadUsage, Interrupted
 from weibo_crawler.fetch import open_fetcher
@@ -48,15 +49,12 @@ def run_harvest(home: Home, title: str) -> Done:
     counters, started, owner = Counters(), time.monotonic(), new_owner()
     before = sum(home.users.states().values())
     with (
-        holding_egresses(home, owner),
         Progress(title) as progress,
         OpenMetrics(home.settings.metrics, counters, "harvest") as om,
     ):
 
         def show() -> None:
             om.write()
-            if home.settings.pace.requests_per_second:
-                hold(home, owner)  # stay the holder
             kept = before + counters["users.kept"]
             progress.say(
                 f"{kept:,} users kept, {counters['users.filtered']:,} filtered, "
@@ -81,7 +79,7 @@ def _where_it_stands(home: Home, counters: Counters) -> str:
 
 async def _harvest(home: Home, counters: Counters, owner: str, show: Callable[[], None]) -> Ended:
     settings = home.settings
-    fetcher = open_fetcher(settings, home.site, counters)
+    fetcher = open_fetcher(settings, home.site, counters, home.leases)
     run = HarvestRun(
         settings.harvest,
         home.users,
@@ -117,7 +115,7 @@ def _harvest_figures(
 ) -> tuple[str, dict[str, Any]]:
     counts, states = counters.snapshot(), home.users.states()
     depth = max(home.users.depths(), default=0)
-    bounds = home.users.depths_are_bounds()
+    bounds, walled = home.users.depths_are_bounds(), home.users.walled()
     data = {
         "stopped": ended.why,
         "kept": sum(states.values()),
@@ -127,6 +125,7 @@ def _harvest_figures(
         "depth": depth,
         "depths_exact": not bounds,
         "unsure_lists": home.users.unsure_lists(),
+        "walled": walled_dict(walled),
         "states": states,
         "counters": counts,
         "seconds": round(span_s, 3),
@@ -147,4 +146,5 @@ def _harvest_figures(
             f"{unsure:,} lists ended before their announced count: the site hides users, or held "
             "them back; `harvest --retry-failed` asks again"
         )
+    lines += walled_lines(walled)
     return "\n".join(lines), data

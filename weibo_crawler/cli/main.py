@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from weibo_crawler import __version__
 from weibo_crawler.errors import CrawlerError
-from weibo_crawler.simulator.options import add_arguments as add_simulator_arguments
+from weibo_crawler.simulator.arguments import add_arguments as add_simulator_arguments
 
 EXIT_CODES = """exit codes:
   0 done   1 a fault of ours   2 usage and seeds   3 configuration
@@ -149,16 +149,55 @@ def _crawl_commands(commands: Any) -> None:
     harvest.add_argument(
         "--retry-failed", action="store_true", help="ask again for lists that failed before"
     )
-    _command(commands, "import", "posts:import_", "copy new users from SQL into the tables")
+    import_ = _command(
+        commands,
+        "import",
+        "posts:import_",
+        "copy new users from SQL into the tables",
+        "Safe beside a running harvest, and may be repeated: both ways go on where either was.",
+    )
+    add = import_.add_argument
+    add(
+        "--via",
+        choices=["builtin", "sqoop"],
+        default="builtin",
+        help="sqoop: by Sqoop 1.4.7, from mysql:// to hbase:// (default: builtin, in any home)",
+    )
+    add("--from-start", action="store_true", help="all users: repairs tables that lost rows")
+    add(
+        "--paper",
+        action="store_true",
+        help="with --via sqoop: SELECT id FROM userlist, into a table `paper` keyed by the bare id",
+    )
     posts = _command(
         commands,
         "posts",
         "posts:posts",
         "run the map job: fetch posts and profiles of the imported users",
-        "Users whose timeline was read are skipped; --refresh comes back to them for new posts.",
+        "Users whose timeline was read are skipped; --refresh comes back to them for new posts.\n"
+        "The first Ctrl-C lets the mappers finish what is in flight, the second kills them.",
     )
     posts.add_argument(
-        "--runner", choices=["inline", "local"], default="local", help="of mrjob (default: local)"
+        "--runner",
+        choices=["inline", "local", "hadoop"],
+        default="local",
+        help="of mrjob (default: local); hadoop: on YARN, by the settings of [hadoop]",
+    )
+    posts.add_argument(
+        "--detach", action="store_true", help="leave the job running on YARN; `status` finds it"
+    )
+    posts.add_argument(
+        "--input",
+        choices=["ranges", "hbase"],
+        default="ranges",
+        help="hbase: the rows of a table by TableInputFormat, one map a region, as in the paper "
+        "(default: key ranges)",
+    )
+    posts.add_argument(
+        "--table",
+        metavar="NAME",
+        help="with --input hbase: a table whose row keys are uids, such as that of "
+        "`import --paper` (default: the userlist)",
     )
     posts.add_argument("--refresh", action="store_true", help="come back for new posts")
     posts.add_argument(
@@ -214,18 +253,20 @@ def _operator_commands(commands: Any) -> None:
     _command(commands, "init", "operate:init", "create or check stores and the settings file")
     proxies = _command(commands, "proxies", "operate:proxies", "try every egress")
     proxies.add_argument("action", choices=["check"])
-    _command(commands, "doctor", "operate:doctor", "check what the settings name, line by line")
+    _command(commands, "doctor", "doctor:doctor", "check what the settings name, line by line")
     simulate = _command(commands, "simulate", "operate:simulate", "run the simulated site alone")
     add_simulator_arguments(simulate)
     forget = _command(
         commands,
         "forget",
-        "operate:forget",
+        "forget:forget",
         "delete people from every table, for good",
-        "Removes all rows and versions of the users, their packed reposts included, and keeps a\n"
-        "keyed hash of each uid, so that no later walk stores them again.",
+        "People are named as for seed: by uid, by profile address, or in a file of these. Removes\n"
+        "all their rows and versions, also what others reposted of them, and keeps a keyed hash\n"
+        "of each uid, so that no later run stores them again. May be repeated, and run beside\n"
+        "other commands.",
     )
-    forget.add_argument("uids", nargs="+", type=_uid, metavar="UID")
+    forget.add_argument("uids", nargs="+", metavar="FILE|UID", help="a file of uids, or a uid")
 
 
 def _natural(text: str) -> int:

@@ -1,21 +1,25 @@
-"""init, proxies, doctor, simulate, forget."""
+"""init, proxies, simulate."""
 
 import argparse
 import asyncio
-import time
-from collections.abc import Callable
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weibo_crawler import config
 from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.show import program
-from weibo_crawler.config import DEFAULT_FILE, Settings
-from weibo_crawler.errors import BadConfig, CrawlerError, TransportError
+from weibo_crawler.config import DEFAULT_FILE
+from weibo_crawler.errors import BadConfig
 from weibo_crawler.home import Home
 from weibo_crawler.resources import resource
 
 if TYPE_CHECKING:
-    from weibo_crawler.simulator.run import Address
+    from weibo_crawler.simulator.network import Address
+    from weibo_crawler.simulator.options import SimulatorOptions
+
+_BELOW_THE_LIMIT = 0.95  # of what a simulated address may ask for: a request comes early at times
 
 
 def init(options: argparse.Namespace) -> Done:
@@ -34,12 +38,13 @@ def init(options: argparse.Namespace) -> Done:
         lines.append(f"users:  {settings.store.users}, {sum(home.users.states().values()):,} users")
         created = home.tables.create()
         lines += created or [f"tables: {settings.store.tables}, ready"]
+        lines += [f"differs: {line}" for line in home.tables.check()]
     return Done("\n".join(["init: ready", *lines]), {"lines": lines})
 
 
 def simulate(options: argparse.Namespace) -> Done:
     """Run the simulated site until Ctrl-C."""
-    from weibo_crawler.simulator.options import from_arguments
+    from weibo_crawler.simulator.arguments import from_arguments
     from weibo_crawler.simulator.run import serve
     from weibo_crawler.simulator.world import World
 
@@ -47,13 +52,10 @@ def simulate(options: argparse.Namespace) -> Done:
     seeds = " ".join(map(str, World.make(world.seed, world.users, epoch=world.epoch).seeds))
 
     def ready(address: "Address") -> None:
+        exports = "".join(f"  export WEIBO_{line}\n" for line in _simulated(world, address))
         print(
             f"simulate: {world.users:,} users at {address.base_url}; Ctrl-C ends it. To crawl it:\n"
-            f"  export WEIBO_SITE__BASE_URL={address.base_url}\n"
-            f"  export WEIBO_SITE__VISITOR_URL={address.visitor_url}\n"
-            f"  export WEIBO_PACE__REQUESTS_PER_SECOND=0\n"
-            f"  export WEIBO_STORE__USERS=sqlite:///simulated/users.db\n"
-            f"  export WEIBO_STORE__TABLES=sqlite:///simulated/tables.db\n"
+            f"{exports}"
             f"  {program()} seed {seeds} && {program()} harvest\n"
             "(in another terminal; unset these variables, or close it, to leave the simulation)",
             flush=True,
@@ -63,110 +65,29 @@ def simulate(options: argparse.Namespace) -> Done:
     return Done("simulate: ended", {})
 
 
+def _simulated(world: "SimulatorOptions", address: "Address") -> Iterator[str]:
+    """The settings of a crawl of the simulated site, as variables without WEIBO_."""
+    from weibo_crawler.simulator.limits import parse_rate
+
+    yield f"SITE__BASE_URL={address.base_url}"
+    yield f"SITE__VISITOR_URL={address.visitor_url}"
+    rate = parse_rate(world.rate_limit)
+    pace = _BELOW_THE_LIMIT * rate.requests / rate.per_s if rate else 0
+    yield f"PACE__REQUESTS_PER_SECOND={pace:.3g}"
+    if world.proxies_out is not None:
+        yield f"EGRESS__PROXIES_FILE={shlex.quote(str(Path(world.proxies_out).resolve()))}"
+    yield "STORE__USERS=sqlite:///simulated/users.db"
+    yield "STORE__TABLES=sqlite:///simulated/tables.db"
+
+
 def proxies(options: argparse.Namespace) -> Done:
-    """Fetch the site's first page by every egress, side by side."""
-    settings = config.load(options.config)
-    rows = asyncio.run(_try_egresses(settings))
-    good = sum(1 for row in rows if row["state"] == "good")
-    lines = [f"{row['egress']:<32} {row['state']:<6} {row['detail']}" for row in rows]
-    lines.append(f"proxies: {good} of {len(rows)} egresses answer")
-    return Done("\n".join(lines), {"egresses": rows, "good": good}, 0 if good else 4)
-
-
-async def _try_egresses(settings: Settings) -> list[dict[str, str]]:
-    from weibo_crawler.fetch.egress import Egress, load_egresses
-    from weibo_crawler.fetch.requests_transport import RequestsTransport
-    from weibo_crawler.records import Kind, Request
-
-    transport = RequestsTransport(settings.fetch)
-    request = Request(Kind.PROFILE, settings.site.base_url.rstrip("/") + "/")
-
-    async def one(egress: Egress) -> dict[str, str]:
-        began = time.monotonic()
-        try:
-            page = await transport.send(request, (), egress)
-        except TransportError as error:
-            return {"egress": egress.name, "state": "bad", "detail": str(error)}
-        span_ms = (time.monotonic() - began) * 1000
-        return {
-            "egress": egress.name,
-            "state": "good",
-            "detail": f"status {page.status} in {span_ms:.0f} ms",
-        }
-
-    try:
-        return list(await asyncio.gather(*map(one, load_egresses(settings.egress))))
-    finally:
-        await transport.close()
-
-
-def doctor(options: argparse.Namespace) -> Done:
-    """Check what the settings name; exit code of the first thing that is wrong."""
-    lines, code = [], 0
-    checks: tuple[tuple[str, Callable[[], str]], ...] = (
-        ("settings", lambda: _settings_line(options)),
-        ("users", lambda: _users_line(config.load(options.config))),
-        ("tables", lambda: _tables_line(config.load(options.config))),
-        ("job", _job_line),
-        ("egress", lambda: _egress_line(config.load(options.config))),
-    )
-    for name, check in checks:
-        try:
-            lines.append(f"ok    {name:<9} {check()}")
-        except CrawlerError as error:
-            lines.append(f"wrong {name:<9} {error}")
-            code = code or error.exit_code
-    return Done("\n".join(lines), {"lines": lines, "ok": code == 0}, code)
-
-
-def _settings_line(options: argparse.Namespace) -> str:
-    settings = config.load(options.config)
-    rate = settings.pace.requests_per_second
-    return f"{settings.site.base_url}, {f'{rate:.3g} requests/s an egress' if rate else 'no limit'}"
-
-
-def _users_line(settings: Settings) -> str:
-    with Home(settings) as home:
-        home.users.set_meta("doctor", str(time.time()))  # may it write?
-        return f"{settings.store.users}: {sum(home.users.states().values()):,} users, writable"
-
-
-def _tables_line(settings: Settings) -> str:
-    with Home(settings) as home:
-        next(iter(home.tables.posts.scan(limit=1)), None)
-        return f"{settings.store.tables}: readable"
-
-
-def _job_line() -> str:
-    script = resource("jobs/crawl_posts.py")
-    if not script.exists():
-        raise CrawlerError(f"{script} is missing: install the package again")
-    return f"{script.name} found, mrjob importable" if _has_mrjob() else "mrjob is missing"
-
-
-def _has_mrjob() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("mrjob") is not None
-
-
-def _egress_line(settings: Settings) -> str:
-    from weibo_crawler.fetch.egress import load_egresses
-
-    return (
-        f"{len(load_egresses(settings.egress))} egress(es) configured; `proxies check` tries them"
-    )
-
-
-def forget(options: argparse.Namespace) -> Done:
-    """Delete people from every table of the home."""
-    from weibo_crawler.forget import forget_users
+    """Fetch the site's first page by every egress that no other run is using."""
+    from weibo_crawler.cli.proxies_check import check_egresses
 
     with Home(config.load(options.config)) as home:
-        removed = forget_users(home.users, home.tables, options.uids)
-    lines = [
-        f"forget: {len(options.uids)} users: "
-        + ", ".join(f"{n:,} {name}" for name, n in removed.items())
-    ]
-    lines.append("exports and reports made before may still hold them: delete those by hand")
-    return Done("\n".join(lines), removed)
+        rows = asyncio.run(check_egresses(home))
+    good, used = (sum(1 for row in rows if row["state"] == s) for s in ("good", "used"))
+    lines = [f"{row['egress']:<32} {row['state']:<6} {row['detail']}" for row in rows]
+    others = f", {used} are in use by other runs" if used else ""
+    lines.append(f"proxies: {good} of {len(rows)} egresses answer{others}")
+    return Done("\n".join(lines), {"egresses": rows, "good": good}, 0 if good or used else 4)

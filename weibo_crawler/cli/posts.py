@@ -5,19 +5,25 @@ import os
 import signal
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from weibo_crawler import config
 from weibo_crawler.cli.main import Done
-from weibo_crawler.cli.sending import hold, holding_egresses, say_stopping
+from weibo_crawler.cli.sending import say_stopping
 from weibo_crawler.cli.show import Progress, grouped, seconds, verdicts
+from weibo_crawler.cli.yarn import left_running
 from weibo_crawler.config import Settings
-from weibo_crawler.errors import BadConfig, SiteSaysNo
+from weibo_crawler.errors import BadConfig, BadUsage, SiteSaysNo
 from weibo_crawler.home import Home, new_run_id
+from weibo_crawler.importer import Imported, import_users
 from weibo_crawler.metrics import Counters, OpenMetrics
+from weibo_crawler.posts.cluster import Cluster
 from weibo_crawler.posts.crawl import Job
-from weibo_crawler.posts.driver import JobFiles, JobRun
+from weibo_crawler.posts.driver import JobFiles, JobRun, LocalRun
+from weibo_crawler.posts.hadoop import HadoopRun
 from weibo_crawler.posts.manifest import manifest
 from weibo_crawler.resources import resource
 from weibo_crawler.store.owners import new_owner
@@ -27,19 +33,45 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 def import_(options: argparse.Namespace) -> Done:
     """Copy what the tables lack."""
+    if options.paper and options.via != "sqoop":
+        raise BadUsage("--paper is the paper's own command of Sqoop: use it with --via sqoop")
     with Home(config.load(options.config)) as home:
-        return run_import(home, "import")
+        if options.via == "sqoop":
+            return _by_sqoop(home, from_start=options.from_start, paper=options.paper)
+        return run_import(home, "import", from_start=options.from_start)
 
 
-def run_import(home: Home, title: str) -> Done:
+def run_import(home: Home, title: str, *, from_start: bool = False) -> Done:
     """One import with progress."""
-    from weibo_crawler.importer import import_users
-
     with Progress(title) as progress:
         done = import_users(
             *(home.users, home.tables, home.settings.store.tables, new_run_id()),
             lambda n: progress.say(f"{n:,} users"),
+            from_start=from_start,
         )
+    return _imported(done)
+
+
+def _by_sqoop(home: Home, *, from_start: bool, paper: bool) -> Done:
+    try:
+        from weibo_crawler import sqoop_import
+    except ImportError:
+        raise BadConfig(
+            "import --via sqoop needs PyMySQL and happybase: pip install 'weibo-crawler[cluster]'"
+        ) from None
+    name = "paper" if paper else "userlist"
+    sqoop = sqoop_import.prepare(home.settings, name, new_run_id(), os.environ)
+    with Progress("import") as progress:
+        if paper:
+            n = sqoop_import.import_paper(sqoop, home.users, progress.say)
+            return Done(f"import: {n:,} users in table {sqoop.table}", {"total": n})
+        done = sqoop_import.import_users(
+            sqoop, home.users, home.tables, progress.say, from_start=from_start
+        )
+    return _imported(done)
+
+
+def _imported(done: Imported) -> Done:
     line = f"import: {done.new:,} new users, {done.changed:,} changed"
     return Done(line if any(done) else "import: nothing new", done._asdict())
 
@@ -60,17 +92,43 @@ def posts(options: argparse.Namespace) -> Done:
         env = dict(os.environ)
         if options.config is not None:
             env["WEIBO_CONFIG"] = str(options.config.resolve())
-        return run_posts(home, "posts", runner=options.runner, refresh=options.refresh, env=env)
+        how = How(options.runner, options.refresh, options.detach, _table(options, settings))
+        return run_posts(home, "posts", how, env)
 
 
-def run_posts(home: Home, title: str, *, runner: str, refresh: bool, env: dict[str, str]) -> Done:
+def _table(options: argparse.Namespace, settings: Settings) -> str:
+    """The HBase table that is the job's input, "" for key ranges."""
+    if options.runner != "hadoop" and (options.detach or options.input != "ranges"):
+        raise BadUsage("--detach and --input hbase are for --runner hadoop")
+    if options.input == "ranges":
+        if options.table is not None:
+            raise BadUsage("--table names the input of --input hbase: add that")
+        return ""
+    if options.table is not None:
+        return str(options.table)
+    from weibo_crawler.store.hbase_address import parse_address
+
+    return parse_address(settings.store.tables).table("userlist")
+
+
+class How(NamedTuple):
+    """How the job runs. detach: leave it running on YARN; table: read users from this HBase table
+    by TableInputFormat, "" = by key ranges."""
+
+    runner: str
+    refresh: bool = False
+    detach: bool = False
+    table: str = ""
+
+
+def run_posts(home: Home, title: str, how: How, env: dict[str, str]) -> Done:
     """One run of the job with progress, and its figures."""
     started = time.monotonic()
+    cluster = Cluster(home.settings) if how.runner == "hadoop" else None
     home.bind_site()
     home.tables  # noqa: B018 - created here, before several mappers ask for it at once
-    job, shown = Job(new_run_id(), refresh, new_owner()), Counters()
+    job, shown = Job(new_run_id(), how.refresh, "" if how.detach else new_owner()), Counters()
     with (
-        holding_egresses(home, job.driver),
         tempfile.TemporaryDirectory(prefix="weibo-posts-") as folder,
         Progress(title) as progress,
         OpenMetrics(home.settings.metrics, shown, "posts") as om,
@@ -78,46 +136,41 @@ def run_posts(home: Home, title: str, *, runner: str, refresh: bool, env: dict[s
         files = JobFiles(
             script=resource("jobs/crawl_posts.py"),
             manifest=Path(folder, "ranges.jsonl"),
-            errors=Path(folder, "errors"),
             log=Path(tempfile.gettempdir(), f"weibo-crawler-posts-{job.run_id}.log"),
         )
         files.manifest.write_text(manifest(home.settings.posts.ranges), encoding="utf-8")
 
-        def show(counters: dict[str, int]) -> None:
-            if home.settings.pace.requests_per_second:
-                hold(home, job.driver)
+        def show(counters: dict[str, int], note: str) -> None:
             shown.replace(counters)
             om.write()
-            progress.say(_posts_line(counters))
+            progress.say(", ".join(filter(None, [_posts_line(counters), note])))
 
-        run = JobRun(
-            home.users,
-            job,
-            files,
-            runner=runner,
-            processes=_processes(home.settings),
-            env=env,
-            progress=show,
-        )
-
-        def interrupted(*_: object) -> None:
-            say_stopping()
-            run.stop()
-
-        handlers = {n: signal.signal(n, interrupted) for n in _SIGNALS}
-        try:
+        parts = home.users, job, files, show
+        run: JobRun
+        if cluster is not None:
+            run = HadoopRun(*parts, cluster=cluster, table=how.table, detach=how.detach, env=env)
+        else:
+            run = LocalRun(*parts, runner=how.runner, env=env)
+        with _stopped_by_signals(run):
             counters = run.run()
-        finally:
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
         files.log.unlink(missing_ok=True)  # of interest only where the job failed
+    if isinstance(run, HadoopRun) and run.is_left_running:
+        return left_running(run)
     return _posts_done(home, counters, time.monotonic() - started)
 
 
-def _processes(settings: Settings) -> int | None:
-    """Each mapper paces by itself, so under a limit one process keeps it exactly; users are
-    fetched side by side within it all the same."""
-    return 1 if settings.pace.requests_per_second else None
+@contextmanager
+def _stopped_by_signals(run: JobRun) -> Iterator[None]:
+    def interrupted(*_: object) -> None:
+        say_stopping()
+        run.stop()
+
+    handlers = {n: signal.signal(n, interrupted) for n in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 def _posts_line(counters: dict[str, int]) -> str:

@@ -1,0 +1,61 @@
+"""A whole crawl in which one person is forgotten, in the home that the crawl's settings name."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tests.cli.crawls import Crawl, Truth
+
+
+def forget_midway(crawl: Crawl, truth: Truth, dump: Callable[[], Iterable[str]]) -> str:
+    """Crawl, forget the person whom others repost most, crawl on. dump: all that is stored, a
+    line for each value; what others wrote must be left out. Returns what `forget` said."""
+    shallow = {"WEIBO_HARVEST__MAX_DEPTH": "2"}
+    crawl.run("seed", *truth.seeds)
+    crawl.run("harvest", **shallow)
+    crawl.run("import")
+    crawl.run("posts", "--runner", "inline")
+    uid, name = most_reposted(crawl, truth)
+    names_them = re.compile(rf"(?<!\d){uid}(?!\d)|{re.escape(name)}").search
+    assert any(map(names_them, dump()))
+    before = len(crawl.scan("posts"))
+    (crawl.folder / "people.txt").write_text(f"# asked to\nhttps://m.weibo.cn/u/{uid}\n", "utf-8")
+    done = crawl.json("forget", "people.txt", "99")
+    assert (done["uids"], done["users"]) == (2, 1)
+    assert done["posts"] > 0
+    assert done["reposts"] > 0
+    assert done["found"] > 0
+    assert len(crawl.scan("posts")) == before - done["posts"]
+    assert list(filter(names_them, dump())) == []
+    crawl.run("seed", str(uid))
+    assert crawl.json("harvest")["kept"] > 0
+    crawl.run("import")
+    crawl.run("posts", "--runner", "inline", "--refresh")
+    assert list(filter(names_them, dump())) == []
+    said = crawl.run("forget", str(uid)).stdout
+    assert "0 users and 0 posts deleted; their words cut out of 0 reposts" in said
+    return said
+
+
+def most_reposted(crawl: Crawl, truth: Truth) -> tuple[int, str]:
+    """Of the users whose posts are stored and who led to others, no seed."""
+    users = crawl.scan("users")
+    led = {user["found_from"] for user in users}
+    names = {u["id"]: u["screen_name"] for u in users if u["depth"] > 0 and u["id"] in led}
+    posts = crawl.scan("posts", "--columns", "uid,original")
+    authors = {post["uid"] for post in posts}
+    originals = Counter((post["original"] or {}).get("uid") for post in posts)
+    return next((u, names[u]) for u, _ in originals.most_common() if u in names and u in authors)
+
+
+def cells_by_themselves(row: str, column: str, value: str) -> Iterable[str]:
+    """A cell as lines, without what others wrote."""
+    if column == "post:text":
+        return
+    if column == "post:more":
+        more: dict[str, Any] = json.loads(value)
+        (more.get("original") or {}).pop("text", None)
+        value = json.dumps(more, ensure_ascii=False)
+    yield f"{row} {column} {value}"

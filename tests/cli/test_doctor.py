@@ -1,0 +1,110 @@
+"""`doctor` in the embedded home, from outside: what is wrong is named, nothing is left behind."""
+
+import json
+import socket
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.crawls import Crawl
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> Crawl:
+    return Crawl(tmp_path)
+
+
+def checked(crawl: Crawl, code: int = 0, **env: str) -> dict[str, Any]:
+    """name -> the check's line."""
+    done = crawl.run("doctor", "--json", code=code, **env)
+    return {line["name"]: line for line in json.loads(done.stdout)["checks"]}
+
+
+def state(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_home_that_is_well(crawl: Crawl) -> None:
+    """Each line is ok but for what is not asked; what is there stays as it was, byte for byte."""
+    assert "init" in checked(crawl)["users"]["text"]
+    assert state(crawl.folder) == {}
+    crawl.run("init")
+    before = state(crawl.folder)
+    lines = checked(crawl)
+    assert {line["name"] for line in lines.values() if line["state"] != "ok"} == {"site"}
+    assert "writable" in lines["tables"]["text"]
+    assert state(crawl.folder) == before
+    assert crawl.run("doctor").stdout.endswith("doctor: all is well\n")
+
+
+def test_a_folder_that_cannot_be_written(crawl: Crawl) -> None:
+    """Exit code 5; the line names the folder."""
+    (crawl.folder / "file").write_text("")
+    line = checked(crawl, 5, WEIBO_STORE__USERS="sqlite:///file/users.db")["users"]
+    assert line["state"] == "wrong"
+    assert str(crawl.folder / "file") in line["text"]
+
+
+def test_a_file_that_is_no_store(crawl: Crawl) -> None:
+    """Exit code 5 with SQLite's word and the remedy."""
+    (crawl.folder / "tables.db").write_text("not a database, but long enough to look like one" * 99)
+    line = checked(crawl, 5)["tables"]
+    assert (line["state"], "move this one away" in line["text"]) == ("wrong", True)
+
+
+def test_a_proxies_file_that_is_missing_or_wrong(crawl: Crawl) -> None:
+    """Exit code 3; nothing of the line's text is shown."""
+    line = checked(crawl, 3, WEIBO_EGRESS__PROXIES_FILE="proxies.txt")["settings"]
+    assert "proxies.txt" in line["text"]
+    (crawl.folder / "proxies.txt").write_text("http://me:hidden@10.0.0.1:8080\nhttp://me:hidden@\n")
+    line = checked(crawl, 3, WEIBO_EGRESS__PROXIES_FILE="proxies.txt")["egress"]
+    assert "proxies.txt:2" in line["text"]
+    assert "hidden" not in line["text"]
+    (crawl.folder / "proxies.txt").write_text("http://me:hidden@10.0.0.1:8080\n10.0.0.2:80\n")
+    line = checked(crawl, WEIBO_EGRESS__PROXIES_FILE="proxies.txt")["egress"]
+    assert line["text"].startswith("2 proxies")
+
+
+def test_too_few_open_files(crawl: Crawl) -> None:
+    """Fetching 500 pages at once wants more files than 256: exit code 3, with the remedy."""
+    command = 'ulimit -n 256; exec "$@"'
+    done = subprocess.run(
+        ["sh", "-c", command, "sh", *crawl.command("doctor")],
+        env=crawl.env | {"WEIBO_FETCH__CONCURRENCY": "500"},
+        cwd=crawl.folder,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 3
+    assert "ulimit -n" in done.stdout
+
+
+def test_a_host_that_says_nothing_is_left(crawl: Crawl) -> None:
+    """Somebody accepts connections and never answers: the other checks are made all the same."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        lines = checked(
+            crawl,
+            5,
+            WEIBO_STORE__USERS=f"mysql://me@127.0.0.1:{port}/crawl",
+            WEIBO_STORE__TABLES=f"hbase://127.0.0.1:{port}",
+            WEIBO_HADOOP__RESOURCEMANAGER=f"http://127.0.0.1:{port}",
+            WEIBO_HADOOP__JOBHISTORY="http://127.0.0.1:9",
+            WEIBO_HADOOP__COMMAND="no-such-hadoop",
+        )
+    wrong = {name for name, line in lines.items() if line["state"] == "wrong"}
+    servers = {"sql", "hbase", "resourcemanager", "jobhistory"}
+    assert wrong == servers | {"hadoop", "streaming jar"}
+    assert "sql clock" not in lines
+
+
+def test_another_site_is_never_asked(crawl: Crawl) -> None:
+    """The live site hears nothing of a doctor; a site on this machine is asked for its clock."""
+    live = {
+        "WEIBO_SITE__BASE_URL": "https://m.weibo.cn",
+        "WEIBO_PACE__REQUESTS_PER_SECOND": "0.3",
+    }
+    line = checked(crawl, **live)["site"]
+    assert (line["state"], "not asked" in line["text"]) == ("open", True)

@@ -1,0 +1,114 @@
+"""`doctor` on the real stack: what it says of servers that are well, and of those that are not."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import happybase
+import pytest
+
+from tests.cli.crawls import Crawl
+from tests.stack.conftest import Running, why_not
+from tests.stack.thrift_servers import OwnThrift
+from weibo_crawler.errors import StoreError
+from weibo_crawler.store.cells import FAMILIES
+from weibo_crawler.store.hbase_check import protocol, tables
+
+if why_not():
+    pytest.skip(why_not(), allow_module_level=True)
+
+
+@pytest.fixture(scope="module")
+def prefix(stack: Running) -> Iterator[str]:
+    """Tables by the schema script, under this prefix."""
+    made = f"doctor{uuid4().hex[:6]}"
+    stack.schema(WEIBO_TABLE_PREFIX=made)
+    yield made
+    host, _, port = stack.addresses["STACK_TABLES"].removeprefix("hbase://").partition(":")
+    admin = happybase.Connection(host, int(port), table_prefix=made)
+    for name in set(FAMILIES) & {table.decode() for table in admin.tables()}:
+        admin.delete_table(name, disable=True)
+    admin.close()
+
+
+def checked(crawl: Crawl, code: int, **env: str) -> dict[str, Any]:
+    """name -> the check's line."""
+    done = crawl.run("doctor", "--json", code=code, **env)
+    return {line["name"]: line for line in json.loads(done.stdout)["checks"]}
+
+
+def cluster(stack: Running, prefix: str) -> dict[str, str]:
+    """The settings of the cluster home."""
+    at = stack.addresses
+    return {
+        "WEIBO_STORE__USERS": at["STACK_MYSQL"],
+        "WEIBO_STORE__PASSWORD_FILE": at["STACK_MYSQL_PASSWORD_FILE"],
+        "WEIBO_STORE__TABLES": f"{at['STACK_TABLES']}/{prefix}",
+        "WEIBO_HADOOP__COMMAND": at["STACK_HADOOP"],
+        "WEIBO_HADOOP__STREAMING_JAR": at["STACK_STREAMING_JAR"],
+        "WEIBO_HADOOP__RESOURCEMANAGER": at["STACK_RESOURCEMANAGER"],
+        "WEIBO_HADOOP__JOBHISTORY": at["STACK_JOBHISTORY"],
+    }
+
+
+def test_a_cluster_that_is_well(stack: Running, prefix: str, tmp_path: Path) -> None:
+    """Every line is ok but for what is not asked."""
+    lines = checked(Crawl(tmp_path), 0, **cluster(stack, prefix))
+    assert {line["name"] for line in lines.values() if line["state"] != "ok"} == {"site", "nodes"}
+    assert "1 nodes" in lines["resourcemanager"]["text"]
+    assert "Hadoop 3" in lines["hadoop"]["text"]
+
+
+def test_what_is_wrong_is_named(stack: Running, tmp_path: Path) -> None:
+    """A dead Thrift port, a wrong password and a jar that is not there: each with its remedy."""
+    wrong = {
+        "WEIBO_STORE__TABLES": "hbase://127.0.0.1:9",
+        "WEIBO_STORE__PASSWORD": "not this one",
+        "WEIBO_HADOOP__STREAMING_JAR": "/no/such.jar",
+    }
+    lines = checked(Crawl(tmp_path), 5, **(cluster(stack, "x") | wrong))
+    assert {n for n, line in lines.items() if line["state"] == "wrong"} == {
+        "sql",
+        "hbase",
+        "streaming jar",
+    }
+    assert "hbase thrift start" in lines["hbase"]["text"]
+    assert "not this one" not in str(lines)
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["-f"], "speaks framed and binary: start it without -f;"),
+        (["-c"], "speaks buffered and compact: start it without -c;"),
+    ],
+)
+def test_a_thrift_server_that_speaks_otherwise(
+    stack: Running, tmp_path: Path, flags: list[str], said: str
+) -> None:
+    """A real server started with these flags is recognised."""
+    server = OwnThrift(stack, tmp_path, idle_ms=60_000, properties={})
+    server.add_flags(flags)
+    server.start()
+    try:
+        with pytest.raises(StoreError, match=said):
+            protocol(f"hbase://127.0.0.1:{server.port}")
+    finally:
+        server.kill()
+
+
+def test_a_table_that_is_missing(stack: Running, prefix: str) -> None:
+    """It is named, with the command that makes it; and so is a family that is missing."""
+    place = f"{stack.addresses['STACK_TABLES']}/{prefix}"
+    assert "writable" in tables(place)
+    with pytest.raises(StoreError, match=f"{prefix}none_userlist does not exist.*init"):
+        tables(f"{place}none")
+    host, _, port = stack.addresses["STACK_TABLES"].removeprefix("hbase://").partition(":")
+    admin = happybase.Connection(host, int(port), table_prefix=prefix)
+    admin.delete_table("posts", disable=True)
+    admin.create_table("posts", {"post": {}})
+    admin.close()
+    with pytest.raises(StoreError, match="count"):
+        tables(place)

@@ -1,0 +1,104 @@
+"""`forget` where the tables are in HBase: deletions there are marks with a time of their own."""
+
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import happybase
+import pytest
+from pymysql.cursors import Cursor
+
+from tests.cli.crawls import simulated
+from tests.cli.forgetting import cells_by_themselves, forget_midway
+from tests.contracts.forget import ForgetContract, versions
+from tests.stack.conftest import Running, why_not
+from weibo_crawler.store import Frontier, Tables
+from weibo_crawler.store.cells import FAMILIES
+from weibo_crawler.store.hbase_tables import HbaseTables
+from weibo_crawler.store.mysql_base import connect, parse_address
+from weibo_crawler.store.sqlite_base import open_database
+from weibo_crawler.store.sqlite_frontier import SqliteUsers
+
+if why_not():
+    pytest.skip(why_not(), allow_module_level=True)
+
+
+@pytest.fixture(scope="module")
+def tables(stack: Running) -> Iterator[HbaseTables]:
+    """Tables of our own, without the regions and the compression of the schema."""
+    prefix = f"e{uuid4().hex[:8]}"
+    host, _, port = stack.addresses["STACK_TABLES"].removeprefix("hbase://").partition(":")
+    admin = happybase.Connection(host, int(port), table_prefix=prefix)
+    for name, families in FAMILIES.items():
+        admin.create_table(name, {f: {"max_versions": n} for f, n in families.items()})
+    admin.close()
+    made = HbaseTables(f"{stack.addresses['STACK_TABLES']}/{prefix}")
+    yield made
+    made.close()
+    admin = happybase.Connection(host, int(port), table_prefix=prefix)
+    for name in FAMILIES:
+        admin.delete_table(name, disable=True)
+    admin.close()
+
+
+class TestHbase(ForgetContract):
+    @pytest.fixture
+    def stores(self, tables: Tables, tmp_path: Path) -> Iterator[tuple[Frontier, Tables]]:
+        self.folder = tmp_path
+        users = SqliteUsers(f"sqlite:///{tmp_path}/users.db")
+        yield users, tables
+        users.close()
+        for table in (tables.userlist, tables.posts):
+            for key in list(table.keys("")):
+                table.delete(key)
+
+    def drifted_urls(self) -> list[str]:
+        conn = open_database(f"sqlite:///{self.folder}/users.db")
+        try:
+            return [url for (url,) in conn.execute("SELECT url FROM drifted")]
+        finally:
+            conn.close()
+
+
+def test_the_whole_way(stack: Running, tables: HbaseTables, tmp_path: Path) -> None:
+    """Users in MariaDB, tables in HBase: crawled, forgotten, crawled on and refreshed, no value of
+    either speaks of the person."""
+    at, database = stack.addresses, f"weibo_e_{uuid4().hex[:8]}"
+    password = Path(at["STACK_MYSQL_PASSWORD_FILE"]).read_bytes()
+    server, _, _ = at["STACK_MYSQL"].rpartition("/")
+    conn = connect(parse_address(at["STACK_MYSQL"]), password.decode(), 30)
+    with conn.cursor() as cursor:
+        cursor.execute(f"CREATE DATABASE {database}")
+        try:
+            with simulated(tmp_path, users=150) as (crawl, truth):
+                crawl.env |= {
+                    "WEIBO_STORE__USERS": f"{server}/{database}",
+                    "WEIBO_STORE__PASSWORD_FILE": at["STACK_MYSQL_PASSWORD_FILE"],
+                    "WEIBO_STORE__TABLES": f"{tables.address}/{tables.address.prefix}",
+                }
+                said = forget_midway(crawl, truth, lambda: dump(cursor, database, tables))
+            assert "major compaction" in said
+        finally:
+            cursor.execute(f"DROP DATABASE {database}")
+    conn.close()
+
+
+def dump(cursor: Cursor, database: str, tables: HbaseTables) -> Iterator[str]:
+    """Every value of every SQL table, and every version of every cell."""
+    cursor.execute(f"SHOW TABLES FROM {database}")
+    for (name,) in cursor.fetchall():
+        cursor.execute(f"SELECT * FROM {database}.{name}")
+        for row in cursor.fetchall():
+            yield from (f"{name} {plain(name, value)!r}" for value in row)
+    for table, families in ((tables.userlist, "userlist"), (tables.posts, "posts")):
+        for line in versions(table, list(table.scan()), FAMILIES[families]):
+            yield from cells_by_themselves(*line.split(" ", 2))
+
+
+def plain(table: str, value: object) -> object:
+    """Packed ids and pages as what they hold."""
+    if isinstance(value, bytes) and table == "progress":
+        return struct.unpack(f"<{len(value) // 8}Q", value)
+    return zlib.decompress(value) if isinstance(value, bytes) and table == "drifted" else value

@@ -1,0 +1,90 @@
+"""`forget` in the embedded home."""
+
+import json
+import re
+import zlib
+from array import array
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.crawls import Crawl, simulated
+from tests.cli.forgetting import cells_by_themselves, forget_midway
+from tests.contracts.forget import ForgetContract
+from weibo_crawler.store import Frontier, Tables
+from weibo_crawler.store.sqlite_base import open_database
+from weibo_crawler.store.sqlite_frontier import SqliteUsers
+from weibo_crawler.store.sqlite_tables import SqliteTables
+
+
+class TestEmbedded(ForgetContract):
+    @pytest.fixture
+    def stores(self, tmp_path: Path) -> Iterator[tuple[Frontier, Tables]]:
+        self.folder = tmp_path
+        users = SqliteUsers(f"sqlite:///{tmp_path}/users.db")
+        tables = SqliteTables(f"sqlite:///{tmp_path}/tables.db")
+        tables.create()
+        yield users, tables
+        users.close()
+        tables.close()
+
+    def drifted_urls(self) -> list[str]:
+        conn = open_database(f"sqlite:///{self.folder}/users.db")
+        try:
+            return [url for (url,) in conn.execute("SELECT url FROM drifted")]
+        finally:
+            conn.close()
+
+
+def test_the_whole_way(tmp_path: Path) -> None:
+    """Crawled, forgotten, crawled on and refreshed: no value of any table speaks of the person,
+    and the files hold their uid nowhere."""
+    with simulated(tmp_path, users=200) as (crawl, truth):
+        crawl.run("init")
+        said = forget_midway(crawl, truth, lambda: dump(crawl.folder))
+        assert "exports, reports, backups" in said
+        uid = (crawl.folder / "people.txt").read_text().rpartition("/")[2].strip().encode()
+        for file in crawl.folder.glob("*.db*"):
+            assert not re.search(rb"(?<!\d)%b(?!\d)" % uid, file.read_bytes()), file
+
+
+def test_files_that_may_hold_them_are_named(tmp_path: Path) -> None:
+    """Exports and reports written since are listed while they exist."""
+    crawl = Crawl(tmp_path)
+    crawl.run("export", "users", "-o", "users.csv")
+    crawl.run("export", "users", "-o", "old.csv")
+    crawl.run("report")
+    (tmp_path / "old.csv").unlink()
+    listed = crawl.json("forget", "5")["exports"]
+    assert [file.rpartition("/")[2] for file in listed] == ["users.csv", "report.html"]
+    assert str(tmp_path / "users.csv") in crawl.run("forget", "5").stdout
+
+
+def test_names_are_no_way_to_forget(tmp_path: Path) -> None:
+    """A name may be somebody else's by now; nothing is deleted, exit code 2."""
+    crawl = Crawl(tmp_path)
+    assert "give the uid" in crawl.run("forget", "5", "@somebody", code=2).stderr
+    assert not (tmp_path / "users.db").exists()
+
+
+def dump(folder: Path) -> Iterator[str]:
+    """Every value of every table of both files."""
+    for file in ("users.db", "tables.db"):
+        conn = open_database(f"sqlite:///{folder}/{file}")
+        names = conn.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        for (name,) in names:
+            for row in conn.execute(f"SELECT * FROM {name}").fetchall():
+                if name.startswith("cells_"):
+                    for column, value in json.loads(row[3]).items():
+                        yield from cells_by_themselves(row[0], column, value)
+                    continue
+                yield from (f"{name} {plain(name, value)!r}" for value in row)
+        conn.close()
+
+
+def plain(table: str, value: object) -> object:
+    """Packed ids and pages as what they hold."""
+    if isinstance(value, bytes) and table == "progress":
+        return list(array("q", value))
+    return zlib.decompress(value) if isinstance(value, bytes) and table == "drifted" else value

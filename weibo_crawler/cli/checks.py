@@ -1,0 +1,212 @@
+"""What `doctor` looks at on this machine and beside the stores. A check says what is so, or raises
+what is wrong, with what to do; NotChecked says what it leaves alone."""
+
+import email.utils
+import json
+import os
+import platform
+import resource as limits
+import shutil
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from weibo_crawler.config import Settings
+from weibo_crawler.errors import BadConfig, CrawlerError, StoreError, StoreFull
+from weibo_crawler.fetch.egress import load_egresses
+from weibo_crawler.resources import resource
+from weibo_crawler.store.sqlite_base import database_path
+
+ANSWER_S = 4.0
+_LEAST_FREE_BYTES = 500_000_000
+_FILES_BESIDE = 64  # open files that are no connections
+_CLOCKS_APART_S = 30.0  # fetch times of posts, and how old a session is
+
+
+class NotChecked(CrawlerError):
+    """Neither right nor wrong: what a check did not look at, and why."""
+
+    exit_code = 0
+
+
+def python(settings: Settings) -> str:
+    """The packages of this home are here, also those that a task of the job imports."""
+    wanted = {"msgspec": "", "mrjob": "", "requests": "", "pyroaring": ""}
+    if settings.store.users.startswith("mysql:"):
+        wanted["pymysql"] = "pip install 'weibo-crawler[cluster]'"
+    if settings.store.tables.startswith("hbase:"):
+        wanted["happybase"] = "pip install 'weibo-crawler[cluster]'"
+    if settings.fetch.transport == "wreq":
+        wanted["wreq"] = "pip install 'weibo-crawler[fast]'"
+    missing = {name: how for name, how in wanted.items() if find_spec(name) is None}
+    if missing:
+        how = next(filter(None, missing.values()), "pip install weibo-crawler")
+        raise BadConfig(f"{', '.join(missing)} not installed: {how}")
+    for name in ("distutils", "pipes"):  # gone from Python 3.12 and 3.13; mrjob imports them
+        if find_spec(name) is None:
+            raise BadConfig(f"module {name} is missing, mrjob needs it: pip install weibo-crawler")
+    versions = ", ".join(f"{name} {metadata.version(name)}" for name in wanted)
+    return f"{platform.python_version()}; {versions}"
+
+
+def job() -> str:
+    """The script that mappers run."""
+    script = resource("jobs/crawl_posts.py")
+    if not script.exists():
+        raise CrawlerError(f"{script} is missing: install the package again")
+    return f"{script.name} found"
+
+
+def egresses(settings: Settings) -> str:
+    """The proxies file is readable, every line an address; nothing is sent."""
+    found = load_egresses(settings.egress)
+    rate = settings.pace.requests_per_second
+    proxies = sum(1 for egress in found if egress.proxy_url)
+    direct = "and the direct connection, " if len(found) > proxies else ""
+    pace = f"{rate:.3g} requests/s each, {rate * len(found):.3g} in all" if rate else "no limit"
+    return f"{proxies:,} proxies {direct}{pace}; `proxies check` tries them"
+
+
+def open_files(settings: Settings) -> str:
+    """Enough of them for the requests under way at once."""
+    soft, _ = limits.getrlimit(limits.RLIMIT_NOFILE)
+    needed = 2 * settings.fetch.concurrency + _FILES_BESIDE  # each may go by a proxy of its own
+    if soft != limits.RLIM_INFINITY and soft < needed:
+        raise BadConfig(
+            f"{soft:,} files may be open at once, fetch.concurrency = "
+            f"{settings.fetch.concurrency} wants {needed:,}: ulimit -n {needed}, or lower it"
+        )
+    return (
+        "no limit" if soft == limits.RLIM_INFINITY else f"{soft:,} may be open, {needed:,} wanted"
+    )
+
+
+def disk(settings: Settings) -> str:
+    """Room where the embedded home is, and for temporary files."""
+    places = {Path(tempfile.gettempdir())}
+    for url in (settings.store.users, settings.store.tables):
+        if url.startswith("sqlite:"):
+            places.add(_standing(database_path(url).parent))
+    free = {place: shutil.disk_usage(place).free for place in sorted(places)}
+    for place, size in free.items():
+        if size < _LEAST_FREE_BYTES:
+            raise StoreFull(
+                f"{place}: {size // 1_000_000:,} MB free: make room, or move the stores"
+            )
+    return ", ".join(f"{size / 1e9:,.1f} GB free at {place}" for place, size in free.items())
+
+
+def embedded(url: str) -> str:
+    """The file takes writes, or could be made."""
+    path = database_path(url)
+    if not path.exists():
+        folder = _standing(path.parent)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise StoreError(f"{path}: you may not write in {folder}: chmod it, or name another")
+        return f"{path}: not there yet, `weibo-crawler init` makes it"
+    return f"{path}: writable"
+
+
+def site(settings: Settings) -> str:
+    """Asks a site on this machine; never another one."""
+    if not settings.site.is_loopback:
+        raise NotChecked(f"{settings.site.base_url}: not asked; `proxies check` asks it")
+    try:
+        apart_s = _ask(settings.site.base_url)[1]
+    except OSError as error:
+        raise NotChecked(f"{settings.site.base_url}: no answer ({error}): is it started?") from None
+    return f"{settings.site.base_url} answers" + _judged(apart_s)
+
+
+def hadoop(settings: Settings) -> str:
+    """Hadoop's client is there."""
+    command = settings.hadoop.command
+    try:
+        done = subprocess.run(
+            [command, "version"], capture_output=True, text=True, timeout=30, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BadConfig(f"hadoop.command: {command}: {error}: name Hadoop's client") from None
+    if done.returncode:
+        raise BadConfig(f"{command} version: {done.stderr.strip()[-300:]}")
+    return f"{done.stdout.partition(chr(10))[0]} ({command})"
+
+
+def streaming_jar(settings: Settings) -> str:
+    """mrjob submits it."""
+    from weibo_crawler.posts import hdfs
+
+    named = settings.hadoop.streaming_jar
+    if named is not None and not Path(named).is_file():
+        raise BadConfig(f"hadoop.streaming_jar: {named} is not there: correct the path")
+    return str(named or hdfs.streaming_jar(settings.hadoop.command))
+
+
+def resourcemanager(settings: Settings) -> str:
+    """YARN answers, and how many nodes it has."""
+    url = settings.hadoop.resourcemanager
+    answer, apart_s = _json(url, "/ws/v1/cluster/metrics", "hadoop.resourcemanager")
+    nodes = answer["clusterMetrics"]["activeNodes"]
+    if not nodes:
+        raise StoreError(f"{url}: no node is active: look at {url}/cluster/nodes")
+    return f"{url}: {nodes} nodes" + _judged(apart_s)
+
+
+def jobhistory(settings: Settings) -> str:
+    """The counters of jobs that ended are there."""
+    url = settings.hadoop.jobhistory
+    answer, _ = _json(url, "/ws/v1/history/info", "hadoop.jobhistory")
+    return f"{url}: Hadoop {answer['historyInfo']['hadoopVersion']}"
+
+
+def nodes() -> str:
+    raise NotChecked(
+        "python3 and its minor version there are seen by `posts --runner hadoop`, which says so "
+        "before it visits anybody"
+    )
+
+
+def _json(url: str, path: str, setting: str) -> tuple[Any, float | None]:
+    try:
+        body, apart_s = _ask(url.rstrip("/") + path)
+        return json.loads(body), apart_s
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{url}: {error}: start it, or correct {setting}") from None
+
+
+def _ask(url: str) -> tuple[bytes, float | None]:
+    """The body, and how far the server's clock is from ours; by no proxy of the environment."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    request = urllib.request.Request(url, headers={"Accept": "application/json"})
+    try:
+        answer = opener.open(request, timeout=ANSWER_S)
+    except urllib.error.HTTPError as error:  # an answer all the same
+        answer = error
+    except urllib.error.URLError as error:
+        raise OSError(str(error.reason)) from None
+    with answer:
+        date = answer.headers.get("Date")
+        apart_s = (
+            email.utils.parsedate_to_datetime(date).timestamp() - time.time() if date else None
+        )
+        return answer.read(1_000_000), apart_s
+
+
+def _judged(apart_s: float | None) -> str:
+    """A date in a header is cut to the second."""
+    if apart_s is None:
+        return ""
+    if abs(apart_s) > _CLOCKS_APART_S:
+        raise StoreError(f"its clock is {apart_s:+.0f} s from ours: set both by NTP")
+    return f", clocks {abs(apart_s):.0f} s apart"
+
+
+def _standing(folder: Path) -> Path:
+    """The folder, or the nearest above it that there is."""
+    return next(place for place in (folder, *folder.parents) if place.exists())

@@ -1,0 +1,154 @@
+"""doctor."""
+
+import argparse
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple
+
+from weibo_crawler import config
+from weibo_crawler.cli import checks
+from weibo_crawler.cli.main import Done
+from weibo_crawler.config import Settings
+from weibo_crawler.errors import BadConfig, CrawlerError, StoreError
+from weibo_crawler.home import Home
+
+_ANSWER_S = 5.0
+_GUESSING_S = 15.0  # where somebody hangs up, it is found out what it speaks
+_JVM_S = 40.0  # a command of Hadoop starts a JVM
+
+
+class Check(NamedTuple):
+    """run: what is so, or CrawlerError; it is left alone after limit_s seconds."""
+
+    name: str
+    run: Callable[[], str]
+    limit_s: float = _ANSWER_S
+
+
+class Line(NamedTuple):
+    """state: "ok", "wrong" or "open" (not checked)."""
+
+    state: str
+    name: str
+    text: str
+    exit_code: int = 0
+
+
+def doctor(options: argparse.Namespace) -> Done:
+    """Check what the settings name, line by line; exit code of the first thing that is wrong."""
+    lines = list(_lines(options))
+    wrong = [line for line in lines if line.state == "wrong"]
+    shown = [f"{line.state:<5} {line.name:<15} {line.text}" for line in lines]
+    shown.append(f"doctor: {len(wrong)} wrong" if wrong else "doctor: all is well")
+    code = wrong[0].exit_code if wrong else 0
+    return Done(
+        "\n".join(shown), {"ok": not wrong, "checks": [line._asdict() for line in lines]}, code
+    )
+
+
+def _lines(options: argparse.Namespace) -> Iterator[Line]:
+    try:
+        settings = config.load(options.config)
+    except BadConfig as error:
+        yield Line("wrong", "settings", str(error), error.exit_code)
+        return
+    yield Line("ok", "settings", f"{settings.store.users} and {settings.store.tables}")
+    answers: dict[str, bool] = {}
+    for check in (*_here(settings), *_users(settings), *_tables(settings), *_beside(settings)):
+        server = check.name.partition(" ")[0]
+        if not answers.get(server, True):
+            continue  # what is behind a server that does not answer need not be waited for
+        line = _judge(check)
+        answers.setdefault(server, line.state != "wrong")
+        yield line
+
+
+def _here(settings: Settings) -> Iterator[Check]:
+    yield Check("python", partial(checks.python, settings))
+    yield Check("job", checks.job)
+    yield Check("transport", partial(_transport, settings))
+    yield Check("egress", partial(checks.egresses, settings))
+    yield Check("files", partial(checks.open_files, settings))
+    yield Check("disk", partial(checks.disk, settings))
+
+
+def _users(settings: Settings) -> Iterator[Check]:
+    store = settings.store
+    if store.users.startswith("sqlite:"):
+        yield Check("users", partial(_embedded, settings, store.users, _write_users))
+        return
+    try:
+        from weibo_crawler.store.mysql_check import MysqlCheck
+    except ImportError:
+        return  # the check of python says so
+    for name, run in MysqlCheck(store.users, store.read_password()).checks():
+        yield Check(name, run)
+
+
+def _tables(settings: Settings) -> Iterator[Check]:
+    url = settings.store.tables
+    if url.startswith("sqlite:"):
+        yield Check("tables", partial(_embedded, settings, url, _write_tables))
+        return
+    try:
+        from weibo_crawler.store import hbase_check
+    except ImportError:
+        return
+    yield Check("hbase", partial(hbase_check.protocol, url), _GUESSING_S)
+    yield Check("hbase tables", partial(hbase_check.tables, url))
+
+
+def _beside(settings: Settings) -> Iterator[Check]:
+    yield Check("site", partial(checks.site, settings))
+    if settings.store.tables.startswith("hbase:"):  # the nodes reach no embedded table
+        yield Check("hadoop", partial(checks.hadoop, settings), _JVM_S)
+        yield Check("streaming jar", partial(checks.streaming_jar, settings))
+        yield Check("resourcemanager", partial(checks.resourcemanager, settings))
+        yield Check("jobhistory", partial(checks.jobhistory, settings))
+        yield Check("nodes", checks.nodes)
+
+
+def _transport(settings: Settings) -> str:
+    from weibo_crawler.fetch.opening import choose_transport
+
+    return f"{choose_transport(settings.fetch).name} (fetch.transport = {settings.fetch.transport})"
+
+
+def _embedded(settings: Settings, url: str, write: Callable[[Home], None]) -> str:
+    said = checks.embedded(url)
+    if config.resolve(url.removeprefix("sqlite:///")).exists():
+        with Home(settings) as home:
+            write(home)
+    return said
+
+
+def _write_users(home: Home) -> None:
+    home.users.give_back("doctor")  # takes the lock of a writer, and meets no row
+
+
+def _write_tables(home: Home) -> None:
+    home.tables.posts.delete("doctor", up_to=1)  # no key of ours
+
+
+def _judge(check: Check) -> Line:
+    """Run it in a thread of its own: some calls, such as a look at a network folder, cannot be
+    given a time limit."""
+    found: list[Line] = []
+
+    def run() -> None:
+        try:
+            found.append(Line("ok", check.name, check.run()))
+        except checks.NotChecked as error:
+            found.append(Line("open", check.name, str(error)))
+        except CrawlerError as error:
+            found.append(Line("wrong", check.name, str(error), error.exit_code))
+        except Exception as error:  # noqa: BLE001 - the top of a task: the other checks go on
+            fault = f"a fault of ours: {type(error).__name__}: {error}; please report it"
+            found.append(Line("wrong", check.name, fault, CrawlerError.exit_code))
+
+    thread = threading.Thread(target=run, name=check.name, daemon=True)
+    thread.start()
+    thread.join(check.limit_s)
+    late = f"no answer within {check.limit_s:.0f} s: is the machine there?"
+    return found[0] if found else Line("wrong", check.name, late, StoreError.exit_code)

@@ -1,0 +1,32 @@
+"""Which files were written for analysts, so that `forget` can name them."""
+
+import json
+import socket
+from pathlib import Path
+
+from weibo_crawler.store import Frontier
+
+_NOTE = "exports"
+_KEPT = 100
+
+
+def remember_export(users: Frontier, file: Path) -> None:
+    """Note that this file may hold people."""
+    place = f"{socket.gethostname()}:{file.resolve()}"
+    others = [one for one in _noted(users) if one != place]
+    users.set_meta(_NOTE, json.dumps([*others, place][-_KEPT:]))
+
+
+def known_exports(users: Frontier) -> list[str]:
+    """host:path of the files written, the newest last, those that are gone left out."""
+    here = f"{socket.gethostname()}:"
+    return [
+        one
+        for one in _noted(users)
+        if not one.startswith(here) or Path(one.removeprefix(here)).exists()
+    ]
+
+
+def _noted(users: Frontier) -> list[str]:
+    noted: list[str] = json.loads(users.get_meta(_NOTE) or "[]")
+    return noted

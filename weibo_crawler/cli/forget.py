@@ -1,0 +1,57 @@
+"""forget."""
+
+import argparse
+
+from weibo_crawler import config
+from weibo_crawler.cli.exports import known_exports
+from weibo_crawler.cli.main import Done
+from weibo_crawler.cli.seed import read_seeds
+from weibo_crawler.cli.show import Progress
+from weibo_crawler.errors import BadSeed
+from weibo_crawler.forget import Removed, forget_users
+from weibo_crawler.home import Home
+
+
+def forget(options: argparse.Namespace) -> Done:
+    """Delete people from every table of the home."""
+    uids = _uids(options.uids)
+    with Home(config.load(options.config)) as home, Progress("forget") as progress:
+        removed = forget_users(home.users, home.tables, uids, progress.say)
+        exports = known_exports(home.users)
+        in_hbase = home.settings.store.tables.startswith("hbase:")
+    lines = _lines(len(uids), removed, in_hbase)
+    lines.append("files written before may still hold them, delete those by hand: exports, reports")
+    lines[-1] += ", backups" + "".join(f"\n  {file}" for file in exports)
+    return Done("\n".join(lines), {"uids": len(uids), **removed._asdict(), "exports": exports})
+
+
+def _uids(arguments: list[str]) -> list[int]:
+    """As `seed` reads them. A name may be somebody else's by now, so it is no way to delete."""
+    seeds = read_seeds(arguments)
+    for seed in seeds:
+        if seed.uid is None:
+            raise BadSeed(
+                f"{seed.where}: {seed.screen_name!r} is a name, and names change hands: give the "
+                "uid or the profile address that holds it"
+            )
+    return sorted({seed.uid for seed in seeds if seed.uid is not None})
+
+
+def _lines(uids: int, removed: Removed, in_hbase: bool) -> list[str]:
+    lines = [
+        f"forget: {uids:,} uids given: {removed.users:,} users and {removed.posts:,} posts "
+        f"deleted; their words cut out of {removed.reposts:,} reposts by others, and they out of "
+        f"{removed.found:,} rows of users found from them; no later run stores them",
+        "what others wrote to or about them (@name) stays",
+    ]
+    if removed.busy:
+        lines.append(
+            f"meanwhile at work: {', '.join(removed.busy)}; to be sure, run this again after it"
+        )
+    if in_hbase:
+        lines.append(
+            "HBase keeps deleted cells in its files until its next major compaction (in its shell: "
+            "major_compact of both tables), and in snapshots; a table made by `import --paper` "
+            "is not looked at (in the shell: deleteall 'paper', 'UID')"
+        )
+    return lines
