@@ -1,16 +1,21 @@
-"""The map-only posts job: key ranges in, one Outcome a user out.
+"""The map-only posts job: users in, one Outcome a user out.
 
     python jobs/crawl_posts.py -r inline|local|hadoop MANIFEST
 
 `weibo-crawler posts` writes the manifest and calls this; `weibo-crawler posts --manifest FILE`
 writes one for use by hand. Settings are those of the crawler (WEIBO_CONFIG, WEIBO_* variables),
-read where the job is started. By hand each task paces by itself: under a pace limit run one task
-(`--num-cores 1`) and nothing beside it, or let `weibo-crawler posts` see to that.
+read where the mappers run. However many tasks run, and whatever runs beside them, they share the
+egresses by leases in the users' database.
+
+With `--input hbase` a line is a row key from TableInputFormat, one map a region, as in the paper.
 """
 
 import os
 import signal
+import sys
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -18,10 +23,20 @@ from mrjob.job import MRJob
 from mrjob.protocol import RawValueProtocol
 
 from weibo_crawler import config
+from weibo_crawler.errors import CrawlerError, Interrupted
 from weibo_crawler.home import Home, new_run_id
-from weibo_crawler.posts.crawl import Job, RangeCrawler
-from weibo_crawler.posts.driver import telling_driver
+from weibo_crawler.posts.crawl import TERMINATED, Job, RangeCrawler
+from weibo_crawler.posts.feed import Feed, row_uid
 from weibo_crawler.posts.manifest import parse_line
+from weibo_crawler.posts.workers import ended_by, worker_name
+from weibo_crawler.records import Outcome
+from weibo_crawler.store import WorkerRow
+from weibo_crawler.store.owners import new_owner
+
+_FORMATS = {
+    "ranges": "org.apache.hadoop.mapred.lib.NLineInputFormat",
+    "hbase": "org.apache.hadoop.hbase.mapred.TableInputFormat",
+}
 
 
 class MRCrawlPosts(MRJob):
@@ -40,32 +55,81 @@ class MRCrawlPosts(MRJob):
         self.add_passthru_arg(
             "--refresh", action="store_true", help="come back to known users for new posts"
         )
+        self.add_passthru_arg(
+            "--input",
+            choices=list(_FORMATS),
+            default="ranges",
+            help="what a line is: a key range of a manifest, or a row key of a table",
+        )
+
+    def hadoop_input_format(self) -> str:
+        return _FORMATS[self.options.input]
 
     def mapper_init(self) -> None:
         options = self.options
-        job = Job(options.run_id or new_run_id(), options.refresh, options.driver)
-        with telling_driver():
-            self.home = Home(config.load())
+        attempt = worker_name(os.environ, "")
+        job = Job(options.run_id or new_run_id(), options.refresh, options.driver, attempt)
+        with self._ending_in_order():
+            self.home = Home(config.load())  # opens nothing yet
             stores = self.home.users, self.home.tables
             self.crawler = RangeCrawler(
-                self.home.settings, self.home.site, *stores, job, self.set_status
+                self.home.settings, self.home.site, *stores, job, self.set_status, self.home.leases
             )
-        signal.signal(signal.SIGTERM, lambda *_: self.crawler.stop("terminated"))
+        signal.signal(signal.SIGTERM, lambda *_: self.crawler.stop(TERMINATED))
+        self.feed = Feed(self.crawler, self.home.tables) if options.input == "hbase" else None
 
     def mapper(self, _: object, line: str) -> Iterator[tuple[None, str]]:
-        with telling_driver():
-            outcomes = self.crawler.crawl(parse_line(line))
+        outcomes: list[Outcome] = []
+        with self._ending_in_order():
+            if self.feed is not None:
+                self.feed.put(row_uid(line))
+            else:
+                outcomes = self.crawler.crawl(parse_line(line))
+        yield from self._counted(outcomes)
+
+    def mapper_final(self) -> Iterator[tuple[None, str]]:
+        with self._ending_in_order():
+            if self.feed is not None:
+                yield from self._counted(self.feed.finish())
+            if not self.crawler.stopping:
+                self.crawler.finished()
+        self.crawler.close()
+        self.home.__exit__()
+
+    def _counted(self, outcomes: list[Outcome]) -> Iterator[tuple[None, str]]:
         for outcome in outcomes:
             self.increment_counter("users", "input")
             self.increment_counter("users", outcome.status)
             self.increment_counter("posts", "new", outcome.new)
             yield None, msgspec.json.encode(outcome).decode()
 
-    def mapper_final(self) -> None:
-        with telling_driver():
-            self.crawler.finished()
-            self.crawler.close()
-            self.home.__exit__()
+    def _tell(self, error: CrawlerError) -> None:
+        """Leave the reason in the users' database, where the driver looks for it."""
+        with suppress(CrawlerError):
+            if hasattr(self, "crawler"):
+                self.crawler.failed(error)
+            else:
+                name = worker_name(os.environ, new_owner())
+                why, now = ended_by(error.exit_code, str(error)), time.time()
+                row = WorkerRow(self.options.run_id or "", name, "posts", now, now, why, {})
+                self.home.users.report(row)
+
+    @contextmanager
+    def _ending_in_order(self) -> Iterator[None]:
+        """A mapper that was told to end has done its part: another attempt would end at once too.
+        On YARN an error's exit code is the mapper's, by which the driver knows it in any case."""
+        try:
+            yield
+        except Interrupted:
+            if self.crawler.stopping == TERMINATED:
+                raise
+        except CrawlerError as error:
+            self._tell(error)
+            if "CONTAINER_ID" not in os.environ:
+                raise
+            print(f"weibo-crawler: {error}", file=sys.stderr, flush=True)
+            # the threads of what is under way do not matter any more: what is acknowledged is kept
+            os._exit(error.exit_code)
 
 
 if __name__ == "__main__":

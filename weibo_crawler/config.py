@@ -9,6 +9,7 @@ import ipaddress
 import math
 import os
 import re
+import socket
 import tomllib
 import types
 import typing
@@ -24,6 +25,7 @@ from weibo_crawler.errors import BadConfig
 from weibo_crawler.records import Edge
 
 DEFAULT_FILE = Path("conf/crawler.toml")
+TRANSPORTS = ("auto", "requests", "wreq")
 LIVE_SITE = "https://m.weibo.cn"
 LIVE_VISITOR = "https://visitor.passport.weibo.cn/visitor/genvisitor2"
 
@@ -64,10 +66,12 @@ class Site(_Section, frozen=True, forbid_unknown_fields=True):
 
 
 class Store(_Section, frozen=True, forbid_unknown_fields=True):
-    """Where users and tables live. The password is that of the SQL account."""
+    """Where users and tables live. The password is that of the SQL account. hbase_command: starts
+    the HBase shell, by which `init` makes tables in HBase."""
 
     users: str = "sqlite:///data/users.db"
     tables: str = "sqlite:///data/tables.db"
+    hbase_command: str = "hbase"
     password: str | None = None
     password_file: str | None = None
 
@@ -79,11 +83,20 @@ class Store(_Section, frozen=True, forbid_unknown_fields=True):
 
 
 class Harvest(_Section, frozen=True, forbid_unknown_fields=True):
+    """edges: how one user leads to others. edges_if_walled: walked beside them for a user of whom
+    guests are not shown one of these lists; empty: for nobody. posts_pages: pages of a user's posts
+    that are read for reposts and mentions; comments_posts: of how many of the newest posts the
+    first comments are read; mentions_per_page: names that are resolved, of a page of posts."""
+
     min_fans: Natural = 10
     max_users: Positive = 10_000_000
     max_depth: Natural | None = None
     max_time_s: Seconds | None = None
     edges: tuple[Edge, ...] = (Edge.FANS,)
+    edges_if_walled: tuple[Edge, ...] = (Edge.FOLLOWS, Edge.REPOSTS, Edge.COMMENTS)
+    posts_pages: Count = 1
+    comments_posts: Annotated[int, Meta(ge=1, le=20)] = 3
+    mentions_per_page: Count = 5
     level_wait_s: Seconds = 900.0
     lease_s: Annotated[float, Meta(ge=3, le=86_400)] = 60.0
     rest_s: Seconds = 2.0
@@ -110,24 +123,67 @@ class Pace(_Section, frozen=True, forbid_unknown_fields=True):
 
 
 class Egress(_Section, frozen=True, forbid_unknown_fields=True):
-    """Ways out. proxies_file: one proxy address a line; direct: use the direct connection too."""
+    """Ways out. proxies_file: one proxy address a line; direct: use the direct connection too.
+    lease_s: how long a process may use an egress without asking again. direct_name: what the
+    public address of the direct connection is called, None = the host's name; processes with the
+    same one share its pace."""
 
     proxies_file: str | None = None
     direct: bool | None = None
+    lease_s: Annotated[float, Meta(ge=1, le=3600)] = 30.0
+    direct_name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:-]{1,200}$")] | None = None
 
     @property
     def use_direct(self) -> bool:
         return self.proxies_file is None if self.direct is None else self.direct
 
+    @property
+    def public_address(self) -> str:
+        """The name under which the direct connection is leased."""
+        return self.direct_name or "".join(socket.gethostname().split()) or "localhost"
+
 
 class Fetch(_Section, frozen=True, forbid_unknown_fields=True):
-    transport: str = "requests"
+    transport: str = "auto"
     concurrency: Annotated[int, Meta(ge=1, le=1024)] = 32
     connect_timeout_s: Seconds = 5.0
     read_timeout_s: Seconds = 20.0
     max_body_bytes: Positive = 4 * 1024 * 1024
     attempts: Count = 5
     verify_tls: bool = True
+
+
+class Sqoop(_Section, frozen=True, forbid_unknown_fields=True):
+    """Import by Sqoop 1.4.7. maps: how many of its maps read at once. jdbc_parameters: behind the
+    question mark of the database's JDBC address. options: more words for Sqoop, `-D name=value`
+    first."""
+
+    command: str = "sqoop"
+    maps: Count = 2
+    jdbc_parameters: str = ""
+    options: tuple[str, ...] = ()
+
+
+class Hadoop(_Section, frozen=True, forbid_unknown_fields=True):
+    """The posts job on YARN (`posts --runner hadoop`). command: runs `hadoop`; streaming_jar: unset
+    = looked for in the usual places; folder: in HDFS, a full address, unset = weibo-crawler in the
+    user's home. resourcemanager, jobhistory: their web addresses. python: as the nodes call it, of
+    the minor version that weibo-crawler runs with. running_maps: at once, None = as many as the
+    cluster gives. jobconf: further `name=value`; hbase_jars: for `posts --input hbase`."""
+
+    command: str = "hadoop"
+    streaming_jar: str | None = None
+    folder: str | None = None
+    resourcemanager: str = "http://127.0.0.1:8088"
+    jobhistory: str = "http://127.0.0.1:19888"
+    python: str = "python3"
+    queue: str | None = None
+    running_maps: Count | None = None
+    map_memory_mb: Annotated[int, Meta(ge=64, le=1_000_000)] | None = None
+    task_timeout_s: Annotated[int, Meta(ge=10, le=1_000_000)] = 600
+    attempts: Annotated[int, Meta(ge=1, le=100)] = 4
+    jobconf: tuple[str, ...] = ()
+    hbase_jars: tuple[str, ...] = ()
 
 
 class Metrics(_Section, frozen=True, forbid_unknown_fields=True):
@@ -145,6 +201,8 @@ class Settings(_Section, frozen=True, forbid_unknown_fields=True):
     pace: Pace = Pace()
     egress: Egress = Egress()
     fetch: Fetch = Fetch()
+    sqoop: Sqoop = Sqoop()
+    hadoop: Hadoop = Hadoop()
     metrics: Metrics = Metrics()
 
 
@@ -261,6 +319,14 @@ def _explain(message: str, path: Path, origin: Mapping[str, str]) -> str:
     return f"{origin.get(setting, path)}: {setting}: {what[:1].lower()}{what[1:]}"
 
 
+def _check_edges(harvest: Harvest) -> None:
+    for name, edges in (("edges", harvest.edges), ("edges_if_walled", harvest.edges_if_walled)):
+        if Edge.SEED in edges or len(set(edges)) < len(edges) or (name == "edges" and not edges):
+            known = ", ".join(edge for edge in Edge if edge is not Edge.SEED)
+            least = "at least one" if name == "edges" else "any"
+            raise BadConfig(f"harvest.{name}: name {least} of: {known}; each once")
+
+
 def _check(settings: Settings, environ: Mapping[str, str]) -> None:
     """What types cannot say."""
     site = settings.site
@@ -279,20 +345,26 @@ def _check(settings: Settings, environ: Mapping[str, str]) -> None:
             "pace.requests_per_second: 0 (no limit) is for loopback addresses only; for "
             f"{urlsplit(site.base_url).hostname} set a rate such as 0.33, one request in 3 s"
         )
-    if not settings.harvest.edges or Edge.SEED in settings.harvest.edges:
-        raise BadConfig("harvest.edges: name at least one of: fans, follows")
+    _check_edges(settings.harvest)
     if not settings.egress.use_direct and settings.egress.proxies_file is None:
         raise BadConfig("egress.direct: false needs egress.proxies_file, else there is no way out")
-    if settings.fetch.transport != "requests":
-        raise BadConfig(f"fetch.transport: {settings.fetch.transport!r} is not known; use requests")
-    homes = (("users", ("sqlite:///", "mysql://")), ("tables", ("sqlite:///",)))
+    if settings.fetch.transport not in TRANSPORTS:
+        raise BadConfig(
+            f"fetch.transport: {settings.fetch.transport!r} is not known; "
+            f"use one of: {', '.join(TRANSPORTS)}"
+        )
+    homes = (("users", ("sqlite:///", "mysql://")), ("tables", ("sqlite:///", "hbase://")))
     for name, schemes in homes:
         address = getattr(settings.store, name)
         if not address.startswith(schemes):
             raise BadConfig(
                 f"store.{name}: {masked(address)!r} is not supported; use sqlite:///file.db "
                 "(relative), sqlite:////folder/file.db (absolute)"
-                + (" or mysql://user@host:port/database" if "mysql://" in schemes else "")
+                + (
+                    " or mysql://user@host:port/database"
+                    if name == "users"
+                    else " or hbase://host:port[/prefix]"
+                )
             )
         if masked(address) != address:
             raise BadConfig(

@@ -4,8 +4,10 @@ import pytest
 
 from tests.analysis.worlds import T0, MemoryUsers, user
 from weibo_crawler.analysis.completeness import Completeness
+from weibo_crawler.analysis.numbers import minute
 from weibo_crawler.analysis.status import as_dict, lines, status
-from weibo_crawler.store import WorkerRow
+from weibo_crawler.records import Edge
+from weibo_crawler.store import WalledEdge, WorkerRow
 
 
 def worker(stage: str, counters: dict[str, int], **fields: object) -> WorkerRow:
@@ -86,6 +88,16 @@ def test_lines_tell_states_and_depths() -> None:
 def test_an_empty_store_says_what_to_do() -> None:
     """Without users the next command is named."""
     assert lines(status(MemoryUsers(), T0)) == ["no users yet: run weibo-crawler seed"]
+
+
+def test_walled_edges_are_told() -> None:
+    """The edge, how many lists, since when; an edge without walled lists is not mentioned."""
+    walled = [WalledEdge(Edge.FANS, 1200, T0), WalledEdge(Edge.FOLLOWS, 0, T0)]
+    report = status(MemoryUsers([user(1, 7)], walled=walled), T0)
+    text = "\n".join(lines(report))
+    assert f"fans: guests are not shown 1,200 lists (login wall) since {minute(T0)}" in text
+    assert "follows" not in text
+    assert as_dict(report)["walled"] == {"fans": {"lists": 1200, "since": T0}}
 
 
 def test_a_report_is_json() -> None:

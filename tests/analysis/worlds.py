@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from weibo_crawler.records import Original, Post, User
-from weibo_crawler.store import Put, UserRow, WorkerRow
+from weibo_crawler.store import Put, UserRow, WalledEdge, WorkerRow
 from weibo_crawler.store.cells import Ledger, ledger_cells, post_cells, profile_cells, user_cells
 from weibo_crawler.store.keys import post_key, user_key
 from weibo_crawler.store.sqlite_tables import SqliteTables
@@ -17,8 +17,13 @@ T0 = 1_790_000_000.0  # 2026-09-21T14:13:20Z
 class MemoryUsers:
     """The `Users` protocol over a list."""
 
-    def __init__(self, rows: Sequence[UserRow] = (), workers: Sequence[WorkerRow] = ()) -> None:
-        self.rows, self._workers = list(rows), list(workers)
+    def __init__(
+        self,
+        rows: Sequence[UserRow] = (),
+        workers: Sequence[WorkerRow] = (),
+        walled: Sequence[WalledEdge] = (),
+    ) -> None:
+        self.rows, self._workers, self._walled = list(rows), list(workers), list(walled)
 
     def users(self, *, uids: Sequence[int] | None = None, after_seq: int = 0) -> Iterator[UserRow]:
         if uids is not None:
@@ -27,6 +32,9 @@ class MemoryUsers:
 
     def states(self) -> dict[str, int]:
         return dict(Counter(row.state for row in self.rows))
+
+    def walled(self) -> list[WalledEdge]:
+        return self._walled
 
     def depths(self) -> dict[int, int]:
         return dict(Counter(row.depth for row in self.rows))

@@ -8,9 +8,9 @@ import pytest
 
 from tests.posts.worlds import ScriptedFetcher, ScriptedSite, post
 from weibo_crawler import config
-from weibo_crawler.errors import Interrupted, StoreError
+from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
 from weibo_crawler.posts import crawl, visit
-from weibo_crawler.posts.crawl import STOP, Job, RangeCrawler
+from weibo_crawler.posts.crawl import DRIVER, STOP, Job, RangeCrawler
 from weibo_crawler.posts.manifest import KeyRange, manifest, parse_line
 from weibo_crawler.records import Kind, Outcome, Post, PostPage, Reading, Verdict
 from weibo_crawler.store import Put
@@ -30,14 +30,23 @@ class Crawl:
         self.tables = SqliteTables(f"sqlite:///{folder}/tables.db")
         self.tables.create()
         self.monkeypatch = monkeypatch
+        self.runs = 0
         monkeypatch.setattr(visit, "_ASK_AGAIN_S", 0.0)
 
     def add(self, *uids: int) -> None:
         self.tables.userlist.put([Put(user_key(uid), {"user:id": str(uid)}, 1) for uid in uids])
 
     def run(
-        self, fetcher: ScriptedFetcher, *, refresh: bool = False, **posts: Any
+        self,
+        fetcher: ScriptedFetcher,
+        *,
+        refresh: bool = False,
+        run_id: str = "",
+        driver: str = "",
+        **posts: Any,
     ) -> dict[int, Outcome]:
+        """One run of a name of its own, unless a name is given."""
+        self.runs += 1
         self.monkeypatch.setattr(crawl, "open_fetcher", lambda *_: fetcher)
         settings = config.Settings(posts=config.Posts(**posts))
         crawler = RangeCrawler(
@@ -45,7 +54,7 @@ class Crawl:
             ScriptedSite(),  # type: ignore[arg-type]
             self.users,
             self.tables,
-            Job("run", refresh),
+            Job(run_id or f"run {self.runs}", refresh, driver),
         )
         try:
             return {outcome.uid: outcome for outcome in crawler.crawl(ALL)}
@@ -359,10 +368,9 @@ def test_the_driver_can_stop_every_mapper(crawl_: Crawl) -> None:
     """A note in the users' database ends the run cleanly; a later run goes on."""
     crawl_.add(*range(1, 60))
     world = {uid: timeline(uid, 15) for uid in range(1, 60)}
-    crawl_.users.set_meta(STOP + "run", "interrupted")
+    crawl_.users.set_meta(STOP + "stopped", "interrupted")
     with pytest.raises(Interrupted):
-        crawl_.run(_Slow(world), users_in_flight=2)
-    crawl_.users.set_meta(STOP + "run", "")
+        crawl_.run(_Slow(world), users_in_flight=2, run_id="stopped")
     crawl_.run(ScriptedFetcher(world))
     assert all(len(crawl_.posts(uid)) == 15 for uid in world)
 
@@ -381,3 +389,83 @@ def test_a_manifest_covers_all_keys() -> None:
     assert len(parts) == 7
     assert (parts[0].start, parts[-1].stop) == ("00", None)  # 00 is the first salt
     assert [p.stop for p in parts[:-1]] == [p.start for p in parts[1:]]
+
+
+def test_an_attempt_after_one_that_died_tells_the_whole_truth(
+    crawl_: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Law 6: wherever an attempt dies, the figures of the next one are those of a run that never
+    did: users that the first was done with are not asked again, and counted as what they were."""
+    crawl_.add(*range(1, 9))
+    world = {uid: timeline(uid, 25) for uid in range(1, 8)}  # 8 is gone
+    real, run_ids = crawl_.tables.posts.put, iter(range(100))
+    for dies_at in (1, 3, 6, 12):
+        for uid in range(1, 9):
+            crawl_.tables.userlist.delete(user_key(uid), ["crawl"])
+            for key in list(crawl_.tables.posts.keys(posts_prefix(uid))):
+                crawl_.tables.posts.delete(key)
+        calls, run_id = iter(range(1, 1000)), f"attempts {next(run_ids)}"
+
+        def put(puts: Any, dies_at: int = dies_at, calls: Any = calls) -> None:
+            if next(calls) == dies_at:
+                raise StoreError("killed")
+            real(puts)
+
+        monkeypatch.setattr(crawl_.tables.posts, "put", put)
+        with pytest.raises(StoreError):
+            crawl_.run(ScriptedFetcher(world), run_id=run_id, users_in_flight=2)
+        monkeypatch.setattr(crawl_.tables.posts, "put", real)
+        outcomes = crawl_.run(ScriptedFetcher(world), run_id=run_id, users_in_flight=2)
+        assert {uid: o.status for uid, o in outcomes.items()} == {
+            **dict.fromkeys(range(1, 8), "stored"),
+            8: "gone",
+        }
+        assert sum(o.new for o in outcomes.values()) == 7 * 25
+
+
+def test_what_a_run_was_done_with_is_not_refreshed_by_it(crawl_: Crawl) -> None:
+    """A second attempt of a run with --refresh asks nothing; another run does."""
+    crawl_.add(6)
+    world = {6: timeline(6, 15)}
+    crawl_.run(ScriptedFetcher(world), refresh=True, run_id="one")
+    fetcher = ScriptedFetcher(world)
+    assert crawl_.run(fetcher, refresh=True, run_id="one")[6].new == 15
+    assert fetcher.asked == []
+    assert crawl_.run(fetcher, refresh=True, run_id="two")[6].status == "unchanged"
+    assert fetcher.asked
+
+
+def test_a_driver_elsewhere_is_known_by_its_heartbeat(
+    crawl_: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mappers end when the heartbeat of a driver on another machine stands still, and not while it
+    moves, whatever its clock says."""
+    monkeypatch.setattr(crawl, "_DRIVER_PATIENCE_S", 0.3)
+    monkeypatch.setattr(crawl, "_DRIVER_EVERY_S", 0.01)
+    monkeypatch.setattr(crawl, "_REPORT_S", 0.05)
+    crawl_.add(*range(1, 40))
+    world = {uid: timeline(uid, 15) for uid in range(1, 40)}
+    fetcher = _Slow(world)
+    beats = iter(range(10**6))
+
+    async def fetch(request: Any, real: Any = fetcher.fetch) -> Any:
+        crawl_.users.set_meta(DRIVER + "beating", str(next(beats)))
+        return await real(request)
+
+    monkeypatch.setattr(fetcher, "fetch", fetch)
+    outcomes = crawl_.run(fetcher, run_id="beating", driver="elsewhere/1/2/3", users_in_flight=2)
+    assert len(outcomes) == 39
+    for uid in range(1, 40):
+        crawl_.tables.userlist.delete(user_key(uid), ["crawl"])
+    with pytest.raises(Interrupted, match="is gone"):
+        crawl_.run(_Slow(world), run_id="silent", driver="elsewhere/1/2/3", users_in_flight=1)
+
+
+def test_a_refusal_ends_the_other_mappers_too(crawl_: Crawl) -> None:
+    """Exit code 4 of one mapper is that of all: the site is asked no more, by no attempt."""
+    crawl_.add(6)
+    crawl_.users.set_meta(STOP + "refused", "exit 4: the site says no on every egress")
+    fetcher = ScriptedFetcher({6: timeline(6, 15)})
+    with pytest.raises(SiteSaysNo, match=r"^the site says no on every egress$"):
+        crawl_.run(fetcher, run_id="refused")
+    assert fetcher.asked == []

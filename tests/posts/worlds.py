@@ -48,6 +48,8 @@ class ScriptedFetcher:
     texts: whole texts by mid. pinned: a post shown first on page 1, and in its place too.
     """
 
+    is_waiting = False
+
     def __init__(
         self,
         timelines: Mapping[int, Sequence[Post]],

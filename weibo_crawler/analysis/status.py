@@ -8,7 +8,7 @@ import msgspec
 from weibo_crawler.analysis.completeness import Completeness
 from weibo_crawler.analysis.numbers import duration, grouped, minute, percent, plural
 from weibo_crawler.records import State
-from weibo_crawler.store import Users, WorkerRow
+from weibo_crawler.store import Users, WalledEdge, WorkerRow
 
 _LIVE_S = 15.0  # workers report about once a second
 _OPEN = (State.QUEUED, State.LEASED, State.RESTING)
@@ -49,6 +49,7 @@ class StatusReport(msgspec.Struct, frozen=True):
     last: tuple[tuple[str, float, str | None], ...]
     completeness: Completeness | None = None
     depths_are_bounds: str = ""
+    walled: tuple[WalledEdge, ...] = ()
 
 
 def status(
@@ -76,7 +77,14 @@ def status(
             last.append((stage, latest.updated_at, latest.ended))
     depths = dict(sorted(users.depths().items()))
     return StatusReport(
-        now, states, depths, tuple(stages), tuple(last), completeness, depths_are_bounds
+        now,
+        states,
+        depths,
+        tuple(stages),
+        tuple(last),
+        completeness,
+        depths_are_bounds,
+        tuple(users.walled()),
     )
 
 
@@ -113,7 +121,23 @@ def as_dict(report: StatusReport) -> dict[str, Any]:
     plain["last"] = [
         {"stage": stage, "updated_at": at, "ended": ended} for stage, at, ended in report.last
     ]
+    plain["walled"] = walled_dict(report.walled)
     return plain
+
+
+def walled_dict(walled: Iterable[WalledEdge]) -> dict[str, dict[str, float]]:
+    """By edge: how many of its lists guests were not shown, and since when."""
+    return {one.edge: {"lists": one.lists, "since": one.since} for one in walled if one.lists}
+
+
+def walled_lines(walled: Iterable[WalledEdge]) -> list[str]:
+    """The same for people, a line an edge."""
+    return [
+        f"{one.edge}: guests are not shown {plural(one.lists, 'list')} (login wall) since "
+        f"{minute(one.since)}; each harvest tries some again, and all when it is let in"
+        for one in walled
+        if one.lists
+    ]
 
 
 def lines(report: StatusReport) -> list[str]:
@@ -129,6 +153,7 @@ def lines(report: StatusReport) -> list[str]:
     ]
     if report.depths_are_bounds:
         out.append(f"         upper bounds only: {report.depths_are_bounds}")
+    out += [f"walled   {line}" for line in walled_lines(report.walled)]
     if report.completeness is not None:
         out += _posts_lines(report.completeness)
     for stage in report.stages:

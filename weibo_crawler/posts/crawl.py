@@ -11,33 +11,49 @@ from typing import NamedTuple
 
 from weibo_crawler import config
 from weibo_crawler.config import Settings
-from weibo_crawler.errors import CrawlerError, Interrupted
-from weibo_crawler.fetch import Fetched, Fetcher, open_fetcher
+from weibo_crawler.errors import CrawlerError, Interrupted, SiteSaysNo
+from weibo_crawler.fetch import Fetched, Fetcher, Leases, open_fetcher
 from weibo_crawler.metrics import Counters, OpenMetrics
 from weibo_crawler.posts.manifest import KeyRange
-from weibo_crawler.posts.visit import Visitor
+from weibo_crawler.posts.visit import Visitor, outcome_of
+from weibo_crawler.posts.workers import ORDERED, ended_by, parse_said
 from weibo_crawler.posts.writer import Writer
 from weibo_crawler.records import Outcome
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Frontier, Tables, WorkerRow
 from weibo_crawler.store.cells import Ledger, read_ledger
+from weibo_crawler.store.guard import Guard, remove_user
 from weibo_crawler.store.keys import parse_user_key
-from weibo_crawler.store.owners import is_dead, new_owner
+from weibo_crawler.store.owners import is_dead, is_here, new_owner
 
 _REPORT_S = 1.0
 _CHUNK = 256  # users read from the table at once
 STOP = "stop."  # + run id: the meta entry by which a driver ends all mappers of its run
+DRIVER = "driver."  # + run id: the meta entry that a driver changes while it lives
+TERMINATED = "terminated"  # this mapper alone was told to end: its work is not done
+# a driver elsewhere that says nothing for so long is gone; a database restarts in less
+_DRIVER_PATIENCE_S = 180.0
+_DRIVER_EVERY_S = 10.0
 
 
 class Job(NamedTuple):
     """What a mapper is told: which run it belongs to, and whether to come back to known users.
 
-    driver: the owner name of the process that waits for this job, "" where none does.
+    driver: the owner name of the process that waits for this job, "" where none does (detached).
+    attempt: the mapper's name in the figures of the run, "" = its lease owner's.
     """
 
     run_id: str
     refresh: bool = False
     driver: str = ""
+    attempt: str = ""
+
+
+class Chunk(NamedTuple):
+    """The next users of a mapper, with what is known of them; more: others follow."""
+
+    users: list[tuple[int, Ledger | None]]
+    more: bool
 
 
 class RangeCrawler:
@@ -55,11 +71,14 @@ class RangeCrawler:
         tables: Tables,
         job: Job,
         heartbeat: Callable[[str], None] = lambda line: None,
+        leases: Leases | None = None,
     ) -> None:
         self._settings, self._site, self._job = settings, site, job
-        self._frontier, self._tables = frontier, tables
+        self._frontier, self._tables, self._leases = frontier, tables, leases
+        self._guard = Guard(frontier)
         self._heartbeat = heartbeat
         self._owner = new_owner()
+        self._worker = job.attempt or self._owner
         self._started_at = time.time()
         self._runner = asyncio.Runner()
         self._counters = Counters()
@@ -71,18 +90,39 @@ class RangeCrawler:
         self._failure: Exception | None = None
         self._fetcher: Fetcher | None = None
         self._stopping = ""
+        # the driver's last sign of life and when it was new; when it was looked for
+        self._driver_seen: tuple[str | None, float] = None, time.monotonic()
+        self._driver_looked = 0.0
+
+    @property
+    def stopping(self) -> str:
+        """Why nothing new is begun, "" while it is."""
+        return self._stopping
 
     def crawl(self, part: KeyRange) -> list[Outcome]:
-        """Every user of the range, each with its Outcome.
+        """Every user of the range, each with its Outcome; raises as `crawl_users`."""
+        users = self._users(part)
 
-        Raises SiteSaysNo, StoreError, and Interrupted after `stop`; then users that were not begun
-        have no Outcome.
+        def take() -> Chunk:
+            chunk = list(islice(users, _CHUNK))
+            return Chunk(chunk, bool(chunk))
+
+        return self.crawl_users(take)
+
+    def crawl_users(self, take: Callable[[], Chunk]) -> list[Outcome]:
+        """Every user that `take` gives, each with its Outcome. `take` is called in the thread of
+        the tables.
+
+        Raises SiteSaysNo (which ends the other mappers of the run as well), StoreError, and
+        Interrupted after `stop`; then users that were not begun have no Outcome.
         """
         try:
-            return self._runner.run(self._crawl(part))
+            return self._runner.run(self._crawl(take))
         except CrawlerError as error:
-            is_stop = isinstance(error, Interrupted)
-            self._report("interrupted" if is_stop else f"exit {error.exit_code}: {error}")
+            if isinstance(error, SiteSaysNo):
+                note = ended_by(error.exit_code, str(error))
+                self._frontier.set_meta(STOP + self._job.run_id, note)
+            self.failed(error)
             raise
 
     def stop(self, why: str = "interrupted") -> None:
@@ -98,19 +138,25 @@ class RangeCrawler:
         self._runner.close()
         self._metrics.__exit__(None, None, None)
 
+    def failed(self, error: CrawlerError) -> None:
+        """Tell the driver what ends this mapper."""
+        is_stop = isinstance(error, Interrupted)
+        self._report(ORDERED if is_stop else ended_by(error.exit_code, str(error)))
+
     def finished(self) -> None:
         """All ranges of this mapper are done."""
         self._report("done")
 
     # -- inside the event loop
 
-    async def _crawl(self, part: KeyRange) -> list[Outcome]:
+    async def _crawl(self, take: Callable[[], Chunk]) -> list[Outcome]:
+        self._look_for_orders()  # an attempt that follows one that was stopped begins nothing
         if self._fetcher is None:
-            self._fetcher = open_fetcher(self._settings, self._site, self._counters)
-        writer = Writer(self._tables)
+            self._fetcher = open_fetcher(self._settings, self._site, self._counters, self._leases)
+        writer = Writer(self._tables, self._guard)
         house = asyncio.create_task(self._keep_house())
         try:
-            outcomes = await self._visit_all(self._visitor(self._fetcher, writer), writer, part)
+            outcomes = await self._visit_all(self._visitor(self._fetcher, writer), writer, take)
         finally:
             house.cancel()
             await asyncio.gather(house, return_exceptions=True)
@@ -118,26 +164,29 @@ class RangeCrawler:
         if self._failure is not None:
             raise self._failure
         if self._stopping:
+            if said := parse_said(self._stopping):
+                raise SiteSaysNo(said.message)
             raise Interrupted(f"the posts job was stopped: {self._stopping}")
         self._report(None)
         return outcomes
 
-    async def _visit_all(self, visitor: Visitor, writer: Writer, part: KeyRange) -> list[Outcome]:
+    async def _visit_all(
+        self, visitor: Visitor, writer: Writer, take: Callable[[], Chunk]
+    ) -> list[Outcome]:
         outcomes: list[Outcome] = []
         running: set[asyncio.Task[Outcome]] = set()
         due: deque[tuple[int, Ledger | None]] = deque()
-        users, places = self._users(part), self._settings.posts.users_in_flight
+        places = self._settings.posts.users_in_flight
         more = True
         try:
             while not self._stopping:
                 if more and len(due) < places:
-                    chunk = await writer.call(lambda: list(islice(users, _CHUNK)))
-                    more = bool(chunk)
+                    chunk, more = await writer.call(self._welcome, take)
                     due += (user for user in chunk if self._is_due(user[1]))
                     outcomes += (
-                        self._count(Outcome(uid, "existing"))
+                        self._count(self._known(uid, ledger))
                         for uid, ledger in chunk
-                        if not self._is_due(ledger)
+                        if ledger is not None and not self._is_due(ledger)
                     )
                 while due and len(running) < places:
                     running.add(asyncio.create_task(visitor.visit(*due.popleft())))
@@ -176,10 +225,28 @@ class RangeCrawler:
             if "user:id" in row.cells:  # a ledger alone is no imported user
                 yield parse_user_key(row.key), read_ledger(row.cells)
 
+    def _welcome(self, take: Callable[[], Chunk]) -> Chunk:
+        """The next users, without whom `forget` removed: an import had read them before, and their
+        rows go as well."""
+        chunk = take()
+        self._guard.refresh()
+        for uid, _ in chunk.users:
+            if self._guard.has(uid):
+                remove_user(self._tables, uid)
+        return chunk._replace(users=[user for user in chunk.users if not self._guard.has(user[0])])
+
     def _is_due(self, ledger: Ledger | None) -> bool:
         if ledger is None or ledger.state in ("partial", "failed"):
             return True
+        if ledger.run_id == self._job.run_id:  # by an attempt of this task that died later
+            return False
         return self._job.refresh and (ledger.state == "done" or not ledger.sure)
+
+    def _known(self, uid: int, ledger: Ledger) -> Outcome:
+        """Of a user that is not due: what this run did with it already, else nothing (law 6)."""
+        if ledger.run_id == self._job.run_id:
+            return outcome_of(uid, ledger)
+        return Outcome(uid, "existing")
 
     def _count(self, outcome: Outcome) -> Outcome:
         add = self._counters.add
@@ -208,6 +275,7 @@ class RangeCrawler:
             key_list=lambda prefix: list(self._tables.posts.keys(prefix)),
             keep_drifted=keep_drifted,
             clock=time.time,
+            is_forgotten=self._guard.has,
             run_id=self._job.run_id,
             max_pages=self._settings.posts.max_pages,
         )
@@ -217,25 +285,41 @@ class RangeCrawler:
         try:
             while True:
                 await asyncio.to_thread(self._report, None)
-                note = STOP + self._job.run_id
-                if why := await asyncio.to_thread(self._frontier.get_meta, note):
-                    self.stop(why)
-                elif self._job.driver and is_dead(self._job.driver):
-                    self.stop("the process that had started the job is gone")
+                await asyncio.to_thread(self._look_for_orders)
                 await asyncio.sleep(_REPORT_S)
         except Exception as error:  # noqa: BLE001 - the top of a task: it ends the run, loudly
             self._failure = self._failure or error
             self.stop("failed")
+
+    def _look_for_orders(self) -> None:
+        if why := self._frontier.get_meta(STOP + self._job.run_id):
+            self.stop(why)
+        elif self._job.driver and self._is_driver_gone():
+            self.stop("the process that had started the job is gone")
+
+    def _is_driver_gone(self) -> bool:
+        """On this machine its process tells. Elsewhere its heartbeat does, by this machine's clock
+        alone: gone is who changed it last _DRIVER_PATIENCE_S ago."""
+        if is_here(self._job.driver):
+            return is_dead(self._job.driver)
+        beat, since = self._driver_seen
+        if time.monotonic() - self._driver_looked >= _DRIVER_EVERY_S:
+            self._driver_looked = time.monotonic()
+            now = self._frontier.get_meta(DRIVER + self._job.run_id)
+            if now != beat:
+                self._driver_seen = beat, since = now, self._driver_looked
+        return time.monotonic() - since > _DRIVER_PATIENCE_S
 
     def _report(self, ended: str | None) -> None:
         # one at a time, the figures taken inside: an older row must not land on a newer one
         with self._reporting:
             counters = self._counters.snapshot()
             run_id, began = self._job.run_id, self._started_at
-            row = WorkerRow(run_id, self._owner, "posts", began, time.time(), ended, counters)
+            row = WorkerRow(run_id, self._worker, "posts", began, time.time(), ended, counters)
             self._frontier.report(row)
         self._metrics.write()
         self._heartbeat(
             f"{counters.get('users.input', 0)} users, {counters.get('posts.new', 0)} new posts, "
             f"{counters.get('page.ok', 0)} pages"
+            + ("; waits for an egress" if self._fetcher and self._fetcher.is_waiting else "")
         )

@@ -36,8 +36,13 @@ class VisitTrouble(Exception):
     """The visit cannot go on now; what was read is stored, the next run goes on from there."""
 
 
+class UserForgotten(Exception):
+    """`forget` removed this user during the visit: nothing more is asked or stored."""
+
+
 class Visitor(NamedTuple):
-    """What visits need. key_list: the stored row keys with a prefix; clock: seconds."""
+    """What visits need. key_list: the stored row keys with a prefix; clock: seconds;
+    is_forgotten: whether `forget` removed a user, as far as the last put knows."""
 
     site: Site
     fetcher: Fetcher
@@ -45,6 +50,7 @@ class Visitor(NamedTuple):
     key_list: Callable[[str], Sequence[str]]
     keep_drifted: Callable[[Fetched], Awaitable[None]]
     clock: Callable[[], float]
+    is_forgotten: Callable[[int], bool]
     run_id: str
     max_pages: int | None
 
@@ -55,6 +61,8 @@ class Visitor(NamedTuple):
             return await visit.run()
         except VisitTrouble as trouble:
             return await visit.give_up(str(trouble))
+        except UserForgotten:
+            return Outcome(0, "forgotten")  # the job's output names nobody forgotten either
 
 
 class _Visit:
@@ -78,9 +86,12 @@ class _Visit:
         self.barren = 0  # pages in a row without a post new to this visit
         self.texts_completed = 0
         self.cut = set(old.cut)
+        same_run = old.run_id == env.run_id  # an attempt that died had begun this visit
+        self.stored_before = old.stored - (old.new if same_run else 0)
         self.ledger = replace(
             old,
             state="partial",
+            new=old.new if same_run else 0,
             pages=old.pages if self.resumed else 0,
             pinned=old.pinned if self.resumed else (),
             foreign=old.foreign if self.resumed else 0,
@@ -91,11 +102,6 @@ class _Visit:
             started_at=old.started_at if self.resumed else env.clock(),
             run_id=env.run_id,
         )
-
-    @property
-    def new(self) -> int:
-        """Posts that this visit stored and no visit before."""
-        return len(self.seen - self.known)
 
     async def run(self) -> Outcome:
         env = self.env
@@ -212,7 +218,7 @@ class _Visit:
         pinned = {*self.ledger.pinned, *(post.mid for post in fresh if post.is_pinned)}
         self.ledger = replace(
             self.ledger,
-            stored=len(self.known | self.seen),
+            **self._stored(),
             completed=self.old.completed + self.texts_completed,
             pages=self.ledger.pages + 1,
             cut=tuple(sorted(self.cut)),
@@ -282,18 +288,14 @@ class _Visit:
             stopped=stopped,
             sure=sure or not is_end,
             whole=is_end and sure,
-            stored=len(self.known | self.seen),
+            **self._stored(),
             cut=tuple(sorted(self.cut)),
             completed=self.old.completed + self.texts_completed,
             cursor=None,
             visited_at=self.env.clock(),
         )
         await self.env.writer.put([], [self._ledger_put()])
-        if state == "gone":
-            return self._outcome("gone")
-        if stopped in _LIMITS:
-            return self._outcome("partial")
-        return self._outcome("stored" if self.new else "unchanged")
+        return self._outcome()
 
     async def give_up(self, why: str) -> Outcome:
         """The ledger keeps cursor and figures; the next run goes on from there."""
@@ -305,28 +307,23 @@ class _Visit:
             completed=self.old.completed + self.texts_completed,
         )
         await self.env.writer.put([], [self._ledger_put()])
-        return self._outcome("failed")
+        return self._outcome()
 
-    def _outcome(self, status: str) -> Outcome:
-        ledger = self.ledger
-        return Outcome(
-            self.uid,
-            status,
-            announced=ledger.announced,
-            stored=ledger.stored,
-            new=self.new,
-            pages=ledger.pages,
-            completed=self.texts_completed,
-            cut=len(ledger.cut),
-            stopped=ledger.stopped,
-            sure=ledger.sure,
-        )
+    def _outcome(self) -> Outcome:
+        return replace(outcome_of(self.uid, self.ledger), completed=self.texts_completed)
+
+    def _stored(self) -> dict[str, int]:
+        """Figures of the ledger: rows of the table, and how many of them are of this run."""
+        stored = len(self.known | self.seen)
+        return {"stored": stored, "new": max(0, stored - self.stored_before)}
 
     def _ledger_put(self) -> Put:
         return Put(user_key(self.uid), ledger_cells(self.ledger), _ms(self.env.clock()))
 
     async def _fetch(self, request: Request, *, walled_ok: bool = False) -> Fetched:
         """A page that is a fact (or a wall that ends the timeline), else VisitTrouble."""
+        if self.env.is_forgotten(self.uid):
+            raise UserForgotten
         fetched = await self.env.fetcher.fetch(request)
         reading = fetched.reading
         if reading.verdict in (Verdict.OK, Verdict.EMPTY, Verdict.END, Verdict.GONE):
@@ -337,6 +334,26 @@ class _Visit:
         if reading.verdict == Verdict.DRIFTED:
             await self.env.keep_drifted(fetched)
         raise VisitTrouble(f"{reading.verdict}: {reading.why}" if reading.why else reading.verdict)
+
+
+def outcome_of(uid: int, ledger: Ledger) -> Outcome:
+    """What the ledger's run did with this user; `completed` aside, which it does not tell apart."""
+    status = ledger.state
+    if status == "done":
+        status = "stored" if ledger.new else "unchanged"
+        if ledger.stopped in _LIMITS:
+            status = "partial"
+    return Outcome(
+        uid,
+        status,
+        announced=ledger.announced,
+        stored=ledger.stored,
+        new=ledger.new,
+        pages=ledger.pages,
+        cut=len(ledger.cut),
+        stopped=ledger.stopped,
+        sure=ledger.sure,
+    )
 
 
 def _of(record: object, kind: type[R]) -> R:

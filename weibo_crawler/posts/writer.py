@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from weibo_crawler.store import Put, Tables
+from weibo_crawler.store.guard import Guard
 
 T = TypeVar("T")
 
@@ -14,11 +15,11 @@ class Writer:
     """Groups what waits while a put runs into the next one.
 
     Within a group all post rows are put, and acknowledged, before any row of `userlist`: a ledger
-    never speaks of posts that are not stored (law 8).
+    never speaks of posts that are not stored (law 8). The guard keeps out whom `forget` removed.
     """
 
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
+    def __init__(self, tables: Tables, guard: Guard) -> None:
+        self._tables, self._guard = tables, guard
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="tables")
         self._waiting: list[tuple[tuple[Put, ...], tuple[Put, ...], asyncio.Future[None]]] = []
         self._running: asyncio.Task[None] | None = None
@@ -49,9 +50,9 @@ class Writer:
         self, group: list[tuple[tuple[Put, ...], tuple[Put, ...], asyncio.Future[None]]]
     ) -> None:
         if posts := [put for item in group for put in item[0]]:
-            self._tables.posts.put(posts)
+            self._guard.put(self._tables.posts, posts)
         if users := [put for item in group for put in item[1]]:
-            self._tables.userlist.put(users)
+            self._guard.put(self._tables.userlist, users)
 
     def close(self) -> None:
         self._thread.shutdown(wait=True)

@@ -1,0 +1,27 @@
+"""A look around on a node of the cluster, as one map; `weibo-crawler doctor --nodes` submits it."""
+
+from collections.abc import Iterator
+
+import msgspec
+from mrjob.job import MRJob
+from mrjob.protocol import RawValueProtocol
+
+from weibo_crawler import config
+from weibo_crawler.posts.node import look_around
+
+
+class MRCheckNode(MRJob):
+    """Any one line in, what was found out: a line of JSON each."""
+
+    INPUT_PROTOCOL = RawValueProtocol
+    OUTPUT_PROTOCOL = RawValueProtocol
+    HADOOP_INPUT_FORMAT = "org.apache.hadoop.mapred.lib.NLineInputFormat"
+    JOBCONF = {"mapreduce.job.reduces": "0"}  # noqa: RUF012
+
+    def mapper(self, _: object, line: str) -> Iterator[tuple[None, str]]:
+        for finding in look_around(config.load()):
+            yield None, msgspec.json.encode(finding).decode()
+
+
+if __name__ == "__main__":
+    MRCheckNode.run()

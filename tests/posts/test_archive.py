@@ -1,0 +1,108 @@
+"""The archive that makes a bare python3 enough."""
+
+import io
+import subprocess
+import sys
+import tarfile
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from weibo_crawler.errors import BadConfig
+from weibo_crawler.posts import archive
+from weibo_crawler.posts.archive import WRONG_PYTHON, Archive, distributions
+from weibo_crawler.resources import resource
+
+pytest.importorskip("happybase", reason="the archive holds the cluster extra")
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("env")
+    packed = io.BytesIO()
+    Archive().write(packed)
+    packed.seek(0)
+    with tarfile.open(fileobj=packed) as tar:
+        tar.extractall(folder, filter="data")
+    return folder
+
+
+def bare(code: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+    """Python without any site-packages; what it would run at its start is in the archive."""
+    return subprocess.run(
+        [sys.executable, "-S", "-c", f"import sitecustomize; {code}"],
+        env={"PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_job_starts_from_the_archive_alone(unpacked: Path) -> None:
+    """Without site-packages the job script finds all that it imports, drivers included."""
+    script = str(resource("jobs/crawl_posts.py"))
+    run = f"import runpy, sys; sys.argv[:] = [{script!r}, '--help']; "
+    done = bare(f"{run}runpy.run_path({script!r}, run_name='__main__')", unpacked)
+    assert done.returncode == 0, done.stderr
+    assert "--run-id" in done.stdout
+    modules = "happybase, pymysql, requests, socks, weibo_crawler.store.hbase_tables"
+    done = bare(f"import {modules}", unpacked)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_same_files_give_the_same_archive() -> None:
+    """Name and bytes depend on the content alone, so an archive is uploaded once."""
+    first, second = io.BytesIO(), io.BytesIO()
+    one, other = Archive(), Archive()
+    one.write(first)
+    other.write(second)
+    assert one.name == other.name
+    assert first.getvalue() == second.getvalue()
+
+
+def test_another_content_is_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A changed byte makes another archive."""
+    before = Archive().name
+    monkeypatch.setattr(archive, "_SITE", archive._SITE + b"# changed\n")
+    assert Archive().name != before
+
+
+def test_another_python_is_told_by_the_exit_code(tmp_path: Path) -> None:
+    """Under another minor version nothing is imported: stderr says which one was found, and the
+    exit code too, for the driver."""
+    wanted = f"!= {sys.version_info[:2]!r}"
+    site = archive._SITE.decode()
+    assert wanted in site
+    (tmp_path / "sitecustomize.py").write_text(site.replace(wanted, "!= (3, 2)"))
+    done = subprocess.run(
+        [sys.executable, "-c", ""],
+        env={"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == WRONG_PYTHON + sys.version_info[1]
+    assert sys.version.split()[0] in done.stderr
+
+
+def test_requirements_are_walked_with_their_extras() -> None:
+    """requests[socks] brings PySocks; what tests need stays out."""
+    found = distributions()
+    assert {"happybase", "thriftpy2", "pymysql", "mrjob", "pysocks"} <= set(found)
+    assert not {"pytest", "hypothesis", "rich"} & set(found)
+
+
+def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the remedy."""
+    real = metadata.distribution
+
+    def distribution(name: str) -> metadata.Distribution:
+        if name == "happybase":
+            raise metadata.PackageNotFoundError(name)
+        return real(name)
+
+    monkeypatch.setattr(metadata, "distribution", distribution)
+    with pytest.raises(BadConfig, match=r"happybase .*weibo-crawler\[cluster\]"):
+        distributions()

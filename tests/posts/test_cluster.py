@@ -1,0 +1,110 @@
+"""What is refused before anything is sent to a cluster, and what a job is told."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from weibo_crawler import config
+from weibo_crawler.config import Settings
+from weibo_crawler.errors import BadConfig, CrawlerError, StoreError
+from weibo_crawler.posts.cluster import Cluster, jobconf
+from weibo_crawler.posts.hdfs import streaming_jar
+from weibo_crawler.posts.yarn import exit_codes
+
+STORE = config.Store(users="mysql://me@host/db", tables="hbase://host:9090")
+
+
+@pytest.fixture
+def hadoop(tmp_path: Path) -> config.Hadoop:
+    """A command and a jar that are there, and a ResourceManager that is not."""
+    command, jar = tmp_path / "bin" / "hadoop", tmp_path / "hadoop-streaming-3.jar"
+    command.parent.mkdir()
+    command.write_text("#!/bin/sh\n")
+    command.chmod(command.stat().st_mode | stat.S_IXUSR)
+    jar.touch()
+    return config.Hadoop(
+        command=str(command), streaming_jar=str(jar), resourcemanager="http://127.0.0.1:9"
+    )
+
+
+def refused(kind: type[CrawlerError], says: str, settings: Settings) -> None:
+    with pytest.raises(kind, match=says):
+        Cluster(settings)
+
+
+def test_what_nodes_cannot_reach_is_refused() -> None:
+    """Files of this machine are no home for a job on others."""
+    refused(BadConfig, "store.users: .* needs mysql://", Settings())
+    users = config.Store(users=STORE.users)
+    refused(BadConfig, "store.tables: .* needs hbase://", Settings(store=users))
+
+
+def test_a_missing_part_of_hadoop_is_named(hadoop: config.Hadoop, tmp_path: Path) -> None:
+    """Command, jar and ResourceManager, each with its setting."""
+    missing = str(tmp_path / "nothing")
+    for part, kind in (
+        ("command", BadConfig),
+        ("streaming_jar", BadConfig),
+        ("resourcemanager", StoreError),
+    ):
+        given = {part: missing} if part != "resourcemanager" else {}
+        settings = Settings(store=STORE, hadoop=config.Hadoop(**_fields(hadoop) | given))
+        refused(kind, f"hadoop.{part}", settings)
+
+
+def _fields(hadoop: config.Hadoop) -> dict[str, str | None]:
+    return {name: getattr(hadoop, name) for name in ("command", "streaming_jar", "resourcemanager")}
+
+
+def test_the_streaming_jar_is_found_beside_the_command(hadoop: config.Hadoop) -> None:
+    """In the layout of Hadoop's own tarball, sources passed over; else its setting is named."""
+    with pytest.raises(BadConfig, match=r"hadoop\.streaming_jar"):
+        streaming_jar("nothing-of-this-name", {})
+    folder = Path(hadoop.command).parents[1] / "share/hadoop/tools/lib"
+    folder.mkdir(parents=True)
+    for name in ("hadoop-streaming-3.4.2-sources.jar", "hadoop-streaming-3.4.2.jar"):
+        (folder / name).touch()
+    assert streaming_jar(hadoop.command, {}).name == "hadoop-streaming-3.4.2.jar"
+    home = {"HADOOP_HOME": str(folder.parents[3])}
+    assert streaming_jar("nothing-of-this-name", home).parent == folder
+
+
+def test_settings_reach_the_job() -> None:
+    """Speculation is off, a map reads one line; the user's own settings win."""
+    conf = jobconf(
+        config.Hadoop(
+            running_maps=5,
+            map_memory_mb=700,
+            attempts=3,
+            task_timeout_s=90,
+            queue="crawl",
+            jobconf=("mapreduce.task.timeout = 5", "a=b=c"),
+        ),
+        "Run-1",
+        by_range=True,
+    )
+    assert conf == {
+        "mapreduce.job.name": "weibo-crawler posts Run-1",
+        "mapreduce.job.tags": "run-1",
+        "mapreduce.map.speculative": "false",
+        "mapreduce.map.maxattempts": "3",
+        "mapreduce.task.timeout": "5",
+        "mapreduce.input.lineinputformat.linespermap": "1",
+        "stream.map.input.ignoreKey": "true",
+        "mapreduce.job.running.map.limit": "5",
+        "mapreduce.map.memory.mb": "700",
+        "mapreduce.job.queuename": "crawl",
+        "a": "b=c",
+    }
+
+
+def test_exit_codes_are_read_from_what_yarn_noted() -> None:
+    """The Java stack around them aside."""
+    note = "Error: java.lang.RuntimeException: PipeMapRed.waitOutputThreads(): subprocess failed "
+    assert exit_codes(
+        [note + "with code 75\n\tat org…", "Container killed", note + "with code 4"]
+    ) == [
+        75,
+        4,
+    ]

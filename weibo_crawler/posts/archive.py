@@ -1,0 +1,154 @@
+"""What a mapper needs beside python3, as one archive: this package and what it requires.
+
+Taken from the running environment, so that nodes run what was tried here. Compiled parts ask for
+the same minor version of Python on the nodes; the job script checks it.
+"""
+
+import gzip
+import hashlib
+import io
+import re
+import sys
+import tarfile
+from collections.abc import Iterator
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import BinaryIO
+
+import weibo_crawler
+from weibo_crawler.errors import BadConfig
+
+_NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?")
+_EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)")
+# required by seeds, harvest, simulator and reports, never by a mapper
+_NOT_NEEDED = frozenset({"aiohttp", "pygal", "pyroaring", "rich"})
+WRONG_PYTHON = 64  # + the minor version found: the exit code of a mapper under another Python
+# Run at the start of Python, before any import. Compiled parts want the version they were made for.
+# And mrjob imports distutils, which Python 3.12 lacks: what setuptools has in its place is switched
+# on by a .pth file, and those are not read from PYTHONPATH.
+_SITE = f"""import os
+import sys
+if sys.version_info[:2] != {sys.version_info[:2]!r}:
+    sys.stderr.write("weibo-crawler: the archive is for Python {sys.version_info[0]}.\
+{sys.version_info[1]}, this node has " + sys.version + "\\n")
+    sys.stderr.flush()
+    os._exit({WRONG_PYTHON} + sys.version_info[1])
+if sys.version_info >= (3, 12):
+    import _distutils_hack
+    _distutils_hack.add_shim()
+""".encode()
+
+
+class Archive:
+    """The files, by their names in the archive; name: changes with any byte of them."""
+
+    def __init__(self) -> None:
+        self._files = dict(sorted(_files()))
+        digest = hashlib.blake2b(digest_size=8)
+        for place, source in self._files.items():
+            data = _read(source)
+            digest.update(f"{place}\0{len(data)}\0".encode() + data)
+        version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+        self.name = f"env-{version}-{digest.hexdigest()}.tar.gz"
+
+    def write(self, file: BinaryIO) -> None:
+        """As tar.gz, the same bytes each time."""
+        with (
+            gzip.GzipFile(fileobj=file, mode="wb", compresslevel=6, mtime=0) as packed,
+            tarfile.open(fileobj=packed, mode="w") as tar,
+        ):
+            for place, source in self._files.items():
+                data = _read(source)
+                info = tarfile.TarInfo(place)
+                info.size, info.mode = len(data), 0o644
+                tar.addfile(info, io.BytesIO(data))
+
+
+def distributions(
+    name: str = "weibo-crawler", extras: tuple[str, ...] = ("cluster",)
+) -> dict[str, metadata.Distribution]:
+    """Everything that a distribution requires, by name, without itself.
+
+    Markers other than extras are not judged: what they leave out is not installed here. BadConfig
+    where something without a marker is missing.
+    """
+    found: dict[str, metadata.Distribution] = {}
+    open_: list[tuple[str, tuple[str, ...]]] = [(name, extras)]
+    walked = set()
+    while open_:
+        each = open_.pop()
+        if each in walked:
+            continue
+        walked.add(each)
+        for required, wanted, marker in _requirements(*each):
+            if required in _NOT_NEEDED:
+                continue
+            try:
+                found[required] = metadata.distribution(required)
+            except metadata.PackageNotFoundError:
+                if marker:
+                    continue
+                raise _missing(required) from None
+            open_.append((required, wanted))
+    return found
+
+
+def _requirements(name: str, extras: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...], str]]:
+    """(name, extras, marker other than an extra) of what a distribution requires."""
+    try:
+        lines = metadata.distribution(name).requires or []
+    except metadata.PackageNotFoundError:
+        raise _missing(name) from None
+    for line in lines:
+        words, _, marker = line.partition(";")
+        extra = _EXTRA.search(marker)
+        match = _NAME.match(words.strip())
+        if match is None or (extra and extra[1] not in extras):
+            continue
+        wanted = tuple(part.strip() for part in (match[2] or "").split(",") if part.strip())
+        yield _normal(match[1]), wanted, "" if extra else marker
+
+
+def _files() -> Iterator[tuple[str, Path | bytes]]:
+    """(name in the archive, file or content)."""
+    package = Path(weibo_crawler.__file__).parent
+    for path in package.rglob("*.py"):
+        yield f"weibo_crawler/{path.relative_to(package).as_posix()}", path
+    yield "sitecustomize.py", _SITE
+    for name, distribution in distributions(extras=_extras()).items():
+        if distribution.files is None:
+            raise BadConfig(
+                f"{name}: its files are not listed; install it by pip for --runner hadoop"
+            )
+        for file in distribution.files:
+            if _is_needed(file):
+                yield file.as_posix(), Path(str(distribution.locate_file(file)))
+
+
+def _extras() -> tuple[str, ...]:
+    """The quick transport travels where it is installed: the nodes are to fetch as we do here."""
+    return ("cluster", "fast") if find_spec("wreq") else ("cluster",)
+
+
+def _is_needed(file: metadata.PackagePath) -> bool:
+    inside = ".." not in file.parts and not file.is_absolute()
+    return (
+        inside
+        and file.suffix not in (".pyc", ".pth", ".pyi", ".exe")
+        and not any(part.endswith((".dist-info", ".egg-info")) for part in file.parts)
+    )
+
+
+def _read(source: Path | bytes) -> bytes:
+    return source if isinstance(source, bytes) else source.read_bytes()
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _missing(name: str) -> BadConfig:
+    return BadConfig(
+        f"{name} is not installed here, and the nodes need it: pip install 'weibo-crawler[cluster]'"
+    )

@@ -1,0 +1,214 @@
+"""The cluster that the settings name, and the job that is under way on it.
+
+What travels is private to its user in HDFS: a staging folder for each run (manifest, settings,
+mrjob's files), deleted at the end, and the archive of code and dependencies, kept and shared by
+runs. An application is found by its tag, the run id; the note `SUBMITTED` in the users' database
+says which one is under way, so that `status` and the next run find it, whoever started it.
+"""
+
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from weibo_crawler.config import Hadoop, Settings, masked
+from weibo_crawler.errors import BadConfig, BadUsage, StoreError
+from weibo_crawler.posts import hdfs, workers
+from weibo_crawler.posts.archive import Archive
+from weibo_crawler.posts.crawl import STOP
+from weibo_crawler.posts.handover import write_files
+from weibo_crawler.posts.yarn import Maps, Yarn
+from weibo_crawler.store import Frontier
+from weibo_crawler.store.owners import is_dead
+
+SUBMITTED = "posts.hadoop"  # in meta: the job that is under way, as JSON
+_POLL_S = 0.5
+_PATIENCE_S = 300.0  # for mappers to finish what is in flight
+
+
+class Submitted(msgspec.Struct, frozen=True):
+    """app: "" until YARN accepted it. driver: the lease owner that waits for it, "" detached."""
+
+    run_id: str
+    staging: str
+    driver: str
+    app: str = ""
+
+
+class Cluster:
+    """The parts of Hadoop that the settings name. BadConfig and StoreError where one is missing."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        hadoop, store = settings.hadoop, settings.store
+        for name, address, scheme in (
+            ("users", store.users, "mysql://"),
+            ("tables", store.tables, "hbase://"),
+        ):
+            if not address.startswith(scheme):
+                raise BadConfig(
+                    f"store.{name}: the nodes of a cluster cannot reach {masked(address)}: "
+                    f"--runner hadoop needs {scheme}host:port"
+                )
+        self.hdfs = hdfs.Hdfs(hadoop.command)
+        self.jar = _jar(hadoop)
+        self.yarn = yarn(hadoop)
+        self.yarn.check()
+        folder = hadoop.folder or f"hdfs:///user/{hdfs.user()}/weibo-crawler"
+        if "://" not in folder:
+            raise BadConfig(
+                f"hadoop.folder: {folder!r} is no full address such as hdfs:///tmp/crawl"
+            )
+        self.folder = folder.rstrip("/")
+
+    def stage(self, run_id: str, manifest: Path) -> tuple[str, str, list[str]]:
+        """Upload what the job needs: (staging folder, archive, names of the private files)."""
+        staging = f"{self.folder}/{run_id}"
+        archive = Archive()
+        packed = f"{self.folder}/{archive.name}"
+        self.hdfs.make_folder(self.folder)
+        with tempfile.TemporaryDirectory(prefix="weibo-staging-") as folder:
+            local = Path(folder, run_id)
+            local.mkdir()
+            names = write_files(self.settings, local)
+            Path(local, "input").mkdir()
+            Path(local, "input", "ranges.jsonl").write_bytes(manifest.read_bytes())
+            if not self.hdfs.exists(packed):
+                with Path(folder, archive.name).open("wb") as file:
+                    archive.write(file)
+                self.hdfs.put_once(Path(folder, archive.name), packed)
+            self.hdfs.put_folder(local, staging)
+        return staging, packed, names
+
+
+def yarn(hadoop: Hadoop) -> Yarn:
+    """The web interfaces that the settings name."""
+    return Yarn(hadoop.resourcemanager, hadoop.jobhistory, hdfs.user())
+
+
+def jobconf(hadoop: Hadoop, run_id: str, *, by_range: bool) -> dict[str, str]:
+    """The job's settings. They stand in the job history, so there is no secret among them."""
+    conf = {
+        "mapreduce.job.name": f"weibo-crawler posts {run_id}",
+        "mapreduce.job.tags": run_id.lower(),
+        "mapreduce.map.speculative": "false",
+        "mapreduce.map.maxattempts": str(hadoop.attempts),
+        "mapreduce.task.timeout": str(hadoop.task_timeout_s * 1000),
+    }
+    if by_range:
+        conf["mapreduce.input.lineinputformat.linespermap"] = "1"
+        conf["stream.map.input.ignoreKey"] = "true"  # else a line begins with its offset
+    else:
+        conf["hbase.mapred.tablecolumns"] = "user:id"
+    if hadoop.running_maps is not None:
+        conf["mapreduce.job.running.map.limit"] = str(hadoop.running_maps)
+    if hadoop.map_memory_mb is not None:
+        conf["mapreduce.map.memory.mb"] = str(hadoop.map_memory_mb)
+    if hadoop.queue is not None:
+        conf["mapreduce.job.queuename"] = hadoop.queue
+    for item in hadoop.jobconf:
+        name, _, value = item.partition("=")
+        conf[name.strip()] = value.strip()
+    return conf
+
+
+def under_way(frontier: Frontier) -> Submitted | None:
+    """The job that was submitted last, as long as nobody saw its end."""
+    text = frontier.get_meta(SUBMITTED)
+    return msgspec.json.decode(text, type=Submitted) if text else None
+
+
+class Seen(NamedTuple):
+    """An application as `status` shows it."""
+
+    app: str
+    state: str
+    final: str
+    line: str
+
+
+def look(frontier: Frontier, settings: Settings, submitted: Submitted) -> Seen:
+    """Ask YARN how a submitted job is; one that is over, and that nobody waits for, is cleaned up
+    after."""
+    web = yarn(settings.hadoop)
+    app = web.find(submitted.run_id)
+    if app is not None and not app.is_over:
+        line = f"{app.id} {app.state.lower()}, {maps_note(web.maps(app.id))}; {web.page(app.id)}"
+        return Seen(app.id, app.state, app.final, line)
+    if not submitted.driver or is_dead(submitted.driver):
+        finish(frontier, Cluster(settings), submitted)
+    if app is None:
+        line = f"{submitted.app or submitted.run_id} is not known to the ResourceManager (any more)"
+        return Seen(submitted.app, "UNKNOWN", "UNKNOWN", line)
+    why = app.diagnostics.strip().partition("\n")[0]
+    line = f"{app.id} ended as {app.final.lower()}" + (f": {why}" if why else "")
+    return Seen(app.id, app.state, app.final, line)
+
+
+def settle(frontier: Frontier, cluster: Cluster) -> None:
+    """Before a new job: the one before is over, or ends now because nobody waits for it any more.
+    BadUsage where it runs on purpose."""
+    before = under_way(frontier)
+    if before is None:
+        return
+    app = cluster.yarn.find(before.run_id)
+    if app is not None and not app.is_over:
+        if not before.driver or not is_dead(before.driver):
+            raise BadUsage(
+                f"{app.id} of an earlier run is at work ({cluster.yarn.page(app.id)}): wait for "
+                f"its end (`weibo-crawler status`), or end it: hadoop application -kill {app.id}, "
+                "or `yarn application -kill`"
+            )
+        frontier.set_meta(STOP + before.run_id, workers.ORDERED)
+        try:
+            wait_for(lambda: _is_over(cluster.yarn, before.run_id), _PATIENCE_S)
+        except TimeoutError:
+            raise StoreError(
+                f"{app.id}, whose driver is gone, does not end: hadoop application -kill {app.id}"
+            ) from None
+    finish(frontier, cluster, before)
+
+
+def finish(frontier: Frontier, cluster: Cluster, submitted: Submitted) -> None:
+    """Delete what a job that is over had in HDFS, and the note of it."""
+    cluster.hdfs.remove(submitted.staging)
+    frontier.set_meta(SUBMITTED, "")
+
+
+def note(frontier: Frontier, submitted: Submitted) -> None:
+    """Leave word of a job that is about to be submitted, or was."""
+    frontier.set_meta(SUBMITTED, msgspec.json.encode(submitted).decode())
+
+
+def _is_over(yarn: Yarn, run_id: str) -> bool:
+    app = yarn.find(run_id)
+    return app is None or app.is_over
+
+
+def maps_note(maps: Maps | None) -> str:
+    """How far a job's tasks are, for people."""
+    if maps is None:
+        return "waiting for YARN"
+    failed = f", {maps.failed} attempts failed" if maps.failed else ""
+    return f"maps: {maps.done} of {maps.total} done, {maps.running} running{failed}"
+
+
+def wait_for(condition: Callable[[], bool], patience_s: float) -> None:
+    """Look twice a second; TimeoutError after so long."""
+    deadline = time.monotonic() + patience_s
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        time.sleep(_POLL_S)
+
+
+def _jar(hadoop: Hadoop) -> Path:
+    if hadoop.streaming_jar is None:
+        return hdfs.streaming_jar(hadoop.command)
+    jar = Path(hadoop.streaming_jar)
+    if not jar.is_file():
+        raise BadConfig(f"hadoop.streaming_jar: {jar} is not there")
+    return jar

@@ -1,0 +1,241 @@
+"""The map job on YARN: handed over, watched, ended. jobs/crawl_posts.py is submitted by mrjob."""
+
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from weibo_crawler.errors import BadConfig, CrawlerError, Interrupted, StoreError
+from weibo_crawler.posts import workers
+from weibo_crawler.posts.archive import WRONG_PYTHON
+from weibo_crawler.posts.cluster import (
+    Cluster,
+    Submitted,
+    finish,
+    jobconf,
+    maps_note,
+    note,
+    settle,
+    wait_for,
+)
+from weibo_crawler.posts.crawl import Job
+from weibo_crawler.posts.driver import JobFiles, JobRun, end_group, start
+from weibo_crawler.posts.handover import SETTINGS
+from weibo_crawler.posts.yarn import Application, exit_codes
+from weibo_crawler.store import Frontier
+
+_POLL_S = 0.5
+_MAPS_S = 2.0
+_PATIENCE_S = 300.0  # a ResourceManager that is away for so long is given up
+_QUIET_S = 3.0  # mappers report every second: after so long without a word none is left
+_LATE_S = 5.0  # after a submission was cut short the application may still appear
+_ENV = "env"  # where the archive is unpacked, in a task's folder
+
+
+class HadoopRun(JobRun):
+    """table: read this HBase table by TableInputFormat, one map a region; "" = the key ranges of
+    the manifest. detach: `run` returns as soon as YARN has accepted the job; the job names no
+    driver then, and nobody is waited for. Else mappers end when their driver is gone: on its own
+    machine its process tells, elsewhere its heartbeat in the users' database, once that stood still
+    for three minutes."""
+
+    def __init__(
+        self,
+        frontier: Frontier,
+        job: Job,
+        files: JobFiles,
+        progress: Callable[[dict[str, int], str], None] = lambda counters, note: None,
+        *,
+        cluster: Cluster,
+        table: str = "",
+        detach: bool = False,
+        env: Mapping[str, str] = os.environ,
+    ) -> None:
+        super().__init__(frontier, job, files, progress)
+        self._cluster, self._yarn = cluster, cluster.yarn
+        self._table, self._detach, self._env = table, detach, env
+        self.application: Application | None = None
+        self._note, self._noted = "", 0.0
+        self._reached = time.monotonic()
+
+    @property
+    def run_id(self) -> str:
+        return self._job.run_id
+
+    @property
+    def is_left_running(self) -> bool:
+        """Whether `run` returned without waiting for the end."""
+        app = self.application
+        return self._leaves and app is not None and not app.is_over
+
+    @property
+    def _leaves(self) -> bool:
+        return self._detach and not self._stops
+
+    def run(self) -> dict[str, int]:
+        settle(self._frontier, self._cluster)
+        submitted = self._hand_over()
+        try:
+            self._watch()
+        finally:
+            # an error may end the driver alone: then the mappers end, and the next run cleans up
+            if self.application is None or self.application.is_over:
+                finish(self._frontier, self._cluster, submitted)
+        if not self.is_left_running:
+            self._judge(self._failure())
+        return self.counters()
+
+    def _hand_over(self) -> Submitted:
+        job = self._job
+        staging = f"{self._cluster.folder}/{job.run_id}"
+        submitted = Submitted(job.run_id, staging, job.driver)
+        note(self._frontier, submitted)
+        try:
+            _, archive, names = self._cluster.stage(job.run_id, self._files.manifest)
+            self._command = self._submission(staging, archive, names)
+        except BaseException:
+            finish(self._frontier, self._cluster, submitted)
+            raise
+        return submitted
+
+    def _submission(self, staging: str, archive: str, names: list[str]) -> list[str]:
+        job, hadoop = self._job, self._cluster.settings.hadoop
+        words = [sys.executable, str(self._files.script), "-r", "hadoop", "--no-conf"]
+        words += ["--hadoop-bin", hadoop.command, "--hadoop-streaming-jar", str(self._cluster.jar)]
+        words += ["--hadoop-tmp-dir", f"{staging}/mrjob", "--output-dir", f"{staging}/out"]
+        words += ["--no-cat-output", "--no-read-logs", "--cleanup", "NONE"]
+        words += ["--no-check-input-paths", "--no-bootstrap-mrjob", "--python-bin", hadoop.python]
+        words += ["--archives", f"{archive}#{_ENV}", "--cmdenv", f"PYTHONPATH={_ENV}"]
+        words += ["--cmdenv", f"WEIBO_CONFIG={SETTINGS}", "--files"]
+        words += [",".join(f"{staging}/{name}#{name}" for name in names)]
+        for name, value in jobconf(hadoop, job.run_id, by_range=not self._table).items():
+            words += ["-D", f"{name}={value}"]
+        words += ["--run-id", job.run_id]
+        words += ["--driver", job.driver] if job.driver else []  # Streaming drops an empty word
+        words += ["--refresh"] if job.refresh else []
+        if not self._table:
+            return [*words, f"{staging}/input/ranges.jsonl"]
+        if hadoop.hbase_jars:
+            words += ["--libjars", ",".join(hadoop.hbase_jars)]
+        # TableInputFormat takes the last part of the path for the table's name
+        return [*words, "--input", "hbase", f"{staging}/{self._table}"]
+
+    def _watch(self) -> None:
+        """Until the application is over, or accepted where nobody waits for it."""
+        with tempfile.TemporaryDirectory(prefix="weibo-job-") as folder:
+            command = [*self._command, "--local-tmp-dir", folder]
+            process = start(command, self._files.log, _environment(self._env, self._cluster))
+            ended_at = None
+            try:
+                while True:
+                    if ended_at is None and process.poll() is not None:
+                        ended_at = time.monotonic()
+                    self._find()
+                    if self._is_end(ended_at):
+                        break
+                    self._look(self._note)
+                    if self._stops >= 2:
+                        self._kill(process.pid)
+                    time.sleep(_POLL_S)
+                if not self._leaves:
+                    with suppress(TimeoutError):
+                        wait_for(lambda: process.poll() is not None, 20.0)
+            finally:
+                end_group(process)
+        if self._stops >= 2:
+            self._wait_until_quiet()
+        if not self._leaves:
+            self._progress(self.counters(), self._note)
+
+    def _find(self) -> None:
+        """Ask YARN how the application is; it may be away for a while."""
+        try:
+            app = self._yarn.find(self._job.run_id)
+            self._reached = time.monotonic()
+            if app is not None and self.application is None:
+                self._noted_as(app)
+            self.application = app or self.application
+            if app is not None and time.monotonic() - self._noted >= _MAPS_S:
+                self._note, self._noted = maps_note(self._yarn.maps(app.id)), time.monotonic()
+        except StoreError:
+            if time.monotonic() - self._reached > _PATIENCE_S:
+                raise
+
+    def _noted_as(self, app: Application) -> None:
+        staging = f"{self._cluster.folder}/{self._job.run_id}"
+        note(self._frontier, Submitted(self._job.run_id, staging, self._job.driver, app.id))
+
+    def _is_end(self, ended_at: float | None) -> bool:
+        app = self.application
+        if app is not None:
+            return app.is_over or (self._leaves and app.state in ("ACCEPTED", "RUNNING"))
+        return ended_at is not None and time.monotonic() - ended_at > _LATE_S
+
+    def _kill(self, pid: int) -> None:
+        """What the second Ctrl-C asks for; may be repeated."""
+        if self.application is not None:
+            with suppress(StoreError):  # away for a while
+                self._yarn.kill(self.application.id)
+        else:
+            with suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
+
+    def _wait_until_quiet(self) -> None:
+        """YARN says KILLED a moment before the last mapper is gone."""
+        rows, since = self._rows(), time.monotonic()
+        while time.monotonic() - since < _QUIET_S:
+            time.sleep(_POLL_S)
+            if (now := self._rows()) != rows:
+                rows, since = now, time.monotonic()
+
+    def _failure(self) -> str:
+        """How the application ended, "" where well. Raises what the mappers' exit codes say."""
+        app = self.application
+        if app is None:
+            if self._stops:
+                return "the job was not submitted"
+            return f"the job could not be submitted: {_reason(self._files.log)}"
+        if app.final == "SUCCEEDED":
+            return ""
+        notes = [] if self._stops else self._yarn.failures(app.id)
+        if notes and not workers.said(self._rows()):
+            _raise_exit_code(notes, app.id, self._cluster.settings.hadoop.python)
+        why = notes[-1].strip().splitlines()[0] if notes else app.diagnostics.strip()
+        return f"{app.id} ended as {app.final}: {why or 'without a word'}"
+
+
+def _environment(env: Mapping[str, str], cluster: Cluster) -> dict[str, str]:
+    """For mrjob and Hadoop's client: without our settings, which may hold the password."""
+    kept = {name: value for name, value in env.items() if not name.startswith("WEIBO_")}
+    jars = [*cluster.settings.hadoop.hbase_jars, kept.get("HADOOP_CLASSPATH", "")]
+    kept["HADOOP_CLASSPATH"] = ":".join(filter(None, jars))
+    return kept
+
+
+def _reason(log: Path) -> str:
+    """The line of mrjob's output that says most."""
+    lines = [line for line in log.read_text("utf-8", "replace").splitlines() if line.strip()]
+    telling = [line for line in lines if "Exception" in line or "Error" in line or "ERROR" in line]
+    return (telling or lines or ["it said nothing"])[-1].strip()
+
+
+def _raise_exit_code(notes: list[str], app: str, python: str) -> None:
+    """What mappers could not write into the users' database they say by their exit codes."""
+    logs = f"their stderr says why: yarn logs -applicationId {app}"
+    for code in exit_codes(notes):
+        if WRONG_PYTHON <= code < WRONG_PYTHON + 64:
+            raise BadConfig(
+                f"hadoop.python: {python} on the nodes is Python 3.{code - WRONG_PYTHON}, and the "
+                f"packages were taken from Python 3.{sys.version_info[1]}: name a Python "
+                f"3.{sys.version_info[1]} of the nodes, or run weibo-crawler under "
+                f"3.{code - WRONG_PYTHON}"
+            )
+        for kind in (BadConfig, StoreError, Interrupted):
+            if code == kind.exit_code:
+                raise kind(f"mappers of {app} ended with exit code {code}; {logs}")
+    if any("Cannot run program" in note for note in notes):
+        raise CrawlerError(f"hadoop.python: the nodes have no {python}")

@@ -1,0 +1,95 @@
+"""HDFS through the `hadoop` command, as far as a job needs it.
+
+Each call starts a JVM (about a second), so the calls are few.
+"""
+
+import getpass
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from weibo_crawler.errors import BadConfig, StoreError
+
+_TIMEOUT_S = 600.0
+_PRIVATE = ("-D", "fs.permissions.umask-mode=077")  # folders 0700, files 0600
+
+
+def user(environ: Mapping[str, str] = os.environ) -> str:
+    """Who we are to Hadoop."""
+    return environ.get("HADOOP_USER_NAME") or getpass.getuser()
+
+
+class Hdfs:
+    """command: `hadoop`, a name or a path; BadConfig where there is none of it. Addresses are whole
+    ones, hdfs://…; methods raise StoreError with what Hadoop said."""
+
+    def __init__(self, command: str) -> None:
+        if shutil.which(command) is None:
+            raise BadConfig(f"hadoop.command: {command!r} is no command here: name Hadoop's client")
+        self._command = command
+
+    def make_folder(self, folder: str) -> None:
+        """A folder, and those above it, for their owner alone; may be there already."""
+        self._run(*_PRIVATE, "-mkdir", "-p", folder)
+
+    def put_folder(self, source: Path, target: str) -> None:
+        """Copy a folder with its files, readable for their owner alone. target must be new."""
+        self._run(*_PRIVATE, "-put", str(source), target)
+
+    def put_once(self, source: Path, target: str) -> None:
+        """Copy a file that is the same whoever writes it, whole or not at all."""
+        try:
+            self._run(*_PRIVATE, "-put", str(source), target)
+        except StoreError:
+            if not self.exists(target):  # else another run was first
+                raise
+
+    def exists(self, path: str) -> bool:
+        return self._call("-test", "-e", path).returncode == 0
+
+    def remove(self, path: str) -> None:
+        """With all below it; may be gone already."""
+        self._run("-rm", "-r", "-f", "-skipTrash", path)
+
+    def _run(self, *words: str) -> None:
+        done = self._call(*words)
+        if done.returncode != 0:
+            said = [line for line in done.stderr.splitlines() if line.strip()]
+            raise StoreError(f"HDFS: {said[-1] if said else f'exit code {done.returncode}'}")
+
+    def _call(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        try:
+            return subprocess.run(
+                [self._command, "fs", *words],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_TIMEOUT_S,
+                check=False,
+                start_new_session=True,  # Ctrl-C is for the driver, which ends in order
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise StoreError(f"HDFS: {self._command} fs {words[0]}: {error}") from None
+
+
+def streaming_jar(command: str, environ: Mapping[str, str] = os.environ) -> Path:
+    """Hadoop's streaming jar where distributions put it; BadConfig where it is not."""
+    homes = [environ[name] for name in ("HADOOP_HOME", "HADOOP_MAPRED_HOME") if environ.get(name)]
+    found = shutil.which(command)
+    if found is not None:
+        homes.append(str(Path(found).resolve().parents[1]))
+    folders = [Path(home, "share/hadoop/tools/lib") for home in homes]
+    folders += [Path(home, inside) for home in homes for inside in ("../hadoop-mapreduce", ".")]
+    folders += [Path("/usr/lib/hadoop-mapreduce"), Path("/usr/hdp/current/hadoop-mapreduce-client")]
+    for folder in folders:
+        jars = sorted(folder.glob("hadoop-streaming*.jar"))
+        jars = [jar for jar in jars if not jar.stem.endswith(("-sources", "-tests"))]
+        if jars:
+            return jars[0]
+    raise BadConfig(
+        "hadoop.streaming_jar: no hadoop-streaming*.jar found beside "
+        f"{command}: name it, `find / -name 'hadoop-streaming*.jar'` may help"
+    )

@@ -1,0 +1,78 @@
+"""What the mappers of one run wrote about themselves, read together. Pure.
+
+On YARN a mapper's row bears the name of its task attempt. An attempt that died and the one that
+took its place speak of the same users, so their outcomes must not be added up (law 6).
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from weibo_crawler.metrics import total
+from weibo_crawler.store import WorkerRow
+
+ORDERED = "interrupted"  # how a mapper ends that was told to
+_ATTEMPT = re.compile(r"attempt_(\d+_\d+_m_\d+)_(\d+)")
+# what an attempt says of each user again, also of those that attempts before it were done with
+_OUTCOMES = ("users.", "posts.")
+
+
+class Said(NamedTuple):
+    """What ended a mapper: the exit code of its error, and the error's text."""
+
+    exit_code: int
+    message: str
+
+
+def worker_name(environ: Mapping[str, str], owner: str) -> str:
+    """The name of this process's row: the task attempt on YARN, else its lease owner's name."""
+    attempt = environ.get("mapreduce_task_attempt_id", "")
+    return attempt if _ATTEMPT.fullmatch(attempt) else owner
+
+
+def counters(rows: Iterable[WorkerRow]) -> dict[str, int]:
+    """The figures of a run: outcomes by the last attempt of each task, pages and the rest, which
+    happened as often as they were counted, by all of them."""
+    earlier, last = _attempts(rows)
+    events = [
+        {name: n for name, n in row.counters.items() if not name.startswith(_OUTCOMES)}
+        for row in earlier
+    ]
+    return total(events + [row.counters for row in last])
+
+
+def said(rows: Iterable[WorkerRow]) -> list[Said]:
+    """The errors that ended the last attempt of each task."""
+    return [found for row in _attempts(rows)[1] if (found := parse_said(row.ended or ""))]
+
+
+def were_stopped(rows: Iterable[WorkerRow]) -> bool:
+    """Whether a mapper ended early because it was told to."""
+    return any(row.ended == ORDERED for row in _attempts(rows)[1])
+
+
+def ended_by(exit_code: int, message: str) -> str:
+    """What a row says of an error; `parse_said` reads it."""
+    return f"exit {exit_code}: {message}"
+
+
+def parse_said(text: str) -> Said | None:
+    """The error in a row's `ended`, None where it is none."""
+    match = re.fullmatch(r"exit (\d+): (.*)", text, re.DOTALL)
+    return Said(int(match[1]), match[2]) if match else None
+
+
+def _attempts(rows: Iterable[WorkerRow]) -> tuple[list[WorkerRow], list[WorkerRow]]:
+    """(attempts that others came after, the last attempt of each task)."""
+    last: dict[str, tuple[int, WorkerRow]] = {}
+    earlier = []
+    for row in rows:
+        match = _ATTEMPT.fullmatch(row.worker)
+        task, number = (match[1], int(match[2])) if match else (row.worker, 0)
+        if task in last:
+            first, second = sorted([last[task], (number, row)], key=lambda each: each[0])
+            earlier.append(first[1])
+            last[task] = second
+        else:
+            last[task] = number, row
+    return earlier, [row for _, row in last.values()]

@@ -1,0 +1,150 @@
+"""YARN's web interfaces: what an application does, and its end.
+
+ResourceManager (state, kill), application master through its proxy (tasks while it runs; no JSON
+in its first seconds), job history (tasks afterwards). Plain HTTP without Kerberos.
+"""
+
+import json
+import re
+import urllib.error
+import urllib.parse
+import urllib.request
+from typing import Any, NamedTuple
+
+from weibo_crawler.errors import BadConfig, StoreError
+
+_TIMEOUT_S = 30.0
+_EXIT_CODE = re.compile(r"subprocess failed with code (\d+)")
+
+
+class Application(NamedTuple):
+    """state: of YARN, such as ACCEPTED, RUNNING, FINISHED; final: UNDEFINED, SUCCEEDED, FAILED or
+    KILLED."""
+
+    id: str
+    state: str
+    final: str
+    diagnostics: str
+
+    @property
+    def is_over(self) -> bool:
+        return self.state in ("FINISHED", "FAILED", "KILLED")
+
+
+class Maps(NamedTuple):
+    """Tasks of a job. failed: attempts, most of which are tried again."""
+
+    total: int
+    running: int
+    done: int
+    failed: int
+
+
+class Yarn:
+    """user: in whose name an application is killed. Methods raise StoreError where the
+    ResourceManager does not answer."""
+
+    def __init__(self, resourcemanager: str, jobhistory: str, user: str) -> None:
+        self._rm, self._history = resourcemanager.rstrip("/"), jobhistory.rstrip("/")
+        self._user = user
+        # a cluster's own addresses are no matter for the proxies of the environment
+        self._http = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+    def check(self) -> None:
+        """Whether there is a ResourceManager at all."""
+        if "clusterInfo" not in (self._get(f"{self._rm}/ws/v1/cluster/info") or {}):
+            raise BadConfig(f"hadoop.resourcemanager: {self._rm} is no YARN ResourceManager")
+
+    def find(self, tag: str) -> Application | None:
+        """The application with this tag. None: not submitted yet, or long forgotten."""
+        answer = self._get(f"{self._rm}/ws/v1/cluster/apps?applicationTags={tag.lower()}")
+        found = ((answer or {}).get("apps") or {}).get("app") or []
+        return _application(found[0]) if found else None
+
+    def page(self, app: str) -> str:
+        """Where people look at it."""
+        return f"{self._rm}/cluster/app/{app}"
+
+    def maps(self, app: str) -> Maps | None:
+        """Its map tasks; None where neither application master nor history tells (yet)."""
+        job = (self._job(app, "") or {}).get("job")
+        if job is None:
+            return None
+        return Maps(
+            total=job["mapsTotal"],
+            running=job.get("mapsRunning", 0),
+            done=job["mapsCompleted"],
+            failed=job["failedMapAttempts"],
+        )
+
+    def failures(self, app: str) -> list[str]:
+        """What YARN noted about the attempts that failed; [] where nobody tells."""
+        notes = []
+        for task in ((self._job(app, "/tasks") or {}).get("tasks") or {}).get("task", []):
+            if task["state"] not in ("FAILED", "KILLED"):
+                continue
+            answer = self._job(app, f"/tasks/{task['id']}/attempts") or {}
+            attempts = (answer.get("taskAttempts") or {}).get("taskAttempt", [])
+            notes += [attempt["diagnostics"] for attempt in attempts if attempt["diagnostics"]]
+        return notes
+
+    def kill(self, app: str) -> None:
+        """Ask for its end; it comes a little later. BadConfig where we may not."""
+        user = urllib.parse.quote(self._user)
+        request = urllib.request.Request(
+            f"{self._rm}/ws/v1/cluster/apps/{app}/state?user.name={user}",
+            data=b'{"state": "KILLED"}',
+            headers={"Content-Type": "application/json"},
+            method="PUT",
+        )
+        try:
+            self._http.open(request, timeout=_TIMEOUT_S).close()
+        except urllib.error.HTTPError as error:
+            with error:
+                raise BadConfig(
+                    f"{self._rm} does not let {self._user} kill {app} (status {error.code}): "
+                    f"hadoop application -kill {app}, or `yarn application -kill {app}`, may"
+                ) from None
+        except OSError as error:
+            raise self._unreachable(error) from None
+
+    def _job(self, app: str, what: str) -> Any:
+        """A part of the job, from the application master, then from the history; None: neither."""
+        job = app.replace("application_", "job_")
+        for url in (
+            f"{self._rm}/proxy/{app}/ws/v1/mapreduce/jobs/{job}{what}",
+            f"{self._history}/ws/v1/history/mapreduce/jobs/{job}{what}",
+        ):
+            try:
+                if (answer := self._get(url)) is not None:
+                    return answer
+            except StoreError:  # progress is worth no failure: the next look may have it
+                continue
+        return None
+
+    def _get(self, url: str) -> Any:
+        """The JSON at an address, None where there is none."""
+        request = urllib.request.Request(url, headers={"Accept": "application/json"})
+        try:
+            with self._http.open(request, timeout=_TIMEOUT_S) as answer:
+                if "json" not in answer.headers.get("Content-Type", ""):
+                    return None
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            error.close()
+            return None
+        except (OSError, ValueError) as error:
+            raise self._unreachable(error) from None
+
+    def _unreachable(self, error: Exception) -> StoreError:
+        why = getattr(error, "reason", error)
+        return StoreError(f"hadoop.resourcemanager: {self._rm} cannot be reached: {why}")
+
+
+def exit_codes(notes: list[str]) -> list[int]:
+    """The exit codes of mappers in what YARN noted about them."""
+    return [int(match[1]) for note in notes if (match := _EXIT_CODE.search(note))]
+
+
+def _application(raw: dict[str, Any]) -> Application:
+    return Application(raw["id"], raw["state"], raw["finalStatus"], raw.get("diagnostics") or "")
