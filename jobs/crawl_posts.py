@@ -53,8 +53,9 @@ class MRCrawlPosts(MRJob):
         )
         self.add_passthru_arg("--driver", default="", help="end when this lease owner is dead")
         self.add_passthru_arg(
-            "--refresh", action="store_true", help="come back to known users for new posts"
+            "--refresh", action="store_true", help="come back to known users that are due"
         )
+        self.add_passthru_arg("--all", action="store_true", help="and to those that are not")
         self.add_passthru_arg(
             "--input",
             choices=list(_FORMATS),
@@ -68,7 +69,9 @@ class MRCrawlPosts(MRJob):
     def mapper_init(self) -> None:
         options = self.options
         attempt = worker_name(os.environ, "")
-        job = Job(options.run_id or new_run_id(), options.refresh, options.driver, attempt)
+        job = Job(
+            options.run_id or new_run_id(), options.refresh, options.driver, attempt, options.all
+        )
         with self._ending_in_order():
             self.home = Home(config.load())  # opens nothing yet
             stores = self.home.users, self.home.tables

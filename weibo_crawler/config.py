@@ -26,6 +26,7 @@ from weibo_crawler.records import Edge
 
 DEFAULT_FILE = Path("conf/crawler.toml")
 TRANSPORTS = ("auto", "requests", "wreq")
+WHEN_EMPTY = ("wait", "stop")
 LIVE_SITE = "https://m.weibo.cn"
 LIVE_VISITOR = "https://visitor.passport.weibo.cn/visitor/genvisitor2"
 
@@ -105,42 +106,74 @@ class Harvest(_Section, frozen=True, forbid_unknown_fields=True):
 
 
 class Posts(_Section, frozen=True, forbid_unknown_fields=True):
+    """revisit_posts: `posts --refresh` comes back to a user when so many new posts are expected, by
+    the user's own posting rate, but not before revisit_min_h hours and not after revisit_max_d
+    days."""
+
     max_pages: Positive | None = None
     users_in_flight: Count = 32
     ranges: Annotated[int, Meta(ge=1, le=256)] = 16
+    revisit_posts: Annotated[float, Meta(gt=0, le=1000)] = 5.0
+    revisit_min_h: Annotated[float, Meta(gt=0, le=100_000)] = 1.0
+    revisit_max_d: Annotated[float, Meta(gt=0, le=10_000)] = 30.0
     max_failed_share: Share = 0.2
 
 
 class Pace(_Section, frozen=True, forbid_unknown_fields=True):
-    """requests_per_second is per egress; 0 = no limit, for loopback addresses only.
-    The run stops (exit code 4) when stop_share of the last stop_window answers were refusals, or
-    drift_share of them pages of an unknown shape."""
+    """requests_per_second is per egress; 0 = no limit, for loopback addresses only. It is the
+    ceiling of a rate that refusals multiply by fall_factor, down to min_requests_per_second (unset:
+    1/64 of the ceiling), and each good answer raises by rise_share of the ceiling. The run stops
+    (exit code 4) when stop_share of the last stop_window answers were refusals, or drift_share of
+    them pages of an unknown shape."""
 
     requests_per_second: Rate = 1 / 3
+    min_requests_per_second: Rate | None = None
+    fall_factor: Annotated[float, Meta(gt=0, lt=1)] = 0.5
+    rise_share: Share = 1 / 32
     stop_share: Share = 0.9
     stop_window: Count = 50
     drift_share: Share = 0.2
 
+    @property
+    def floor(self) -> float:
+        """The lowest rate of an egress, requests per second."""
+        least = self.min_requests_per_second
+        return self.requests_per_second / 64 if least is None else least
+
 
 class Egress(_Section, frozen=True, forbid_unknown_fields=True):
-    """Ways out. proxies_file: one proxy address a line; direct: use the direct connection too.
+    """Ways out. proxies_file: proxies, one address a line, or as JSON; proxies_url: an address that
+    answers with such a list; both are read again every reload_s. direct: use the direct connection
+    too. when_empty: what a run does while all its egresses rest or are dead: wait, or stop.
     lease_s: how long a process may use an egress without asking again. direct_name: what the
     public address of the direct connection is called, None = the host's name; processes with the
     same one share its pace."""
 
     proxies_file: str | None = None
+    proxies_url: str | None = None
+    reload_s: Annotated[float, Meta(ge=0.05, le=86_400)] = 60.0
+    when_empty: str = "wait"
     direct: bool | None = None
     lease_s: Annotated[float, Meta(ge=1, le=3600)] = 30.0
     direct_name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:-]{1,200}$")] | None = None
 
     @property
     def use_direct(self) -> bool:
-        return self.proxies_file is None if self.direct is None else self.direct
+        has_proxies = self.proxies_file is not None or self.proxies_url is not None
+        return not has_proxies if self.direct is None else self.direct
 
     @property
     def public_address(self) -> str:
         """The name under which the direct connection is leased."""
         return self.direct_name or "".join(socket.gethostname().split()) or "localhost"
+
+
+class Session(_Section, frozen=True, forbid_unknown_fields=True):
+    """Visitor sessions. enabled: false = none is asked for, as with site.visitor_url = "".
+    per_hour: how often one egress asks for one in any hour; without a pace limit: no ceiling."""
+
+    enabled: bool = True
+    per_hour: Annotated[int, Meta(ge=1, le=3600)] = 30
 
 
 class Fetch(_Section, frozen=True, forbid_unknown_fields=True):
@@ -200,6 +233,7 @@ class Settings(_Section, frozen=True, forbid_unknown_fields=True):
     posts: Posts = Posts()
     pace: Pace = Pace()
     egress: Egress = Egress()
+    session: Session = Session()
     fetch: Fetch = Fetch()
     sqoop: Sqoop = Sqoop()
     hadoop: Hadoop = Hadoop()
@@ -319,12 +353,35 @@ def _explain(message: str, path: Path, origin: Mapping[str, str]) -> str:
     return f"{origin.get(setting, path)}: {setting}: {what[:1].lower()}{what[1:]}"
 
 
+def _check_posts(posts: Posts) -> None:
+    if posts.revisit_min_h > posts.revisit_max_d * 24:
+        raise BadConfig(
+            f"posts.revisit_min_h: {posts.revisit_min_h:g} hours are more than "
+            f"posts.revisit_max_d, {posts.revisit_max_d:g} days; give less than that"
+        )
+
+
 def _check_edges(harvest: Harvest) -> None:
     for name, edges in (("edges", harvest.edges), ("edges_if_walled", harvest.edges_if_walled)):
         if Edge.SEED in edges or len(set(edges)) < len(edges) or (name == "edges" and not edges):
             known = ", ".join(edge for edge in Edge if edge is not Edge.SEED)
             least = "at least one" if name == "edges" else "any"
             raise BadConfig(f"harvest.{name}: name {least} of: {known}; each once")
+
+
+def _check_egress(egress: Egress) -> None:
+    if not egress.use_direct and egress.proxies_file is None and egress.proxies_url is None:
+        raise BadConfig(
+            "egress.direct: false needs egress.proxies_file or egress.proxies_url, "
+            "else there is no way out"
+        )
+    if egress.proxies_url is not None and not _is_http(egress.proxies_url):
+        raise BadConfig("egress.proxies_url: give the http(s) address of a list of proxies")
+    if egress.when_empty not in WHEN_EMPTY:
+        raise BadConfig(
+            f"egress.when_empty: {egress.when_empty!r} is not known; "
+            f"use one of: {', '.join(WHEN_EMPTY)}"
+        )
 
 
 def _check(settings: Settings, environ: Mapping[str, str]) -> None:
@@ -345,9 +402,13 @@ def _check(settings: Settings, environ: Mapping[str, str]) -> None:
             "pace.requests_per_second: 0 (no limit) is for loopback addresses only; for "
             f"{urlsplit(site.base_url).hostname} set a rate such as 0.33, one request in 3 s"
         )
+    if settings.pace.floor > settings.pace.requests_per_second:
+        raise BadConfig(
+            "pace.min_requests_per_second: must not be above pace.requests_per_second, the ceiling"
+        )
     _check_edges(settings.harvest)
-    if not settings.egress.use_direct and settings.egress.proxies_file is None:
-        raise BadConfig("egress.direct: false needs egress.proxies_file, else there is no way out")
+    _check_posts(settings.posts)
+    _check_egress(settings.egress)
     if settings.fetch.transport not in TRANSPORTS:
         raise BadConfig(
             f"fetch.transport: {settings.fetch.transport!r} is not known; "

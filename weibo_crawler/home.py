@@ -24,7 +24,8 @@ class Home:
     @cached_property
     def site(self) -> Weibo:
         site = self.settings.site
-        return Weibo(site.base_url, site.visitor, site.user_agent)
+        visitor_url = site.visitor if self.settings.session.enabled else ""
+        return Weibo(site.base_url, visitor_url, site.user_agent)
 
     @cached_property
     def users(self) -> Frontier:

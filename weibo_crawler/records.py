@@ -53,14 +53,16 @@ class Health(StrEnum):
     resting     the site refused it: nothing goes before its rest ends, then it is unchecked.
                 A rest doubles with each refusal in a row; a refusal that arrives during a rest
                 belongs to the burst that caused it, and only a longer Retry-After adds to it
-    dead        the proxy failed three times in a row: nothing goes before its next probe, which
-                is one request. If that fails too it is dead for twice as long
+    dead        the proxy failed three times in a row, or once and less than half of its answers
+                came of late: nothing goes before its next probe, which is one request. If that
+                fails too it is dead for twice as long
 
-    refused: unchecked, good, dead -> resting; the rate halves, down to 1/64 of the ceiling
-    failed:  unchecked, good, resting -> the same, or dead after three in a row (a probe: at once);
-             the direct egress never dies, it rests
-    answered: unchecked, good, dead -> good; the rate rises by 1/32 of the ceiling. An answer that
-             arrives during a rest was sent before it and does not end it
+    refused: unchecked, good, dead -> resting; the rate is multiplied by pace.fall_factor, down to
+             the floor
+    failed:  unchecked, good, resting -> the same, or dead (a probe: at once); the direct egress
+             never dies, it rests
+    answered: unchecked, good, dead -> good; the rate rises by pace.rise_share of the ceiling. An
+             answer that arrives during a rest was sent before it and does not end it
     """
 
     UNCHECKED = "unchecked"
@@ -127,6 +129,7 @@ class Kind(StrEnum):
     COMMENTS = "comments"
     NAME = "name"  # screen name -> uid
     SESSION = "session"
+    PROXIES = "proxies"  # a list of proxies, which no site reads
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -277,7 +280,8 @@ class Reading(msgspec.Struct, frozen=True):
     """One answer judged, and parsed where it was OK.
 
     why: for DRIFTED the path that changed (`$.data.cards[3].mblog.text`), for refusals the signal.
-    ambiguous: the no-content body, which also stands for soft throttling; ask once more (law 4).
+    ambiguous: ask once more (law 4). EMPTY, END: the no-content body, which also stands for soft
+    throttling; OK: nothing on the page is of whom was asked for, so it may be another user's.
     """
 
     verdict: Verdict
@@ -296,6 +300,8 @@ class Outcome(msgspec.Struct, frozen=True):
     new: int = 0  # of them new in this visit
     pages: int = 0
     completed: int = 0  # long texts fetched whole in this visit
+    edited: int = 0  # stored posts that were found edited in this visit
+    gone: int = 0  # stored posts that this visit found gone
     cut: int = 0  # long texts still cut
     stopped: str = ""  # why paging stopped
     sure: bool = True  # False: the end contradicts the announced count

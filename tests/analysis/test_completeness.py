@@ -1,18 +1,29 @@
+import math
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.analysis.worlds import put_ledger, put_users, user
+from tests.analysis.worlds import T0, put_ledger, put_users, user
 from weibo_crawler.analysis.completeness import (
     Completeness,
     completeness,
-    completeness_lines,
+    is_sure,
     read_ledgers,
     summarise,
 )
-from weibo_crawler.store.cells import Ledger
+from weibo_crawler.analysis.freshness import Ages
+from weibo_crawler.analysis.ledgers import COLUMNS, completeness_lines, ledger_rows
+from weibo_crawler.store.cells import Ledger, to_iso
+from weibo_crawler.store.gaps import Gap
 from weibo_crawler.store.sqlite_tables import SqliteTables
 
 COUNTS = st.integers(0, 50)
+MIDS = st.integers(1, 99)
+DAYS = st.integers(10, 28).map(lambda day: f"2026-01-{day}T00:00:00+08:00")
+GAPS = st.builds(
+    Gap, before=MIDS, after=st.none() | MIDS, before_at=st.none() | DAYS, after_at=st.none() | DAYS
+)
 LEDGERS = st.builds(
     Ledger,
     state=st.sampled_from(["partial", "done", "gone", "failed"]),
@@ -24,6 +35,9 @@ LEDGERS = st.builds(
     refused_pages=COUNTS,
     completed=COUNTS,
     visited_at=st.none() | st.floats(0, 2e9),
+    whole=st.booleans(),
+    gaps=st.lists(GAPS, max_size=3).map(tuple),
+    next_visit=st.none() | st.floats(0, 2e9),
 )
 
 
@@ -31,7 +45,7 @@ LEDGERS = st.builds(
 @given(st.lists(st.none() | LEDGERS))
 def test_users_add_up(ledgers: list[Ledger | None]) -> None:
     """Every user is either unvisited or in exactly one state."""
-    found = summarise(ledgers)
+    found = summarise(ledgers, T0)
     assert found.users == len(ledgers) == found.visited + found.unvisited
     assert found.visited == found.done + found.partial + found.gone + found.failed
 
@@ -41,7 +55,7 @@ def test_users_add_up(ledgers: list[Ledger | None]) -> None:
 def test_share_is_of_what_was_announced(ledgers: list[Ledger | None]) -> None:
     """The share is between 0 and 1, None only where nothing was announced, and 1 only where each
     user holds what it announced: one's surplus never hides another's gap."""
-    found = summarise(ledgers)
+    found = summarise(ledgers, T0)
     announcing = [one for one in ledgers if one is not None and one.announced]
     assert (found.share is None) == (not announcing)
     if found.share is not None:
@@ -51,10 +65,80 @@ def test_share_is_of_what_was_announced(ledgers: list[Ledger | None]) -> None:
 
 
 @settings(deadline=None)
+@given(st.lists(st.none() | LEDGERS))
+def test_the_bounds_enclose(ledgers: list[Ledger | None]) -> None:
+    """The most is not below the least, and not all where a page is known to be unread."""
+    found = summarise(ledgers, T0)
+    if found.share_most is not None:
+        assert found.share is not None
+        assert 0 <= found.share <= found.share_most <= 1
+        walled = [
+            one
+            for one in ledgers
+            if one is not None and one.stopped == "login_wall" and not one.whole
+        ]
+        if any(one.stored < (one.announced or 0) for one in walled):
+            assert found.share_most < 1
+
+
+@settings(deadline=None)
+@given(st.lists(LEDGERS))
+def test_gaps_and_dates_add_up(ledgers: list[Ledger]) -> None:
+    """Gaps between visits and unread beginnings are told apart and counted; due is who is due; sure
+    is never who has a gap that the visit left or failed."""
+    found = summarise(ledgers, T0)
+    between = [gap for one in ledgers for gap in one.gaps if gap.after is not None]
+    assert found.gaps == len(between)
+    assert found.gap_users <= min(found.gaps, len(ledgers))
+    assert found.longest_gap_days <= found.gap_days <= found.gaps * 18
+    assert found.oldest_unread == sum(any(g.after is None for g in one.gaps) for one in ledgers)
+    dates = [one.next_visit for one in ledgers if one.next_visit is not None]
+    assert found.due == sum(at <= T0 for at in dates)
+    sure = [one for one in ledgers if is_sure(one)]
+    assert not [one for one in sure if not one.sure or one.state in ("partial", "failed")]
+    assert found.sure_share == (len(sure) / len(ledgers) if ledgers else None)
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0, 1e9), min_size=1), st.floats(0.01, 1))
+def test_quantiles_are_told_to_five_percent(ages_s: list[float], share: float) -> None:
+    """Of any ages: the smallest that such a share does not exceed, and up to 5 % (or to a minute)
+    more."""
+    ages = Ages()
+    for age_s in ages_s:
+        ages.add(age_s)
+    true = next(a for n, a in enumerate(sorted(ages_s), 1) if n >= math.ceil(share * len(ages_s)))
+    told = ages.quantile(share)
+    assert told is not None
+    assert true * 0.999 <= told <= max(60.0, true) * 1.051
+
+
+def test_gone_posts_are_not_held() -> None:
+    """What the site shows no more is stored, and fills nobody's share."""
+    found = summarise([Ledger("done", announced=4, stored=5, gone=(1, 2, 3), stopped="end")], T0)
+    assert (found.share, found.gone_posts, found.stored) == (0.5, 3, 5)
+
+
+def test_what_to_expect_since_the_visits() -> None:
+    """Posting rate times age, of users that are there; the age of half of the visits and of nine
+    tenths."""
+    day = 86_400.0
+    ledgers = [
+        Ledger("done", visited_at=T0 - 2 * day, posts_per_day=3.0),
+        Ledger("done", visited_at=T0 - day, posts_per_day=None),
+        Ledger("gone", visited_at=T0 - 9 * day, posts_per_day=50.0),
+    ]
+    found = summarise(ledgers, T0)
+    assert found.posts_since == 6.0
+    assert found.median_age_s == pytest.approx(2 * day, rel=0.06)
+    assert found.tenth_oldest_age_s == pytest.approx(9 * day, rel=0.06)
+
+
+@settings(deadline=None)
 @given(st.lists(LEDGERS, min_size=1))
 def test_sums_and_visits(ledgers: list[Ledger]) -> None:
     """Figures are sums over the ledgers; visits span from the oldest to the newest."""
-    found = summarise(ledgers)
+    found = summarise(ledgers, T0)
     assert found.stored == sum(one.stored for one in ledgers)
     assert found.cut_texts == sum(len(one.cut) for one in ledgers)
     assert found.long_completed == sum(one.completed for one in ledgers)
@@ -69,7 +153,7 @@ def test_sums_and_visits(ledgers: list[Ledger]) -> None:
 
 def test_nothing_gives_nothing() -> None:
     """Without users all is zero and the share unknown."""
-    assert summarise([]) == Completeness()
+    assert summarise([], T0) == Completeness()
     assert "weibo-crawler import" in "\n".join(completeness_lines(Completeness()))
 
 
@@ -81,9 +165,26 @@ def test_ledgers_come_from_the_table(tables: SqliteTables) -> None:
     found = dict(read_ledgers(tables))
     assert set(found) == {5, 6}
     assert found[5] is None
-    summary = completeness(tables)
+    summary = completeness(tables, T0)
     assert (summary.users, summary.visited, summary.share) == (2, 1, 0.75)
     lines = completeness_lines(summary)
-    assert any("share held" in line and line.endswith("75 %") for line in lines)
+    assert any("share held, at least" in line and line.endswith("75 %") for line in lines)
     assert any("guests may read no further" in line and line.endswith(" 1") for line in lines)
     assert len({len(line) for line in lines}) == 1
+
+
+def test_each_user_has_a_row(tables: SqliteTables) -> None:
+    """Every imported user, visited or not, with its gaps and dates; no other columns than named."""
+    put_users(tables, user(1, 5), user(2, 6))
+    gap = Gap(9, 4, "2026-01-03T12:00:00+08:00", "2026-01-01T00:00:00+08:00")
+    ledger = Ledger("done", announced=4, stored=3, gaps=(gap,), next_visit=T0, cut=(1,), seen=2)
+    put_ledger(tables, 6, ledger)
+    rows = {row["id"]: row for row in ledger_rows(tables)}
+    assert rows[5] == {"id": 5, "state": "unvisited"}
+    assert set(rows[6]) == set(COLUMNS)
+    assert rows[6]["gaps"] == [
+        {"before": "9", "after": "4", "before_at": gap.before_at, "after_at": gap.after_at}
+        | {"days": 2.5}
+    ]
+    assert rows[6]["next_visit"] == to_iso(T0)
+    assert (rows[6]["share"], rows[6]["is_sure"], rows[6]["cut_texts"]) == (0.75, False, 1)

@@ -96,13 +96,13 @@ def test_the_report_refers_to_nothing(tables: SqliteTables, tmp_path: Path) -> N
 def test_the_report_tells_the_figures(tables: SqliteTables) -> None:
     """Key figures are those of the stores."""
     fill(tables)
-    page = Reader(render(gather(crawl(), tables), T0))
+    page = Reader(render(gather(crawl(), tables, T0), T0))
     for what, figure in (
         ("Users kept", "15"),
         ("Left out", "4,321"),
         ("Greatest depth", "10"),
         ("Posts stored", "29"),
-        ("Share held", "60 %"),
+        ("Share held", "60 % to 75 %"),
         ("Users visited", "3 of 15"),
     ):
         assert page.texts[page.texts.index(what) + 1] == figure
@@ -124,7 +124,7 @@ def test_an_empty_crawl_is_told_what_to_do(tables: SqliteTables, tmp_path: Path)
 
 def test_a_single_seed_has_a_report(tables: SqliteTables) -> None:
     """One user found at one time is enough for the plots of users."""
-    html = render(gather(MemoryUsers([user(1, 1, depth=0)]), tables), T0)
+    html = render(gather(MemoryUsers([user(1, 1, depth=0)]), tables, T0), T0)
     Reader(html)
     assert html.count("<svg") == 3
 
@@ -151,7 +151,7 @@ def test_equal_crawls_give_equal_reports(tmp_path: Path) -> None:
         folder.mkdir()
         tables = open_tables(folder)
         fill(tables)
-        pages.append(render(gather(crawl(), tables), T0))
+        pages.append(render(gather(crawl(), tables, T0), T0))
         tables.close()
     assert pages[0] == pages[1]
 

@@ -3,6 +3,7 @@ from datetime import datetime
 import pytest
 
 from tests.analysis.worlds import (
+    T0,
     MemoryUsers,
     post,
     put_ledger,
@@ -15,7 +16,8 @@ from tests.analysis.worlds import (
 from weibo_crawler.analysis import columns
 from weibo_crawler.analysis.scan import parse_when, scan_imported, scan_posts, scan_users
 from weibo_crawler.errors import BadUsage
-from weibo_crawler.store.cells import Ledger
+from weibo_crawler.store import Put
+from weibo_crawler.store.cells import Ledger, gone_cells
 from weibo_crawler.store.keys import post_key
 from weibo_crawler.store.sqlite_tables import SqliteTables
 
@@ -162,6 +164,7 @@ def test_unknown_columns_are_bad_usage(wanted: str) -> None:
 def test_times_of_ours_can_be_read(tables: SqliteTables) -> None:
     """Every column declared as a time of ours parses as a time with an offset."""
     put_posts(tables, post(1, 5))
+    tables.posts.put([Put(post_key(5, 1), gone_cells(T0), 2)])
     (row,) = scan_posts(tables)
     times = [name for name, kind in columns.POSTS.items() if kind is columns.Kind.TIME]
     assert times

@@ -49,7 +49,11 @@ class Crawl:
         return done
 
     def json(self, *arguments: str, **env: str) -> dict[str, Any]:
-        data: dict[str, Any] = json.loads(self.run(*arguments, "--json", **env).stdout)
+        return self.json_of(0, *arguments, **env)
+
+    def json_of(self, code: int, *arguments: str, **env: str) -> dict[str, Any]:
+        """What a command prints that ends with this exit code."""
+        data: dict[str, Any] = json.loads(self.run(*arguments, "--json", code=code, **env).stdout)
         return data
 
     def start(self, *arguments: str, **env: str) -> "subprocess.Popen[bytes]":

@@ -32,7 +32,7 @@ def forget_midway(crawl: Crawl, truth: Truth, dump: Callable[[], Iterable[str]])
     crawl.run("seed", str(uid))
     assert crawl.json("harvest")["kept"] > 0
     crawl.run("import")
-    crawl.run("posts", "--runner", "inline", "--refresh")
+    crawl.run("posts", "--runner", "inline", "--refresh", "--all")
     assert list(filter(names_them, dump())) == []
     said = crawl.run("forget", str(uid)).stdout
     assert "0 users and 0 posts deleted; their words cut out of 0 reposts" in said

@@ -192,7 +192,7 @@ def test_refresh_brings_new_posts_only(tmp_path: Path) -> None:
     with simulated(later, users=120, seed=9, days_later=20.0) as (there, truth):
         crawl.env["WEIBO_SITE__BASE_URL"] = there.env["WEIBO_SITE__BASE_URL"]
         crawl.env["WEIBO_SITE__VISITOR_URL"] = there.env["WEIBO_SITE__VISITOR_URL"]
-        done = crawl.json("posts", "--refresh")
+        done = crawl.json("posts", "--refresh", "--all")
         held = {post["mid"] for post in crawl.scan("posts")}
         kept = {str(user["id"]) for user in crawl.scan("users")}
         now = {p["mid"] for uid, posts in truth.data["posts"].items() if uid in kept for p in posts}

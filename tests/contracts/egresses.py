@@ -52,21 +52,33 @@ class Process:
         self.ring = Ring([], Pace(requests_per_second=RATE), is_leased=True)
         self.rng = Random(leases.owner)
         self.sent: list[tuple[float, str]] = []
+        self.unknown: list[str] = []
         self.join()
 
     def join(self) -> None:
         self.leases.join(self.direct, self.names, rate=RATE, lease_s=LEASE_S)
 
+    def enlist(self, names: list[str]) -> None:
+        """Its list of proxies is another one now."""
+        for name in set(self.names) - set(names):
+            self.ring.retire(name)
+        self.names = names
+        self.leases.enlist(self.direct, names, rate=RATE)
+
     def exchange(self) -> bool:
         now = self.clock.now
         released = self.ring.hand_back(now)
-        term = self.leases.exchange({**self.ring.changes(now), **released}, list(released))
+        handed_back, self.unknown = [*released, *self.unknown], []
+        term = self.leases.exchange({**self.ring.changes(now), **released}, handed_back)
         if not term.renewed:
             self.ring.lose_all(now)
             self.join()
             return False
         self.ring.until = now + LEASE_S
         for name, state in term.granted.items():
+            if name not in self.names and name != self.direct:
+                self.unknown.append(name)
+                continue
             self.ring.admit(Egress(name, f"http://{name}"), state, now)
         retired = [self.ring.retire(name) for name in term.recalled]
         if term.granted or any(retired):
@@ -117,7 +129,7 @@ class LeaseMachine(RuleBasedStateMachine):
     def start(self, egresses: int) -> None:
         type(self).examples += 1
         self.clock.now += 100_000  # whatever was left by the last example is over
-        self.names = [f"e{self.examples}-{n}:80" for n in range(egresses)]
+        self.names = sorted(f"e{self.examples}-{n}:80" for n in range(egresses))
         self.alive: list[Process] = []
         self.everybody: list[Process] = []
         self.paused: list[Process] = []
@@ -165,6 +177,15 @@ class LeaseMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.alive)
     @rule(data=st.data())
+    def a_list_changes(self, data: st.DataObject) -> None:
+        """One process sees another list than the others."""
+        names = data.draw(st.lists(st.sampled_from(self.names), min_size=1, unique=True))
+        process = data.draw(st.sampled_from(self.alive))
+        process.enlist(names)
+        assert process.held <= set(names)
+
+    @precondition(lambda self: self.alive)
+    @rule(data=st.data())
     def dies_or_pauses(self, data: st.DataObject) -> None:
         process = data.draw(st.sampled_from(self.alive))
         self.alive.remove(process)
@@ -187,7 +208,10 @@ class LeaseMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.alive)
     @rule()
     def all_is_quiet(self) -> None:
-        """Who is alive shares what is usable, by halves and not by luck."""
+        """Who is alive shares what is usable, by halves and not by luck, when all see one list."""
+        for process in self.alive:
+            if sorted(process.names) != self.names:
+                process.enlist(self.names)
         for _ in range(8):
             self.clock.now += 10.0
             for process in self.alive:
@@ -392,6 +416,43 @@ class EgressContract:
         old.leave()
         self.rounds(2, new)
         assert new.held == {"c:1", "d:1"}
+
+    def test_a_list_that_changes(self) -> None:
+        """What joins is shared by those who list it; what vanishes stays with its holder until that
+        hands it back, and is then given to nobody who does not list it."""
+        first, second = self.process("first", ["a:1", "b:1"]), self.process("second", ["a:1"])
+        self.rounds(3, first, second)
+        assert (first.held, second.held) == ({"b:1"}, {"a:1"})
+        first.enlist(["b:1", "c:1", "d:1"])
+        self.rounds(2, first, second)
+        assert (first.held, second.held) == ({"b:1", "c:1", "d:1"}, {"a:1"})
+        second.enlist(["c:1"])
+        self.rounds(3, first, second)
+        assert (first.held, second.held) == ({"b:1", "d:1"}, {"c:1"})
+        assert first.leases.known(["a:1"])["a:1"].holder is None
+
+    def test_what_was_dealt_out_by_an_older_list(self) -> None:
+        """A grant that meets a holder who lists it no more goes back, and to those who list it."""
+        first, second = self.process("first", ["a:1", "b:1"]), self.process("second", ["z:1"])
+        second.exchange()  # deals out to both, before the first asks
+        first.leases.enlist("", ["b:1"], rate=RATE)
+        first.names = ["b:1"]
+        first.renew()
+        assert first.held == {"b:1"}
+        second.enlist(["a:1", "z:1"])
+        self.rounds(2, first, second)
+        assert second.held == {"a:1", "z:1"}
+
+    def test_who_lost_its_lease_lists_nothing(self) -> None:
+        """After the end of a lease a new list is not written: the holder is told to join again."""
+        lost, other = self.process("lost", ["a:1"]), self.process("other", ["b:1"])
+        lost.renew()
+        self.clock.now += LEASE_S + 1
+        other.renew()
+        lost.enlist(["a:1", "b:1"])
+        assert lost.exchange() is False
+        self.rounds(2, lost, other)
+        assert (lost.held, other.held) == ({"a:1"}, {"b:1"})
 
     def test_thousands_of_egresses(self) -> None:
         """Ten thousand are taken, shared and handed back in a few calls."""

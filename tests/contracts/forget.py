@@ -216,7 +216,7 @@ class ForgetContract:
             ScriptedSite(),  # type: ignore[arg-type]
             self.frontier,
             self.tables,
-            Job("later" if refresh else "run", refresh),
+            Job("later" if refresh else "run", refresh, every=refresh),
         )
         try:
             return {done.uid: done.status for done in crawler.crawl(KeyRange(0, "", None))}

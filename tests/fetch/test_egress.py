@@ -6,19 +6,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weibo_crawler.config import Egress as EgressSettings
+from weibo_crawler.config import Fetch
 from weibo_crawler.errors import BadConfig
-from weibo_crawler.fetch.egress import DIRECT, Egress, load_egresses
+from weibo_crawler.fetch.egress import DIRECT, Egress
+from weibo_crawler.fetch.roster import load_egresses
 
 
 def _load(folder: Path, text: str, direct: bool | None = None) -> list[Egress]:
     file = folder / "proxies.txt"
     file.write_text(text, encoding="utf-8")
-    return load_egresses(EgressSettings(proxies_file=str(file), direct=direct))
+    return load_egresses(EgressSettings(proxies_file=str(file), direct=direct), Fetch())
 
 
 def test_direct_alone() -> None:
     """Without a proxies file the direct connection is the one way out."""
-    assert load_egresses(EgressSettings()) == [DIRECT]
+    assert load_egresses(EgressSettings(), Fetch()) == [DIRECT]
 
 
 @pytest.mark.parametrize(
@@ -98,10 +100,10 @@ def test_no_proxy_at_all(tmp_path: Path) -> None:
 def test_unreadable(tmp_path: Path) -> None:
     """A missing file and one that is no text are named."""
     with pytest.raises(BadConfig, match="cannot read"):
-        load_egresses(EgressSettings(proxies_file=str(tmp_path / "missing")))
+        load_egresses(EgressSettings(proxies_file=str(tmp_path / "missing")), Fetch())
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(BadConfig, match="not UTF-8"):
-        load_egresses(EgressSettings(proxies_file=str(tmp_path / "binary")))
+        load_egresses(EgressSettings(proxies_file=str(tmp_path / "binary")), Fetch())
 
 
 @given(password=st.text(min_size=8, max_size=20).filter(lambda p: quote(p, safe="") not in "10.0"))

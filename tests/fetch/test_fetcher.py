@@ -15,7 +15,7 @@ from weibo_crawler.errors import (
     SiteSaysNo,
     TransportError,
 )
-from weibo_crawler.fetch.egress import DIRECT
+from weibo_crawler.fetch.egress import DIRECT, Egress
 from weibo_crawler.fetch.fetcher import Fetched
 from weibo_crawler.fetch.wire import retry_after_s
 from weibo_crawler.records import Health, Page, Reading, Request, Verdict
@@ -296,3 +296,113 @@ def test_direct_is_the_default() -> None:
     page = run(world.fetcher.fetch(ask())).page
     assert page is not None
     assert page.egress == DIRECT.name
+
+
+FOREIGN = Reading(Verdict.OK, why="no post of the owner", ambiguous=True)
+
+
+def _with_one_bad(bad: Reading | TransportError) -> World:
+    """Two proxies, by one of which everything comes like this."""
+    return World(lambda r, egress, h: bad if egress == A else OK, egresses=(A, B), attempts=9)
+
+
+@pytest.mark.parametrize("broken", [TROUBLE, Reading(Verdict.NOT_JSON), DRIFTED, FOREIGN, CUT])
+def test_a_proxy_that_breaks_pages_is_blamed(broken: Reading | TransportError) -> None:
+    """What another egress shows to be a good page was broken on the way: three in a row and the
+    proxy is dead; nobody else suffers for it."""
+    world = _with_one_bad(broken)
+
+    async def scenario() -> None:
+        for n in range(200):
+            assert (await world.fetcher.fetch(ask(uid=n))).reading is OK
+
+    run(scenario())
+    status = {s.name: s for s in world.ring.status()}
+    assert status[A.name].health is Health.DEAD
+    assert world.counters["egress.disproved"] == 3
+    assert (status[B.name].health, status[B.name].success) == (Health.GOOD, 1.0)
+    assert not world.guard.tripped
+
+
+@pytest.mark.parametrize("broken", [TROUBLE, Reading(Verdict.NOT_JSON), DRIFTED])
+def test_a_page_that_is_broken_by_all_is_nobodys_fault(broken: Reading) -> None:
+    """Where no egress shows a good page, none of them is blamed."""
+    world = World(lambda *_: broken, egresses=(A, B))
+    assert run(world.fetcher.fetch(ask())).reading is broken
+    assert {status.success for status in world.ring.status()} == {1.0}
+    assert world.counters["egress.disproved"] == 0
+
+
+def test_an_emptiness_that_another_egress_contradicts_is_a_refusal() -> None:
+    """The no-content body stands for soft throttling: the egress that was shown it rests. Where
+    all say the same it is believed, and nobody rests."""
+    for then, health in ((OK, Health.RESTING), (EMPTY, Health.GOOD)):
+        world = World([EMPTY, then], egresses=(A, B))
+        assert run(world.fetcher.fetch(ask())).reading is then
+        first = world.transport.pages[0][1]
+        assert {s.name: s.health for s in world.ring.status()}[first] is health
+
+
+def test_the_direct_connection_is_not_blamed_for_broken_pages() -> None:
+    """Trouble on the direct way is the site's, whatever a proxy brings."""
+    world = World(lambda r, e, h: TROUBLE if e == DIRECT else OK, egresses=(A, DIRECT), attempts=9)
+
+    async def scenario() -> None:
+        for n in range(20):
+            assert (await world.fetcher.fetch(ask(uid=n))).reading is OK
+
+    run(scenario())
+    assert world.counters["page.server_trouble"] > 3
+    assert {s.success for s in world.ring.status()} == {1.0}
+
+
+@pytest.mark.parametrize("outage_s", [0.0, 12.0])
+def test_an_outage_stops_the_run_where_it_is_to(outage_s: float) -> None:
+    """With a limit to outages the run ends when all egresses are out for so long; it says which
+    kinds, and until when; who waits is told at once."""
+    world = World(lambda *_: THROTTLED, egresses=(A, B), rate=1.0, outage_s=outage_s)
+
+    async def scenario() -> tuple[list[object], float]:
+        calls = [world.fetcher.fetch(ask(uid=n)) for n in range(5)]
+        results = await asyncio.gather(*calls, return_exceptions=True)
+        return list(results), asyncio.get_running_loop().time()
+
+    results, ended = run(scenario())
+    assert all(isinstance(result, SiteSaysNo) for result in results)
+    assert "no egress may go (2 resting)" in str(results[0])
+    assert "egress.when_empty" in str(results[0])
+    assert ended == pytest.approx(outage_s)
+    assert len(world.transport.pages) == 2
+
+
+def test_an_outage_is_waited_for_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Else it waits without spinning, says so once, and goes on when an egress may be tried."""
+    world = World([THROTTLED, THROTTLED, OK], egresses=(A, B), rate=1.0)
+    assert run(world.fetcher.fetch(ask())).reading is OK
+    assert world.transport.pages[2][0] >= 15.0
+    [record] = caplog.records
+    assert "no egress may go (2 resting)" in record.getMessage()
+
+
+def test_no_more_sessions_in_an_hour_than_allowed() -> None:
+    """An egress whose sessions of this hour are used up rests until it may ask for another one."""
+    used: set[str] = set()
+
+    def answer(request: Request, egress: Egress, headers: dict[str, str]) -> Reading:
+        cookie = headers["Cookie"]
+        if cookie in used:
+            return Reading(Verdict.LOGIN_WALL)
+        used.add(cookie)  # good for one page
+        return OK
+
+    world = World(answer, has_sessions=True, rate=1.0, attempts=9, sessions_per_hour=3)
+
+    async def scenario() -> float:
+        for _ in range(7):
+            assert (await world.fetcher.fetch(ask())).reading is OK
+        return asyncio.get_running_loop().time()
+
+    assert run(scenario()) >= 2 * 3600
+    asked = [at for at, _, request, _ in world.transport.log if request.kind == "session"]
+    assert len(asked) == 7
+    assert all(later - earlier >= 3600 for earlier, later in zip(asked, asked[3:], strict=False))

@@ -14,7 +14,10 @@ def test_a_window_of_refusals_trips() -> None:
         assert not guard.tripped
     guard.note(True, "captcha", "direct", 70.0)
     assert "the site says no: 9 of the last 10 requests since 1970-01-01 00:01:00" in guard.tripped
-    assert "by 9 egresses (10.0.0.0:80, 10.0.0.1:80, 10.0.0.2:80, …): 8 x 418" in guard.tripped
+    assert "by 9 egresses (10.0.0.0:80 1 x, 10.0.0.1:80 1 x, 10.0.0.2:80 1 x, …): 8 x 418" in (
+        guard.tripped
+    )
+    assert "what was under way goes back" in guard.tripped
     assert "pace.requests_per_second" in guard.tripped
 
 

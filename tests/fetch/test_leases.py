@@ -290,3 +290,55 @@ def test_without_a_limit_nothing_is_leased(network: Network, tmp_path: Path) -> 
 
     asyncio.run(scenario())
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("is_leased", [True, False])
+def test_a_list_that_changes_while_it_is_used(
+    network: Network, tmp_path: Path, is_leased: bool
+) -> None:
+    """A proxy that is listed while a run works is used; one that vanishes is used no more, what is
+    under way by it is finished, and its lease is free."""
+    file, url = tmp_path / "proxies.txt", f"sqlite:///{tmp_path}/users.db"
+    lines = [
+        f"http://{ACCOUNT}@{host}:{port}\n"
+        for host, port in zip(PROXIES, network.ports[1:], strict=True)
+    ]
+    file.write_text(lines[0])
+    settings = Settings(
+        site=Site(base_url=network.base_url),
+        pace=Pace(requests_per_second=50.0 if is_leased else 0.0),
+        egress=Egress(proxies_file=str(file), lease_s=1.0, reload_s=0.05),
+    )
+
+    def by(since: float) -> set[str]:
+        return {seen.by for seen in network.log if seen.at > since}
+
+    async def scenario() -> None:
+        leases, counters = SqliteEgresses(url), Counters()
+        lent = leases if is_leased else None
+        fetcher = open_fetcher(settings, CookieSite(network.base_url), counters, lent)
+
+        async def fetch_until(holds: Callable[[], bool]) -> None:
+            deadline = time.monotonic() + 30
+            while not holds():
+                assert time.monotonic() < deadline
+                request = Request(Kind.PROFILE, f"{network.base_url}/0/0")
+                fetched = await asyncio.gather(*(fetcher.fetch(request) for _ in range(4)))
+                assert {one.reading.verdict for one in fetched} == {Verdict.OK}
+
+        await fetch_until(lambda: by(0) == {PROXIES[0]})
+        file.write_text(lines[0] + lines[1])
+        await fetch_until(lambda: by(0) == set(PROXIES[:2]))
+        file.write_text(lines[1] + lines[2])
+        await fetch_until(lambda: counters["egress.left"] == 1 and PROXIES[2] in by(0))
+        await fetch_until(lambda: by(time.monotonic() - 1.0) == set(PROXIES[1:3]))
+        assert (counters["egress.joined"], counters["egress.left"]) == (2, 1)
+        if is_leased:
+            name = f"{PROXIES[0]}:{network.ports[1]}"
+            assert leases.known([name])[name].holder is None
+        file.unlink()
+        await fetch_until(lambda: len(by(time.monotonic() - 0.5)) == 2)
+        await fetcher.close()
+        leases.close()
+
+    asyncio.run(scenario())

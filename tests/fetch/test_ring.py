@@ -36,8 +36,10 @@ class RingMachine(RuleBasedStateMachine):
         self.egresses = ([DIRECT] if has_direct or not proxies else []) + PROXIES[:proxies]
         self.rate, self.now, self.rng = rate, 1000.0, Random(seed)
         self.ring = _ring(*self.egresses, rate=rate)
+        self.spares = [Egress(f"10.0.1.{n}:80", f"http://10.0.1.{n}:80") for n in range(3)]
         self.reserved: list[tuple[float, Choice]] = []
         self.flying: list[str] = []
+        self.started: list[Choice] = []
         self.starts: dict[str, list[float]] = {e.name: [] for e in self.egresses}
         self.rests_until = dict.fromkeys(self.starts, 0.0)
 
@@ -85,11 +87,37 @@ class RingMachine(RuleBasedStateMachine):
             assert self.now >= self.rests_until[name]
             self.starts[name].append(self.now)
             self.flying.append(name)
+            self.started.append(choice)
+
+    @precondition(lambda self: self.spares)
+    @rule()
+    def joins(self) -> None:
+        egress = self.spares.pop()
+        self.ring.join(egress)
+        self.egresses.append(egress)
+        self.starts[egress.name], self.rests_until[egress.name] = [], 0.0
+
+    @precondition(lambda self: len(self.egresses) > 1)
+    @rule(data=st.data())
+    def leaves(self, data: st.DataObject) -> None:
+        """Nothing goes by it any more; what flies lands; at the end no trace is left."""
+        egress = data.draw(st.sampled_from(self.egresses))
+        self.egresses.remove(egress)
+        self.ring.retire(egress.name)
+        for _, choice in self.reserved:
+            assert choice.egress != egress or self.ring.go(choice, self.now) is None
+        for choice in [c for c in self.started if c.egress == egress]:
+            assert egress.name in {s.name for s in self.ring.status()}
+            self.started.remove(choice)
+            self.flying.remove(egress.name)
+            self.ring.landed(choice)
+        assert egress.name not in {s.name for s in self.ring.status()}
+        del self.starts[egress.name]
 
     @precondition(lambda self: self.flying)
     @rule()
     def answered(self) -> None:
-        name = self.flying.pop(0)
+        name = self.lands()
         was_resting = _health(self.ring, name) is Health.RESTING
         self.ring.answered(name, self.now, 0.1)
         assert _health(self.ring, name) is (Health.RESTING if was_resting else Health.GOOD)
@@ -97,7 +125,7 @@ class RingMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.flying)
     @rule(retry_after_s=st.none() | st.sampled_from([0.0, 60.0, 2000.0, 1e6]))
     def refused(self, retry_after_s: float | None) -> None:
-        name = self.flying.pop(0)
+        name = self.lands()
         was_resting = _health(self.ring, name) is Health.RESTING
         self.ring.refused(name, self.now, self.rng, retry_after_s)
         assert _health(self.ring, name) is Health.RESTING
@@ -107,7 +135,14 @@ class RingMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.flying)
     @rule()
     def failed(self) -> None:
-        self.ring.failed(self.flying.pop(0), self.now, self.rng)
+        self.ring.failed(self.lands(), self.now, self.rng)
+
+    def lands(self) -> str:
+        choice = self.started.pop(0)
+        self.ring.landed(choice)
+        assert choice.egress is not None
+        self.flying.remove(choice.egress.name)
+        return choice.egress.name
 
     @invariant()
     def pace_holds(self) -> None:
@@ -309,6 +344,133 @@ def test_short_rests_without_a_limit() -> None:
         assert min(2.0, 0.2 * 2**n) / 2 <= wait_s <= min(2.0, 0.2 * 2**n)
         now += wait_s + 1e-6
         ring.choose(now, Random(0))
+
+
+def test_the_floor_and_the_steps_are_settings() -> None:
+    """Refusals slow an egress by fall_factor, never under the floor; answers speed it up by
+    rise_share, never over the ceiling."""
+    pace = Pace(
+        requests_per_second=1.0, min_requests_per_second=0.2, fall_factor=0.7, rise_share=0.5
+    )
+    ring, now, rates = Ring([DIRECT], pace), 0.0, []
+    for _ in range(6):
+        ring.refused("direct", now, Random(0))
+        rates.append(ring.status()[0].rate)
+        now += 10_000.0
+        ring.choose(now, Random(0))
+    assert rates == pytest.approx([0.7, 0.49, 0.343, 0.2401, 0.2, 0.2])
+    for rate in (0.7, 1.0, 1.0):
+        ring.answered("direct", now, 0.1)
+        assert ring.status()[0].rate == pytest.approx(rate)
+
+
+def _shares(ring: Ring, rng: Random, start: float, n: int = 4000) -> dict[str, float]:
+    """How often each egress goes, of n requests that come when all are free."""
+    counts = dict.fromkeys((status.name for status in ring.status()), 0)
+    for i in range(n):
+        choice = ring.choose(start + 100.0 * i, rng)
+        assert choice.egress is not None
+        assert choice.wait_s == 0
+        counts[choice.egress.name] += 1
+    return {name: count / n for name, count in counts.items()}
+
+
+def test_the_fast_go_more_often_and_all_go() -> None:
+    """Of those that are free the fast and the reliable have most of the turns, and nobody none."""
+    ring = _ring(*PROXIES)
+    names = [egress.name for egress in PROXIES]
+    for n, name in enumerate(names):
+        for _ in range(20):
+            ring.answered(name, 0.0, 0.1 * (n + 1))
+    shares = _shares(ring, Random(1), 0.0)
+    assert sorted(names, key=lambda name: -shares[name]) == names
+    assert shares[names[0]] > 0.35
+    assert shares[names[3]] > 0.01
+    for _ in range(6):  # every other answer fails: never three in a row
+        ring.failed(names[0], 0.0, Random(0))
+        ring.answered(names[0], 0.0, 0.2)
+    shares = _shares(ring, Random(1), 1e6)
+    assert shares[names[1]] > shares[names[0]]
+
+
+def test_pace_before_response_time() -> None:
+    """A slow egress that is free goes before a fast one that is not."""
+    ring = _ring(*PROXIES[:2])
+    ring.answered(PROXIES[0].name, 0.0, 0.01)
+    ring.answered(PROXIES[1].name, 0.0, 10.0)
+    assert {_use(ring, 0.0), _use(ring, 0.0)} == {PROXIES[0].name, PROXIES[1].name}
+
+
+def test_what_fails_half_of_the_time_dies() -> None:
+    """A proxy that works less often than not dies though it never fails three times in a row, and
+    stays away longer than one that died of an outage."""
+    ring, now = _ring(*PROXIES[:2]), 0.0
+    bad, good = PROXIES[0].name, PROXIES[1].name
+    for _ in range(60):
+        for _ in range(2):
+            if _health(ring, bad) is not Health.DEAD:
+                ring.failed(bad, now, Random(0))
+        if _health(ring, bad) is Health.DEAD:
+            break
+        ring.answered(bad, now, 0.1)
+    assert _health(ring, bad) is Health.DEAD
+    status = next(s for s in ring.status() if s.name == bad)
+    assert status.success < 0.5
+    for _ in range(3):
+        ring.failed(good, now, Random(0))
+    away = {name: state.next_free_s for name, state in ring.changes(now).items()}
+    assert away[bad] >= 2 * away[good]
+
+
+def test_shares_of_an_egress() -> None:
+    """Success and refusals move with each outcome, and come back."""
+    ring = _ring(PROXIES[0])
+    name = PROXIES[0].name
+    ring.refused(name, 0.0, Random(0))
+    ring.failed(name, 0.0, Random(0))
+    status = ring.status()[0]
+    assert 0 < status.refusals < 1
+    assert 0 < status.success < 1
+    for _ in range(100):
+        ring.answered(name, 0.0, 0.1)
+    status = ring.status()[0]
+    assert status.refusals < 0.01
+    assert status.success > 0.99
+
+
+def test_an_outage_is_told() -> None:
+    """Only where all egresses are out: how many of each kind, and which is tried first, when."""
+    ring = _ring(*PROXIES[:2])
+    ring.refused(PROXIES[0].name, 0.0, Random(0), 100.0)
+    assert ring.outage(0.0) == ""
+    for _ in range(3):
+        ring.failed(PROXIES[1].name, 0.0, Random(0))
+    assert "no egress may go (1 resting, 1 dead)" in ring.outage(0.0)
+    assert PROXIES[1].name in ring.outage(0.0)
+    assert ring.outage(200.0) == ""
+    assert _leased().outage(0.0) == ""
+
+
+def test_who_comes_back_while_it_leaves() -> None:
+    """An egress that vanished and is listed again before its last request landed stays, with its
+    rest; its address may be another."""
+    ring = _ring(*PROXIES[:2])
+    choice = ring.choose(0.0, Random(0))
+    assert choice.egress is not None
+    name = choice.egress.name
+    assert ring.go(choice, 0.0) == 0
+    ring.refused(name, 0.0, Random(0), 500.0)
+    ring.retire(name)
+    ring.join(Egress(name, "http://other:80"))
+    ring.landed(choice)
+    assert _health(ring, name) is Health.RESTING
+    assert ring.choose(501.0, Random(0)).egress is not None
+    ring.move(Egress(name, "http://third:80"))
+    other = next(e.name for e in PROXIES[:2] if e.name != name)
+    ring.retire(other)
+    gone = ring.choose(2000.0, Random(0)).egress
+    assert gone is not None
+    assert gone.proxy_url == "http://third:80"
 
 
 # -- leases

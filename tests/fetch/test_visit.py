@@ -6,6 +6,7 @@ from weibo_crawler.fetch.visit import Visit
 from weibo_crawler.records import Kind
 
 COOLDOWN_S, MEMORY_S = 60.0, 600.0
+HOUR_S, PER_HOUR = 3600.0, 4
 FIRST, LATER = (Kind.POSTS, True), (Kind.POSTS, False)
 
 
@@ -22,12 +23,14 @@ def _renew(visit: Visit, now: float) -> None:
 
 
 class VisitMachine(RuleBasedStateMachine):
-    """Walls, passes and renewals in any order: renewals never come closer than the cooldown."""
+    """Walls, passes, renewals and handovers in any order: renewals never come closer than the
+    cooldown, and in no hour is a session asked for more often than the ceiling allows."""
 
     @initialize()
     def start(self) -> None:
-        self.visit = Visit(cooldown_s=COOLDOWN_S, wall_memory_s=MEMORY_S)
+        self.visit = Visit(cooldown_s=COOLDOWN_S, wall_memory_s=MEMORY_S, per_hour=PER_HOUR)
         self.now = 0.0
+        self.asked: list[float] = []
         self.renewed_at: float | None = None
 
     @rule(seconds=st.sampled_from([0.1, 5.0, 59.0, 61.0, 700.0]))
@@ -37,7 +40,16 @@ class VisitMachine(RuleBasedStateMachine):
     @rule(had=st.booleans())
     def open_where_wanted(self, had: bool) -> None:
         if not self.visit.wanted:
+            assert self.visit.barred_s(self.now) == 0.0
             return
+        barred_s = self.visit.barred_s(self.now)
+        assert 0.0 <= barred_s <= HOUR_S + 1e-6
+        in_this_hour = [at for at in self.asked if at > self.now - HOUR_S + 1e-6]
+        assert (barred_s > 1e-6) == (len(in_this_hour) >= PER_HOUR)
+        self.now += barred_s
+        self.visit.asks(self.now)
+        self.asked.append(self.now)
+        assert sum(at > self.now - HOUR_S + 1e-6 for at in self.asked) <= PER_HOUR
         generation = self.visit.generation
         if self.renewed_at is not None:
             assert self.now - self.renewed_at >= COOLDOWN_S - 1e-6
@@ -61,6 +73,19 @@ class VisitMachine(RuleBasedStateMachine):
             assert 0.0 <= wait_s <= COOLDOWN_S
             self.now += wait_s
             self.visit.expire(generation)
+
+    @rule(age_s=st.sampled_from([0.0, 30.0, 5000.0]))
+    def goes_to_the_next_holder(self, age_s: float) -> None:
+        saved, generation = self.visit.saved(self.now), self.visit.generation
+        self.now += age_s
+        if saved is None:
+            return
+        wanted, before = self.visit.wanted, self.visit.barred_s(self.now)
+        self.visit = Visit(cooldown_s=COOLDOWN_S, wall_memory_s=MEMORY_S, per_hour=PER_HOUR)
+        self.visit.restore(saved, age_s, self.now)
+        assert self.visit.wanted is wanted
+        assert abs(self.visit.barred_s(self.now) - before) < 1e-6
+        assert self.visit.generation == 1 or not generation
 
     @rule(kind=st.sampled_from([FIRST, LATER]))
     def passed(self, kind: tuple[Kind, bool]) -> None:

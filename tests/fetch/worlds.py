@@ -52,6 +52,9 @@ class ScriptedSite:
     def comments(self, mid: int) -> Request:
         raise NotImplementedError
 
+    def trial(self) -> Request:
+        return ask()
+
     def session(self, now: float, rng: Random) -> Request | None:
         url = f"{SITE}/session"
         return Request(Kind.SESSION, url, method="POST") if self.has_sessions else None
@@ -144,6 +147,8 @@ class World:
         window: int = 1000,
         takes_s: float = 0.0,
         session: Callable[[int], bytes | TransportError] = lambda n: b"visitor%d" % n,
+        sessions_per_hour: int | None = None,
+        outage_s: float | None = None,
     ) -> None:
         self.site = ScriptedSite(has_sessions)
         self.transport = ScriptedTransport(self.site, script, takes_s=takes_s, session=session)
@@ -156,9 +161,10 @@ class World:
             self.transport,
             self.ring,
             self.guard,
-            Visitor(self.site, self.counters, rng),
+            Visitor(self.site, self.counters, rng, per_hour=sessions_per_hour),
             Fetch(attempts=attempts, concurrency=concurrency),
             self.counters,
             hosts=frozenset({"site.invalid"}),
             rng=rng,
+            outage_s=outage_s,
         )

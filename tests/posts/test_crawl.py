@@ -1,85 +1,17 @@
 """The body of the map job over a scripted site and real SQLite stores."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.posts.worlds import ScriptedFetcher, ScriptedSite, post
-from weibo_crawler import config
+from tests.posts.crawls import Crawl, timeline
+from tests.posts.worlds import ScriptedFetcher, post
 from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
-from weibo_crawler.posts import crawl, visit
-from weibo_crawler.posts.crawl import DRIVER, STOP, Job, RangeCrawler
-from weibo_crawler.posts.manifest import KeyRange, manifest, parse_line
-from weibo_crawler.records import Kind, Outcome, Post, PostPage, Reading, Verdict
-from weibo_crawler.store import Put
-from weibo_crawler.store.cells import read_ledger, read_post
+from weibo_crawler.posts import crawl
+from weibo_crawler.posts.crawl import DRIVER, STOP
+from weibo_crawler.posts.manifest import manifest, parse_line
+from weibo_crawler.records import Kind, PostPage, Reading, Verdict
 from weibo_crawler.store.keys import posts_prefix, user_key
-from weibo_crawler.store.sqlite_frontier import SqliteUsers
-from weibo_crawler.store.sqlite_tables import SqliteTables
-
-ALL = KeyRange(0, "", None)
-
-
-class Crawl:
-    """Stores, and runs of the crawler over them."""
-
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.users = SqliteUsers(f"sqlite:///{folder}/users.db")
-        self.tables = SqliteTables(f"sqlite:///{folder}/tables.db")
-        self.tables.create()
-        self.monkeypatch = monkeypatch
-        self.runs = 0
-        monkeypatch.setattr(visit, "_ASK_AGAIN_S", 0.0)
-
-    def add(self, *uids: int) -> None:
-        self.tables.userlist.put([Put(user_key(uid), {"user:id": str(uid)}, 1) for uid in uids])
-
-    def run(
-        self,
-        fetcher: ScriptedFetcher,
-        *,
-        refresh: bool = False,
-        run_id: str = "",
-        driver: str = "",
-        **posts: Any,
-    ) -> dict[int, Outcome]:
-        """One run of a name of its own, unless a name is given."""
-        self.runs += 1
-        self.monkeypatch.setattr(crawl, "open_fetcher", lambda *_: fetcher)
-        settings = config.Settings(posts=config.Posts(**posts))
-        crawler = RangeCrawler(
-            settings,
-            ScriptedSite(),  # type: ignore[arg-type]
-            self.users,
-            self.tables,
-            Job(run_id or f"run {self.runs}", refresh, driver),
-        )
-        try:
-            return {outcome.uid: outcome for outcome in crawler.crawl(ALL)}
-        finally:
-            crawler.close()
-
-    def posts(self, uid: int) -> dict[int, dict[str, Any]]:
-        rows = self.tables.posts.scan(prefix=posts_prefix(uid))
-        return {int(p["mid"]): p for p in map(read_post, rows)}
-
-    def ledger(self, uid: int) -> Any:
-        return read_ledger(self.tables.userlist.row(user_key(uid)))
-
-
-@pytest.fixture
-def crawl_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Crawl]:
-    made = Crawl(tmp_path, monkeypatch)
-    yield made
-    made.users.close()
-    made.tables.close()
-
-
-def timeline(uid: int, n: int, first: int = 1000) -> list[Post]:
-    """n posts, the newest first."""
-    return [post(uid, first + n - i) for i in range(n)]
 
 
 def test_every_post_of_every_user_is_stored_once(crawl_: Crawl) -> None:
@@ -118,16 +50,22 @@ def test_long_texts_are_completed_or_marked(crawl_: Crawl) -> None:
     """A cut text is never passed off as whole; a later visit mends it."""
     crawl_.add(6)
     world = {6: [post(6, mid, text="begin ...", text_complete=False) for mid in (3, 2, 1)]}
-    outcome = crawl_.run(ScriptedFetcher(world, texts={3: "whole 3"}))[6]
+    outcome = crawl_.run(ScriptedFetcher(world, texts={3: "begin whole 3"}))[6]
     assert (outcome.completed, outcome.cut) == (1, 2)
     stored = crawl_.posts(6)
-    assert (stored[3]["text"], stored[3]["text_complete"]) == ("whole 3", True)
+    assert (stored[3]["text"], stored[3]["text_complete"]) == ("begin whole 3", True)
     assert (stored[2]["text"], stored[2]["text_complete"]) == ("begin ...", False)
     assert crawl_.ledger(6).cut == (1, 2)
-    mended = ScriptedFetcher(world, texts={1: "whole 1", 2: "whole 2", 3: "whole 3"})
+    mended = ScriptedFetcher(
+        world, texts={1: "begin whole 1", 2: "begin whole 2", 3: "begin whole 3"}
+    )
     assert crawl_.run(mended, refresh=True)[6].cut == 0
     assert "extend/3" not in mended.asked
-    assert {p["text"] for p in crawl_.posts(6).values()} == {"whole 1", "whole 2", "whole 3"}
+    assert {p["text"] for p in crawl_.posts(6).values()} == {
+        "begin whole 1",
+        "begin whole 2",
+        "begin whole 3",
+    }
 
 
 def test_a_text_that_fails_by_every_way_is_asked_once_more(crawl_: Crawl) -> None:
@@ -135,8 +73,8 @@ def test_a_text_that_fails_by_every_way_is_asked_once_more(crawl_: Crawl) -> Non
     crawl_.add(6)
     world = {6: [post(6, 1, text="begin ...", text_complete=False)]}
     trouble = {f"{way}/1": [Verdict.EMPTY] for way in ("extend", "show")}
-    crawl_.run(ScriptedFetcher(world, texts={1: "whole"}, trouble=trouble))
-    assert crawl_.posts(6)[1]["text"] == "whole"
+    crawl_.run(ScriptedFetcher(world, texts={1: "begin whole"}, trouble=trouble))
+    assert crawl_.posts(6)[1]["text"] == "begin whole"
 
 
 def test_a_cut_text_off_the_visited_pages_is_mended(crawl_: Crawl) -> None:
@@ -145,10 +83,10 @@ def test_a_cut_text_off_the_visited_pages_is_mended(crawl_: Crawl) -> None:
     old = post(6, 1, text="begin ...", text_complete=False)
     crawl_.run(ScriptedFetcher({6: [*timeline(6, 25), old]}))
     assert crawl_.ledger(6).cut == (1,)
-    fetcher = ScriptedFetcher({6: [*timeline(6, 25), old]}, texts={1: "whole"})
+    fetcher = ScriptedFetcher({6: [*timeline(6, 25), old]}, texts={1: "begin whole"})
     crawl_.run(fetcher, refresh=True)
     assert fetcher.asked.count("posts/6/2") == 0
-    assert crawl_.posts(6)[1]["text"] == "whole"
+    assert crawl_.posts(6)[1]["text"] == "begin whole"
 
 
 def test_refresh_reads_new_posts_only_and_passes_pinned_ones(crawl_: Crawl) -> None:

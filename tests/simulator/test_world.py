@@ -179,6 +179,55 @@ def test_later_days_do_add() -> None:
     assert counts[0] < counts[1]
 
 
+CHANGING = {"edited_per_day": 0.02, "deleted_per_day": 0.03}
+
+
+@A_FEW
+@given(SEEDS, st.floats(0.1, 30), st.floats(0, 30))
+def test_what_was_edited_or_deleted_stays_so(seed: int, one: float, more: float) -> None:
+    """A deleted post does not come back and an edit stands, whatever the later day; all others are
+    the same posts as in a world where nothing changes, their counts aside nothing is rewritten."""
+    still = make(seed, 40, days_later=one + more)
+    early = make(seed, 40, days_later=one, **CHANGING)
+    late = make(seed, 40, days_later=one + more, **CHANGING)
+    for index in range(40):
+        before, after = early.calendar(index), late.calendar(index)
+        assert set(before.deleted) <= set(after.deleted)
+        assert sorted(after.mids + after.deleted) == sorted(still.calendar(index).mids)
+        assert set(after.pinned) <= set(after.mids)
+        was = {post.mid: post for post in early.posts(index)}
+        plain = {post.mid: post for post in still.posts(index)}
+        for post in late.posts(index):
+            assert post.repost_of == plain[post.mid].repost_of
+            assert post.edits >= was.get(post.mid, plain[post.mid]).edits
+            is_edited = late.fates.is_edited(post.mid)
+            assert (post.writing != plain[post.mid].writing) == is_edited
+            assert post.edits - plain[post.mid].edits == is_edited
+
+
+def test_posts_are_edited_and_deleted_by_the_share_a_day() -> None:
+    """After ten days of 2 and 3 percent: about 18 and 26 percent of what was there."""
+    now, later = make(), make(days_later=10, **CHANGING)
+    mids = [mid for index in range(now.size) for mid in now.calendar(index).mids]
+    deleted = sum(later.fates.is_deleted(mid) for mid in mids) / len(mids)
+    edited = sum(later.fates.is_edited(mid) for mid in mids) / len(mids)
+    assert abs(deleted - (1 - 0.97**10)) < 0.02
+    assert abs(edited - (1 - 0.98**10)) < 0.02
+
+
+def test_a_deleted_original_is_a_notice() -> None:
+    """Who retweeted it keeps its mid and shows the notice of the site."""
+    world = make(days_later=30, **CHANGING)
+    gone = [
+        post
+        for index in range(world.size)
+        for post in world.posts(index)
+        if post.repost_of is not None and world.fates.is_deleted(post.repost_of)
+    ]
+    assert gone
+    assert all(post.notice for post in gone)
+
+
 @pytest.mark.parametrize(
     ("fans", "shown"),
     [
@@ -218,6 +267,8 @@ def test_inflated_fans() -> None:
         {"mean_posts": float("nan")},
         {"inflate_fans": 0.5},
         {"days_later": -1},
+        {"edited_per_day": 1.1},
+        {"deleted_per_day": -0.1},
         {"epoch": 0},
     ],
 )

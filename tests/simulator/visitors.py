@@ -24,6 +24,8 @@ def world_of(options: SimulatorOptions) -> World:
         mean_posts=options.mean_posts,
         inflate_fans=options.inflate_fans,
         days_later=options.days_later,
+        edited_per_day=options.edited_per_day,
+        deleted_per_day=options.deleted_per_day,
     )
 
 

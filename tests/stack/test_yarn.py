@@ -126,7 +126,7 @@ def test_ctrl_c_ends_the_mappers(world: tuple[Crawl, Truth], presses: int) -> No
     """Exit code 130: the first Ctrl-C lets the mappers finish what is in flight, the second kills
     them. Either way none is left when the command returns, and the site hears nothing more."""
     crawl, truth = world
-    with start(crawl, "--refresh") as process:
+    with start(crawl, "--refresh", "--all") as process:
         wait_for_requests(truth, 30, process)
         application = crawl.json("status")["yarn"]["application"]
         assert mappers_of(application)
@@ -158,7 +158,8 @@ def test_rows_of_a_table_are_read_as_in_the_paper(
     jars = hbase_jars(Path(crawl.env["TMPDIR"], "jars"), stack)
     try:
         done = crawl.json(
-            *("posts", "--runner", "hadoop", "--refresh", "--input", "hbase", "--table", name),
+            *("posts", "--runner", "hadoop", "--refresh", "--all"),
+            *("--input", "hbase", "--table", name),
             WEIBO_HADOOP__HBASE_JARS=",".join(jars),
             WEIBO_HADOOP__JOBCONF=zookeeper(stack),
         )

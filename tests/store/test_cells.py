@@ -25,6 +25,7 @@ from weibo_crawler.store.cells import (
     to_iso,
     user_cells,
 )
+from weibo_crawler.store.gaps import Gap
 from weibo_crawler.store.keys import post_key, user_key
 
 ids = st.integers(1, 2**63 - 1)
@@ -85,13 +86,32 @@ users = st.builds(
     rank=st.none() | counts,
     avatar=st.none() | words,
 )
+gaps = st.builds(
+    Gap, before=ids, after=st.none() | ids, before_at=st.none() | words, after_at=st.none() | words
+)
+
+
+def _newest_first(gaps: list[Gap]) -> tuple[Gap, ...]:
+    return tuple(sorted(gaps, key=lambda gap: gap.before, reverse=True))
+
+
 ledgers = st.builds(
     Ledger,
     state=st.sampled_from(["partial", "done", "gone", "failed"]),
     announced=st.none() | counts,
     stored=counts,
     pages=counts,
+    seen=counts,
     cut=st.lists(ids, max_size=4).map(tuple),
+    gone=st.lists(ids, max_size=4).map(tuple),
+    newest=st.none() | ids,
+    gaps=st.lists(gaps, max_size=3, unique_by=lambda gap: gap.before).map(_newest_first),
+    read_newest=st.none() | ids,
+    read_oldest=st.none() | ids,
+    next_visit=st.none() | times,
+    doubts=counts,
+    posts_per_day=st.none() | st.floats(0, 1e6),
+    walled_at=st.none() | times,
     pinned=st.lists(ids, max_size=4).map(tuple),
     foreign=counts,
     stopped=words,
@@ -125,6 +145,7 @@ def test_a_post_comes_back_whole(post: Post, fetched_at: float) -> None:
         "original": post.original
         and msgspec.structs.asdict(post.original) | {"mid": str(post.original.mid)},
         "fetched_at": to_iso(fetched_at),
+        "gone_at": None,
         "egress": "direct",
         "schema_version": SCHEMA_VERSION,
         "run_id": "r1",
@@ -294,6 +315,9 @@ def test_a_spoilt_ledger_or_key_is_named() -> None:
     """The same for a ledger's cells and for keys of another form."""
     with pytest.raises(StoreError, match="crawl:cut holds '1,x'"):
         read_ledger({"crawl:state": "done", "crawl:cut": "1,x"})
+    for spoilt in ("{}", '[{"before": "x"}]', '[{"before": 1}]', "["):
+        with pytest.raises(StoreError, match="crawl:gaps"):
+            read_ledger({"crawl:state": "done", "crawl:gaps": spoilt})
     with pytest.raises(StoreError, match="no row key of a user: 'x'"):
         read_user(Row("x", {}))
     with pytest.raises(StoreError, match="no row key of a post: 'x'"):

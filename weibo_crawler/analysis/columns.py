@@ -66,6 +66,7 @@ POSTS: Mapping[str, Kind] = {
     "repost_of": Kind.TEXT,
     "is_pinned": Kind.TRUTH,
     "fetched_at": Kind.TIME,
+    "gone_at": Kind.TIME,
     "bid": Kind.TEXT,
     "created_at_precision": Kind.TEXT,
     "pics": Kind.NESTED,

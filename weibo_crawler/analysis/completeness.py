@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from weibo_crawler.analysis.numbers import grouped, minute, percent
+from weibo_crawler.analysis.freshness import Ages
+from weibo_crawler.analysis.gaps import GapTally
 from weibo_crawler.store import Tables
 from weibo_crawler.store.cells import Ledger, read_ledger
 from weibo_crawler.store.keys import parse_user_key
@@ -22,18 +23,31 @@ WHY = {
     "gone": "the user is gone",
     "trouble": "trouble, to be tried again",
 }
+_STATES = ("done", "partial", "gone", "failed")
+_CUT_OFF = ("login_wall", "max_pages", "too_many_pages")
+_DAY_S = 86_400
 
 
 class Completeness(msgspec.Struct, frozen=True):
     """What is held of what the site announced. users = visited + unvisited, and
     visited = done + partial + gone + failed: the users of the table add up.
 
-    announced, stored: posts, summed over visited users. share: posts held of those announced,
-    each user counted up to what it announced, so that one's surplus hides nobody's gap; None where
-    nothing was announced. limited: of those done, whose timeline was not read to an end that
-    stands, for a login wall, a setting, or an end against the announced count. unsure_users: whose
-    end contradicts the announced count by much.
-    cut_texts: long texts still cut. Visits: seconds since the epoch.
+    announced, stored: posts, summed over visited users; gone_posts: of those stored, gone from the
+    site since. share: posts held (and not gone) of those announced, each user counted up to what it
+    announced, so that one's surplus hides nobody's lack; None where nothing was announced. Of the
+    posts that can be seen, that is the least that is held, as profiles also count posts that nobody
+    can see; share_most is the most: nothing is missing but what is known to be, which is one post
+    of each user whose next page was not read. Both are as of the visits; posts_since: how many
+    posts are to be expected since then, by each user's posting rate.
+    limited: of those done, of whose timeline some part was never read: for a login wall, a setting,
+    a gap, or an end against the announced count. sure_share: of visited users, those of whom all is
+    surely known (or that they are gone). unsure_users: whose end contradicts the announced count by
+    much.
+    gaps: parts between two visits that no visit read, of gap_users, gap_days long together;
+    longest_gap_days, the longest; oldest_unread: users whose oldest posts were never read.
+    cut_texts: long texts still cut. Visits: seconds since the epoch. age_s: of the last complete
+    visits, to 5 %: half of the users' are not older, nine tenths are not. due: users whose next
+    visit is due; due_share: of those that have a date.
     """
 
     users: int = 0
@@ -46,14 +60,27 @@ class Completeness(msgspec.Struct, frozen=True):
     unvisited: int = 0
     announced: int = 0
     stored: int = 0
+    gone_posts: int = 0
     share: float | None = None
+    share_most: float | None = None
+    posts_since: float = 0.0
+    sure_share: float | None = None
     unsure_users: int = 0
+    gaps: int = 0
+    gap_users: int = 0
+    gap_days: float = 0.0
+    longest_gap_days: float = 0.0
+    oldest_unread: int = 0
     cut_texts: int = 0
     long_completed: int = 0
     refused_pages: int = 0
     stopped: Mapping[str, int] = {}
     newest_visit: float | None = None
     oldest_visit: float | None = None
+    median_age_s: float | None = None
+    tenth_oldest_age_s: float | None = None
+    due: int = 0
+    due_share: float | None = None
 
 
 def read_ledgers(tables: Tables) -> Iterator[tuple[int, Ledger | None]]:
@@ -63,19 +90,39 @@ def read_ledgers(tables: Tables) -> Iterator[tuple[int, Ledger | None]]:
             yield parse_user_key(row.key), read_ledger(row.cells)
 
 
+def held(ledger: Ledger) -> int:
+    """Posts stored that are not gone, at most as many as are announced."""
+    return min(ledger.stored - len(ledger.gone), ledger.announced or 0)
+
+
 def share_of(ledger: Ledger) -> float | None:
-    """Posts held of those announced, at most 1; None where none are announced."""
-    return min(ledger.stored, ledger.announced) / ledger.announced if ledger.announced else None
+    """Posts held of those announced, 0 to 1; None where none are announced."""
+    return held(ledger) / ledger.announced if ledger.announced else None
+
+
+def seen_at_least(ledger: Ledger) -> int:
+    """How many posts the site surely shows, at most as many as are announced: what is held, and one
+    more where it named a page that was not read."""
+    is_cut_off = ledger.stopped in _CUT_OFF and not ledger.whole
+    return min(held(ledger) + is_cut_off, ledger.announced or 0)
+
+
+def is_sure(ledger: Ledger) -> bool:
+    """Whether all that the site shows of this user was read, or the user is surely gone."""
+    return ledger.sure and (ledger.state == "gone" or (ledger.state == "done" and ledger.whole))
 
 
 class Tally:
-    """Ledgers on their way, counted."""
+    """Ledgers on their way, counted. now: seconds since the epoch."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: float) -> None:
+        self._now = now
         self._figures: Counter[str] = Counter()
         self._states: Counter[str] = Counter()
         self._stopped: Counter[str] = Counter()
-        self._held = 0
+        self._held = self._seen = self._sure = self._dated = 0
+        self._since = 0.0
+        self._gaps, self._ages = GapTally(), Ages()
         self._visits: tuple[float, float] | None = None  # oldest, newest
 
     def add(self, ledger: Ledger | None) -> None:
@@ -85,10 +132,10 @@ class Tally:
             figures["unvisited"] += 1
             return
         self._states[ledger.state] += 1
-        self._held += min(ledger.stored, ledger.announced or 0)
         figures["visited"] += 1
         figures["announced"] += ledger.announced or 0
         figures["stored"] += ledger.stored
+        figures["gone_posts"] += len(ledger.gone)
         figures["limited"] += ledger.state == "done" and not ledger.whole
         figures["unsure_users"] += not ledger.sure
         figures["cut_texts"] += len(ledger.cut)
@@ -96,60 +143,58 @@ class Tally:
         figures["refused_pages"] += ledger.refused_pages
         if ledger.stopped:
             self._stopped[ledger.stopped] += 1
+        self._held += held(ledger)
+        self._seen += seen_at_least(ledger)
+        self._sure += is_sure(ledger)
+        self._gaps.add(ledger.gaps)
+        self._add_age(ledger)
+
+    def _add_age(self, ledger: Ledger) -> None:
         if (at := ledger.visited_at) is not None:
             oldest, newest = self._visits or (at, at)
             self._visits = min(oldest, at), max(newest, at)
+            age_s = max(0.0, self._now - at)
+            self._ages.add(age_s)
+            if ledger.state != "gone":
+                self._since += (ledger.posts_per_day or 0.0) * age_s / _DAY_S
+        if ledger.next_visit is not None:
+            self._dated += 1
+            self._figures["due"] += ledger.next_visit <= self._now
 
     def result(self) -> Completeness:
         """What was counted so far."""
-        announced = self._figures["announced"]
+        announced, visited = self._figures["announced"], self._figures["visited"]
         oldest, newest = self._visits or (None, None)
         return Completeness(
             **self._figures,
-            **{state: self._states[state] for state in ("done", "partial", "gone", "failed")},
+            **{state: self._states[state] for state in _STATES},
             share=self._held / announced if announced else None,
+            share_most=self._held / self._seen if self._seen else None,
+            posts_since=round(self._since, 1),
+            sure_share=self._sure / visited if visited else None,
+            gaps=self._gaps.gaps,
+            gap_users=self._gaps.users,
+            gap_days=round(self._gaps.days, 2),
+            longest_gap_days=round(self._gaps.longest_days, 2),
+            oldest_unread=self._gaps.oldest_unread,
             stopped=dict(self._stopped.most_common()),
             oldest_visit=oldest,
             newest_visit=newest,
+            median_age_s=self._ages.quantile(0.5),
+            tenth_oldest_age_s=self._ages.quantile(0.9),
+            due_share=self._figures["due"] / self._dated if self._dated else None,
         )
 
 
-def summarise(ledgers: Iterable[Ledger | None]) -> Completeness:
-    """The figures over all of them; None is a user never visited."""
-    tally = Tally()
+def summarise(ledgers: Iterable[Ledger | None], now: float) -> Completeness:
+    """The figures over all of them at a time (seconds since the epoch); None is a user never
+    visited."""
+    tally = Tally(now)
     for ledger in ledgers:
         tally.add(ledger)
     return tally.result()
 
 
-def completeness(tables: Tables) -> Completeness:
-    """The figures of the tables, in one scan."""
-    return summarise(ledger for _, ledger in read_ledgers(tables))
-
-
-def completeness_lines(figures: Completeness) -> list[str]:
-    """The figures for people, a line each."""
-    if not figures.users:
-        return ["no user is in the tables yet: run weibo-crawler import"]
-    rows = [
-        ("users in the tables", grouped(figures.users)),
-        ("  never visited", grouped(figures.unvisited)),
-        ("  visited to the end", grouped(figures.done - figures.limited)),
-        ("  as far as site or limit let", grouped(figures.limited)),
-        ("  visited in part", grouped(figures.partial)),
-        ("  gone from the site", grouped(figures.gone)),
-        ("  failed, to be tried again", grouped(figures.failed)),
-        ("posts announced by profiles", grouped(figures.announced)),
-        ("posts stored", grouped(figures.stored)),
-        ("share held", percent(figures.share)),
-        ("users whose end is unsure", grouped(figures.unsure_users)),
-        ("long texts completed", grouped(figures.long_completed)),
-        ("long texts still cut", grouped(figures.cut_texts)),
-        ("pages refused", grouped(figures.refused_pages)),
-        ("oldest visit", minute(figures.oldest_visit)),
-        ("newest visit", minute(figures.newest_visit)),
-        *((f"stopped: {WHY.get(why, why)}", grouped(n)) for why, n in figures.stopped.items()),
-    ]
-    left = max(len(name) for name, _ in rows)
-    right = max(len(value) for _, value in rows)
-    return [f"{name:<{left}}  {value:>{right}}" for name, value in rows]
+def completeness(tables: Tables, now: float) -> Completeness:
+    """The figures of the tables, in one scan. now: seconds since the epoch."""
+    return summarise((ledger for _, ledger in read_ledgers(tables)), now)

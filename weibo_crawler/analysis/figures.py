@@ -39,12 +39,12 @@ class Figures(NamedTuple):
     shares: list[int]
 
 
-def gather(users: Users, tables: Tables) -> Figures:
-    """Read both stores once."""
+def gather(users: Users, tables: Tables, now: float) -> Figures:
+    """Read both stores once. now: seconds since the epoch."""
     growth, fans = GrowthTally(), [0] * len(FANS_EDGES)
     counters = _counters(users)
     pages = {str(verdict): n for verdict in Verdict if (n := counters.get(f"page.{verdict}", 0))}
-    completeness, shares = _completeness(tables)
+    completeness, shares = _completeness(tables, now)
     posts = tables.posts.scan(columns=["post:created_at"])
     top = heapq.nlargest(_TOP, _tallied(users, growth, fans), key=lambda row: row.fans)
     return Figures(
@@ -178,8 +178,8 @@ def _counters(users: Users) -> dict[str, int]:
     return dict(counters)
 
 
-def _completeness(tables: Tables) -> tuple[Completeness, list[int]]:
-    tally, shares = Tally(), [0] * len(SHARE_BINS)
+def _completeness(tables: Tables, now: float) -> tuple[Completeness, list[int]]:
+    tally, shares = Tally(now), [0] * len(SHARE_BINS)
     for _, ledger in read_ledgers(tables):
         tally.add(ledger)
         if ledger is not None and (share := share_of(ledger)) is not None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from weibo_crawler.analysis.completeness import Completeness
 from weibo_crawler.analysis.figures import Figures
-from weibo_crawler.analysis.numbers import grouped, minute, percent, plural
+from weibo_crawler.analysis.numbers import duration, grouped, minute, percent, plural
 from weibo_crawler.records import REFUSALS
 
 KeyFigure = tuple[str, str, str]  # what, the figure, what it means
@@ -20,6 +20,7 @@ def key_figures(figures: Figures, depths_are_bounds: str) -> Iterator[KeyFigure]
         f"One row a post, of {plural(figures.completeness.visited, 'visited user')}.",
     )
     yield _share(figures.completeness)
+    yield from _lacks(figures.completeness)
     yield from _visits(figures.completeness)
 
 
@@ -63,9 +64,32 @@ def _share(held: Completeness) -> KeyFigure:
         return ("Share held", "unknown", "No profile has announced a number of posts yet.")
     return (
         "Share held",
-        percent(held.share),
-        f"Of {grouped(held.announced)} posts that profiles announced. The site also counts posts "
-        "that nobody can see any more, so all of them is rarely within reach.",
+        f"{percent(held.share)} to {percent(held.share_most)}",
+        f"At the last visits: the least, of the {grouped(held.announced)} posts that profiles "
+        "announced, which also count what nobody can see any more; the most, if nothing is missing "
+        "but what is known to be. Since the visits about "
+        f"{plural(round(held.posts_since), 'post')} more are to be expected.",
+    )
+
+
+def _lacks(held: Completeness) -> Iterator[KeyFigure]:
+    yield (
+        "Surely complete",
+        percent(held.sure_share),
+        "Of visited users: all that the site shows of them was read, or they are surely gone.",
+    )
+    yield (
+        "Gaps",
+        grouped(held.gaps),
+        f"Parts between two visits that no visit reached, of {plural(held.gap_users, 'user')}, "
+        f"{grouped(held.gap_days)} days in all. Of {plural(held.oldest_unread, 'user')} the oldest "
+        "posts were never read.",
+    )
+    yield (
+        "Posts gone",
+        grouped(held.gone_posts),
+        "Stored posts that the site shows no more: deleted or hidden. They are kept, with the time "
+        "when that was seen.",
     )
 
 
@@ -95,6 +119,8 @@ def _visits(held: Completeness) -> Iterator[KeyFigure]:
     yield (
         "Last visit",
         minute(held.newest_visit)[:10],
-        f"Visits from {minute(held.oldest_visit)} to {minute(held.newest_visit)}; what was posted "
-        "since a user's visit is not known.",
+        f"Visits from {minute(held.oldest_visit)} to {minute(held.newest_visit)}; half of them are "
+        f"up to {duration(held.median_age_s or 0)} old, nine tenths up to "
+        f"{duration(held.tenth_oldest_age_s or 0)}. {plural(held.due, 'user')} due for the next "
+        "one.",
     )

@@ -27,7 +27,8 @@ def write_report(users: Users, tables: Tables, path: Path, *, depths_are_bounds:
     depths_are_bounds: what the frontier says of its depths. StoreError, StoreFull, BadUsage as
     files.replacing has them.
     """
-    html = render(gather(users, tables), time.time(), depths_are_bounds)
+    now = time.time()
+    html = render(gather(users, tables, now), now, depths_are_bounds)
     with replacing(path) as file:
         file.write(html.encode(errors="replace"))
 
@@ -135,7 +136,7 @@ def _colour(verdict: str) -> str:
 def _shares(figures: Figures) -> str:
     title = "How complete each user is"
     explained = (
-        "Users by the share of their announced posts that is stored. Users who announce no post, "
+        "Users by the share of their announced posts that is held. Users who announce no post, "
         "or were never visited, are not in it."
     )
     if not any(figures.shares):

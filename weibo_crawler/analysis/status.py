@@ -167,11 +167,16 @@ def lines(report: StatusReport) -> list[str]:
 def _posts_lines(figures: Completeness) -> list[str]:
     if not figures.visited:
         return [f"posts    none yet; {plural(figures.users, 'user')} imported"]
-    return [
+    out = [
         f"posts    {grouped(figures.stored)} stored, {percent(figures.share)} of "
         f"{grouped(figures.announced)} announced; {grouped(figures.visited)} of "
         f"{plural(figures.users, 'user')} visited"
     ]
+    if figures.due:
+        out.append(
+            f"         {plural(figures.due, 'user')} due again: weibo-crawler posts --refresh"
+        )
+    return out
 
 
 def _stage_lines(stage: StageStatus) -> list[str]:

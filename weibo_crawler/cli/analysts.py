@@ -61,7 +61,7 @@ def scan(options: argparse.Namespace) -> Done:
     columns = _columns(options, form)
     with Home(config.load(options.config)) as home:
         n = write(_rows(options, home), form, sys.stdout.buffer, columns)
-    return Done(f"scan: {n:,} {options.what}", {"rows": n})
+    return Done(f"scan: {n:,} {options.what}", {"rows": n}, is_aside=True)
 
 
 def export(options: argparse.Namespace) -> Done:
@@ -81,21 +81,34 @@ def export(options: argparse.Namespace) -> Done:
 
 
 def report(options: argparse.Namespace) -> Done:
-    """The HTML report, or the completeness table alone."""
+    """The HTML report, or how complete the posts are."""
+    if options.format and not options.completeness:
+        raise BadUsage("--format is for --completeness: add that")
     with Home(config.load(options.config)) as home:
         if options.completeness:
-            import msgspec
-
-            from weibo_crawler.analysis.completeness import completeness, completeness_lines
-
-            figures = completeness(home.tables)
-            return Done("\n".join(completeness_lines(figures)), msgspec.to_builtins(figures))
+            return _completeness(home, options.format)
         from weibo_crawler.analysis.report import write_report
 
         bounds = home.users.depths_are_bounds()
         write_report(home.users, home.tables, options.output, depths_are_bounds=bounds)
         remember_export(home.users, options.output)
     return Done(f"report: written to {options.output}", {"file": str(options.output)})
+
+
+def _completeness(home: Home, form: str | None) -> Done:
+    """The sums; with a format also a row for each user, to stdout."""
+    import msgspec
+
+    from weibo_crawler.analysis import ledgers
+    from weibo_crawler.analysis.completeness import completeness
+    from weibo_crawler.analysis.writers import write
+
+    figures = completeness(home.tables, time.time())
+    if form is not None:
+        columns = ledgers.TABLE if form == "table" else ledgers.COLUMNS
+        write(ledgers.ledger_rows(home.tables), form, sys.stdout.buffer, columns)
+    lines = ledgers.completeness_lines(figures)
+    return Done("\n".join(lines), msgspec.to_builtins(figures), is_aside=form is not None)
 
 
 def status(options: argparse.Namespace) -> Done:
@@ -107,7 +120,7 @@ def status(options: argparse.Namespace) -> Done:
         now = figures.status(
             home.users,
             time.time(),
-            completeness(home.tables),
+            completeness(home.tables, time.time()),
             home.users.depths_are_bounds(),
         )
         lines, yarn = job_on_yarn(home)

@@ -19,7 +19,7 @@ from typing import Any
 
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig, CrawlerError, StoreError, StoreFull
-from weibo_crawler.fetch.egress import load_egresses
+from weibo_crawler.fetch.roster import load_egresses
 from weibo_crawler.resources import resource
 from weibo_crawler.store.sqlite_base import database_path
 
@@ -64,8 +64,8 @@ def job() -> str:
 
 
 def egresses(settings: Settings) -> str:
-    """The proxies file is readable, every line an address; nothing is sent."""
-    found = load_egresses(settings.egress)
+    """The lists of proxies can be read; by the proxies nothing is sent."""
+    found = load_egresses(settings.egress, settings.fetch)
     rate = settings.pace.requests_per_second
     proxies = sum(1 for egress in found if egress.proxy_url)
     direct = "and the direct connection, " if len(found) > proxies else ""

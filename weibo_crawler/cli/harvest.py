@@ -34,10 +34,10 @@ def harvest(options: argparse.Namespace) -> Done:
 
 
 def _plan(home: Home) -> Done:
-    from weibo_crawler.fetch.egress import load_egresses
+    from weibo_crawler.fetch.roster import load_egresses
     from weibo_crawler.harvest.plan import make_plan
 
-    egresses = len(load_egresses(home.settings.egress))
+    egresses = len(load_egresses(home.settings.egress, home.settings.fetch))
     users = sum(home.users.states().values())
     plan = make_plan(home.settings, home.site, users, home.users.open_fans(), egresses)
     return Done("\n".join(plan.lines()), plan._asdict())

@@ -22,11 +22,13 @@ EXIT_CODES = """exit codes:
 
 
 class Done(NamedTuple):
-    """What a command did: the closing line, the same for machines (--json), and the exit code."""
+    """What a command did: the closing line, the same for machines (--json), and the exit code.
+    is_aside: stdout carries data, so the closing line goes to stderr."""
 
     line: str
     data: dict[str, Any]
     exit_code: int = 0
+    is_aside: bool = False
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -88,8 +90,8 @@ def _find(handler: str) -> Callable[[argparse.Namespace], Done]:
 
 
 def _close(done: Done, options: argparse.Namespace) -> None:
-    """The closing line; on stderr where stdout carries data."""
-    stream = sys.stderr if options.handler.endswith(":scan") else sys.stdout
+    """The closing line."""
+    stream = sys.stderr if done.is_aside else sys.stdout
     text = json.dumps(done.data, ensure_ascii=False) if options.json else done.line
     print(text, file=stream, flush=True)
 
@@ -174,7 +176,8 @@ def _crawl_commands(commands: Any) -> None:
         "posts",
         "posts:posts",
         "run the map job: fetch posts and profiles of the imported users",
-        "Users whose timeline was read are skipped; --refresh comes back to them for new posts.\n"
+        "Users whose timeline was read are skipped; --refresh comes back to those who are due by\n"
+        "their own posting rate (posts.revisit_*): new posts, new counts, edits, deletions.\n"
         "The first Ctrl-C lets the mappers finish what is in flight, the second kills them.",
     )
     posts.add_argument(
@@ -199,7 +202,10 @@ def _crawl_commands(commands: Any) -> None:
         help="with --input hbase: a table whose row keys are uids, such as that of "
         "`import --paper` (default: the userlist)",
     )
-    posts.add_argument("--refresh", action="store_true", help="come back for new posts")
+    posts.add_argument("--refresh", action="store_true", help="come back to users that are due")
+    posts.add_argument(
+        "--all", action="store_true", help="with --refresh: also before they are due"
+    )
     posts.add_argument(
         "--manifest", type=Path, metavar="FILE", help="only write the job's input, the key ranges"
     )
@@ -230,6 +236,11 @@ def _analyst_commands(commands: Any) -> None:
     )
     report.add_argument(
         "--completeness", action="store_true", help="only print how complete the posts are"
+    )
+    report.add_argument(
+        "--format",
+        choices=["table", "jsonl", "csv"],
+        help="with --completeness: a row for each user to stdout, the sums to stderr",
     )
     _command(commands, "status", "analysts:status", "what is queued, leased, done; rates; the end")
 

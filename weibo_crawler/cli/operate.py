@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import shlex
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -81,13 +82,23 @@ def _simulated(world: "SimulatorOptions", address: "Address") -> Iterator[str]:
 
 
 def proxies(options: argparse.Namespace) -> Done:
-    """Fetch the site's first page by every egress that no other run is using."""
-    from weibo_crawler.cli.proxies_check import check_egresses
+    """Try every egress that no other run is using, and print how each stands."""
+    from weibo_crawler.cli.proxies_check import check_egresses, table
 
     with Home(config.load(options.config)) as home:
         rows = asyncio.run(check_egresses(home))
-    good, used = (sum(1 for row in rows if row["state"] == s) for s in ("good", "used"))
-    lines = [f"{row['egress']:<32} {row['state']:<6} {row['detail']}" for row in rows]
-    others = f", {used} are in use by other runs" if used else ""
-    lines.append(f"proxies: {good} of {len(rows)} egresses answer{others}")
-    return Done("\n".join(lines), {"egresses": rows, "good": good}, 0 if good or used else 4)
+    by_state = Counter(str(row["state"]) for row in rows)
+    good, used = by_state["good"], by_state["used"]
+    others = "".join(
+        f", {n} {words}"
+        for state, words in (
+            ("refused", "are refused by it"),
+            ("bad", "bring no answer of it"),
+            ("out", "rest or are dead"),
+            ("used", "are in use by other runs"),
+        )
+        if (n := by_state[state])
+    )
+    said = f"proxies: by {good} of {len(rows)} egresses the site answers{others}"
+    data = {"egresses": rows, "good": good}
+    return Done("\n".join([*table(rows), said]), data, 0 if good or used else 4)

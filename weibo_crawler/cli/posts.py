@@ -79,6 +79,8 @@ def _imported(done: Imported) -> Done:
 def posts(options: argparse.Namespace) -> Done:
     """Run the map job over all key ranges."""
     settings = config.load(options.config)
+    if options.all and not options.refresh:
+        raise BadUsage("--all is for --refresh: add that")
     if options.manifest is not None:
         try:
             options.manifest.write_text(manifest(settings.posts.ranges), encoding="utf-8")
@@ -92,7 +94,8 @@ def posts(options: argparse.Namespace) -> Done:
         env = dict(os.environ)
         if options.config is not None:
             env["WEIBO_CONFIG"] = str(options.config.resolve())
-        how = How(options.runner, options.refresh, options.detach, _table(options, settings))
+        table = _table(options, settings)
+        how = How(options.runner, options.refresh, options.detach, table, options.all)
         return run_posts(home, "posts", how, env)
 
 
@@ -113,12 +116,13 @@ def _table(options: argparse.Namespace, settings: Settings) -> str:
 
 class How(NamedTuple):
     """How the job runs. detach: leave it running on YARN; table: read users from this HBase table
-    by TableInputFormat, "" = by key ranges."""
+    by TableInputFormat, "" = by key ranges. every: with refresh, users that are not due as well."""
 
     runner: str
     refresh: bool = False
     detach: bool = False
     table: str = ""
+    every: bool = False
 
 
 def run_posts(home: Home, title: str, how: How, env: dict[str, str]) -> Done:
@@ -127,7 +131,8 @@ def run_posts(home: Home, title: str, how: How, env: dict[str, str]) -> Done:
     cluster = Cluster(home.settings) if how.runner == "hadoop" else None
     home.bind_site()
     home.tables  # noqa: B018 - created here, before several mappers ask for it at once
-    job, shown = Job(new_run_id(), how.refresh, "" if how.detach else new_owner()), Counters()
+    driver = "" if how.detach else new_owner()
+    job, shown = Job(new_run_id(), how.refresh, driver, every=how.every), Counters()
     with (
         tempfile.TemporaryDirectory(prefix="weibo-posts-") as folder,
         Progress(title) as progress,
@@ -196,7 +201,7 @@ def _posts_done(home: Home, counters: dict[str, int], span_s: float) -> Done:
         get("users.failed", 0),
         get("users.existing", 0),
     )
-    complete = completeness(home.tables)
+    complete = completeness(home.tables, time.time())
     new = get("posts.new", 0)
     lines = [
         f"posts: {total:,} users ({existing:,} known, {total - existing:,} visited), "
@@ -210,6 +215,13 @@ def _posts_done(home: Home, counters: dict[str, int], span_s: float) -> Done:
             f"complete: {percent(complete.share)} of the {complete.announced:,} announced posts "
             f"are held{_because(complete.stopped)}"
         )
+    if get("posts.edited") or get("posts.gone"):
+        lines.append(
+            f"changed: {get('posts.edited', 0):,} stored posts were edited, "
+            f"{get('posts.gone', 0):,} are gone from the site; their texts are kept"
+        )
+    if complete.gaps:
+        lines.append(f"{complete.gaps:,} gaps between visits: `report --completeness` says more")
     if complete.gone:
         lines.append(f"{complete.gone:,} users are gone from the site, or show nothing")
     if failed:
@@ -219,6 +231,8 @@ def _posts_done(home: Home, counters: dict[str, int], span_s: float) -> Done:
         "existing": existing,
         "failed": failed,
         "new_posts": new,
+        "edited_posts": get("posts.edited", 0),
+        "gone_posts": get("posts.gone", 0),
         "stored_posts": complete.stored,
         "share": complete.share,
         "counters": counters,

@@ -1,52 +1,108 @@
-"""proxies check: the site's first page by every egress that nobody else is using."""
+"""proxies check: every egress that nobody else is using, judged by what the site is to answer."""
 
 import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from random import Random
 
-from weibo_crawler.errors import StoreError, TransportError
-from weibo_crawler.fetch.egress import DIRECT, Egress, load_egresses
+from weibo_crawler.errors import StoreError
+from weibo_crawler.fetch.egress import DIRECT, Egress
 from weibo_crawler.fetch.keeper import direct_lease
 from weibo_crawler.fetch.opening import choose_transport
-from weibo_crawler.fetch.transport import Transport
+from weibo_crawler.fetch.roster import load_egresses
+from weibo_crawler.fetch.session import Visitor
+from weibo_crawler.fetch.trial import Trial, Trier
 from weibo_crawler.home import Home
-from weibo_crawler.records import EgressState, Kind, Request
+from weibo_crawler.metrics import Counters
+from weibo_crawler.records import EgressState
 from weibo_crawler.store.egresses import EgressLeases, Known
 
-Row = dict[str, str]
+Row = dict[str, str | int | None]
 
 
 async def check_egresses(home: Home) -> list[Row]:
-    """One row an egress: egress, state (good, bad; used: another run has it; out: it rests or is
-    dead, and is not asked), detail. One request each, at its pace."""
+    """One row an egress: egress, state (as `Trial`; used: another run has it; out: it rests or is
+    dead, and is not asked), verdict, status, ms, detail. Side by side, each at its pace, with the
+    sessions that it has; a new one is kept for the next run."""
     settings = home.settings
-    egresses = load_egresses(settings.egress)
-    slots = asyncio.Semaphore(settings.fetch.concurrency)
+    egresses = load_egresses(settings.egress, settings.fetch)
+    rate = settings.pace.requests_per_second
     transport = choose_transport(settings.fetch)(settings.fetch)
-
-    async def one(egress: Egress, wait_s: float) -> Row:
-        async with slots:
-            await asyncio.sleep(wait_s)
-            return await _ask(home, transport, egress)
-
+    visitor = Visitor(home.site, Counters(), Random(), per_hour=settings.session.per_hour)
+    trier = Trier(
+        home.site,
+        transport,
+        visitor,
+        concurrency=settings.fetch.concurrency,
+        gap_s=1.1 / rate if rate else 0.0,
+    )
     try:
         if home.leases is None:
-            return list(await asyncio.gather(*(one(egress, 0.0) for egress in egresses)))
+            return list(await asyncio.gather(*(_tried(trier, egress, 0.0) for egress in egresses)))
         names = {e.name: _lease_name(e, settings.egress.public_address) for e in egresses}
-        async with _borrowed(home, home.leases, list(names.values())) as (held, known):
+        async with _borrowed(home, home.leases, names, visitor) as (held, known):
             return list(
                 await asyncio.gather(
                     *(
-                        one(e, held[names[e.name]].next_free_s)
-                        if names[e.name] in held
-                        else _standing(e, known[names[e.name]])
-                        for e in egresses
+                        _one(trier, visitor, egress, names[egress.name], held, known)
+                        for egress in egresses
                     )
                 )
             )
     finally:
         await transport.close()
+
+
+async def _one(
+    trier: Trier,
+    visitor: Visitor,
+    egress: Egress,
+    name: str,
+    held: Mapping[str, EgressState],
+    known: Mapping[str, Known],
+) -> Row:
+    if name not in held:
+        return _standing(egress, known[name])
+    state = held[name]
+    now = asyncio.get_running_loop().time()
+    visitor.restore(egress, state.session, state.age_s, now)
+    barred_s = visitor.barred_s(egress)
+    if barred_s > 0:
+        return _row(egress, "out", detail=f"asked for its sessions of this hour, {barred_s:.0f} s")
+    return await _tried(trier, egress, state.next_free_s)
+
+
+async def _tried(trier: Trier, egress: Egress, wait_s: float) -> Row:
+    await asyncio.sleep(wait_s)
+    trial: Trial = await trier.run(egress)
+    return _row(
+        egress,
+        trial.state,
+        verdict=trial.verdict,
+        status=trial.status,
+        ms=round(trial.took_s * 1000),
+        detail=trial.detail,
+    )
+
+
+def _row(
+    egress: Egress,
+    state: str,
+    *,
+    verdict: str | None = None,
+    status: int | None = None,
+    ms: int | None = None,
+    detail: str = "",
+) -> Row:
+    return {
+        "egress": egress.name,
+        "state": state,
+        "verdict": verdict,
+        "status": status,
+        "ms": ms,
+        "detail": detail,
+    }
 
 
 def _lease_name(egress: Egress, address: str) -> str:
@@ -55,9 +111,13 @@ def _lease_name(egress: Egress, address: str) -> str:
 
 @asynccontextmanager
 async def _borrowed(
-    home: Home, leases: EgressLeases, names: list[str]
+    home: Home, leases: EgressLeases, lease_names: Mapping[str, str], visitor: Visitor
 ) -> AsyncIterator[tuple[Mapping[str, EgressState], Mapping[str, Known]]]:
-    """What is free, held until the end of the block; and how all of it stands."""
+    """What is free, held until the end of the block; and how all of it stands.
+
+    lease_names: by the names of the egresses.
+    """
+    names = list(lease_names.values())
     settings, began = home.settings, time.monotonic()
     rate, lease_s = settings.pace.requests_per_second, settings.egress.lease_s
     direct = next((name for name in names if name.startswith("direct@")), "")
@@ -87,30 +147,32 @@ async def _borrowed(
     finally:
         renewing.cancel()
         await asyncio.gather(renewing, return_exceptions=True)
-        took_s = time.monotonic() - began
-        leases.leave(
-            {
-                name: state._replace(next_free_s=1.1 / state.rate, age_s=state.age_s + took_s)
-                for name, state in held.items()
-            }
-        )
+        now, took_s = asyncio.get_running_loop().time(), time.monotonic() - began
+        states = {}
+        for own, name in lease_names.items():
+            if name in held:
+                later = held[name]._replace(next_free_s=1.1 / held[name].rate)
+                session = visitor.saved(own, now)
+                aged = later._replace(age_s=later.age_s + took_s)
+                states[name] = later._replace(session=session, age_s=0.0) if session else aged
+        leases.leave(states)
 
 
-async def _standing(egress: Egress, known: Known) -> Row:
+def _standing(egress: Egress, known: Known) -> Row:
     if known.holder is not None:
-        detail = f"another run uses it ({known.state.health})"
-        return {"egress": egress.name, "state": "used", "detail": detail}
-    detail = f"{known.state.health}, to be tried again in {known.state.next_free_s:.0f} s"
-    return {"egress": egress.name, "state": "out", "detail": detail}
+        return _row(egress, "used", detail=f"another run uses it ({known.state.health})")
+    wait_s = known.state.next_free_s
+    return _row(egress, "out", detail=f"{known.state.health}, to be tried again in {wait_s:.0f} s")
 
 
-async def _ask(home: Home, transport: Transport, egress: Egress) -> Row:
-    request = Request(Kind.PROFILE, home.settings.site.base_url.rstrip("/") + "/")
-    began = time.monotonic()
-    try:
-        page = await transport.send(request, (), egress)
-    except TransportError as error:
-        return {"egress": egress.name, "state": "bad", "detail": str(error)}
-    span_ms = (time.monotonic() - began) * 1000
-    detail = f"status {page.status} in {span_ms:.0f} ms"
-    return {"egress": egress.name, "state": "good", "detail": detail}
+def table(rows: list[Row]) -> list[str]:
+    """The rows for people, under their titles."""
+    width = max(len(str(row["egress"])) for row in rows)
+    lines = [f"{'egress':<{width}}  state    verdict         status     ms  detail"]
+    for row in rows:
+        cells = {name: "-" if value is None else value for name, value in row.items()}
+        lines.append(
+            f"{cells['egress']:<{width}}  {cells['state']:<7}  {cells['verdict']:<14}  "
+            f"{cells['status']:>6}  {cells['ms']:>5}  {cells['detail']}".rstrip()
+        )
+    return lines

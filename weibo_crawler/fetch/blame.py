@@ -8,10 +8,14 @@ LOGIN_WALL; REFUSED by 432, 302 session    renew it and ask again; still: return
 CAPTCHA, THROTTLED, REFUSED     egress     it rests, another goes; return after `attempts`
 SERVER_TROUBLE, NOT_JSON,       site       later, by another egress; return after `attempts`
   TRUNCATED, transport errors
-DRIFTED                         site?      once more (it may be mangled), then return
+DRIFTED; OK with nothing of     site?      once more, elsewhere (it may be mangled, or another
+  whom was asked for                       user's page), then return
 EgressFailed                    egress     another goes; return after 3 x `attempts`
 BodyTooLarge                    page       return
 what cannot be sent             us         return
+
+What another egress then shows to be a good page was no fault of the site: trouble and drift are
+blamed on the proxy they came by, an emptiness on the egress that was shown it (soft throttling).
 """
 
 from enum import Enum
@@ -48,6 +52,8 @@ class Tries:
         self._renewals = 0
         self._egress_failures = 0
         self._doubted: set[str] = set()
+        self._broken: set[str] = set()  # egresses by which it came broken, so far
+        self._emptied: set[str] = set()  # or empty
 
     def answered(self, reading: Reading, status: int, egress: str) -> Step:
         """After an answer. RENEW: after a renewal ask again; where none is to be had, `refused`."""
@@ -64,10 +70,21 @@ class Tries:
         if verdict in (Verdict.CAPTCHA, Verdict.THROTTLED, Verdict.REFUSED):
             return self.refused(verdict, egress)
         if reading.ambiguous:
+            suspects = self._broken if verdict is Verdict.OK else self._emptied
+            suspects.add(egress)
             return self._doubt("empty")
-        if verdict is Verdict.DRIFTED:
-            return self._doubt("drifted")
-        return Step.RETURN if verdict in FACTS else self._trouble()
+        if verdict in FACTS:
+            return Step.RETURN
+        self._broken.add(egress)
+        return self._doubt("drifted") if verdict is Verdict.DRIFTED else self._trouble()
+
+    def disproved(self, reading: Reading, egress: str) -> tuple[set[str], set[str]]:
+        """After an answer: the egresses that it shows to have broken the page, and to have been
+        shown an empty one."""
+        if reading.ambiguous or reading.verdict not in (Verdict.OK, Verdict.GONE):
+            return set(), set()
+        emptied = self._emptied if reading.verdict is Verdict.OK else set()
+        return self._broken - {egress}, emptied - {egress}
 
     def refused(self, verdict: Verdict, egress: str) -> Step:
         """After a refusal that no new session can help."""
@@ -84,7 +101,10 @@ class Tries:
             self._egress_failures += 1
             is_over = self._egress_failures >= _EGRESS_FAILURES * self._attempts
             return Step.RETURN if is_over else Step.AGAIN
-        return Step.RETURN if error.blame in ("page", "us") else self._trouble()
+        if error.blame in ("page", "us"):
+            return Step.RETURN
+        self._broken.add(egress)
+        return self._trouble()
 
     def _doubt(self, what: str) -> Step:
         if what in self._doubted:

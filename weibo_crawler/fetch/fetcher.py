@@ -1,6 +1,7 @@
 """The fetcher: one page, politely, with as many requests as that takes."""
 
 import asyncio
+import logging
 import time
 from contextlib import suppress
 from random import Random
@@ -10,9 +11,10 @@ from weibo_crawler import config
 from weibo_crawler.errors import CrawlerError, EgressFailed, Interrupted, SiteSaysNo, TransportError
 from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.blame import Step, Tries
-from weibo_crawler.fetch.egress import Egress
+from weibo_crawler.fetch.egress import DIRECT, Egress
 from weibo_crawler.fetch.guard import Guard
 from weibo_crawler.fetch.keeper import Keeper
+from weibo_crawler.fetch.reloading import Reloader
 from weibo_crawler.fetch.ring import Choice, Ring
 from weibo_crawler.fetch.session import Visitor
 from weibo_crawler.fetch.transport import Headers, Transport
@@ -22,6 +24,9 @@ from weibo_crawler.records import FACTS, REFUSALS, Kind, Page, Reading, Request,
 from weibo_crawler.sites import Site
 
 _BACKOFF_BASE_S, _BACKOFF_CAP_S = 0.1, 5.0
+_OUTAGE_SAID_S = 5.0  # shorter outages are not worth a line
+
+_log = logging.getLogger(__name__)
 
 
 class Fetched(NamedTuple):
@@ -42,8 +47,11 @@ class Fetcher:
     """Asks for pages; retries by blame (see `blame`). One event loop, any number of callers.
 
     hosts: the only host[:port]s anything is sent to. keeper: holds the ring's egresses on lease;
-    None: they are this process's own. Counters: `request.sent` (sessions too),
-    `request.retried`, `page.<verdict>` for every answer, `transport.<error>`, `session.…`.
+    None: they are this process's own. reloader: reads the lists of proxies again. outage_s: how
+    long all egresses may rest or be dead before the run stops, None: it waits. Counters:
+    `request.sent` (sessions too), `request.retried`, `page.<verdict>` for every answer,
+    `transport.<error>`, `session.…`, `egress.disproved` for each egress that broke or emptied a
+    page another one shows.
     """
 
     def __init__(
@@ -59,11 +67,15 @@ class Fetcher:
         hosts: frozenset[str],
         rng: Random,
         keeper: Keeper | None = None,
+        reloader: Reloader | None = None,
+        outage_s: float | None = None,
     ) -> None:
         self._site, self._transport, self._ring = site, transport, ring
         self._guard, self._visitor, self._settings = guard, visitor, settings
         self._counters, self._hosts, self._rng = counters, hosts, rng
-        self._keeper = keeper
+        self._keeper, self._reloader = keeper, reloader
+        self._outage_s = outage_s
+        self._out_since: float | None = None
         self._slots = asyncio.Semaphore(settings.concurrency)
         self._stopped = asyncio.Event()
         self._news = asyncio.Event()  # set, and replaced, when there may be another choice
@@ -79,6 +91,8 @@ class Fetcher:
         """
         if self._keeper is not None:
             self._keeper.start(self._renewed)
+        if self._reloader is not None:
+            self._reloader.start(self._tell_news)
         tries = Tries(self._settings.attempts)
         while True:
             choice, egress = await self._choose(tries.avoid)
@@ -111,6 +125,8 @@ class Fetcher:
 
     async def close(self) -> None:
         """End what is under way, free the sockets and hand the egresses back."""
+        if self._reloader is not None:
+            await self._reloader.close()
         await self._visitor.close()
         await self._transport.close()
         if self._keeper is not None:
@@ -122,11 +138,41 @@ class Fetcher:
         while True:
             self._stop_if_over()
             choice = self._ring.choose(loop.time(), self._rng, avoid)
-            if not await self._wait(self._news, choice.wait_s) and choice.egress is not None:
+            wait_s = choice.wait_s
+            if choice.egress is None:
+                wait_s = self._meet_outage(loop.time(), wait_s)
+            else:
+                self._out_since = None
+            if not await self._wait(self._news, wait_s) and choice.egress is not None:
                 return choice, choice.egress
+
+    def _meet_outage(self, now: float, wait_s: float) -> float:
+        """Where all egresses are out: say so once, and stop where that is the setting. Returns how
+        long to wait. Errors: SiteSaysNo."""
+        words = self._ring.outage(now)
+        if not words:
+            return wait_s
+        is_new = self._out_since is None
+        self._out_since = now if self._out_since is None else self._out_since
+        if self._outage_s is None:
+            if is_new and wait_s >= _OUTAGE_SAID_S:
+                _log.warning('%s; waiting (egress.when_empty = "stop" would end the run)', words)
+            return wait_s
+        left_s = self._out_since + self._outage_s - now
+        if left_s > 0:
+            return min(wait_s, left_s)
+        self._guard.stop(
+            f'{words}; egress.when_empty = "stop" ends the run: nothing is lost, come back later '
+            "or with other egresses (`proxies check` tries them), then run the same command again"
+        )
+        self._wake_if_tripped()
+        raise SiteSaysNo(self._guard.tripped)
 
     async def _ask(self, request: Request, choice: Choice, egress: Egress) -> _Sent | None:
         """Send once. None: the turn was lost, or used to ask for a session; choose again."""
+        if (barred_s := self._visitor.barred_s(egress)) > 0:
+            self._ring.rest(egress.name, asyncio.get_running_loop().time(), barred_s)
+            return None
         if await self._visitor.settled(egress):
             return None
         wait_s: float | None = 0.0
@@ -184,11 +230,22 @@ class Fetcher:
                 return None
             step = tries.refused(reading.verdict, sent.egress.name)
         self._note(request, sent, reading, is_final=step is Step.RETURN)
+        self._blame_disproved(reading, sent.egress.name, tries)
         if step is Step.RETURN:
             return Fetched(reading, sent.page)
         if step is Step.LATER:
             await self._back_off(tries)
         return None
+
+    def _blame_disproved(self, reading: Reading, egress: str, tries: Tries) -> None:
+        broken, emptied = tries.disproved(reading, egress)
+        now = asyncio.get_running_loop().time()
+        for name in broken - {DIRECT.name}:
+            self._ring.failed(name, now, self._rng)
+        for name in emptied:
+            self._ring.refused(name, now, self._rng)
+        if broken or emptied:
+            self._counters.add("egress.disproved", len(broken) + len(emptied))
 
     async def _failed(self, error: TransportError, egress: Egress, tries: Tries) -> Fetched | None:
         step = tries.failed(error, egress.name)
@@ -219,8 +276,9 @@ class Fetcher:
         if is_first and (is_fact or verdict is Verdict.LOGIN_WALL):
             self._first_pages_pass[request.kind] = is_fact
         if is_fact or verdict is Verdict.DRIFTED:
-            self._visitor.passed(sent.egress, sent.generation, request, sent.page)
-            self._ring.answered(name, now, sent.elapsed_s)
+            if is_final or verdict not in (Verdict.OK, Verdict.DRIFTED):  # else: is it the site's?
+                self._visitor.passed(sent.egress, sent.generation, request, sent.page)
+                self._ring.answered(name, now, sent.elapsed_s)
             if is_final and verdict is Verdict.DRIFTED:
                 self._guard.drifted(reading.why, name, time.time())
             else:
@@ -258,8 +316,11 @@ class Fetcher:
         """The leases go on; is_news: whoever waits for a turn chooses anew."""
         self._transport.until = self._ring.until
         if is_news:
-            self._news.set()
-            self._news = asyncio.Event()
+            self._tell_news()
+
+    def _tell_news(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
 
     def _stop_all(self) -> None:
         self._stopped.set()
@@ -276,3 +337,5 @@ class Fetcher:
             raise Interrupted("stopped before this page was asked for")
         if self._keeper is not None and self._keeper.failure is not None:
             raise self._keeper.failure
+        if self._reloader is not None and self._reloader.failure is not None:
+            raise self._reloader.failure

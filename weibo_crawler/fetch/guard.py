@@ -66,8 +66,13 @@ class Guard:
             self.tripped = (
                 f"no egress works: nothing but proxy failures since "
                 f"{_clock(self._no_egress_since)}, the last on {egress} ({why}); "
-                "check egress.proxies_file and the network, then run the same command again"
+                "check the proxies (egress.proxies_file, egress.proxies_url; `proxies check`) and "
+                "the network, then run the same command again"
             )
+
+    def stop(self, why: str) -> None:
+        """Stop for a reason of the caller's."""
+        self.tripped = self.tripped or why
 
     def _add(self, note: _Note) -> None:
         self._no_egress_since = None
@@ -88,8 +93,9 @@ class Guard:
     def _explain(self, bad: int) -> str:
         notes = [n for n in self._window if n.blame in (_Blame.REFUSED, _Blame.SILENT)]
         reasons = Counter(note.why for note in notes).most_common(3)
-        egresses = sorted({note.egress for note in notes})
-        named = ", ".join(egresses[:3]) + (", …" if len(egresses) > 3 else "")
+        egresses = Counter(note.egress for note in notes)
+        named = ", ".join(f"{name} {n} x" for name, n in egresses.most_common(3))
+        named += ", …" if len(egresses) > 3 else ""
         facts = (
             f"{bad} of the last {len(self._window)} requests since {_clock(notes[0].at)}, "
             f"by {len(egresses)} egress{'es' if len(egresses) > 1 else ''} ({named}): "
@@ -101,9 +107,10 @@ class Guard:
                 "check site.base_url and the network, then run the same command again"
             )
         return (
-            f"the site says no: {facts}; come back in an hour or more with a lower "
-            "pace.requests_per_second or other egresses (egress.proxies_file), "
-            "then run the same command again"
+            f"the site says no: {facts}; what was under way goes back and nothing is lost: come "
+            "back in an hour or more with a lower pace.requests_per_second or other egresses "
+            "(egress.proxies_file, egress.proxies_url; `proxies check` tries them), then run the "
+            "same command again"
         )
 
     def _explain_drift(self, drifted: int) -> str:

@@ -15,6 +15,7 @@ from typing import Protocol
 from weibo_crawler.errors import CrawlerError
 from weibo_crawler.fetch.egress import DIRECT, Egress
 from weibo_crawler.fetch.ring import Ring
+from weibo_crawler.fetch.roster import differences
 from weibo_crawler.fetch.session import Visitor
 from weibo_crawler.fetch.threads import Threads
 from weibo_crawler.records import EgressState, LeaseTerm
@@ -30,6 +31,10 @@ class Leases(Protocol):
 
     def join(self, direct: str, proxies: Sequence[str], *, rate: float, lease_s: float) -> None:
         """Begin to contend, holding nothing."""
+        ...
+
+    def enlist(self, direct: str, proxies: Sequence[str], *, rate: float) -> None:
+        """Contend for these from now on; what is held stays held."""
         ...
 
     def exchange(
@@ -69,6 +74,8 @@ class Keeper:
         self._lease_s, self._look_s = lease_s, min(_LOOK_S, lease_s / 12)
         self._direct = direct_lease(address)
         self._egresses = {self._lease_name(egress.name): egress for egress in egresses}
+        self._listed: Sequence[Egress] | None = None  # in their place, when next we call
+        self._unknown: list[str] = []  # granted after they had left the list
         self._threads: Threads[LeaseTerm | None] = Threads(1, "leases")
         self._task: asyncio.Task[None] | None = None
         self._on_renewal: Callable[[bool], None] = lambda is_news: None
@@ -81,6 +88,10 @@ class Keeper:
         if self._task is None:
             self._on_renewal = on_renewal
             self._task = asyncio.create_task(self._keep())
+
+    def change(self, egresses: Sequence[Egress]) -> None:
+        """The settings name these now: soon they are what is contended for."""
+        self._listed = egresses
 
     async def close(self) -> None:
         """Hand everything back; nothing may be under way any more."""
@@ -102,6 +113,7 @@ class Keeper:
         try:
             await self._join()
             while True:
+                await self._enlist()
                 began = await self._exchange()
                 await self._until_due(began)
         except Exception as error:  # noqa: BLE001 - the top of a task: whoever fetches gets it
@@ -109,9 +121,28 @@ class Keeper:
             self._ring.until = -inf
             self._on_renewal(True)
 
-    async def _join(self) -> None:
+    async def _enlist(self) -> None:
+        listed, self._listed = self._listed, None
+        if listed is None:
+            return
+        _, left, moved = differences(self._egresses.values(), listed)
+        self._egresses = {self._lease_name(egress.name): egress for egress in listed}
+        for egress in moved:
+            self._ring.move(egress)
+        for name in left:
+            self._ring.retire(name)
+        direct, proxies = self._names()
+        await self._threads.run(
+            lambda: self._leases.enlist(direct, proxies, rate=self._ring.ceiling)
+        )
+
+    def _names(self) -> tuple[str, list[str]]:
+        """The direct egress's among leases, "" for none, and the proxies'."""
         direct = self._direct if self._direct in self._egresses else ""
-        proxies = [name for name in self._egresses if name != direct]
+        return direct, [name for name in self._egresses if name != direct]
+
+    async def _join(self) -> None:
+        direct, proxies = self._names()
         await self._threads.run(
             lambda: self._leases.join(
                 direct, proxies, rate=self._ring.ceiling, lease_s=self._lease_s
@@ -129,7 +160,8 @@ class Keeper:
             if state is not None:
                 changed[name] = state
         states = self._told({**changed, **released}, began)
-        gone = [self._lease_name(name) for name in released]
+        gone = [self._lease_name(name) for name in released] + self._unknown
+        self._unknown = []
         for name in released:
             self._visitor.forget(name)
         term = await self._threads.run(lambda: self._leases.exchange(states, gone))
@@ -146,10 +178,13 @@ class Keeper:
     def _take(self, term: LeaseTerm, now: float, until: float) -> None:
         self._ring.until = until
         for name, state in term.granted.items():
-            egress = self._egresses[name]
+            egress = self._egresses.get(name)
+            if egress is None:
+                self._unknown.append(name)
+                continue
             self._ring.admit(egress, state, now)
             self._visitor.restore(egress, state.session, state.age_s, now)
-        retired = [self._ring.retire(self._egresses[name].name) for name in term.recalled]
+        retired = [self._ring.retire(self._ring_name(name)) for name in term.recalled]
         is_news = bool(term.granted) or any(retired)
         if is_news:
             self._ring.rearrange(now)
@@ -161,7 +196,8 @@ class Keeper:
         while True:
             await asyncio.sleep(self._look_s)
             waited = loop.time() - began
-            if waited >= self._lease_s / 3 or self._ring.is_news or self._visitor.is_news:
+            is_news = self._ring.is_news or self._visitor.is_news or self._listed is not None
+            if waited >= self._lease_s / 3 or is_news:
                 return
             if self._ring.is_empty and waited >= poll_s:
                 return
@@ -172,6 +208,9 @@ class Keeper:
             self._lease_name(name): state._replace(session=self._visitor.saved(name, now))
             for name, state in states.items()
         }
+
+    def _ring_name(self, name: str) -> str:
+        return DIRECT.name if name == self._direct else name
 
     def _lease_name(self, name: str) -> str:
         return self._direct if name == DIRECT.name else name

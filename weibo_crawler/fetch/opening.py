@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 from weibo_crawler import config
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig
-from weibo_crawler.fetch.egress import load_egresses
 from weibo_crawler.fetch.fetcher import Fetcher
 from weibo_crawler.fetch.guard import Guard
 from weibo_crawler.fetch.keeper import Keeper, Leases
+from weibo_crawler.fetch.reloading import Reloader
 from weibo_crawler.fetch.ring import Ring
+from weibo_crawler.fetch.roster import Roster
 from weibo_crawler.fetch.session import Visitor
 from weibo_crawler.fetch.wire import host_of
 from weibo_crawler.metrics import Counters
@@ -24,13 +25,14 @@ if TYPE_CHECKING:
 def open_fetcher(
     settings: Settings, site: Site, counters: Counters, leases: Leases | None = None
 ) -> Fetcher:
-    """The fetcher of one process; close it after use. Errors: BadConfig for a bad proxies file.
+    """The fetcher of one process; close it after use. Errors: BadConfig, as `Roster.load`.
 
     leases: where the egresses are leased from; None: this process has them for itself. Without a
     pace limit (loopback only) it has, and all waits are short: nobody is there to be spared.
     """
     rng, pace = Random(), settings.pace
-    egresses = load_egresses(settings.egress)
+    roster = Roster(settings.egress, settings.fetch)
+    egresses = roster.load()
     is_free = pace.requests_per_second == 0
     urls = [settings.site.base_url, settings.site.visitor]
     is_leased = leases is not None and not is_free
@@ -41,11 +43,13 @@ def open_fetcher(
         rng,
         cooldown_s=2.0 if is_free else 60.0,
         retry_s=0.1 if is_free else 1.0,
+        per_hour=None if is_free else settings.session.per_hour,
     )
-    keeper = None
+    keeper, outage_s = None, 0.0
     if leases is not None and not is_free:
         address, lease_s = settings.egress.public_address, settings.egress.lease_s
         keeper = Keeper(leases, ring, visitor, egresses, address=address, lease_s=lease_s)
+        outage_s = lease_s  # within that others hand over what they can spare
     return Fetcher(
         site,
         choose_transport(settings.fetch)(settings.fetch),
@@ -62,6 +66,10 @@ def open_fetcher(
         hosts=frozenset(host_of(url) for url in urls if url),
         rng=rng,
         keeper=keeper,
+        reloader=Reloader(
+            roster, egresses, ring, keeper, counters, reload_s=settings.egress.reload_s
+        ),
+        outage_s=outage_s if settings.egress.when_empty == "stop" else None,
     )
 
 

@@ -5,7 +5,6 @@
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import inf
 from random import Random
 from typing import NamedTuple
@@ -13,16 +12,14 @@ from typing import NamedTuple
 from weibo_crawler.config import Pace
 from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.egress import Egress
+from weibo_crawler.fetch.slot import FreePool, Slot
 from weibo_crawler.records import EgressState, Health
 
 _DEAD_AFTER = 3  # failures in a row
-_RATE_FLOOR = 1 / 64  # of the ceiling
-_RATE_STEP = 1 / 32  # of the ceiling, for each answer
 _PACE_JITTER = 0.1  # a gap is one to 1.1 intervals, never less than one
 _LATE = 0.8  # of an interval: a start this close behind another one chooses again
 _GRAIN_S = 1e-6  # what is left of an interval after rounding
 _EMPTY_S = 1.0  # where there is no egress at all: ask again then
-_LATENCY_WEIGHT = 0.1
 
 
 class Choice(NamedTuple):
@@ -35,38 +32,22 @@ class Choice(NamedTuple):
 
 
 class EgressStatus(NamedTuple):
-    """How one egress stands. rate: requests per second, 0 = no limit; latency_s: of late."""
+    """How one egress stands. rate: requests per second, 0 = no limit; latency_s, success and
+    refusals (shares): of late."""
 
     name: str
     health: Health
     rate: float
     latency_s: float
-
-
-@dataclass(slots=True)
-class _Slot:
-    egress: Egress
-    number: int  # never given again
-    rate: float
-    health: Health = Health.UNCHECKED
-    next_free: float = -inf
-    started: float = -inf  # the last request
-    flying: int = 0  # requests under way
-    is_leaving: bool = False
-    turn: int = 0  # reservations made for an earlier turn are void
-    entry: int = 0  # the number of its valid heap entry
-    rests: int = 0  # in a row
-    failures: int = 0  # in a row
-    deaths: int = 0  # in a row
-    latency_s: float = 0.0
-
-    @property
-    def is_out(self) -> bool:
-        return self.health in (Health.RESTING, Health.DEAD)
+    success: float
+    refusals: float
 
 
 class Ring:
     """All egresses with their pace. A choice among 10,000 costs some microseconds.
+
+    Of those that are free now, one that answers fast and seldom fails is taken, with some chance
+    for the others (`FreePool.pick`); where none is free, the one that is free first.
 
     rest_base_s, rest_cap_s: the first and the longest rest (and time between probes of a dead
     egress), by default 30 and 900 s, or 0.2 and 2 s where the pace has no limit. Retry-After is
@@ -88,35 +69,35 @@ class Ring:
     ) -> None:
         if not egresses and not is_leased:
             raise ValueError("a ring needs at least one egress")
-        self.ceiling = pace.requests_per_second
+        self.ceiling, self._floor = pace.requests_per_second, pace.floor
+        self._fall, self._rise = pace.fall_factor, pace.rise_share
+        self._is_leased = is_leased
         self.until = -inf if is_leased else inf
         short = self.ceiling == 0
         self._rest_base_s = rest_base_s if rest_base_s is not None else (0.2 if short else 30.0)
         self._rest_cap_s = rest_cap_s if rest_cap_s is not None else (2.0 if short else 900.0)
-        self._slots: dict[int, _Slot] = {}
-        self._by_name: dict[str, _Slot] = {}
+        self._slots: dict[int, Slot] = {}
+        self._by_name: dict[str, Slot] = {}
         self._touched: set[str] = set()
         self._numbers = 0
-        # (next_free, number, entry); an entry whose number is not the slot's own is stale.
+        self._free = FreePool()
+        # those to come: (next_free, number, entry); an entry that is not the slot's own is stale.
         self._heap: list[tuple[float, int, int]] = []
         for egress in egresses:
-            slot = self._add(egress, self.ceiling)
-            self._free_at(slot, slot.next_free)
+            self.join(egress)
 
     def choose(self, now: float, rng: Random, excluding: str | None = None) -> Choice:
         """The egress that may go first, and its place in the queue reserved.
 
         excluding: a name to pass over where another egress may go.
         """
-        slot = self._first()
-        if slot is None or now >= self.until:
+        slot = None if now >= self.until else self._best(now, rng, excluding)
+        if slot is None:
             return Choice(None, _EMPTY_S)
-        if slot.egress.name == excluding:
-            slot = self._other_than(slot, now)
         if slot.is_out and slot.next_free > now:
             return Choice(None, slot.next_free - now)
         at = max(now, slot.next_free)
-        gap_s = self._interval(slot) * rng.uniform(1.0, 1.0 + _PACE_JITTER)
+        gap_s = slot.interval_s * rng.uniform(1.0, 1.0 + _PACE_JITTER)
         if slot.health is Health.DEAD:  # a probe: nothing else until its outcome is known
             slot.failures = _DEAD_AFTER - 1
             gap_s = max(gap_s, self._rest_base_s)
@@ -135,9 +116,9 @@ class Ring:
         slot = self._slots.get(choice.number)
         if slot is None or slot.is_leaving or slot.turn != choice.turn or now >= self.until:
             return None
-        early_s = slot.started + self._interval(slot) - now
+        early_s = slot.started + slot.interval_s - now
         if early_s > _GRAIN_S:
-            return early_s if early_s <= (1 - _LATE) * self._interval(slot) else None
+            return early_s if early_s <= (1 - _LATE) * slot.interval_s else None
         slot.started = now
         slot.flying += 1
         return 0.0
@@ -147,13 +128,14 @@ class Ring:
         slot = self._slots.get(choice.number)
         if slot is not None:
             slot.flying -= 1
+            self._let_go(slot)
 
     def answered(self, name: str, now: float, elapsed_s: float) -> None:
         """The site answered by this egress, and it was no refusal. elapsed_s: how long it took."""
         slot = self._by_name.get(name)
         if slot is None:
             return
-        slot.latency_s += (elapsed_s - slot.latency_s) * (_LATENCY_WEIGHT if slot.latency_s else 1)
+        slot.note_answer(elapsed_s)
         was_dead = slot.deaths > 0
         slot.failures = slot.deaths = 0
         if slot.health is Health.RESTING:
@@ -161,10 +143,10 @@ class Ring:
         if slot.rests or was_dead or slot.rate < self.ceiling or slot.health is not Health.GOOD:
             self._touched.add(name)
         slot.rests = 0
-        slot.rate = min(self.ceiling, slot.rate + self.ceiling * _RATE_STEP)
+        slot.rate = min(self.ceiling, slot.rate + self.ceiling * self._rise)
         slot.health = Health.GOOD
         if was_dead:  # do not let it wait for its next probe
-            self._free_at(slot, max(now, slot.started + self._interval(slot)))
+            self._free_at(slot, max(now, slot.started + slot.interval_s))
 
     def refused(
         self, name: str, now: float, rng: Random, retry_after_s: float | None = None
@@ -173,14 +155,21 @@ class Ring:
         slot = self._by_name.get(name)
         if slot is None:
             return
+        slot.note_refusal()
         asked_s = min(retry_after_s or 0.0, 4 * self._rest_cap_s)
         if slot.health is Health.RESTING:
             if now + asked_s > slot.next_free:
                 self._put_out(slot, Health.RESTING, now + asked_s)
             return
-        slot.rate = max(slot.rate / 2, self.ceiling * _RATE_FLOOR)
+        slot.rate = max(slot.rate * self._fall, self._floor)
         slot.failures = slot.deaths = 0
         self._rest(slot, now, rng, asked_s)
+
+    def rest(self, name: str, now: float, for_s: float) -> None:
+        """Nothing by this egress for so long, though nobody refused it."""
+        slot = self._by_name.get(name)
+        if slot is not None and now + for_s > slot.next_free:
+            self._put_out(slot, Health.RESTING, now + for_s)
 
     def failed(self, name: str, now: float, rng: Random) -> None:
         """The egress itself failed."""
@@ -192,8 +181,11 @@ class Ring:
                 self._rest(slot, now, rng, 0.0)
             return
         slot.failures += 1
-        if slot.failures >= _DEAD_AFTER and slot.health is not Health.DEAD:
-            until = now + backoff_s(slot.deaths, self._rest_base_s, self._rest_cap_s, rng)
+        slot.note_failure()
+        is_lost = slot.failures >= _DEAD_AFTER or slot.is_poor
+        if is_lost and slot.health is not Health.DEAD:
+            tries = slot.deaths + slot.halvings
+            until = now + backoff_s(tries, self._rest_base_s, self._rest_cap_s, rng)
             slot.deaths += 1
             if slot.health is Health.RESTING:
                 until = max(until, slot.next_free)
@@ -202,8 +194,38 @@ class Ring:
     def status(self) -> list[EgressStatus]:
         """All egresses in the order they came."""
         return [
-            EgressStatus(s.egress.name, s.health, s.rate, s.latency_s) for s in self._slots.values()
+            EgressStatus(s.egress.name, s.health, s.rate, s.latency_s, s.success, s.refusals)
+            for s in self._slots.values()
         ]
+
+    def outage(self, now: float) -> str:
+        """Why nothing may go, in words, where all that is here rests or is dead; else ""."""
+        out = [slot for slot in self._slots.values() if not slot.is_leaving]
+        if not out or any(not s.is_out or s.next_free <= now for s in out):
+            return ""
+        dead = sum(slot.health is Health.DEAD for slot in out)
+        first = min(out, key=lambda slot: slot.next_free)
+        kinds = [f"{n} {what}" for n, what in ((len(out) - dead, "resting"), (dead, "dead")) if n]
+        return (
+            f"no egress may go ({', '.join(kinds)}); the first to be tried again is "
+            f"{first.egress.name}, in {first.next_free - now:.0f} s"
+        )
+
+    # -- a list that changes
+
+    def join(self, egress: Egress) -> None:
+        """One more egress, or one back that was about to leave."""
+        slot = self._by_name.get(egress.name)
+        if slot is None:
+            slot = self._add(egress, self.ceiling)
+        slot.egress, slot.is_leaving = egress, False
+        self._free_at(slot, slot.next_free)
+
+    def move(self, egress: Egress) -> None:
+        """The address behind a name is another one now."""
+        slot = self._by_name.get(egress.name)
+        if slot is not None:
+            slot.egress = egress
 
     # -- leases
 
@@ -221,24 +243,26 @@ class Ring:
 
     def admit(self, egress: Egress, state: EgressState, now: float) -> None:
         """An egress was granted in this state: its pace goes on where the last holder left it."""
-        rate = min(self.ceiling, max(state.rate, self.ceiling * _RATE_FLOOR))
+        rate = min(self.ceiling, max(state.rate, self._floor))
         slot = self._add(egress, rate)
         slot.health, slot.rests, slot.deaths = state.health, state.rests, state.deaths
         slot.next_free = now + state.next_free_s
         if not slot.is_out:
-            slot.started = slot.next_free - self._interval(slot)
+            slot.started = slot.next_free - slot.interval_s
         if rate != state.rate:
             self._touched.add(egress.name)
         self._free_at(slot, slot.next_free)
 
     def retire(self, name: str) -> bool:
-        """Start nothing more by this egress; `hand_back` gives it out when all has landed. False:
-        that was known."""
+        """Start nothing more by this egress; when all has landed it is gone, where it is leased by
+        `hand_back`. False: that was known."""
         slot = self._by_name.get(name)
         if slot is None or slot.is_leaving:
             return False
         slot.is_leaving = True
         slot.entry += 1
+        self._free.discard(slot)
+        self._let_go(slot)
         return True
 
     def hand_back(self, now: float) -> dict[str, EgressState]:
@@ -270,7 +294,7 @@ class Ring:
     def rearrange(self, now: float) -> None:
         """Void all reservations, so that those who wait choose anew among what is here now."""
         for slot in self._slots.values():
-            ready = slot.started + self._interval(slot)
+            ready = slot.started + slot.interval_s
             # a probe keeps its egress for itself until its outcome is known
             is_waited_for = slot.next_free > max(now, ready) and not slot.deaths
             if is_waited_for and not slot.is_out and not slot.is_leaving:
@@ -279,29 +303,51 @@ class Ring:
 
     # -- inside
 
-    def _state(self, slot: _Slot, now: float) -> EgressState:
+    def _state(self, slot: Slot, now: float) -> EgressState:
         # reserved turns are not in it: they end with the lease
-        ready = slot.started + self._interval(slot) * (1.0 + _PACE_JITTER)
+        ready = slot.started + slot.interval_s * (1.0 + _PACE_JITTER)
         health = Health.DEAD if slot.deaths else slot.health  # a probe under way, too
         if slot.is_out or slot.deaths:
             ready = slot.next_free
         return EgressState(slot.rate, max(0.0, ready - now), health, slot.rests, slot.deaths)
 
-    def _add(self, egress: Egress, rate: float) -> _Slot:
-        slot = _Slot(egress, self._numbers, rate)
+    def _add(self, egress: Egress, rate: float) -> Slot:
+        slot = Slot(egress, self._numbers, rate)
         self._numbers += 1
         self._slots[slot.number] = self._by_name[egress.name] = slot
         return slot
 
-    def _remove(self, slot: _Slot) -> None:
+    def _remove(self, slot: Slot) -> None:
+        self._free.discard(slot)
         del self._slots[slot.number]
         del self._by_name[slot.egress.name]
         self._touched.discard(slot.egress.name)
 
-    def _interval(self, slot: _Slot) -> float:
-        return 1.0 / slot.rate if slot.rate else 0.0
+    def _let_go(self, slot: Slot) -> None:
+        if slot.is_leaving and not slot.flying and not self._is_leased:
+            self._remove(slot)
 
-    def _first(self) -> _Slot | None:
+    def _best(self, now: float, rng: Random, excluding: str | None) -> Slot | None:
+        """One that is free, else the one that is free first; None: there is none at all.
+
+        `excluding` is passed over where another egress may go at some time.
+        """
+        while (slot := self._first()) is not None and slot.next_free <= now:
+            heapq.heappop(self._heap)
+            self._free.add(slot)
+        picked = self._free.pick(rng, excluding)
+        if picked is not None:
+            return picked
+        kept = next(iter(self._free), None)  # the excluded one, alone
+        if kept is None and (slot is None or slot.egress.name != excluding):
+            return slot
+        other = slot if kept is not None else self._second()
+        if other is None or (other.is_out and other.next_free > now):
+            return kept or slot
+        return other
+
+    def _first(self) -> Slot | None:
+        """The one to come that is free first."""
         heap = self._heap
         while heap:
             slot = self._slots.get(heap[0][1])
@@ -310,26 +356,27 @@ class Ring:
             heapq.heappop(heap)
         return None
 
-    def _other_than(self, slot: _Slot, now: float) -> _Slot:
-        """The best egress but `slot`, which is the first; `slot` where no other may go."""
+    def _second(self) -> Slot | None:
+        """The one to come after the first."""
         entry = heapq.heappop(self._heap)
-        other = self._first()
+        second = self._first()
         heapq.heappush(self._heap, entry)
-        return slot if other is None or (other.is_out and other.next_free > now) else other
+        return second
 
-    def _free_at(self, slot: _Slot, at: float) -> None:
+    def _free_at(self, slot: Slot, at: float) -> None:
         slot.next_free = at
         slot.entry += 1
+        self._free.discard(slot)
         if not slot.is_leaving:
             heapq.heappush(self._heap, (at, slot.number, slot.entry))
 
-    def _rest(self, slot: _Slot, now: float, rng: Random, asked_s: float) -> None:
+    def _rest(self, slot: Slot, now: float, rng: Random, asked_s: float) -> None:
         rest_s = backoff_s(slot.rests, self._rest_base_s, self._rest_cap_s, rng)
         slot.rests += 1
         self._put_out(slot, Health.RESTING, now + max(rest_s, asked_s))
 
-    def _put_out(self, slot: _Slot, health: Health, until: float) -> None:
+    def _put_out(self, slot: Slot, health: Health, until: float) -> None:
         slot.health = health
         slot.turn += 1
         self._touched.add(slot.egress.name)
-        self._free_at(slot, max(until, slot.started + self._interval(slot)))
+        self._free_at(slot, max(until, slot.started + slot.interval_s))

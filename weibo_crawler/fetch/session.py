@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from random import Random
 
 import msgspec
@@ -43,10 +43,11 @@ class Visitor:
         cooldown_s: float = 60.0,
         wall_memory_s: float = 600.0,
         retry_s: float = 1.0,
+        per_hour: int | None = None,
     ) -> None:
         self._site, self._counters, self._rng = site, counters, rng
         self._cooldown_s, self._wall_memory_s = cooldown_s, wall_memory_s
-        self._retry_s = retry_s
+        self._retry_s, self._per_hour = retry_s, per_hour
         self._visits: dict[str, Visit] = {}
         self._headers: dict[str, Headers] = {}
         self._touched: set[str] = set()
@@ -73,6 +74,18 @@ class Visitor:
             return False
         await asyncio.sleep(pause_s)
         return True
+
+    def adopt(self, egress: Egress, cookies: Mapping[str, str]) -> None:
+        """A session that was asked for just now, by another way than `open`."""
+        now = asyncio.get_running_loop().time()
+        self._visit(egress).asks(now)
+        self._visit(egress).opened(cookies, now)
+        self._renewed(egress)
+
+    def barred_s(self, egress: Egress) -> float:
+        """Seconds for which nothing can be asked by this egress: it wants a session, and has asked
+        for as many as it may in an hour."""
+        return self._visit(egress).barred_s(asyncio.get_running_loop().time())
 
     def is_opening(self, egress: Egress) -> bool:
         """Whether somebody is asking for a session of this egress."""
@@ -161,7 +174,9 @@ class Visitor:
         visit = self._visits.get(egress.name)
         if visit is None:
             visit = self._visits[egress.name] = Visit(
-                cooldown_s=self._cooldown_s, wall_memory_s=self._wall_memory_s
+                cooldown_s=self._cooldown_s,
+                wall_memory_s=self._wall_memory_s,
+                per_hour=self._per_hour,
             )
             if self._site.session(time.time(), self._rng) is None:
                 visit.wanted = False
@@ -182,6 +197,7 @@ class Visitor:
         request = self._site.session(time.time(), self._rng)
         assert request is not None  # a site needs sessions always or never
         self._counters.add("session.asked")
+        visit.asks(loop.time())
         cookies = None
         try:
             page = await send(request, self._site.session_headers({}), egress)

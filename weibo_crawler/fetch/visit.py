@@ -5,11 +5,14 @@ an address is limited makes the limit worse (WEIBO_API, "What decides the design
 leads to a renewal only where a renewal may help.
 """
 
+from collections import deque
 from collections.abc import Mapping
 
 import msgspec
 
 from weibo_crawler.records import Kind
+
+_HOUR_S = 3600.0
 
 Sort = tuple[Kind, bool]  # of a request: its kind, and whether it asks for a first page
 
@@ -17,7 +20,8 @@ Sort = tuple[Kind, bool]  # of a request: its kind, and whether it asks for a fi
 class SavedVisit(msgspec.Struct, frozen=True):
     """A session for the next holder of its egress; times are seconds ago, or from now.
 
-    opened: False where none could be had. renewed_ago_s: None for a first session.
+    opened: False where none could be had. renewed_ago_s: None for a first session. wanted: a new
+    one is to be asked for; asked_ago_s: when one was asked for, within the last hour.
     """
 
     cookies: dict[str, str]
@@ -25,6 +29,8 @@ class SavedVisit(msgspec.Struct, frozen=True):
     renewed_ago_s: float | None
     passed: list[Sort]
     walled_for: list[tuple[Sort, float]]
+    wanted: bool = False
+    asked_ago_s: list[float] = []
 
 
 class Visit:
@@ -37,10 +43,15 @@ class Visit:
       for wall_memory_s their walls renew nothing.
     * renewed just now, but the sort did pass: expired early; renew when the cooldown is over.
     The first session of an egress is no renewal, so a wall may renew it at once.
+    However it goes, a session is asked for at most per_hour times in any hour (None: no ceiling).
     """
 
-    def __init__(self, *, cooldown_s: float, wall_memory_s: float) -> None:
+    def __init__(
+        self, *, cooldown_s: float, wall_memory_s: float, per_hour: int | None = None
+    ) -> None:
         self._cooldown_s, self._wall_memory_s = cooldown_s, wall_memory_s
+        self._per_hour = per_hour
+        self._asked: deque[float] = deque()
         self.generation = 0
         self.wanted = True
         self.tries = 0  # in vain, for the session that is wanted
@@ -56,6 +67,19 @@ class Visit:
         self._begin(cookies, now if self.generation else None)
         self._open = True
 
+    def barred_s(self, now: float) -> float:
+        """Seconds before a session, where one is wanted, may be asked for under the ceiling."""
+        if not self.wanted or self._per_hour is None:
+            return 0.0
+        self._drop_old(now)
+        over = len(self._asked) - self._per_hour
+        return self._asked[over] + _HOUR_S - now if over >= 0 else 0.0
+
+    def asks(self, now: float) -> None:
+        """A session is being asked for."""
+        self._drop_old(now)
+        self._asked.append(now)
+
     def asked(self, now: float, retry_s: float) -> None:
         """A session was asked for in vain; the next one to ask waits."""
         self.tries += 1
@@ -67,15 +91,18 @@ class Visit:
         self._open = False
 
     def saved(self, now: float) -> SavedVisit | None:
-        """What the next holder goes on with; None where a new session is wanted anyhow."""
-        if self.wanted:
+        """What the next holder goes on with; None: nothing, it begins anew."""
+        self._drop_old(now)
+        if self.wanted and not self._asked:
             return None
         return SavedVisit(
-            self.cookies,
+            {} if self.wanted else self.cookies,
             self._open,
             None if self._renewed_at is None else now - self._renewed_at,
             sorted(self._passed),
             [(sort, until - now) for sort, until in self._walled_until.items() if until > now],
+            self.wanted,
+            [now - at for at in self._asked],
         )
 
     def restore(self, saved: SavedVisit, age_s: float, now: float) -> None:
@@ -85,6 +112,12 @@ class Visit:
         self._open = saved.opened
         self._passed = set(saved.passed)
         self._walled_until = {sort: now - age_s + for_s for sort, for_s in saved.walled_for}
+        self._asked = deque(now - age_s - ago_s for ago_s in saved.asked_ago_s)
+        self.wanted = saved.wanted
+
+    def _drop_old(self, now: float) -> None:
+        while self._asked and self._asked[0] <= now - _HOUR_S:
+            self._asked.popleft()
 
     def _begin(self, cookies: Mapping[str, str], renewed_at: float | None) -> None:
         self.generation += 1

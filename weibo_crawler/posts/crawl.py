@@ -15,6 +15,7 @@ from weibo_crawler.errors import CrawlerError, Interrupted, SiteSaysNo
 from weibo_crawler.fetch import Fetched, Fetcher, Leases, open_fetcher
 from weibo_crawler.metrics import Counters, OpenMetrics
 from weibo_crawler.posts.manifest import KeyRange
+from weibo_crawler.posts.schedule import Revisit
 from weibo_crawler.posts.visit import Visitor, outcome_of
 from weibo_crawler.posts.workers import ORDERED, ended_by, parse_said
 from weibo_crawler.posts.writer import Writer
@@ -37,7 +38,8 @@ _DRIVER_EVERY_S = 10.0
 
 
 class Job(NamedTuple):
-    """What a mapper is told: which run it belongs to, and whether to come back to known users.
+    """What a mapper is told: which run it belongs to, and whether to come back to known users that
+    are due (refresh), or to all of them, also where guests were refused not long ago (every).
 
     driver: the owner name of the process that waits for this job, "" where none does (detached).
     attempt: the mapper's name in the figures of the run, "" = its lease owner's.
@@ -47,6 +49,11 @@ class Job(NamedTuple):
     refresh: bool = False
     driver: str = ""
     attempt: str = ""
+    every: bool = False
+
+    def options(self) -> list[str]:
+        """As the job's script is told whom to come back to."""
+        return ["--refresh"] * self.refresh + ["--all"] * self.every
 
 
 class Chunk(NamedTuple):
@@ -60,7 +67,8 @@ class RangeCrawler:
     """Crawls key ranges, one after the other, with one fetcher and one writer.
 
     Opened once a mapper process, used from its main thread; closes what it opened. `heartbeat` is
-    called about once a second with a line for people.
+    called about once a second with a line for people. clock: seconds since the epoch, by which
+    visits are dated and due.
     """
 
     def __init__(
@@ -72,7 +80,9 @@ class RangeCrawler:
         job: Job,
         heartbeat: Callable[[str], None] = lambda line: None,
         leases: Leases | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
+        self._clock = clock
         self._settings, self._site, self._job = settings, site, job
         self._frontier, self._tables, self._leases = frontier, tables, leases
         self._guard = Guard(frontier)
@@ -240,7 +250,10 @@ class RangeCrawler:
             return True
         if ledger.run_id == self._job.run_id:  # by an attempt of this task that died later
             return False
-        return self._job.refresh and (ledger.state == "done" or not ledger.sure)
+        if not self._job.refresh or (ledger.state == "gone" and ledger.sure):
+            return False
+        is_time = ledger.next_visit is None or ledger.next_visit <= self._clock()
+        return self._job.every or is_time
 
     def _known(self, uid: int, ledger: Ledger) -> Outcome:
         """Of a user that is not due: what this run did with it already, else nothing (law 6)."""
@@ -253,6 +266,8 @@ class RangeCrawler:
         add("users.input")
         add(f"users.{outcome.status}")
         add("posts.new", outcome.new)
+        add("posts.edited", outcome.edited)
+        add("posts.gone", outcome.gone)
         add("long_texts.completed", outcome.completed)
         if outcome.status != "existing":
             add("long_texts.cut", outcome.cut)
@@ -272,12 +287,14 @@ class RangeCrawler:
             site=self._site,
             fetcher=fetcher,
             writer=writer,
-            key_list=lambda prefix: list(self._tables.posts.keys(prefix)),
+            posts=self._tables.posts,
             keep_drifted=keep_drifted,
-            clock=time.time,
+            clock=self._clock,
             is_forgotten=self._guard.has,
             run_id=self._job.run_id,
             max_pages=self._settings.posts.max_pages,
+            revisit=_revisit(self._settings.posts),
+            try_walls=self._job.every,
         )
 
     async def _keep_house(self) -> None:
@@ -323,3 +340,7 @@ class RangeCrawler:
             f"{counters.get('page.ok', 0)} pages"
             + ("; waits for an egress" if self._fetcher and self._fetcher.is_waiting else "")
         )
+
+
+def _revisit(posts: config.Posts) -> Revisit:
+    return Revisit(posts.revisit_min_h * 3600, posts.revisit_max_d * 86_400, posts.revisit_posts)

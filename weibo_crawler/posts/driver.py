@@ -144,9 +144,7 @@ class LocalRun(JobRun):
         command = [sys.executable, str(files.script), "-r", self._runner, "--no-conf"]
         command += ["--output-dir", f"{folder}/out", "--no-cat-output", "--local-tmp-dir", folder]
         command += ["--run-id", self._job.run_id, "--driver", self._job.driver]
-        if self._job.refresh:
-            command.append("--refresh")
-        return [*command, str(files.manifest)]
+        return [*command, *self._job.options(), str(files.manifest)]
 
     def _watch(self, process: "subprocess.Popen[bytes]") -> None:
         while process.poll() is None:

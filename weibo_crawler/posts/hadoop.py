@@ -116,7 +116,7 @@ class HadoopRun(JobRun):
             words += ["-D", f"{name}={value}"]
         words += ["--run-id", job.run_id]
         words += ["--driver", job.driver] if job.driver else []  # Streaming drops an empty word
-        words += ["--refresh"] if job.refresh else []
+        words += job.options()
         if not self._table:
             return [*words, f"{staging}/input/ranges.jsonl"]
         if hadoop.hbase_jars:

@@ -1,34 +1,46 @@
 """One user of the map job: profile, timeline, long texts, ledger; one Outcome (law 6)."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
 from weibo_crawler.fetch import Fetched, Fetcher
+from weibo_crawler.posts import texts
+from weibo_crawler.posts.changes import (
+    Held,
+    Span,
+    changed_cells,
+    is_edited,
+    missing,
+    needs_text,
+    span_of,
+)
+from weibo_crawler.posts.closing import ENDS, closed
+from weibo_crawler.posts.coverage import is_covered, is_open_below
+from weibo_crawler.posts.holdings import Holdings
+from weibo_crawler.posts.schedule import Revisit
 from weibo_crawler.posts.writer import Writer
-from weibo_crawler.records import FullText, Outcome, Page, Post, PostPage, Request, User, Verdict
+from weibo_crawler.records import Outcome, Page, Post, PostPage, Request, User, Verdict
 from weibo_crawler.sites import Site
-from weibo_crawler.store import Put
+from weibo_crawler.store import Cells, Put, Table
 from weibo_crawler.store.cells import (
     Ledger,
-    count_cells,
+    gone_cells,
     ledger_cells,
-    post_cells,
+    pinned_cells,
     profile_cells,
     text_cells,
 )
-from weibo_crawler.store.keys import parse_post_key, post_key, posts_prefix, user_key
+from weibo_crawler.store.keys import post_key, user_key
 
 R = TypeVar("R")
 
-_ASK_AGAIN_S = 1.0  # before an end that contradicts the announced count, or a cut text, is believed
 # of the announced posts: counts include posts that nobody can see any more
 _MISSING_SHARE = 0.1
 _BARREN_PAGES = 5
 _PAGES_AT_MOST = 200  # and as many as posts are announced: a timeline that never ends is none
-_ENDS = ("end", "no_next_page", "no_new_post", "repeated_cursor", "known", "gone")
 _LIMITS = ("login_wall", "max_pages", "too_many_pages")
 
 
@@ -41,18 +53,22 @@ class UserForgotten(Exception):
 
 
 class Visitor(NamedTuple):
-    """What visits need. key_list: the stored row keys with a prefix; clock: seconds;
-    is_forgotten: whether `forget` removed a user, as far as the last put knows."""
+    """What visits need. posts: the table, for reading; clock: seconds; revisit: bounds of the time
+    until the next visit; try_walls: ask also for what guests were refused at most `revisit.most_s`
+    ago; is_forgotten: whether `forget` removed a user, as far as the last put
+    knows."""
 
     site: Site
     fetcher: Fetcher
     writer: Writer
-    key_list: Callable[[str], Sequence[str]]
+    posts: Table
     keep_drifted: Callable[[Fetched], Awaitable[None]]
     clock: Callable[[], float]
     is_forgotten: Callable[[int], bool]
     run_id: str
     max_pages: int | None
+    revisit: Revisit
+    try_walls: bool
 
     async def visit(self, uid: int, ledger: Ledger | None) -> Outcome:
         """Visit one user; whatever the site answers, the ledger says how it went."""
@@ -68,9 +84,10 @@ class Visitor(NamedTuple):
 class _Visit:
     """The state of one visit. `ledger` is what the next put will say; its figures are absolute.
 
-    A visit that was cut short goes on at its cursor. When a timeline was once read to its end, the
-    next visit reads from the top until it meets what is known; until then, be it for a wall, a
-    limit or a doubtful end, each visit reads as far as it is let.
+    A visit that was cut short goes on at its cursor. A later one reads from the top until it meets
+    what is known, or, while an older part is missing (a wall, a limit, a doubtful end, a gap), as
+    far as it is let. Known is what the last complete visit left in the ledger, not all that is in
+    the table: there a visit that died may have left posts above a part that it did not reach.
     """
 
     def __init__(self, env: Visitor, uid: int, before: Ledger | None) -> None:
@@ -79,20 +96,24 @@ class _Visit:
         self.resumed = old.state in ("partial", "failed") and bool(old.cursor)
         self.old = old
         self.is_first = before is None
-        self.until_known = old.whole and not self.resumed
         self.cursor = old.cursor or "" if self.resumed else ""
+        self.holdings = Holdings(env.posts, uid)
+        self.texts = texts.Texts(env.site, env.fetcher, env.keep_drifted, uid)
         self.known: frozenset[int] = frozenset()  # mids stored before this visit
         self.seen: set[int] = set(old.pinned) if self.resumed else set()  # mids of this visit
         self.barren = 0  # pages in a row without a post new to this visit
-        self.texts_completed = 0
-        self.cut = set(old.cut)
+        self.cut, self.gone = set(old.cut), set(old.gone)
+        self.edited = 0
         same_run = old.run_id == env.run_id  # an attempt that died had begun this visit
         self.stored_before = old.stored - (old.new if same_run else 0)
         self.ledger = replace(
             old,
             state="partial",
             new=old.new if same_run else 0,
+            seen=old.seen if self.resumed else 0,
             pages=old.pages if self.resumed else 0,
+            read_newest=old.read_newest if self.resumed else None,
+            read_oldest=old.read_oldest if self.resumed else None,
             pinned=old.pinned if self.resumed else (),
             foreign=old.foreign if self.resumed else 0,
             refused_pages=old.refused_pages if self.resumed else 0,
@@ -106,8 +127,7 @@ class _Visit:
     async def run(self) -> Outcome:
         env = self.env
         if not self.is_first:
-            keys = await env.writer.call(env.key_list, posts_prefix(self.uid))
-            self.known = frozenset(parse_post_key(key)[1] for key in keys)
+            self.known = await env.writer.call(self.holdings.mids)
         profile_empty = await self._profile()
         if profile_empty is None:
             return await self._finish("gone", "gone", sure=True)
@@ -150,6 +170,7 @@ class _Visit:
             )
             verdict = fetched.reading.verdict
             if verdict == Verdict.LOGIN_WALL:
+                self.ledger = replace(self.ledger, walled_at=self.env.clock())
                 return "login_wall"
             if verdict == Verdict.GONE:
                 return "gone"
@@ -157,7 +178,7 @@ class _Visit:
                 if asked_again or not self._missing():
                     return "end"
                 asked_again = True
-                await asyncio.sleep(_ASK_AGAIN_S)
+                await asyncio.sleep(texts.ASK_AGAIN_S)
                 continue
             asked_again = False
             page = _of(fetched.reading.record, PostPage)
@@ -184,77 +205,105 @@ class _Visit:
             return "no_new_post"
         if self.ledger.pages >= _PAGES_AT_MOST + (self.ledger.announced or 0):
             return "too_many_pages"
-        if self.until_known and in_place and all(mid in self.known for mid in in_place):
+        if self._is_known(in_place):
             return "known"
-        return None
+        return "login_wall" if self._is_walled(in_place) else None
+
+    def _is_known(self, in_place: list[int]) -> bool:
+        """Whether a page, and all that is older, was read before."""
+        newest, gaps = self.ledger.newest, self.ledger.gaps
+        return (
+            bool(in_place)
+            and all(mid in self.known and is_covered(mid, newest, gaps) for mid in in_place)
+            and not is_open_below(gaps, min(in_place))
+        )
+
+    def _is_walled(self, in_place: list[int]) -> bool:
+        """Whether only gaps are left that guests were refused not long ago: with each new post they
+        lie deeper, so each visit would spend a request on a refusal."""
+        newest, walled_at = self.ledger.newest, self.ledger.walled_at
+        if self.env.try_walls or newest is None or walled_at is None or not in_place:
+            return False
+        meets = in_place[-1] in self.known and in_place[-1] <= newest
+        return meets and self.env.clock() - walled_at < self.env.revisit.most_s
 
     async def _store(self, page: PostPage, raw: Page, cursor: str | None) -> None:
-        """Put the page's posts, then the ledger with the cursor after it."""
+        """Put what the page changes, then the ledger with the cursor after it."""
         fresh = [post for post in page.posts if post.mid not in self.seen]
-        whole = [
-            post
-            for post in fresh
-            if not (self.until_known and post.mid in self.known and post.mid not in self.cut)
-        ]
-        whole = list(await asyncio.gather(*map(self._complete, whole)))
-        stamp = _ms(raw.fetched_at)
+        span = span_of(page.posts, is_first=not self.cursor)
+        held = await self._held(fresh, span)
+        whole = list(
+            await asyncio.gather(*(self._complete(held.get(post.mid), post) for post in fresh))
+        )
+        self.seen |= {post.mid for post in fresh}
+        pinned = {*self.ledger.pinned, *(post.mid for post in fresh if post.is_pinned)}
+        gone = missing(held, span, self.seen | pinned)
         puts = [
-            Put(
-                post_key(self.uid, post.mid),
-                post_cells(post, raw.fetched_at, raw.egress, self.env.run_id),
-                stamp,
+            self._post_put(
+                post.mid, changed_cells(held.get(post.mid), post, raw, self.env.run_id), raw
             )
             for post in whole
         ]
-        stored = {post.mid for post in whole}
         puts += [
-            Put(post_key(self.uid, post.mid), _sighting(post), stamp)
-            for post in fresh
-            if post.mid not in stored
+            self._post_put(mid, gone_cells(raw.fetched_at), raw)
+            for mid in gone
+            if not held[mid]["gone_at"]
         ]
-        mids = {post.mid for post in fresh}
-        self.seen |= mids
-        self.cut = (self.cut - stored) | {post.mid for post in whole if not post.text_complete}
-        pinned = {*self.ledger.pinned, *(post.mid for post in fresh if post.is_pinned)}
+        self._count(whole, held, gone)
         self.ledger = replace(
             self.ledger,
-            **self._stored(),
-            completed=self.old.completed + self.texts_completed,
+            **self._figures(),
+            **self._reach(page, span),
+            seen=self.ledger.seen + len(fresh),
             pages=self.ledger.pages + 1,
-            cut=tuple(sorted(self.cut)),
             pinned=tuple(sorted(pinned)),
             foreign=self.ledger.foreign + page.foreign,
             cursor=cursor if cursor is not None else self.cursor,
         )
         await self.env.writer.put(puts, [self._ledger_put()])
 
-    # -- long texts
+    async def _held(self, posts: list[Post], span: Span | None) -> dict[int, Held]:
+        """What is stored of the posts of a page and of what should stand between them."""
+        if not self.known:
+            return {}
+        others = [post.mid for post in posts if post.mid in self.known]
+        return await self.env.writer.call(self.holdings.beside, span, others)
 
-    async def _complete(self, post: Post) -> Post:
-        """The post with its whole text; as it is where no way leads to it."""
-        if post.text_complete:
+    async def _complete(self, held: Held | None, post: Post) -> Post:
+        """The post with its whole text; as it is where that is stored, or no way leads to it."""
+        if not needs_text(held, post):
             return post
-        text = await self._full_text(post.mid)
+        text = await self.texts.whole(post.mid)
         return post if text is None else replace(post, text=text, text_complete=True)
 
-    async def _full_text(self, mid: int) -> str | None:
-        """The whole text by the first way that has it; all of them are tried once more."""
-        for is_last in (False, True):
-            for request in self.env.site.full_text(self.uid, mid):
-                fetched = await self.env.fetcher.fetch(request)
-                if isinstance(fetched.reading.record, FullText):
-                    self.texts_completed += 1
-                    return fetched.reading.record.text
-                if fetched.reading.verdict == Verdict.DRIFTED:
-                    await self.env.keep_drifted(fetched)
-            if not is_last:
-                await asyncio.sleep(_ASK_AGAIN_S)
-        return None
+    def _count(self, whole: list[Post], held: Mapping[int, Held], gone: set[int]) -> None:
+        """Edits, cut texts and gone posts of a page."""
+        for post in whole:
+            before = held.get(post.mid)
+            is_new_text = before is None or is_edited(before, post)
+            self.edited += before is not None and is_new_text
+            if post.text_complete:
+                self.cut.discard(post.mid)
+            elif is_new_text:
+                self.cut.add(post.mid)
+        self.gone = (self.gone | gone) - self.seen
+
+    def _reach(self, page: PostPage, span: Span | None) -> dict[str, int | None]:
+        """How far the pages so far reach without a break."""
+        newest, oldest = self.ledger.read_newest, self.ledger.read_oldest
+        if span is not None:
+            oldest = span.oldest if oldest is None else min(oldest, span.oldest)
+        if newest is None:
+            newest = max((post.mid for post in page.posts), default=None)
+        return {"read_newest": newest, "read_oldest": oldest}
+
+    def _post_put(self, mid: int, cells: Cells, raw: Page) -> Put:
+        return Put(post_key(self.uid, mid), cells, _ms(raw.fetched_at))
 
     async def _repair(self) -> None:
         """Long texts that earlier visits could not get and this one did not meet."""
         for mid in sorted(self.cut - self.seen):
-            text = await self._full_text(mid)
+            text = await self.texts.whole(mid)
             if text is not None:
                 put = Put(post_key(self.uid, mid), text_cells(text), _ms(self.env.clock()))
                 await self.env.writer.put([put], [])
@@ -264,7 +313,7 @@ class _Visit:
 
     def _missing(self) -> int:
         """How many posts the announced count says there are beside those known."""
-        return max(0, (self.ledger.announced or 0) - len(self.known | self.seen))
+        return max(0, (self.ledger.announced or 0) - len((self.known | self.seen) - self.gone))
 
     def _is_sure(self, stopped: str) -> bool:
         """Law 4: an end that contradicts the announced count by much is no fact."""
@@ -277,22 +326,23 @@ class _Visit:
         gone = set(self.old.pinned) - set(self.ledger.pinned) - self.seen
         if gone and not self.resumed:
             now = _ms(self.env.clock())
-            puts = [Put(post_key(self.uid, mid), {"post:is_pinned": "false"}, now) for mid in gone]
+            puts = [Put(post_key(self.uid, mid), pinned_cells(False), now) for mid in gone]
             await self.env.writer.put(puts, [])
 
     async def _finish(self, state: str, stopped: str, *, sure: bool) -> Outcome:
-        is_end = stopped in _ENDS
+        sure = sure or stopped not in ENDS
         self.ledger = replace(
             self.ledger,
             state=state,
             stopped=stopped,
-            sure=sure or not is_end,
-            whole=is_end and sure,
-            **self._stored(),
-            cut=tuple(sorted(self.cut)),
-            completed=self.old.completed + self.texts_completed,
+            sure=sure,
+            **self._figures(),
             cursor=None,
             visited_at=self.env.clock(),
+            doubts=0 if sure and not self.cut else self.old.doubts + 1,
+        )
+        self.ledger = await self.env.writer.call(
+            closed, self.ledger, self.holdings, self.env.revisit, self.env.clock()
         )
         await self.env.writer.put([], [self._ledger_put()])
         return self._outcome()
@@ -304,18 +354,30 @@ class _Visit:
             state="failed",
             last_error=why,
             stopped="trouble",
-            completed=self.old.completed + self.texts_completed,
+            completed=self.old.completed + self.texts.completed,
         )
         await self.env.writer.put([], [self._ledger_put()])
         return self._outcome()
 
     def _outcome(self) -> Outcome:
-        return replace(outcome_of(self.uid, self.ledger), completed=self.texts_completed)
+        return replace(
+            outcome_of(self.uid, self.ledger),
+            completed=self.texts.completed,
+            edited=self.edited,
+            gone=len(self.gone - set(self.old.gone)),
+        )
 
-    def _stored(self) -> dict[str, int]:
-        """Figures of the ledger: rows of the table, and how many of them are of this run."""
+    def _figures(self) -> dict[str, Any]:
+        """Figures of the ledger: rows of the table, how many of them are of this run, and which of
+        them are cut or gone."""
         stored = len(self.known | self.seen)
-        return {"stored": stored, "new": max(0, stored - self.stored_before)}
+        return {
+            "stored": stored,
+            "new": max(0, stored - self.stored_before),
+            "cut": tuple(sorted(self.cut)),
+            "gone": tuple(sorted(self.gone)),
+            "completed": self.old.completed + self.texts.completed,
+        }
 
     def _ledger_put(self) -> Put:
         return Put(user_key(self.uid), ledger_cells(self.ledger), _ms(self.env.clock()))
@@ -337,7 +399,8 @@ class _Visit:
 
 
 def outcome_of(uid: int, ledger: Ledger) -> Outcome:
-    """What the ledger's run did with this user; `completed` aside, which it does not tell apart."""
+    """What the ledger's run did with this user; except completed, edited and gone,
+    which it does not tell apart."""
     status = ledger.state
     if status == "done":
         status = "stored" if ledger.new else "unchanged"
@@ -367,11 +430,6 @@ def _page(fetched: Fetched) -> Page:
     if fetched.page is None:
         raise TypeError("a page that was read is missing")
     return fetched.page
-
-
-def _sighting(post: Post) -> dict[str, str]:
-    """What a later visit stores of a post whose text is stored already."""
-    return {**count_cells(post), "post:is_pinned": "true" if post.is_pinned else "false"}
 
 
 def _ms(seconds: float) -> int:

@@ -73,6 +73,13 @@ def _add_world(group: argparse._ArgumentGroup) -> None:
         type=float,
         help=_help("days_later", "the same world so many days on, with the new posts"),
     )
+    for name in ("edited", "deleted"):
+        add(
+            f"--{name}-per-day",
+            type=float,
+            metavar="SHARE",
+            help=_help(f"{name}_per_day", f"of the posts are {name} on each of these days"),
+        )
     add(
         "--inflate-fans",
         type=float,

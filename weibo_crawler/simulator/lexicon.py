@@ -55,5 +55,7 @@ SOURCES = ("iPhone 15 Pro", "微博网页版", "HUAWEI Mate 60", "Redmi K70", "�
 REGIONS = ("北京", "上海", "广东", "四川", "浙江", "湖北", "辽宁", "云南", "中国香港", "其他")
 SCHOOLS = ("青石镇第一中学", "海湾理工大学", "北湖师范学院")
 
+EDITED = "（补充：改了一个错字）"
+
 DELETED = '抱歉，此微博已被作者删除。查看帮助：<a data-url="http://t.cn/A0simHelp">网页链接</a>'
 HALF_YEAR = "抱歉，作者已设置仅展示半年内微博，此微博已不可见。"

@@ -33,6 +33,8 @@ class SimulatorOptions:
     mean_posts: float = 20.0
     epoch: int = 1_793_462_400  # 2026-11-01 00:00 on the site's clock
     days_later: float = 0.0
+    edited_per_day: float = 0.0
+    deleted_per_day: float = 0.0
     inflate_fans: float = 1.0
     guests: str = "open"
     fans_walled: bool = False

@@ -20,15 +20,17 @@ _MID_ZERO = 515_483_463
 _STEP = 2_654_435  # odd, so multiplying by it modulo 2^22 can be undone
 _BACK = pow(_STEP, -1, MOST_USERS)
 _REGIONS_SINCE = 1_659_024_000  # 2022-07-29: before, posts show no region (WEIBO_API)
-_DAY = 86_400
+DAY = 86_400
 _SILENT = 0.15  # share of users without any post
 
 
 class Calendar(msgspec.Struct, frozen=True):
-    """All mids of one user, newest first, and which of them are pinned."""
+    """The mids of one user that stand, newest first, and which of them are pinned; and those that
+    stand no more."""
 
     mids: tuple[int, ...]
     pinned: tuple[int, ...]
+    deleted: tuple[int, ...] = ()
 
 
 class Post(msgspec.Struct, frozen=True):
@@ -79,14 +81,14 @@ def calendar(
     count = _how_many(rng, mean_posts)
     if count == 0:
         return Calendar((), ())
-    gap = rng.uniform(0.1, 9.0) * _DAY
+    gap = rng.uniform(0.1, 9.0) * DAY
     first = max(FIRST_SECOND, epoch - int(count * gap) - count)
     seconds = rng.sample(range(first, epoch), min(count, epoch - first))
     pins = rng.choice((0, 0, 0, 0, 0, 1, 1, 2, 3))
     pinned = [mid_of(second, index) for second in seconds[:pins]]  # in no order, as on the site
     later = dice(seed, Topic.LATER, index)
     second = epoch + int(later.expovariate(1 / gap))
-    while second < epoch + days_later * _DAY:
+    while second < epoch + days_later * DAY:
         seconds.append(second)
         second += 1 + int(later.expovariate(1 / gap))
     mids = tuple(mid_of(second, index) for second in sorted(seconds, reverse=True))
@@ -132,7 +134,7 @@ def write(seed: int, mid: int, original: int | None, name: Name) -> Post:
         pics=0 if repost else rng.choice((0, 0, 0, 1, 1, 2, 3, 4, 9, 14)),
         edits=rng.choice((0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2)),
         is_long=writing.cut is not None,
-        repost_of=mid_of(second - rng.randrange(60, 90 * _DAY), 0) + 1 if gone else original,
+        repost_of=mid_of(second - rng.randrange(60, 90 * DAY), 0) + 1 if gone else original,
         notice=rng.choice((lexicon.DELETED, lexicon.HALF_YEAR)) if gone else None,
     )
 

@@ -45,6 +45,7 @@ class TruePost(msgspec.Struct, frozen=True):
     region: str | None
     is_long: bool
     page: int
+    edits: int
 
 
 class TrueProxy(msgspec.Struct, frozen=True):
@@ -58,7 +59,8 @@ class TrueProxy(msgspec.Struct, frozen=True):
 class Truth(msgspec.Struct, frozen=True):
     """The whole world under a walk from `seeds`. Keys of fan_lists and posts are uids.
 
-    fan_lists: what paging can reach, in the list's order. proxies: by the address the site sees.
+    fan_lists: what paging can reach, in the list's order. posts: those that stand; deleted: the
+    mids of those that do not. proxies: by the address the site sees.
     """
 
     seed: int
@@ -69,6 +71,7 @@ class Truth(msgspec.Struct, frozen=True):
     users: list[TrueUser]
     fan_lists: dict[int, list[int]]
     posts: dict[int, list[TruePost]]
+    deleted: dict[int, list[str]]
     proxies: dict[str, TrueProxy]
 
     @classmethod
@@ -96,6 +99,10 @@ class Truth(msgspec.Struct, frozen=True):
                 for index, uid in enumerate(uids)
             },
             posts={uid: _posts(world, index) for index, uid in enumerate(uids)},
+            deleted={
+                uid: [str(mid) for mid in world.calendar(index).deleted]
+                for index, uid in enumerate(uids)
+            },
             proxies={
                 proxy.address: TrueProxy(proxy.health, proxy.scheme, proxy.late_s)
                 for proxy in proxies
@@ -150,4 +157,5 @@ def _post(post: Post, *, pinned: bool, page: int) -> TruePost:
         region=post.region or None,
         is_long=post.is_long,
         page=page,
+        edits=post.edits,
     )

@@ -9,9 +9,12 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from weibo_crawler.errors import BadUsage
-from weibo_crawler.simulator import people, timeline
+from weibo_crawler.simulator import lexicon, people, timeline
 from weibo_crawler.simulator.dice import Topic, dice, scatter
+from weibo_crawler.simulator.fates import Fates, edited
 from weibo_crawler.simulator.graph import Graph
 from weibo_crawler.simulator.people import Person
 from weibo_crawler.simulator.timeline import Calendar, Post
@@ -32,6 +35,8 @@ class Knobs(NamedTuple):
     mean_posts: float
     inflate_fans: float
     days_later: float
+    edited_per_day: float = 0.0
+    deleted_per_day: float = 0.0
 
 
 class World:
@@ -40,6 +45,8 @@ class World:
     def __init__(self, seed: int, users: int, knobs: "Knobs") -> None:
         self.seed, self.size, self.knobs = seed, users, knobs
         self.graph = Graph(seed, users)
+        now = knobs.epoch + knobs.days_later * timeline.DAY
+        self.fates = Fates(knobs.epoch, now, knobs.edited_per_day, knobs.deleted_per_day)
         self.calendar = lru_cache(maxsize=None)(self._calendar)
         self.person = lru_cache(maxsize=1 << 16)(self._person)
 
@@ -53,21 +60,29 @@ class World:
         mean_posts: float = 20.0,
         inflate_fans: float = 1.0,
         days_later: float = 0.0,
+        edited_per_day: float = 0.0,
+        deleted_per_day: float = 0.0,
     ) -> "World":
         """The world of a seed number >= 0.
 
         users: 30 to 2^22. epoch: seconds; the posts of the first day are older. mean_posts: per
         user. inflate_fans: announced fans of accounts with 100 and more are their list times this.
         days_later: the same world so many days after the epoch, with what was posted since.
+        edited_per_day, deleted_per_day: shares of the posts that are edited, deleted on each of
+        these days.
         BadUsage for values out of these ranges.
         """
-        knobs = Knobs(int(epoch), mean_posts, inflate_fans, days_later)
+        knobs = Knobs(
+            int(epoch), mean_posts, inflate_fans, days_later, edited_per_day, deleted_per_day
+        )
         _check(("seed", seed, 0, 2**63), ("users", users, FEWEST_USERS, timeline.MOST_USERS))
         _check(
             ("epoch", epoch, timeline.FIRST_SECOND + 366 * 86_400, 4_000_000_000),
             ("mean_posts", mean_posts, 0, timeline.MOST_POSTS),
             ("inflate_fans", inflate_fans, 1, 1_000_000),
             ("days_later", days_later, 0, 3660),
+            ("edited_per_day", edited_per_day, 0, 1),
+            ("deleted_per_day", deleted_per_day, 0, 1),
         )
         return cls(seed, users, knobs)
 
@@ -149,10 +164,13 @@ class World:
     def written(self, mid: int) -> Post:
         """The post of a mid of some calendar; see `post` for any mid."""
         original = self._original(mid) if timeline.is_retweet(mid) else None
-        return timeline.write(self.seed, mid, original, self._name)
+        post = timeline.write(self.seed, mid, original, self._name)
+        if original is not None and self.fates.is_deleted(original):
+            post = replace(post, notice=lexicon.DELETED)
+        return edited(post) if self.fates.is_edited(mid) else post
 
     def posts(self, index: int) -> list[Post]:
-        """All posts of a user, newest first."""
+        """All posts of a user that stand, newest first."""
         return [self.written(mid) for mid in self.calendar(index).mids]
 
     def commenters(self, mid: int, count: int) -> list[int]:
@@ -165,7 +183,8 @@ class World:
         if scatter(mid, 4) % 100 < _GONE:
             return None
         for salt in range(10, 20):
-            mids = self.calendar(scatter(mid, salt) % self.size).mids
+            calendar = self.calendar(scatter(mid, salt) % self.size)
+            mids = sorted(calendar.mids + calendar.deleted, reverse=True)  # as on any other day
             older = [one for one in mids if one < mid and not timeline.is_retweet(one)]
             if older:
                 return older[scatter(mid, 9) % len(older)]
@@ -178,12 +197,18 @@ class World:
         return people.person(self.seed, index)
 
     def _calendar(self, index: int) -> Calendar:
-        return timeline.calendar(
+        every = timeline.calendar(
             self.seed,
             index,
             epoch=self.knobs.epoch,
             mean_posts=self.knobs.mean_posts,
             days_later=self.knobs.days_later,
+        )
+        deleted = {mid for mid in every.mids if self.fates.is_deleted(mid)}
+        return Calendar(
+            tuple(mid for mid in every.mids if mid not in deleted),
+            tuple(mid for mid in every.pinned if mid not in deleted),
+            tuple(mid for mid in every.mids if mid in deleted),
         )
 
 

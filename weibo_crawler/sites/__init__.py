@@ -40,6 +40,10 @@ class Site(Protocol):
 
     def comments(self, mid: int) -> Request: ...
 
+    def trial(self) -> Request:
+        """A page that any guest is shown, to try an egress with."""
+        ...
+
     def session(self, now: float, rng: Random) -> Request | None:
         """The request that opens a visitor session; None: this site needs none."""
         ...

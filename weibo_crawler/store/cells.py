@@ -15,6 +15,7 @@ import msgspec
 from weibo_crawler.errors import StoreError
 from weibo_crawler.records import SCHEMA_VERSION, Post, User
 from weibo_crawler.store import Cells, Row, UserRow
+from weibo_crawler.store.gaps import Gap, pack_gaps, unpack_gaps
 from weibo_crawler.store.keys import parse_post_key, parse_user_key
 from weibo_crawler.store.packed import More, pack, unpack
 
@@ -31,30 +32,45 @@ class Ledger(msgspec.Struct, frozen=True):
     """How complete one user is (law 12). All figures are absolute, never incremented (law 8).
 
     state: "partial" while paging, "done", "gone" or "failed". announced: posts by the profile;
-    stored: rows in the table, `new` of them by the run `run_id`. cut: mids whose long text is missing. stopped: why paging stopped:
-    "end", "no_next_page", "max_pages", "login_wall", "known", "repeated_cursor", …
-    sure: that end stands against the announced count; whole: the timeline was once read to such an
-    end, so all that is older than a known post is known.
+    seen: posts on the pages of the last visit; stored: rows in the table, `new` of them by the run
+    `run_id`. cut: mids whose long text is missing; gone: mids of stored posts that stand no more
+    where they stood. stopped: why paging stopped: "end", "no_next_page", "max_pages",
+    "login_wall", "known", "repeated_cursor", …
+    sure: that end stands against the announced count; whole: all that is older than the newest
+    known post is known. newest: the largest mid of the last complete visit; gaps: what below it was
+    on no page read. read_newest, read_oldest: how far the visit under way has read without a break.
     cursor: the page to fetch next while partial; the first page, "", reads back as None.
-    visited_at: end of the last complete visit; times are seconds since the epoch, kept to the
-    millisecond.
+    visited_at: end of the last complete visit; next_visit: when the next one is due, None = never;
+    doubts: how many complete visits in a row left something in doubt; posts_per_day: the posting
+    rate by which next_visit was chosen; walled_at: when guests were last refused what is older than
+    the posts read, None = they were not. Times are seconds since the epoch, to the millisecond.
     """
 
     state: str
     announced: int | None = None
+    seen: int = 0
     stored: int = 0
     new: int = 0
     pages: int = 0
     cut: tuple[int, ...] = ()
+    gone: tuple[int, ...] = ()
     pinned: tuple[int, ...] = ()
     foreign: int = 0
     stopped: str = ""
     sure: bool = True
     whole: bool = False
+    newest: int | None = None
+    gaps: tuple[Gap, ...] = ()
+    read_newest: int | None = None
+    read_oldest: int | None = None
     cursor: str | None = None
     refused_pages: int = 0
     completed: int = 0
     visited_at: float | None = None
+    next_visit: float | None = None
+    doubts: int = 0
+    posts_per_day: float | None = None
+    walled_at: float | None = None
     started_at: float | None = None
     last_error: str = ""
     run_id: str = ""
@@ -145,13 +161,25 @@ def text_cells(text: str) -> Cells:
     return {"post:text": text, "post:text_complete": "true"}
 
 
+def gone_cells(at: float | None) -> Cells:
+    """Since when a post stands no more where it stood (seconds since the epoch); None: it is there
+    again, and the empty cell covers the older one."""
+    return {"post:gone_at": "" if at is None else to_iso(at)}
+
+
+def pinned_cells(is_pinned: bool) -> Cells:
+    """Whether a post is pinned at this visit."""
+    return {"post:is_pinned": _text(is_pinned)}
+
+
 def ledger_cells(ledger: Ledger) -> Cells:
     """Family `crawl` of a row of `userlist`. None is an empty cell here: it must cover an older
     value, which a missing cell would let through."""
     fields = {name: getattr(ledger, name) for name in ledger.__struct_fields__}
-    for name in ("cut", "pinned"):
+    for name in ("cut", "gone", "pinned"):
         fields[name] = ",".join(map(str, fields[name]))
-    for name in ("visited_at", "started_at"):
+    fields["gaps"] = pack_gaps(ledger.gaps)
+    for name in ("visited_at", "next_visit", "walled_at", "started_at"):
         fields[name] = None if fields[name] is None else to_iso(fields[name])
     cleared = {name: "" if value is None else value for name, value in fields.items()}
     return _texts("crawl:", **cleared)
@@ -195,6 +223,7 @@ def read_post(row: Row) -> dict[str, Any]:
         "repost_of": cells.get("post:repost_of"),
         "is_pinned": get("is_pinned", _bool),
         "fetched_at": cells.get("post:fetched_at"),
+        "gone_at": cells.get("post:gone_at") or None,
         **msgspec.structs.asdict(more),
         "original": original,
     }
@@ -234,7 +263,7 @@ def read_user(row: Row) -> dict[str, Any]:
     }
 
 
-def _texts(family: str, **values: str | bool | int | None) -> dict[str, str]:
+def _texts(family: str, **values: str | bool | int | float | None) -> dict[str, str]:
     """Values as cells of this family; None is no cell."""
     return {
         family + name: value if isinstance(value, str) else _text(value)
@@ -243,7 +272,7 @@ def _texts(family: str, **values: str | bool | int | None) -> dict[str, str]:
     }
 
 
-def _text(value: bool | int) -> str:
+def _text(value: bool | int | float) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
@@ -291,19 +320,29 @@ def _mids(text: str) -> tuple[int, ...]:
 _LEDGER: Mapping[str, Callable[[str], Any]] = {
     "state": str,
     "announced": int,
+    "seen": int,
     "stored": int,
     "new": int,
     "pages": int,
     "cut": _mids,
+    "gone": _mids,
     "pinned": _mids,
     "foreign": int,
     "stopped": str,
     "sure": _bool,
     "whole": _bool,
+    "newest": int,
+    "gaps": unpack_gaps,
+    "read_newest": int,
+    "read_oldest": int,
     "cursor": str,
     "refused_pages": int,
     "completed": int,
     "visited_at": from_iso,
+    "next_visit": from_iso,
+    "doubts": int,
+    "posts_per_day": float,
+    "walled_at": from_iso,
     "started_at": from_iso,
     "last_error": str,
     "run_id": str,

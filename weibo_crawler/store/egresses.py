@@ -90,9 +90,7 @@ class EgressLeases(ABC):
         """Begin to contend, holding nothing. direct: the name of the direct egress, "" for none;
         rate: requests per second of an egress that is new; is_guest: take only what is free."""
         self._lease_s = lease_s
-        pools = {direct: [direct]} if direct else {}
-        if proxies:
-            pools[_digest(proxies)] = list(proxies)
+        pools = _pools(direct, proxies)
 
         def work(cursor: Cursor) -> None:
             now, _ = self._enter(cursor)
@@ -102,10 +100,24 @@ class EgressLeases(ABC):
                 "VALUES (%s, %s, %s, %s, %s)",
                 (self.owner, " ".join(pools), now + lease_s, now, int(is_guest)),
             )
-            self._sweep(cursor, now)
-            for pool, names in pools.items():
-                self._register(cursor, pool, names, EgressState(rate), now)
-            self._allot_later(cursor)
+            self._list(cursor, pools, rate, now)
+
+        self.transaction(work)
+
+    def enlist(self, direct: str, proxies: Sequence[str], *, rate: float) -> None:
+        """Contend for these egresses from now on. What is held stays held until it is handed back,
+        also where it is not among them. Where the lease had ended nothing is written: the next
+        exchange says so."""
+        pools = _pools(direct, proxies)
+
+        def work(cursor: Cursor) -> None:
+            now, _ = self._enter(cursor)
+            if self.owner in self._holders(cursor):
+                cursor.execute(
+                    "UPDATE egress_holders SET pools = %s WHERE owner = %s",
+                    (" ".join(pools), self.owner),
+                )
+                self._list(cursor, pools, rate, now)
 
         self.transaction(work)
 
@@ -271,6 +283,15 @@ class EgressLeases(ABC):
 
     # -- joining
 
+    def _list(
+        self, cursor: Cursor, pools: Mapping[str, Sequence[str]], rate: float, now: float
+    ) -> None:
+        """Make the pools of this owner known, and have egresses dealt out anew."""
+        self._sweep(cursor, now)
+        for pool, names in pools.items():
+            self._register(cursor, pool, names, EgressState(rate), now)
+        self._allot_later(cursor)
+
     def _register(
         self, cursor: Cursor, pool: str, names: Sequence[str], state: EgressState, now: float
     ) -> None:
@@ -340,6 +361,13 @@ def _state(row: Sequence[Any], now: float) -> EgressState:
     rate, next_free, health, rests, deaths, session, saved_at = row
     rest_s = max(0.0, next_free - now)
     return EgressState(rate, rest_s, Health(health), rests, deaths, session, now - saved_at)
+
+
+def _pools(direct: str, proxies: Sequence[str]) -> dict[str, Sequence[str]]:
+    pools: dict[str, Sequence[str]] = {direct: [direct]} if direct else {}
+    if proxies:
+        pools[_digest(proxies)] = proxies
+    return pools
 
 
 def _digest(names: Sequence[str]) -> str:

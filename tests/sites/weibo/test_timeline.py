@@ -387,13 +387,16 @@ def test_the_id_stands_in_for_the_mid() -> None:
 
 
 def test_a_page_of_others_only_is_a_page() -> None:
-    """A page of liked posts alone is OK, so that paging goes on."""
+    """A page of liked posts alone is OK, so that paging goes on, but is to be asked for again: it
+    may be another user's."""
 
     def change(tree: Tree) -> None:
         tree["data"]["cards"] = [card(tree, 4)]
 
     page = page_mode(change)
     assert (page.posts, page.foreign, page.next_cursor) == ((), 1, "page=2")
+    assert read("posts_page_mode.json", change).ambiguous
+    assert not read("posts_page_mode.json").ambiguous
 
 
 def test_posts_are_plain_records() -> None:

@@ -289,3 +289,14 @@ def test_no_comments() -> None:
     """Nothing there: the no-content answer."""
     reading = read("comments.json", lambda tree: tree["data"].update(data=[]))
     assert (reading.verdict, reading.ambiguous) == (Verdict.EMPTY, True)
+
+
+def test_the_list_of_another_owner_is_no_list() -> None:
+    """A lying proxy may answer with another user's fans: the block names its owner."""
+
+    def change(tree: Tree) -> None:
+        for card in cards(tree):
+            card["itemid"] = str(card["itemid"]).replace(str(OWNER), "1900000099")
+
+    reading = read("fans_first_page.json", change)
+    assert (reading.verdict, reading.why) == (Verdict.DRIFTED, "$.data.cards[1].itemid")

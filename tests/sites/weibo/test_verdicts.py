@@ -43,15 +43,19 @@ def test_statuses(status: int, verdict: Verdict, why: str, body: str) -> None:
     ("location", "verdict"),
     [
         ("https://visitor.passport.weibo.cn/visitor/visitor?entry=sinawap&url=x", V.LOGIN_WALL),
-        ("http://127.0.0.1:8000/visitor/visitor?entry=sinawap", V.LOGIN_WALL),
+        ("/visitor/visitor?entry=sinawap", V.LOGIN_WALL),
         ("https://passport.weibo.cn/signin/welcome?entry=mweibo", V.LOGIN_WALL),
         ("https://m.weibo.cn/captcha/show?backUrl=x", V.CAPTCHA),
         ("https://m.weibo.cn/u/1?r=https://passport.weibo.cn/", V.NOT_JSON),
         ("http://portal.example/welcome", V.NOT_JSON),
+        ("http://portal.example/login", V.NOT_JSON),
+        ("http://weibo.cn.portal.example/captcha", V.NOT_JSON),
+        ("http://[portal/login", V.NOT_JSON),
     ],
 )
 def test_redirects(location: str, verdict: Verdict) -> None:
-    """A redirect to the visitor or login page is the wall; what its query quotes is not."""
+    """A redirect to the visitor or login page is the wall; what its query quotes is not, nor
+    is the login page of a proxy's captive portal."""
     reading = SITE.read(SITE.posts(OWNER, ""), page("", 302, location=location))
     assert reading.verdict is verdict
 

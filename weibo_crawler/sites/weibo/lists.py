@@ -20,7 +20,7 @@ _TITLES_OF_OTHERS = ("推荐", "感兴趣")
 def read_user_list(page: UserList | None, request: Request, now: float) -> Reading:
     """OK with a FanPage; EMPTY or END (ambiguous) where the page does not hold the list.
 
-    Errors: Drift.
+    Errors: Drift, also for the list of another owner, with which a lying proxy may answer.
     """
     if page is None or not isinstance(page.cards, list | None):
         raise Drift(".data" if page is None else ".data.cards")
@@ -46,8 +46,13 @@ def _list_of(cards: list[ListCard], request: Request) -> list[int]:
     named = [i for i, card in enumerate(cards) if _is_named(card, request)]
     blocks = [i for i, card in enumerate(cards) if card.card_group is not None]
     titled = [i for i in blocks if _TITLE[request.kind] in _title(cards[i])]
-    if named or titled:
-        return named or titled
+    if named:
+        return named
+    for i, card in enumerate(cards):
+        if _is_list(card, request.kind):
+            raise Drift(f".data.cards[{i}].itemid")
+    if titled:
+        return titled
     full = [i for i in blocks if any(map(_is_user, cards[i].card_group or ()))]
     flat = [i for i, card in enumerate(cards) if _is_user(card)]
     if not blocks and not flat and not all(is_type(card.card_type, 58) for card in cards):
@@ -87,13 +92,13 @@ def _read_item(item: ListCard, path: str, users: list[User]) -> int:
 
 def _is_named(card: ListCard, request: Request) -> bool:
     """The itemid of a block ends with the owner's uid, that of an item with the item's."""
+    return _is_list(card, request.kind) and str(card.itemid).endswith(f"_{request.uid}")
+
+
+def _is_list(card: ListCard, kind: Kind) -> bool:
+    """Whether its itemid says that the block is a list of this kind, whoever's."""
     itemid = card.itemid
-    return (
-        isinstance(itemid, str)
-        and itemid.startswith(_ITEM_ID[request.kind])
-        and itemid.endswith(f"_{request.uid}")
-        and not _is_user(card)
-    )
+    return isinstance(itemid, str) and itemid.startswith(_ITEM_ID[kind]) and not _is_user(card)
 
 
 def _is_user(card: ListCard) -> bool:

@@ -50,6 +50,7 @@ _SHAPES = {
     Kind.COMMENTS: _Shape(msgspec.json.Decoder(wire.CommentsAnswer), read_comments),
     Kind.NAME: _NO_SHAPE,
     Kind.SESSION: _NO_SHAPE,
+    Kind.PROXIES: _NO_SHAPE,
 }
 
 

@@ -7,6 +7,7 @@ from weibo_crawler.records import Edge, Kind, Page, Reading, Request
 from weibo_crawler.sites.weibo import reading, session
 from weibo_crawler.sites.weibo.addresses import LAST_PAGE, USERS_A_PAGE, Addresses
 
+_EVERYBODY_KNOWS = 2803301701  # 人民日报, for years among the accounts with most fans
 _KINDS = {Edge.FANS: Kind.FANS, Edge.FOLLOWS: Kind.FOLLOWS}
 
 
@@ -33,6 +34,10 @@ class Weibo(Addresses):
     def read(self, request: Request, page: Page) -> Reading:
         """Judge and parse one answer. Total: any bytes give a Reading, never an exception."""
         return reading.read(request, page)
+
+    def trial(self) -> Request:
+        """A page that any guest is shown, to try an egress with: a profile."""
+        return self.profile(_EVERYBODY_KNOWS)
 
     def session(self, now: float, rng: Random) -> Request | None:
         """The request that opens a visitor session; None where visitor_url is empty."""

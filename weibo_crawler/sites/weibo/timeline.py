@@ -19,6 +19,7 @@ _Shown = dict[int, tuple[Post, Mblog]]  # by mid: the post, and what it was read
 def read_timeline(page: Timeline | None, request: Request, now: float) -> Reading:
     """OK with a PostPage; END or EMPTY where the site shows no more. Errors: Drift.
 
+    A page of others' posts alone is ambiguous: a proxy may have answered with another user's page.
     In since_id mode a first card of type 58 is the end, whatever follows it.
     """
     if page is None or not isinstance(page.cards, list | None):
@@ -47,6 +48,8 @@ def read_timeline(page: Timeline | None, request: Request, now: float) -> Readin
         authors(status for _, status in in_order),
         mentions((post.mid, status) for post, status in in_order),
     )
+    if not shown:
+        return Reading(Verdict.OK, post_page, why="no post of the owner", ambiguous=True)
     return Reading(Verdict.OK, post_page)
 
 

@@ -5,6 +5,7 @@ is SERVER_TROUBLE, never EMPTY.
 """
 
 import re
+from urllib.parse import urljoin, urlsplit
 
 from weibo_crawler.records import Page, Reading, Request, Verdict
 from weibo_crawler.sites.weibo.text import writable
@@ -28,6 +29,7 @@ _BY_WORDS = (
 )
 _TOO_FAST = (414, 418, 429)
 _LOGIN_PATHS = ("passport", "visitor", "signin", "login")
+_OWN_DOMAINS = ("weibo.cn", "weibo.com", "sina.cn", "sina.com.cn")
 _ERROR_TITLE = "微博-出错了"
 _NOTICE = "h5-4con"
 _TITLE = re.compile(r"<title>([^<>]*+)</title>", re.IGNORECASE)
@@ -111,12 +113,26 @@ def brief(text: str) -> str:
 
 
 def _of_redirect(page: Page) -> Reading:
+    """Only the site's own addresses say anything: a proxy's captive portal has a login, too."""
     place = _place(page.header("location") or "")
+    if not _is_own(page):
+        return Reading(Verdict.NOT_JSON, why=f"{page.status} to another site")
     if "captcha" in place:
         return Reading(Verdict.CAPTCHA, why=f"{page.status} to a captcha")
     if any(word in place for word in _LOGIN_PATHS):
         return Reading(Verdict.LOGIN_WALL, why=f"{page.status} to {brief(place)}")
     return Reading(Verdict.NOT_JSON, why=f"{page.status} to {brief(place)}")
+
+
+def _is_own(page: Page) -> bool:
+    """Whether the address that an answer redirects to is the site's."""
+    try:
+        place = urlsplit(urljoin(page.url, page.header("location") or ""))
+    except ValueError:
+        return False
+    host = place.hostname or ""
+    is_known = any(host == domain or host.endswith(f".{domain}") for domain in _OWN_DOMAINS)
+    return is_known or place.netloc == urlsplit(page.url).netloc
 
 
 def _of_wall(envelope: Envelope, why: str) -> Reading:

@@ -1,0 +1,84 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weibo_crawler.fetch.proxy_list import parse_listing
+
+HTTP = "http://10.0.0.1:80"
+
+
+@pytest.mark.parametrize(
+    ("entry", "url"),
+    [
+        ("10.0.0.1:80", HTTP),
+        ("socks5://u:p%40w@gate.example:1080", "socks5h://u:p%40w@gate.example:1080"),
+        ({"ip": "10.0.0.1", "port": 80}, HTTP),
+        ({"IP": "10.0.0.1", "Port": "80", "country": "cn"}, HTTP),
+        ({"host": "10.0.0.1", "port": 80, "protocol": "HTTPS"}, "https://10.0.0.1:80"),
+        ({"ip": "10.0.0.1", "port": 80, "type": "socks5"}, "socks5h://10.0.0.1:80"),
+        ({"ip": "10.0.0.1", "port": 80, "protocols": ["socks4", "http"]}, HTTP),
+        (
+            {"proxy_address": "g.example", "port": 80, "username": "u@x", "password": "p:/w"},
+            "http://u%40x:p%3A%2Fw@g.example:80",
+        ),
+        ({"ip": "10.0.0.1", "port": 80, "user": "u", "pass": None}, "http://u@10.0.0.1:80"),
+        ({"ip": "::1", "port": 80}, "http://[::1]:80"),
+        ({"proxy": HTTP}, HTTP),
+        ({"url": "https://u:p@g.example:443", "port": 443}, "https://u:p@g.example:443"),
+        ({"address": "10.0.0.1:80"}, HTTP),
+        ({"ip": "10.0.0.1", "port": 80, "protocol": "socks4"}, None),
+        ({"ip": "10.0.0.1", "port": 0}, None),
+        ({"ip": "10.0.0.1"}, None),
+        ({"port": 80}, None),
+        (7, None),
+        (None, None),
+    ],
+)
+def test_entries_of_json(entry: object, url: str | None) -> None:
+    """Each usual form of an entry gives the address; all else is counted as bad."""
+    listing = parse_listing(json.dumps([entry]))
+    assert [address.url for address in listing.addresses] == ([] if url is None else [url])
+    assert listing.bad == ([1] if url is None else [])
+    assert listing.unit == "entry"
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [[HTTP], {"data": [HTTP]}, {"code": 0, "none": [], "data": {"proxies": [HTTP], "n": 1}}],
+)
+def test_where_the_list_is(wrapped: object) -> None:
+    """The list is the JSON itself, or the first in it that is not empty."""
+    assert [address.url for address in parse_listing(json.dumps(wrapped)).addresses] == [HTTP]
+
+
+def test_no_list_in_the_json() -> None:
+    """An object that holds none is an empty list."""
+    listing = parse_listing('{"error": "no credit"}')
+    assert (listing.addresses, listing.bad) == ([], [])
+
+
+def test_lines() -> None:
+    """Blank lines and comments count as lines; an address in brackets is no JSON."""
+    listing = parse_listing("# mine\n\n[::1]:80\nnonsense\n10.0.0.1:80 # slow\n")
+    assert [address.place for address in listing.addresses] == ["[::1]:80", "10.0.0.1:80"]
+    assert (listing.bad, listing.unit) == ([4], "line")
+
+
+_JSON = st.recursive(
+    st.none() | st.integers() | st.text(max_size=12),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["ip", "port", "protocols", "data", "url"]), inner)
+    ),
+    max_leaves=12,
+)
+
+
+@given(text=st.text() | _JSON.map(json.dumps) | st.just("[" * 100_000))
+def test_any_text_gives_a_listing(text: str) -> None:
+    """Whatever an address answers: addresses with a host and a port, and no exception."""
+    for address in parse_listing(text).addresses:
+        assert address.place.rpartition(":")[2].isdigit()
+        assert address.url.endswith(address.place)

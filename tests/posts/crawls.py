@@ -1,0 +1,79 @@
+"""Runs of the map job's body over a scripted site and real SQLite stores."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.posts.worlds import ScriptedFetcher, ScriptedSite, post
+from weibo_crawler import config
+from weibo_crawler.posts import crawl, texts
+from weibo_crawler.posts.crawl import Job, RangeCrawler
+from weibo_crawler.posts.manifest import KeyRange
+from weibo_crawler.records import Outcome, Post
+from weibo_crawler.store import Put
+from weibo_crawler.store.cells import read_ledger, read_post
+from weibo_crawler.store.keys import posts_prefix, user_key
+from weibo_crawler.store.sqlite_frontier import SqliteUsers
+from weibo_crawler.store.sqlite_tables import SqliteTables
+
+ALL = KeyRange(0, "", None)
+
+
+class Crawl:
+    """Stores, and runs of the crawler over them."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.users = SqliteUsers(f"sqlite:///{folder}/users.db")
+        self.tables = SqliteTables(f"sqlite:///{folder}/tables.db")
+        self.tables.create()
+        self.monkeypatch = monkeypatch
+        self.runs = 0
+        monkeypatch.setattr(texts, "ASK_AGAIN_S", 0.0)
+
+    def add(self, *uids: int) -> None:
+        self.tables.userlist.put([Put(user_key(uid), {"user:id": str(uid)}, 1) for uid in uids])
+
+    def run(
+        self,
+        fetcher: ScriptedFetcher,
+        *,
+        refresh: bool = False,
+        run_id: str = "",
+        driver: str = "",
+        due: bool = False,
+        clock: Callable[[], float] = time.time,
+        **posts: Any,
+    ) -> dict[int, Outcome]:
+        """One run of a name of its own, unless a name is given. refresh: of all users; with `due`
+        of those only whose time it is by `clock`."""
+        self.runs += 1
+        fetcher.now += 1000.0 * self.runs  # each run is later than the one before
+        self.monkeypatch.setattr(crawl, "open_fetcher", lambda *_: fetcher)
+        settings = config.Settings(posts=config.Posts(**posts))
+        crawler = RangeCrawler(
+            settings,
+            ScriptedSite(),  # type: ignore[arg-type]
+            self.users,
+            self.tables,
+            Job(run_id or f"run {self.runs}", refresh, driver, every=refresh and not due),
+            clock=clock,
+        )
+        try:
+            return {outcome.uid: outcome for outcome in crawler.crawl(ALL)}
+        finally:
+            crawler.close()
+
+    def posts(self, uid: int) -> dict[int, dict[str, Any]]:
+        rows = self.tables.posts.scan(prefix=posts_prefix(uid))
+        return {int(p["mid"]): p for p in map(read_post, rows)}
+
+    def ledger(self, uid: int) -> Any:
+        return read_ledger(self.tables.userlist.row(user_key(uid)))
+
+
+def timeline(uid: int, n: int, first: int = 1000) -> list[Post]:
+    """n posts, the newest first."""
+    return [post(uid, first + n - i) for i in range(n)]

@@ -1,0 +1,131 @@
+"""The ledgers as people and spreadsheets read them: the sums in lines, each user as a row."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from weibo_crawler.analysis.completeness import (
+    WHY,
+    Completeness,
+    is_sure,
+    read_ledgers,
+    share_of,
+)
+from weibo_crawler.analysis.gaps import days
+from weibo_crawler.analysis.numbers import duration, grouped, minute, percent
+from weibo_crawler.store import Tables
+from weibo_crawler.store.cells import Ledger, to_iso
+from weibo_crawler.store.gaps import Gap
+
+COLUMNS = (
+    *("id", "state", "announced", "seen", "stored", "gone", "share", "is_sure"),
+    *("stopped", "sure", "whole", "gaps", "cut_texts", "pages", "refused_pages"),
+    *("visited_at", "next_visit", "posts_per_day", "last_error"),
+)
+TABLE = ("id", "state", "announced", "stored", "gone", "stopped", "is_sure", "next_visit")
+
+
+def ledger_rows(tables: Tables) -> Iterator[dict[str, Any]]:
+    """COLUMNS of every imported user, by row key; who was never visited is "unvisited"."""
+    for uid, ledger in read_ledgers(tables):
+        yield {"id": uid, "state": "unvisited"} if ledger is None else _row(uid, ledger)
+
+
+def completeness_lines(figures: Completeness) -> list[str]:
+    """The figures for people, a line each."""
+    if not figures.users:
+        return ["no user is in the tables yet: run weibo-crawler import"]
+    rows = [*_users(figures), *_posts(figures), *_gaps(figures), *_visits(figures)]
+    rows += [(f"stopped: {WHY.get(why, why)}", grouped(n)) for why, n in figures.stopped.items()]
+    left = max(len(name) for name, _ in rows)
+    right = max(len(value) for _, value in rows)
+    return [f"{name:<{left}}  {value:>{right}}" for name, value in rows]
+
+
+def _users(figures: Completeness) -> list[tuple[str, str]]:
+    return [
+        ("users in the tables", grouped(figures.users)),
+        ("  never visited", grouped(figures.unvisited)),
+        ("  visited to the end", grouped(figures.done - figures.limited)),
+        ("  as far as site or limit let", grouped(figures.limited)),
+        ("  visited in part", grouped(figures.partial)),
+        ("  gone from the site", grouped(figures.gone)),
+        ("  failed, to be tried again", grouped(figures.failed)),
+    ]
+
+
+def _posts(figures: Completeness) -> list[tuple[str, str]]:
+    return [
+        ("posts announced by profiles", grouped(figures.announced)),
+        ("posts stored", grouped(figures.stored)),
+        ("  of them gone from the site", grouped(figures.gone_posts)),
+        ("share held, at least", percent(figures.share)),
+        ("share held, at most", percent(figures.share_most)),
+        ("posts expected since the visits", grouped(round(figures.posts_since))),
+        ("users of whom all is surely known", percent(figures.sure_share)),
+        ("users whose end is unsure", grouped(figures.unsure_users)),
+        ("long texts completed", grouped(figures.long_completed)),
+        ("long texts still cut", grouped(figures.cut_texts)),
+        ("pages refused", grouped(figures.refused_pages)),
+    ]
+
+
+def _gaps(figures: Completeness) -> list[tuple[str, str]]:
+    return [
+        ("gaps between visits", grouped(figures.gaps)),
+        ("  users with such a gap", grouped(figures.gap_users)),
+        ("  days in all", grouped(figures.gap_days)),
+        ("  days of the longest", grouped(figures.longest_gap_days)),
+        ("users whose oldest posts are unread", grouped(figures.oldest_unread)),
+    ]
+
+
+def _visits(figures: Completeness) -> list[tuple[str, str]]:
+    return [
+        ("oldest visit", minute(figures.oldest_visit)),
+        ("newest visit", minute(figures.newest_visit)),
+        ("age of visits, half up to", _age(figures.median_age_s)),
+        ("age of visits, nine tenths up to", _age(figures.tenth_oldest_age_s)),
+        ("users due for a visit", grouped(figures.due)),
+        ("  share of those with a date", percent(figures.due_share)),
+    ]
+
+
+def _age(age_s: float | None) -> str:
+    return "unknown" if age_s is None else duration(age_s)
+
+
+def _row(uid: int, ledger: Ledger) -> dict[str, Any]:
+    share = share_of(ledger)
+    return {
+        "id": uid,
+        "state": ledger.state,
+        "announced": ledger.announced,
+        "seen": ledger.seen,
+        "stored": ledger.stored,
+        "gone": len(ledger.gone),
+        "share": None if share is None else round(share, 4),
+        "is_sure": is_sure(ledger),
+        "stopped": ledger.stopped or None,
+        "sure": ledger.sure,
+        "whole": ledger.whole,
+        "gaps": [_gap(gap) for gap in ledger.gaps],
+        "cut_texts": len(ledger.cut),
+        "pages": ledger.pages,
+        "refused_pages": ledger.refused_pages,
+        "visited_at": None if ledger.visited_at is None else to_iso(ledger.visited_at),
+        "next_visit": None if ledger.next_visit is None else to_iso(ledger.next_visit),
+        "posts_per_day": ledger.posts_per_day,
+        "last_error": ledger.last_error or None,
+    }
+
+
+def _gap(gap: Gap) -> dict[str, Any]:
+    """Mids are text, as everywhere outside."""
+    span = days(gap)
+    return msgspec.structs.asdict(gap) | {
+        "before": str(gap.before),
+        "after": None if gap.after is None else str(gap.after),
+        "days": None if span is None else round(span, 3),
+    }

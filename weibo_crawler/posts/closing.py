@@ -1,0 +1,65 @@
+"""What the ledger says when a visit came to its end: gaps, and when to come back. Reads the table,
+so it is to be called in its thread."""
+
+from msgspec.structs import replace
+
+from weibo_crawler.posts.coverage import after_visit
+from weibo_crawler.posts.holdings import Holdings
+from weibo_crawler.posts.schedule import Revisit, interval_s, posting_rate
+from weibo_crawler.store.cells import Ledger
+from weibo_crawler.store.gaps import Gap
+
+ENDS = ("end", "no_next_page", "no_new_post", "repeated_cursor", "known", "gone")
+_RATE_POSTS = 20  # the newest ones, from which the posting rate is told
+_DAY_S = 86_400
+
+
+def closed(ledger: Ledger, holdings: Holdings, revisit: Revisit, now: float) -> Ledger:
+    """The ledger of a complete visit, with what is known from now on and the date of the next one.
+
+    ledger: state, stopped, sure and doubts are those of the visit that ends; newest and gaps those
+    of the one before. now: seconds since the epoch. The date moves nowhere else.
+    """
+    if ledger.state == "done":
+        ledger = _with_gaps(ledger, holdings)
+    if ledger.state == "gone" and ledger.sure:
+        return replace(ledger, read_newest=None, read_oldest=None, next_visit=None)
+    # the rate of a part without gaps: posts that were not seen would make it look slower
+    since = ledger.gaps[0].before if ledger.gaps else 0
+    rate = posting_rate(holdings.newest_times(_RATE_POSTS, since), now)
+    return replace(
+        ledger,
+        read_newest=None,
+        read_oldest=None,
+        walled_at=ledger.walled_at if ledger.stopped == "login_wall" else None,
+        next_visit=now + interval_s(rate, revisit, ledger.doubts),
+        posts_per_day=None if rate is None else round(rate * _DAY_S, 4),
+    )
+
+
+def _with_gaps(ledger: Ledger, holdings: Holdings) -> Ledger:
+    is_end = ledger.stopped in ENDS and ledger.stopped != "known"
+    if is_end and not ledger.sure:  # whatever was known below is in doubt again
+        gaps = after_visit((), None, ledger.read_oldest, to_the_end=False)
+    else:
+        gaps = after_visit(ledger.gaps, ledger.newest, ledger.read_oldest, to_the_end=is_end)
+    tops = [mid for mid in (ledger.newest, ledger.read_newest) if mid is not None]
+    is_whole = (is_end and ledger.sure) or (bool(tops) and ledger.sure and not gaps)
+    return replace(
+        ledger, newest=max(tops, default=None), gaps=_dated(gaps, holdings), whole=is_whole
+    )
+
+
+def _dated(gaps: tuple[Gap, ...], holdings: Holdings) -> tuple[Gap, ...]:
+    """The gaps with the dates of the posts at their ends."""
+    ends = {gap.before for gap in gaps if gap.before_at is None}
+    ends |= {gap.after for gap in gaps if gap.after_at is None and gap.after is not None}
+    dates = holdings.dates(ends)
+    return tuple(
+        replace(
+            gap,
+            before_at=gap.before_at or dates.get(gap.before),
+            after_at=gap.after_at or (None if gap.after is None else dates.get(gap.after)),
+        )
+        for gap in gaps
+    )

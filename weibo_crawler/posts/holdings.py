@@ -1,0 +1,54 @@
+"""What the table of posts holds of one user: mids, rows beside a page, dates. To be called in the
+thread of the tables."""
+
+from collections.abc import Iterable, Mapping
+
+from weibo_crawler.posts.changes import Held, Span
+from weibo_crawler.store import Row, Table
+from weibo_crawler.store.cells import from_iso, read_post
+from weibo_crawler.store.keys import parse_post_key, post_key, posts_prefix
+
+
+class Holdings:
+    """The posts of one user in the table."""
+
+    def __init__(self, posts: Table, uid: int) -> None:
+        self._posts, self._uid = posts, uid
+        self._prefix = posts_prefix(uid)
+
+    def mids(self) -> frozenset[int]:
+        """All that are stored."""
+        return frozenset(parse_post_key(key)[1] for key in self._posts.keys(self._prefix))
+
+    def beside(self, span: Span | None, others: Iterable[int]) -> dict[int, Held]:
+        """By mid: the stored posts within the span of a page, and these others."""
+        held: dict[int, Held] = {}
+        if span is not None:
+            start = self._prefix if span.newest is None else post_key(self._uid, span.newest)
+            stop = post_key(self._uid, span.oldest) + "\0"  # the smallest key after it
+            for row in self._posts.scan(start=start, stop=stop, columns=["post"]):
+                held[parse_post_key(row.key)[1]] = read_post(row)
+        for mid in others:
+            key = post_key(self._uid, mid)
+            if mid not in held and (cells := self._posts.row(key, ["post"])):
+                held[mid] = read_post(Row(key, cells))
+        return held
+
+    def dates(self, mids: Iterable[int]) -> Mapping[int, str]:
+        """When these posts were written, as stored; those not stored are left out."""
+        column = "post:created_at"
+        rows = ((mid, self._posts.row(post_key(self._uid, mid), [column])) for mid in mids)
+        return {mid: cells[column] for mid, cells in rows if column in cells}
+
+    def newest_times(self, n: int, since: int) -> list[float]:
+        """When the newest posts were written, at most n, seconds: those of mids from `since` on."""
+        times = []
+        stop = post_key(self._uid, since) + "\0"
+        for row in self._posts.scan(
+            start=self._prefix, stop=stop, columns=["post:created_at"], limit=n
+        ):
+            try:
+                times.append(from_iso(row.cells["post:created_at"]))
+            except ValueError:
+                continue  # a date that the site showed without a year, or worse
+        return times
