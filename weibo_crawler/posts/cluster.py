@@ -64,55 +64,24 @@ class Cluster:
             )
         self.folder = folder.rstrip("/")
 
-    def stage(self, run_id: str, manifest: Path) -> tuple[str, str, list[str]]:
-        """Upload what the job needs: (staging folder, archive, names of the private files)."""
-        staging = f"{self.folder}/{run_id}"
-        archive = Archive()
-        packed = f"{self.folder}/{archive.name}"
-        self.hdfs.make_folder(self.folder)
-        with tempfile.TemporaryDirectory(prefix="weibo-staging-") as folder:
-            local = Path(folder, run_id)
-            local.mkdir()
-            names = write_files(self.settings, local)
-            Path(local, "input").mkdir()
-            Path(local, "input", "ranges.jsonl").write_bytes(manifest.read_bytes())
-            if not self.hdfs.exists(packed):
-                with Path(folder, archive.name).open("wb") as file:
-                    archive.write(file)
-                self.hdfs.put_once(Path(folder, archive.name), packed)
-            self.hdfs.put_folder(local, staging)
-        return staging, packed, names
+    def staging(self, run_id: str) -> str:
+        """The folder of a run."""
+        return f"{self.folder}/{run_id}"
 
+    def stage(self, run_id: str, manifest: Path) -> Staged:
+        """Upload what the job needs."""
+        staged = Staged(self.staging(run_id), *self._archive(run_id))
+        with tempfile.TemporaryDirectory(prefix="weibo-staging-") as folder:
+            local = Path(folder)
+            names = write_files(self.settings, local)
+            (local / "input").mkdir()
+            (local / "input" / "ranges.jsonl").write_bytes(manifest.read_bytes())
+            self.hdfs.put(sorted(local.iterdir()), staged.folder)
+        return staged._replace(names=names)
 
 def yarn(hadoop: Hadoop) -> Yarn:
     """The web interfaces that the settings name."""
     return Yarn(hadoop.resourcemanager, hadoop.jobhistory, hdfs.user())
-
-
-def jobconf(hadoop: Hadoop, run_id: str, *, by_range: bool) -> dict[str, str]:
-    """The job's settings. They stand in the job history, so there is no secret among them."""
-    conf = {
-        "mapreduce.job.name": f"weibo-crawler posts {run_id}",
-        "mapreduce.job.tags": run_id.lower(),
-        "mapreduce.map.speculative": "false",
-        "mapreduce.map.maxattempts": str(hadoop.attempts),
-        "mapreduce.task.timeout": str(hadoop.task_timeout_s * 1000),
-    }
-    if by_range:
-        conf["mapreduce.input.lineinputformat.linespermap"] = "1"
-        conf["stream.map.input.ignoreKey"] = "true"  # else a line begins with its offset
-    else:
-        conf["hbase.mapred.tablecolumns"] = "user:id"
-    if hadoop.running_maps is not None:
-        conf["mapreduce.job.running.map.limit"] = str(hadoop.running_maps)
-    if hadoop.map_memory_mb is not None:
-        conf["mapreduce.map.memory.mb"] = str(hadoop.map_memory_mb)
-    if hadoop.queue is not None:
-        conf["mapreduce.job.queuename"] = hadoop.queue
-    for item in hadoop.jobconf:
-        name, _, value = item.partition("=")
-        conf[name.strip()] = value.strip()
-    return conf
 
 
 def under_way(frontier: Frontier) -> Submitted | None:
