@@ -150,8 +150,12 @@ def test_a_cold_start_with_walled_fan_lists_finds_users(tmp_path: Path) -> None:
     line and by status; a later run asks a few times only."""
     with simulated(tmp_path, guests="2026", fans_walled=True) as (crawl, truth):
         crawl.run("seed", *truth.seeds)
-        done = crawl.json("harvest")
+        said = crawl.run("harvest").stdout
         users = crawl.scan("users")
+        for edge in ("reposts", "comments"):
+            n = sum(user["found_edge"] == edge for user in users)
+            assert f"{edge} {n}" in said.partition("found by ")[2].partition("\n")[0]
+        done = crawl.json("harvest")
         true = other_truth(truth, ("reposts", "comments"))
         assert {user["id"]: user["depth"] for user in users} == true
         assert {user["state"] for user in users} == {"done"}

@@ -220,9 +220,11 @@ def test_an_edge_for_walled_lists_is_read_when_it_opens(tmp_path: Path) -> None:
     how: dict[str, Any] = {"edges_if_walled": (Edge.FOLLOWS, Edge.MENTIONS)}
     crawl.run(SimulatedFetcher(world, wall(Edge.FANS, Edge.FOLLOWS)), **how)
     before = set(crawl.depths())
-    crawl.run(SimulatedFetcher(world, wall(Edge.FANS)), **how)
+    fetcher = SimulatedFetcher(world, wall(Edge.FANS))
+    crawl.run(fetcher, **how)
     after = world.kept(before, MIN_FANS, edges=(Edge.FOLLOWS, Edge.MENTIONS))
     assert set(crawl.depths()) == set(after) > before
+    assert {r.uid for r in fetcher.asked if r.kind is Kind.FOLLOWS} == set(after)
     assert crawl.walled() == {Edge.FANS: len(after)}
     assert {row.state for row in crawl.rows()} == {"done"}
 
@@ -245,9 +247,9 @@ def test_a_wall_among_several_edges(tmp_path: Path) -> None:
 
 def test_users_without_names_do_not_keep_a_walled_edge_open(tmp_path: Path) -> None:
     """A page of posts without names says nothing about whether names are resolved for guests."""
-    world = make_world(3, users=400)
+    world = make_world(3, users=400, mean_posts=3.0)
     fetcher = SimulatedFetcher(world, wall(Edge.MENTIONS))
-    Crawl(tmp_path, world).run(fetcher, edges=(Edge.MENTIONS, Edge.COMMENTS), concurrency=2)
+    Crawl(tmp_path, world).run(fetcher, edges=(Edge.MENTIONS, Edge.FANS), concurrency=2)
     asked = Counter(request.kind for request in fetcher.asked)
     assert asked[Kind.POSTS] > 5 * WINDOW
     assert 0 < asked[Kind.NAME] <= WINDOW + 2

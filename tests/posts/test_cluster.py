@@ -8,8 +8,9 @@ import pytest
 from weibo_crawler import config
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig, CrawlerError, StoreError
-from weibo_crawler.posts.cluster import Cluster, jobconf
+from weibo_crawler.posts.cluster import Cluster
 from weibo_crawler.posts.hdfs import streaming_jar
+from weibo_crawler.posts.submission import jobconf
 from weibo_crawler.posts.yarn import exit_codes
 
 STORE = config.Store(users="mysql://me@host/db", tables="hbase://host:9090")

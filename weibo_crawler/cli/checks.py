@@ -166,10 +166,7 @@ def jobhistory(settings: Settings) -> str:
 
 
 def nodes() -> str:
-    raise NotChecked(
-        "python3 and its minor version there are seen by `posts --runner hadoop`, which says so "
-        "before it visits anybody"
-    )
+    raise NotChecked("`doctor --nodes` asks one, by a job of one map (about half a minute)")
 
 
 def _json(url: str, path: str, setting: str) -> tuple[Any, float | None]:

@@ -18,6 +18,7 @@ from weibo_crawler.fetch import open_fetcher
 from weibo_crawler.harvest.run import Ended, HarvestRun
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.metrics import Counters, OpenMetrics
+from weibo_crawler.records import Edge
 from weibo_crawler.store.owners import new_owner
 
 
@@ -146,5 +147,12 @@ def _harvest_figures(
             f"{unsure:,} lists ended before their announced count: the site hides users, or held "
             "them back; `harvest --retry-failed` asks again"
         )
-    lines += walled_lines(walled)
-    return "\n".join(lines), data
+    return "\n".join(lines + _by_edge(counts) + walled_lines(walled)), data
+
+
+def _by_edge(counts: dict[str, int]) -> list[str]:
+    """Which edges found the new users, where it was not by fan lists alone."""
+    found = {edge: n for edge in Edge if (n := counts.get(f"edge.{edge}.kept", 0))}
+    if not set(found) - {Edge.FANS}:
+        return []
+    return ["found by " + ", ".join(f"{edge} {n:,}" for edge, n in found.items())]

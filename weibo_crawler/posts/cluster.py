@@ -1,9 +1,10 @@
 """The cluster that the settings name, and the job that is under way on it.
 
 What travels is private to its user in HDFS: a staging folder for each run (manifest, settings,
-mrjob's files), deleted at the end, and the archive of code and dependencies, kept and shared by
-runs. An application is found by its tag, the run id; the note `SUBMITTED` in the users' database
-says which one is under way, so that `status` and the next run find it, whoever started it.
+mrjob's files), deleted at the end, and the archive of code and dependencies, shared by runs and
+kept until another takes its place. An application is found by its tag, the run id; the note
+`SUBMITTED` in the users' database says which one is under way, so that `status` and the next run
+find it, whoever started it.
 """
 
 import tempfile
@@ -17,9 +18,10 @@ import msgspec
 from weibo_crawler.config import Hadoop, Settings, masked
 from weibo_crawler.errors import BadConfig, BadUsage, StoreError
 from weibo_crawler.posts import hdfs, workers
-from weibo_crawler.posts.archive import Archive
+from weibo_crawler.posts.archive import ARCHIVES, Archive
 from weibo_crawler.posts.crawl import STOP
 from weibo_crawler.posts.handover import write_files
+from weibo_crawler.posts.submission import Staged
 from weibo_crawler.posts.yarn import Maps, Yarn
 from weibo_crawler.store import Frontier
 from weibo_crawler.store.owners import is_dead
@@ -70,14 +72,34 @@ class Cluster:
 
     def stage(self, run_id: str, manifest: Path) -> Staged:
         """Upload what the job needs."""
-        staged = Staged(self.staging(run_id), *self._archive(run_id))
+        staging = self.staging(run_id)
+        self.hdfs.make_folder(staging)
+        archive = self._upload_archive(run_id)
         with tempfile.TemporaryDirectory(prefix="weibo-staging-") as folder:
             local = Path(folder)
             names = write_files(self.settings, local)
             (local / "input").mkdir()
             (local / "input" / "ranges.jsonl").write_bytes(manifest.read_bytes())
-            self.hdfs.put(sorted(local.iterdir()), staged.folder)
-        return staged._replace(names=names)
+            self.hdfs.put(sorted(local.iterdir()), staging)
+        return Staged(staging, archive, names)
+
+    def _upload_archive(self, run_id: str) -> str:
+        """Its address. Where it is new, those before it are deleted, unless the folder of another
+        run shows that one may be in use."""
+        archive = Archive()
+        address = f"{self.folder}/{archive.name}"
+        held = self.hdfs.names(self.folder)
+        if archive.name in held:
+            return address
+        with tempfile.TemporaryDirectory(prefix="weibo-archive-") as folder:
+            with Path(folder, archive.name).open("wb") as file:
+                archive.write(file)
+            self.hdfs.put_once(Path(folder, archive.name), address)
+        if all(name == run_id or name.startswith(ARCHIVES) for name in held):
+            old = [name for name in held if name != run_id]
+            self.hdfs.remove(*(f"{self.folder}/{name}" for name in old))
+        return address
+
 
 def yarn(hadoop: Hadoop) -> Yarn:
     """The web interfaces that the settings name."""

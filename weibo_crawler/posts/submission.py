@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from weibo_crawler.config import Hadoop
-from weibo_crawler.errors import BadConfig, CrawlerError, Interrupted, StoreError
+from weibo_crawler.errors import BadConfig, Interrupted, StoreError
 from weibo_crawler.posts.archive import WRONG_PYTHON
 from weibo_crawler.posts.handover import SETTINGS
 from weibo_crawler.posts.yarn import Application, Yarn, exit_codes
