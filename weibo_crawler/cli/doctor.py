@@ -113,6 +113,8 @@ def _beside(settings: Settings) -> Iterator[Check]:
     yield Check("site", partial(checks.site, settings))
     if settings.store.tables.startswith("hbase:"):  # the nodes reach no embedded table
         yield Check("hadoop", partial(checks.hadoop, settings), _JVM_S)
+        yield Check("hadoop hdfs", partial(checks.hdfs_folder, settings), _JVM_S)
+        yield Check("sqoop", partial(checks.sqoop, settings), _JVM_S)
         yield Check("streaming jar", partial(checks.streaming_jar, settings))
         yield Check("resourcemanager", partial(checks.resourcemanager, settings))
         yield Check("jobhistory", partial(checks.jobhistory, settings))

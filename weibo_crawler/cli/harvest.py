@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import os
-import signal
 import time
 from collections.abc import Callable
 from typing import Any
@@ -11,8 +10,8 @@ from typing import Any
 from weibo_crawler import config
 from weibo_crawler.analysis.status import walled_dict, walled_lines
 from weibo_crawler.cli.main import Done
-from weibo_crawler.cli.sending import say_stopping
 from weibo_crawler.cli.show import Progress, grouped, seconds, verdicts
+from weibo_crawler.cli.stopping import say_stopping, stop_signals
 from weibo_crawler.errors import BadUsage, Interrupted
 from weibo_crawler.fetch import open_fetcher
 from weibo_crawler.harvest.run import Ended, HarvestRun
@@ -103,7 +102,7 @@ async def _harvest(home: Home, counters: Counters, owner: str, show: Callable[[]
         run.stop("interrupted")
 
     loop = asyncio.get_running_loop()
-    for signal_number in (signal.SIGINT, signal.SIGTERM):
+    for signal_number in stop_signals():
         loop.add_signal_handler(signal_number, interrupted)
     try:
         return await run.run()

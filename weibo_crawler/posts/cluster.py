@@ -59,21 +59,23 @@ class Cluster:
         self.jar = _jar(hadoop)
         self.yarn = yarn(hadoop)
         self.yarn.check()
-        folder = hadoop.folder or f"hdfs:///user/{hdfs.user()}/weibo-crawler"
-        if "://" not in folder:
-            raise BadConfig(
-                f"hadoop.folder: {folder!r} is no full address such as hdfs:///tmp/crawl"
-            )
-        self.folder = folder.rstrip("/")
+        self.folder = hdfs.jobs_folder(hadoop)
 
     def staging(self, run_id: str) -> str:
         """The folder of a run."""
         return f"{self.folder}/{run_id}"
 
+    def make_staging(self, run_id: str) -> str:
+        """The folder of a run, made before anything lies in it."""
+        try:
+            self.hdfs.make_folder(self.staging(run_id))
+        except StoreError as error:
+            raise StoreError(f"hadoop.folder: {self.folder}: {error}") from None
+        return self.staging(run_id)
+
     def stage(self, run_id: str, manifest: Path) -> Staged:
-        """Upload what the job needs."""
+        """Upload what the job needs into its folder."""
         staging = self.staging(run_id)
-        self.hdfs.make_folder(staging)
         archive = self._upload_archive(run_id)
         with tempfile.TemporaryDirectory(prefix="weibo-staging-") as folder:
             local = Path(folder)
@@ -84,8 +86,7 @@ class Cluster:
         return Staged(staging, archive, names)
 
     def _upload_archive(self, run_id: str) -> str:
-        """Its address. Where it is new, those before it are deleted, unless the folder of another
-        run shows that one may be in use."""
+        """Its address. Where it is new, it takes the place of those before it."""
         archive = Archive()
         address = f"{self.folder}/{archive.name}"
         held = self.hdfs.names(self.folder)
@@ -95,10 +96,15 @@ class Cluster:
             with Path(folder, archive.name).open("wb") as file:
                 archive.write(file)
             self.hdfs.put_once(Path(folder, archive.name), address)
-        if all(name == run_id or name.startswith(ARCHIVES) for name in held):
-            old = [name for name in held if name != run_id]
-            self.hdfs.remove(*(f"{self.folder}/{name}" for name in old))
+        self.hdfs.remove(*(f"{self.folder}/{name}" for name in outdated(held, run_id)))
         return address
+
+
+def outdated(held: set[str], run_id: str) -> list[str]:
+    """Of what lay in the folder before a new archive came, the archives, if nobody may need them:
+    none where the folder of another run lies there."""
+    others = sorted(held - {run_id})
+    return others if all(name.startswith(ARCHIVES) for name in others) else []
 
 
 def yarn(hadoop: Hadoop) -> Yarn:
@@ -165,7 +171,12 @@ def settle(frontier: Frontier, cluster: Cluster) -> None:
 
 def finish(frontier: Frontier, cluster: Cluster, submitted: Submitted) -> None:
     """Delete what a job that is over had in HDFS, and the note of it."""
-    cluster.hdfs.remove(submitted.staging)
+    try:
+        cluster.hdfs.remove(submitted.staging)
+    except StoreError as error:
+        # of other settings than now, which may have been wrong: that must not keep us for ever
+        if submitted.staging == cluster.staging(submitted.run_id):
+            raise StoreError(f"hadoop.folder: {submitted.staging} stays for now: {error}") from None
     frontier.set_meta(SUBMITTED, "")
 
 

@@ -61,7 +61,7 @@ class HadoopRun(JobRun):
         self._cluster, self._yarn = cluster, cluster.yarn
         self._table, self._detach, self._env = table, detach, env
         self.application: Application | None = None
-        self._note, self._noted = "", 0.0
+        self._note, self._noted = "handing over to YARN", 0.0
         self._reached = time.monotonic()
 
     @property
@@ -93,7 +93,7 @@ class HadoopRun(JobRun):
 
     def _hand_over(self) -> Submitted:
         job = self._job
-        submitted = Submitted(job.run_id, self._cluster.staging(job.run_id), job.driver)
+        submitted = Submitted(job.run_id, self._cluster.make_staging(job.run_id), job.driver)
         note(self._frontier, submitted)
         try:
             staged = self._cluster.stage(job.run_id, self._files.manifest)
@@ -134,7 +134,7 @@ class HadoopRun(JobRun):
                     if self._is_end(ended_at):
                         break
                     self._look(self._note)
-                    if self._stops >= 2:
+                    if self._stops >= 2 or (self._stops and self.application is None):
                         self._kill(process.pid)
                     time.sleep(_POLL_S)
                 if not self._leaves:
@@ -173,7 +173,8 @@ class HadoopRun(JobRun):
         return ended_at is not None and time.monotonic() - ended_at > _LATE_S
 
     def _kill(self, pid: int) -> None:
-        """What the second Ctrl-C asks for; may be repeated."""
+        """What the second Ctrl-C asks for, or the first where nothing was submitted yet, which may
+        take YARN's client a quarter of an hour. May be repeated."""
         if self.application is not None:
             with suppress(StoreError):  # away for a while
                 self._yarn.kill(self.application.id)

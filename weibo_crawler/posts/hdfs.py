@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from weibo_crawler.config import Hadoop
 from weibo_crawler.errors import BadConfig, StoreError
 
 _TIMEOUT_S = 600.0
@@ -19,6 +20,15 @@ _PRIVATE = ("-D", "fs.permissions.umask-mode=077")  # folders 0700, files 0600
 def user(environ: Mapping[str, str] = os.environ) -> str:
     """Who we are to Hadoop."""
     return environ.get("HADOOP_USER_NAME") or getpass.getuser()
+
+
+def jobs_folder(hadoop: Hadoop) -> str:
+    """Where archive and job files lie: hadoop.folder, or a folder in the user's home. BadConfig
+    where it is no full address."""
+    folder = hadoop.folder or f"hdfs:///user/{user()}/weibo-crawler"
+    if "://" not in folder:
+        raise BadConfig(f"hadoop.folder: {folder!r} is no full address such as hdfs:///tmp/crawl")
+    return folder.rstrip("/")
 
 
 class Hdfs:
@@ -66,7 +76,8 @@ class Hdfs:
         done = self._call(*words)
         if done.returncode != 0:
             said = [line for line in done.stderr.splitlines() if line.strip()]
-            raise StoreError(f"HDFS: {said[-1] if said else f'exit code {done.returncode}'}")
+            last = said[-1].partition("; For more details")[0] if said else ""
+            raise StoreError(f"HDFS: {last or f'exit code {done.returncode}'}")
         return done.stdout
 
     def _call(self, *words: str) -> "subprocess.CompletedProcess[str]":

@@ -43,6 +43,7 @@ def look_from_a_node(
     with tempfile.TemporaryDirectory(prefix="weibo-node-") as name:
         folder = Path(name)
         folder.joinpath("input").write_text("look\n", "utf-8")
+        cluster.make_staging(run_id)
         try:
             staged = cluster.stage(run_id, folder / "input")
             _run(cluster, script, run_id, staged, folder, env)

@@ -31,8 +31,9 @@ class Ledger(msgspec.Struct, frozen=True):
     """How complete one user is (law 12). All figures are absolute, never incremented (law 8).
 
     state: "partial" while paging, "done", "gone" or "failed". announced: posts by the profile;
-    stored: rows in the table, `new` of them by the run `run_id`. cut: mids whose long text is missing. stopped: why paging stopped:
-    "end", "no_next_page", "max_pages", "login_wall", "known", "repeated_cursor", …
+    stored: rows in the table, `new` of them by the run `run_id`. cut: mids whose long text is
+    missing. stopped: why paging stopped: "end", "no_next_page", "max_pages", "login_wall",
+    "known", "repeated_cursor", …
     sure: that end stands against the announced count; whole: the timeline was once read to such an
     end, so all that is older than a known post is known.
     cursor: the page to fetch next while partial; the first page, "", reads back as None.
