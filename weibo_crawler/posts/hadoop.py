@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from weibo_crawler.errors import StoreError
+from weibo_crawler.errors import BadConfig, StoreError
 from weibo_crawler.posts import workers
 from weibo_crawler.posts.cluster import (
     Cluster,
@@ -63,6 +63,7 @@ class HadoopRun(JobRun):
         self.application: Application | None = None
         self._note, self._noted = "handing over to YARN", 0.0
         self._reached = time.monotonic()
+        self._ran_unseen = False  # mrjob says well done, and our ResourceManager never saw it
 
     @property
     def run_id(self) -> str:
@@ -142,6 +143,7 @@ class HadoopRun(JobRun):
                         wait_for(lambda: process.poll() is not None, 20.0)
             finally:
                 end_group(process)
+        self._ran_unseen = self.application is None and process.returncode == 0
         if self._stops >= 2:
             self._wait_until_quiet()
         if not self._leaves:
@@ -193,6 +195,12 @@ class HadoopRun(JobRun):
     def _failure(self) -> str:
         """How the application ended, "" where well. Raises what the mappers' exit codes say."""
         app = self.application
+        if self._ran_unseen:
+            raise BadConfig(
+                "hadoop.resourcemanager: the job ran to its end, but not at "
+                f"{self._cluster.settings.hadoop.resourcemanager}: name the ResourceManager that "
+                f"`{self._cluster.settings.hadoop.command}` submits to; its posts are stored"
+            )
         if app is None:
             return "the job was not submitted" if self._stops else not_submitted(self._files.log)
         if app.final == "SUCCEEDED":
