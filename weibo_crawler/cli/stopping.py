@@ -6,8 +6,10 @@ import sys
 
 def stop_signals() -> list[signal.Signals]:
     """Ctrl-C, SIGTERM, and a terminal that goes away, unless `nohup` said to go on without it."""
-    numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
-    return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    return numbers
 
 
 def say_stopping() -> None:
