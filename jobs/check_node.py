@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator
 
-import msgspec
 from mrjob.job import MRJob
 from mrjob.protocol import RawValueProtocol
 
-from weibo_crawler import config
 from weibo_crawler.posts.node import look_around
 
 
@@ -19,8 +17,8 @@ class MRCheckNode(MRJob):
     JOBCONF = {"mapreduce.job.reduces": "0"}  # noqa: RUF012
 
     def mapper(self, _: object, line: str) -> Iterator[tuple[None, str]]:
-        for finding in look_around(config.load()):
-            yield None, msgspec.json.encode(finding).decode()
+        for finding in look_around():
+            yield None, finding.to_line()
 
 
 if __name__ == "__main__":

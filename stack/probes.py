@@ -32,6 +32,9 @@ def resourcemanager(stack: Stack) -> bool:
 
 
 def nodemanager(stack: Stack) -> bool:
+    # the ResourceManager alone may still count one that was killed a moment ago
+    if not _get(stack, "nodemanager_web", "/ws/v1/node/info")["nodeInfo"]:
+        return False
     nodes = _get(stack, "resourcemanager_web", "/ws/v1/cluster/nodes?states=RUNNING")["nodes"]
     return bool(nodes and nodes["node"])
 

@@ -40,7 +40,7 @@ class Crawl:
             env=self.env | env,
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=300,  # a job on a busy cluster; pytest ends what hangs elsewhere
             check=False,
         )
         assert done.returncode == code, (

@@ -100,6 +100,12 @@ def test_a_host_that_says_nothing_is_left(crawl: Crawl) -> None:
     assert "sql clock" not in lines
 
 
+def test_nodes_reach_no_embedded_home(crawl: Crawl) -> None:
+    """--nodes where the stores are files of this machine: exit code 3, with what is needed."""
+    said = crawl.run("doctor", "--nodes", code=3).stdout
+    assert "wrong nodes           store.users: the nodes of a cluster cannot reach" in said
+
+
 def test_another_site_is_never_asked(crawl: Crawl) -> None:
     """The live site hears nothing of a doctor; a site on this machine is asked for its clock."""
     live = {

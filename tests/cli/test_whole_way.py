@@ -150,8 +150,12 @@ def test_a_cold_start_with_walled_fan_lists_finds_users(tmp_path: Path) -> None:
     line and by status; a later run asks a few times only."""
     with simulated(tmp_path, guests="2026", fans_walled=True) as (crawl, truth):
         crawl.run("seed", *truth.seeds)
-        done = crawl.json("harvest")
+        said = crawl.run("harvest").stdout
         users = crawl.scan("users")
+        for edge in ("reposts", "comments"):
+            n = sum(user["found_edge"] == edge for user in users)
+            assert f"{edge} {n}" in said.partition("found by ")[2].partition("\n")[0]
+        done = crawl.json("harvest")
         true = other_truth(truth, ("reposts", "comments"))
         assert {user["id"]: user["depth"] for user in users} == true
         assert {user["state"] for user in users} == {"done"}
@@ -314,7 +318,7 @@ def test_a_killed_posts_job_goes_on(tmp_path: Path) -> None:
         assert_true(crawl, truth)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_ctrl_c_ends_children_and_goes_on(tmp_path: Path, number: signal.Signals) -> None:
     """Exit code 130 after a clean stop; no mapper is left, and a later run stores the rest."""
     with simulated(tmp_path, users=120, mean_posts=12.0, faults="slow=0.3", slow_s=0.1) as (

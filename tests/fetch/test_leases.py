@@ -27,7 +27,7 @@ from weibo_crawler.store.sqlite_egresses import SqliteEgresses
 
 RATE, LEASE_S = 2.0, 3.0
 GRAIN_S = (
-    0.2  # between the start of a request and the moment at which a busy machine's site sees it
+    0.35  # between the start of a request and the moment at which a busy machine's site sees it
 )
 PROXIES = [f"127.0.0.{n}" for n in range(11, 15)]
 SPAWN = multiprocessing.get_context("spawn")

@@ -176,9 +176,10 @@ def test_a_walled_edge_is_asked_a_few_times_only(tmp_path: Path) -> None:
     none of it makes anybody fail or depths inexact."""
     world = make_world(3, users=300)
     crawl = Crawl(tmp_path, world)
-    for _ in range(2):
+    for reopened in (10**6, WINDOW):
         fetcher = SimulatedFetcher(world, wall(Edge.FANS, Edge.FOLLOWS))
-        crawl.run(fetcher, concurrency=4)
+        counters = crawl.run(fetcher, concurrency=4)
+        assert 0 < counters["edge.fans.walled"] <= reopened
         asked = Counter(request.kind for request in fetcher.asked)
         assert 0 < asked[Kind.FANS] <= WINDOW + 4
         assert 0 < asked[Kind.FOLLOWS] <= WINDOW + 4
@@ -210,6 +211,48 @@ def test_what_was_walled_is_read_when_it_opens(tmp_path: Path) -> None:
     assert fetcher.asked == []
     with crawl.open() as users:
         assert users.walled() == []
+
+
+def test_an_edge_for_walled_lists_is_read_when_it_opens(tmp_path: Path) -> None:
+    """Where fan lists stay walled and follow lists are shown at last, all follow lists are read."""
+    world = make_world(7, users=300, mean_posts=30.0)
+    crawl = Crawl(tmp_path, world)
+    how: dict[str, Any] = {"edges_if_walled": (Edge.FOLLOWS, Edge.MENTIONS)}
+    crawl.run(SimulatedFetcher(world, wall(Edge.FANS, Edge.FOLLOWS)), **how)
+    before = set(crawl.depths())
+    fetcher = SimulatedFetcher(world, wall(Edge.FANS))
+    crawl.run(fetcher, **how)
+    after = world.kept(before, MIN_FANS, edges=(Edge.FOLLOWS, Edge.MENTIONS))
+    assert set(crawl.depths()) == set(after) > before
+    assert {r.uid for r in fetcher.asked if r.kind is Kind.FOLLOWS} == set(after)
+    assert crawl.walled() == {Edge.FANS: len(after)}
+    assert {row.state for row in crawl.rows()} == {"done"}
+
+
+def test_a_wall_among_several_edges(tmp_path: Path) -> None:
+    """Whatever their order in harvest.edges, the open ones are walked and the walled one counted;
+    nobody's walk is begun twice for it."""
+    world = make_world(4, users=120)
+    for edges in ((Edge.FANS, Edge.COMMENTS), (Edge.COMMENTS, Edge.FANS)):
+        folder = tmp_path / edges[0]
+        folder.mkdir()
+        crawl = Crawl(folder, world)
+        fetcher = SimulatedFetcher(world, wall(Edge.FANS))
+        counters = crawl.run(fetcher, edges=edges, edges_if_walled=())
+        assert crawl.depths() == true_depths(world, [Edge.COMMENTS])
+        assert crawl.walled() == {Edge.FANS: len(crawl.rows())}
+        assert counters["entries.done"] == len(crawl.rows())
+        assert counters["entries.lost"] == 0
+
+
+def test_users_without_names_do_not_keep_a_walled_edge_open(tmp_path: Path) -> None:
+    """A page of posts without names says nothing about whether names are resolved for guests."""
+    world = make_world(3, users=400, mean_posts=3.0)
+    fetcher = SimulatedFetcher(world, wall(Edge.MENTIONS))
+    Crawl(tmp_path, world).run(fetcher, edges=(Edge.MENTIONS, Edge.FANS), concurrency=2)
+    asked = Counter(request.kind for request in fetcher.asked)
+    assert asked[Kind.POSTS] > 5 * WINDOW
+    assert 0 < asked[Kind.NAME] <= WINDOW + 2
 
 
 def test_a_user_whose_list_is_hidden_does_not_close_the_edge(tmp_path: Path) -> None:

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from weibo_crawler import config
 from weibo_crawler.errors import BadConfig
+from weibo_crawler.fetch.opening import choose_transport
 from weibo_crawler.posts import archive
 from weibo_crawler.posts.archive import WRONG_PYTHON, Archive, distributions
 from weibo_crawler.resources import resource
@@ -50,6 +52,13 @@ def test_the_job_starts_from_the_archive_alone(unpacked: Path) -> None:
     modules = "happybase, pymysql, requests, socks, weibo_crawler.store.hbase_tables"
     done = bare(f"import {modules}", unpacked)
     assert done.returncode == 0, done.stderr
+
+
+def test_nodes_fetch_as_we_do_here(unpacked: Path) -> None:
+    """The transport that is chosen from the archive alone is the one that is chosen here."""
+    imports = "from weibo_crawler import config; from weibo_crawler.fetch import opening; "
+    done = bare(f"{imports}print(opening.choose_transport(config.Fetch()).name)", unpacked)
+    assert done.stdout.strip() == choose_transport(config.Fetch()).name, done.stderr
 
 
 def test_the_same_files_give_the_same_archive() -> None:

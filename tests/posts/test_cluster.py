@@ -8,10 +8,13 @@ import pytest
 from weibo_crawler import config
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig, CrawlerError, StoreError
-from weibo_crawler.posts.cluster import Cluster, jobconf
+from weibo_crawler.posts.archive import WRONG_PYTHON
+from weibo_crawler.posts.cluster import Cluster, outdated
 from weibo_crawler.posts.hdfs import streaming_jar
-from weibo_crawler.posts.yarn import exit_codes
+from weibo_crawler.posts.submission import ending, jobconf
+from weibo_crawler.posts.yarn import Application, Yarn, exit_codes
 
+CODE = "Error: java.lang.RuntimeException: PipeMapRed: subprocess failed with code"
 STORE = config.Store(users="mysql://me@host/db", tables="hbase://host:9090")
 
 
@@ -26,6 +29,16 @@ def hadoop(tmp_path: Path) -> config.Hadoop:
     return config.Hadoop(
         command=str(command), streaming_jar=str(jar), resourcemanager="http://127.0.0.1:9"
     )
+
+
+class Noting(Yarn):
+    """A cluster that noted this about the attempts that failed."""
+
+    def __init__(self, notes: list[str]) -> None:
+        self._notes = notes
+
+    def failures(self, app: str) -> list[str]:
+        return self._notes
 
 
 def refused(kind: type[CrawlerError], says: str, settings: Settings) -> None:
@@ -70,6 +83,14 @@ def test_the_streaming_jar_is_found_beside_the_command(hadoop: config.Hadoop) ->
     assert streaming_jar("nothing-of-this-name", home).parent == folder
 
 
+def test_an_archive_goes_when_nobody_may_use_it() -> None:
+    """A new archive takes the place of those before, but not while another run has a folder."""
+    archives = {"env-3.11-aa.tar.gz", "env-3.12-bb.tar.gz"}
+    assert outdated(archives | {"mine"}, "mine") == sorted(archives)
+    assert outdated(archives | {"mine", "another"}, "mine") == []
+    assert outdated({"mine"}, "mine") == []
+
+
 def test_settings_reach_the_job() -> None:
     """Speculation is off, a map reads one line; the user's own settings win."""
     conf = jobconf(
@@ -97,6 +118,36 @@ def test_settings_reach_the_job() -> None:
         "mapreduce.job.queuename": "crawl",
         "a": "b=c",
     }
+
+
+@pytest.mark.parametrize(
+    ("note", "kind", "says"),
+    [
+        ('Cannot run program "nopython": error=2, No such file', BadConfig, "have no nopython"),
+        (f"{CODE} {WRONG_PYTHON + 12}", BadConfig, "nopython on the nodes is Python 3.12, and"),
+        (f"{CODE} 3", BadConfig, "exit code 3; .* yarn logs"),
+        (f"{CODE} 5", StoreError, "exit code 5; .* yarn logs"),
+    ],
+)
+def test_what_mappers_say_by_their_exit_code(
+    note: str, kind: type[CrawlerError], says: str
+) -> None:
+    """A Python that is missing or another, settings and stores that cannot be read there: each is
+    the error that it is. The notes are such as YARN gave."""
+    app = Application("application_1_0001", "FINISHED", "FAILED", "Task failed\nmore")
+    with pytest.raises(kind, match=says):
+        ending(Noting([note]), app, "nopython")
+
+
+def test_an_application_that_failed_otherwise_is_told_in_a_line() -> None:
+    """By the last note, else by what YARN says of the whole; never by a Java stack."""
+    app = Application("application_1_0001", "FINISHED", "FAILED", "Task failed\nmore")
+    assert ending(Noting(["Container killed\n\tat org…"]), app, "python3") == (
+        "application_1_0001 ended as FAILED: Container killed"
+    )
+    assert ending(Noting([]), app, "python3").endswith("ended as FAILED: Task failed")
+    told = ending(Noting([f"{CODE} 5"]), app, "python3", is_told=True)
+    assert told.startswith("application_1_0001 ended as FAILED: ")
 
 
 def test_exit_codes_are_read_from_what_yarn_noted() -> None:

@@ -378,7 +378,7 @@ def test_a_driver_elsewhere_is_known_by_its_heartbeat(
 ) -> None:
     """Mappers end when the heartbeat of a driver on another machine stands still, and not while it
     moves, whatever its clock says."""
-    monkeypatch.setattr(crawl, "_DRIVER_PATIENCE_S", 0.3)
+    monkeypatch.setattr(crawl, "_DRIVER_PATIENCE_S", 1.5)
     monkeypatch.setattr(crawl, "_DRIVER_EVERY_S", 0.01)
     monkeypatch.setattr(crawl, "_REPORT_S", 0.05)
     crawl_.add(*range(1, 40))

@@ -1,6 +1,7 @@
 """`doctor` on the real stack: what it says of servers that are well, and of those that are not."""
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,9 @@ from weibo_crawler.store.hbase_check import protocol, tables
 if why_not():
     pytest.skip(why_not(), allow_module_level=True)
 
+# the interpreter below any virtual environment: it has none of our packages
+BARE_PYTHON = str(Path(sys.base_prefix, "bin", f"python3.{sys.version_info[1]}"))
+
 
 @pytest.fixture(scope="module")
 def prefix(stack: Running) -> Iterator[str]:
@@ -33,9 +37,9 @@ def prefix(stack: Running) -> Iterator[str]:
     admin.close()
 
 
-def checked(crawl: Crawl, code: int, **env: str) -> dict[str, Any]:
+def checked(crawl: Crawl, code: int, *words: str, **env: str) -> dict[str, Any]:
     """name -> the check's line."""
-    done = crawl.run("doctor", "--json", code=code, **env)
+    done = crawl.run("doctor", "--json", *words, code=code, **env)
     return {line["name"]: line for line in json.loads(done.stdout)["checks"]}
 
 
@@ -46,11 +50,20 @@ def cluster(stack: Running, prefix: str) -> dict[str, str]:
         "WEIBO_STORE__USERS": at["STACK_MYSQL"],
         "WEIBO_STORE__PASSWORD_FILE": at["STACK_MYSQL_PASSWORD_FILE"],
         "WEIBO_STORE__TABLES": f"{at['STACK_TABLES']}/{prefix}",
+        "WEIBO_SQOOP__COMMAND": at["STACK_SQOOP"],
         "WEIBO_HADOOP__COMMAND": at["STACK_HADOOP"],
         "WEIBO_HADOOP__STREAMING_JAR": at["STACK_STREAMING_JAR"],
         "WEIBO_HADOOP__RESOURCEMANAGER": at["STACK_RESOURCEMANAGER"],
         "WEIBO_HADOOP__JOBHISTORY": at["STACK_JOBHISTORY"],
     }
+
+
+@pytest.fixture
+def folder(stack: Running) -> Iterator[str]:
+    """A folder of HDFS."""
+    made = f"/tmp/doctor-{uuid4().hex[:6]}"
+    yield made
+    stack.run(stack.addresses["STACK_HADOOP"], "fs", "-rm", "-r", "-f", made)
 
 
 def test_a_cluster_that_is_well(stack: Running, prefix: str, tmp_path: Path) -> None:
@@ -59,6 +72,26 @@ def test_a_cluster_that_is_well(stack: Running, prefix: str, tmp_path: Path) -> 
     assert {line["name"] for line in lines.values() if line["state"] != "ok"} == {"site", "nodes"}
     assert "1 nodes" in lines["resourcemanager"]["text"]
     assert "Hadoop 3" in lines["hadoop"]["text"]
+
+
+def test_a_node_looks_around(stack: Running, prefix: str, tmp_path: Path, folder: str) -> None:
+    """--nodes: a map says what a node has, though it has python3 alone; of a Python that is not
+    there the setting is named. Nothing is left in HDFS but the archive."""
+    crawl = Crawl(tmp_path)
+    crawl.env |= cluster(stack, prefix) | {
+        "WEIBO_HADOOP__FOLDER": f"hdfs://{folder}",
+        "WEIBO_HADOOP__PYTHON": BARE_PYTHON,
+    }
+    lines = checked(crawl, 0, "--nodes")
+    assert {line["name"] for line in lines.values() if line["state"] != "ok"} == {"site"}
+    names = {f"node {what}" for what in ("python", "packages", "sql", "clock", "hbase")}
+    assert names == {name for name in lines if name.startswith("node ")}
+    assert BARE_PYTHON in lines["node python"]["text"]
+    line = checked(crawl, 3, "--nodes", WEIBO_HADOOP__PYTHON="no-such-python")["nodes"]
+    assert line["state"] == "wrong"
+    assert "the nodes have no no-such-python" in line["text"]
+    (left,) = stack.run(stack.addresses["STACK_HADOOP"], "fs", "-ls", "-C", folder).stdout.split()
+    assert left.endswith(".tar.gz")
 
 
 def test_what_is_wrong_is_named(stack: Running, tmp_path: Path) -> None:

@@ -1,5 +1,8 @@
-"""The posts job on YARN, from outside: whole, killed in the middle, stopped, left alone, and over
-TableInputFormat. Nothing secret is left where others may look."""
+"""The posts job on YARN, from outside: killed in the middle, stopped, with users that fail, left
+alone, and over TableInputFormat. Nothing secret is left where others may look.
+
+A job costs half a minute, so each shows several things, and the tests go on where the one before
+has left the tables."""
 
 import json
 import os
@@ -9,17 +12,21 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.crawls import Crawl, Truth
+from tests.cli.crawls import Crawl, Truth, simulated
 from tests.cli.test_whole_way import assert_true
 from tests.stack.clusters import cluster_crawl, database, mappers, wait_for_requests
 from tests.stack.conftest import Running, why_not
 from tests.stack.hbase_worlds import connect
+from weibo_crawler.posts.yarn import Yarn
+from weibo_crawler.store.cells import read_ledger
+from weibo_crawler.store.hbase_tables import HbaseTables
+from weibo_crawler.store.keys import parse_user_key
 
 if why_not():
     pytest.skip(why_not(), allow_module_level=True)
@@ -28,6 +35,7 @@ LOGIN = "spender:Sesam-oeffne-dich-42"
 STATUSES = ("stored", "unchanged", "partial", "gone", "failed", "existing")
 # the interpreter below any virtual environment: it has none of our packages
 BARE_PYTHON = Path(sys.base_prefix, "bin", f"python3.{sys.version_info[1]}")
+WORLD = {"users": 120, "mean_posts": 9.0}
 SLOW = {"faults": "slow=0.5", "slow_s": 0.5}
 
 
@@ -37,38 +45,80 @@ def world(stack: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     folder = tmp_path_factory.mktemp("yarn")
     proxies = folder / "proxies.txt"
     knobs = {"proxies": 3, "proxy_login": LOGIN, "proxies_out": str(proxies)}
-    with cluster_crawl(stack, folder, users=120, mean_posts=9.0, **SLOW, **knobs) as made:
+    with cluster_crawl(stack, folder, **WORLD, **SLOW, **knobs) as made:
         crawl, truth = made
         crawl.env |= {
             "WEIBO_EGRESS__PROXIES_FILE": str(proxies),
             "WEIBO_HADOOP__PYTHON": str(BARE_PYTHON),
             "WEIBO_HADOOP__FOLDER": f"hdfs:///tmp/{folder.name}",
             "WEIBO_POSTS__RANGES": "2",
-            "WEIBO_POSTS__USERS_IN_FLIGHT": "4",  # so that a run lasts until it is disturbed
+            "WEIBO_POSTS__USERS_IN_FLIGHT": "3",  # so that a run lasts until it is disturbed
             "TMPDIR": str(folder),
         }
         crawl.run("seed", *truth.seeds)
         crawl.run("harvest")
         crawl.run("import")
+        hadoop = stack.addresses["STACK_HADOOP"]
+        stack.run(hadoop, "fs", "-mkdir", f"/tmp/{folder.name}")
+        stack.run(hadoop, "fs", "-touchz", f"/tmp/{folder.name}/env-old.tar.gz")
         yield crawl, truth
-        stack.run(stack.addresses["STACK_HADOOP"], "fs", "-rm", "-r", f"/tmp/{folder.name}")
+        stack.run(hadoop, "fs", "-rm", "-r", f"/tmp/{folder.name}")
 
 
-def test_a_killed_mapper_is_made_up_for_and_no_secret_is_told(
+def test_what_is_not_there_is_told_at_once(world: tuple[Crawl, Truth]) -> None:
+    """HDFS, ResourceManager, streaming jar: each names its setting, and nothing is left that would
+    keep the next run."""
+    crawl, _ = world
+    dead = "127.0.0.1:9"
+    for name, value, code in (
+        ("folder", f"hdfs://{dead}/tmp/nobody", 5),
+        ("resourcemanager", f"http://{dead}", 5),
+        ("streaming_jar", "/no/such.jar", 3),
+    ):
+        env = {f"WEIBO_HADOOP__{name.upper()}": value}
+        said = crawl.run("posts", "--runner", "hadoop", code=code, **env).stderr
+        assert f"hadoop.{name}: {value}" in said
+        assert crawl.json("status")["yarn"] == {}
+
+
+def test_ctrl_c_ends_a_job_that_is_not_accepted(world: tuple[Crawl, Truth], stack: Running) -> None:
+    """YARN's client tries for a quarter of an hour to reach a ResourceManager: the first Ctrl-C is
+    enough, and what was uploaded is deleted; but for the archive, which is kept in the place of the
+    one before."""
+    crawl, _ = world
+    away = "yarn.resourcemanager.address=127.0.0.1:9"
+    with start(crawl, WEIBO_HADOOP__JOBCONF=away) as process:
+        assert process.stderr is not None
+        while "handing over to YARN" not in process.stderr.readline():
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert process.returncode == 130
+    (archive,) = in_hdfs(stack, crawl)
+    assert archive.endswith(".tar.gz")
+    assert "env-old" not in archive
+
+
+def test_what_is_killed_is_made_up_for_and_no_secret_is_told(
     stack: Running, world: tuple[Crawl, Truth]
 ) -> None:
-    """kill -9 of a mapper: YARN starts another, and nothing is lost, doubled or counted twice
-    (laws 6, 7, 8). The nodes need no more than python3. Password and proxy login stand in no
-    argument, job setting, history or log (law 11); what is known to be there is found there."""
+    """kill -9 of the driver: its mappers end by themselves and the application with them; the next
+    run deletes what it left and goes on. kill -9 of a mapper there: YARN starts another. Nothing is
+    lost, doubled or counted twice (laws 6, 7, 8); the nodes need no more than python3. Password and
+    proxy login stand in no argument, job setting, history or log (law 11); what is known to be
+    there is found there."""
     crawl, truth = world
-    secrets = [Path(stack.addresses["STACK_MYSQL_PASSWORD_FILE"]).read_text(), LOGIN.split(":")[1]]
+    ended = end_driver(stack, world)
+    before = len(crawl.scan("posts"))
+    assert 0 < before < len(truth.posts())
     told: dict[str, str] = {}
     with start(crawl) as process:
-        wait_for_requests(truth, 60, process)
+        wait_for_requests(truth, 15, process)
+        os.kill(mappers(crawl)[0], signal.SIGKILL)
         told["arguments"] = arguments()
-        files = private_files(stack, crawl)
         seen = crawl.json("status")["yarn"]
-        os.kill(mappers_of(seen["application"])[0], signal.SIGKILL)
+        assert seen["run_id"] != ended
+        files = private_files(stack, crawl)
         while process.poll() is None:
             for log in Path(crawl.env["TMPDIR"]).glob("weibo-crawler-posts-*.log"):
                 told["mrjob's log"] = log.read_text()
@@ -80,13 +130,15 @@ def test_a_killed_mapper_is_made_up_for_and_no_secret_is_told(
     counters = done["counters"]
     assert counters["users.input"] == len(truth.depths)
     assert sum(counters.get(f"users.{status}", 0) for status in STATUSES) == len(truth.depths)
-    assert counters["posts.new"] == done["new_posts"] == len(truth.posts())
-    assert "users.existing" not in counters
+    assert counters["posts.new"] == done["new_posts"] == len(truth.posts()) - before
     assert_true(crawl, truth)
-
     assert set(files.values()) == {"-rw-------"}, files
     assert staging(stack, crawl) == []
-    told |= history(stack, seen["application"])
+    assert_nothing_is_told(told | history(stack, seen["application"]), stack, seen)
+
+
+def assert_nothing_is_told(told: dict[str, str], stack: Running, seen: dict[str, Any]) -> None:
+    secrets = [Path(stack.addresses["STACK_MYSQL_PASSWORD_FILE"]).read_text(), LOGIN.split(":")[1]]
     for place, text in told.items():
         assert not [secret for secret in secrets if secret in text], place
     for marker, places in (
@@ -99,26 +151,24 @@ def test_a_killed_mapper_is_made_up_for_and_no_secret_is_told(
         assert all(marker in told[place] for place in places), marker
 
 
-def test_a_detached_run_is_found_again(stack: Running, world: tuple[Crawl, Truth]) -> None:
-    """--detach returns with the application's id, status finds it until it is over, a run beside it
-    is refused; in the end nothing is left in HDFS. A run over what is known stores nothing."""
+def end_driver(stack: Running, world: tuple[Crawl, Truth]) -> str:
+    """Begin a run and kill its driver, without looking after what it leaves; the run's name."""
     crawl, truth = world
-    asked = len(truth.served())
-    detached = crawl.json("posts", "--runner", "hadoop", "--detach")
-    seen = crawl.json("status")["yarn"]
-    assert seen["application"] == detached["application"]
-    assert detached["application"] in crawl.run("posts", "--runner", "hadoop", code=2).stderr
-    states = [seen["state"]]
-    while states[-1] not in ("FINISHED", "FAILED", "KILLED"):
-        time.sleep(1)
-        seen = crawl.json("status")["yarn"]
-        states.append(seen["state"])
-    assert seen["final"] == "SUCCEEDED"
-    assert "RUNNING" in states
-    assert crawl.json("status")["yarn"] == {}
-    assert staging(stack, crawl) == []
-    assert len(truth.served()) == asked
-    assert_true(crawl, truth)
+    with start(crawl) as process:
+        wait_for_requests(truth, 15, process)
+        application = at_work(crawl)
+        process.kill()
+    (left,) = staging(stack, crawl)
+    run_id = left.rpartition("/")[2]
+    yarn = Yarn(stack.addresses["STACK_RESOURCEMANAGER"], stack.addresses["STACK_JOBHISTORY"], "")
+    deadline = time.monotonic() + 60
+    while not (app := yarn.find(run_id)) or not app.is_over:
+        assert time.monotonic() < deadline, "the application goes on without its driver"
+        time.sleep(0.5)
+    assert app.id == application
+    assert mappers_of(application) == []
+    assert staging(stack, crawl) == [left]
+    return run_id
 
 
 @pytest.mark.parametrize("presses", [1, 2])
@@ -127,9 +177,8 @@ def test_ctrl_c_ends_the_mappers(world: tuple[Crawl, Truth], presses: int) -> No
     them. Either way none is left when the command returns, and the site hears nothing more."""
     crawl, truth = world
     with start(crawl, "--refresh", "--all") as process:
-        wait_for_requests(truth, 30, process)
-        application = crawl.json("status")["yarn"]["application"]
-        assert mappers_of(application)
+        wait_for_requests(truth, 20, process)
+        application = at_work(crawl)
         for _ in range(presses):
             os.kill(process.pid, signal.SIGINT)
             time.sleep(0.2)
@@ -143,32 +192,68 @@ def test_ctrl_c_ends_the_mappers(world: tuple[Crawl, Truth], presses: int) -> No
     assert_true(crawl, truth)
 
 
-def test_rows_of_a_table_are_read_as_in_the_paper(
-    stack: Running, world: tuple[Crawl, Truth]
-) -> None:
-    """--input hbase: TableInputFormat gives the row keys of a table of bare uids, one map a region;
-    every user in it is visited once, nobody else."""
+def test_users_that_fail(world: tuple[Crawl, Truth], tmp_path: Path) -> None:
+    """A few users whose pages fail for ever fail alone: the run is well, their ledgers say so.
+    Where more than posts.max_failed_share of those visited fail, the run does, with exit code 4."""
+    crawl, _ = world
+    broken = WORLD | {"faults": "server_trouble:permanent=0.04"}
+    with simulated(tmp_path, **broken) as (other, _):
+        env = {
+            "WEIBO_SITE__BASE_URL": other.env["WEIBO_SITE__BASE_URL"],
+            "WEIBO_EGRESS__PROXIES_FILE": "none",
+            "WEIBO_FETCH__ATTEMPTS": "2",
+        }
+        done = crawl.json("posts", "--runner", "hadoop", "--refresh", "--all", **env)
+        failed = [uid for uid, (state, _) in ledgers(crawl).items() if state == "failed"]
+        assert len(failed) == done["failed"] > 0
+        said = crawl.run("posts", "--runner", "hadoop", code=4, **env).stderr
+    assert f"{len(failed):,} of {len(failed):,} users failed" in said
+
+
+def test_a_detached_run_reads_the_papers_table(stack: Running, world: tuple[Crawl, Truth]) -> None:
+    """--input hbase: TableInputFormat gives the row keys of the table of bare uids that the paper's
+    own import makes; every user in it is visited. --detach returns with the application's id,
+    status finds it until it is over, a run beside it is refused; in the end nothing is left in
+    HDFS."""
     crawl, truth = world
-    some = sorted(truth.depths)[:30]
+    assert crawl.json("import", "--via", "sqoop", "--paper")["total"] == len(truth.depths)
     name = f"{database(crawl)}_paper"
-    connection = connect(crawl.env["WEIBO_STORE__TABLES"])
-    connection.create_table(name, {"user": {}})
-    for uid in some:
-        connection.table(name).put(str(uid).encode(), {b"user:id": str(uid).encode()})
-    jars = hbase_jars(Path(crawl.env["TMPDIR"], "jars"), stack)
     try:
-        done = crawl.json(
-            *("posts", "--runner", "hadoop", "--refresh", "--all"),
+        detached = crawl.json(
+            *("posts", "--runner", "hadoop", "--detach", "--refresh", "--all"),
             *("--input", "hbase", "--table", name),
-            WEIBO_HADOOP__HBASE_JARS=",".join(jars),
+            WEIBO_HADOOP__HBASE_JARS=",".join(hbase_jars(Path(crawl.env["TMPDIR"], "jars"), stack)),
             WEIBO_HADOOP__JOBCONF=zookeeper(stack),
+            WEIBO_POSTS__USERS_IN_FLIGHT="32",
         )
+        assert detached["application"] in crawl.run("posts", "--runner", "hadoop", code=2).stderr
+        states, final = until_over(crawl, detached["application"])
     finally:
-        connection.delete_table(name, disable=True)
-        connection.close()
-    assert done["counters"]["users.input"] == done["users"] == len(some)
-    assert "users.existing" not in done["counters"]
+        with closing(connect(crawl.env["WEIBO_STORE__TABLES"])) as connection:
+            connection.delete_table(name, disable=True)
+    assert (final, "RUNNING" in states) == ("SUCCEEDED", True)
+    assert crawl.json("status")["yarn"] == {}
+    assert staging(stack, crawl) == []
+    assert ledgers(crawl) == dict.fromkeys(truth.depths, ("done", detached["run_id"]))
     assert_true(crawl, truth)
+
+
+def until_over(crawl: Crawl, application: str) -> tuple[set[str], str]:
+    """What status says of an application until it is over: its states, its end."""
+    states = set()
+    while not states & {"FINISHED", "FAILED", "KILLED"}:
+        time.sleep(0.5)
+        seen = crawl.json("status")["yarn"]
+        assert seen["application"] == application
+        states.add(seen["state"])
+    return states, seen["final"]
+
+
+def ledgers(crawl: Crawl) -> dict[int, tuple[str, str]]:
+    """State and run of each user's last visit."""
+    with closing(HbaseTables(crawl.env["WEIBO_STORE__TABLES"])) as tables:
+        rows = {parse_user_key(row.key): read_ledger(row.cells) for row in tables.userlist.scan()}
+    return {uid: (held.state, held.run_id) for uid, held in rows.items() if held is not None}
 
 
 def hbase_jars(folder: Path, stack: Running) -> list[str]:
@@ -189,15 +274,21 @@ def zookeeper(stack: Running) -> str:
     return ",".join(f"{name}={value}" for name, value in pairs if name in names)
 
 
-def start(crawl: Crawl, *words: str) -> "subprocess.Popen[str]":
+def start(crawl: Crawl, *words: str, **env: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         crawl.command("posts", "--runner", "hadoop", "--json", *words),
         cwd=crawl.folder,
-        env=crawl.env,
+        env=crawl.env | env,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+def at_work(crawl: Crawl) -> str:
+    """The application whose mappers run for this crawl; `status` takes longer to say so."""
+    (found,) = {str(Path(f"/proc/{pid}/cwd").readlink()) for pid in mappers(crawl)[:1]}
+    return next(part for part in Path(found).parts if part.startswith("application_"))
 
 
 def mappers_of(application: str) -> list[int]:
@@ -216,19 +307,23 @@ def arguments() -> str:
     return "\n".join(line for line in done.stdout.splitlines() if ".simulator" not in line)
 
 
-def staging(stack: Running, crawl: Crawl) -> list[str]:
-    """What lies in the job's folder beside the archive, which is kept."""
+def in_hdfs(stack: Running, crawl: Crawl) -> list[str]:
+    """What lies in the crawl's folder."""
     folder = crawl.env["WEIBO_HADOOP__FOLDER"]
-    lines = stack.run(stack.addresses["STACK_HADOOP"], "fs", "-ls", "-C", folder).stdout
-    return [line for line in lines.split() if not line.endswith(".tar.gz")]
+    return stack.run(stack.addresses["STACK_HADOOP"], "fs", "-ls", "-C", folder).stdout.split()
+
+
+def staging(stack: Running, crawl: Crawl) -> list[str]:
+    """The same without the archive, which is kept."""
+    return [path for path in in_hdfs(stack, crawl) if not path.endswith(".tar.gz")]
 
 
 def private_files(stack: Running, crawl: Crawl) -> dict[str, str]:
     """The modes of the files that hold the secrets, by name."""
-    command = stack.addresses["STACK_HADOOP"]
-    (folder,) = staging(stack, crawl)
-    lines = stack.run(command, "fs", "-ls", folder).stdout.splitlines()
+    command, folder = stack.addresses["STACK_HADOOP"], crawl.env["WEIBO_HADOOP__FOLDER"]
+    lines = stack.run(command, "fs", "-ls", "-R", folder).stdout.splitlines()
     words = [line.split() for line in lines if line.endswith((".toml", ".txt"))]
+    assert len(words) == 2  # those of the run before are gone
     return {line[-1]: line[0] for line in words}
 
 

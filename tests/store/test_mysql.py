@@ -125,17 +125,21 @@ def test_ids_of_64_bits(users: MysqlUsers) -> None:
 
 
 def test_a_value_that_does_not_fit_is_an_error(users: MysqlUsers) -> None:
-    """Law 3: a name beyond all measure stops the page, whole: no row is cut, none left out."""
+    """Law 3: what is too long stops the step, whole: no row is cut, none left out."""
+    with pytest.raises(StoreError, match=r"Data too long for column 'run_id'.*nothing was cut"):
+        users.add_seeds(found(1, 2), "run" * 100, NOW)
+    assert list(users.known_ids()) == []
+    assert users.add_seeds(found(1, 2), "run", NOW) == 2
+
+
+def test_a_name_beyond_all_measure_is_kept(users: MysqlUsers) -> None:
+    """What the site says never stops a harvest: names may be as long as its answers."""
     users.add_seeds(found(1), "run", NOW)
     (entry,) = claim(users)
-    whole = page(entry, 2, 3)
-    long = Found(4, "https://m.weibo.cn/u/4", "长" * 30_000, 50)
-    with pytest.raises(
-        StoreError, match=r"Data too long for column 'screen_name'.*nothing was cut"
-    ):
-        commit(users, whole._replace(found=(*whole.found, long)))
-    assert list(users.known_ids()) == [1]
-    assert commit(users, whole) == [(Landing.STORED, 2)]
+    long = Found(4, "https://m.weibo.cn/u/4", "长" * 300_000, 50)
+    first = page(entry, 2, 3)
+    assert commit(users, first._replace(found=(*first.found, long))) == [(Landing.STORED, 3)]
+    assert {user.uid: user.screen_name for user in users.users()}[4] == long.screen_name
 
 
 def test_large_batches_are_stored_whole(users: MysqlUsers) -> None:

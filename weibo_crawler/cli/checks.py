@@ -133,9 +133,36 @@ def hadoop(settings: Settings) -> str:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise BadConfig(f"hadoop.command: {command}: {error}: name Hadoop's client") from None
-    if done.returncode:
-        raise BadConfig(f"{command} version: {done.stderr.strip()[-300:]}")
+    if done.returncode or not done.stdout.startswith("Hadoop "):
+        said = (done.stderr or done.stdout).strip()[-300:] or "nothing"
+        raise BadConfig(f"hadoop.command: {command} version says {said}: name Hadoop's client")
     return f"{done.stdout.partition(chr(10))[0]} ({command})"
+
+
+def hdfs_folder(settings: Settings) -> str:
+    """The folder of jobs can be made, and written into."""
+    from weibo_crawler.posts.hdfs import Hdfs, jobs_folder
+
+    folder, hdfs = jobs_folder(settings.hadoop), Hdfs(settings.hadoop.command)
+    try:
+        hdfs.make_folder(folder)
+        hdfs.make_folder(f"{folder}/doctor")
+        hdfs.remove(f"{folder}/doctor")
+    except StoreError as error:
+        raise StoreError(f"{folder}: {error}: start HDFS, or correct hadoop.folder") from None
+    return f"{folder} takes files"
+
+
+def sqoop(settings: Settings) -> str:
+    """Sqoop is there, for those who import by it."""
+    command = settings.sqoop.command
+    if shutil.which(command) is None:
+        raise NotChecked(f"no {command} here (sqoop.command): plain `import` needs none")
+    done = subprocess.run([command, "version"], capture_output=True, text=True, check=False)
+    version = next((x for x in done.stdout.splitlines() if x.startswith("Sqoop ")), "")
+    if done.returncode or not version:
+        raise BadConfig(f"sqoop.command: {command} version says no version: name Sqoop 1.4.7's")
+    return f"{version} ({command})"
 
 
 def streaming_jar(settings: Settings) -> str:
@@ -166,10 +193,7 @@ def jobhistory(settings: Settings) -> str:
 
 
 def nodes() -> str:
-    raise NotChecked(
-        "python3 and its minor version there are seen by `posts --runner hadoop`, which says so "
-        "before it visits anybody"
-    )
+    raise NotChecked("`doctor --nodes` asks one, by a job of one map (about half a minute)")
 
 
 def _json(url: str, path: str, setting: str) -> tuple[Any, float | None]:

@@ -11,7 +11,9 @@ from weibo_crawler.cli import checks
 from weibo_crawler.cli.main import Done
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig, CrawlerError, StoreError
-from weibo_crawler.home import Home
+from weibo_crawler.home import Home, new_run_id
+from weibo_crawler.posts.node import Finding
+from weibo_crawler.resources import resource
 
 _ANSWER_S = 5.0
 _GUESSING_S = 15.0  # where somebody hangs up, it is found out what it speaks
@@ -55,13 +57,21 @@ def _lines(options: argparse.Namespace) -> Iterator[Line]:
         return
     yield Line("ok", "settings", f"{settings.store.users} and {settings.store.tables}")
     answers: dict[str, bool] = {}
-    for check in (*_here(settings), *_users(settings), *_tables(settings), *_beside(settings)):
+    for check in _checks(settings, nodes=options.nodes):
         server = check.name.partition(" ")[0]
         if not answers.get(server, True):
             continue  # what is behind a server that does not answer need not be waited for
         line = _judge(check)
         answers.setdefault(server, line.state != "wrong")
         yield line
+    if options.nodes:
+        yield from _nodes(settings)
+
+
+def _checks(settings: Settings, *, nodes: bool) -> Iterator[Check]:
+    yield from (*_here(settings), *_users(settings), *_tables(settings), *_beside(settings))
+    if settings.store.tables.startswith("hbase:") and not nodes:
+        yield Check("nodes", checks.nodes)
 
 
 def _here(settings: Settings) -> Iterator[Check]:
@@ -103,10 +113,11 @@ def _beside(settings: Settings) -> Iterator[Check]:
     yield Check("site", partial(checks.site, settings))
     if settings.store.tables.startswith("hbase:"):  # the nodes reach no embedded table
         yield Check("hadoop", partial(checks.hadoop, settings), _JVM_S)
+        yield Check("hadoop hdfs", partial(checks.hdfs_folder, settings), _JVM_S)
+        yield Check("sqoop", partial(checks.sqoop, settings), _JVM_S)
         yield Check("streaming jar", partial(checks.streaming_jar, settings))
         yield Check("resourcemanager", partial(checks.resourcemanager, settings))
         yield Check("jobhistory", partial(checks.jobhistory, settings))
-        yield Check("nodes", checks.nodes)
 
 
 def _transport(settings: Settings) -> str:
@@ -131,21 +142,41 @@ def _write_tables(home: Home) -> None:
     home.tables.posts.delete("doctor", up_to=1)  # no key of ours
 
 
+def _nodes(settings: Settings) -> Iterator[Line]:
+    """What a node says of itself; in this thread, so that Ctrl-C ends the job there."""
+    found: list[Finding] = []
+
+    def look() -> str:
+        from weibo_crawler.posts.nodes import look_from_a_node
+
+        script = resource("jobs/check_node.py")
+        found.extend(look_from_a_node(settings, script, f"doctor-{new_run_id()}"))
+        return "one of them ran a job of ours"
+
+    yield _run(Check("nodes", look))
+    for name, text, exit_code in found:
+        yield Line("wrong" if exit_code else "ok", name, text, exit_code)
+
+
+def _run(check: Check) -> Line:
+    try:
+        return Line("ok", check.name, check.run())
+    except checks.NotChecked as error:
+        return Line("open", check.name, str(error))
+    except CrawlerError as error:
+        return Line("wrong", check.name, str(error), error.exit_code)
+    except Exception as error:  # noqa: BLE001 - the top of a task: the other checks go on
+        fault = f"a fault of ours: {type(error).__name__}: {error}; please report it"
+        return Line("wrong", check.name, fault, CrawlerError.exit_code)
+
+
 def _judge(check: Check) -> Line:
     """Run it in a thread of its own: some calls, such as a look at a network folder, cannot be
     given a time limit."""
     found: list[Line] = []
 
     def run() -> None:
-        try:
-            found.append(Line("ok", check.name, check.run()))
-        except checks.NotChecked as error:
-            found.append(Line("open", check.name, str(error)))
-        except CrawlerError as error:
-            found.append(Line("wrong", check.name, str(error), error.exit_code))
-        except Exception as error:  # noqa: BLE001 - the top of a task: the other checks go on
-            fault = f"a fault of ours: {type(error).__name__}: {error}; please report it"
-            found.append(Line("wrong", check.name, fault, CrawlerError.exit_code))
+        found.append(_run(check))
 
     thread = threading.Thread(target=run, name=check.name, daemon=True)
     thread.start()

@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import os
-import signal
 import time
 from collections.abc import Callable
 from typing import Any
@@ -11,13 +10,14 @@ from typing import Any
 from weibo_crawler import config
 from weibo_crawler.analysis.status import walled_dict, walled_lines
 from weibo_crawler.cli.main import Done
-from weibo_crawler.cli.sending import say_stopping
 from weibo_crawler.cli.show import Progress, grouped, seconds, verdicts
+from weibo_crawler.cli.stopping import say_stopping, stop_signals
 from weibo_crawler.errors import BadUsage, Interrupted
 from weibo_crawler.fetch import open_fetcher
 from weibo_crawler.harvest.run import Ended, HarvestRun
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.metrics import Counters, OpenMetrics
+from weibo_crawler.records import Edge
 from weibo_crawler.store.owners import new_owner
 
 
@@ -102,7 +102,7 @@ async def _harvest(home: Home, counters: Counters, owner: str, show: Callable[[]
         run.stop("interrupted")
 
     loop = asyncio.get_running_loop()
-    for signal_number in (signal.SIGINT, signal.SIGTERM):
+    for signal_number in stop_signals():
         loop.add_signal_handler(signal_number, interrupted)
     try:
         return await run.run()
@@ -146,5 +146,12 @@ def _harvest_figures(
             f"{unsure:,} lists ended before their announced count: the site hides users, or held "
             "them back; `harvest --retry-failed` asks again"
         )
-    lines += walled_lines(walled)
-    return "\n".join(lines), data
+    return "\n".join(lines + _by_edge(counts) + walled_lines(walled)), data
+
+
+def _by_edge(counts: dict[str, int]) -> list[str]:
+    """Which edges found the new users, where it was not by fan lists alone."""
+    found = {edge: n for edge in Edge if (n := counts.get(f"edge.{edge}.kept", 0))}
+    if not set(found) - {Edge.FANS}:
+        return []
+    return ["found by " + ", ".join(f"{edge} {n:,}" for edge, n in found.items())]

@@ -264,7 +264,14 @@ def _operator_commands(commands: Any) -> None:
     _command(commands, "init", "operate:init", "create or check stores and the settings file")
     proxies = _command(commands, "proxies", "operate:proxies", "try every egress")
     proxies.add_argument("action", choices=["check"])
-    _command(commands, "doctor", "doctor:doctor", "check what the settings name, line by line")
+    doctor = _command(
+        commands, "doctor", "doctor:doctor", "check what the settings name, line by line"
+    )
+    doctor.add_argument(
+        "--nodes",
+        action="store_true",
+        help="let a node of the cluster look around as well, by a job of one map on YARN",
+    )
     simulate = _command(commands, "simulate", "operate:simulate", "run the simulated site alone")
     add_simulator_arguments(simulate)
     forget = _command(

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from weibo_crawler import config
 from weibo_crawler.cli.main import Done
-from weibo_crawler.cli.sending import say_stopping
 from weibo_crawler.cli.show import Progress, grouped, seconds, verdicts
+from weibo_crawler.cli.stopping import say_stopping, stop_signals
 from weibo_crawler.cli.yarn import left_running
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig, BadUsage, SiteSaysNo
@@ -27,8 +27,6 @@ from weibo_crawler.posts.hadoop import HadoopRun
 from weibo_crawler.posts.manifest import manifest
 from weibo_crawler.resources import resource
 from weibo_crawler.store.owners import new_owner
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def import_(options: argparse.Namespace) -> Done:
@@ -130,7 +128,9 @@ def run_posts(home: Home, title: str, how: How, env: dict[str, str]) -> Done:
     started = time.monotonic()
     cluster = Cluster(home.settings) if how.runner == "hadoop" else None
     home.bind_site()
-    home.tables  # noqa: B018 - created here, before several mappers ask for it at once
+    # opened here, before several mappers ask for it at once; what they could not read, we cannot
+    next(iter(home.tables.posts.scan(limit=1)), None)
+    next(iter(home.tables.userlist.scan(limit=1)), None)
     driver = "" if how.detach else new_owner()
     job, shown = Job(new_run_id(), how.refresh, driver, every=how.every), Counters()
     with (
@@ -170,7 +170,7 @@ def _stopped_by_signals(run: JobRun) -> Iterator[None]:
         say_stopping()
         run.stop()
 
-    handlers = {n: signal.signal(n, interrupted) for n in _SIGNALS}
+    handlers = {n: signal.signal(n, interrupted) for n in stop_signals()}
     try:
         yield
     finally:

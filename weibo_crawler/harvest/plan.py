@@ -47,7 +47,7 @@ class Plan(NamedTuple):
             more = sum(self.if_walled.values())
             lines.insert(
                 3,
-                f"where these are walled  at most {more:,} requests more{self._days(more)} "
+                f"where walled          at most {more:,} requests more{self._days(more)} "
                 f"({_named(self.if_walled)})",
             )
         return lines

@@ -23,6 +23,7 @@ _NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?")
 _EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)")
 # required by seeds, harvest, simulator and reports, never by a mapper
 _NOT_NEEDED = frozenset({"aiohttp", "pygal", "pyroaring", "rich"})
+ARCHIVES = "env-"  # so their names begin
 WRONG_PYTHON = 64  # + the minor version found: the exit code of a mapper under another Python
 # Run at the start of Python, before any import. Compiled parts want the version they were made for.
 # And mrjob imports distutils, which Python 3.12 lacks: what setuptools has in its place is switched
@@ -50,7 +51,7 @@ class Archive:
             data = _read(source)
             digest.update(f"{place}\0{len(data)}\0".encode() + data)
         version = f"{sys.version_info[0]}.{sys.version_info[1]}"
-        self.name = f"env-{version}-{digest.hexdigest()}.tar.gz"
+        self.name = f"{ARCHIVES}{version}-{digest.hexdigest()}.tar.gz"
 
     def write(self, file: BinaryIO) -> None:
         """As tar.gz, the same bytes each time."""
@@ -133,6 +134,8 @@ def _extras() -> tuple[str, ...]:
 
 def _is_needed(file: metadata.PackagePath) -> bool:
     inside = ".." not in file.parts and not file.is_absolute()
+    if file.name == "METADATA":  # wreq looks up its own version, and does not start without
+        return inside
     return (
         inside
         and file.suffix not in (".pyc", ".pth", ".pyi", ".exe")

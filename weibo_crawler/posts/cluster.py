@@ -1,9 +1,10 @@
 """The cluster that the settings name, and the job that is under way on it.
 
 What travels is private to its user in HDFS: a staging folder for each run (manifest, settings,
-mrjob's files), deleted at the end, and the archive of code and dependencies, kept and shared by
-runs. An application is found by its tag, the run id; the note `SUBMITTED` in the users' database
-says which one is under way, so that `status` and the next run find it, whoever started it.
+mrjob's files), deleted at the end, and the archive of code and dependencies, shared by runs and
+kept until another takes its place. An application is found by its tag, the run id; the note
+`SUBMITTED` in the users' database says which one is under way, so that `status` and the next run
+find it, whoever started it.
 """
 
 import tempfile
@@ -17,9 +18,10 @@ import msgspec
 from weibo_crawler.config import Hadoop, Settings, masked
 from weibo_crawler.errors import BadConfig, BadUsage, StoreError
 from weibo_crawler.posts import hdfs, workers
-from weibo_crawler.posts.archive import Archive
+from weibo_crawler.posts.archive import ARCHIVES, Archive
 from weibo_crawler.posts.crawl import STOP
 from weibo_crawler.posts.handover import write_files
+from weibo_crawler.posts.submission import Staged
 from weibo_crawler.posts.yarn import Maps, Yarn
 from weibo_crawler.store import Frontier
 from weibo_crawler.store.owners import is_dead
@@ -57,62 +59,57 @@ class Cluster:
         self.jar = _jar(hadoop)
         self.yarn = yarn(hadoop)
         self.yarn.check()
-        folder = hadoop.folder or f"hdfs:///user/{hdfs.user()}/weibo-crawler"
-        if "://" not in folder:
-            raise BadConfig(
-                f"hadoop.folder: {folder!r} is no full address such as hdfs:///tmp/crawl"
-            )
-        self.folder = folder.rstrip("/")
+        self.folder = hdfs.jobs_folder(hadoop)
 
-    def stage(self, run_id: str, manifest: Path) -> tuple[str, str, list[str]]:
-        """Upload what the job needs: (staging folder, archive, names of the private files)."""
-        staging = f"{self.folder}/{run_id}"
-        archive = Archive()
-        packed = f"{self.folder}/{archive.name}"
-        self.hdfs.make_folder(self.folder)
+    def staging(self, run_id: str) -> str:
+        """The folder of a run."""
+        return f"{self.folder}/{run_id}"
+
+    def make_staging(self, run_id: str) -> str:
+        """The folder of a run, made before anything lies in it."""
+        try:
+            self.hdfs.make_folder(self.staging(run_id))
+        except StoreError as error:
+            raise StoreError(f"hadoop.folder: {self.folder}: {error}") from None
+        return self.staging(run_id)
+
+    def stage(self, run_id: str, manifest: Path) -> Staged:
+        """Upload what the job needs into its folder."""
+        staging = self.staging(run_id)
+        archive = self._upload_archive(run_id)
         with tempfile.TemporaryDirectory(prefix="weibo-staging-") as folder:
-            local = Path(folder, run_id)
-            local.mkdir()
+            local = Path(folder)
             names = write_files(self.settings, local)
-            Path(local, "input").mkdir()
-            Path(local, "input", "ranges.jsonl").write_bytes(manifest.read_bytes())
-            if not self.hdfs.exists(packed):
-                with Path(folder, archive.name).open("wb") as file:
-                    archive.write(file)
-                self.hdfs.put_once(Path(folder, archive.name), packed)
-            self.hdfs.put_folder(local, staging)
-        return staging, packed, names
+            (local / "input").mkdir()
+            (local / "input" / "ranges.jsonl").write_bytes(manifest.read_bytes())
+            self.hdfs.put(sorted(local.iterdir()), staging)
+        return Staged(staging, archive, names)
+
+    def _upload_archive(self, run_id: str) -> str:
+        """Its address. Where it is new, it takes the place of those before it."""
+        archive = Archive()
+        address = f"{self.folder}/{archive.name}"
+        held = self.hdfs.names(self.folder)
+        if archive.name in held:
+            return address
+        with tempfile.TemporaryDirectory(prefix="weibo-archive-") as folder:
+            with Path(folder, archive.name).open("wb") as file:
+                archive.write(file)
+            self.hdfs.put_once(Path(folder, archive.name), address)
+        self.hdfs.remove(*(f"{self.folder}/{name}" for name in outdated(held, run_id)))
+        return address
+
+
+def outdated(held: set[str], run_id: str) -> list[str]:
+    """Of what lay in the folder before a new archive came, the archives, if nobody may need them:
+    none where the folder of another run lies there."""
+    others = sorted(held - {run_id})
+    return others if all(name.startswith(ARCHIVES) for name in others) else []
 
 
 def yarn(hadoop: Hadoop) -> Yarn:
     """The web interfaces that the settings name."""
     return Yarn(hadoop.resourcemanager, hadoop.jobhistory, hdfs.user())
-
-
-def jobconf(hadoop: Hadoop, run_id: str, *, by_range: bool) -> dict[str, str]:
-    """The job's settings. They stand in the job history, so there is no secret among them."""
-    conf = {
-        "mapreduce.job.name": f"weibo-crawler posts {run_id}",
-        "mapreduce.job.tags": run_id.lower(),
-        "mapreduce.map.speculative": "false",
-        "mapreduce.map.maxattempts": str(hadoop.attempts),
-        "mapreduce.task.timeout": str(hadoop.task_timeout_s * 1000),
-    }
-    if by_range:
-        conf["mapreduce.input.lineinputformat.linespermap"] = "1"
-        conf["stream.map.input.ignoreKey"] = "true"  # else a line begins with its offset
-    else:
-        conf["hbase.mapred.tablecolumns"] = "user:id"
-    if hadoop.running_maps is not None:
-        conf["mapreduce.job.running.map.limit"] = str(hadoop.running_maps)
-    if hadoop.map_memory_mb is not None:
-        conf["mapreduce.map.memory.mb"] = str(hadoop.map_memory_mb)
-    if hadoop.queue is not None:
-        conf["mapreduce.job.queuename"] = hadoop.queue
-    for item in hadoop.jobconf:
-        name, _, value = item.partition("=")
-        conf[name.strip()] = value.strip()
-    return conf
 
 
 def under_way(frontier: Frontier) -> Submitted | None:
@@ -174,7 +171,12 @@ def settle(frontier: Frontier, cluster: Cluster) -> None:
 
 def finish(frontier: Frontier, cluster: Cluster, submitted: Submitted) -> None:
     """Delete what a job that is over had in HDFS, and the note of it."""
-    cluster.hdfs.remove(submitted.staging)
+    try:
+        cluster.hdfs.remove(submitted.staging)
+    except StoreError as error:
+        # of other settings than now, which may have been wrong: that must not keep us for ever
+        if submitted.staging == cluster.staging(submitted.run_id):
+            raise StoreError(f"hadoop.folder: {submitted.staging} stays for now: {error}") from None
     frontier.set_meta(SUBMITTED, "")
 
 

@@ -92,7 +92,8 @@ class JobRun(ABC):
     def _judge(self, failure: str) -> None:
         """Raise the worst of what the mappers said. failure: how the job ended, "" where well."""
         rows = self._rows()
-        said = workers.said(rows)
+        # mappers that are killed may say what they found missing as their folder went away
+        said = [] if self._stops >= 2 else workers.said(rows)
         for kind in (StoreError, BadConfig, BadUsage, SiteSaysNo):
             for code, message in said:
                 if code == kind.exit_code:

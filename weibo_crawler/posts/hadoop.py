@@ -2,21 +2,17 @@
 
 import os
 import signal
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from pathlib import Path
 
-from weibo_crawler.errors import BadConfig, CrawlerError, Interrupted, StoreError
+from weibo_crawler.errors import BadConfig, StoreError
 from weibo_crawler.posts import workers
-from weibo_crawler.posts.archive import WRONG_PYTHON
 from weibo_crawler.posts.cluster import (
     Cluster,
     Submitted,
     finish,
-    jobconf,
     maps_note,
     note,
     settle,
@@ -24,8 +20,15 @@ from weibo_crawler.posts.cluster import (
 )
 from weibo_crawler.posts.crawl import Job
 from weibo_crawler.posts.driver import JobFiles, JobRun, end_group, start
-from weibo_crawler.posts.handover import SETTINGS
-from weibo_crawler.posts.yarn import Application, exit_codes
+from weibo_crawler.posts.submission import (
+    Staged,
+    command,
+    ending,
+    environment,
+    jobconf,
+    not_submitted,
+)
+from weibo_crawler.posts.yarn import Application
 from weibo_crawler.store import Frontier
 
 _POLL_S = 0.5
@@ -33,7 +36,6 @@ _MAPS_S = 2.0
 _PATIENCE_S = 300.0  # a ResourceManager that is away for so long is given up
 _QUIET_S = 3.0  # mappers report every second: after so long without a word none is left
 _LATE_S = 5.0  # after a submission was cut short the application may still appear
-_ENV = "env"  # where the archive is unpacked, in a task's folder
 
 
 class HadoopRun(JobRun):
@@ -59,8 +61,9 @@ class HadoopRun(JobRun):
         self._cluster, self._yarn = cluster, cluster.yarn
         self._table, self._detach, self._env = table, detach, env
         self.application: Application | None = None
-        self._note, self._noted = "", 0.0
+        self._note, self._noted = "handing over to YARN", 0.0
         self._reached = time.monotonic()
+        self._ran_unseen = False  # mrjob says well done, and our ResourceManager never saw it
 
     @property
     def run_id(self) -> str:
@@ -91,44 +94,38 @@ class HadoopRun(JobRun):
 
     def _hand_over(self) -> Submitted:
         job = self._job
-        staging = f"{self._cluster.folder}/{job.run_id}"
-        submitted = Submitted(job.run_id, staging, job.driver)
+        submitted = Submitted(job.run_id, self._cluster.make_staging(job.run_id), job.driver)
         note(self._frontier, submitted)
         try:
-            _, archive, names = self._cluster.stage(job.run_id, self._files.manifest)
-            self._command = self._submission(staging, archive, names)
+            staged = self._cluster.stage(job.run_id, self._files.manifest)
         except BaseException:
-            finish(self._frontier, self._cluster, submitted)
+            with suppress(StoreError):  # the reason that is on its way says more
+                finish(self._frontier, self._cluster, submitted)
             raise
+        self._command = self._submission(staged)
         return submitted
 
-    def _submission(self, staging: str, archive: str, names: list[str]) -> list[str]:
-        job, hadoop = self._job, self._cluster.settings.hadoop
-        words = [sys.executable, str(self._files.script), "-r", "hadoop", "--no-conf"]
-        words += ["--hadoop-bin", hadoop.command, "--hadoop-streaming-jar", str(self._cluster.jar)]
-        words += ["--hadoop-tmp-dir", f"{staging}/mrjob", "--output-dir", f"{staging}/out"]
-        words += ["--no-cat-output", "--no-read-logs", "--cleanup", "NONE"]
-        words += ["--no-check-input-paths", "--no-bootstrap-mrjob", "--python-bin", hadoop.python]
-        words += ["--archives", f"{archive}#{_ENV}", "--cmdenv", f"PYTHONPATH={_ENV}"]
-        words += ["--cmdenv", f"WEIBO_CONFIG={SETTINGS}", "--files"]
-        words += [",".join(f"{staging}/{name}#{name}" for name in names)]
-        for name, value in jobconf(hadoop, job.run_id, by_range=not self._table).items():
-            words += ["-D", f"{name}={value}"]
+    def _submission(self, staged: Staged) -> list[str]:
+        job, cluster = self._job, self._cluster
+        hadoop = cluster.settings.hadoop
+        conf = jobconf(hadoop, job.run_id, by_range=not self._table)
+        words = command(hadoop, cluster.jar, self._files.script, staged, conf)
         words += ["--run-id", job.run_id]
         words += ["--driver", job.driver] if job.driver else []  # Streaming drops an empty word
         words += job.options()
         if not self._table:
-            return [*words, f"{staging}/input/ranges.jsonl"]
+            return [*words, staged.input]
         if hadoop.hbase_jars:
             words += ["--libjars", ",".join(hadoop.hbase_jars)]
         # TableInputFormat takes the last part of the path for the table's name
-        return [*words, "--input", "hbase", f"{staging}/{self._table}"]
+        return [*words, "--input", "hbase", f"{staged.folder}/{self._table}"]
 
     def _watch(self) -> None:
         """Until the application is over, or accepted where nobody waits for it."""
         with tempfile.TemporaryDirectory(prefix="weibo-job-") as folder:
-            command = [*self._command, "--local-tmp-dir", folder]
-            process = start(command, self._files.log, _environment(self._env, self._cluster))
+            words = [*self._command, "--local-tmp-dir", folder]
+            env = environment(self._env, self._cluster.settings.hadoop)
+            process = start(words, self._files.log, env)
             ended_at = None
             try:
                 while True:
@@ -138,7 +135,7 @@ class HadoopRun(JobRun):
                     if self._is_end(ended_at):
                         break
                     self._look(self._note)
-                    if self._stops >= 2:
+                    if self._stops >= 2 or (self._stops and self.application is None):
                         self._kill(process.pid)
                     time.sleep(_POLL_S)
                 if not self._leaves:
@@ -146,6 +143,7 @@ class HadoopRun(JobRun):
                         wait_for(lambda: process.poll() is not None, 20.0)
             finally:
                 end_group(process)
+        self._ran_unseen = self.application is None and process.returncode == 0
         if self._stops >= 2:
             self._wait_until_quiet()
         if not self._leaves:
@@ -166,8 +164,9 @@ class HadoopRun(JobRun):
                 raise
 
     def _noted_as(self, app: Application) -> None:
-        staging = f"{self._cluster.folder}/{self._job.run_id}"
-        note(self._frontier, Submitted(self._job.run_id, staging, self._job.driver, app.id))
+        run_id, driver = self._job.run_id, self._job.driver
+        staging = self._cluster.staging(run_id)
+        note(self._frontier, Submitted(run_id, staging, driver, app.id))
 
     def _is_end(self, ended_at: float | None) -> bool:
         app = self.application
@@ -176,7 +175,8 @@ class HadoopRun(JobRun):
         return ended_at is not None and time.monotonic() - ended_at > _LATE_S
 
     def _kill(self, pid: int) -> None:
-        """What the second Ctrl-C asks for; may be repeated."""
+        """What the second Ctrl-C asks for, or the first where nothing was submitted yet, which may
+        take YARN's client a quarter of an hour. May be repeated."""
         if self.application is not None:
             with suppress(StoreError):  # away for a while
                 self._yarn.kill(self.application.id)
@@ -195,47 +195,15 @@ class HadoopRun(JobRun):
     def _failure(self) -> str:
         """How the application ended, "" where well. Raises what the mappers' exit codes say."""
         app = self.application
+        if self._ran_unseen:
+            raise BadConfig(
+                "hadoop.resourcemanager: the job ran to its end, but not at "
+                f"{self._cluster.settings.hadoop.resourcemanager}: name the ResourceManager that "
+                f"`{self._cluster.settings.hadoop.command}` submits to; its posts are stored"
+            )
         if app is None:
-            if self._stops:
-                return "the job was not submitted"
-            return f"the job could not be submitted: {_reason(self._files.log)}"
+            return "the job was not submitted" if self._stops else not_submitted(self._files.log)
         if app.final == "SUCCEEDED":
             return ""
-        notes = [] if self._stops else self._yarn.failures(app.id)
-        if notes and not workers.said(self._rows()):
-            _raise_exit_code(notes, app.id, self._cluster.settings.hadoop.python)
-        why = notes[-1].strip().splitlines()[0] if notes else app.diagnostics.strip()
-        return f"{app.id} ended as {app.final}: {why or 'without a word'}"
-
-
-def _environment(env: Mapping[str, str], cluster: Cluster) -> dict[str, str]:
-    """For mrjob and Hadoop's client: without our settings, which may hold the password."""
-    kept = {name: value for name, value in env.items() if not name.startswith("WEIBO_")}
-    jars = [*cluster.settings.hadoop.hbase_jars, kept.get("HADOOP_CLASSPATH", "")]
-    kept["HADOOP_CLASSPATH"] = ":".join(filter(None, jars))
-    return kept
-
-
-def _reason(log: Path) -> str:
-    """The line of mrjob's output that says most."""
-    lines = [line for line in log.read_text("utf-8", "replace").splitlines() if line.strip()]
-    telling = [line for line in lines if "Exception" in line or "Error" in line or "ERROR" in line]
-    return (telling or lines or ["it said nothing"])[-1].strip()
-
-
-def _raise_exit_code(notes: list[str], app: str, python: str) -> None:
-    """What mappers could not write into the users' database they say by their exit codes."""
-    logs = f"their stderr says why: yarn logs -applicationId {app}"
-    for code in exit_codes(notes):
-        if WRONG_PYTHON <= code < WRONG_PYTHON + 64:
-            raise BadConfig(
-                f"hadoop.python: {python} on the nodes is Python 3.{code - WRONG_PYTHON}, and the "
-                f"packages were taken from Python 3.{sys.version_info[1]}: name a Python "
-                f"3.{sys.version_info[1]} of the nodes, or run weibo-crawler under "
-                f"3.{code - WRONG_PYTHON}"
-            )
-        for kind in (BadConfig, StoreError, Interrupted):
-            if code == kind.exit_code:
-                raise kind(f"mappers of {app} ended with exit code {code}; {logs}")
-    if any("Cannot run program" in note for note in notes):
-        raise CrawlerError(f"hadoop.python: the nodes have no {python}")
+        is_told = bool(self._stops or workers.said(self._rows()))
+        return ending(self._yarn, app, self._cluster.settings.hadoop.python, is_told=is_told)

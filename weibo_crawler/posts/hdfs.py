@@ -7,9 +7,10 @@ import getpass
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from weibo_crawler.config import Hadoop
 from weibo_crawler.errors import BadConfig, StoreError
 
 _TIMEOUT_S = 600.0
@@ -19,6 +20,15 @@ _PRIVATE = ("-D", "fs.permissions.umask-mode=077")  # folders 0700, files 0600
 def user(environ: Mapping[str, str] = os.environ) -> str:
     """Who we are to Hadoop."""
     return environ.get("HADOOP_USER_NAME") or getpass.getuser()
+
+
+def jobs_folder(hadoop: Hadoop) -> str:
+    """Where archive and job files lie: hadoop.folder, or a folder in the user's home. BadConfig
+    where it is no full address."""
+    folder = hadoop.folder or f"hdfs:///user/{user()}/weibo-crawler"
+    if "://" not in folder:
+        raise BadConfig(f"hadoop.folder: {folder!r} is no full address such as hdfs:///tmp/crawl")
+    return folder.rstrip("/")
 
 
 class Hdfs:
@@ -34,9 +44,9 @@ class Hdfs:
         """A folder, and those above it, for their owner alone; may be there already."""
         self._run(*_PRIVATE, "-mkdir", "-p", folder)
 
-    def put_folder(self, source: Path, target: str) -> None:
-        """Copy a folder with its files, readable for their owner alone. target must be new."""
-        self._run(*_PRIVATE, "-put", str(source), target)
+    def put(self, sources: Iterable[Path], folder: str) -> None:
+        """Copy files and folders into a folder, readable for their owner alone."""
+        self._run(*_PRIVATE, "-put", *map(str, sources), folder)
 
     def put_once(self, source: Path, target: str) -> None:
         """Copy a file that is the same whoever writes it, whole or not at all."""
@@ -49,15 +59,26 @@ class Hdfs:
     def exists(self, path: str) -> bool:
         return self._call("-test", "-e", path).returncode == 0
 
-    def remove(self, path: str) -> None:
-        """With all below it; may be gone already."""
-        self._run("-rm", "-r", "-f", "-skipTrash", path)
+    def names(self, folder: str) -> set[str]:
+        """What lies in a folder."""
+        return {line.rpartition("/")[2] for line in self._run("-ls", "-C", folder).splitlines()}
 
-    def _run(self, *words: str) -> None:
+    def read(self, pattern: str) -> str:
+        """The text of the files that match."""
+        return self._run("-cat", pattern)
+
+    def remove(self, *paths: str) -> None:
+        """With all below them; they may be gone already."""
+        if paths:
+            self._run("-rm", "-r", "-f", "-skipTrash", *paths)
+
+    def _run(self, *words: str) -> str:
         done = self._call(*words)
         if done.returncode != 0:
             said = [line for line in done.stderr.splitlines() if line.strip()]
-            raise StoreError(f"HDFS: {said[-1] if said else f'exit code {done.returncode}'}")
+            last = said[-1].partition("; For more details")[0] if said else ""
+            raise StoreError(f"HDFS: {last or f'exit code {done.returncode}'}")
+        return done.stdout
 
     def _call(self, *words: str) -> "subprocess.CompletedProcess[str]":
         try:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from weibo_crawler.config import Hadoop
-from weibo_crawler.errors import BadConfig, CrawlerError, Interrupted, StoreError
+from weibo_crawler.errors import BadConfig, Interrupted, StoreError
 from weibo_crawler.posts.archive import WRONG_PYTHON
 from weibo_crawler.posts.handover import SETTINGS
 from weibo_crawler.posts.yarn import Application, Yarn, exit_codes
@@ -99,7 +99,7 @@ def ending(yarn: Yarn, app: Application, python: str, *, is_told: bool = False) 
     notes = yarn.failures(app.id)
     if not is_told:
         _raise_exit_code(notes, app.id, python)
-    why = notes[-1].strip().splitlines()[0] if notes else app.diagnostics.strip()
+    why = (notes or [app.diagnostics])[-1].strip().partition("\n")[0]
     return f"{app.id} ended as {app.final}: {why or 'without a word'}"
 
 

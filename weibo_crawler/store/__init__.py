@@ -112,7 +112,7 @@ class Tables(Protocol):
 class UserRow(NamedTuple):
     """One row of the SQL table `userlist`. found_at: seconds since the epoch.
 
-    found_edge: "seed", "fans", …; found_from: a uid of depth - 1, None for a seed.
+    found_edge: a records.Edge; found_from: a uid of depth - 1, None for a seed.
     """
 
     seq: int

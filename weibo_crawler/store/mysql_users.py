@@ -16,7 +16,6 @@ from weibo_crawler.store.mysql_commit import enter
 from weibo_crawler.store.mysql_forget import read_forgotten
 from weibo_crawler.store.mysql_schema import OPTIONS
 
-# TEXT for what the site names, so that a long name is kept; what is longer still is an error.
 # No AUTO_INCREMENT: seqs are given under the gate (mysql_frontier says why).
 _SCHEMA = (
     (
@@ -85,6 +84,15 @@ _SCHEMA = (
             forget_key VARCHAR(64)
         ) {OPTIONS}""",
         "INSERT INTO gate VALUES (1, 1, 0, NULL) ON DUPLICATE KEY UPDATE one = one",
+    ),
+    # what the site says, or what was said of it, may be as long as a body: one such name would be
+    # an error that stops the harvest again and again
+    (
+        "ALTER TABLE userlist MODIFY url MEDIUMTEXT NOT NULL, "
+        "MODIFY screen_name MEDIUMTEXT NOT NULL, MODIFY last_error MEDIUMTEXT",
+        "ALTER TABLE progress MODIFY next_page MEDIUMTEXT NOT NULL, MODIFY ended MEDIUMTEXT",
+        "ALTER TABLE workers MODIFY ended MEDIUMTEXT",
+        "ALTER TABLE drifted MODIFY url MEDIUMTEXT NOT NULL, MODIFY why MEDIUMTEXT NOT NULL",
     ),
 )
 VERSION = len(_SCHEMA)

@@ -1,0 +1,9 @@
+"""Signals as a terminal gives them, however the tests were started: what is ignored here (by
+`nohup`, or in the background of a shell) would be ignored by every program that a test starts."""
+
+import signal
+
+for number in (signal.SIGINT, signal.SIGHUP):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        default = signal.default_int_handler if number is signal.SIGINT else signal.SIG_DFL
+        signal.signal(number, default)

@@ -1,0 +1,20 @@
+"""How a run is told to stop, and what it answers: shared by harvest and posts."""
+
+import signal
+import sys
+
+
+def stop_signals() -> list[signal.Signals]:
+    """Ctrl-C, SIGTERM, and a terminal that goes away, unless `nohup` said to go on without it."""
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    return numbers
+
+
+def say_stopping() -> None:
+    """The answer to the first of them."""
+    try:
+        print("stopping: finishing what is in flight (again: stop at once)", file=sys.stderr)
+    except OSError:  # nobody reads it any more
+        return
