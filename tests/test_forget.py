@@ -4,6 +4,7 @@ import json
 import zlib
 from array import array
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -66,16 +67,15 @@ def test_names_are_no_way_to_forget(tmp_path: Path) -> None:
 def dump(folder: Path) -> Iterator[str]:
     """Every value of every table of both files."""
     for file in ("users.db", "tables.db"):
-        conn = open_database(f"sqlite:///{folder}/{file}")
-        names = conn.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-        for (name,) in names:
-            for row in conn.execute(f"SELECT * FROM {name}").fetchall():
-                if name.startswith("cells_"):
-                    for column, value in json.loads(row[3]).items():
-                        yield from cells_by_themselves(row[0], column, value)
-                    continue
-                yield from (f"{name} {plain(name, value)!r}" for value in row)
-        conn.close()
+        with closing(open_database(f"sqlite:///{folder}/{file}")) as conn:
+            names = conn.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+            for (name,) in names:
+                for row in conn.execute(f"SELECT * FROM {name}").fetchall():
+                    if name.startswith("cells_"):
+                        for column, value in json.loads(row[3]).items():
+                            yield from cells_by_themselves(row[0], column, value)
+                        continue
+                    yield from (f"{name} {plain(name, value)!r}" for value in row)
 
 
 def plain(table: str, value: object) -> object:
