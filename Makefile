@@ -62,7 +62,7 @@ stack-clean: ## stop it and delete its data
 	@$(PYTHON) stack/stack.py clean
 
 test-stack: $(VENV)/.ready-dev ## the tests that need it; they start it where it does not run
-	@WEIBO_STACK_TESTS=1 $(BIN)/python -m pytest -p no:xdist tests/stack tests/store/test_mysql.py $(ARGS)
+	@WEIBO_STACK_TESTS=1 $(BIN)/python -m pytest -p no:xdist tests/stack $(wildcard tests/store/test_mysql*.py) $(ARGS)
 
 # -- for developers
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.crawls import Crawl, simulated
-from tests.cli.forgetting import cells_by_themselves, forget_midway
+from tests.cli.forgetting import cells_by_themselves, drifted_urls, forget_midway
 from tests.contracts.forget import ForgetContract
 from weibo_crawler.store import Frontier, Tables
 from weibo_crawler.store.sqlite_base import open_database
@@ -30,11 +30,7 @@ class TestEmbedded(ForgetContract):
         tables.close()
 
     def drifted_urls(self) -> list[str]:
-        conn = open_database(f"sqlite:///{self.folder}/users.db")
-        try:
-            return [url for (url,) in conn.execute("SELECT url FROM drifted")]
-        finally:
-            conn.close()
+        return drifted_urls(self.folder)
 
 
 def test_the_whole_way(tmp_path: Path) -> None:

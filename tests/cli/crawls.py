@@ -34,8 +34,21 @@ class Crawl:
 
     def run(self, *arguments: str, code: int = 0, **env: str) -> subprocess.CompletedProcess[str]:
         """One command; fails the test with all it printed where the exit code is another."""
-        done = subprocess.run(
-            self.command(*arguments),
+        done = self._finished(self.command(*arguments), env)
+        assert done.returncode == code, (
+            f"{arguments}: {done.returncode}\n{done.stdout}{done.stderr}"
+        )
+        return done
+
+    def shell(self, line: str) -> subprocess.CompletedProcess[str]:
+        """One line of bash, however it ends."""
+        return self._finished(["bash", "-c", line], {})
+
+    def _finished(
+        self, command: list[str], env: dict[str, str]
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command,
             cwd=self.folder,
             env=self.env | env,
             capture_output=True,
@@ -43,10 +56,6 @@ class Crawl:
             timeout=300,  # a job on a busy cluster; pytest ends what hangs elsewhere
             check=False,
         )
-        assert done.returncode == code, (
-            f"{arguments}: {done.returncode}\n{done.stdout}{done.stderr}"
-        )
-        return done
 
     def json(self, *arguments: str, **env: str) -> dict[str, Any]:
         return self.json_of(0, *arguments, **env)

@@ -4,9 +4,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 from tests.cli.crawls import Crawl, Truth
+from weibo_crawler.store.sqlite_base import open_database
 
 
 def forget_midway(crawl: Crawl, truth: Truth, dump: Callable[[], Iterable[str]]) -> str:
@@ -59,3 +62,9 @@ def cells_by_themselves(row: str, column: str, value: str) -> Iterable[str]:
         (more.get("original") or {}).pop("text", None)
         value = json.dumps(more, ensure_ascii=False)
     yield f"{row} {column} {value}"
+
+
+def drifted_urls(folder: Path) -> list[str]:
+    """The addresses of the pages that an embedded home keeps for developers."""
+    with closing(open_database(f"sqlite:///{folder}/users.db")) as conn:
+        return [url for (url,) in conn.execute("SELECT url FROM drifted")]

@@ -143,15 +143,7 @@ def test_output_that_cannot_be_written_is_said(crawl: Crawl) -> None:
     crawl.run("seed", "5")
     scan = " ".join(crawl.command("scan", "users"))
     for redirect, code, lines in (("> /dev/full", 5, 1), (">&-", 0, 1), ("2>&-", 0, 0)):
-        done = subprocess.run(
-            ["bash", "-c", f"{scan} {redirect}"],
-            cwd=crawl.folder,
-            env=crawl.env,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+        done = crawl.shell(f"{scan} {redirect}")
         assert (done.returncode, done.stderr.count("\n")) == (code, lines), (redirect, done)
 
 
@@ -313,15 +305,7 @@ def test_scan_into_head_ends_quietly(crawl: Crawl) -> None:
     (crawl.folder / "seeds.txt").write_text("".join(f"{10**9 + i}\n" for i in range(20_000)))
     crawl.run("seed", "seeds.txt")
     scan = " ".join(crawl.command("scan", "users"))
-    done = subprocess.run(
-        ["bash", "-c", f"set -o pipefail; {scan} | head -n 2"],
-        cwd=crawl.folder,
-        env=crawl.env,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    done = crawl.shell(f"set -o pipefail; {scan} | head -n 2")
     assert (done.returncode, done.stdout.count("\n"), done.stderr) == (0, 2, "")
 
 

@@ -11,14 +11,13 @@ import pytest
 from pymysql.cursors import Cursor
 
 from tests.cli.crawls import simulated
-from tests.cli.forgetting import cells_by_themselves, forget_midway
+from tests.cli.forgetting import cells_by_themselves, drifted_urls, forget_midway
 from tests.contracts.forget import ForgetContract, versions
 from tests.stack.conftest import Running, why_not
 from weibo_crawler.store import Frontier, Tables
 from weibo_crawler.store.cells import FAMILIES
 from weibo_crawler.store.hbase_tables import HbaseTables
 from weibo_crawler.store.mysql_base import connect, parse_address
-from weibo_crawler.store.sqlite_base import open_database
 from weibo_crawler.store.sqlite_frontier import SqliteUsers
 
 if why_not():
@@ -55,11 +54,7 @@ class TestHbase(ForgetContract):
                 table.delete(key)
 
     def drifted_urls(self) -> list[str]:
-        conn = open_database(f"sqlite:///{self.folder}/users.db")
-        try:
-            return [url for (url,) in conn.execute("SELECT url FROM drifted")]
-        finally:
-            conn.close()
+        return drifted_urls(self.folder)
 
 
 def test_the_whole_way(stack: Running, tables: HbaseTables, tmp_path: Path) -> None:

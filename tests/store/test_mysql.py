@@ -35,18 +35,6 @@ EDGES = (Edge.FANS,)
 TABLE = "CREATE TABLE t (id INT NOT NULL PRIMARY KEY, n INT NOT NULL)"
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariaDb]:
-    server = MariaDb(tmp_path_factory.mktemp("mariadb"))
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-def url(server: MariaDb) -> str:
-    return server.url()
-
-
 @pytest.fixture
 def users(url: str) -> Iterator[MysqlUsers]:
     users = MysqlUsers(url, PASSWORD)

@@ -1,7 +1,6 @@
 """What `doctor` says of a MariaDB server that is well, and of one that is not."""
 
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -12,18 +11,6 @@ from weibo_crawler.store.mysql_check import MysqlCheck
 from weibo_crawler.store.mysql_frontier import MysqlUsers
 
 pytestmark = pytest.mark.skipif(mariadb.binary() is None, reason=mariadb.why_not())
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariaDb]:
-    server = MariaDb(tmp_path_factory.mktemp("mariadb"))
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-def url(server: MariaDb) -> str:
-    return server.url()
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """The leases of egresses in MariaDB keep their contract."""
 
-from collections.abc import Iterator
 from functools import partial
 
 import pytest
@@ -13,13 +12,6 @@ from weibo_crawler.store.mysql_egresses import MysqlEgresses
 from weibo_crawler.store.mysql_frontier import MysqlUsers
 
 pytestmark = pytest.mark.skipif(mariadb.binary() is None, reason=mariadb.why_not())
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariaDb]:
-    server = MariaDb(tmp_path_factory.mktemp("mariadb"))
-    yield server
-    server.stop()
 
 
 class TestMysqlEgresses(EgressContract):

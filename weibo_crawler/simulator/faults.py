@@ -60,21 +60,22 @@ def parse_faults(text: str) -> tuple[Rate, ...]:
                 f"--faults: there is no fault {title.strip()!r}; known are {known} "
                 f"(each also as NAME:{_PERMANENT})"
             )
-        rates.append(Rate(name, _share(name, share), mark == _PERMANENT))
+        rates.append(Rate(name, read_share("--faults", name, share), mark == _PERMANENT))
     if sum(rate.share for rate in rates) > 1:
         raise BadUsage("--faults: the rates add up to more than 1")
     return tuple(rates)
 
 
-def _share(name: str, text: str) -> float:
+def read_share(option: str, name: str, text: str) -> float:
+    """The share from 0 to 1 that an option such as "NAME=SHARE,..." gives a name."""
     try:
         share = float(text)
     except ValueError:
         share = -1.0
     if not 0 <= share <= 1:
         raise BadUsage(
-            f"--faults: the rate of {name} is {text!r}, it must be a number from 0 to 1, "
-            f"such as {name}=0.02; known faults are {', '.join(FAULTS)}"
+            f"{option}: the share of {name} is {text!r}, it must be a number from 0 to 1, "
+            f"such as {name}=0.02"
         )
     return share
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from weibo_crawler.errors import BadUsage
+from weibo_crawler.simulator.faults import read_share
 
 HEALTH = {
     "good": "passes everything on",
@@ -89,22 +90,10 @@ def parse_mix(text: str) -> dict[str, float]:
                 f"--proxy-mix: {part!r}: write each name once, of {', '.join(HEALTH)}, "
                 "such as good=0.8,dead=0.2"
             )
-        mix[name] = _share(name, share)
+        mix[name] = read_share("--proxy-mix", name, share)
     if sum(mix.values()) > 1 + 1e-9:
         raise BadUsage("--proxy-mix: the shares add up to more than 1")
     return mix
-
-
-def _share(name: str, text: str) -> float:
-    try:
-        share = float(text)
-    except ValueError:
-        share = -1.0
-    if not 0 <= share <= 1:
-        raise BadUsage(
-            f"--proxy-mix: the share of {name} is {text!r}, it must be a number from 0 to 1"
-        )
-    return share
 
 
 def plan(
