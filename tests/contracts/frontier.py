@@ -8,6 +8,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
@@ -16,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.contracts.frontier_processes import SEEDS, seed, true_depths, walk
+from weibo_crawler.posts.crawl import DRIVER, STOP
 from weibo_crawler.records import Edge, State
 from weibo_crawler.store import (
     WALLED,
@@ -30,7 +32,7 @@ from weibo_crawler.store import (
 )
 from weibo_crawler.store.owners import new_owner
 
-NOW = 1_700_000_000.0
+NOW, DAY_S = 1_700_000_000.0, 86_400.0
 SPAWN = multiprocessing.get_context("spawn")
 # one home, empty or not, serves all examples of a test, and each home's class runs the test
 SHARED = [HealthCheck.function_scoped_fixture, HealthCheck.differing_executors]
@@ -372,6 +374,39 @@ class FrontierContract:
         for ok in (3, 7):
             frontier.report(row._replace(counters={"page.ok": ok}))
         assert [w.counters for w in frontier.workers()] == [{"page.ok": 7}]
+
+    def test_runs_long_past_are_summed_up(self, frontier: Frontier) -> None:
+        """Their rows become one a stage with the same sums and the same last word, their notes for
+        mappers go; a run that is at work keeps every row, also of workers that ended long ago."""
+        long_ago, old, day = NOW - 90 * DAY_S, NOW - 60 * DAY_S, "20200101T000000Z-"
+        rows = [
+            WorkerRow(f"{day}a", "x", "posts", long_ago, long_ago, "done", {"page.ok": 3}),
+            WorkerRow(f"{day}b", "x", "posts", old, old, "interrupted", {"page.ok": 4}),
+            WorkerRow(f"{day}b", "y", "posts", old - 9, old - 9, None, {"page.gone": 1}),
+            WorkerRow(f"{day}b", "z", "harvest", old, old, None, {"page.ok": 7}),
+            WorkerRow(f"{day}c", "x", "posts", old, old, "done", {"page.ok": 11}),
+            WorkerRow(f"{day}c", "y", "posts", old, NOW - 5, None, {"page.ok": 13}),
+        ]
+        for row in rows:
+            frontier.report(row)
+        notes = [f"{kind}{day}{run}" for kind in (DRIVER, STOP) for run in "bcd"]
+        notes += [f"{DRIVER}of another form", f"{STOP}20991231T000000Z-e"]
+        for note in notes:
+            frontier.set_meta(note, "1")
+        for _ in range(2):
+            with closing(self.open()) as later:  # a process that was just started
+                later.report(WorkerRow("now", "me", "posts", NOW, NOW, None, {}))
+                assert {(w.run_id, w.worker) for w in later.workers()} == {
+                    *(("past", "posts"), ("past", "harvest"), ("now", "me")),
+                    *((f"{day}c", "x"), (f"{day}c", "y")),
+                }
+                past = {w.stage: w for w in later.workers() if w.run_id == "past"}
+                assert past["posts"][3:] == (
+                    *(long_ago, old, "interrupted", {"page.ok": 7, "page.gone": 1}),
+                )
+                assert past["harvest"][3:] == (old, old, None, {"page.ok": 7})
+                left = [note for note in notes if later.get_meta(note) is not None]
+                assert left == [f"{DRIVER}{day}c", f"{STOP}{day}c", *notes[-2:]]
 
     def test_meta_is_kept(self, frontier: Frontier) -> None:
         """A note can be written, overwritten and read."""
