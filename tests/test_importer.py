@@ -1,5 +1,9 @@
 """Importing: the watermark, changed rows, repairs, and what `--via sqoop` refuses."""
 
+import os
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing
@@ -8,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from weibo_crawler import config, sqoop_import
-from weibo_crawler.errors import BadConfig
+from weibo_crawler.errors import BadConfig, StoreError
 from weibo_crawler.importer import Imported, import_users
 from weibo_crawler.store import Found
 from weibo_crawler.store.cells import user_cells
+from weibo_crawler.store.hbase_tables import HbaseTables
 from weibo_crawler.store.keys import user_key
 from weibo_crawler.store.sqlite_frontier import SqliteUsers
 from weibo_crawler.store.sqlite_tables import SqliteTables
@@ -135,3 +140,64 @@ def test_a_sqoop_that_is_not_there_is_said(users: SqliteUsers, tables: SqliteTab
     with pytest.raises(BadConfig, match=r"sqoop\.command: cannot run no-such-sqoop"):
         sqoop_import.import_users(sqoop, users, tables)
     assert users.get_meta(f"imported_seq {settings.store.tables}") is None
+
+
+@pytest.mark.parametrize("is_paper", [False, True])
+def test_an_hbase_that_is_not_there_is_said_before_sqoop_runs(
+    users: SqliteUsers, tmp_path: Path, is_paper: bool
+) -> None:
+    """Also at the first import, where no watermark asks the tables anything."""
+    seed(users, (1,))
+    place = "hbase://127.0.0.1:9"
+    command = tmp_path / "sqoop"
+    command.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\nexit 1\n")
+    command.chmod(0o755)
+    changes = {"WEIBO_STORE__TABLES": place, "WEIBO_SQOOP__COMMAND": str(command)}
+    settings = config.load(environ={**CLUSTER, **changes})
+    sqoop = sqoop_import.prepare(settings, "userlist", "run", {})
+    refused = pytest.raises(StoreError, match="check that HBase and its Thrift server")
+    if is_paper:
+        with refused:
+            sqoop_import.import_paper(sqoop, users)
+    else:
+        with closing(HbaseTables(place)) as missing, refused:
+            sqoop_import.import_users(sqoop, users, missing)
+    assert not (tmp_path / "started").exists()
+    assert users.get_meta(f"imported_at {place}") is None
+
+
+def test_kill_9_leaves_no_password(tmp_path: Path) -> None:
+    """What stands for Sqoop reads the whole password, twice and from a process below it; once we
+    are killed nobody can, and no file holds it."""
+    command, left, secret = tmp_path / "sqoop", tmp_path / "left", "geheim-密码-7"
+    left.mkdir()
+    command.write_text(
+        "#!/bin/sh\n"
+        "for word; do case $word in file://*) file=${word#file://} ;; esac; done\n"
+        f'cat "$file" "$file" | tr a-z A-Z >{tmp_path}/draft; echo "$file" >{tmp_path}/where\n'
+        f"mv {tmp_path}/draft {tmp_path}/read; exec sleep 60\n"
+    )
+    command.chmod(0o755)
+    program = (
+        "from weibo_crawler import config, sqoop_import as s; "
+        "s._run(s.prepare(config.load(), 'userlist', 'run', {}), [], print)"
+    )
+    changes = {"WEIBO_SQOOP__COMMAND": str(command), "WEIBO_STORE__PASSWORD": secret}
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        env={**os.environ, **CLUSTER, **changes, "TMPDIR": str(left)},
+        start_new_session=True,
+    )
+    try:
+        while not (tmp_path / "read").exists():
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.kill()
+        process.wait()
+        assert (tmp_path / "read").read_text() == 2 * "GEHEIM-密码-7"
+        assert not Path((tmp_path / "where").read_text().strip()).exists()
+        files = [file for file in tmp_path.rglob("*") if file.is_file()]
+        assert [file for file in files if secret.encode() in file.read_bytes()] == []
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)  # what stands for Sqoop
+        process.wait()

@@ -2,7 +2,8 @@
 
 The hashes come first, then the deletes. Whoever writes beside this, a harvest, an import or a posts
 job, looks at the hashes (store/guard.py), so nothing of them comes back behind its back. Sqoop does
-not look: what it had read before the hashes and writes late, the next posts job removes.
+not look: what it had read before the hashes and writes late, the next posts job removes, but not
+from the table of `import --paper`.
 
 What others wrote stays, also where it names somebody: texts with `@name` or `//@name:`.
 """
@@ -23,12 +24,14 @@ _MENTIONS = {"posts": "post:more", "userlist": "user:found_from"}  # table -> co
 class Removed(NamedTuple):
     """What `forget_users` removed. users: rows of the SQL userlist; posts: rows of `posts`;
     reposts: reposts by others that had packed a post of theirs; found: users who had been found on
-    their lists. busy: stages (harvest, import, posts) that were at work meanwhile."""
+    their lists; paper: rows of the table of `import --paper`, None where there is no such table.
+    busy: stages (harvest, import, posts) that were at work meanwhile."""
 
     users: int
     posts: int
     reposts: int
     found: int
+    paper: int | None
     busy: tuple[str, ...]
 
 
@@ -49,7 +52,17 @@ def forget_users(
     found = _cut_mentions(tables.userlist, "userlist", is_gone, progress)
     # the scans took their time: what a put that was under way had left since
     posts += sum(remove_user(tables, uid) for uid in uids)
-    return Removed(users, posts, reposts, found, _busy(frontier))
+    return Removed(users, posts, reposts, found, _from_paper(tables, uids), _busy(frontier))
+
+
+def _from_paper(tables: Tables, uids: Sequence[int]) -> int | None:
+    table = tables.paper()
+    if table is None:
+        return None
+    held = [key for key in map(str, uids) if table.row(key)]
+    for key in held:
+        table.delete(key)
+    return len(held)
 
 
 def _cut_mentions(

@@ -7,13 +7,13 @@ built-in importer, byte for byte, but for `user:run_id` and the timestamps: Sqoo
 so HBase stamps them with the time of the import.
 """
 
+import os
 import re
 import subprocess
 import tempfile
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -25,8 +25,7 @@ from weibo_crawler.resources import resource
 from weibo_crawler.store import Frontier, Tables
 from weibo_crawler.store import hbase_address as hbase
 from weibo_crawler.store import mysql_base as mysql
-from weibo_crawler.store.hbase_base import Thrift
-from weibo_crawler.store.hbase_table import HbaseTable
+from weibo_crawler.store.hbase_tables import HbaseTables
 
 _FIRST_ERRORS, _LAST_LINES = 5, 15  # of its log: a Java trace is long, its head tells
 _MAPPED = re.compile(r"\bmap (\d+)% reduce ")
@@ -76,9 +75,10 @@ def import_users(
     *,
     from_start: bool = False,
 ) -> Imported:
-    """Carry over what the table lacks. StoreError where a store or Sqoop fails, or the counts
-    differ; the watermark stays where it was then. from_start: all users, to repair a table that
-    lost rows. say: takes where it stands."""
+    """Carry over what the table lacks. StoreError where a store or Sqoop fails, a table is missing
+    (before Sqoop is started), or the counts differ; the watermark stays where it was then.
+    from_start: all users, to repair a table that lost rows. say: takes where it stands."""
+    tables.check()
     place = sqoop.settings.store.tables
     mark = Watermark(frontier, tables, place, from_start=from_start)
     upto = frontier.last_seq()
@@ -107,10 +107,12 @@ def import_paper(sqoop: Sqoop, frontier: Frontier, say: Say = lambda text: None)
         return 0
     words = [*_KEY_IS_A_CELL, *sqoop.settings.sqoop.options]
     words += ["--options-file", str(resource("sqoop/paper.options"))]
-    _run(sqoop, words, lambda share: say(f"{share} of {total:,} users"))
-    say("counting both sides")
-    with closing(Thrift(hbase.parse_address(sqoop.settings.store.tables))) as thrift:
-        held = sum(1 for _ in HbaseTable(thrift, sqoop.table, "paper", {"user": 1}).keys(""))
+    with closing(HbaseTables(sqoop.settings.store.tables)) as tables:
+        tables.paper()  # whether HBase is there; Sqoop would try for minutes
+        _run(sqoop, words, lambda share: say(f"{share} of {total:,} users"))
+        say("counting both sides")
+        table = tables.paper()
+        held = 0 if table is None else sum(1 for _ in table.keys(""))
     if held < total:
         raise StoreError(f"userlist held {total} users, table {sqoop.table} {held}: import again")
     return held
@@ -150,19 +152,13 @@ def _carry(sqoop: Sqoop, rows: str, seqs: tuple[int, int], say: Say) -> None:
 
 
 def _run(sqoop: Sqoop, words: Sequence[str], say: Say) -> None:
-    """Run Sqoop in an empty folder, where it leaves the class it generates. The password is in a
-    file there, and nowhere else: its bytes as they are, no newline."""
+    """Run Sqoop in an empty folder, where it leaves the class it generates."""
     settings = sqoop.settings
-    with tempfile.TemporaryDirectory(prefix="sqoop-") as folder:
+    password = settings.store.read_password()
+    with tempfile.TemporaryDirectory(prefix="sqoop-") as folder, _shown(password) as named:
         address = mysql.parse_address(settings.store.users)
         command = [settings.sqoop.command, "import", *words, *_connection(settings, address)]
-        password = settings.store.read_password()
-        if password:
-            file = Path(folder, "password")
-            file.touch(0o600)
-            file.write_bytes(password.encode())
-            file.chmod(0o400)
-            command += ["--password-file", f"file://{file}"]
+        command += named
         command += ["--hbase-table", sqoop.table, "--num-mappers", str(settings.sqoop.maps)]
         command += ["--outdir", folder, "--bindir", folder]
         code, said = _watch(command, folder, sqoop.environ, say)
@@ -172,6 +168,21 @@ def _run(sqoop: Sqoop, words: Sequence[str], say: Say) -> None:
             f"Sqoop failed (exit code {code}); its first errors and last words:\n"
             + (text.replace(password, "***") if password else text)
         )
+
+
+@contextmanager
+def _shown(password: str | None) -> Iterator[list[str]]:
+    """The words by which Sqoop reads the password: its bytes as they are, no newline, in a file
+    that lies in memory alone and ends with this process, also by kill -9. Only our account may
+    read it."""
+    if not password:
+        yield []
+        return
+    with os.fdopen(os.memfd_create("sqoop-password"), "wb") as file:
+        os.fchmod(file.fileno(), 0o400)
+        file.write(password.encode())
+        file.flush()
+        yield ["--password-file", f"file:///proc/{os.getpid()}/fd/{file.fileno()}"]
 
 
 def _connection(settings: Settings, at: mysql.Address) -> list[str]:

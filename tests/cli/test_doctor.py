@@ -67,6 +67,18 @@ def test_a_proxies_file_that_is_missing_or_wrong(crawl: Crawl) -> None:
     assert line["text"].startswith("2 proxies")
 
 
+def test_a_password_file_that_others_may_read(crawl: Crawl) -> None:
+    """Exit code 3 with the remedy; a group that was chosen may read it. Its text is not told."""
+    file = crawl.folder / "password"
+    file.write_text("hidden")
+    named = {"WEIBO_STORE__PASSWORD_FILE": "password"}
+    for mode, code, state in ((0o644, 3, "wrong"), (0o640, 0, "ok"), (0o400, 0, "ok")):
+        file.chmod(mode)
+        line = checked(crawl, code, **named)["password"]
+        assert (line["state"], f"chmod 600 {file}" in line["text"]) == (state, code == 3)
+        assert "hidden" not in line["text"]
+
+
 def test_too_few_open_files(crawl: Crawl) -> None:
     """Fetching 500 pages at once wants more files than 256: exit code 3, with the remedy."""
     command = 'ulimit -n 256; exec "$@"'

@@ -8,6 +8,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -407,6 +408,23 @@ class FrontierContract:
                 assert past["harvest"][3:] == (old, old, None, {"page.ok": 7})
                 left = [note for note in notes if later.get_meta(note) is not None]
                 assert left == [f"{DRIVER}{day}c", f"{STOP}{day}c", *notes[-2:]]
+
+    def test_who_comes_at_once_sums_up_once(self, frontier: Frontier) -> None:
+        """All mappers of a job begin together; nothing is counted twice."""
+        old = NOW - 60 * DAY_S
+        frontier.report(WorkerRow("now", "first", "posts", old, old, None, {}))
+        for n in range(50):
+            frontier.report(WorkerRow(f"old {n}", "x", "posts", old, old, "done", {"page.ok": 1}))
+
+        def begin(n: int) -> None:
+            with closing(self.open()) as mine:
+                mine.report(WorkerRow("now", f"{n}", "posts", NOW, NOW, None, {}))
+
+        with ThreadPoolExecutor(6) as threads:
+            list(threads.map(begin, range(6)))
+        rows = frontier.workers()
+        assert [row.counters for row in rows if row.run_id == "past"] == [{"page.ok": 50}]
+        assert len(rows) == 1 + 1 + 6
 
     def test_meta_is_kept(self, frontier: Frontier) -> None:
         """A note can be written, overwritten and read."""

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from weibo_crawler.posts.workers import (
     ORDERED,
+    WAITING,
     Said,
     counters,
     ended_by,
@@ -77,3 +78,10 @@ def test_a_row_bears_the_name_of_its_attempt_on_yarn_alone() -> None:
     assert worker_name({"mapreduce_task_attempt_id": name}, "me") == name
     assert worker_name({"mapreduce_task_attempt_id": "attempt_x_mapper_00000_0"}, "me") == "me"
     assert worker_name({}, "me") == "me"
+
+
+def test_who_waits_is_told_of_the_last_attempts() -> None:
+    """A mapper that was killed while it waited for an egress does not wait any more."""
+    rows = [attempt(0, n, **{WAITING.replace(".", "_"): 1} if n < 2 else {}) for n in range(3)]
+    assert counters(rows).get(WAITING, 0) == 0
+    assert counters(rows[:2])[WAITING] == 1

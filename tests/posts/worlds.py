@@ -48,7 +48,7 @@ class ScriptedFetcher:
     texts: whole texts by mid. pinned: a post shown first on page 1, and in its place too.
     """
 
-    is_waiting = False
+    waits_for = ""
 
     def __init__(
         self,

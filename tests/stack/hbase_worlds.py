@@ -104,6 +104,7 @@ class PartOfTables:
         self.userlist: Table = PartOfTable(tables.userlist, part)
         self.posts: Table = PartOfTable(tables.posts, part)
         self.create, self.check, self.close = tables.create, tables.check, tables.close
+        self.paper = tables.paper
 
 
 def open_part(url: str, part: str) -> Tables:

@@ -67,11 +67,14 @@ def folder(stack: Running) -> Iterator[str]:
 
 
 def test_a_cluster_that_is_well(stack: Running, prefix: str, tmp_path: Path) -> None:
-    """Every line is ok but for what is not asked."""
-    lines = checked(Crawl(tmp_path), 0, **cluster(stack, prefix))
+    """Every line is ok but for what is not asked. The ResourceManager is known by any name."""
+    settings = cluster(stack, prefix)
+    named = settings["WEIBO_HADOOP__RESOURCEMANAGER"].replace("127.0.0.1", "localhost")
+    lines = checked(Crawl(tmp_path), 0, **settings | {"WEIBO_HADOOP__RESOURCEMANAGER": named})
     assert {line["name"] for line in lines.values() if line["state"] != "ok"} == {"site", "nodes"}
     assert "1 nodes" in lines["resourcemanager"]["text"]
     assert "Hadoop 3" in lines["hadoop"]["text"]
+    assert "submits to it" in lines["resourcemanager of hadoop"]["text"]
 
 
 def test_a_node_looks_around(stack: Running, prefix: str, tmp_path: Path, folder: str) -> None:

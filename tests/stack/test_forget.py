@@ -14,6 +14,7 @@ from tests.cli.crawls import simulated
 from tests.cli.forgetting import cells_by_themselves, drifted_urls, forget_midway
 from tests.contracts.forget import ForgetContract, versions
 from tests.stack.conftest import Running, why_not
+from weibo_crawler.forget import forget_users
 from weibo_crawler.store import Frontier, Tables
 from weibo_crawler.store.cells import FAMILIES
 from weibo_crawler.store.hbase_tables import HbaseTables
@@ -55,6 +56,27 @@ class TestHbase(ForgetContract):
 
     def drifted_urls(self) -> list[str]:
         return drifted_urls(self.folder)
+
+
+def test_the_papers_table_is_looked_at(tables: HbaseTables, tmp_path: Path) -> None:
+    """`forget` deletes the row of the bare uid, and nobody else's; without such a table it says
+    nothing of it."""
+    address = tables.address
+    users = SqliteUsers(f"sqlite:///{tmp_path}/users.db")
+    assert forget_users(users, tables, [68]).paper is None
+    admin = happybase.Connection(address.host, address.port, table_prefix=address.prefix)
+    admin.create_table("paper", {"user": {}})
+    try:
+        paper = admin.table("paper")
+        for uid in (6, 68, 681):
+            paper.put(str(uid).encode(), {b"user:id": str(uid).encode()})
+        assert forget_users(users, tables, [68, 99]).paper == 1
+        assert [key for key, _ in paper.scan()] == [b"6", b"681"]
+        assert forget_users(users, tables, [68, 99]).paper == 0
+    finally:
+        admin.delete_table("paper", disable=True)
+        admin.close()
+        users.close()
 
 
 def test_the_whole_way(stack: Running, tables: HbaseTables, tmp_path: Path) -> None:

@@ -335,7 +335,8 @@ def test_init_makes_what_is_missing_and_says_what_differs(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Without the HBase shell at hand it says what to run (5); with tables that cannot hold what
-    they should it names family, attribute and remedy (5); other differences are only told."""
+    they should it names family, attribute and remedy (5); other differences are only told. A
+    command that was named and cannot be run is an error also where the tables are there (3)."""
     url = f"{stack.addresses['STACK_TABLES']}/t_{secrets.token_hex(4)}"
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WEIBO_STORE__TABLES", url)
@@ -343,6 +344,7 @@ def test_init_makes_what_is_missing_and_says_what_differs(
     assert main(["init"]) == 5
     told = capsys.readouterr().err
     assert f"WEIBO_TABLE_PREFIX={url.rpartition('/')[2]} hbase shell -n" in told
+    monkeypatch.delenv("WEIBO_STORE__HBASE_COMMAND")
     posts = {"post": 5, "count": 1}
     make(url, {"userlist": FAMILIES["userlist"], "posts": posts})
     assert main(["init"]) == 5
@@ -353,4 +355,7 @@ def test_init_makes_what_is_missing_and_says_what_differs(
     make(url)
     assert main(["init"]) == 0
     assert "_posts has 1 of 16 regions" in capsys.readouterr().out
+    monkeypatch.setenv("WEIBO_STORE__HBASE_COMMAND", "/no/hbase")
+    assert main(["init"]) == 3
+    assert "store.hbase_command: '/no/hbase' is no command here" in capsys.readouterr().err
     drop(url)

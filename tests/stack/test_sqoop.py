@@ -1,5 +1,6 @@
 """Users by real Sqoop 1.4.7, from MariaDB to HBase: the same tables as the built-in importer's."""
 
+import hashlib
 import json
 import multiprocessing
 import random
@@ -317,15 +318,17 @@ def _write(place: Place, stop: Event) -> None:
             stop.wait(0.01)
 
 
-def test_the_password_is_in_its_file_alone(place: Place, run: Any, tmp_path: Path) -> None:
+def test_the_password_is_in_memory_alone(place: Place, run: Any, tmp_path: Path) -> None:
     """Neither in Sqoop's argv, environment, log, generated class and source, nor in its jobs'
-    configuration while it runs; the file is 0400 and has no newline."""
+    configuration while it runs; the file in memory that it reads is 0400 and has no newline."""
     trace, jobs = tmp_path / "trace", Path(place.sqoop).parents[1] / "run" / "sqoop"
     trace.mkdir()
     recorder = tmp_path / "recorder"
     recorder.write_text(
         "#!/bin/sh\n"
         f"{{ printf '%s\\n' \"$@\"; env; }} >{trace}/words\n"
+        "for word; do case $word in file://*) file=${word#file://} ;; esac; done\n"
+        f'stat -L -c %a "$file" >{trace}/mode; sha256sum <"$file" >{trace}/sum\n'
         f"( while :; do find {jobs} -type f -exec cat {{}} + >>{trace}/jobs 2>/dev/null; "
         "sleep 0.05; done ) &\n"
         f'{place.sqoop} "$@" >{trace}/log 2>&1\n'
@@ -335,12 +338,11 @@ def test_the_password_is_in_its_file_alone(place: Place, run: Any, tmp_path: Pat
     with closing(place.open()) as users:
         _walked(users)
     assert run("--via", "sqoop", WEIBO_SQOOP__COMMAND=str(recorder))[0] == 0
-    password = trace / "folder" / "password"
-    assert password.read_text() == place.password
-    assert password.stat().st_mode & 0o777 == 0o400
-    files = {file: file.read_bytes() for file in trace.rglob("*") if file.is_file()}
     secret = place.password.encode()
-    assert [file for file, held in files.items() if secret in held] == [password]
+    assert (trace / "sum").read_text().split()[0] == hashlib.sha256(secret).hexdigest()
+    assert (trace / "mode").read_text() == "400\n"
+    files = {file: file.read_bytes() for file in trace.rglob("*") if file.is_file()}
+    assert [file for file, held in files.items() if secret in held] == []
     for name, holds in (("words", b"--password-file"), ("log", b"Retrieved 9 records")):
         assert holds in files[trace / name]
     assert b"sqoop.hbase.insert" in files[trace / "jobs"]
@@ -356,6 +358,15 @@ def test_a_sqoop_that_fails_moves_nothing(place: Place, run: Any) -> None:
     assert "Sqoop failed (exit code 1)" in said
     assert "no-such-option" in said
     assert run("--via", "sqoop") == (0, {"new": 9, "changed": 0})
+
+
+def test_tables_that_are_missing_are_said_before_sqoop_runs(place: Place, run: Any) -> None:
+    """What makes them is named; exit code 5, and no Sqoop is looked for."""
+    with closing(place.open()) as users:
+        _walked(users)
+    changes = {"WEIBO_STORE__TABLES": f"{place.tables}none", "WEIBO_SQOOP__COMMAND": "no-sqoop"}
+    code, said = run("--via", "sqoop", **changes)
+    assert (code, "none_userlist does not exist: run `weibo-crawler init`" in said) == (5, True)
 
 
 def test_the_papers_command(place: Place, run: Any) -> None:

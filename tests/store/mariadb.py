@@ -119,6 +119,7 @@ class MariaDb:
         return [
             *(str(server), "--no-defaults", f"--datadir={self.folder}/data"),
             *(f"--lc-messages-dir={share}", f"--user={getpass.getuser()}"),
+            f"--tmpdir={self.folder}",  # a server that starts deletes what others have in theirs
         ]
 
     def _answers(self) -> bool:

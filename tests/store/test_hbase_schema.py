@@ -7,10 +7,16 @@ from typing import Any
 
 import pytest
 
-from weibo_crawler.errors import StoreError
+from weibo_crawler.errors import BadConfig, StoreError
 from weibo_crawler.store.cells import FAMILIES
 from weibo_crawler.store.hbase_address import parse_address
-from weibo_crawler.store.hbase_schema import FOREVER, REGIONS, differences, make_tables
+from weibo_crawler.store.hbase_schema import (
+    FOREVER,
+    REGIONS,
+    check_command,
+    differences,
+    make_tables,
+)
 
 SCRIPT = Path(__file__).parents[2] / "conf/hbase_schema.rb"
 
@@ -74,7 +80,11 @@ def test_a_shell_that_fails_is_told(tmp_path: Path) -> None:
     address = parse_address("hbase://h/weibo:dev")
     with pytest.raises(StoreError, match=r"shell failed(.|\n)*no quorum"):
         make_tables(address, str(shell))
-    with pytest.raises(
-        StoreError, match="WEIBO_TABLE_NAMESPACE=weibo WEIBO_TABLE_PREFIX=dev hbase"
-    ):
-        make_tables(address, str(tmp_path / "none"))
+    for none in (str(tmp_path / "none"), "", "hbase 'of mine"):
+        with pytest.raises(
+            StoreError, match="WEIBO_TABLE_NAMESPACE=weibo WEIBO_TABLE_PREFIX=dev hbase"
+        ):
+            make_tables(address, none)
+        with pytest.raises(BadConfig, match=r"store\.hbase_command.*leave the setting out"):
+            check_command(none)
+    check_command(f"{shell} --config /etc/hbase")

@@ -526,6 +526,18 @@ def test_sessions_of_former_days_leave_nothing(numbers: Database) -> None:
     assert numbers.read("SELECT COUNT(*) FROM commits") == ((1,),)
 
 
+def test_a_question_may_take_longer_than_the_greeting(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the greeting is bounded tightly: counting ten million rows takes its time."""
+    monkeypatch.setattr(base, "_GREETING_S", 0.5)
+    db = Database(url, PASSWORD, "t", [[TABLE]])
+    try:
+        assert db.read("SELECT SLEEP(1)") == ((0,),)
+    finally:
+        db.close()
+
+
 # -- errors and secrets
 
 

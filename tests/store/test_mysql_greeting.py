@@ -3,7 +3,7 @@
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
@@ -61,19 +61,17 @@ def greeting(words: bytes) -> Iterator[int]:
     ids=["web", "silent", "ssh", "packet", "hangs up"],
 )
 def test_another_server_is_told_from_mariadb(
-    listener: Callable[[], "contextmanager[int]"],  # type: ignore[valid-type]
+    listener: Callable[[], AbstractContextManager[int]],
     ask: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A command and `doctor` leave who does not greet as MariaDB does, and name the setting; it is
     not waited for as for a query, which may take minutes."""
     monkeypatch.setattr(mysql_base, "_GREETING_S", 0.3)
-    with listener() as port:  # type: ignore[attr-defined]
+    with listener() as port:
         url = f"mysql://me@127.0.0.1:{port}/crawl"
-        run = MysqlUsers(url, "geheim").states
-        if ask == "doctor":
-            run = MysqlCheck(url, "geheim").server  # type: ignore[assignment]
+        users, check = MysqlUsers(url, "geheim"), MysqlCheck(url, "geheim")
         with pytest.raises(StoreError, match=r"does not greet as MariaDB.*store\.users") as caught:
-            run()
+            users.states() if ask == "command" else check.server()
     assert f"mysql://127.0.0.1:{port}/crawl" in str(caught.value)
     assert "geheim" not in str(caught.value)

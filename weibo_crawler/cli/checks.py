@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import resource as limits
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -17,7 +18,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from weibo_crawler.config import Settings
+from weibo_crawler.cli.hadoop_conf import web_addresses
+from weibo_crawler.config import Settings, resolve
 from weibo_crawler.errors import BadConfig, CrawlerError, StoreError, StoreFull
 from weibo_crawler.fetch.roster import load_egresses
 from weibo_crawler.resources import resource
@@ -61,6 +63,18 @@ def job() -> str:
     if not script.exists():
         raise CrawlerError(f"{script} is missing: install the package again")
     return f"{script.name} found"
+
+
+def password_file(named: str) -> str:
+    """Of store.password_file: no other account may read or write it."""
+    path = resolve(named)
+    mode = path.stat().st_mode & 0o777
+    if mode & 0o006:
+        raise BadConfig(
+            f"store.password_file: {path} is open to every account of this machine (mode "
+            f"{mode:04o}): chmod 600 {shlex.quote(str(path))}"
+        )
+    return f"{path} is closed to others (mode {mode:04o})"
 
 
 def egresses(settings: Settings) -> str:
@@ -185,6 +199,24 @@ def resourcemanager(settings: Settings) -> str:
     return f"{url}: {nodes} nodes" + _judged(apart_s)
 
 
+def submission(settings: Settings) -> str:
+    """It is the one that Hadoop's client submits to: jobs are looked for there."""
+    named, command = settings.hadoop.resourcemanager.rstrip("/"), settings.hadoop.command
+    theirs = web_addresses(command)
+    if not theirs:
+        raise NotChecked(f"`{command} classpath` names no yarn-site.xml that says where it submits")
+    ids = {_cluster_id(url) for url in theirs}
+    if named in theirs or _cluster_id(named) in ids - {None}:
+        return f"{command} submits to it"
+    where = " and ".join(theirs)
+    if not all(ids):
+        raise NotChecked(f"{command} submits to {where}, by its yarn-site.xml: no answer there")
+    raise BadConfig(
+        f"hadoop.resourcemanager: {named} is not the one that {command} submits to, by its "
+        f"yarn-site.xml {where}: name that, or another hadoop.command or HADOOP_CONF_DIR"
+    )
+
+
 def jobhistory(settings: Settings) -> str:
     """The counters of jobs that ended are there."""
     url = settings.hadoop.jobhistory
@@ -194,6 +226,15 @@ def jobhistory(settings: Settings) -> str:
 
 def nodes() -> str:
     raise NotChecked("`doctor --nodes` asks one, by a job of one map (about half a minute)")
+
+
+def _cluster_id(url: str) -> int | None:
+    """When this ResourceManager was started, in ms; it has one id by all its addresses."""
+    try:
+        answer = json.loads(_ask(f"{url}/ws/v1/cluster/info")[0])
+        return int(answer["clusterInfo"]["id"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
 
 
 def _json(url: str, path: str, setting: str) -> tuple[Any, float | None]:

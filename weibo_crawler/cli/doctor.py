@@ -79,6 +79,8 @@ def _here(settings: Settings) -> Iterator[Check]:
     yield Check("job", checks.job)
     yield Check("transport", partial(_transport, settings))
     yield Check("egress", partial(checks.egresses, settings))
+    if (named := settings.store.password_file) is not None:
+        yield Check("password", partial(checks.password_file, named))
     yield Check("files", partial(checks.open_files, settings))
     yield Check("disk", partial(checks.disk, settings))
 
@@ -117,6 +119,7 @@ def _beside(settings: Settings) -> Iterator[Check]:
         yield Check("sqoop", partial(checks.sqoop, settings), _JVM_S)
         yield Check("streaming jar", partial(checks.streaming_jar, settings))
         yield Check("resourcemanager", partial(checks.resourcemanager, settings))
+        yield Check("resourcemanager of hadoop", partial(checks.submission, settings), _JVM_S)
         yield Check("jobhistory", partial(checks.jobhistory, settings))
 
 

@@ -48,10 +48,15 @@ def _lines(uids: int, removed: Removed, in_hbase: bool) -> list[str]:
         lines.append(
             f"meanwhile at work: {', '.join(removed.busy)}; to be sure, run this again after it"
         )
+    if removed.paper is not None:
+        lines.append(
+            f"{removed.paper:,} rows deleted from the table of `import --paper`, where an import "
+            "that is at work may still write them: run this again after it"
+        )
     if in_hbase:
         lines.append(
             "HBase keeps deleted cells in its files until its next major compaction (in its shell: "
-            "major_compact of both tables), and in snapshots; a table made by `import --paper` "
-            "is not looked at (in the shell: deleteall 'paper', 'UID')"
+            "major_compact of the tables), and in snapshots; tables that others made of these are "
+            "not looked at (in the shell: deleteall 'TABLE', 'UID')"
         )
     return lines

@@ -12,9 +12,10 @@ from weibo_crawler.metrics import total
 from weibo_crawler.store import WorkerRow
 
 ORDERED = "interrupted"  # how a mapper ends that was told to
+WAITING = "mappers.waiting"  # the figure of a mapper that has no egress for now: 1
 _ATTEMPT = re.compile(r"attempt_(\d+_\d+_m_\d+)_(\d+)")
 # what an attempt says of each user again, also of those that attempts before it were done with
-_OUTCOMES = ("users.", "posts.")
+_OUTCOMES = ("users.", "posts.", WAITING)
 
 
 class Said(NamedTuple):

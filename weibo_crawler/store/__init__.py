@@ -106,6 +106,11 @@ class Tables(Protocol):
         harm; StoreError for one that does, and for what is missing."""
         ...
 
+    def paper(self) -> Table | None:
+        """The table that `import --paper` made: a row a user, its key the bare uid. None where
+        there is none."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -178,7 +183,8 @@ class Users(Protocol):
         ...
 
     def workers(self) -> list[WorkerRow]:
-        """Every worker of every run, oldest first."""
+        """Every worker of every run, oldest first; runs of which nobody said anything for 30 days
+        are summed up, one row for each stage (past_runs.py)."""
         ...
 
     def walled(self) -> list[WalledEdge]:
@@ -374,7 +380,8 @@ class Frontier(Users, Protocol):
         ...
 
     def report(self, worker: WorkerRow) -> None:
-        """Write one worker's figures."""
+        """Write one worker's figures. A process that does so first sums up runs long past, by the
+        row's time."""
         ...
 
     def keep_drifted(self, run_id: str, url: str, why: str, body: bytes, at: float) -> None:

@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from weibo_crawler.errors import StoreError
+from weibo_crawler.errors import BadConfig, StoreError
 from weibo_crawler.resources import resource
 from weibo_crawler.store.hbase_address import Address
 
@@ -62,8 +62,8 @@ def make_tables(address: Address, command: str) -> list[str]:
     StoreError where there is no such command, with what to run and where, or where it fails.
     """
     names = [f"{name}={value}" for name, value in address.schema_environment().items()]
-    words = shlex.split(command)
-    if not words or shutil.which(words[0]) is None:
+    words = _words(command)
+    if words is None:
         raise StoreError(
             f"{address}: tables are missing, and there is no command {command!r} here to make "
             "them (store.hbase_command). On a machine of the cluster: "
@@ -87,6 +87,24 @@ def make_tables(address: Address, command: str) -> list[str]:
         last = "\n".join((lines + done.stderr.splitlines())[-_LAST_LINES:])
         raise StoreError(f"{command} shell failed on {_SCRIPT}; it said last:\n{last}")
     return [line.replace(": ", " ", 1) for line in lines if line.startswith("created: ")]
+
+
+def check_command(command: str) -> None:
+    """BadConfig where it cannot be run, although nothing has to be made now."""
+    if _words(command) is None:
+        raise BadConfig(
+            f"store.hbase_command: {command!r} is no command here. The tables are there, so "
+            "none is needed: leave the setting out, or name what starts the HBase shell"
+        )
+
+
+def _words(command: str) -> list[str] | None:
+    """As a shell would read it; None where it is no program here."""
+    try:
+        words = shlex.split(command)
+    except ValueError:  # quotes that do not close
+        return None
+    return words if words and shutil.which(words[0]) is not None else None
 
 
 def _compared(family: str, versions: int, held: Any) -> dict[str, tuple[object, object, bool]]:

@@ -2,20 +2,29 @@
 
 from typing import Any
 
+from weibo_crawler.config import Store
 from weibo_crawler.errors import StoreError
 from weibo_crawler.store import Table
 from weibo_crawler.store.cells import FAMILIES
 from weibo_crawler.store.hbase_address import parse_address
 from weibo_crawler.store.hbase_base import Thrift
-from weibo_crawler.store.hbase_schema import Difference, differences, make_tables
+from weibo_crawler.store.hbase_schema import (
+    Difference,
+    check_command,
+    differences,
+    make_tables,
+)
 from weibo_crawler.store.hbase_table import HbaseTable
+
+_PAPER = "paper"
+_DEFAULT_COMMAND = Store().hbase_command
 
 
 class HbaseTables:
     """The tables `userlist` and `posts` in HBase. Methods raise StoreError; the constructor
     BadConfig for an address of another form, and does not connect."""
 
-    def __init__(self, url: str, command: str = "hbase") -> None:
+    def __init__(self, url: str, command: str = _DEFAULT_COMMAND) -> None:
         """command: starts the HBase shell, where tables are to be made."""
         self.address, self._command = parse_address(url), command
         self._thrift = Thrift(self.address)
@@ -23,10 +32,13 @@ class HbaseTables:
         self.posts: Table = self._open("posts")
 
     def create(self) -> list[str]:
-        """By conf/hbase_schema.rb in the HBase shell; StoreError tells where there is none."""
-        if all(self._held(table) for table in FAMILIES):
-            return []
-        return make_tables(self.address, self._command)
+        """By conf/hbase_schema.rb in the HBase shell; StoreError tells where there is none.
+        BadConfig where nothing is to be made, and the command that was named cannot be run."""
+        if not all(self._held(table) for table in FAMILIES):
+            return make_tables(self.address, self._command)
+        if self._command != _DEFAULT_COMMAND:  # which need not be on every machine
+            check_command(self._command)
+        return []
 
     def check(self) -> list[str]:
         found = [each for table in FAMILIES for each in self._differences(table)]
@@ -34,6 +46,11 @@ class HbaseTables:
             texts = [each.text for each in found if each.harmful]
             raise StoreError(f"{self.address}: " + "; ".join(texts) + " (in the HBase shell)")
         return [each.text for each in found]
+
+    def paper(self) -> Table | None:
+        if not self._held(_PAPER):
+            return None
+        return HbaseTable(self._thrift, self.address.table(_PAPER), _PAPER, {"user": 1})
 
     def close(self) -> None:
         self._thrift.close()

@@ -9,6 +9,7 @@ import os
 import random
 import re
 import secrets
+import struct
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -18,16 +19,18 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pymysql
 from pymysql.connections import Connection
+from pymysql.constants import CR
 from pymysql.cursors import Cursor
 
 from weibo_crawler.config import resolve
 from weibo_crawler.errors import BadConfig, StoreError
-from weibo_crawler.store.mysql_errors import is_lost, is_transient, translated
+from weibo_crawler.store.mysql_errors import code, is_lost, is_transient, translated
 from weibo_crawler.store.mysql_schema import SET_UP, migrate, sweep
 
 T = TypeVar("T")
 _PORT = 3306
 _CONNECT_S, _ANSWER_S = 10, 120  # counting ten million rows takes some seconds
+_GREETING_S = 20  # a server that looks up names where no name server answers is slow to greet
 _PATIENCE_S = 90.0  # how long one call is tried again: a server restarts in less
 _FIRST_DELAY_S, _LONGEST_DELAY_S = 0.01, 2.0
 # a process paused inside a transaction (SIGSTOP, a lost network) holds its locks up to _IDLE_S,
@@ -196,9 +199,10 @@ class Database:
 
 def connect(at: Address, password: str | None, answer_s: float) -> "Connection[Cursor]":
     """A connection that commits each statement. Raises pymysql's errors, and StoreError."""
+    greeting_s = min(_GREETING_S, answer_s)
     tls = {"ssl_ca": at.ssl_ca, "ssl_verify_cert": True, "ssl_verify_identity": True}
     try:
-        return pymysql.connect(
+        conn = pymysql.connect(
             host=at.host,
             port=at.port,
             user=at.user,
@@ -208,13 +212,32 @@ def connect(at: Address, password: str | None, answer_s: float) -> "Connection[C
             autocommit=True,
             binary_prefix=True,
             connect_timeout=min(_CONNECT_S, answer_s),
-            read_timeout=answer_s,
+            read_timeout=greeting_s,
             write_timeout=answer_s,
             program_name="weibo-crawler",
             **(tls if at.ssl_ca else {}),
         )
+    except pymysql.MySQLError as error:
+        is_other_form = isinstance(error, pymysql.InternalError) and code(error) == 0
+        if code(error) != CR.CR_SERVER_LOST and not is_other_form:
+            raise
+        raise _not_greeted(greeting_s, error) from error
+    except (struct.error, IndexError, UnicodeDecodeError) as error:  # of another form, too
+        raise _not_greeted(greeting_s, error) from error
     except (RuntimeError, OSError) as error:  # no cryptography package, no such ssl_ca
         raise StoreError(f"{at}: {error}") from error
+    # pymysql has no setting for the greeting alone, which tells whether MariaDB is there at all
+    conn._read_timeout = answer_s
+    return conn
+
+
+def _not_greeted(greeting_s: float, error: Exception) -> pymysql.OperationalError:
+    """Counts as a lost connection: a server that goes down, too, hangs up instead of greeting."""
+    return pymysql.OperationalError(
+        CR.CR_SERVER_LOST,
+        f"who listens there does not greet as MariaDB and MySQL do within {greeting_s:g} s "
+        f"({error.args[-1] if error.args else error})",
+    )
 
 
 def check_version(place: str, version: str) -> None:

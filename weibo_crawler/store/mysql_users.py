@@ -9,7 +9,7 @@ from typing import Any
 from pymysql.cursors import Cursor
 
 from weibo_crawler.records import Edge
-from weibo_crawler.store import WALLED, UserRow, WalledEdge, WorkerRow
+from weibo_crawler.store import WALLED, UserRow, WalledEdge, WorkerRow, past_runs
 from weibo_crawler.store.forgotten import NOBODY, Forgotten
 from weibo_crawler.store.mysql_base import Database
 from weibo_crawler.store.mysql_commit import enter
@@ -107,6 +107,7 @@ class MysqlUserlist:
 
     def __init__(self, url: str, password: str | None = None) -> None:
         self._db = Database(url, password, "users", _SCHEMA)
+        self._has_reported = False
 
     def close(self) -> None:
         self._db.close()
@@ -215,6 +216,17 @@ class MysqlUserlist:
             "updated_at = VALUES(updated_at), ended = VALUES(ended), counters = VALUES(counters)",
             (*worker[:6], json.dumps(worker.counters)),
         )
+        if not self._has_reported:
+            self._has_reported = True
+            self._sum_up(worker.updated_at)
+
+    def _sum_up(self, now: float) -> None:
+        def work(cursor: Cursor) -> None:
+            enter(cursor)  # others do the same one after the other
+            past_runs.sum_up(lambda sql, values: _rows(cursor, _marked(sql), values), now)
+
+        if past_runs.are_there(lambda sql, values: self._db.read(_marked(sql), values), now):
+            self._db.transaction(work)
 
     def keep_drifted(self, run_id: str, url: str, why: str, body: bytes, at: float) -> None:
         def work(cursor: Cursor) -> None:
@@ -230,7 +242,12 @@ class MysqlUserlist:
         self._db.transaction(work)
 
 
-def _rows(cursor: Cursor, sql: str) -> Sequence[Any]:
-    cursor.execute(sql)
+def _marked(sql: str) -> str:
+    """With pymysql's placeholders."""
+    return sql.replace("?", "%s")
+
+
+def _rows(cursor: Cursor, sql: str, values: Sequence[object] = ()) -> Sequence[Any]:
+    cursor.execute(sql, values or None)
     rows: Sequence[Any] = cursor.fetchall()
     return rows

@@ -69,6 +69,9 @@ class SqliteTables:
         self._db.conn()
         return []
 
+    def paper(self) -> None:
+        """Sqoop writes no SQLite."""
+
     def close(self) -> None:
         self._db.close()
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from weibo_crawler.records import Edge
-from weibo_crawler.store import WALLED, UserRow, WalledEdge, WorkerRow
+from weibo_crawler.store import WALLED, UserRow, WalledEdge, WorkerRow, past_runs
 from weibo_crawler.store.forgotten import NOBODY, Forgotten
 from weibo_crawler.store.sqlite_base import Database, immediate
 from weibo_crawler.store.sqlite_forget import read_forgotten
@@ -81,6 +81,7 @@ class SqliteUserlist:
 
     def __init__(self, url: str) -> None:
         self._db = Database(url, "users", _SCHEMA)
+        self._has_reported = False
 
     def close(self) -> None:
         self._db.close()
@@ -183,6 +184,18 @@ class SqliteUserlist:
             *worker[:6],
             json.dumps(worker.counters),
         )
+        if not self._has_reported:
+            self._has_reported = True
+            self._sum_up(worker.updated_at)
+
+    def _sum_up(self, now: float) -> None:
+        def run(sql: str, values: Sequence[object]) -> list[Any]:
+            return self._db.conn().execute(sql, values).fetchall()
+
+        with self._db.translated():
+            if past_runs.are_there(run, now):
+                with immediate(self._db.conn()):
+                    past_runs.sum_up(run, now)
 
     def keep_drifted(self, run_id: str, url: str, why: str, body: bytes, at: float) -> None:
         with self._db.translated(), immediate(self._db.conn()) as conn:

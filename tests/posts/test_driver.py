@@ -1,0 +1,138 @@
+"""How the end of a job is told: the driver over jobs that are small programs, and SQLite."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from weibo_crawler import config
+from weibo_crawler.errors import BadConfig, CrawlerError, Interrupted
+from weibo_crawler.posts import hadoop
+from weibo_crawler.posts.archive import Archive
+from weibo_crawler.posts.cluster import Cluster, under_way
+from weibo_crawler.posts.crawl import Job
+from weibo_crawler.posts.driver import JobFiles, LocalRun
+from weibo_crawler.posts.hadoop import HadoopRun
+from weibo_crawler.store.owners import new_owner
+from weibo_crawler.store.sqlite_frontier import SqliteUsers
+
+# a mapper that finds its settings gone, says so, and does not end by itself
+BROKEN = """
+import sys, time
+from pathlib import Path
+from weibo_crawler.posts.workers import ended_by
+from weibo_crawler.store import WorkerRow
+from weibo_crawler.store.sqlite_frontier import SqliteUsers
+
+row = WorkerRow("run", "mapper", "posts", 1.0, 2.0, ended_by(3, "crawler.toml is gone"), {})
+SqliteUsers("sqlite:///users.db").report(row)
+Path("ready").touch()
+while not Path("end").exists():
+    time.sleep(0.02)
+sys.exit(1)
+"""
+
+
+@pytest.fixture
+def users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteUsers]:
+    monkeypatch.chdir(tmp_path)
+    with closing(SqliteUsers("sqlite:///users.db")) as users:
+        yield users
+
+
+def files(program: str) -> JobFiles:
+    made = JobFiles(Path("job.py").absolute(), Path("ranges").absolute(), Path("log").absolute())
+    made.script.write_text(program)
+    made.manifest.write_text("{}\n")
+    return made
+
+
+@pytest.mark.parametrize(("stops", "kind"), [(2, Interrupted), (1, BadConfig)])
+def test_a_run_that_is_stopped_twice_is_told_as_stopped(
+    users: SqliteUsers, monkeypatch: pytest.MonkeyPatch, stops: int, kind: type[CrawlerError]
+) -> None:
+    """Mappers that are killed may miss files that go away with them: that is no fault of the
+    settings. Stopped once, they end by themselves, and what they say counts."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    run = LocalRun(users, Job("run", driver=new_owner()), files(BROKEN), runner="inline")
+
+    def stop() -> None:
+        while not Path("ready").exists():
+            time.sleep(0.02)
+        for _ in range(stops):
+            run.stop()
+        if stops == 1:
+            Path("end").touch()
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    with pytest.raises(kind, match="stopped; 0 users" if stops == 2 else "crawler.toml is gone"):
+        run.run()
+    thread.join()
+
+
+@contextmanager
+def resourcemanager() -> Iterator[str]:
+    """A ResourceManager that was given no job; its address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            said = {"clusterInfo": {"id": 1}} if self.path.endswith("/info") else {"apps": None}
+            body = json.dumps(said).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None: ...
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("program", "kind", "says"),
+    [
+        (
+            "",
+            BadConfig,
+            r"ran to its end, but not at {url}: name the ResourceManager that `.*/hadoop`",
+        ),
+        ("exit('Error: no queue')", CrawlerError, "could not be submitted: Error: no queue"),
+    ],
+)
+def test_a_job_that_our_resourcemanager_never_saw(
+    users: SqliteUsers,
+    monkeypatch: pytest.MonkeyPatch,
+    program: str,
+    kind: type[CrawlerError],
+    says: str,
+) -> None:
+    """Where it ended well, another one ran it, and the setting is wrong; else it was not
+    submitted. Nothing stands in the way of the next run."""
+    monkeypatch.setattr(hadoop, "_LATE_S", 0.2)
+    command, jar = Path("hadoop").absolute(), Path("streaming.jar").absolute()
+    # HDFS takes everything, and has the archive
+    command.write_text(f'#!/bin/sh\ncase "$*" in *-ls*) echo /jobs/{Archive().name} ;; esac\n')
+    command.chmod(0o755)
+    jar.touch()
+    with resourcemanager() as url:
+        settings = config.Settings(
+            store=config.Store(users="mysql://me@host/db", tables="hbase://host:9090"),
+            hadoop=config.Hadoop(command=str(command), streaming_jar=str(jar), resourcemanager=url),
+        )
+        job = Job("run", driver=new_owner())
+        run = HadoopRun(users, job, files(program), cluster=Cluster(settings))
+        with pytest.raises(kind, match=says.format(url=url)):
+            run.run()
+    assert under_way(users) is None
