@@ -56,13 +56,14 @@ class Pages:
         how many pages that are."""
         made = 0
         for index in range(self._world.size):
-            for asked in self._all_of(index):
+            for asked in self.all_of(index):
                 if len(self.of(asked).body) > self._room:
                     return made
                 made += 1
         return made
 
-    def _all_of(self, index: int) -> Iterator[Asked]:
+    def all_of(self, index: int) -> Iterator[Asked]:
+        """What a crawl asks for of a user: profile, fan lists to their end, posts pages."""
         uid = self._world.uid(index)
         yield Asked(Kind.PROFILE, uid)
         for number in range(1, len(self._world.fans_shown(index)) // PAGE_OF_USERS + 2):

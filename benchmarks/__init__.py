@@ -1,0 +1,1 @@
+"""What is measured, and how: `make bench-polite`. Figures go to docs/benchmarks.md."""
