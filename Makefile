@@ -13,10 +13,10 @@ _ := $(shell $(BIN)/python -c '' 2>/dev/null || rm -f $(VENV)/.ready $(VENV)/.re
 
 .DEFAULT_GOAL := help
 .PHONY: help demo init seed harvest import posts scan report status test test-all lint format \
-	check wheel stack-up stack-status stack-down stack-clean test-stack clean FORCE
+	check bench-polite wheel stack-up stack-status stack-down stack-clean test-stack clean FORCE
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 # -- the crawler
 
@@ -90,6 +90,9 @@ format: $(VENV)/.ready-dev ## format the code
 
 check: lint ## lint, and the tests with coverage
 	@$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term-missing:skip-covered $(ARGS)
+
+bench-polite: $(VENV)/.ready-dev ## a site that says no, in figures: make bench-polite ARGS=--quick
+	@$(BIN)/python -m benchmarks.polite $(ARGS)
 
 wheel: $(VENV)/.ready-dev ## build the wheel into dist/
 	@$(BIN)/python -m pip wheel -q --no-deps -w dist .

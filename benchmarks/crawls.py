@@ -63,7 +63,9 @@ class Bench:
 
     def fetching(self, transport: str, *kinds: Kind) -> Rate:
         """The pages of these kinds, fetched and dropped."""
-        addresses = [self.site.base_url + one for kind in kinds for one in self.site.addresses[kind]]
+        addresses = [
+            self.site.base_url + one for kind in kinds for one in self.site.addresses[kind]
+        ]
         self.addresses.write_text("\n".join(addresses), "utf-8")
         command = ["-m", "benchmarks.fetching", str(self.addresses), transport]
         return _rate(_run([sys.executable, *command], Path.cwd(), {}))

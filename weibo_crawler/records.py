@@ -184,13 +184,15 @@ class User(msgspec.Struct, frozen=True):
 
 
 class FanPage(msgspec.Struct, frozen=True):
-    """One page of a fans or follows list: `users` in the site's order, repeats kept."""
+    """One page of a fans or follows list: `users` in the site's order, repeats kept. uncounted:
+    uids of those whose number of fans it does not tell legibly."""
 
     owner: int
     users: tuple[User, ...]
     next_cursor: str | None  # None: the site names no next page
     missing: int = 0  # items whose user is null
     recommended: int = 0  # users in recommendation blocks, not of this list
+    uncounted: tuple[int, ...] = ()
 
 
 class Original(msgspec.Struct, frozen=True):

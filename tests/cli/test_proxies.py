@@ -1,5 +1,8 @@
 """Proxies from outside: the check of a simulated fleet, and a harvest through it."""
 
+import signal
+import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +77,36 @@ def test_a_harvest_through_proxies_that_lie(fleet: Any) -> None:
     assert done["states"] == {"done": len(truth.depths)}
     assert done["counters"]["egress.disproved"] > 0
     assert {line["served"] for line in truth.served()} >= {"other_user", "own_page", "portal"}
+
+
+def test_sessions_that_end_after_few_requests(tmp_path: Path) -> None:
+    """However soon sessions end, nobody is lost and no list is taken for walled."""
+    with simulated(tmp_path, guests="2020", users=80, session_requests=15) as (crawl, truth):
+        crawl.run("seed", *truth.seeds)
+        done = crawl.json("harvest")
+        assert {user["id"]: user["depth"] for user in crawl.scan("users")} == truth.depths
+        assert done["states"] == {"done": len(truth.depths)}
+        assert not done["walled"]
+        assert done["counters"]["session.opened"] > 2
+
+
+def test_who_waits_for_dead_proxies_is_told(tmp_path: Path) -> None:
+    """While all proxies are dead the posts job waits and says so."""
+    proxies = tmp_path / "proxies.txt"
+    knobs = {"users": 30, "proxies": 2, "proxy_mix": "dead=1", "proxies_out": str(proxies)}
+    with simulated(tmp_path, **knobs) as (crawl, truth):
+        crawl.run("seed", *truth.seeds)
+        crawl.run("import")
+        log, env = tmp_path / "posts.log", {"WEIBO_EGRESS__PROXIES_FILE": str(proxies)}
+        with log.open("wb") as file:
+            command = crawl.command("posts")
+            job = subprocess.Popen(command, cwd=crawl.folder, env=crawl.env | env, stderr=file)
+        deadline = time.monotonic() + 60
+        while b"mappers wait: no egress may go" not in log.read_bytes():
+            assert time.monotonic() < deadline, log.read_text("utf-8")
+            time.sleep(0.1)
+        job.send_signal(signal.SIGINT)
+        assert job.wait(60) == 130
 
 
 def test_no_session_where_it_is_switched_off(tmp_path: Path) -> None:

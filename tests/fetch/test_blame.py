@@ -2,6 +2,7 @@ import pytest
 
 from weibo_crawler.errors import BodyCut, BodyTooLarge, ConnectFailed, EgressFailed, TransportError
 from weibo_crawler.fetch.blame import Step, Tries
+from weibo_crawler.fetch.visit import Wall
 from weibo_crawler.records import Reading, Verdict
 
 EMPTY = Reading(Verdict.EMPTY, ambiguous=True)
@@ -12,12 +13,12 @@ TABLE = [
     (Reading(Verdict.EMPTY), 200, [Step.RETURN]),
     (EMPTY, 200, [Step.AGAIN, Step.RETURN]),
     (Reading(Verdict.DRIFTED), 200, [Step.AGAIN, Step.RETURN]),
-    (Reading(Verdict.LOGIN_WALL), 200, [Step.RENEW, Step.RENEW, Step.RENEW, Step.RETURN]),
+    (Reading(Verdict.LOGIN_WALL), 200, [Step.WALLED]),
     (Reading(Verdict.THROTTLED), 200, [Step.AGAIN, Step.AGAIN, Step.RETURN]),
     (Reading(Verdict.CAPTCHA), 200, [Step.AGAIN, Step.AGAIN, Step.RETURN]),
     (Reading(Verdict.REFUSED), 403, [Step.AGAIN, Step.AGAIN, Step.RETURN]),
-    (Reading(Verdict.REFUSED), 432, [Step.RENEW] * 3 + [Step.AGAIN, Step.AGAIN, Step.RETURN]),
-    (Reading(Verdict.REFUSED), 302, [Step.RENEW] * 3 + [Step.AGAIN, Step.AGAIN, Step.RETURN]),
+    (Reading(Verdict.REFUSED), 432, [Step.WALLED]),
+    (Reading(Verdict.REFUSED), 302, [Step.WALLED]),
     (Reading(Verdict.SERVER_TROUBLE), 502, [Step.LATER, Step.LATER, Step.RETURN]),
     (Reading(Verdict.NOT_JSON), 200, [Step.LATER, Step.LATER, Step.RETURN]),
     (Reading(Verdict.TRUNCATED), 200, [Step.LATER, Step.LATER, Step.RETURN]),
@@ -46,6 +47,19 @@ def test_same_error_each_time(error: TransportError, steps: list[Step]) -> None:
     assert [tries.failed(error, "a") for _ in steps] == steps
 
 
+def test_walls() -> None:
+    """A page that visitors are not shown is not asked for again, a doubtful one as often as
+    `attempts` says with each session; the ends of sessions cost it nothing, but not for ever."""
+    assert not Tries(3).walled(Wall.CLOSED, ("a", 1))
+    tries = Tries(3)
+    assert [tries.walled(Wall.DOUBT, ("a", 1)) for _ in range(4)] == [True] * 3 + [False]
+    assert tries.walled(Wall.DOUBT, ("b", 1))
+    assert tries.walled(Wall.OVER, ("b", 1))
+    again = [tries.walled(Wall.OVER, ("a", n)) for n in range(2, 99)]
+    assert again.index(False) == 58
+    assert not any(again[58:])
+
+
 def test_limits_do_not_mix() -> None:
     """Refusals, troubles and failing egresses are counted each for itself."""
     tries = Tries(3)
@@ -57,12 +71,25 @@ def test_limits_do_not_mix() -> None:
     assert tries.answered(Reading(Verdict.OK), 200, "a") is Step.RETURN
 
 
+def test_a_page_that_fails_on_three_healthy_egresses() -> None:
+    """It is the page's fault, whatever is left of its attempts; an egress counts once, and one that
+    may be broken itself not at all."""
+    tries = Tries(9)
+    trouble = Reading(Verdict.SERVER_TROUBLE)
+    assert tries.answered(trouble, 502, "a", is_healthy=True) is Step.LATER
+    assert tries.answered(trouble, 502, "a", is_healthy=True) is Step.LATER
+    assert tries.answered(trouble, 502, "b") is Step.LATER
+    assert tries.failed(BodyCut(""), "c", is_healthy=True) is Step.LATER
+    assert tries.answered(trouble, 502, "d", is_healthy=True) is Step.RETURN
+
+
 def test_whom_to_avoid() -> None:
-    """The next try goes by another egress, but after a renewal any may go."""
+    """The next try goes by another egress, but after the end of a session any may go."""
     tries = Tries(3)
     tries.answered(EMPTY, 200, "a")
     assert tries.avoid == "a"
     tries.answered(Reading(Verdict.LOGIN_WALL), 200, "b")
+    assert tries.walled(Wall.OVER, ("b", 1))
     assert tries.avoid is None
     tries.failed(BodyCut(""), "c")
     assert tries.avoid == "c"

@@ -137,12 +137,16 @@ def test_a_failing_egress_costs_the_request_nothing() -> None:
 
 
 def test_a_refused_session_then_a_refused_egress() -> None:
-    """432 with a fresh session is the egress's fault: it rests."""
+    """432 with a fresh session is the egress's fault: it rests, and the session is retired; the
+    next one waits for its cooldown, twice as long after a session by which nothing passed."""
     refused = Reading(Verdict.REFUSED, why="432")
     world = World(lambda *_: refused, has_sessions=True, attempts=2)
     world.transport.status = {Verdict.REFUSED: 432}
     assert run(world.fetcher.fetch(ask())).reading is refused
-    assert world.transport.sessions == 2
+    asked = [at for at, _, request, _ in world.transport.log if request.kind == "session"]
+    assert len(asked) == 3
+    assert asked[2] - asked[1] >= 120.0
+    assert world.counters["session.retired"] == 2
     assert world.ring.status()[0].health is Health.RESTING
 
 
@@ -333,6 +337,26 @@ def test_a_page_that_is_broken_by_all_is_nobodys_fault(broken: Reading) -> None:
     assert world.counters["egress.disproved"] == 0
 
 
+def test_one_page_that_fails_everywhere() -> None:
+    """It is given up after three proxies that answer well otherwise, and they are not blamed."""
+    egresses = tuple(Egress(f"10.0.0.{n}:80", f"http://10.0.0.{n}:80") for n in range(1, 6))
+    world = World(
+        lambda r, e, h: TROUBLE if r.uid == 99 else OK, egresses=egresses, attempts=20, rate=1.0
+    )
+
+    async def scenario() -> None:
+        await asyncio.gather(*(world.fetcher.fetch(ask(uid=n)) for n in range(20)))
+        before = len(world.transport.pages)
+        assert (await world.fetcher.fetch(ask(uid=99))).reading is TROUBLE
+        by = [name for _, name in world.transport.pages[before:]]
+        assert len(set(by)) == 3
+        assert len(by) < 9
+
+    run(scenario())
+    assert {status.health for status in world.ring.status()} == {Health.GOOD}
+    assert not world.guard.tripped
+
+
 def test_an_emptiness_that_another_egress_contradicts_is_a_refusal() -> None:
     """The no-content body stands for soft throttling: the egress that was shown it rests. Where
     all say the same it is believed, and nobody rests."""
@@ -376,12 +400,37 @@ def test_an_outage_stops_the_run_where_it_is_to(outage_s: float) -> None:
 
 
 def test_an_outage_is_waited_for_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
-    """Else it waits without spinning, says so once, and goes on when an egress may be tried."""
-    world = World([THROTTLED, THROTTLED, OK], egresses=(A, B), rate=1.0)
-    assert run(world.fetcher.fetch(ask())).reading is OK
+    """Else it waits without spinning, says so once, however often one egress is tried again in
+    vain, and goes on when one is answered."""
+    world = World([THROTTLED] * 6 + [OK], egresses=(A, B), rate=1.0, attempts=9)
+
+    async def scenario() -> tuple[str, Reading, str]:
+        call = asyncio.create_task(world.fetcher.fetch(ask()))
+        await asyncio.sleep(14.0)
+        during = world.fetcher.waits_for
+        return during, (await call).reading, world.fetcher.waits_for
+
+    during, reading, after = run(scenario())
+    assert "no egress may go (2 resting)" in during
+    assert reading is OK
+    assert after == ""
     assert world.transport.pages[2][0] >= 15.0
     [record] = caplog.records
     assert "no egress may go (2 resting)" in record.getMessage()
+
+
+def test_dead_proxies_are_waited_for(caplog: pytest.LogCaptureFixture) -> None:
+    """Proxies that are all dead end no run that is to wait, and cost no page its attempts, however
+    long it lasts; once in ten minutes it says so."""
+    back_at = 3600.0
+    world = World(
+        lambda *_: OK if asyncio.get_running_loop().time() >= back_at else EgressFailed("refused"),
+        egresses=(A, B),
+        rate=1.0,
+    )
+    assert run(world.fetcher.fetch(ask())).reading is OK
+    assert 3 <= len(caplog.records) <= 7
+    assert world.counters["request.sent"] < 100
 
 
 def test_no_more_sessions_in_an_hour_than_allowed() -> None:

@@ -59,20 +59,6 @@ def test_it_stays_tripped() -> None:
     assert guard.tripped
 
 
-def test_nothing_but_failing_proxies() -> None:
-    """Failures of egresses alone trip it after patience_s without any answer between."""
-    guard = Guard(0.9, 50, patience_s=300.0)
-    guard.egress_failed("refused", "10.0.0.1:80", 0.0)
-    guard.egress_failed("refused", "10.0.0.1:80", 299.0)
-    guard.note(False, "", "10.0.0.2:80", 299.5)
-    guard.egress_failed("refused", "10.0.0.1:80", 301.0)
-    guard.egress_failed("refused", "10.0.0.1:80", 600.0)
-    assert not guard.tripped
-    guard.egress_failed("refused", "10.0.0.1:80", 601.0)
-    assert "no egress works" in guard.tripped
-    assert "egress.proxies_file" in guard.tripped
-
-
 def test_drift_has_a_share_of_its_own() -> None:
     """Pages of an unknown shape trip it at drift_share, and the message names the paths."""
     guard = Guard(0.9, 10, drift_share=0.5)

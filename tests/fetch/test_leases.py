@@ -264,7 +264,7 @@ def test_who_holds_nothing_waits_and_stops_cleanly(network: Network, tmp_path: P
         task = asyncio.create_task(fetcher.fetch(request))
         while holder.exchange({}).contenders < 2:
             await asyncio.sleep(0.05)
-        assert fetcher.is_waiting
+        assert fetcher.waits_for == "other processes hold all egresses"
         fetcher.drain()
         with pytest.raises(Interrupted):
             await task

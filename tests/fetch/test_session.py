@@ -1,4 +1,5 @@
 import asyncio
+from collections import Counter
 from collections.abc import Coroutine
 from itertools import pairwise
 from random import Random
@@ -14,7 +15,7 @@ from weibo_crawler.fetch.fetcher import Fetched
 from weibo_crawler.fetch.session import Visitor
 from weibo_crawler.fetch.transport import Headers
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import Health, Page, Reading, Request, Verdict
+from weibo_crawler.records import Health, Kind, Page, Reading, Request, Verdict
 
 OK, WALL = Reading(Verdict.OK), Reading(Verdict.LOGIN_WALL, why="ok:-100")
 
@@ -150,6 +151,44 @@ def test_a_session_that_ends_early_is_renewed_after_the_cooldown() -> None:
     assert len(asked) == 4
     assert asked[1] - asked[0] < 1.0
     assert all(later - earlier >= 60.0 for earlier, later in pairwise(asked[1:]))
+
+
+def test_sessions_that_live_for_few_requests() -> None:
+    """Law 4: however soon sessions end, what visitors are shown is never taken for closed; while a
+    session is over nothing is sent, so a page costs few walls; what is closed is told all the
+    while."""
+    uses: Counter[str] = Counter()
+
+    def answer(request: Request, egress: Egress, headers: dict[str, str]) -> Reading:
+        uses[headers["Cookie"]] += 1
+        is_in = uses[headers["Cookie"]] <= 12 and request.kind is not Kind.FOLLOWS
+        return OK if is_in else WALL
+
+    world = World(answer, has_sessions=True, attempts=3, takes_s=0.2)
+    kinds = [Kind.FANS, Kind.POSTS, Kind.FOLLOWS] * 40
+    requests = [ask("" if n % 2 else "2", kind, n) for n, kind in enumerate(kinds)]
+    verdicts = run(_all(*(world.fetcher.fetch(request) for request in requests)))
+    assert verdicts == [
+        Verdict.LOGIN_WALL if request.kind is Kind.FOLLOWS else Verdict.OK for request in requests
+    ]
+    asked = [at for at, _, request, _ in world.transport.log if request.kind == "session"]
+    assert all(later - earlier >= 60.0 for earlier, later in pairwise(asked[1:]))
+
+
+def test_a_session_is_of_its_user_agent() -> None:
+    """By another user agent it is not gone on with, but counts among those asked for."""
+    visitor = Visitor(ScriptedSite(has_sessions=True), Counters(), Random(1), per_hour=1)
+    other = Visitor(ScriptedSite(True, agent="other"), Counters(), Random(1), per_hour=1)
+
+    async def scenario() -> tuple[bool, bool, float]:
+        now = asyncio.get_running_loop().time()
+        visitor.adopt(DIRECT, {"SUB": "1"})
+        saved = visitor.saved(DIRECT.name, now)
+        visitor.restore(DIRECT, saved, 5.0, now)
+        other.restore(DIRECT, saved, 5.0, now)
+        return visitor.wants(DIRECT), other.wants(DIRECT), other.barred_s(DIRECT)
+
+    assert run(scenario()) == (False, True, 3595.0)
 
 
 def test_one_session_per_egress() -> None:

@@ -1,13 +1,14 @@
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from weibo_crawler.fetch.visit import Visit
+from weibo_crawler.fetch.visit import Sort, Use, Visit, Wall
 from weibo_crawler.records import Kind
 
 COOLDOWN_S, MEMORY_S = 60.0, 600.0
 HOUR_S, PER_HOUR = 3600.0, 4
 FIRST, LATER = (Kind.POSTS, True), (Kind.POSTS, False)
+SORTS = [FIRST, LATER, (Kind.FANS, True)]
 
 
 def _visit() -> Visit:
@@ -22,14 +23,23 @@ def _renew(visit: Visit, now: float) -> None:
     visit.opened({"SUB": str(visit.generation + 1)}, now)
 
 
-class VisitMachine(RuleBasedStateMachine):
-    """Walls, passes, renewals and handovers in any order: renewals never come closer than the
-    cooldown, and in no hour is a session asked for more often than the ceiling allows."""
+def _pass(visit: Visit, sort: Sort, now: float) -> None:
+    visit.passed(visit.use(), sort, now)
 
-    @initialize()
-    def start(self) -> None:
+
+class VisitMachine(RuleBasedStateMachine):
+    """A site whose sessions live for some requests and seconds and that shows some sorts of pages;
+    requests are answered in any order. Renewals never come closer than the cooldown, in no hour is
+    a session asked for more often than the ceiling allows, and nothing that the site shows is taken
+    for closed."""
+
+    @initialize(shown=st.sets(st.sampled_from(SORTS)))
+    def start(self, shown: set[Sort]) -> None:
         self.visit = Visit(cooldown_s=COOLDOWN_S, wall_memory_s=MEMORY_S, per_hour=PER_HOUR)
-        self.now = 0.0
+        self.shown = shown
+        self.now = self.dies_at = 0.0
+        self.uses = 0  # that are left of the session
+        self.under_way: list[tuple[Use, Sort]] = []
         self.asked: list[float] = []
         self.renewed_at: float | None = None
 
@@ -37,15 +47,13 @@ class VisitMachine(RuleBasedStateMachine):
     def time_passes(self, seconds: float) -> None:
         self.now += seconds
 
-    @rule(had=st.booleans())
-    def open_where_wanted(self, had: bool) -> None:
-        if not self.visit.wanted:
-            assert self.visit.barred_s(self.now) == 0.0
-            return
+    @precondition(lambda self: self.visit.wanted)
+    @rule(had=st.booleans(), uses=st.integers(1, 6), lives_s=st.sampled_from([61.0, 900.0]))
+    def open(self, had: bool, uses: int, lives_s: float) -> None:
         barred_s = self.visit.barred_s(self.now)
         assert 0.0 <= barred_s <= HOUR_S + 1e-6
         in_this_hour = [at for at in self.asked if at > self.now - HOUR_S + 1e-6]
-        assert (barred_s > 1e-6) == (len(in_this_hour) >= PER_HOUR)
+        assert barred_s > 1e-6 or len(in_this_hour) < PER_HOUR
         self.now += barred_s
         self.visit.asks(self.now)
         self.asked.append(self.now)
@@ -57,29 +65,40 @@ class VisitMachine(RuleBasedStateMachine):
             self.visit.opened({"SUB": "x"}, self.now)
         else:
             self.visit.not_opened(self.now)
+        self.uses, self.dies_at = uses * had, self.now + lives_s
         if generation or not had:
             self.renewed_at = self.now
         assert self.visit.generation == generation + 1
-        assert not self.visit.wanted
         assert bool(self.visit.cookies) is had
 
-    @rule(behind=st.integers(0, 2), kind=st.sampled_from([FIRST, LATER]))
-    def wall(self, behind: int, kind: tuple[Kind, bool]) -> None:
-        generation = self.visit.generation - behind
-        wait_s = self.visit.wall(generation, kind, self.now)
-        if behind:
-            assert wait_s == 0.0
-        if wait_s is not None and self.visit.generation:
-            assert 0.0 <= wait_s <= COOLDOWN_S
-            self.now += wait_s
-            self.visit.expire(generation)
+    @precondition(lambda self: not self.visit.wanted)
+    @rule(sort=st.sampled_from(SORTS))
+    def send(self, sort: Sort) -> None:
+        self.under_way.append((self.visit.use(), sort))
+
+    @precondition(lambda self: self.under_way)
+    @rule(which=st.integers(0))
+    def is_answered(self, which: int) -> None:
+        use, sort = self.under_way.pop(which % len(self.under_way))
+        is_alive = use.generation == self.visit.generation and self.uses and self.now < self.dies_at
+        if is_alive:
+            self.uses -= 1
+        if is_alive and sort in self.shown:
+            self.visit.passed(use, sort, self.now)
+            return
+        wall = self.visit.wall(use, sort, self.now)
+        if use.generation != self.visit.generation:
+            assert wall is Wall.OVER
+        assert wall is not Wall.CLOSED or sort not in self.shown or not self.visit.cookies
+        assert self.visit.wanted or wall is not Wall.OVER or use.generation < self.visit.generation
 
     @rule(age_s=st.sampled_from([0.0, 30.0, 5000.0]))
     def goes_to_the_next_holder(self, age_s: float) -> None:
         saved, generation = self.visit.saved(self.now), self.visit.generation
-        self.now += age_s
         if saved is None:
             return
+        self.under_way.clear()
+        self.now += age_s
         wanted, before = self.visit.wanted, self.visit.barred_s(self.now)
         self.visit = Visit(cooldown_s=COOLDOWN_S, wall_memory_s=MEMORY_S, per_hour=PER_HOUR)
         self.visit.restore(saved, age_s, self.now)
@@ -87,65 +106,103 @@ class VisitMachine(RuleBasedStateMachine):
         assert abs(self.visit.barred_s(self.now) - before) < 1e-6
         assert self.visit.generation == 1 or not generation
 
-    @rule(kind=st.sampled_from([FIRST, LATER]))
-    def passed(self, kind: tuple[Kind, bool]) -> None:
-        self.visit.passed(self.visit.generation, kind)
-
 
 TestVisit = VisitMachine.TestCase
-TestVisit.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestVisit.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
 
 
 def test_a_wall_renews_at_once() -> None:
     """The first session may be renewed at once, however young it is."""
     visit = _visit()
-    assert visit.wall(1, FIRST, 0.1) == 0.0
+    assert visit.wall(visit.use(), FIRST, 0.1) is Wall.OVER
+    assert visit.barred_s(0.1) == 0.0
 
 
 def test_a_wall_of_an_older_generation() -> None:
     """A wall met with a session that is gone already renews nothing."""
     visit = _visit()
+    use = visit.use()
     _renew(visit, 1.0)
-    assert visit.wall(1, FIRST, 1.1) == 0.0
-    visit.expire(1)
+    assert visit.wall(use, FIRST, 1.1) is Wall.OVER
     assert not visit.wanted
 
 
 def test_what_visitors_may_not_see() -> None:
-    """Still walled with a fresh session: for wall_memory_s no renewal for this sort of request,
-    but for others."""
+    """Walled with a fresh session: for wall_memory_s this sort of request renews nothing, while
+    others do."""
     visit = _visit()
     _renew(visit, 1.0)
-    assert visit.wall(2, LATER, 2.0) is None
-    assert visit.wall(2, LATER, 100.0) is None
-    assert visit.wall(2, FIRST, 100.0) == 0.0
-    assert visit.wall(2, LATER, 2.0 + MEMORY_S) == 0.0
+    assert visit.wall(visit.use(), LATER, 2.0) is Wall.CLOSED
+    _pass(visit, FIRST, 3.0)
+    assert visit.wall(visit.use(), LATER, 100.0) is Wall.CLOSED
+    assert not visit.wanted
+    assert visit.wall(visit.use(), FIRST, 100.0) is Wall.OVER
+
+
+def test_what_visitors_may_not_see_beside_what_they_may() -> None:
+    """A sort that is walled twice, while a request passes that was sent after the first wall, is
+    closed, and the session goes on."""
+    visit = _visit()
+    _pass(visit, FIRST, 1.0)
+    assert visit.wall(visit.use(), LATER, 2.0) is Wall.DOUBT
+    _pass(visit, FIRST, 3.0)
+    assert visit.wall(visit.use(), LATER, 4.0) is Wall.CLOSED
+    assert not visit.wanted
+
+
+def test_one_page_that_is_closed() -> None:
+    """A single page that is walled, of a sort that passes, does not end a session by which later
+    requests pass, nor are pages like it taken for closed."""
+    visit = _visit()
+    _pass(visit, FIRST, 1.0)
+    walled = visit.use()
+    _pass(visit, FIRST, 2.0)
+    assert visit.wall(walled, FIRST, 3.0) is Wall.DOUBT
+    assert not visit.wanted
 
 
 def test_a_session_that_ends_early() -> None:
-    """A sort that did pass with this session waits for the end of the cooldown, then renews."""
+    """A sort that passed of late tells that the session is over; the next one waits for the end of
+    the cooldown."""
     visit = _visit()
     _renew(visit, 10.0)
-    visit.passed(2, FIRST)
-    assert visit.wall(2, FIRST, 15.0) == 55.0
-    assert visit.wall(2, FIRST, 70.0) == 0.0
+    _pass(visit, FIRST, 11.0)
+    assert visit.wall(visit.use(), FIRST, 15.0) is Wall.OVER
+    assert visit.barred_s(15.0) == 55.0
+    assert visit.barred_s(70.0) == 0.0
+
+
+def test_the_cooldown_grows() -> None:
+    """It doubles with each session by which nothing passed, up to an hour; one that is of use ends
+    that."""
+    visit, now, bars = _visit(), 0.0, []
+    for _ in range(9):
+        _renew(visit, now)
+        visit.expire(visit.generation)
+        bars.append(visit.barred_s(now))
+        now += bars[-1]
+    assert bars == [120.0, 240.0, 480.0, 960.0, 1920.0, 3600.0, 3600.0, 3600.0, 3600.0]
+    _renew(visit, now)
+    _pass(visit, FIRST, now)
+    visit.expire(visit.generation)
+    assert visit.barred_s(now) == COOLDOWN_S
 
 
 def test_passing_ends_the_memory() -> None:
     """A sort that passes after all is no longer taken for closed."""
     visit = _visit()
     _renew(visit, 1.0)
-    assert visit.wall(2, LATER, 2.0) is None
-    visit.passed(2, LATER)
-    assert visit.wall(2, LATER, 100.0) == 0.0
+    assert visit.wall(visit.use(), LATER, 2.0) is Wall.CLOSED
+    _pass(visit, LATER, 3.0)
+    assert visit.wall(visit.use(), LATER, 100.0) is Wall.OVER
 
 
 def test_without_a_session_nothing_is_remembered() -> None:
     """Walls met without any session say nothing of what visitors may see."""
     visit = Visit(cooldown_s=COOLDOWN_S, wall_memory_s=MEMORY_S)
     visit.not_opened(0.0)
-    assert visit.wall(1, FIRST, 1.0) is None
-    assert visit.wall(1, FIRST, COOLDOWN_S) == 0.0
+    assert visit.wall(visit.use(), FIRST, 1.0) is Wall.CLOSED
+    assert visit.wall(visit.use(), FIRST, COOLDOWN_S) is Wall.OVER
 
 
 def test_cookies_are_merged() -> None:
@@ -174,14 +231,14 @@ def test_a_session_goes_to_the_next_holder() -> None:
     """It is not asked for again, and neither cooldown nor remembered walls begin anew."""
     visit = _visit()
     _renew(visit, 10.0)
-    visit.passed(visit.generation, FIRST)
-    assert visit.wall(visit.generation, LATER, 20.0) is None
+    assert visit.wall(visit.use(), LATER, 20.0) is Wall.CLOSED
+    _pass(visit, FIRST, 20.0)
     other = _handed_over(visit, 30.0, 5.0)
     assert not other.wanted
     assert other.cookies == visit.cookies
-    assert other.wall(other.generation, LATER, -965.0) is None
-    assert other.wall(other.generation, FIRST, -965.0) == visit.wall(visit.generation, FIRST, 35.0)
-    assert other.wall(other.generation, LATER, 20.0 + MEMORY_S + 1 - 1000.0) == 0.0
+    assert other.wall(other.use(), LATER, -965.0) is Wall.CLOSED
+    assert other.wall(other.use(), FIRST, -965.0) is Wall.OVER
+    assert other.barred_s(-965.0) == 35.0
 
 
 def test_a_refused_session_is_not_handed_on() -> None:
@@ -192,4 +249,4 @@ def test_a_refused_session_is_not_handed_on() -> None:
     visit.not_opened(1.0)
     other = _handed_over(visit, 2.0, 1.0)
     assert not other.wanted
-    assert other.wall(other.generation, FIRST, 3.0 - 1000.0) is None
+    assert other.wall(other.use(), FIRST, 3.0 - 1000.0) is Wall.CLOSED

@@ -30,8 +30,8 @@ def ask(cursor: str = "", kind: Kind = Kind.POSTS, uid: int = 7) -> Request:
 class ScriptedSite:
     """Reads what the scripted transport made up; sessions where `has_sessions`."""
 
-    def __init__(self, has_sessions: bool = False) -> None:
-        self.has_sessions = has_sessions
+    def __init__(self, has_sessions: bool = False, agent: str = "test") -> None:
+        self.has_sessions, self.agent = has_sessions, agent
         self.readings: dict[bytes, Reading] = {}
 
     def profile(self, uid: int) -> Request:
@@ -66,7 +66,7 @@ class ScriptedSite:
         return {"SUB": page.body.decode()} if page.body.startswith(b"visitor") else None
 
     def session_headers(self, cookies: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-        agent = (("User-Agent", "test"),)
+        agent = (("User-Agent", self.agent),)
         pairs = "; ".join(f"{name}={value}" for name, value in cookies.items())
         return (*agent, ("Cookie", pairs)) if pairs else agent
 

@@ -25,9 +25,9 @@ def make_world(seed: int, users: int = 80, mean_posts: float = 12.0) -> World:
 
 class SimulatedFetcher:
     """walled: which requests guests are refused. odd: which other answer a request gets, None: the
-    true one. asked: those that were sent, in order."""
+    true one. spoil: changes the body of a page. asked: those that were sent, in order."""
 
-    is_waiting = False
+    waits_for = ""
 
     def __init__(
         self, world: World, walled: Callable[[Request], bool] = lambda _: False, seed: int = 0
@@ -37,6 +37,7 @@ class SimulatedFetcher:
         self._draining = False
         self.walled = walled
         self.odd: Callable[[Request], Verdict | None] = lambda _: None
+        self.spoil: Callable[[Request, bytes], bytes] = lambda _, body: body
         self.asked: list[Request] = []
 
     def leave_walls(self) -> None:
@@ -52,7 +53,8 @@ class SimulatedFetcher:
         self.asked.append(request)
         answer = self._pages.answer(request.url.removeprefix(BASE))
         headers = tuple((name.lower(), value) for name, value in answer.headers)
-        page = Page(request.url, answer.status, headers, answer.body, 1_793_500_000.0)
+        body = self.spoil(request, answer.body)
+        page = Page(request.url, answer.status, headers, body, 1_793_500_000.0)
         if self.walled(request):
             return Fetched(Reading(Verdict.LOGIN_WALL, why="ok -100"), page)
         if odd := self.odd(request):

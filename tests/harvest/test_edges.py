@@ -1,6 +1,7 @@
 """Where users come from: every edge, mixed edges, and edges that guests are not shown."""
 
 import asyncio
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -405,3 +406,30 @@ def test_a_post_or_name_that_is_gone_is_not_its_user(tmp_path: Path) -> None:
     assert set(crawl.depths()) == set(world.seeds)
     with crawl.open() as users:
         assert (users.states(), users.unsure_lists()) == ({"done": len(world.seeds)}, 0)
+
+
+def _illegible(request: Request, body: bytes) -> bytes:
+    """The first user of each page of fans with five or more has a number of fans that is none."""
+    if request.kind is not Kind.FANS or body.count(b'"followers_count":') < 5:
+        return body
+    return re.sub(rb'"followers_count":"[^"]*"', b'"followers_count":"lots"', body, count=1)
+
+
+@pytest.mark.parametrize("profiles", [None, Verdict.DRIFTED])
+def test_an_illegible_number_of_fans_costs_one_user(
+    tmp_path: Path, profiles: Verdict | None
+) -> None:
+    """Who is listed so is looked up; where that is no help either, only that user is left out, and
+    the list is unsure."""
+    world = make_world(5)
+    fetcher, seeds = SimulatedFetcher(world), set(world.seeds)
+    fetcher.spoil = _illegible
+    fetcher.odd = lambda r: profiles if r.kind is Kind.PROFILE and r.uid not in seeds else None
+    crawl = Crawl(tmp_path, world)
+    crawl.run(fetcher)
+    if profiles is None:
+        assert crawl.depths() == world.kept(seeds, MIN_FANS)
+    assert {row.state for row in crawl.rows()} == {"done"}
+    assert any(r.kind is Kind.PROFILE and r.uid not in seeds for r in fetcher.asked)
+    with crawl.open() as users:
+        assert bool(users.unsure_lists()) is (profiles is not None)

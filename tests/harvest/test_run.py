@@ -14,6 +14,7 @@ from tests.harvest.worlds import Graph, ScriptedFetcher, ScriptedSite
 from weibo_crawler.config import Harvest
 from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
 from weibo_crawler.harvest.run import Ended, HarvestRun
+from weibo_crawler.harvest.trouble import Refused, costs_attempt
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Verdict
 from weibo_crawler.store import Found
@@ -184,6 +185,18 @@ def test_lasting_trouble_fails_the_entry_and_says_so(tmp_path: Path) -> None:
     users.requeue_failed()
     users.close()
     assert set(harvest(tmp_path, graph, [1])[0]) == {1, 2, 3, 4}
+
+
+def test_refusals_of_all_cost_no_entry_its_attempts(tmp_path: Path) -> None:
+    """Law 5: while the site shows nothing at all its refusals are nobody's fault; of one whom alone
+    it refuses they are."""
+    graph = Graph({1: [2, 3]}, {1: 99, 2: 99, 3: 99})
+    trouble = {(1, Verdict.THROTTLED): 9}
+    assert set(harvest(tmp_path, graph, [1], trouble=trouble)[0]) == {1, 2, 3}
+    users = open_users(tmp_path)
+    assert {user.state for user in users.users()} == {"done"}
+    users.close()
+    assert costs_attempt(Refused("403"), was_answered=True)
 
 
 @pytest.mark.timeout(30)

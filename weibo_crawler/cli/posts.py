@@ -25,6 +25,7 @@ from weibo_crawler.posts.crawl import Job
 from weibo_crawler.posts.driver import JobFiles, JobRun, LocalRun
 from weibo_crawler.posts.hadoop import HadoopRun
 from weibo_crawler.posts.manifest import manifest
+from weibo_crawler.posts.workers import WAITING
 from weibo_crawler.resources import resource
 from weibo_crawler.store.owners import new_owner
 
@@ -180,9 +181,11 @@ def _stopped_by_signals(run: JobRun) -> Iterator[None]:
 
 def _posts_line(counters: dict[str, int]) -> str:
     visited = counters.get("users.input", 0) - counters.get("users.existing", 0)
+    waiting = counters.get(WAITING, 0)
     return (
         f"{visited:,} users visited, {counters.get('posts.new', 0):,} new posts, "
         f"{counters.get('page.ok', 0):,} pages"
+        + (f"; {waiting:,} mappers wait: no egress may go" if waiting else "")
     )
 
 

@@ -3,11 +3,12 @@
 answer                          to blame   next
 OK, GONE, EMPTY, END            nobody     return
 the ambiguous no-content body   ?          once more, at once, elsewhere; then believe it
-LOGIN_WALL; REFUSED by 432, 302 session    renew it and ask again; still: return the wall, take
-                                           the refusal for one of the egress
+LOGIN_WALL; REFUSED by 432, 302 session    WALLED: what `Visit.wall` makes of it; where a session is
+                                           no help, return the wall, take the refusal for one of
+                                           the egress
 CAPTCHA, THROTTLED, REFUSED     egress     it rests, another goes; return after `attempts`
-SERVER_TROUBLE, NOT_JSON,       site       later, by another egress; return after `attempts`
-  TRUNCATED, transport errors
+SERVER_TROUBLE, NOT_JSON,       site       later, by another egress; return after `attempts`, or
+  TRUNCATED, transport errors              when it came by three healthy proxies: then the page's
 DRIFTED; OK with nothing of     site?      once more, elsewhere (it may be mangled, or another
   whom was asked for                       user's page), then return
 EgressFailed                    egress     another goes; return after 3 x `attempts`
@@ -21,11 +22,14 @@ blamed on the proxy they came by, an emptiness on the egress that was shown it (
 from enum import Enum
 
 from weibo_crawler.errors import EgressFailed, TransportError
+from weibo_crawler.fetch.visit import Wall
 from weibo_crawler.records import FACTS, Reading, Verdict
 
 # Statuses by which a site turns a session away (WEIBO_API, "What decides the design", 1).
 _SESSION_STATUSES = (302, 432)
 _EGRESS_FAILURES = 3  # times the attempts
+_HEALTHY = 3  # proxies by which a page fails: more would tell nothing new
+_SESSIONS = 20  # times the attempts: of many requests under way most meet the end of a session
 
 
 class Step(Enum):
@@ -34,39 +38,35 @@ class Step(Enum):
     RETURN = "return"
     AGAIN = "again"
     LATER = "later"
-    RENEW = "renew"
+    WALLED = "walled"
 
 
 class Tries:
-    """What one request has met so far. `avoid`: the egress to pass over at the next try.
-
-    Renewals are bounded by the visitor, which renews no session that is fresh; the bound here is
-    for a request that meets the ends of many sessions in a row.
-    """
+    """What one request has met so far. `avoid`: the egress to pass over at the next try."""
 
     def __init__(self, attempts: int) -> None:
         self._attempts = attempts
         self.avoid: str | None = None
         self.troubles = 0
         self._refusals = 0
-        self._renewals = 0
+        self._session: tuple[str, int] | None = None  # the last one that met a wall
+        self._sessions = self._doubts = 0  # how many; and with the last one
         self._egress_failures = 0
         self._doubted: set[str] = set()
+        self._healthy: set[str] = set()  # proxies by which it failed while they were
         self._broken: set[str] = set()  # egresses by which it came broken, so far
         self._emptied: set[str] = set()  # or empty
 
-    def answered(self, reading: Reading, status: int, egress: str) -> Step:
-        """After an answer. RENEW: after a renewal ask again; where none is to be had, `refused`."""
+    def answered(
+        self, reading: Reading, status: int, egress: str, *, is_healthy: bool = False
+    ) -> Step:
+        """After an answer. WALLED: `walled` tells whether to ask again; if not, `refused`."""
         verdict = reading.verdict
         self.avoid = egress
         if verdict is Verdict.LOGIN_WALL or (
             verdict is Verdict.REFUSED and status in _SESSION_STATUSES
         ):
-            self._renewals += 1
-            if self._renewals > self._attempts:
-                return self.refused(verdict, egress)
-            self.avoid = None
-            return Step.RENEW
+            return Step.WALLED
         if verdict in (Verdict.CAPTCHA, Verdict.THROTTLED, Verdict.REFUSED):
             return self.refused(verdict, egress)
         if reading.ambiguous:
@@ -76,7 +76,22 @@ class Tries:
         if verdict in FACTS:
             return Step.RETURN
         self._broken.add(egress)
-        return self._doubt("drifted") if verdict is Verdict.DRIFTED else self._trouble()
+        if verdict is Verdict.DRIFTED:
+            return self._doubt("drifted")
+        return self._trouble(egress, is_healthy)
+
+    def walled(self, wall: Wall, session: tuple[str, int]) -> bool:
+        """After a wall: whether to ask again. session: its egress and generation. The end of a
+        session is no fault of the page, but one that meets nothing else is asked for no more."""
+        if session != self._session:
+            self._session, self._doubts = session, 0
+            self._sessions += 1
+        self._doubts += wall is Wall.DOUBT
+        is_over = self._doubts > self._attempts or self._sessions > _SESSIONS * self._attempts
+        if is_over or wall is Wall.CLOSED:
+            return False
+        self.avoid = None
+        return True
 
     def disproved(self, reading: Reading, egress: str) -> tuple[set[str], set[str]]:
         """After an answer: the egresses that it shows to have broken the page, and to have been
@@ -94,7 +109,7 @@ class Tries:
             return Step.RETURN
         return Step.AGAIN
 
-    def failed(self, error: TransportError, egress: str) -> Step:
+    def failed(self, error: TransportError, egress: str, *, is_healthy: bool = False) -> Step:
         """After an error of the transport."""
         self.avoid = egress
         if isinstance(error, EgressFailed):
@@ -104,7 +119,7 @@ class Tries:
         if error.blame in ("page", "us"):
             return Step.RETURN
         self._broken.add(egress)
-        return self._trouble()
+        return self._trouble(egress, is_healthy)
 
     def _doubt(self, what: str) -> Step:
         if what in self._doubted:
@@ -112,6 +127,9 @@ class Tries:
         self._doubted.add(what)
         return Step.AGAIN
 
-    def _trouble(self) -> Step:
+    def _trouble(self, egress: str, is_healthy: bool) -> Step:
         self.troubles += 1
-        return Step.RETURN if self.troubles >= self._attempts else Step.LATER
+        if is_healthy:
+            self._healthy.add(egress)
+        is_over = self.troubles >= self._attempts or len(self._healthy) >= _HEALTHY
+        return Step.RETURN if is_over else Step.LATER

@@ -14,17 +14,18 @@ from weibo_crawler.fetch.blame import Step, Tries
 from weibo_crawler.fetch.egress import DIRECT, Egress
 from weibo_crawler.fetch.guard import Guard
 from weibo_crawler.fetch.keeper import Keeper
+from weibo_crawler.fetch.outage import Outage
 from weibo_crawler.fetch.reloading import Reloader
 from weibo_crawler.fetch.ring import Choice, Ring
 from weibo_crawler.fetch.session import Visitor
 from weibo_crawler.fetch.transport import Headers, Transport
+from weibo_crawler.fetch.visit import Use
 from weibo_crawler.fetch.wire import host_of, merge_headers, retry_after_s, snake_case
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import FACTS, REFUSALS, Kind, Page, Reading, Request, Verdict
 from weibo_crawler.sites import Site
 
 _BACKOFF_BASE_S, _BACKOFF_CAP_S = 0.1, 5.0
-_OUTAGE_SAID_S = 5.0  # shorter outages are not worth a line
 
 _log = logging.getLogger(__name__)
 
@@ -39,7 +40,7 @@ class Fetched(NamedTuple):
 class _Sent(NamedTuple):
     page: Page
     egress: Egress
-    generation: int
+    use: Use
     elapsed_s: float
 
 
@@ -74,8 +75,7 @@ class Fetcher:
         self._guard, self._visitor, self._settings = guard, visitor, settings
         self._counters, self._hosts, self._rng = counters, hosts, rng
         self._keeper, self._reloader = keeper, reloader
-        self._outage_s = outage_s
-        self._out_since: float | None = None
+        self._outage = Outage(outage_s)
         self._slots = asyncio.Semaphore(settings.concurrency)
         self._stopped = asyncio.Event()
         self._news = asyncio.Event()  # set, and replaced, when there may be another choice
@@ -119,9 +119,11 @@ class Fetcher:
         self._walls_are_left = True
 
     @property
-    def is_waiting(self) -> bool:
-        """Whether other processes hold all egresses."""
-        return self._keeper is not None and self._ring.is_empty
+    def waits_for(self) -> str:
+        """Why nothing is asked for, in words; "" while something is."""
+        if self._keeper is not None and self._ring.is_empty:
+            return "other processes hold all egresses"
+        return self._outage.words
 
     async def close(self) -> None:
         """End what is under way, free the sockets and hand the egresses back."""
@@ -141,26 +143,18 @@ class Fetcher:
             wait_s = choice.wait_s
             if choice.egress is None:
                 wait_s = self._meet_outage(loop.time(), wait_s)
-            else:
-                self._out_since = None
             if not await self._wait(self._news, wait_s) and choice.egress is not None:
                 return choice, choice.egress
 
     def _meet_outage(self, now: float, wait_s: float) -> float:
-        """Where all egresses are out: say so once, and stop where that is the setting. Returns how
-        long to wait. Errors: SiteSaysNo."""
+        """No egress may go now: say so, and stop where that is the setting. Returns how long to
+        wait. Errors: SiteSaysNo."""
         words = self._ring.outage(now)
-        if not words:
-            return wait_s
-        is_new = self._out_since is None
-        self._out_since = now if self._out_since is None else self._out_since
-        if self._outage_s is None:
-            if is_new and wait_s >= _OUTAGE_SAID_S:
-                _log.warning('%s; waiting (egress.when_empty = "stop" would end the run)', words)
-            return wait_s
-        left_s = self._out_since + self._outage_s - now
-        if left_s > 0:
-            return min(wait_s, left_s)
+        advice = self._outage.met(words, wait_s, now)
+        if advice.is_news:
+            _log.warning('%s; waiting (egress.when_empty = "stop" would end the run)', words)
+        if advice.wait_s is not None:
+            return advice.wait_s
         self._guard.stop(
             f'{words}; egress.when_empty = "stop" ends the run: nothing is lost, come back later '
             "or with other egresses (`proxies check` tries them), then run the same command again"
@@ -189,8 +183,8 @@ class Fetcher:
         return None
 
     def _go(self, choice: Choice, egress: Egress) -> float | None:
-        """As `Ring.go`; None also while a session is asked for."""
-        if self._visitor.is_opening(egress):
+        """As `Ring.go`; None also while a session is asked for, or none may be."""
+        if self._visitor.is_opening(egress) or self._visitor.barred_s(egress) > 0:
             return None
         return self._ring.go(choice, asyncio.get_running_loop().time())
 
@@ -200,9 +194,9 @@ class Fetcher:
             return None
         loop = asyncio.get_running_loop()
         started = loop.time()
-        headers, generation = self._visitor.headers(egress)
+        headers, use = self._visitor.headers(egress)
         page = await self._send(request, headers, egress)
-        return _Sent(page, egress, generation, loop.time() - started)
+        return _Sent(page, egress, use, loop.time() - started)
 
     async def _send(self, request: Request, headers: Headers, egress: Egress) -> Page:
         host = host_of(request.url)
@@ -216,21 +210,24 @@ class Fetcher:
             self._counters.add(f"transport.{snake_case(type(error).__name__)}")
             if isinstance(error, EgressFailed):
                 self._ring.failed(egress.name, asyncio.get_running_loop().time(), self._rng)
-                self._guard.egress_failed(str(error), egress.name, time.time())
-                self._wake_if_tripped()
             raise
 
     async def _judge(self, request: Request, sent: _Sent, tries: Tries) -> Fetched | None:
         """What to return, or None after the wait that this answer asks for: ask again."""
         reading = self._site.read(request, sent.page)
         self._counters.add(f"page.{reading.verdict}")
-        step = tries.answered(reading, sent.page.status, sent.egress.name)
-        if step is Step.RENEW:
-            if await self._renew(request, sent):
+        name = sent.egress.name
+        is_healthy = self._ring.is_healthy(name)
+        step = tries.answered(reading, sent.page.status, name, is_healthy=is_healthy)
+        if step is Step.WALLED:
+            wall = self._visitor.wall(sent.egress, sent.use, request)
+            if tries.walled(wall, (name, sent.use.generation)):
                 return None
-            step = tries.refused(reading.verdict, sent.egress.name)
+            step = tries.refused(reading.verdict, name)
+            if reading.verdict is Verdict.REFUSED:
+                self._visitor.retire(sent.egress, sent.use)
         self._note(request, sent, reading, is_final=step is Step.RETURN)
-        self._blame_disproved(reading, sent.egress.name, tries)
+        self._blame_disproved(reading, name, tries)
         if step is Step.RETURN:
             return Fetched(reading, sent.page)
         if step is Step.LATER:
@@ -248,25 +245,17 @@ class Fetcher:
             self._counters.add("egress.disproved", len(broken) + len(emptied))
 
     async def _failed(self, error: TransportError, egress: Egress, tries: Tries) -> Fetched | None:
-        step = tries.failed(error, egress.name)
+        is_healthy = self._ring.is_healthy(egress.name)
+        step = tries.failed(error, egress.name, is_healthy=is_healthy)
         if step is Step.LATER:
             await self._back_off(tries)
-        if step is not Step.RETURN:
+        is_outage = isinstance(error, EgressFailed) and bool(self._outage)
+        if step is not Step.RETURN or is_outage:  # while none works that is no page's fault
             return None
         if error.blame == "site":
             self._guard.silent(str(error), egress.name, time.time())
             self._wake_if_tripped()
         return Fetched(Reading(Verdict.SERVER_TROUBLE, why=str(error)), None)
-
-    async def _renew(self, request: Request, sent: _Sent) -> bool:
-        """Have the session renewed before the next try; False: that would not help."""
-        now = asyncio.get_running_loop().time()
-        wait_s = self._visitor.wall(sent.egress, sent.generation, request, now)
-        if wait_s is None:
-            return False
-        await self._pause(wait_s)
-        self._visitor.expire(sent.egress, sent.generation)
-        return True
 
     def _note(self, request: Request, sent: _Sent, reading: Reading, is_final: bool) -> None:
         """Tell ring, visitor and guard what this answer says of egress, session and site."""
@@ -277,14 +266,14 @@ class Fetcher:
             self._first_pages_pass[request.kind] = is_fact
         if is_fact or verdict is Verdict.DRIFTED:
             if is_final or verdict not in (Verdict.OK, Verdict.DRIFTED):  # else: is it the site's?
-                self._visitor.passed(sent.egress, sent.generation, request, sent.page)
-                self._ring.answered(name, now, sent.elapsed_s)
+                self._visitor.passed(sent.egress, sent.use, request, sent.page)
+                self._answered(sent, now)
             if is_final and verdict is Verdict.DRIFTED:
                 self._guard.drifted(reading.why, name, time.time())
             else:
                 self._guard.note(False, reading.why, name, time.time())
         elif verdict is Verdict.LOGIN_WALL:
-            self._ring.answered(name, now, sent.elapsed_s)
+            self._answered(sent, now)
             # Later pages closed to visitors while first pages are open: no refusal of this run.
             is_told = is_first or not self._first_pages_pass.get(request.kind)
             if is_told and not self._walls_are_left:
@@ -295,6 +284,10 @@ class Fetcher:
         elif is_final:
             self._guard.silent(reading.why or verdict, name, time.time())
         self._wake_if_tripped()
+
+    def _answered(self, sent: _Sent, now: float) -> None:
+        self._ring.answered(sent.egress.name, now, sent.elapsed_s)
+        self._outage.ended()
 
     async def _back_off(self, tries: Tries) -> None:
         await self._pause(backoff_s(tries.troubles - 1, _BACKOFF_BASE_S, _BACKOFF_CAP_S, self._rng))

@@ -25,25 +25,16 @@ class Guard:
     """Watches the last `stop_window` answers; `tripped` says why to stop, "" while all is well.
 
     It trips when, in a full window, refusals and requests without a usable answer together reach
-    stop_share of it; when pages of an unknown shape reach drift_share of it; or when for patience_s
-    nothing came back but failures of the egresses themselves. Once tripped it stays so.
+    stop_share of it; or when pages of an unknown shape reach drift_share of it. Failures of the
+    egresses themselves say nothing of the site. Once tripped it stays so.
     `now` is seconds since the epoch.
     """
 
-    def __init__(
-        self,
-        stop_share: float,
-        stop_window: int,
-        *,
-        drift_share: float = 1.0,
-        patience_s: float = 300.0,
-    ) -> None:
+    def __init__(self, stop_share: float, stop_window: int, *, drift_share: float = 1.0) -> None:
         self._needed = ceil(stop_share * stop_window - 1e-9)  # a share of 0.9 of 10 is 9
         self._drifts_needed = ceil(drift_share * stop_window - 1e-9)
         self._window: deque[_Note] = deque(maxlen=stop_window)
         self._counts = dict.fromkeys(_Blame, 0)
-        self._patience_s = patience_s
-        self._no_egress_since: float | None = None
         self.tripped = ""
 
     def note(self, refused: bool, why: str, egress: str, now: float) -> None:
@@ -58,24 +49,11 @@ class Guard:
         """One request that got no usable answer, however often it was asked."""
         self._add(_Note(_Blame.SILENT, why, egress, now))
 
-    def egress_failed(self, why: str, egress: str, now: float) -> None:
-        """One failure of an egress; says nothing about the site."""
-        if self._no_egress_since is None:
-            self._no_egress_since = now
-        elif now - self._no_egress_since >= self._patience_s and not self.tripped:
-            self.tripped = (
-                f"no egress works: nothing but proxy failures since "
-                f"{_clock(self._no_egress_since)}, the last on {egress} ({why}); "
-                "check the proxies (egress.proxies_file, egress.proxies_url; `proxies check`) and "
-                "the network, then run the same command again"
-            )
-
     def stop(self, why: str) -> None:
         """Stop for a reason of the caller's."""
         self.tripped = self.tripped or why
 
     def _add(self, note: _Note) -> None:
-        self._no_egress_since = None
         window = self._window
         if len(window) == window.maxlen:
             self._counts[window[0].blame] -= 1

@@ -41,7 +41,7 @@ def open_fetcher(
         site,
         counters,
         rng,
-        cooldown_s=2.0 if is_free else 60.0,
+        cooldown_s=0.2 if is_free else 60.0,
         retry_s=0.1 if is_free else 1.0,
         per_hour=None if is_free else settings.session.per_hour,
     )
@@ -54,12 +54,7 @@ def open_fetcher(
         site,
         choose_transport(settings.fetch)(settings.fetch),
         ring,
-        Guard(
-            pace.stop_share,
-            pace.stop_window,
-            drift_share=pace.drift_share,
-            patience_s=5.0 if is_free else 300.0,
-        ),
+        Guard(pace.stop_share, pace.stop_window, drift_share=pace.drift_share),
         visitor,
         settings.fetch,
         counters,

@@ -191,6 +191,17 @@ class Ring:
                 until = max(until, slot.next_free)
             self._put_out(slot, Health.DEAD, until)
 
+    def is_healthy(self, name: str) -> bool:
+        """Whether this is a proxy by which answers of the site came of late."""
+        slot = self._by_name.get(name)
+        return (
+            slot is not None
+            and slot.egress.proxy_url is not None
+            and slot.health is Health.GOOD
+            and not slot.failures
+            and not slot.is_poor
+        )
+
     def status(self) -> list[EgressStatus]:
         """All egresses in the order they came."""
         return [

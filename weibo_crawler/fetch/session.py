@@ -11,7 +11,7 @@ from weibo_crawler.errors import EgressFailed, TransportError
 from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.transport import Headers
-from weibo_crawler.fetch.visit import SavedVisit, Sort, Visit
+from weibo_crawler.fetch.visit import SavedVisit, Sort, Use, Visit, Wall
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Page, Request
 from weibo_crawler.sites import Site
@@ -30,8 +30,8 @@ class Visitor:
     """The sessions of all egresses; `Visit` decides, this asks.
 
     However many callers need a session of one egress, one of them asks (racing callers got
-    banned: WEIBO_API, "What decides the design", 2). Counters: session.asked, session.opened,
-    session.failed.
+    banned: WEIBO_API, "What decides the design", 2). A session is of one egress and one user
+    agent. Counters: session.asked, session.opened, session.failed, session.retired.
     """
 
     def __init__(
@@ -48,6 +48,7 @@ class Visitor:
         self._site, self._counters, self._rng = site, counters, rng
         self._cooldown_s, self._wall_memory_s = cooldown_s, wall_memory_s
         self._retry_s, self._per_hour = retry_s, per_hour
+        self._agent = str(dict(site.session_headers({})).get("User-Agent", ""))
         self._visits: dict[str, Visit] = {}
         self._headers: dict[str, Headers] = {}
         self._touched: set[str] = set()
@@ -83,8 +84,8 @@ class Visitor:
         self._renewed(egress)
 
     def barred_s(self, egress: Egress) -> float:
-        """Seconds for which nothing can be asked by this egress: it wants a session, and has asked
-        for as many as it may in an hour."""
+        """Seconds for which nothing can be asked by this egress: it wants a session, and the last
+        one is too young, or it has asked for as many as it may in an hour."""
         return self._visit(egress).barred_s(asyncio.get_running_loop().time())
 
     def is_opening(self, egress: Egress) -> bool:
@@ -108,34 +109,38 @@ class Visitor:
         if self._opening.get(name) is task:  # another may have begun since
             del self._opening[name]
 
-    def headers(self, egress: Egress) -> tuple[Headers, int]:
-        """What each request by this egress carries, and the generation of its session."""
+    def headers(self, egress: Egress) -> tuple[Headers, Use]:
+        """What the next request by this egress carries, and which one it is of its session."""
         visit = self._visit(egress)
         headers = self._headers.get(egress.name)
         if headers is None:
             headers = self._headers[egress.name] = self._site.session_headers(visit.cookies)
-        return headers, visit.generation
+        return headers, visit.use()
 
-    def passed(self, egress: Egress, generation: int, request: Request, page: Page) -> None:
+    def passed(self, egress: Egress, use: Use, request: Request, page: Page) -> None:
         """The request was answered as it should be; its cookies join the session's."""
         visit = self._visit(egress)
-        if visit.passed(generation, sort_of(request)):
+        if visit.passed(use, sort_of(request), asyncio.get_running_loop().time()):
             self._touched.add(egress.name)
         cookies = [value for name, value in page.headers if name == "set-cookie"]
-        if cookies and visit.merge(generation, cookies):
+        if cookies and visit.merge(use.generation, cookies):
             self._renewed(egress)
 
-    def wall(self, egress: Egress, generation: int, request: Request, now: float) -> float | None:
-        """The request met a wall: seconds to wait before `expire`; None: a renewal is no help."""
+    def wall(self, egress: Egress, use: Use, request: Request) -> Wall:
+        """The request met a wall. OVER: the next turn of this egress is to ask for a session."""
         if self._site.session(time.time(), self._rng) is None:
-            return None
+            return Wall.CLOSED
         self._touched.add(egress.name)
-        return self._visit(egress).wall(generation, sort_of(request), now)
+        now = asyncio.get_running_loop().time()
+        return self._visit(egress).wall(use, sort_of(request), now)
 
-    def expire(self, egress: Egress, generation: int) -> None:
-        """The next caller of `ready` renews the session, unless it is renewed already."""
-        self._visit(egress).expire(generation)
+    def retire(self, egress: Egress, use: Use) -> None:
+        """The site refused the session itself."""
+        if self._site.session(time.time(), self._rng) is None:
+            return
+        self._visit(egress).expire(use.generation)
         self._touched.add(egress.name)
+        self._counters.add("session.retired")
 
     # -- leases
 
@@ -149,14 +154,21 @@ class Visitor:
         """The session of an egress for its next holder, "" where it has to ask for one."""
         visit = self._visits.get(name)
         saved = None if visit is None else visit.saved(now)
-        return "" if saved is None else msgspec.json.encode(saved).decode()
+        if saved is None:
+            return ""
+        return msgspec.json.encode(msgspec.structs.replace(saved, agent=self._agent)).decode()
 
     def restore(self, egress: Egress, text: str, age_s: float, now: float) -> None:
-        """Go on with what `saved` gave, age_s ago; "": without a session."""
+        """Go on with what `saved` gave, age_s ago; "", or by another user agent: without a session.
+        What was asked for by the other one still counts."""
         self.forget(egress.name)
         visit = self._visit(egress)
-        if text and visit.wanted:
-            visit.restore(msgspec.json.decode(text, type=SavedVisit), age_s, now)
+        if not text or not visit.wanted:
+            return
+        saved = msgspec.json.decode(text, type=SavedVisit)
+        if saved.agent != self._agent:
+            saved = SavedVisit({}, False, None, [], True, saved.asked_ago_s, agent=self._agent)
+        visit.restore(saved, age_s, now)
 
     def forget(self, name: str) -> None:
         """The egress is another process's now."""

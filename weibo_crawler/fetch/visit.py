@@ -7,43 +7,73 @@ leads to a renewal only where a renewal may help.
 
 from collections import deque
 from collections.abc import Mapping
+from enum import Enum
+from typing import NamedTuple
 
 import msgspec
 
+from weibo_crawler.fetch.wire import merge_cookies
 from weibo_crawler.records import Kind
 
 _HOUR_S = 3600.0
+_COOLDOWN_CAP_S = 3600.0
 
 Sort = tuple[Kind, bool]  # of a request: its kind, and whether it asks for a first page
+
+
+class Use(NamedTuple):
+    """One request with a session. number: of the requests of its generation, from 1."""
+
+    generation: int
+    number: int
+
+
+class Wall(Enum):
+    """What a login wall says of the session: OVER (it gets a new one: ask again then), DOUBT (ask
+    again with it), CLOSED (it is good, visitors are not shown this)."""
+
+    OVER = "over"
+    DOUBT = "doubt"
+    CLOSED = "closed"
 
 
 class SavedVisit(msgspec.Struct, frozen=True):
     """A session for the next holder of its egress; times are seconds ago, or from now.
 
     opened: False where none could be had. renewed_ago_s: None for a first session. wanted: a new
-    one is to be asked for; asked_ago_s: when one was asked for, within the last hour.
+    one is to be asked for; asked_ago_s: when one was asked for, within the last hour. shown_ago_s:
+    when a sort of request last passed. vain: how many sessions in a row were of no use. agent: the
+    user agent that it was opened with.
     """
 
     cookies: dict[str, str]
     opened: bool
     renewed_ago_s: float | None
-    passed: list[Sort]
     walled_for: list[tuple[Sort, float]]
     wanted: bool = False
     asked_ago_s: list[float] = []
+    shown_ago_s: list[tuple[Sort, float]] = []
+    vain: int = 0
+    agent: str = ""
 
 
 class Visit:
     """Born without a session and in want of one; each renewal is a new generation.
 
-    A wall noted for an older generation was met with a session that is gone: ask again with the
-    present one. A wall of the present generation:
-    * older than the cooldown: expired; renew.
-    * renewed just now, and requests of this sort never passed with it: a visitor may not see them;
-      for wall_memory_s their walls renew nothing.
-    * renewed just now, but the sort did pass: expired early; renew when the cooldown is over.
-    The first session of an egress is no renewal, so a wall may renew it at once.
-    However it goes, a session is asked for at most per_hour times in any hour (None: no ceiling).
+    A wall met with an older generation says nothing: ask again with the present one. With the
+    present one it means that the session is over, or that visitors are not shown this page. What
+    tells them apart is which other requests pass, and requests overtake each other:
+    * the first request of a session renewed just now: closed.
+    * a sort that passed within wall_memory_s: over, unless a later request passed meanwhile.
+    * another sort is asked for once more: where it is walled again, closed if something passed that
+      was sent after its first wall, or if nothing ever passed by a session renewed just now;
+      else over.
+    What is closed renews nothing for wall_memory_s.
+
+    The first session of an egress is no renewal, so a wall may renew it at once. After a renewal
+    the next one waits for the cooldown, and nothing goes by this egress when its session is over.
+    The cooldown doubles with each session in a row by which nothing passed, up to an hour. However
+    it goes, a session is asked for at most per_hour times in any hour (None: no ceiling).
     """
 
     def __init__(
@@ -59,8 +89,16 @@ class Visit:
         self.cookies: dict[str, str] = {}
         self._open = False
         self._renewed_at: float | None = None
-        self._passed: set[Sort] = set()  # with this generation
+        self._vain = 0  # generations in a row by which nothing passed, before this one
+        self._uses = self._last_pass = 0  # of this generation: requests; the last one that passed
+        self._suspects: dict[Sort, int] = {}  # walled after so many uses, not passed since
+        self._shown: dict[Sort, float] = {}  # when it last passed, with any generation
         self._walled_until: dict[Sort, float] = {}
+
+    def use(self) -> Use:
+        """One more request goes with this session."""
+        self._uses += 1
+        return Use(self.generation, self._uses)
 
     def opened(self, cookies: Mapping[str, str], now: float) -> None:
         """A new session."""
@@ -68,12 +106,16 @@ class Visit:
         self._open = True
 
     def barred_s(self, now: float) -> float:
-        """Seconds before a session, where one is wanted, may be asked for under the ceiling."""
-        if not self.wanted or self._per_hour is None:
+        """Seconds before a session, where one is wanted, may be asked for: the rest of the
+        cooldown, and what the ceiling asks for."""
+        if not self.wanted:
             return 0.0
+        bar_s = 0.0 if self._renewed_at is None else self._renewed_at + self._cooldown - now
         self._drop_old(now)
-        over = len(self._asked) - self._per_hour
-        return self._asked[over] + _HOUR_S - now if over >= 0 else 0.0
+        over = -1 if self._per_hour is None else len(self._asked) - self._per_hour
+        if over >= 0:
+            bar_s = max(bar_s, self._asked[over] + _HOUR_S - now)
+        return max(0.0, bar_s)
 
     def asks(self, now: float) -> None:
         """A session is being asked for."""
@@ -99,58 +141,55 @@ class Visit:
             {} if self.wanted else self.cookies,
             self._open,
             None if self._renewed_at is None else now - self._renewed_at,
-            sorted(self._passed),
             [(sort, until - now) for sort, until in self._walled_until.items() if until > now],
             self.wanted,
             [now - at for at in self._asked],
+            [(sort, now - at) for sort, at in self._shown.items()],
+            self._vain,
         )
 
     def restore(self, saved: SavedVisit, age_s: float, now: float) -> None:
         """Go on with the session that another holder saved age_s ago."""
-        ago = saved.renewed_ago_s
-        self._begin(saved.cookies, None if ago is None else now - age_s - ago)
-        self._open = saved.opened
-        self._passed = set(saved.passed)
-        self._walled_until = {sort: now - age_s + for_s for sort, for_s in saved.walled_for}
-        self._asked = deque(now - age_s - ago_s for ago_s in saved.asked_ago_s)
+        ago, then = saved.renewed_ago_s, now - age_s
+        self._begin(saved.cookies, None if ago is None else then - ago)
+        self._uses = self._last_pass = 1  # it is not new any more
+        self._open, self._vain = saved.opened, saved.vain
+        self._shown = {sort: then - ago_s for sort, ago_s in saved.shown_ago_s}
+        self._walled_until = {sort: then + for_s for sort, for_s in saved.walled_for}
+        self._asked = deque(then - ago_s for ago_s in saved.asked_ago_s)
         self.wanted = saved.wanted
 
-    def _drop_old(self, now: float) -> None:
-        while self._asked and self._asked[0] <= now - _HOUR_S:
-            self._asked.popleft()
-
-    def _begin(self, cookies: Mapping[str, str], renewed_at: float | None) -> None:
-        self.generation += 1
-        self.wanted = False
-        self.tries = 0
-        self.cookies = dict(cookies)
-        self._renewed_at = renewed_at
-        self._passed.clear()
-
-    def passed(self, generation: int, sort: Sort) -> bool:
+    def passed(self, use: Use, sort: Sort, now: float) -> bool:
         """A request of this sort was answered as it should be; True where that is news."""
-        if generation != self.generation or sort in self._passed:
-            return False
-        self._passed.add(sort)
-        self._walled_until.pop(sort, None)
-        return True
+        is_news = not self._is_shown(sort, now)
+        self._shown[sort] = now
+        if use.generation != self.generation:
+            return is_news
+        is_news |= self._vain > 0
+        self._vain = 0
+        self._last_pass = max(self._last_pass, use.number)
+        self._suspects.pop(sort, None)
+        return self._walled_until.pop(sort, None) is not None or is_news
 
-    def wall(self, generation: int, sort: Sort, now: float) -> float | None:
-        """A request met a login wall. Seconds to wait, then `expire` and ask again; None: stay out.
-
-        Where the generation is over already the wait is 0, and `expire` will do nothing.
-        """
-        if generation != self.generation:
-            return 0.0
+    def wall(self, use: Use, sort: Sort, now: float) -> Wall:
+        """A request of this sort met a login wall."""
+        if use.generation != self.generation or self.wanted:
+            return Wall.OVER
         if now < self._walled_until.get(sort, now):
-            return None
-        if self._renewed_at is None or now - self._renewed_at >= self._cooldown_s:
-            return 0.0
-        if sort in self._passed:
-            return self._renewed_at + self._cooldown_s - now
-        if self._open:
-            self._walled_until[sort] = now + self._wall_memory_s
-        return None
+            return Wall.CLOSED
+        if not self._open:
+            return Wall.CLOSED if self._cools(now) else self._end()
+        if self._is_fresh(now) and use.number == 1:
+            return self._close(sort, now)
+        if self._is_shown(sort, now):
+            return Wall.DOUBT if use.number < self._last_pass else self._end()
+        if self._renewed_at is None and not self._last_pass:
+            return self._end()
+        since = self._suspects.setdefault(sort, self._uses)
+        if use.number <= since:
+            return Wall.DOUBT
+        is_closed = self._last_pass > since or self._is_fresh(now)
+        return self._close(sort, now) if is_closed else self._end()
 
     def expire(self, generation: int) -> None:
         """The session of this generation is of no use any more."""
@@ -161,14 +200,46 @@ class Visit:
         """Take over the Set-Cookie headers of an answer; True where a cookie changed."""
         if generation != self.generation:
             return False
-        before = dict(self.cookies)
-        for line in set_cookies:
-            pair, *attributes = line.split(";")
-            name, equals, value = pair.partition("=")
-            if not equals or not name.strip():
-                continue
-            if any(a.strip().lower() in ("max-age=0", "max-age=-1") for a in attributes):
-                self.cookies.pop(name.strip(), None)
-            else:
-                self.cookies[name.strip()] = value.strip()
+        before, self.cookies = self.cookies, merge_cookies(self.cookies, set_cookies)
         return self.cookies != before
+
+    # -- inside
+
+    @property
+    def _cooldown(self) -> float:
+        return min(self._cooldown_s * 2.0 ** min(self._vain, 60), _COOLDOWN_CAP_S)
+
+    def _cools(self, now: float) -> bool:
+        return self._renewed_at is not None and now - self._renewed_at < self._cooldown
+
+    def _is_fresh(self, now: float) -> bool:
+        """Whether nothing passed by it because it was renewed just now."""
+        young = self._renewed_at is not None and now - self._renewed_at < self._cooldown_s
+        return young and not self._last_pass
+
+    def _is_shown(self, sort: Sort, now: float) -> bool:
+        return sort in self._shown and now - self._shown[sort] <= self._wall_memory_s
+
+    def _close(self, sort: Sort, now: float) -> Wall:
+        if not self._is_shown(sort, now):  # else it is this page alone
+            self._walled_until[sort] = now + self._wall_memory_s
+        return Wall.CLOSED
+
+    def _end(self) -> Wall:
+        self.wanted = True
+        return Wall.OVER
+
+    def _drop_old(self, now: float) -> None:
+        while self._asked and self._asked[0] <= now - _HOUR_S:
+            self._asked.popleft()
+
+    def _begin(self, cookies: Mapping[str, str], renewed_at: float | None) -> None:
+        if self.generation and not self._last_pass:
+            self._vain += 1
+        self.generation += 1
+        self.wanted = False
+        self.tries = 0
+        self.cookies = dict(cookies)
+        self._renewed_at = renewed_at
+        self._uses = self._last_pass = 0
+        self._suspects.clear()

@@ -5,19 +5,21 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple, TypeVar
 
 from weibo_crawler.fetch import Fetched, Fetcher
-from weibo_crawler.harvest.trouble import EntryTrouble, PageDrifted, Walled
+from weibo_crawler.harvest.trouble import EntryTrouble, PageDrifted, Refused, Walled
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import FACTS, Edge, NamedUser, Request, User, Verdict
+from weibo_crawler.records import FACTS, REFUSALS, Edge, NamedUser, Request, User, Verdict
 from weibo_crawler.sites import Site
 
 K = TypeVar("K")
 V = TypeVar("V")
 
+SHOWN = "walk.shown"
 _REMEMBERED = 100_000  # names, and as many profiles: about 30 MB
 
 
 class Asker(NamedTuple):
-    """Fetches for the walk. Counters: `edge.<edge>.asked`, a page each, however often it took."""
+    """Fetches for the walk. Counters: `edge.<edge>.asked`, a page each, however often it took;
+    `walk.shown`, those that the site showed."""
 
     fetcher: Fetcher
     counters: Counters
@@ -29,6 +31,7 @@ class Asker(NamedTuple):
         fetched = await self.fetcher.fetch(request)
         verdict, why = fetched.reading.verdict, fetched.reading.why
         if verdict in FACTS:
+            self.counters.add(SHOWN)
             return fetched
         said = f"{verdict}: {why}" if why else str(verdict)
         if verdict is Verdict.LOGIN_WALL:
@@ -36,7 +39,7 @@ class Asker(NamedTuple):
         if verdict is Verdict.DRIFTED:
             await self.keep_drifted(fetched)
             raise PageDrifted(said)
-        raise EntryTrouble(said)
+        raise Refused(said) if verdict in REFUSALS else EntryTrouble(said)
 
 
 class People:

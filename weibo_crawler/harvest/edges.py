@@ -19,7 +19,7 @@ from weibo_crawler.config import Harvest
 from weibo_crawler.fetch import Fetched
 from weibo_crawler.harvest.asking import Asker, Doubtful, People, fetched_at
 from weibo_crawler.harvest.seen import SeenSet
-from weibo_crawler.harvest.trouble import EntryGone, Unsure
+from weibo_crawler.harvest.trouble import EntryGone, PageDrifted, Unsure
 from weibo_crawler.records import CommentPage, Edge, FanPage, PostPage, User, Verdict
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Entry, Progress
@@ -84,10 +84,15 @@ class EdgeReader:
         record = fetched.reading.record
         users = record.users if isinstance(record, FanPage) else ()
         ids = {user.uid for user in users}
+        found = _Found()
+        for uid in record.uncounted if isinstance(record, FanPage) else ():
+            ids.add(uid)
+            await self._add(uid, edge, found)
+        self._ask_again_unless(found.sure, edge)
         fresh = ids - listed
         ended: str | None = "end"
         after, sure = progress, True
-        if isinstance(record, FanPage) and (fresh or (record.missing and not users)):
+        if isinstance(record, FanPage) and (fresh or (record.missing and not ids)):
             listed |= fresh
             ended = None if record.next_cursor is not None else "last_page"
             after = Progress(
@@ -96,12 +101,14 @@ class EdgeReader:
                 progress.listed + len(fresh),
                 progress.pages + 1,
             )
-        elif users:
+        elif ids:
             ended = "no_new_user"
         if ended in ("end", "no_new_user") and edge is Edge.FANS:
             sure = after.pages >= site.announced_pages(edge, entry.fans)
             self._ask_again_unless(sure, edge)
-        return Shown(users, after, ended, fetched_at(fetched), sure)
+        users += tuple(found.users)
+        sure = sure and found.sure
+        return Shown(users, after, ended, fetched_at(fetched), sure, found.again)
 
     async def _ask_of_owner(self, edge: Edge, cursor: str) -> Fetched:
         site, uid = self._source.site, self._entry.uid
@@ -189,7 +196,7 @@ class EdgeReader:
             return
         try:
             user = await self._source.people.user(uid, edge)
-        except Doubtful:
+        except (Doubtful, PageDrifted):
             found.sure = False
             return
         if user is not None:

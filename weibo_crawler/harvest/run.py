@@ -10,7 +10,7 @@ from typing import NamedTuple
 from weibo_crawler.config import Harvest
 from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
 from weibo_crawler.fetch import Fetched, Fetcher
-from weibo_crawler.harvest.asking import Asker, People
+from weibo_crawler.harvest.asking import SHOWN, Asker, People
 from weibo_crawler.harvest.claims import Claims
 from weibo_crawler.harvest.committer import Committer
 from weibo_crawler.harvest.edges import Source
@@ -22,9 +22,8 @@ from weibo_crawler.harvest.trouble import (
     EntryLost,
     EntryTrouble,
     HandBack,
-    Unsure,
     UsersFull,
-    state_after,
+    costs_attempt,
 )
 from weibo_crawler.harvest.walk import Walker
 from weibo_crawler.harvest.walls import Walls
@@ -209,6 +208,7 @@ class HarvestRun:
 
     async def _walk_and_settle(self, entry: Entry, more: tuple[Edge, ...] | None) -> None:
         call, frontier = self._committer.call, self._frontier
+        shown = self._counters[SHOWN]
         try:
             if not await self._walker.walk(entry, more):  # its lists were read before, under other
                 await call(frontier.finish, self._owner, entry.uid, State.DONE, "")  # settings
@@ -221,16 +221,18 @@ class HarvestRun:
             self._counters.add("entries.gone")
             await call(frontier.finish, self._owner, entry.uid, State.GONE, "the site says gone")
         except EntryTrouble as trouble:
-            await self._settle(entry, trouble)
+            counts = costs_attempt(trouble, was_answered=self._counters[SHOWN] > shown)
+            await self._settle(entry, trouble, counts)
         except EntryLost:
             self._counters.add("entries.lost")
         except UsersFull:
             self.stop(f"harvest.max_users = {self._settings.max_users:,} is reached")
             await call(frontier.give_back, self._owner, [entry.uid])
 
-    async def _settle(self, entry: Entry, trouble: EntryTrouble) -> None:
+    async def _settle(self, entry: Entry, trouble: EntryTrouble, counts: bool) -> None:
+        """Let the entry rest; fail it where this was the last of its attempts."""
         why, now = str(trouble), time.time()
-        if state_after(trouble, entry, self._settings.max_attempts) is State.FAILED:
+        if counts and entry.attempts + 1 >= self._settings.max_attempts:
             self._counters.add("entries.failed")
             self._failed_by[why] += 1
             await self._committer.call(
@@ -245,7 +247,7 @@ class HarvestRun:
             now=now,
             until=now + rest_s * self._rng.uniform(0.75, 1.25),
             why=why,
-            counts=not isinstance(trouble, Unsure),
+            counts=counts,
         )
 
     # -- beside the loop

@@ -1,7 +1,6 @@
 """Why the walk of an entry cannot go on, or not now: each name says what the run does next."""
 
-from weibo_crawler.records import Edge, State
-from weibo_crawler.store import Entry
+from weibo_crawler.records import Edge
 
 
 class EntryTrouble(Exception):
@@ -13,6 +12,10 @@ class Unsure(EntryTrouble):
 
     def __init__(self, edge: Edge) -> None:
         super().__init__(f"{edge}: less was shown than announced")
+
+
+class Refused(EntryTrouble):
+    """The site refused whoever asked: costs an attempt only while it shows pages of others."""
 
 
 class PageDrifted(EntryTrouble):
@@ -43,8 +46,6 @@ class EdgesWanted(HandBack):
     """A list of harvest.edges is walled: claim entries with harvest.edges_if_walled, too."""
 
 
-def state_after(trouble: EntryTrouble, entry: Entry, max_attempts: int) -> State:
-    """An entry rests until it has used up its attempts."""
-    if isinstance(trouble, Unsure):
-        return State.RESTING
-    return State.FAILED if entry.attempts + 1 >= max_attempts else State.RESTING
+def costs_attempt(trouble: EntryTrouble, *, was_answered: bool) -> bool:
+    """Whether the entry is to blame. was_answered: the site showed pages while it was walked."""
+    return not isinstance(trouble, Unsure) and (was_answered or not isinstance(trouble, Refused))

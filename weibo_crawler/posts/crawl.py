@@ -17,7 +17,7 @@ from weibo_crawler.metrics import Counters, OpenMetrics
 from weibo_crawler.posts.manifest import KeyRange
 from weibo_crawler.posts.schedule import Revisit
 from weibo_crawler.posts.visit import Visitor, outcome_of
-from weibo_crawler.posts.workers import ORDERED, ended_by, parse_said
+from weibo_crawler.posts.workers import ORDERED, WAITING, ended_by, parse_said
 from weibo_crawler.posts.writer import Writer
 from weibo_crawler.records import Outcome
 from weibo_crawler.sites import Site
@@ -331,14 +331,16 @@ class RangeCrawler:
         # one at a time, the figures taken inside: an older row must not land on a newer one
         with self._reporting:
             counters = self._counters.snapshot()
+            waits_for = self._fetcher.waits_for if self._fetcher and ended is None else ""
+            if waits_for:
+                counters[WAITING] = 1
             run_id, began = self._job.run_id, self._started_at
             row = WorkerRow(run_id, self._worker, "posts", began, time.time(), ended, counters)
             self._frontier.report(row)
         self._metrics.write()
         self._heartbeat(
             f"{counters.get('users.input', 0)} users, {counters.get('posts.new', 0)} new posts, "
-            f"{counters.get('page.ok', 0)} pages"
-            + ("; waits for an egress" if self._fetcher and self._fetcher.is_waiting else "")
+            f"{counters.get('page.ok', 0)} pages" + (f"; waits: {waits_for}" if waits_for else "")
         )
 
 

@@ -154,12 +154,11 @@ ITEM = "$.data.cards[1].card_group[0]"
         (lambda tree: item(tree)["user"].pop("id"), f"{ITEM}.user.id"),
         (lambda tree: item(tree)["user"].pop("screen_name"), f"{ITEM}.user.screen_name"),
         (
-            lambda tree: item(tree)["user"].update(followers_count="lots"),
+            lambda tree: (
+                [item(tree, n).update(desc2="好友") for n in (0, 5)]
+                and item(tree)["user"].update(followers_count="lots")
+            ),
             f"{ITEM}.user.followers_count",
-        ),
-        (
-            lambda tree: item(tree, 5).update(desc2="好友"),
-            "$.data.cards[1].card_group[5].user.followers_count",
         ),
         (lambda tree: cards(tree)[1].pop("card_group"), "$.data.cards[1].card_group"),
         (
@@ -176,6 +175,12 @@ def test_drift_of_a_list(change: Callable[[Tree], None], why: str) -> None:
     """A list that lost its shape is DRIFTED, never a list with fewer users."""
     reading = read("fans_first_page.json", change)
     assert (reading.verdict, reading.why) == (Verdict.DRIFTED, why)
+
+
+def test_one_illegible_number_of_fans() -> None:
+    """It costs neither the user nor the others on the page."""
+    page = fans(lambda tree: item(tree)["user"].update(followers_count="lots"))
+    assert (page.uncounted, [user.uid for user in page.users]) == ((FANS[0],), FANS[1:])
 
 
 @pytest.mark.parametrize(

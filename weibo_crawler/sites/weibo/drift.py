@@ -15,6 +15,14 @@ class Drift(Exception):
         return Drift(parent + self.path)
 
 
+class Uncounted(Drift):
+    """The number of fans of this user, who is known otherwise, is missing or no number."""
+
+    def __init__(self, path: str, uid: int) -> None:
+        super().__init__(path)
+        self.uid = uid
+
+
 def identity(value: int | str | None, path: str) -> int:
     """A uid or mid: a positive number of 64 bits, written as a number or as digits.
 

@@ -7,19 +7,22 @@ that are null, and fewer than 20 users on large accounts.
 
 from weibo_crawler.records import FanPage, Kind, Reading, Request, User, Verdict
 from weibo_crawler.sites.weibo.addresses import LAST_PAGE, page_number
-from weibo_crawler.sites.weibo.drift import Drift
+from weibo_crawler.sites.weibo.drift import Drift, Uncounted
 from weibo_crawler.sites.weibo.people import read_user
 from weibo_crawler.sites.weibo.verdicts import nothing
 from weibo_crawler.sites.weibo.wire import ListCard, Person, UserList, is_type
 
 _ITEM_ID = {Kind.FANS: "2310510033_1_", Kind.FOLLOWS: "2310510024_1_"}
 _TITLE = {Kind.FANS: "全部粉丝", Kind.FOLLOWS: "全部关注"}
+_UNCOUNTED = 1 / 4  # of a page
 _TITLES_OF_OTHERS = ("推荐", "感兴趣")
 
 
 def read_user_list(page: UserList | None, request: Request, now: float) -> Reading:
     """OK with a FanPage; EMPTY or END (ambiguous) where the page does not hold the list.
 
+    A user whose number of fans is illegible is one of `uncounted`; where those are more than a
+    quarter, the shape of the page has changed.
     Errors: Drift, also for the list of another owner, with which a lying proxy may answer.
     """
     if page is None or not isinstance(page.cards, list | None):
@@ -28,16 +31,20 @@ def read_user_list(page: UserList | None, request: Request, now: float) -> Readi
         return nothing(request)
     listed = _list_of(page.cards, request)
     users: list[User] = []
+    uncounted: list[Uncounted] = []
     missing = 0
     for i in listed:
-        missing += _read_card(page.cards[i], f".data.cards[{i}]", users)
-    if not users and not missing:
+        missing += _read_card(page.cards[i], f".data.cards[{i}]", users, uncounted)
+    if not users and not missing and not uncounted:
         return nothing(request)
+    if len(uncounted) > _UNCOUNTED * (len(users) + len(uncounted)):
+        raise uncounted[0]
     others = (card for i, card in enumerate(page.cards) if i not in listed)
     recommended = sum(_is_user(item) for card in others for item in card.card_group or ())
     n = page_number(request.cursor)
     next_cursor = str(n + 1) if n < LAST_PAGE[request.kind] else None
-    fan_page = FanPage(request.uid, tuple(users), next_cursor, missing, recommended)
+    uids = tuple(one.uid for one in uncounted)
+    fan_page = FanPage(request.uid, tuple(users), next_cursor, missing, recommended, uids)
     return Reading(Verdict.OK, fan_page)
 
 
@@ -65,26 +72,28 @@ def _list_of(cards: list[ListCard], request: Request) -> list[int]:
     return flat if not full or not is_first else []
 
 
-def _read_card(card: ListCard, path: str, users: list[User]) -> int:
-    """Add the users of a block, or of a flat card, to `users`; returns how many are missing."""
+def _read_card(card: ListCard, path: str, users: list[User], uncounted: list[Uncounted]) -> int:
+    """Add the users of a block, or of a flat card; returns how many are missing."""
     if card.card_group is None:
         if not _is_user(card):
             raise Drift(f"{path}.card_group")
-        return _read_item(card, path, users)
+        return _read_item(card, path, users, uncounted)
     items = [(f"{path}.card_group[{j}]", item) for j, item in enumerate(card.card_group)]
     found = [(item_path, item) for item_path, item in items if _is_user(item)]
     if items and not found:
         raise Drift(f"{path}.card_group")
-    return sum(_read_item(item, item_path, users) for item_path, item in found)
+    return sum(_read_item(item, item_path, users, uncounted) for item_path, item in found)
 
 
-def _read_item(item: ListCard, path: str, users: list[User]) -> int:
+def _read_item(item: ListCard, path: str, users: list[User], uncounted: list[Uncounted]) -> int:
     if item.user is None:
         return 1
     if not isinstance(item.user, Person):
         raise Drift(f"{path}.user")
     try:
         users.append(read_user(item.user, item.desc1, item.desc2))
+    except Uncounted as one:
+        uncounted.append(Uncounted(f"{path}.user{one.path}", one.uid))
     except Drift as drift:
         raise drift.under(f"{path}.user") from None
     return 0

@@ -5,7 +5,7 @@ from typing import Any
 
 from weibo_crawler.records import CommentPage, Reading, Request, User, Verdict
 from weibo_crawler.sites.weibo.counts import optional_count, small_number
-from weibo_crawler.sites.weibo.drift import Drift, identity
+from weibo_crawler.sites.weibo.drift import Drift, Uncounted, identity
 from weibo_crawler.sites.weibo.text import writable
 from weibo_crawler.sites.weibo.verdicts import nothing
 from weibo_crawler.sites.weibo.wire import Comments, Person, Profile
@@ -16,15 +16,17 @@ _FANS_IN_WORDS = re.compile(r"粉丝[：:]\s*(\S+)")
 def read_user(person: Person, *descriptions: object, posts_container: str | None = None) -> User:
     """A user with the number of fans, which some lists give in words only (`粉丝：143`).
 
-    Errors: Drift for a missing id, name or number of fans, and for a number that is none.
+    Errors: Drift for a missing id or name, and for a number that is none; Uncounted where that is
+    the number of fans, or it is missing.
     """
     if person.screen_name is None:
         raise Drift(".screen_name")
+    uid = identity(person.id, ".id")
     follows = person.follow_count if person.follow_count is not None else person.friends_count
     return User(
-        uid=identity(person.id, ".id"),
+        uid=uid,
         screen_name=writable(person.screen_name),
-        fans=_fans(person, descriptions),
+        fans=_fans(person, descriptions, uid),
         follows=optional_count(follows, ".follow_count"),
         posts=optional_count(person.statuses_count, ".statuses_count"),
         gender=person.gender if person.gender in ("m", "f") else None,
@@ -73,16 +75,19 @@ def read_comments(comments: Comments | None, request: Request, now: float) -> Re
     return Reading(Verdict.OK, CommentPage(request.mid, tuple(users.values()), next_cursor))
 
 
-def _fans(person: Person, descriptions: tuple[object, ...]) -> int:
+def _fans(person: Person, descriptions: tuple[object, ...], uid: int) -> int:
     for value, path in (
         (person.followers_count, ".followers_count"),
         (person.followers_count_str, ".followers_count_str"),
         (_fans_in_words(descriptions), ".followers_count"),
     ):
-        fans = optional_count(value, path)
+        try:
+            fans = optional_count(value, path)
+        except Drift as drift:
+            raise Uncounted(drift.path, uid) from None
         if fans is not None:
             return fans
-    raise Drift(".followers_count")
+    raise Uncounted(".followers_count", uid)
 
 
 def _fans_in_words(descriptions: tuple[object, ...]) -> str | None:

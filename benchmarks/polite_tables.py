@@ -1,0 +1,130 @@
+"""The figures of politeness as tables for people."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from benchmarks import edges, faults, schedulers
+from benchmarks.budget import HEALTHY
+from benchmarks.common import medians, spread, table
+from benchmarks.sizes import Sizes
+
+Figures = dict[str, float]
+SCHEDULERS = {
+    "ideal": "an ideal scheduler: knows limit, health and delay of each",
+    "known": "ours, the limit given as the ceiling (aim: 97 %, nobody banned)",
+    "unknown": "ours, the limit unknown: a ceiling three times too high, AIMD finds it",
+    "dice": f"random choice, {schedulers.THREADS} threads, no pace",
+}
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _whole(number: float) -> str:
+    return f"{number:,.0f}"
+
+
+def _ratio(number: float) -> str:
+    return f"{number:.2f}"
+
+
+_FAULT_ROWS: tuple[tuple[str, str, str, Callable[[float], str]], ...] = (
+    ("pages", "different pages obtained", "", _whole),
+    ("fault_share", "of all answers spoilt by a fault", "", _percent),
+    ("requests_per_page", "requests per page obtained, sessions included", "", _ratio),
+    ("pages_wrongly_empty", "pages wrongly stored as empty", "0", _whole),
+    ("users_lost", "users lost", "0", _whole),
+    ("users_false", "users stored who should not be", "0", _whole),
+    ("users_more", "users kept by other edges, where a list met walls", "", _whole),
+    ("posts", "true posts", "", _whole),
+    ("posts_lost", "posts missing without a word", "0", _whole),
+    ("flagged_at_first", "posts missing and told, after one `posts`", "", _whole),
+    ("posts_flagged", "… after the last one", "", _whole),
+    ("passes", "how often `posts` was called", "", _whole),
+    ("texts_wrong", "texts that differ from the truth", "0", _whole),
+    ("texts_cut", "texts still cut, and marked so", "", _whole),
+)
+
+
+def show_proxies(measured: Mapping[str, list[Figures]], sizes: Sizes) -> str:
+    """Three tables."""
+    head = (
+        *("scheduler", "budget used", "least to most", "right pages", "refused"),
+        *("addresses banned", "bans per 1,000 pages", "wrongly empty"),
+    )
+    rows = [_scheduler_row(title, measured[name]) for name, title in SCHEDULERS.items()]
+    healths = [
+        [name, *(_percent(medians(measured[name])[f"share_{health}"]) for health in HEALTHY)]
+        for name in SCHEDULERS
+    ]
+    short = [
+        (name, _percent(run["share"]), _whole(run["requests"]), _whole(run["refused"]))
+        for name in ("real clock", "virtual clock")
+        for run in measured[name]
+    ]
+    return "\n\n".join(
+        (
+            f"### {sizes.proxies} proxies of mixed health, one request in 3 s an address",
+            f"{sizes.seconds:g} s by a virtual clock, cold start included; "
+            f"medians over seeds 1 to {sizes.runs}.",
+            table(head, rows),
+            "The same by the health of the proxy:",
+            table(("scheduler", *HEALTHY), healths),
+            f"One run of {sizes.real_s:g} s over real sockets on loopback, the limit known, and "
+            "the same by the virtual clock with delays like those of an idle loopback:",
+            table(("clock", "budget used", "requests", "refused"), short),
+        )
+    )
+
+
+def _scheduler_row(title: str, runs: list[Figures]) -> list[str]:
+    median, share = medians(runs), spread(runs, "share")
+    return [
+        title,
+        _percent(median["share"]),
+        f"{_percent(share[0])} to {_percent(share[1])}",
+        _whole(median["pages"]),
+        _whole(median["refused"]),
+        _whole(median["banned"]),
+        f"{median['bans_per_1000']:.2f}",
+        _whole(median["wrongly_empty"]),
+    ]
+
+
+def show_faults(runs: Sequence[Figures], sizes: Sizes) -> str:
+    """One table. Sums would hide a bad run, so the worst one stands beside the median."""
+    median = medians(runs)
+    rows = [
+        (title, aim, form(median[name]), form(max(run[name] for run in runs)))
+        for name, title, aim, form in _FAULT_ROWS
+    ]
+    return "\n\n".join(
+        (
+            f"### Pages through {faults.SHARE:.0%} faults of all kinds",
+            f"Seeds to posts by the commands, over loopback; worlds 1 to {sizes.runs}.",
+            table(("what", "aim", "median", "most"), rows),
+        )
+    )
+
+
+def show_edges(runs: Sequence[Figures], sizes: Sizes) -> str:
+    """One table."""
+    median = medians(runs)
+    rows = [
+        (
+            name,
+            _whole(median[name]),
+            f"{_whole(spread(runs, name)[0])} to {_whole(spread(runs, name)[1])}",
+            _whole(median[f"{name}: requests"]),
+        )
+        for name in map(str, edges.WALKS)
+    ]
+    return "\n\n".join(
+        (
+            "### Users found by each edge, as guests of 2026",
+            f"Cold start from three seeds in a world of {sizes.edge_users:,} users, no pace; "
+            f"medians over worlds 1 to {sizes.runs}. A walk ends after {sizes.edge_requests:,} "
+            "requests, or where nobody else is to be found.",
+            table(("edges", "users per 1,000 requests", "least to most", "requests"), rows),
+        )
+    )

@@ -1,0 +1,138 @@
+"""Who chooses the proxy: our ring, dice, or somebody who knows everything. In virtual time."""
+
+from collections import Counter
+from random import Random
+
+from benchmarks.budget import (
+    HEALTHY,
+    LIMIT_S,
+    Tally,
+    crawl,
+    figures,
+    options_of,
+    posts_of,
+    world_of,
+)
+from benchmarks.virtual_site import (
+    BASE_URL,
+    INTERNET,
+    Delays,
+    VirtualSite,
+    egress_of,
+    is_up,
+    proxies_of,
+)
+from tests.fetch.virtual import run
+from weibo_crawler import config
+from weibo_crawler.config import Pace
+from weibo_crawler.fetch.egress import Egress
+from weibo_crawler.fetch.fetcher import Fetcher
+from weibo_crawler.fetch.guard import Guard
+from weibo_crawler.fetch.ring import Choice, Ring
+from weibo_crawler.fetch.session import Visitor
+from weibo_crawler.fetch.wire import host_of
+from weibo_crawler.metrics import Counters
+from weibo_crawler.simulator.routes import VISITOR
+from weibo_crawler.simulator.site import Visit
+from weibo_crawler.simulator.site import Weibo as SimulatedWeibo
+from weibo_crawler.sites.weibo import Weibo
+
+KNOWN = Pace(requests_per_second=1 / LIMIT_S)
+UNKNOWN = Pace(requests_per_second=3 / LIMIT_S)  # three times too fast, for AIMD to find out
+THREADS = 16  # of who asks blindly
+
+
+class Dice(Ring):
+    """Any proxy of the list at any time: what came of it before plays no part."""
+
+    def __init__(self, egresses: list[Egress]) -> None:
+        super().__init__(egresses, Pace(requests_per_second=0.0))
+        self._turns = [Choice(slot.egress, 0.0, slot.number) for slot in self._slots.values()]
+
+    def choose(self, now: float, rng: Random, excluding: str | None = None) -> Choice:
+        return rng.choice(self._turns)
+
+    def go(self, choice: Choice, now: float) -> float | None:
+        return 0.0
+
+
+def by_ring(
+    seed: int, pace: Pace, proxies: int, seconds: float, delays: Delays = INTERNET
+) -> dict[str, float]:
+    """Our fetcher, with callers and concurrency for all proxies at once."""
+    options = options_of(seed, proxies)
+    ring = Ring([egress_of(proxy) for proxy in proxies_of(options)], pace)
+    guard = Guard(pace.stop_share, pace.stop_window, drift_share=pace.drift_share)
+    per_hour = config.Session().per_hour
+    return _run(seed, ring, guard, per_hour, proxies, proxies, seconds, delays)
+
+
+def by_dice(seed: int, proxies: int, seconds: float) -> dict[str, float]:
+    """The same fetcher, THREADS callers without a pace, and a proxy by chance each time."""
+    options = options_of(seed, proxies)
+    ring = Dice([egress_of(proxy) for proxy in proxies_of(options)])
+    never = Guard(1.0, 10**9)
+    return _run(seed, ring, never, None, proxies, THREADS, seconds, INTERNET)
+
+
+def by_oracle(seed: int, proxies: int, seconds: float) -> dict[str, float]:
+    """Each healthy proxy's requests reach the site the moment the limit allows the next one; no
+    other proxy is asked anything."""
+    options = options_of(seed, proxies)
+    world, all_proxies = world_of(options), proxies_of(options)
+    simulated = SimulatedWeibo(world, options)
+    site = Weibo(BASE_URL, "", "agent")
+    address = site.posts(next(iter(posts_of(world))), "").url.removeprefix(BASE_URL)
+    served: Counter[tuple[str, str]] = Counter()
+    for proxy in all_proxies:
+        if proxy.health not in HEALTHY:
+            continue
+        answer = simulated.open_session("", proxy.address, 0.0)
+        cookies = "; ".join(value.partition(";")[0] for _, value in answer.headers)
+        now = 0.0
+        while now < seconds:
+            if is_up(proxy, now):
+                visit = Visit(address, cookies, proxy.address, now)
+                served[proxy.address, simulated.serve(visit).label] += 1
+                now += LIMIT_S + 1e-6
+            else:
+                now += proxy.flap_s - (proxy.phase_s + now) % proxy.flap_s
+    right = Counter({where: n for (where, label), n in served.items() if label == "ok"})
+    return figures(Tally(right, 0, 0), served, all_proxies, seconds)
+
+
+def _run(
+    seed: int,
+    ring: Ring,
+    guard: Guard,
+    per_hour: int | None,
+    proxies: int,
+    callers: int,
+    seconds: float,
+    delays: Delays,
+) -> dict[str, float]:
+    options = options_of(seed, proxies)
+    world = world_of(options)
+    transport = VirtualSite(options, world, delays)
+    site = Weibo(BASE_URL, BASE_URL + VISITOR, config.Site().user_agent)
+    counters, rng = Counters(), Random(seed)
+    fetcher = Fetcher(
+        site,
+        transport,
+        ring,
+        guard,
+        Visitor(site, counters, rng, per_hour=per_hour),
+        config.Fetch(concurrency=callers),
+        counters,
+        hosts=frozenset({host_of(BASE_URL)}),
+        rng=rng,
+    )
+
+    async def crawled() -> Tally:
+        try:
+            posts = posts_of(world)
+            return await crawl(fetcher, site, posts, callers=callers, seconds=seconds)
+        finally:
+            await fetcher.close()
+
+    return figures(run(crawled()), transport.served, transport.proxies, seconds)
