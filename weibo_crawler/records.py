@@ -166,7 +166,8 @@ class Page(msgspec.Struct, frozen=True):
 
 
 class User(msgspec.Struct, frozen=True):
-    """A user as a list or a profile shows them. None: the page does not say."""
+    """A user as a profile shows them; of lists and comments only uid, name and fans are read.
+    None: not said."""
 
     uid: int
     screen_name: str

@@ -15,7 +15,9 @@ def read_count(value: int | str) -> int:
 
     Errors: ValueError for what is negative, absurdly large or no count.
     """
-    if isinstance(value, str):
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:
+        value = int(value)
+    elif isinstance(value, str):
         match = _COUNT.fullmatch(value.strip())
         if match is None:
             raise ValueError("no count")

@@ -8,9 +8,9 @@ that are null, and fewer than 20 users on large accounts.
 from weibo_crawler.records import FanPage, Kind, Reading, Request, User, Verdict
 from weibo_crawler.sites.weibo.addresses import LAST_PAGE, page_number
 from weibo_crawler.sites.weibo.drift import Drift, Uncounted
-from weibo_crawler.sites.weibo.people import read_user
+from weibo_crawler.sites.weibo.people import read_face
 from weibo_crawler.sites.weibo.verdicts import nothing
-from weibo_crawler.sites.weibo.wire import ListCard, Person, UserList, is_type
+from weibo_crawler.sites.weibo.wire import Face, ListCard, UserList, is_type
 
 _ITEM_ID = {Kind.FANS: "2310510033_1_", Kind.FOLLOWS: "2310510024_1_"}
 _TITLE = {Kind.FANS: "全部粉丝", Kind.FOLLOWS: "全部关注"}
@@ -51,10 +51,10 @@ def read_user_list(page: UserList | None, request: Request, now: float) -> Readi
 def _list_of(cards: list[ListCard], request: Request) -> list[int]:
     """Which of the cards are the list: by itemid, else by title, else by there being no other."""
     named = [i for i, card in enumerate(cards) if _is_named(card, request)]
-    blocks = [i for i, card in enumerate(cards) if card.card_group is not None]
-    titled = [i for i in blocks if _TITLE[request.kind] in _title(cards[i])]
     if named:
         return named
+    blocks = [i for i, card in enumerate(cards) if card.card_group is not None]
+    titled = [i for i in blocks if _TITLE[request.kind] in _title(cards[i])]
     for i, card in enumerate(cards):
         if _is_list(card, request.kind):
             raise Drift(f".data.cards[{i}].itemid")
@@ -78,20 +78,23 @@ def _read_card(card: ListCard, path: str, users: list[User], uncounted: list[Unc
         if not _is_user(card):
             raise Drift(f"{path}.card_group")
         return _read_item(card, path, users, uncounted)
-    items = [(f"{path}.card_group[{j}]", item) for j, item in enumerate(card.card_group)]
-    found = [(item_path, item) for item_path, item in items if _is_user(item)]
-    if items and not found:
+    missing, is_of_users = 0, not card.card_group
+    for j, item in enumerate(card.card_group):
+        if _is_user(item):
+            is_of_users = True
+            missing += _read_item(item, f"{path}.card_group[{j}]", users, uncounted)
+    if not is_of_users:
         raise Drift(f"{path}.card_group")
-    return sum(_read_item(item, item_path, users, uncounted) for item_path, item in found)
+    return missing
 
 
 def _read_item(item: ListCard, path: str, users: list[User], uncounted: list[Uncounted]) -> int:
     if item.user is None:
         return 1
-    if not isinstance(item.user, Person):
+    if not isinstance(item.user, Face):
         raise Drift(f"{path}.user")
     try:
-        users.append(read_user(item.user, item.desc1, item.desc2))
+        users.append(read_face(item.user, item.desc1, item.desc2))
     except Uncounted as one:
         uncounted.append(Uncounted(f"{path}.user{one.path}", one.uid))
     except Drift as drift:
@@ -111,7 +114,7 @@ def _is_list(card: ListCard, kind: Kind) -> bool:
 
 
 def _is_user(card: ListCard) -> bool:
-    return is_type(card.card_type, 10) or isinstance(card.user, Person)
+    return is_type(card.card_type, 10) or isinstance(card.user, Face)
 
 
 def _title(card: ListCard) -> str:

@@ -4,29 +4,35 @@ import re
 from typing import Any
 
 from weibo_crawler.records import CommentPage, Reading, Request, User, Verdict
-from weibo_crawler.sites.weibo.counts import optional_count, small_number
+from weibo_crawler.sites.weibo.counts import optional_count, read_count, small_number
 from weibo_crawler.sites.weibo.drift import Drift, Uncounted, identity
 from weibo_crawler.sites.weibo.text import writable
 from weibo_crawler.sites.weibo.verdicts import nothing
-from weibo_crawler.sites.weibo.wire import Comments, Person, Profile
+from weibo_crawler.sites.weibo.wire import Comments, Face, Person, Profile
 
 _FANS_IN_WORDS = re.compile(r"粉丝[：:]\s*(\S+)")
 
 
-def read_user(person: Person, *descriptions: object, posts_container: str | None = None) -> User:
-    """A user with the number of fans, which some lists give in words only (`粉丝：143`).
+def read_face(face: Face, *descriptions: object) -> User:
+    """Who somebody is, and the number of fans, which some lists give in words only (`粉丝：143`).
 
-    Errors: Drift for a missing id or name, and for a number that is none; Uncounted where that is
-    the number of fans, or it is missing.
+    Errors: Drift for a missing id or name; Uncounted where the number of fans is missing or none.
     """
-    if person.screen_name is None:
+    if face.screen_name is None:
         raise Drift(".screen_name")
-    uid = identity(person.id, ".id")
+    uid = identity(face.id, ".id")
+    return User(uid, writable(face.screen_name), _fans(face, descriptions, uid))
+
+
+def read_person(person: Person, posts_container: str | None) -> User:
+    """A user with all that a profile tells. Errors: as `read_face`, and Drift for a number that is
+    none."""
     follows = person.follow_count if person.follow_count is not None else person.friends_count
+    face = read_face(person)
     return User(
-        uid=uid,
-        screen_name=writable(person.screen_name),
-        fans=_fans(person, descriptions, uid),
+        uid=face.uid,
+        screen_name=face.screen_name,
+        fans=face.fans,
         follows=optional_count(follows, ".follow_count"),
         posts=optional_count(person.statuses_count, ".statuses_count"),
         gender=person.gender if person.gender in ("m", "f") else None,
@@ -45,7 +51,7 @@ def read_profile(profile: Profile | None, request: Request, now: float) -> Readi
     if profile is None or profile.userInfo is None:
         raise Drift(".data" if profile is None else ".data.userInfo")
     try:
-        user = read_user(profile.userInfo, posts_container=_posts_container(profile.tabsInfo))
+        user = read_person(profile.userInfo, _posts_container(profile.tabsInfo))
     except Drift as drift:
         raise drift.under(".data.userInfo") from None
     if user.uid != request.uid:
@@ -63,10 +69,10 @@ def read_comments(comments: Comments | None, request: Request, now: float) -> Re
     for i, comment in enumerate(comments.data):
         if comment.user is None:
             continue
-        if not isinstance(comment.user, Person):
+        if not isinstance(comment.user, Face):
             raise Drift(f".data.data[{i}].user")
         try:
-            user = read_user(comment.user)
+            user = read_face(comment.user)
         except Drift as drift:
             raise drift.under(f".data.data[{i}].user") from None
         users.setdefault(user.uid, user)
@@ -75,19 +81,18 @@ def read_comments(comments: Comments | None, request: Request, now: float) -> Re
     return Reading(Verdict.OK, CommentPage(request.mid, tuple(users.values()), next_cursor))
 
 
-def _fans(person: Person, descriptions: tuple[object, ...], uid: int) -> int:
-    for value, path in (
-        (person.followers_count, ".followers_count"),
-        (person.followers_count_str, ".followers_count_str"),
-        (_fans_in_words(descriptions), ".followers_count"),
-    ):
-        try:
-            fans = optional_count(value, path)
-        except Drift as drift:
-            raise Uncounted(drift.path, uid) from None
-        if fans is not None:
-            return fans
-    raise Uncounted(".followers_count", uid)
+def _fans(face: Face, descriptions: tuple[object, ...], uid: int) -> int:
+    value, path = face.followers_count, ".followers_count"
+    if value is None and face.followers_count_str is not None:
+        value, path = face.followers_count_str, ".followers_count_str"
+    elif value is None:
+        value = _fans_in_words(descriptions)
+    try:
+        if value is not None:
+            return read_count(value)
+    except ValueError:
+        pass
+    raise Uncounted(path, uid)
 
 
 def _fans_in_words(descriptions: tuple[object, ...]) -> str | None:

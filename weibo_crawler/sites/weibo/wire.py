@@ -27,13 +27,18 @@ class Envelope(Struct, gc=False):
     data: Any = None
 
 
-class Person(Struct, gc=False):
-    """A user as profile, lists and comments hold it; `follow_count` or, older, `friends_count`."""
+class Face(Struct, gc=False):
+    """A user as lists and comments hold it: what a harvest keeps of one."""
 
     id: Number = None
     screen_name: str | None = None
     followers_count: Number = None
     followers_count_str: Number = None
+
+
+class Person(Face, gc=False):
+    """A user as a profile holds it; `follow_count` or, older, `friends_count`."""
+
     follow_count: Number = None
     friends_count: Number = None
     statuses_count: Number = None
@@ -128,7 +133,7 @@ class ListCard(Struct, gc=False):
     itemid: Any = None
     title: Any = None
     card_group: "list[ListCard] | None" = None
-    user: Person | UnsetType | None = UNSET
+    user: Face | UnsetType | None = UNSET
     desc1: Any = None
     desc2: Any = None
 
@@ -143,7 +148,7 @@ class Profile(Struct, gc=False):
 
 
 class Comment(Struct, gc=False):
-    user: Person | UnsetType | None = UNSET
+    user: Face | UnsetType | None = UNSET
 
 
 class Comments(Struct, gc=False):
