@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tests.cli.crawls import Crawl, Truth, simulated
-from weibo_crawler.posts.closing import ENDS
+from weibo_crawler.posts.stops import ENDS
 from weibo_crawler.simulator.faults import FAULTS
 from weibo_crawler.store.cells import Ledger, read_ledger
 from weibo_crawler.store.keys import parse_user_key

@@ -1,15 +1,16 @@
-"""What the ledger says when a visit came to its end: gaps, and when to come back. Reads the table,
-so it is to be called in its thread."""
+"""What the ledger says when a visit came to its end: gaps, when to come back, the outcome. `closed`
+reads the table, so it is to be called in its thread."""
 
 from msgspec.structs import replace
 
 from weibo_crawler.posts.coverage import after_visit
 from weibo_crawler.posts.holdings import Holdings
 from weibo_crawler.posts.schedule import Revisit, interval_s, posting_rate
+from weibo_crawler.posts.stops import ENDS, LIMITS
+from weibo_crawler.records import Outcome
 from weibo_crawler.store.cells import Ledger
 from weibo_crawler.store.gaps import Gap
 
-ENDS = ("end", "no_next_page", "no_new_post", "repeated_cursor", "known", "gone")
 _RATE_POSTS = 20  # the newest ones, from which the posting rate is told
 _DAY_S = 86_400
 
@@ -34,6 +35,27 @@ def closed(ledger: Ledger, holdings: Holdings, revisit: Revisit, now: float) -> 
         walled_at=ledger.walled_at if ledger.stopped == "login_wall" else None,
         next_visit=now + interval_s(rate, revisit, ledger.doubts),
         posts_per_day=None if rate is None else round(rate * _DAY_S, 4),
+    )
+
+
+def outcome_of(uid: int, ledger: Ledger) -> Outcome:
+    """What the ledger's run did with this user; except completed, edited and gone,
+    which it does not tell apart."""
+    status = ledger.state
+    if status == "done":
+        status = "stored" if ledger.new else "unchanged"
+        if ledger.stopped in LIMITS:
+            status = "partial"
+    return Outcome(
+        uid,
+        status,
+        announced=ledger.announced,
+        stored=ledger.stored,
+        new=ledger.new,
+        pages=ledger.pages,
+        cut=len(ledger.cut),
+        stopped=ledger.stopped,
+        sure=ledger.sure,
     )
 
 

@@ -14,9 +14,10 @@ from weibo_crawler.config import Settings
 from weibo_crawler.errors import CrawlerError, Interrupted, SiteSaysNo
 from weibo_crawler.fetch import Fetched, Fetcher, Leases, open_fetcher
 from weibo_crawler.metrics import Counters, OpenMetrics
+from weibo_crawler.posts.closing import outcome_of
 from weibo_crawler.posts.manifest import KeyRange
 from weibo_crawler.posts.schedule import Revisit
-from weibo_crawler.posts.visit import Visitor, outcome_of
+from weibo_crawler.posts.visit import Visitor
 from weibo_crawler.posts.workers import ORDERED, WAITING, ended_by, parse_said
 from weibo_crawler.posts.writer import Writer
 from weibo_crawler.records import Outcome

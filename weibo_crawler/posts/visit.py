@@ -17,10 +17,10 @@ from weibo_crawler.posts.changes import (
     needs_text,
     span_of,
 )
-from weibo_crawler.posts.closing import ENDS, closed
-from weibo_crawler.posts.coverage import is_covered, is_open_below
+from weibo_crawler.posts.closing import closed, outcome_of
 from weibo_crawler.posts.holdings import Holdings
 from weibo_crawler.posts.schedule import Revisit
+from weibo_crawler.posts.stops import ENDS, Stops
 from weibo_crawler.posts.writer import Writer
 from weibo_crawler.records import Outcome, Page, Post, PostPage, Request, User, Verdict
 from weibo_crawler.sites import Site
@@ -39,9 +39,6 @@ R = TypeVar("R")
 
 # of the announced posts: counts include posts that nobody can see any more
 _MISSING_SHARE = 0.1
-_BARREN_PAGES = 5
-_PAGES_AT_MOST = 200  # and as many as posts are announced: a timeline that never ends is none
-_LIMITS = ("login_wall", "max_pages", "too_many_pages")
 
 
 class VisitTrouble(Exception):
@@ -101,7 +98,6 @@ class _Visit:
         self.texts = texts.Texts(env.site, env.fetcher, env.keep_drifted, uid)
         self.known: frozenset[int] = frozenset()  # mids stored before this visit
         self.seen: set[int] = set(old.pinned) if self.resumed else set()  # mids of this visit
-        self.barren = 0  # pages in a row without a post new to this visit
         self.cut, self.gone = set(old.cut), set(old.gone)
         self.edited = 0
         same_run = old.run_id == env.run_id  # an attempt that died had begun this visit
@@ -161,7 +157,8 @@ class _Visit:
     async def _timeline(self) -> str:
         """Read pages until the site, a limit or what is known ends it; says why."""
         asked_again = False
-        cursors = {self.cursor}
+        walls_rest_s = None if self.env.try_walls else self.env.revisit.most_s
+        stops = Stops(self.cursor, walls_rest_s)
         while True:
             if self.env.max_pages is not None and self.ledger.pages >= self.env.max_pages:
                 return "max_pages"
@@ -182,50 +179,11 @@ class _Visit:
                 continue
             asked_again = False
             page = _of(fetched.reading.record, PostPage)
-            why = self._stop_at(page, cursors)
+            why = stops.at(page, self.ledger, self.env.clock(), known=self.known, seen=self.seen)
             await self._store(page, _page(fetched), page.next_cursor if why is None else None)
             if why is not None:
                 return why
             self.cursor = page.next_cursor or ""
-            cursors.add(self.cursor)
-
-    def _stop_at(self, page: PostPage, cursors: set[str]) -> str | None:
-        """Why this page is the last one, None while there is more. Pinned posts are out of date
-        order, so they never tell that the known part of a timeline is reached."""
-        in_place = [post.mid for post in page.posts if not post.is_pinned]
-        if page.next_cursor is None:
-            return "no_next_page"
-        if page.next_cursor in cursors:
-            return "repeated_cursor"
-        # new posts push old ones to the next page, so one page without a new one is no end
-        self.barren = (
-            0 if any(post.mid not in self.seen for post in page.posts) else self.barren + 1
-        )
-        if self.barren >= _BARREN_PAGES:
-            return "no_new_post"
-        if self.ledger.pages >= _PAGES_AT_MOST + (self.ledger.announced or 0):
-            return "too_many_pages"
-        if self._is_known(in_place):
-            return "known"
-        return "login_wall" if self._is_walled(in_place) else None
-
-    def _is_known(self, in_place: list[int]) -> bool:
-        """Whether a page, and all that is older, was read before."""
-        newest, gaps = self.ledger.newest, self.ledger.gaps
-        return (
-            bool(in_place)
-            and all(mid in self.known and is_covered(mid, newest, gaps) for mid in in_place)
-            and not is_open_below(gaps, min(in_place))
-        )
-
-    def _is_walled(self, in_place: list[int]) -> bool:
-        """Whether only gaps are left that guests were refused not long ago: with each new post they
-        lie deeper, so each visit would spend a request on a refusal."""
-        newest, walled_at = self.ledger.newest, self.ledger.walled_at
-        if self.env.try_walls or newest is None or walled_at is None or not in_place:
-            return False
-        meets = in_place[-1] in self.known and in_place[-1] <= newest
-        return meets and self.env.clock() - walled_at < self.env.revisit.most_s
 
     async def _store(self, page: PostPage, raw: Page, cursor: str | None) -> None:
         """Put what the page changes, then the ledger with the cursor after it."""
@@ -396,27 +354,6 @@ class _Visit:
         if reading.verdict == Verdict.DRIFTED:
             await self.env.keep_drifted(fetched)
         raise VisitTrouble(f"{reading.verdict}: {reading.why}" if reading.why else reading.verdict)
-
-
-def outcome_of(uid: int, ledger: Ledger) -> Outcome:
-    """What the ledger's run did with this user; except completed, edited and gone,
-    which it does not tell apart."""
-    status = ledger.state
-    if status == "done":
-        status = "stored" if ledger.new else "unchanged"
-        if ledger.stopped in _LIMITS:
-            status = "partial"
-    return Outcome(
-        uid,
-        status,
-        announced=ledger.announced,
-        stored=ledger.stored,
-        new=ledger.new,
-        pages=ledger.pages,
-        cut=len(ledger.cut),
-        stopped=ledger.stopped,
-        sure=ledger.sure,
-    )
 
 
 def _of(record: object, kind: type[R]) -> R:

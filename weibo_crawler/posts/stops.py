@@ -1,0 +1,73 @@
+"""When a timeline is read far enough. Pure: `now` is an argument."""
+
+from collections.abc import Collection
+
+from weibo_crawler.posts.coverage import is_covered, is_open_below
+from weibo_crawler.records import PostPage
+from weibo_crawler.store.cells import Ledger
+
+ENDS = ("end", "no_next_page", "no_new_post", "repeated_cursor", "known", "gone")
+LIMITS = ("login_wall", "max_pages", "too_many_pages")
+_BARREN_PAGES = 5
+_PAGES_AT_MOST = 200  # and as many as posts are announced: a timeline that never ends is none
+
+
+class Stops:
+    """The rules for one visit. walls_rest_s: for so long after a wall, what lies behind it is not
+    asked for; None: it is."""
+
+    def __init__(self, cursor: str, walls_rest_s: float | None) -> None:
+        self._cursors = {cursor}
+        self._walls_rest_s = walls_rest_s
+        self._barren = 0  # pages in a row without a post new to this visit
+
+    def at(
+        self,
+        page: PostPage,
+        ledger: Ledger,
+        now: float,
+        *,
+        known: Collection[int],
+        seen: Collection[int],
+    ) -> str | None:
+        """Why this page is the last one, None while there is more. known: mids stored before this
+        visit; seen: those of the visit before this page. Pinned posts are out of date order, so
+        they never tell that the known part of a timeline is reached."""
+        in_place = [post.mid for post in page.posts if not post.is_pinned]
+        if page.next_cursor is None:
+            return "no_next_page"
+        if page.next_cursor in self._cursors:
+            return "repeated_cursor"
+        self._cursors.add(page.next_cursor)
+        # new posts push old ones to the next page, so one page without a new one is no end
+        is_barren = all(post.mid in seen for post in page.posts)
+        self._barren = self._barren + 1 if is_barren else 0
+        if self._barren >= _BARREN_PAGES:
+            return "no_new_post"
+        if ledger.pages >= _PAGES_AT_MOST + (ledger.announced or 0):
+            return "too_many_pages"
+        if _is_known(in_place, ledger, known):
+            return "known"
+        return "login_wall" if self._is_walled(in_place, ledger, known, now) else None
+
+    def _is_walled(
+        self, in_place: list[int], ledger: Ledger, known: Collection[int], now: float
+    ) -> bool:
+        """Whether only gaps are left that guests were refused not long ago: with each new post they
+        lie deeper, so each visit would spend a request on a refusal."""
+        if self._walls_rest_s is None or not in_place:
+            return False
+        if ledger.newest is None or ledger.walled_at is None:
+            return False
+        meets = in_place[-1] in known and in_place[-1] <= ledger.newest
+        return meets and now - ledger.walled_at < self._walls_rest_s
+
+
+def _is_known(in_place: list[int], ledger: Ledger, known: Collection[int]) -> bool:
+    """Whether a page, and all that is older, was read before."""
+    newest, gaps = ledger.newest, ledger.gaps
+    return (
+        bool(in_place)
+        and all(mid in known and is_covered(mid, newest, gaps) for mid in in_place)
+        and not is_open_below(gaps, min(in_place))
+    )
