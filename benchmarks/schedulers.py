@@ -47,10 +47,10 @@ class Dice(Ring):
 
     def __init__(self, egresses: list[Egress]) -> None:
         super().__init__(egresses, Pace(requests_per_second=0.0))
-        self._turns = [Choice(slot.egress, 0.0, slot.number) for slot in self._slots.values()]
+        self._choices = [Choice(slot.egress, 0.0, slot.number) for slot in self._slots.values()]
 
     def choose(self, now: float, rng: Random, excluding: str | None = None) -> Choice:
-        return rng.choice(self._turns)
+        return rng.choice(self._choices)
 
     def go(self, choice: Choice, now: float) -> float | None:
         return 0.0

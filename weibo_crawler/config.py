@@ -122,13 +122,14 @@ class Posts(_Section, frozen=True, forbid_unknown_fields=True):
 class Pace(_Section, frozen=True, forbid_unknown_fields=True):
     """requests_per_second is per egress; 0 = no limit, for loopback addresses only. It is the
     ceiling of a rate that refusals multiply by fall_factor, down to min_requests_per_second (unset:
-    1/64 of the ceiling), and each good answer raises by rise_share of the ceiling. The run stops
-    (exit code 4) when stop_share of the last stop_window answers were refusals, or drift_share of
-    them pages of an unknown shape."""
+    1/64 of the ceiling), and each good answer raises by rise_share of the ceiling (by less near the
+    rate that was refused last). The run stops (exit code 4) when stop_share of the last stop_window
+    answers (or of two for each egress, where that is more) were refusals, or drift_share of the
+    last stop_window pages of an unknown shape."""
 
     requests_per_second: Rate = 1 / 3
     min_requests_per_second: Rate | None = None
-    fall_factor: Annotated[float, Meta(gt=0, lt=1)] = 0.5
+    fall_factor: Annotated[float, Meta(gt=0, lt=1)] = 0.75
     rise_share: Share = 1 / 32
     stop_share: Share = 0.9
     stop_window: Count = 50

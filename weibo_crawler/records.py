@@ -58,11 +58,12 @@ class Health(StrEnum):
                 fails too it is dead for twice as long
 
     refused: unchecked, good, dead -> resting; the rate is multiplied by pace.fall_factor, down to
-             the floor
+             the floor. Who was only too fast rests shortly, who was banned for longer
     failed:  unchecked, good, resting -> the same, or dead (a probe: at once); the direct egress
              never dies, it rests
-    answered: unchecked, good, dead -> good; the rate rises by pace.rise_share of the ceiling. An
-             answer that arrives during a rest was sent before it and does not end it
+    answered: unchecked, good, dead -> good; the rate rises by pace.rise_share of the ceiling,
+             carefully near one that was refused. An answer that arrives during a rest was sent
+             before it and does not end it
     """
 
     UNCHECKED = "unchecked"
@@ -269,11 +270,12 @@ class FullText(msgspec.Struct, frozen=True):
 
 
 class CommentPage(msgspec.Struct, frozen=True):
-    """Page 1 of the comments of one post: who wrote them."""
+    """Page 1 of the comments of one post: who wrote them. uncounted: as in FanPage."""
 
     mid: int
     users: tuple[User, ...]
     next_cursor: str | None
+    uncounted: tuple[int, ...] = ()
 
 
 Record = User | FanPage | PostPage | FullText | CommentPage | NamedUser

@@ -1,7 +1,7 @@
 import pytest
 
 from weibo_crawler.errors import BodyCut, BodyTooLarge, ConnectFailed, EgressFailed, TransportError
-from weibo_crawler.fetch.blame import Step, Tries
+from weibo_crawler.fetch.blame import Step, Tries, is_ban
 from weibo_crawler.fetch.visit import Wall
 from weibo_crawler.records import Reading, Verdict
 
@@ -58,6 +58,27 @@ def test_walls() -> None:
     again = [tries.walled(Wall.OVER, ("a", n)) for n in range(2, 99)]
     assert again.index(False) == 58
     assert not any(again[58:])
+
+
+def test_an_egress_without_a_session_is_no_witness() -> None:
+    """Another egress is asked, each once and as many as there are attempts; a session that the site
+    refused (432) is the egress's matter, and told at once."""
+    tries = Tries(2)
+    assert tries.walled(Wall.ABSENT, ("a", 1))
+    assert tries.avoid == "a"
+    assert not tries.walled(Wall.ABSENT, ("a", 1))
+    assert tries.walled(Wall.ABSENT, ("b", 1))
+    assert not tries.walled(Wall.ABSENT, ("c", 1))
+    assert not Tries(2).walled(Wall.ABSENT, ("a", 1), Verdict.REFUSED)
+
+
+def test_what_is_a_ban() -> None:
+    """Only a refusal for haste is none; 418 is given to who did not stop."""
+    assert not is_ban(Verdict.THROTTLED, 429)
+    assert not is_ban(Verdict.THROTTLED, 200)
+    assert is_ban(Verdict.THROTTLED, 418)
+    assert is_ban(Verdict.CAPTCHA, 200)
+    assert is_ban(Verdict.REFUSED, 403)
 
 
 def test_limits_do_not_mix() -> None:

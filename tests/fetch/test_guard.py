@@ -10,15 +10,40 @@ def test_a_window_of_refusals_trips() -> None:
     guard = Guard(0.9, 10)
     guard.note(False, "", "direct", 0.0)
     for n in range(8):
-        guard.note(True, "418", f"10.0.0.{n}:80", 60.0 + n)
+        guard.note(True, "418", f"10.0.0.{n % 4}:80", 60.0 + n)
         assert not guard.tripped
     guard.note(True, "captcha", "direct", 70.0)
     assert "the site says no: 9 of the last 10 requests since 1970-01-01 00:01:00" in guard.tripped
-    assert "by 9 egresses (10.0.0.0:80 1 x, 10.0.0.1:80 1 x, 10.0.0.2:80 1 x, …): 8 x 418" in (
+    assert "by 5 egresses (10.0.0.0:80 2 x, 10.0.0.1:80 2 x, 10.0.0.2:80 2 x, …): 8 x 418" in (
         guard.tripped
     )
     assert "what was under way goes back" in guard.tripped
     assert "pace.requests_per_second" in guard.tripped
+
+
+def test_one_refusal_each_says_nothing_of_the_site() -> None:
+    """Many egresses that begin in step above the limit are refused together; two each, and nothing
+    else, is a site that says no to all."""
+    guard, names = Guard(0.9, 50), [f"10.0.0.{n}:80" for n in range(200)]
+    for is_refused in (False, True, False, True, False):
+        for name in names:
+            guard.note(is_refused, "418", name, 0.0)
+    assert not guard.tripped
+    for n in range(360):
+        assert not guard.tripped
+        guard.note(True, "418", names[n % 200], 0.0)
+    assert "360 of the last 400" in guard.tripped
+
+
+def test_drift_needs_no_second_answer_of_each() -> None:
+    """A changed shape shows in the last stop_window pages, however many egresses there are."""
+    guard = Guard(0.9, 10, drift_share=0.5)
+    for n in range(100):
+        guard.note(False, "", f"10.0.0.{n}:80", 0.0)
+    for n in range(5):
+        assert not guard.tripped
+        guard.drifted("$.data.cards", f"10.0.0.{n}:80", 1.0)
+    assert guard.tripped.startswith("the site changed its shape: 5 of the last 10 pages")
 
 
 def test_silence_trips() -> None:
@@ -80,7 +105,7 @@ def test_drift_is_no_refusal() -> None:
 
 @given(
     share=st.floats(0.05, 1.0),
-    window=st.integers(1, 30),
+    window=st.integers(2, 30),
     notes=st.lists(st.sampled_from(["ok", "refused", "silent"]), max_size=80),
 )
 def test_it_trips_exactly_at_its_share(share: float, window: int, notes: list[str]) -> None:

@@ -114,6 +114,31 @@ def test_walls_of_first_pages_are_refusals() -> None:
     assert "10 x ok:-100" in world.guard.tripped
 
 
+def test_an_egress_without_a_session_asks_another() -> None:
+    """Where one proxy gets no session (it answers with a page of its own), and is shown nothing,
+    its walls are no walls of the page: another egress shows it."""
+
+    def shown(request: Request, egress: Egress, headers: dict[str, str]) -> Reading:
+        return OK if "Cookie" in headers else WALL
+
+    world = World(shown, egresses=(A, B), has_sessions=True, session=lambda n: b"no")
+
+    async def scenario() -> list[Verdict]:
+        world.fetcher._visitor.adopt(B, {"SUB": "good"})
+        return [(await world.fetcher.fetch(ask(uid=n))).reading.verdict for n in range(40)]
+
+    assert set(run(scenario())) == {Verdict.OK}
+    assert world.counters["page.login_wall"] > 0
+    assert not world.guard.tripped
+
+
+def test_a_lone_egress_without_a_session_tells_the_wall() -> None:
+    """Where there is no other egress the wall is told after asking once more."""
+    world = World(lambda *_: WALL, has_sessions=True, session=lambda n: b"no")
+    assert run(world.fetcher.fetch(ask())).reading is WALL
+    assert len(world.transport.pages) == 2
+
+
 def test_walls_that_the_caller_judges_stop_no_run() -> None:
     """After leave_walls the guard hears of no wall; of other refusals it still does."""
     world = World(_in("nothing"), has_sessions=True, window=10)

@@ -201,7 +201,7 @@ def test_without_a_session_nothing_is_remembered() -> None:
     """Walls met without any session say nothing of what visitors may see."""
     visit = Visit(cooldown_s=COOLDOWN_S, wall_memory_s=MEMORY_S)
     visit.not_opened(0.0)
-    assert visit.wall(visit.use(), FIRST, 1.0) is Wall.CLOSED
+    assert visit.wall(visit.use(), FIRST, 1.0) is Wall.ABSENT
     assert visit.wall(visit.use(), FIRST, COOLDOWN_S) is Wall.OVER
 
 
@@ -249,4 +249,4 @@ def test_a_refused_session_is_not_handed_on() -> None:
     visit.not_opened(1.0)
     other = _handed_over(visit, 2.0, 1.0)
     assert not other.wanted
-    assert other.wall(other.use(), FIRST, 3.0 - 1000.0) is Wall.CLOSED
+    assert other.wall(other.use(), FIRST, 3.0 - 1000.0) is Wall.ABSENT

@@ -409,10 +409,11 @@ def test_a_post_or_name_that_is_gone_is_not_its_user(tmp_path: Path) -> None:
 
 
 def _illegible(request: Request, body: bytes) -> bytes:
-    """The first user of each page of fans with five or more has a number of fans that is none."""
-    if request.kind is not Kind.FANS or body.count(b'"followers_count":') < 5:
+    """The first user of each page of fans or comments with five or more has a number of fans that
+    is none."""
+    if request.kind not in (Kind.FANS, Kind.COMMENTS) or body.count(b'"followers_count":') < 5:
         return body
-    return re.sub(rb'"followers_count":"[^"]*"', b'"followers_count":"lots"', body, count=1)
+    return re.sub(rb'"followers_count":("[^"]*"|\d+)', b'"followers_count":"lots"', body, count=1)
 
 
 @pytest.mark.parametrize("profiles", [None, Verdict.DRIFTED])
@@ -433,3 +434,18 @@ def test_an_illegible_number_of_fans_costs_one_user(
     assert any(r.kind is Kind.PROFILE and r.uid not in seeds for r in fetcher.asked)
     with crawl.open() as users:
         assert bool(users.unsure_lists()) is (profiles is not None)
+
+
+def test_an_illegible_number_of_fans_among_comments(tmp_path: Path) -> None:
+    """Who commented so is looked up: the walk finds the same users."""
+    world, found = make_world(5, mean_posts=5.0), []
+    for spoil in (None, _illegible):
+        fetcher = SimulatedFetcher(world)
+        fetcher.spoil = spoil or fetcher.spoil
+        folder = tmp_path / str(bool(spoil))
+        folder.mkdir()
+        crawl = Crawl(folder, world)
+        crawl.run(fetcher, edges=(Edge.COMMENTS,))
+        found.append((crawl.depths(), sum(r.kind is Kind.PROFILE for r in fetcher.asked)))
+    assert found[0][0] == found[1][0]
+    assert found[0][1] < found[1][1]

@@ -3,9 +3,10 @@
 answer                          to blame   next
 OK, GONE, EMPTY, END            nobody     return
 the ambiguous no-content body   ?          once more, at once, elsewhere; then believe it
-LOGIN_WALL; REFUSED by 432, 302 session    WALLED: what `Visit.wall` makes of it; where a session is
-                                           no help, return the wall, take the refusal for one of
-                                           the egress
+LOGIN_WALL; REFUSED by 432, 302 session    WALLED: what `Visit.wall` makes of it; where the egress
+                                           could get none, another goes; where a session is no
+                                           help, return the wall, take the refusal for one of the
+                                           egress
 CAPTCHA, THROTTLED, REFUSED     egress     it rests, another goes; return after `attempts`
 SERVER_TROUBLE, NOT_JSON,       site       later, by another egress; return after `attempts`, or
   TRUNCATED, transport errors              when it came by three healthy proxies: then the page's
@@ -32,6 +33,14 @@ _HEALTHY = 3  # proxies by which a page fails: more would tell nothing new
 _SESSIONS = 20  # times the attempts: of many requests under way most meet the end of a session
 
 
+_BANNED = 418  # WEIBO_API: an address that was too fast for long is not served for minutes
+
+
+def is_ban(verdict: Verdict, status: int) -> bool:
+    """Whether a refusal says more than that a request came too early."""
+    return verdict is not Verdict.THROTTLED or status == _BANNED
+
+
 class Step(Enum):
     """What to do next with a request."""
 
@@ -51,6 +60,7 @@ class Tries:
         self._refusals = 0
         self._session: tuple[str, int] | None = None  # the last one that met a wall
         self._sessions = self._doubts = 0  # how many; and with the last one
+        self._without: set[str] = set()  # egresses that could get no session
         self._egress_failures = 0
         self._doubted: set[str] = set()
         self._healthy: set[str] = set()  # proxies by which it failed while they were
@@ -80,17 +90,30 @@ class Tries:
             return self._doubt("drifted")
         return self._trouble(egress, is_healthy)
 
-    def walled(self, wall: Wall, session: tuple[str, int]) -> bool:
+    def walled(
+        self, wall: Wall, session: tuple[str, int], verdict: Verdict = Verdict.LOGIN_WALL
+    ) -> bool:
         """After a wall: whether to ask again. session: its egress and generation. The end of a
         session is no fault of the page, but one that meets nothing else is asked for no more."""
+        if wall is Wall.ABSENT and verdict is Verdict.LOGIN_WALL:
+            return self._asks_another(session[0])
         if session != self._session:
             self._session, self._doubts = session, 0
             self._sessions += 1
         self._doubts += wall is Wall.DOUBT
         is_over = self._doubts > self._attempts or self._sessions > _SESSIONS * self._attempts
-        if is_over or wall is Wall.CLOSED:
+        if is_over or wall in (Wall.CLOSED, Wall.ABSENT):
             return False
         self.avoid = None
+        return True
+
+    def _asks_another(self, egress: str) -> bool:
+        """Whether to ask another egress after one that could get no session: once each, where
+        there is another one."""
+        if egress in self._without or len(self._without) >= self._attempts:
+            return False
+        self._without.add(egress)
+        self.avoid = egress
         return True
 
     def disproved(self, reading: Reading, egress: str) -> tuple[set[str], set[str]]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from weibo_crawler import config
 from weibo_crawler.errors import CrawlerError, EgressFailed, Interrupted, SiteSaysNo, TransportError
 from weibo_crawler.fetch.backoff import backoff_s
-from weibo_crawler.fetch.blame import Step, Tries
+from weibo_crawler.fetch.blame import Step, Tries, is_ban
 from weibo_crawler.fetch.egress import DIRECT, Egress
 from weibo_crawler.fetch.guard import Guard
 from weibo_crawler.fetch.keeper import Keeper
@@ -221,7 +221,7 @@ class Fetcher:
         step = tries.answered(reading, sent.page.status, name, is_healthy=is_healthy)
         if step is Step.WALLED:
             wall = self._visitor.wall(sent.egress, sent.use, request)
-            if tries.walled(wall, (name, sent.use.generation)):
+            if tries.walled(wall, (name, sent.use.generation), reading.verdict):
                 return None
             step = tries.refused(reading.verdict, name)
             if reading.verdict is Verdict.REFUSED:
@@ -279,7 +279,9 @@ class Fetcher:
             if is_told and not self._walls_are_left:
                 self._guard.note(True, reading.why or verdict, name, time.time())
         elif verdict in REFUSALS:
-            self._ring.refused(name, now, self._rng, retry_after_s(sent.page))
+            asked_s = retry_after_s(sent.page)
+            banned = is_ban(verdict, sent.page.status)
+            self._ring.refused(name, now, self._rng, asked_s, is_ban=banned)
             self._guard.note(True, reading.why or verdict, name, time.time())
         elif is_final:
             self._guard.silent(reading.why or verdict, name, time.time())

@@ -6,6 +6,8 @@ from enum import Enum
 from math import ceil
 from typing import NamedTuple
 
+_ANSWERS_EACH = 2  # of an egress in the window
+
 
 class _Blame(Enum):
     NOBODY = "nobody"
@@ -22,18 +24,22 @@ class _Note(NamedTuple):
 
 
 class Guard:
-    """Watches the last `stop_window` answers; `tripped` says why to stop, "" while all is well.
+    """Watches the last answers; `tripped` says why to stop, "" while all is well.
 
     It trips when, in a full window, refusals and requests without a usable answer together reach
-    stop_share of it; or when pages of an unknown shape reach drift_share of it. Failures of the
-    egresses themselves say nothing of the site. Once tripped it stays so.
-    `now` is seconds since the epoch.
+    stop_share of it. The window is of stop_window answers, or of two for each egress that was
+    answered, where that is more: many egresses that begin together above the limit are refused
+    together, once each, which says nothing of the site. It trips also when pages of an unknown
+    shape reach drift_share of the last stop_window answers. Failures of the egresses themselves
+    say nothing of the site. Once tripped it stays so. `now` is seconds since the epoch.
     """
 
     def __init__(self, stop_share: float, stop_window: int, *, drift_share: float = 1.0) -> None:
-        self._needed = ceil(stop_share * stop_window - 1e-9)  # a share of 0.9 of 10 is 9
-        self._drifts_needed = ceil(drift_share * stop_window - 1e-9)
-        self._window: deque[_Note] = deque(maxlen=stop_window)
+        self._stop_share, self._least = stop_share, stop_window
+        self._drifts_needed = _needed(drift_share, stop_window)
+        self._window: deque[_Note] = deque()
+        self._shapes: deque[bool] = deque(maxlen=stop_window)  # of the last pages: was it unknown?
+        self._egresses: set[str] = set()
         self._counts = dict.fromkeys(_Blame, 0)
         self.tripped = ""
 
@@ -55,18 +61,22 @@ class Guard:
 
     def _add(self, note: _Note) -> None:
         window = self._window
-        if len(window) == window.maxlen:
-            self._counts[window[0].blame] -= 1
+        self._egresses.add(note.egress)
+        size = max(self._least, _ANSWERS_EACH * len(self._egresses))
         window.append(note)
+        self._shapes.append(note.blame is _Blame.DRIFTED)
         self._counts[note.blame] += 1
-        if len(window) < (window.maxlen or 0) or self.tripped:
+        if len(window) > size:
+            self._counts[window.popleft().blame] -= 1
+        if self.tripped:
             return
-        drifted = self._counts[_Blame.DRIFTED]
-        bad = len(window) - self._counts[_Blame.NOBODY] - drifted
-        if bad >= self._needed:
+        bad = self._counts[_Blame.REFUSED] + self._counts[_Blame.SILENT]
+        if len(window) == size and bad >= _needed(self._stop_share, size):
             self.tripped = self._explain(bad)
-        elif drifted >= self._drifts_needed:
-            self.tripped = self._explain_drift(drifted)
+        elif len(self._shapes) == self._least:
+            drifted = sum(self._shapes)
+            if drifted >= self._drifts_needed:
+                self.tripped = self._explain_drift(drifted)
 
     def _explain(self, bad: int) -> str:
         notes = [n for n in self._window if n.blame in (_Blame.REFUSED, _Blame.SILENT)]
@@ -92,13 +102,18 @@ class Guard:
         )
 
     def _explain_drift(self, drifted: int) -> str:
-        paths = Counter(note.why for note in self._window if note.blame is _Blame.DRIFTED)
+        last = list(self._window)[-self._least :]
+        paths = Counter(note.why for note in last if note.blame is _Blame.DRIFTED)
         return (
-            f"the site changed its shape: {drifted} of the last {len(self._window)} pages are not "
+            f"the site changed its shape: {drifted} of the last {len(last)} pages are not "
             "as this version knows them, at "
             + ", ".join(p for p, _ in paths.most_common(3))
             + "; the pages are kept (table `drifted`), look for a newer version"
         )
+
+
+def _needed(share: float, size: int) -> int:
+    return ceil(share * size - 1e-9)  # a share of 0.9 of 10 is 9
 
 
 def _clock(at: float) -> str:

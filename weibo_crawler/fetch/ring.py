@@ -3,7 +3,6 @@
 `now` is seconds on any clock that never goes back. `Health` says how an egress moves.
 """
 
-import heapq
 from collections.abc import Sequence
 from math import inf
 from random import Random
@@ -12,11 +11,13 @@ from typing import NamedTuple
 from weibo_crawler.config import Pace
 from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.egress import Egress
-from weibo_crawler.fetch.slot import FreePool, Slot
+from weibo_crawler.fetch.slot import Slot
+from weibo_crawler.fetch.turns import Turns
 from weibo_crawler.records import EgressState, Health
 
 _DEAD_AFTER = 3  # failures in a row
-_PACE_JITTER = 0.1  # a gap is one to 1.1 intervals, never less than one
+_PACE_JITTER = 0.015  # of an interval: at most so much more than the least gap
+_SHORT_REST = 2.0  # intervals: the first rest of who was only too fast
 _LATE = 0.8  # of an interval: a start this close behind another one chooses again
 _GRAIN_S = 1e-6  # what is left of an interval after rounding
 _EMPTY_S = 1.0  # where there is no egress at all: ask again then
@@ -47,11 +48,11 @@ class Ring:
     """All egresses with their pace. A choice among 10,000 costs some microseconds.
 
     Of those that are free now, one that answers fast and seldom fails is taken, with some chance
-    for the others (`FreePool.pick`); where none is free, the one that is free first.
+    for the others; where none is free, the one that is free first (`Turns.choose`).
 
-    rest_base_s, rest_cap_s: the first and the longest rest (and time between probes of a dead
-    egress), by default 30 and 900 s, or 0.2 and 2 s where the pace has no limit. Retry-After is
-    obeyed up to four times the cap.
+    rest_base_s, rest_cap_s: the first and the longest rest, by default 30 and 900 s, or 0.2 and 2 s
+    where the pace has no limit. A rest of who was only too fast begins at two of its intervals, the
+    time between the probes of a dead proxy at one. Retry-After is obeyed up to four times the cap.
 
     is_leased: the ring begins empty; egresses are admitted, retired and lost as their leases come
     and go, and nothing goes from `until` on. What is said of an egress that is not here any more
@@ -80,9 +81,7 @@ class Ring:
         self._by_name: dict[str, Slot] = {}
         self._touched: set[str] = set()
         self._numbers = 0
-        self._free = FreePool()
-        # those to come: (next_free, number, entry); an entry that is not the slot's own is stale.
-        self._heap: list[tuple[float, int, int]] = []
+        self._turns = Turns()
         for egress in egresses:
             self.join(egress)
 
@@ -91,19 +90,20 @@ class Ring:
 
         excluding: a name to pass over where another egress may go.
         """
-        slot = None if now >= self.until else self._best(now, rng, excluding)
-        if slot is None:
+        if now >= self.until:
             return Choice(None, _EMPTY_S)
-        if slot.is_out and slot.next_free > now:
-            return Choice(None, slot.next_free - now)
+        slot = self._turns.choose(now, rng, excluding)
+        if slot is None:
+            back_at = self._turns.back_at()
+            return Choice(None, _EMPTY_S if back_at is None else back_at - now)
         at = max(now, slot.next_free)
-        gap_s = slot.interval_s * rng.uniform(1.0, 1.0 + _PACE_JITTER)
+        gap_s = slot.gap_s + slot.interval_s * rng.uniform(0.0, _PACE_JITTER)
         if slot.health is Health.DEAD:  # a probe: nothing else until its outcome is known
             slot.failures = _DEAD_AFTER - 1
             gap_s = max(gap_s, self._rest_base_s)
         if slot.is_out:
             slot.health = Health.UNCHECKED
-        self._free_at(slot, at + gap_s)
+        self._turns.put(slot, at + gap_s)
         return Choice(slot.egress, at - now, slot.number, slot.turn)
 
     def go(self, choice: Choice, now: float) -> float | None:
@@ -116,7 +116,7 @@ class Ring:
         slot = self._slots.get(choice.number)
         if slot is None or slot.is_leaving or slot.turn != choice.turn or now >= self.until:
             return None
-        early_s = slot.started + slot.interval_s - now
+        early_s = slot.ready_at - now
         if early_s > _GRAIN_S:
             return early_s if early_s <= (1 - _LATE) * slot.interval_s else None
         slot.started = now
@@ -136,6 +136,7 @@ class Ring:
         if slot is None:
             return
         slot.note_answer(elapsed_s)
+        slot.arrived(now, elapsed_s)
         was_dead = slot.deaths > 0
         slot.failures = slot.deaths = 0
         if slot.health is Health.RESTING:
@@ -143,15 +144,21 @@ class Ring:
         if slot.rests or was_dead or slot.rate < self.ceiling or slot.health is not Health.GOOD:
             self._touched.add(name)
         slot.rests = 0
-        slot.rate = min(self.ceiling, slot.rate + self.ceiling * self._rise)
+        slot.rise(self.ceiling * self._rise, self.ceiling)
         slot.health = Health.GOOD
         if was_dead:  # do not let it wait for its next probe
-            self._free_at(slot, max(now, slot.started + slot.interval_s))
+            self._free_at(slot, max(now, slot.ready_at))
 
     def refused(
-        self, name: str, now: float, rng: Random, retry_after_s: float | None = None
+        self,
+        name: str,
+        now: float,
+        rng: Random,
+        retry_after_s: float | None = None,
+        *,
+        is_ban: bool = False,
     ) -> None:
-        """The site refused this egress."""
+        """The site refused this egress. is_ban: not because this request came too early."""
         slot = self._by_name.get(name)
         if slot is None:
             return
@@ -161,9 +168,9 @@ class Ring:
             if now + asked_s > slot.next_free:
                 self._put_out(slot, Health.RESTING, now + asked_s)
             return
-        slot.rate = max(slot.rate * self._fall, self._floor)
+        slot.fall(self._fall, self._floor, is_ban=is_ban)
         slot.failures = slot.deaths = 0
-        self._rest(slot, now, rng, asked_s)
+        self._rest(slot, now, rng, asked_s, inf if is_ban else _SHORT_REST * slot.interval_s)
 
     def rest(self, name: str, now: float, for_s: float) -> None:
         """Nothing by this egress for so long, though nobody refused it."""
@@ -181,11 +188,14 @@ class Ring:
                 self._rest(slot, now, rng, 0.0)
             return
         slot.failures += 1
-        slot.note_failure()
+        if not slot.deaths:  # that probes fail says how long it is down, not how often
+            slot.note_failure()
         is_lost = slot.failures >= _DEAD_AFTER or slot.is_poor
         if is_lost and slot.health is not Health.DEAD:
             tries = slot.deaths + slot.halvings
-            until = now + backoff_s(tries, self._rest_base_s, self._rest_cap_s, rng)
+            # soon at first: the site is not troubled by the probes of a proxy that is down
+            base_s = min(self._rest_base_s, slot.interval_s or inf)
+            until = now + backoff_s(tries, base_s, self._rest_cap_s, rng)
             slot.deaths += 1
             if slot.health is Health.RESTING:
                 until = max(until, slot.next_free)
@@ -211,12 +221,11 @@ class Ring:
 
     def outage(self, now: float) -> str:
         """Why nothing may go, in words, where all that is here rests or is dead; else ""."""
-        out = [slot for slot in self._slots.values() if not slot.is_leaving]
-        if not out or any(not s.is_out or s.next_free <= now for s in out):
+        first = self._turns.first_out(now)
+        if first is None:
             return ""
-        dead = sum(slot.health is Health.DEAD for slot in out)
-        first = min(out, key=lambda slot: slot.next_free)
-        kinds = [f"{n} {what}" for n, what in ((len(out) - dead, "resting"), (dead, "dead")) if n]
+        resting, dead = self._turns.count(Health.RESTING), self._turns.count(Health.DEAD)
+        kinds = [f"{n} {what}" for n, what in ((resting, "resting"), (dead, "dead")) if n]
         return (
             f"no egress may go ({', '.join(kinds)}); the first to be tried again is "
             f"{first.egress.name}, in {first.next_free - now:.0f} s"
@@ -259,7 +268,7 @@ class Ring:
         slot.health, slot.rests, slot.deaths = state.health, state.rests, state.deaths
         slot.next_free = now + state.next_free_s
         if not slot.is_out:
-            slot.started = slot.next_free - slot.interval_s
+            slot.started = slot.next_free - slot.gap_s
         if rate != state.rate:
             self._touched.add(egress.name)
         self._free_at(slot, slot.next_free)
@@ -271,8 +280,7 @@ class Ring:
         if slot is None or slot.is_leaving:
             return False
         slot.is_leaving = True
-        slot.entry += 1
-        self._free.discard(slot)
+        self._turns.drop(slot)
         self._let_go(slot)
         return True
 
@@ -305,7 +313,7 @@ class Ring:
     def rearrange(self, now: float) -> None:
         """Void all reservations, so that those who wait choose anew among what is here now."""
         for slot in self._slots.values():
-            ready = slot.started + slot.interval_s
+            ready = slot.ready_at
             # a probe keeps its egress for itself until its outcome is known
             is_waited_for = slot.next_free > max(now, ready) and not slot.deaths
             if is_waited_for and not slot.is_out and not slot.is_leaving:
@@ -316,7 +324,7 @@ class Ring:
 
     def _state(self, slot: Slot, now: float) -> EgressState:
         # reserved turns are not in it: they end with the lease
-        ready = slot.started + slot.interval_s * (1.0 + _PACE_JITTER)
+        ready = slot.ready_at
         health = Health.DEAD if slot.deaths else slot.health  # a probe under way, too
         if slot.is_out or slot.deaths:
             ready = slot.next_free
@@ -329,7 +337,7 @@ class Ring:
         return slot
 
     def _remove(self, slot: Slot) -> None:
-        self._free.discard(slot)
+        self._turns.drop(slot)
         del self._slots[slot.number]
         del self._by_name[slot.egress.name]
         self._touched.discard(slot.egress.name)
@@ -338,51 +346,17 @@ class Ring:
         if slot.is_leaving and not slot.flying and not self._is_leased:
             self._remove(slot)
 
-    def _best(self, now: float, rng: Random, excluding: str | None) -> Slot | None:
-        """One that is free, else the one that is free first; None: there is none at all.
-
-        `excluding` is passed over where another egress may go at some time.
-        """
-        while (slot := self._first()) is not None and slot.next_free <= now:
-            heapq.heappop(self._heap)
-            self._free.add(slot)
-        picked = self._free.pick(rng, excluding)
-        if picked is not None:
-            return picked
-        kept = next(iter(self._free), None)  # the excluded one, alone
-        if kept is None and (slot is None or slot.egress.name != excluding):
-            return slot
-        other = slot if kept is not None else self._second()
-        if other is None or (other.is_out and other.next_free > now):
-            return kept or slot
-        return other
-
-    def _first(self) -> Slot | None:
-        """The one to come that is free first."""
-        heap = self._heap
-        while heap:
-            slot = self._slots.get(heap[0][1])
-            if slot is not None and slot.entry == heap[0][2]:
-                return slot
-            heapq.heappop(heap)
-        return None
-
-    def _second(self) -> Slot | None:
-        """The one to come after the first."""
-        entry = heapq.heappop(self._heap)
-        second = self._first()
-        heapq.heappush(self._heap, entry)
-        return second
-
     def _free_at(self, slot: Slot, at: float) -> None:
-        slot.next_free = at
-        slot.entry += 1
-        self._free.discard(slot)
-        if not slot.is_leaving:
-            heapq.heappush(self._heap, (at, slot.number, slot.entry))
+        if slot.is_leaving:
+            slot.next_free = at
+        else:
+            self._turns.put(slot, at)
 
-    def _rest(self, slot: Slot, now: float, rng: Random, asked_s: float) -> None:
-        rest_s = backoff_s(slot.rests, self._rest_base_s, self._rest_cap_s, rng)
+    def _rest(
+        self, slot: Slot, now: float, rng: Random, asked_s: float, base_s: float = inf
+    ) -> None:
+        base_s = min(self._rest_base_s, base_s or inf)
+        rest_s = backoff_s(slot.rests, base_s, self._rest_cap_s, rng)
         slot.rests += 1
         self._put_out(slot, Health.RESTING, now + max(rest_s, asked_s))
 
@@ -390,4 +364,4 @@ class Ring:
         slot.health = health
         slot.turn += 1
         self._touched.add(slot.egress.name)
-        self._free_at(slot, max(until, slot.started + slot.interval_s))
+        self._free_at(slot, max(until, slot.ready_at))

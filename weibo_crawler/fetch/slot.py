@@ -1,38 +1,49 @@
-"""One egress in the ring, with its figures; and those that are free now. Pure."""
+"""One egress in the ring: its pace and its figures. Pure."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf, log2
-from random import Random
 
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.records import Health
 
 _WEIGHT = 0.1  # of the newest in a moving average
-_EXPLORED = 1 / 16  # of the choices look at no figures
 _POOR = 0.5  # a proxy that works less often than this dies at its next failure
 _LEAST = 1 / 64  # of the success that a cost or a rest is reckoned with
+_LEAST_GAP = 1.005  # intervals: clocks differ, and a way may be shorter than any before
+_TELLING = 4  # answers tell how long an exchange takes: the first ones meet cold connections
+_NEAR = 0.05  # of a rate that was refused
+_CAREFUL = 0.001  # of the rate: what an answer adds there
 
 
 @dataclass(slots=True)
 class Slot:
     """success: of the answers asked of the egress, the share that came, of late; refusals: the
-    share of those that were refusals; latency_s: of late, 0.0: never answered."""
+    share of those that were refusals; latency_s: of late, 0.0: never answered.
+
+    started: when the last request reached the site, at the latest that is known. First that is
+    when it was sent; its answer may tell that it was on its way for longer than one need be, and
+    the next one, which need not be, would come too early.
+    refused_rate: the last one that was refused, inf: none, or it proved to be allowed.
+    """
 
     egress: Egress
     number: int  # never given again
     rate: float
     health: Health = Health.UNCHECKED
     next_free: float = -inf
-    started: float = -inf  # the last request
+    started: float = -inf
     flying: int = 0  # requests under way
     is_leaving: bool = False
     turn: int = 0  # reservations made for an earlier turn are void
-    entry: int = 0  # the number of its valid heap entry
+    entry: int = 0  # the number of its valid entry in a queue
     place: int = -1  # among those that are free, -1: not there
+    listed: Health | None = None  # as what it is counted, None: it is not
     rests: int = 0  # in a row
     failures: int = 0  # in a row
     deaths: int = 0  # in a row
+    answers: int = 0
+    least_s: float = inf  # the quickest of them
+    refused_rate: float = inf
     latency_s: float = 0.0
     success: float = 1.0
     refusals: float = 0.0
@@ -44,6 +55,16 @@ class Slot:
     @property
     def interval_s(self) -> float:
         return 1.0 / self.rate if self.rate else 0.0
+
+    @property
+    def gap_s(self) -> float:
+        """The least time between two requests."""
+        return self.interval_s * _LEAST_GAP
+
+    @property
+    def ready_at(self) -> float:
+        """Nothing may start before."""
+        return self.started + self.gap_s
 
     @property
     def is_poor(self) -> bool:
@@ -61,6 +82,35 @@ class Slot:
             return inf
         return self.latency_s / max(self.success, _LEAST)
 
+    def rise(self, step: float, ceiling: float) -> None:
+        """Faster after an answer, by `step`; carefully around a rate that was refused."""
+        if self.rate > self.refused_rate * (1.0 + _NEAR):
+            self.refused_rate = inf
+        careful_from = self.refused_rate * (1.0 - _NEAR)
+        if self.rate < careful_from:
+            rate = min(self.rate + step, careful_from)
+        else:
+            rate = self.rate + min(step, self.rate * _CAREFUL)
+        self.rate = min(rate, ceiling)
+
+    def fall(self, factor: float, floor: float, *, is_ban: bool) -> None:
+        """Slower after a refusal. A ban does not tell which rate is too high; nor does it matter
+        at the floor, where it would take hours to rise carefully."""
+        refused, self.rate = self.rate, max(self.rate * factor, floor)
+        if self.rate == floor:
+            self.refused_rate = inf
+        elif not is_ban:
+            self.refused_rate = refused
+
+    def arrived(self, now: float, elapsed_s: float) -> None:
+        """The site has answered the request that took so long: it was there by now, less the
+        shortest time that an exchange takes."""
+        self.answers += 1
+        self.least_s = min(self.least_s, elapsed_s)
+        travel_s = self.least_s if self.answers > _TELLING else 0.0
+        if self.started > -inf:
+            self.started = max(self.started, now - travel_s)
+
     def note_answer(self, elapsed_s: float) -> None:
         self.latency_s += (elapsed_s - self.latency_s) * (_WEIGHT if self.latency_s else 1)
         self.success += (1.0 - self.success) * _WEIGHT
@@ -71,50 +121,3 @@ class Slot:
 
     def note_failure(self) -> None:
         self.success -= self.success * _WEIGHT
-
-
-class FreePool:
-    """The slots that may go now, in no order: adding, removing and choosing take constant time."""
-
-    def __init__(self) -> None:
-        self._slots: list[Slot] = []
-
-    def __len__(self) -> int:
-        return len(self._slots)
-
-    def __iter__(self) -> Iterator[Slot]:
-        return iter(self._slots)
-
-    def add(self, slot: Slot) -> None:
-        slot.place = len(self._slots)
-        self._slots.append(slot)
-
-    def discard(self, slot: Slot) -> None:
-        if slot.place < 0:
-            return
-        last = self._slots.pop()
-        if last is not slot:
-            self._slots[slot.place] = last
-            last.place = slot.place
-        slot.place = -1
-
-    def pick(self, rng: Random, excluding: str | None) -> Slot | None:
-        """The better of two drawn at random (which is nearly as good as the best of all, and
-        does not send everybody to the same one); now and then just the first drawn."""
-        first = self._draw(rng, excluding)
-        if first is None or rng.random() < _EXPLORED:
-            return first
-        other = self._draw(rng, excluding)
-        return other if other is not None and other.cost_s < first.cost_s else first
-
-    def _draw(self, rng: Random, excluding: str | None) -> Slot | None:
-        n = len(self._slots)
-        if n == 0:
-            return None
-        i = int(rng.random() * n)
-        slot = self._slots[i]
-        if slot.egress.name == excluding:
-            slot = self._slots[(i + 1) % n]
-            if slot.egress.name == excluding:
-                return None
-        return slot

@@ -30,11 +30,13 @@ class Use(NamedTuple):
 
 class Wall(Enum):
     """What a login wall says of the session: OVER (it gets a new one: ask again then), DOUBT (ask
-    again with it), CLOSED (it is good, visitors are not shown this)."""
+    again with it), CLOSED (it is good, visitors are not shown this), ABSENT (none could be had: it
+    may be this egress that is shown nothing)."""
 
     OVER = "over"
     DOUBT = "doubt"
     CLOSED = "closed"
+    ABSENT = "absent"
 
 
 class SavedVisit(msgspec.Struct, frozen=True):
@@ -178,7 +180,7 @@ class Visit:
         if now < self._walled_until.get(sort, now):
             return Wall.CLOSED
         if not self._open:
-            return Wall.CLOSED if self._cools(now) else self._end()
+            return Wall.ABSENT if self._cools(now) else self._end()
         if self._is_fresh(now) and use.number == 1:
             return self._close(sort, now)
         if self._is_shown(sort, now):

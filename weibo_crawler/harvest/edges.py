@@ -219,14 +219,20 @@ class EdgeReader:
         fetched = await self._source.asker.ask(self._source.site.comments(mids[0]), Edge.COMMENTS)
         record = fetched.reading.record
         users = record.users if isinstance(record, CommentPage) else ()
-        if record is None and fetched.reading.verdict is not Verdict.GONE:  # the post, not the user
+        found = _Found()
+        for uid in record.uncounted if isinstance(record, CommentPage) else ():
+            await self._add(uid, Edge.COMMENTS, found)
+        users += tuple(found.users)
+        is_gone = fetched.reading.verdict is Verdict.GONE  # the post, not the user
+        if not found.sure or (record is None and not is_gone):
             self._ask_again_unless(False, Edge.COMMENTS)
             doubt = True
         left = ",".join(map(str, mids[1:]))
         cursor = _DOUBT + left if doubt and left else left
         after = Progress(cursor, (), progress.listed + len(users), progress.pages + 1)
         is_sure = bool(left) or not doubt
-        return Shown(users, after, None if left else "limit", fetched_at(fetched), is_sure)
+        ended = None if left else "limit"
+        return Shown(users, after, ended, fetched_at(fetched), is_sure, found.again)
 
     def _most_recent(self, page: PostPage) -> list[int]:
         """The mids of the newest posts that announce comments."""

@@ -27,7 +27,7 @@ T = TypeVar("T")
 _CHUNK = 500  # names in one statement
 _ALLOT_S = 1.0  # where nothing is known to have changed, rests end and slices pass
 _SLICES = 2.0  # leases; long against a handover, which takes a third of one, and short to wait for
-_JITTER = 1.1  # of an interval: the pace's own jitter
+_JITTER = 1.1  # of an interval: for what is under way and the pace's own jitter
 _KEPT_S = 30 * 86_400.0  # an egress that nobody names any more is remembered for so long
 _OUT = (Health.RESTING, Health.DEAD)
 

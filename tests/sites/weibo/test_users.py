@@ -268,6 +268,26 @@ def test_authors_of_comments() -> None:
     assert page.next_cursor == "314345666829623"
 
 
+def test_one_illegible_number_of_fans_among_comments() -> None:
+    """It costs neither its author nor the others; more than a quarter is drift."""
+
+    def write_more(tree: Tree, lots: int) -> None:
+        face = {"id": 0, "screen_name": "a", "followers_count": 1}
+        faces = [{**face, "id": n + 1} for n in range(8)]
+        for some in faces[:lots]:
+            some["followers_count"] = "lots"
+        tree["data"]["data"] = [{"user": some} for some in faces]
+
+    page = record(read("comments.json", lambda tree: write_more(tree, 2)))
+    assert isinstance(page, CommentPage)
+    assert (page.uncounted, len(page.users)) == ((1, 2), 6)
+    reading = read("comments.json", lambda tree: write_more(tree, 3))
+    assert (reading.verdict, reading.why) == (
+        Verdict.DRIFTED,
+        "$.data.data[0].user.followers_count",
+    )
+
+
 @pytest.mark.parametrize("max_id", [0, "0", None, ""])
 def test_the_last_page_of_comments(max_id: object) -> None:
     """max_id 0 is the end."""

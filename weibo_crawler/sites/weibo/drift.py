@@ -1,5 +1,6 @@
 """JSON that is not the shape we know, and the path to the node that changed."""
 
+_UNCOUNTED = 1 / 4  # of the users of a page
 LARGEST_ID = 2**63 - 1  # ids are kept in signed 64 bits by the stores
 
 
@@ -21,6 +22,14 @@ class Uncounted(Drift):
     def __init__(self, path: str, uid: int) -> None:
         super().__init__(path)
         self.uid = uid
+
+
+def uncounted_uids(uncounted: list[Uncounted], counted: int) -> tuple[int, ...]:
+    """Who they are, on a page with `counted` others. Errors: the first of them, where they are more
+    than a quarter of the page: its shape has changed."""
+    if len(uncounted) > _UNCOUNTED * (counted + len(uncounted)):
+        raise uncounted[0]
+    return tuple(one.uid for one in uncounted)
 
 
 def identity(value: int | str | None, path: str) -> int:

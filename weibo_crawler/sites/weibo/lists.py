@@ -7,14 +7,13 @@ that are null, and fewer than 20 users on large accounts.
 
 from weibo_crawler.records import FanPage, Kind, Reading, Request, User, Verdict
 from weibo_crawler.sites.weibo.addresses import LAST_PAGE, page_number
-from weibo_crawler.sites.weibo.drift import Drift, Uncounted
+from weibo_crawler.sites.weibo.drift import Drift, Uncounted, uncounted_uids
 from weibo_crawler.sites.weibo.people import read_face
 from weibo_crawler.sites.weibo.verdicts import nothing
 from weibo_crawler.sites.weibo.wire import Face, ListCard, UserList, is_type
 
 _ITEM_ID = {Kind.FANS: "2310510033_1_", Kind.FOLLOWS: "2310510024_1_"}
 _TITLE = {Kind.FANS: "全部粉丝", Kind.FOLLOWS: "全部关注"}
-_UNCOUNTED = 1 / 4  # of a page
 _TITLES_OF_OTHERS = ("推荐", "感兴趣")
 
 
@@ -37,13 +36,11 @@ def read_user_list(page: UserList | None, request: Request, now: float) -> Readi
         missing += _read_card(page.cards[i], f".data.cards[{i}]", users, uncounted)
     if not users and not missing and not uncounted:
         return nothing(request)
-    if len(uncounted) > _UNCOUNTED * (len(users) + len(uncounted)):
-        raise uncounted[0]
+    uids = uncounted_uids(uncounted, len(users))
     others = (card for i, card in enumerate(page.cards) if i not in listed)
     recommended = sum(_is_user(item) for card in others for item in card.card_group or ())
     n = page_number(request.cursor)
     next_cursor = str(n + 1) if n < LAST_PAGE[request.kind] else None
-    uids = tuple(one.uid for one in uncounted)
     fan_page = FanPage(request.uid, tuple(users), next_cursor, missing, recommended, uids)
     return Reading(Verdict.OK, fan_page)
 

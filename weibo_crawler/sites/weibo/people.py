@@ -5,7 +5,7 @@ from typing import Any
 
 from weibo_crawler.records import CommentPage, Reading, Request, User, Verdict
 from weibo_crawler.sites.weibo.counts import optional_count, read_count, small_number
-from weibo_crawler.sites.weibo.drift import Drift, Uncounted, identity
+from weibo_crawler.sites.weibo.drift import Drift, Uncounted, identity, uncounted_uids
 from weibo_crawler.sites.weibo.text import writable
 from weibo_crawler.sites.weibo.verdicts import nothing
 from weibo_crawler.sites.weibo.wire import Comments, Face, Person, Profile
@@ -60,12 +60,14 @@ def read_profile(profile: Profile | None, request: Request, now: float) -> Readi
 
 
 def read_comments(comments: Comments | None, request: Request, now: float) -> Reading:
-    """OK with a CommentPage of its authors, each once. Errors: Drift."""
+    """OK with a CommentPage of its authors, each once. Errors: Drift, also where more than a
+    quarter of the numbers of fans are illegible."""
     if comments is None or not isinstance(comments.data, list | None):
         raise Drift(".data" if comments is None else ".data.data")
     if not comments.data:
         return nothing(request)
     users: dict[int, User] = {}
+    uncounted: dict[int, Uncounted] = {}
     for i, comment in enumerate(comments.data):
         if comment.user is None:
             continue
@@ -73,12 +75,16 @@ def read_comments(comments: Comments | None, request: Request, now: float) -> Re
             raise Drift(f".data.data[{i}].user")
         try:
             user = read_face(comment.user)
+        except Uncounted as one:
+            uncounted[one.uid] = Uncounted(f".data.data[{i}].user{one.path}", one.uid)
         except Drift as drift:
             raise drift.under(f".data.data[{i}].user") from None
-        users.setdefault(user.uid, user)
+        else:
+            users.setdefault(user.uid, user)
     max_id = str(comments.max_id or "")
     next_cursor = max_id if max_id.strip("0") else None
-    return Reading(Verdict.OK, CommentPage(request.mid, tuple(users.values()), next_cursor))
+    uids = uncounted_uids(list(uncounted.values()), len(users))
+    return Reading(Verdict.OK, CommentPage(request.mid, tuple(users.values()), next_cursor, uids))
 
 
 def _fans(face: Face, descriptions: tuple[object, ...], uid: int) -> int:

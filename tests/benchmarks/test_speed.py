@@ -1,0 +1,109 @@
+"""The benchmarks of speed run, at small sizes, and what they count is right."""
+
+import importlib.util
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks import static_site
+from benchmarks.chart import write_chart
+from benchmarks.figures import Figure
+from benchmarks.post_puts import puts
+from benchmarks.uids import MOST, SQL, uid, uids
+from weibo_crawler.store.keys import parse_post_key
+
+
+@given(st.lists(st.integers(0, MOST - 1), min_size=2, unique=True))
+def test_each_number_has_a_uid_of_its_own(numbers: list[int]) -> None:
+    """Ten digits each, and SQL computes the same as Python."""
+    found = [uid(i) for i in numbers]
+    assert len(set(found)) == len(numbers)
+    assert all(len(str(one)) == 10 for one in found)
+    sql = f"SELECT {SQL.format(i='?1')}"
+    conn = sqlite3.connect(":memory:")
+    assert [conn.execute(sql, (i,)).fetchone()[0] for i in numbers] == found
+    conn.close()
+    assert list(uids(numbers[0], numbers[0] + 3)) == [uid(numbers[0] + i) for i in range(3)]
+
+
+@given(st.floats(0.01, 100), st.floats(0.01, 100), st.floats(0.1, 10), st.booleans())
+def test_an_aim_is_met_on_its_own_side(
+    ours: float, theirs: float, aim: float, is_limit: bool
+) -> None:
+    """A limit by what is not above it, an aim by what is not below it."""
+    figure = Figure("ours", "theirs", ours, theirs, "s", aim, is_limit)
+    ratio, reached = figure.ratio, figure.reached
+    assert ratio is not None
+    assert reached is not None
+    if abs(ratio / aim - 1) > 1e-9:
+        assert figure.is_met == (ratio < aim if is_limit else ratio > aim) == (reached > 1)
+
+
+def test_what_has_no_aim_or_no_other_number_is_not_judged() -> None:
+    """Nothing is called met or missed that nobody aimed at, or that nothing divides."""
+    assert Figure("ours", "theirs", 1, 2, "s").is_met is None
+    assert Figure("ours", "theirs", 0, 0, "users").ratio is None
+
+
+def test_posts_to_write_are_different_rows() -> None:
+    """Each key once, in pages that share a time; cells with a text and counts."""
+    rows = list(puts(7, 230, "run"))
+    assert len({put.key for put in rows}) == len(rows)
+    assert {parse_post_key(put.key)[0] for put in rows} == set(uids(7, 10))
+    assert all("post:text" in put.cells and "count:likes" in put.cells for put in rows)
+    assert len({put.timestamp for put in rows}) == 23
+
+
+def test_the_chart_shows_every_aim(tmp_path: Path) -> None:
+    """A bar each, and none for what is not aimed at."""
+    figures = [
+        Figure("first", "a peer", 3, 1, "s", 2),
+        Figure("second", "its limit", 3, 1, "s", 1, is_limit=True),
+        Figure("third", "a peer", 3, 1, "s"),
+    ]
+    write_chart(file := tmp_path / "chart.svg", figures)
+    text = file.read_text("utf-8")
+    assert "first / a peer" in text
+    assert "second / its limit" in text
+    assert "third" not in text
+
+
+def _smoke(suites: list[str], work: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "benchmarks.speed", "--smoke", *suites]
+    env = os.environ | {"WEIBO_STACK_DIR": str(work / "no-stack"), "TMPDIR": str(work)}
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+
+
+def test_benchmarks_of_this_machine_alone_run(tmp_path: Path) -> None:
+    """A userlist, a start and an export, each compared with the truth; no stack is a word."""
+    done = _smoke(["userlist", "start"], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "page into 2,000 users, SQLite" in done.stdout
+    assert "restart with 2,000 users, SQLite" in done.stdout
+    assert "mapper: start to first request" in done.stdout
+    assert "userlist in MariaDB is skipped" in done.stderr
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pyarrow") is None, reason="no pyarrow")
+def test_the_benchmark_of_exports_runs(tmp_path: Path) -> None:
+    """Rows written, read three ways, and compared with the file."""
+    done = _smoke(["export"], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "export of 1,000 posts, SQLite" in done.stdout
+
+
+@pytest.mark.skipif(
+    static_site.why_not() is not None or importlib.util.find_spec("scrapy") is None,
+    reason="no nginx or no Scrapy",
+)
+def test_benchmarks_of_crawls_run(tmp_path: Path) -> None:
+    """Every contender stores the truth."""
+    done = _smoke(["harvest", "posts"], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "posts, wreq | Scrapy" in done.stdout
