@@ -7,13 +7,14 @@ SEEDS ?= seeds.txt
 RUNNER ?= local
 WHAT ?= posts
 COMMAND := $(BIN)/weibo-crawler
+BENCH := .venv-bench
 
 # a virtual environment that does not run any more is no environment: make looks at the stamps early
 _ := $(shell $(BIN)/python -c '' 2>/dev/null || rm -f $(VENV)/.ready $(VENV)/.ready-dev)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo init seed harvest import posts scan report status test test-all lint format \
-	check bench-polite wheel stack-up stack-status stack-down stack-clean test-stack clean FORCE
+	check bench bench-smoke bench-compare bench-polite wheel stack-up stack-status stack-down stack-clean test-stack clean FORCE
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -91,6 +92,15 @@ format: $(VENV)/.ready-dev ## format the code
 check: lint ## lint, and the tests with coverage
 	@$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term-missing:skip-covered $(ARGS)
 
+bench: $(BENCH)/.ready ## how fast each part is, beside its peers: make bench ARGS='seen start'
+	@$(BENCH)/bin/python -m benchmarks.speed $(ARGS)
+
+bench-smoke: $(BENCH)/.ready ## whether the benchmarks run and are right, in a minute
+	@$(BENCH)/bin/python -m benchmarks.speed --smoke $(ARGS)
+
+bench-compare: $(BENCH)/.ready ## bench, and what moved against benchmarks/baseline.json
+	@$(BENCH)/bin/python -m benchmarks.speed --compare $(ARGS)
+
 bench-polite: $(VENV)/.ready-dev ## a site that says no, in figures: make bench-polite ARGS=--quick
 	@$(BIN)/python -m benchmarks.polite $(ARGS)
 
@@ -98,7 +108,7 @@ wheel: $(VENV)/.ready-dev ## build the wheel into dist/
 	@$(BIN)/python -m pip wheel -q --no-deps -w dist .
 
 clean: ## remove what make made; data stays
-	rm -rf .venv .venv-3.* build dist *.egg-info .coverage .hypothesis .mypy_cache .pytest_cache \
+	rm -rf .venv .venv-3.* .venv-bench build dist *.egg-info .coverage .hypothesis .mypy_cache .pytest_cache \
 		.ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -121,5 +131,11 @@ $(VENV)/.ready-dev: setup.cfg pyproject.toml | $(VENV)/bin/python
 	@echo "installing weibo-crawler and its tools into $(VENV)"
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
 	@touch $@ $(VENV)/.ready
+
+$(BENCH)/.ready: setup.cfg pyproject.toml
+	@echo "installing weibo-crawler and its peers into $(BENCH)"
+	@$(PYTHON) -m venv --clear $(BENCH)
+	@$(BENCH)/bin/python -m pip install -q --disable-pip-version-check -e '.[bench]'
+	@touch $@
 
 FORCE:

@@ -5,15 +5,14 @@ time counts.
 """
 
 import json
-import os
 import shutil
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.processes import Wrong, run
 from benchmarks.static_site import EPOCH, StaticSite
 from weibo_crawler.simulator.routes import Kind
 from weibo_crawler.simulator.world import World
@@ -21,12 +20,8 @@ from weibo_crawler.store.keys import parse_post_key
 from weibo_crawler.store.sqlite_tables import SqliteTables
 
 MIN_FANS = 10
+POSTS_KINDS = (Kind.PROFILE, Kind.POSTS, Kind.EXTEND)
 _PEERS = Path(__file__).parent / "peers"
-_TIMEOUT_S = 900
-
-
-class Wrong(Exception):
-    """What a contender stored is not the truth: its time does not count."""
 
 
 class Rate(NamedTuple):
@@ -68,21 +63,21 @@ class Bench:
         ]
         self.addresses.write_text("\n".join(addresses), "utf-8")
         command = ["-m", "benchmarks.fetching", str(self.addresses), transport]
-        return _rate(_run([sys.executable, *command], Path.cwd(), {}))
+        return _rate(run([sys.executable, *command], Path.cwd(), {}))
 
     def harvest(self, transport: str, users: str = "", **env: str) -> Rate:
         """Our own walk from the seeds. users: where they are stored, "" for a new SQLite file."""
-        folder = self._folder()
-        env |= self._env(transport, users or f"sqlite:///{folder}/users.db", folder)
-        _ours(folder, env, "seed", *map(str, self.world.seeds))
-        done = json.loads(_ours(folder, env, "harvest", "--json").splitlines()[-1])
-        found = _ours(folder, env, "scan", "users", "--columns", "id", "--format", "jsonl")
+        folder = self.folder()
+        env |= settings(self.site.base_url, transport, folder, users)
+        ours(folder, env, "seed", *map(str, self.world.seeds))
+        done = json.loads(ours(folder, env, "harvest", "--json").splitlines()[-1])
+        found = ours(folder, env, "scan", "users", "--columns", "id", "--format", "jsonl")
         self._check({int(json.loads(line)["id"]) for line in found.splitlines()}, self.kept)
         return Rate(done["counters"]["request.sent"], done["seconds"])
 
     def walk_of(self, peer: str, *options: str) -> Rate:
         """The same walk by a script of `peers`."""
-        folder = self._folder()
+        folder = self.folder()
         seeds, database = folder / "seeds.txt", folder / "users.db"
         seeds.write_text("\n".join(map(str, self.world.seeds)), "utf-8")
         rate = self._peer(peer, seeds, database, options)
@@ -92,14 +87,10 @@ class Bench:
 
     def posts(self, transport: str, runner: str = "inline", **env: str) -> Rate:
         """Our own posts job over all kept users, into a new embedded home."""
-        folder = self._folder()
-        env |= self._env(transport, f"sqlite:///{folder}/users.db", folder)
-        (folder / "users.txt").write_text("\n".join(map(str, self.kept)), "utf-8")
-        _ours(folder, env, "seed", "users.txt")
-        _ours(folder, env, "import")
-        done = json.loads(
-            _ours(folder, env, "posts", "--runner", runner, "--json").splitlines()[-1]
-        )
+        folder = self.folder()
+        env |= settings(self.site.base_url, transport, folder)
+        import_users(folder, env, self.kept)
+        done = json.loads(ours(folder, env, "posts", "--runner", runner, "--json").splitlines()[-1])
         tables = SqliteTables(f"sqlite:///{folder}/tables.db")
         held = {parse_post_key(key)[1]: cells["post:text"] for key, cells in tables.posts.scan()}
         tables.close()
@@ -108,13 +99,20 @@ class Bench:
 
     def posts_of(self, peer: str) -> Rate:
         """The posts of the same users by a script of `peers`; its texts are not compared."""
-        folder = self._folder()
+        folder = self.folder()
         users, database = folder / "users.txt", folder / "posts.db"
         users.write_text("\n".join(map(str, self.kept)), "utf-8")
         rate = self._peer(peer, users, database, ())
         mids = {mid for (mid,) in _query(database, "SELECT mid FROM posts")}
         self._check(mids, {post.mid for post in self._posts()})
         return rate
+
+    def folder(self) -> Path:
+        """An empty one for the next crawl."""
+        folder = self.work / "crawl"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        return folder
 
     # -- inside
 
@@ -126,24 +124,7 @@ class Bench:
 
     def _peer(self, peer: str, users: Path, database: Path, options: Sequence[str]) -> Rate:
         script = [str(_PEERS / f"{peer}.py"), self.site.base_url, str(users), str(database)]
-        return _rate(_run([sys.executable, *script, *options], users.parent, {}))
-
-    def _folder(self) -> Path:
-        folder = self.work / "crawl"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        return folder
-
-    def _env(self, transport: str, users: str, folder: Path) -> dict[str, str]:
-        return {
-            "WEIBO_SITE__BASE_URL": self.site.base_url,
-            "WEIBO_SESSION__ENABLED": "false",
-            "WEIBO_PACE__REQUESTS_PER_SECOND": "0",
-            "WEIBO_FETCH__CONCURRENCY": "64",
-            "WEIBO_FETCH__TRANSPORT": transport,
-            "WEIBO_STORE__USERS": users,
-            "WEIBO_STORE__TABLES": f"sqlite:///{folder}/tables.db",
-        }
+        return _rate(run([sys.executable, *script, *options], users.parent, {}))
 
     def _check(self, found: object, truth: object) -> None:
         truth = set(truth) if isinstance(found, set) else truth  # type: ignore[call-overload]
@@ -151,25 +132,29 @@ class Bench:
             raise Wrong("what was stored is not what the site holds")
 
 
-def _ours(folder: Path, env: Mapping[str, str], *arguments: str) -> str:
-    return _run([sys.executable, "-m", "weibo_crawler", *arguments], folder, env)
+def settings(base_url: str, transport: str, folder: Path, users: str = "") -> dict[str, str]:
+    """Of a crawl without limits, as variables; users: where they are stored, "" for a file."""
+    return {
+        "WEIBO_SITE__BASE_URL": base_url,
+        "WEIBO_SESSION__ENABLED": "false",
+        "WEIBO_PACE__REQUESTS_PER_SECOND": "0",
+        "WEIBO_FETCH__CONCURRENCY": "64",
+        "WEIBO_FETCH__TRANSPORT": transport,
+        "WEIBO_STORE__USERS": users or f"sqlite:///{folder}/users.db",
+        "WEIBO_STORE__TABLES": f"sqlite:///{folder}/tables.db",
+    }
 
 
-def _run(command: Sequence[str], folder: Path, env: Mapping[str, str]) -> str:
-    """Standard output of a process that ends well. Errors: Wrong with what it said."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("WEIBO_")}
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env=clean | dict(env),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=_TIMEOUT_S,
-    )
-    if done.returncode:
-        raise Wrong(f"{' '.join(command[:4])}: {done.stderr[-500:]}")
-    return done.stdout
+def import_users(folder: Path, env: Mapping[str, str], uids: Iterable[int]) -> None:
+    """Store users in the home of these settings, and copy them into its tables."""
+    (folder / "users.txt").write_text("\n".join(map(str, uids)), "utf-8")
+    ours(folder, env, "seed", "users.txt")
+    ours(folder, env, "import")
+
+
+def ours(folder: Path, env: Mapping[str, str], *arguments: str) -> str:
+    """Run one of our commands; what it prints."""
+    return run([sys.executable, "-m", "weibo_crawler", *arguments], folder, env)
 
 
 def _rate(output: str) -> Rate:

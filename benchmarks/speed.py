@@ -7,125 +7,86 @@ rates of one run, by medians; an aim that is missed is printed as missed.
 
 import argparse
 import json
-import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
 
-from benchmarks import static_site
+from benchmarks import (
+    crawling,
+    exporting,
+    hbase_writing,
+    importing,
+    large_userlist,
+    seen,
+    starting,
+)
+from benchmarks.chart import write_chart
 from benchmarks.common import RESULTS, described, machine, say, table, write_json, write_section
-from benchmarks.crawls import Bench, Rate
-from weibo_crawler.simulator.routes import Kind
+from benchmarks.figures import Figure, Scale, Suite
 
 _BASELINE = Path("benchmarks/baseline.json")
-_DOCS = Path("docs/benchmarks.md")
+_DOCS, _CHART = Path("docs/benchmarks.md"), Path("docs/benchmarks.svg")
 
 
-class Figure(NamedTuple):
-    """One line of the table. ours, theirs: in the unit; ratio: what the aim is about."""
-
-    what: str
-    against: str
-    ours: float
-    theirs: float
-    unit: str
-    ratio: float
-    aim: str
-    is_met: bool
-
-
-class Scale(NamedTuple):
-    """How much is measured; see `_SCALES`."""
-
-    runs: int
-    walk_users: int
-    post_users: int
-    mean_posts: float
-
-
-_SCALES = {"full": Scale(3, 3000, 600, 20.0), "smoke": Scale(1, 60, 30, 6.0)}
-Suite = Callable[[Path, Scale], Iterator[Figure]]
-
-
-def _beside(contenders: dict[str, Callable[[], Rate]], runs: int) -> dict[str, float]:
-    """Pages a second by name, the median of the runs; all take turns, so that what else the
-    machine does meets all of them."""
-    rates: dict[str, list[float]] = {name: [] for name in contenders}
-    for run in range(runs):
-        for name, contender in contenders.items():
-            rate = contender()
-            say(f"{run + 1}/{runs} {name}: {rate.pages} pages, {rate.per_second:,.0f}/s")
-            rates[name].append(rate.per_second)
-    return {name: statistics.median(each) for name, each in rates.items()}
-
-
-def _least(what: str, against: str, ours: float, theirs: float, aim: float) -> Figure:
-    ratio = ours / theirs
-    return Figure(what, against, ours, theirs, "pages/s", ratio, f">= {aim:g}", ratio >= aim)
-
-
-def harvest(work: Path, scale: Scale) -> Iterator[Figure]:
-    """The walk of fan lists into SQLite."""
-    if why := static_site.why_not():
-        say(f"harvest is skipped: {why}")
-        return
-    kinds = (Kind.PROFILE, Kind.FANS)
-    with Bench(work, users=scale.walk_users, mean_posts=2.0, kinds=kinds) as bench:
-        rates = _beside(
-            {
-                "fetching alone, wreq": lambda: bench.fetching("wreq", Kind.FANS),
-                "harvest, wreq": lambda: bench.harvest("wreq"),
-                "harvest, requests": lambda: bench.harvest("requests"),
-                "requests in a loop": lambda: bench.walk_of("fans_requests"),
-                "requests in 16 threads": lambda: bench.walk_of("fans_requests", "--threads", "16"),
-                "Scrapy": lambda: bench.walk_of("fans_scrapy"),
-            },
-            scale.runs,
-        )
-    fast, plain = "harvest, wreq", "harvest, requests"
-    for ours, theirs, aim in (
-        (fast, "fetching alone, wreq", 0.5),
-        (fast, "Scrapy", 15),
-        (fast, "requests in a loop", 5),
-        (fast, "requests in 16 threads", 5),
-        (plain, "requests in a loop", 1),
-    ):
-        yield _least(ours, theirs, rates[ours], rates[theirs], aim)
-
-
-def posts(work: Path, scale: Scale) -> Iterator[Figure]:
-    """Profile and posts of the users that a walk kept, into SQLite."""
-    if why := static_site.why_not():
-        say(f"posts is skipped: {why}")
-        return
-    kinds = (Kind.PROFILE, Kind.POSTS, Kind.EXTEND)
-    size = {"users": scale.post_users, "mean_posts": scale.mean_posts}
-    with Bench(work, **size, kinds=kinds) as bench:  # type: ignore[arg-type]
-        rates = _beside(
-            {
-                "fetching alone, wreq": lambda: bench.fetching("wreq", *kinds),
-                "posts, wreq": lambda: bench.posts("wreq"),
-                "Scrapy": lambda: bench.posts_of("posts_scrapy"),
-            },
-            scale.runs,
-        )
-    ours = rates["posts, wreq"]
-    fetching = "fetching alone, wreq"
-    yield _least("posts, wreq", fetching, ours, rates[fetching], 0.3)
-    yield _least("posts, wreq", "Scrapy", ours, rates["Scrapy"], 8)
-
-
-_SUITES: dict[str, Suite] = {"harvest": harvest, "posts": posts}
+_SCALES = {
+    "full": Scale(
+        runs=3,
+        walk_users=3000,
+        post_users=600,
+        mean_posts=20.0,
+        starts=10,
+        seen=10_000_000,
+        few=10_000,
+        many=10_000_000,
+        many_mariadb=1_000_000,
+        walk_pages=1000,
+        imported=200_000,
+        written=20_000,
+        stored=200_000,
+        stored_hbase=100_000,
+    ),
+    "smoke": Scale(
+        runs=1,
+        walk_users=60,
+        post_users=30,
+        mean_posts=6.0,
+        starts=1,
+        seen=10_000,
+        few=1000,
+        many=2000,
+        many_mariadb=2000,
+        walk_pages=40,
+        imported=2000,
+        written=1000,
+        stored=1000,
+        stored_hbase=1000,
+    ),
+}
+_SUITES: dict[str, Suite] = {
+    "harvest": crawling.harvest,
+    "posts": crawling.posts,
+    "posts_hbase": hbase_writing.posts_hbase,
+    "import": importing.importer,
+    "seen": seen.seen_set,
+    "userlist": large_userlist.large_userlist,
+    "start": starting.starts,
+    "export": exporting.exports,
+}
 
 
 def _row(figure: Figure) -> Sequence[str]:
     return (
         *(figure.what, figure.against),
-        *(f"{figure.ours:,.4g}", f"{figure.theirs:,.4g}", figure.unit),
-        *(f"{figure.ratio:.2f}", figure.aim, "yes" if figure.is_met else "**no**"),
+        *(_number(figure.ours), _number(figure.theirs), figure.unit),
+        "" if figure.ratio is None else f"{figure.ratio:.2f}",
+        "" if figure.aim is None else f"{'<=' if figure.is_limit else '>='} {figure.aim:g}",
+        {True: "yes", False: "**no**", None: ""}[figure.is_met],
     )
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 _HEAD = ("what", "against", "ours", "theirs", "unit", "ratio", "aim", "met")
@@ -136,11 +97,11 @@ def _compare(figures: Sequence[Figure]) -> str:
     known: dict[str, float] = json.loads(_BASELINE.read_text("utf-8"))
     rows = []
     for figure in figures:
-        before = known.get(f"{figure.what} / {figure.against}")
-        change = "new" if before is None else f"{100 * (figure.ratio / before - 1):+.0f} %"
-        rows.append(
-            (figure.what, figure.against, f"{before or 0:.2f}", f"{figure.ratio:.2f}", change)
-        )
+        before, now = known.get(figure.name), figure.ratio
+        if now is None:
+            continue
+        change = "new" if before is None else f"{100 * (now / before - 1):+.0f} %"
+        rows.append((figure.what, figure.against, f"{before or 0:.2f}", f"{now:.2f}", change))
     return table(("what", "against", "baseline", "now", "change"), rows)
 
 
@@ -170,13 +131,14 @@ def main() -> int:
     print(text)
     if options.compare:
         print(f"\n{_compare(figures)}")
-    ratios = {f"{f.what} / {f.against}": round(f.ratio, 4) for f in figures}
-    results: dict[str, Any] = {"machine": facts, "figures": [f._asdict() for f in figures]}
+    results = {"machine": facts, "figures": [figure.as_dict() for figure in figures]}
     if not options.smoke:
         write_json(RESULTS / "speed.json", results)
     if options.save:
+        ratios = {f.name: round(f.ratio, 4) for f in figures if f.ratio is not None}
         write_json(_BASELINE, ratios)
         write_section(_DOCS, "speed", text)
+        write_chart(_CHART, figures)
     return 0
 
 

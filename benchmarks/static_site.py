@@ -5,6 +5,7 @@ The files are the simulator's answers to every address that a whole crawl of its
 """
 
 import gzip
+import os
 import shutil
 import socket
 import subprocess
@@ -21,6 +22,7 @@ from weibo_crawler.simulator.world import World
 EPOCH = 1_793_462_400
 _START_S = 10.0
 _CONFIG = """
+{user}
 daemon off;
 worker_processes 1;
 pid {folder}/nginx.pid;
@@ -81,7 +83,7 @@ class StaticSite:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         (self._folder / "nginx.conf").write_text(
-            _CONFIG.format(folder=self._folder, port=port), "utf-8"
+            _CONFIG.format(folder=self._folder, port=port, user=_as_ourselves()), "utf-8"
         )
         self._process = subprocess.Popen(
             ["nginx", "-p", str(self._folder), "-c", str(self._folder / "nginx.conf")],
@@ -106,6 +108,11 @@ class StaticSite:
     ) -> None:
         self._process.terminate()
         self._process.wait()
+
+
+def _as_ourselves() -> str:
+    """Started by root nginx works as nobody, who may not read our folder."""
+    return "" if os.geteuid() else "user root;"
 
 
 def _all_asked(

@@ -31,7 +31,7 @@ def bars(what: str, data: Sequence[Bar], *, height: int = 300) -> str:
     """Standing bars in a row, such as a histogram. what: said to who cannot see it."""
     is_roomy = len(data) <= _MOST_VALUES
     config = _config(height, max(bar.value for bar in data) * (1.08 if is_roomy else 1))
-    chart = _pygal().Bar(
+    chart = import_pygal().Bar(
         **config, rounded_bars=2, print_values=is_roomy, print_values_position="top"
     )
     chart.x_labels = [bar.label for bar in data]
@@ -44,7 +44,7 @@ def bars(what: str, data: Sequence[Bar], *, height: int = 300) -> str:
 def rows(what: str, data: Sequence[Bar]) -> str:
     """Lying bars, the first on top, with their values beside them: counts of named things."""
     data = data[::-1]  # pygal begins at the bottom
-    chart = _pygal().HorizontalBar(
+    chart = import_pygal().HorizontalBar(
         **_config(_ROW_HEIGHT * len(data) + 24, max(bar.value for bar in data), 1.12),
         margin_bottom=-14,  # the numbers that pygal would write there are not shown
         rounded_bars=2,
@@ -61,7 +61,7 @@ def areas(
 ) -> str:
     """Areas one upon the other, the first at the bottom; `labels` for the points of each."""
     top = max(map(sum, zip(*(points for _, points in series), strict=True)))
-    chart = _pygal().StackedLine(**_config(height, top), fill=True, show_dots=False)
+    chart = import_pygal().StackedLine(**_config(height, top), fill=True, show_dots=False)
     places = {round(i * (len(labels) - 1) / 5) for i in range(6)}
     # pygal finds the labels to show by their text, so the others need texts of their own
     chart.x_labels = [label if i in places else f"#{i}" for i, label in enumerate(labels)]
@@ -88,7 +88,7 @@ def ticks(largest: float) -> list[int]:
     return list(range(0, int(-(-max(largest, 1) // step)) * step + 1, step))
 
 
-def _pygal() -> Any:
+def import_pygal() -> Any:
     """pygal, without the finder that it adds to the import system for its plugins (none is used):
     it lacks find_spec, so Python 3.11 warns at every later import that finds nothing."""
     import pygal
@@ -105,7 +105,7 @@ def _config(height: int, largest: float, room: float = 1.0) -> dict[str, Any]:
     return {
         "js": [],
         "css": [],
-        "style": _pygal().style.Style(
+        "style": import_pygal().style.Style(
             font_family="sans-serif",
             label_font_size=_LABEL,
             major_label_font_size=_LABEL,

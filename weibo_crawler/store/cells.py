@@ -205,23 +205,26 @@ def read_post(row: Row) -> dict[str, Any]:
     StoreError names a row or cell that does not hold what it should.
     """
     cells = row.cells
-    get, count = _reader("post:", cells, row.key), _reader("count:", cells, row.key)
     uid, mid = _of_key(parse_post_key, row.key)
-    more = get("more", unpack) or More()
+
+    def get(column: str, convert: Callable[[str], T]) -> T | None:
+        return _value(cells, column, convert, row.key)
+
+    more = get("post:more", unpack) or More()
     original = None if more.original is None else msgspec.structs.asdict(more.original)
     return {
         "mid": str(mid),
         "uid": uid,
         "created_at": cells.get("post:created_at"),
         "text": cells.get("post:text"),
-        "text_complete": get("text_complete", _bool),
+        "text_complete": get("post:text_complete", _bool),
         "source": cells.get("post:source"),
         "region": cells.get("post:region"),
-        "reposts": count("reposts", int),
-        "comments": count("comments", int),
-        "likes": count("likes", int),
+        "reposts": get("count:reposts", int),
+        "comments": get("count:comments", int),
+        "likes": get("count:likes", int),
         "repost_of": cells.get("post:repost_of"),
-        "is_pinned": get("is_pinned", _bool),
+        "is_pinned": get("post:is_pinned", _bool),
         "fetched_at": cells.get("post:fetched_at"),
         "gone_at": cells.get("post:gone_at") or None,
         **msgspec.structs.asdict(more),
@@ -282,19 +285,17 @@ def _reader(
     family: str, cells: Cells, key: str = ""
 ) -> "Callable[[str, Callable[[str], T]], T | None]":
     """A function (qualifier, convert) -> value; None where the cell is missing or empty."""
+    return lambda qualifier, convert: _value(cells, family + qualifier, convert, key)
 
-    def get(qualifier: str, convert: Callable[[str], T]) -> T | None:
-        text = cells.get(family + qualifier)
-        if not text:
-            return None
-        try:
-            return convert(text)
-        except ValueError as error:  # msgspec's DecodeError is one too
-            raise StoreError(
-                f"row {key}: {family}{qualifier} holds {text[:80]!r}: {error}"
-            ) from None
 
-    return get
+def _value(cells: Cells, column: str, convert: Callable[[str], T], key: str) -> T | None:
+    text = cells.get(column)
+    if not text:
+        return None
+    try:
+        return convert(text)
+    except ValueError as error:  # msgspec's DecodeError is one too
+        raise StoreError(f"row {key}: {column} holds {text[:80]!r}: {error}") from None
 
 
 def _of_key(parse: Callable[[str], T], key: str) -> T:

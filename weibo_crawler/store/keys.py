@@ -7,6 +7,7 @@ The salt is two hexadecimal digits, CRC32 of the decimal uid modulo 256. It spre
 over 256 shards whatever their ids look like, and equals MariaDB's `CRC32(id) & 255`.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 from zlib import crc32
 
@@ -53,6 +54,7 @@ def post_key(uid: int, mid: int) -> str:
     return f"{user_key(uid)}-{_LAST_MID - mid:020d}"
 
 
+@lru_cache(maxsize=256)  # a user's posts stand together
 def parse_user_key(key: str) -> int:
     """The uid of a key of `userlist`; ValueError where it is none: user_key(result) == key."""
     _, _, digits = key.partition("-")

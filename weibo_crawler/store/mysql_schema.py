@@ -13,10 +13,12 @@ from pymysql.err import MySQLError
 from weibo_crawler.errors import NewerSchema, StoreError
 from weibo_crawler.store.mysql_errors import code
 
+IDS_OF_A_TEXT = 100_000  # joined by GROUP_CONCAT, of up to 20 digits and a comma each
 # whatever the server's own settings are. Strict: a value that does not fit is an error, never cut
 SET_UP = (
     "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+    f"SET SESSION group_concat_max_len = {21 * IDS_OF_A_TEXT}",
 )
 OPTIONS = "ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 

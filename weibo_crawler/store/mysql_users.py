@@ -14,7 +14,7 @@ from weibo_crawler.store.forgotten import NOBODY, Forgotten
 from weibo_crawler.store.mysql_base import Database
 from weibo_crawler.store.mysql_commit import enter
 from weibo_crawler.store.mysql_forget import read_forgotten
-from weibo_crawler.store.mysql_schema import OPTIONS
+from weibo_crawler.store.mysql_schema import IDS_OF_A_TEXT, OPTIONS
 
 # No AUTO_INCREMENT: seqs are given under the gate (mysql_frontier says why).
 _SCHEMA = (
@@ -141,11 +141,15 @@ class MysqlUserlist:
 
     def known_ids(self) -> Iterator[int]:
         after = 0
-        while rows := self._db.read(
-            "SELECT id FROM userlist WHERE id > %s ORDER BY id LIMIT %s", (after, 100 * _PAGE)
-        ):
-            yield from (uid for (uid,) in rows)
-            after = rows[-1][0]
+        # many in one text: the driver reads rows one by one, which takes twice as long
+        page = (
+            "SELECT GROUP_CONCAT(id) FROM "
+            "(SELECT id FROM userlist WHERE id > %s ORDER BY id LIMIT %s) AS page"
+        )
+        while text := self._db.read(page, (after, IDS_OF_A_TEXT))[0][0]:
+            ids = [int(uid) for uid in text.split(",")]
+            yield from ids
+            after = max(ids)
 
     def last_seq(self) -> int:
         return int(self._db.read("SELECT COALESCE(MAX(seq), 0) FROM userlist")[0][0])

@@ -70,6 +70,8 @@ _SCHEMA = (
     """,
 )
 _DRIFTED_KEPT = 1000  # pages; enough to see a change of shape, bounded against a site that drifts
+# a new user's id falls anywhere in the index, and each page touched is written whole
+_PAGE_BYTES = 4096
 _PAGE = 1000  # rows read at once: no statement stays open while a caller works
 
 
@@ -80,7 +82,7 @@ class SqliteUserlist:
     """All of the `Frontier` protocol that neither queues nor claims."""
 
     def __init__(self, url: str) -> None:
-        self._db = Database(url, "users", _SCHEMA)
+        self._db = Database(url, "users", _SCHEMA, _PAGE_BYTES)
         self._has_reported = False
 
     def close(self) -> None:

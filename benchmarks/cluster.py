@@ -1,0 +1,108 @@
+"""A database and tables of a benchmark's own on the running stack (WEIBO_STACK_DIR), dropped
+afterwards."""
+
+import os
+import secrets
+import shlex
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+try:
+    import happybase
+    import pymysql
+except ImportError:  # the benchmark of it is skipped
+    happybase = pymysql = None
+
+from weibo_crawler.errors import CrawlerError
+
+_TIMEOUT_MS = 60_000
+
+
+def why_not() -> str | None:
+    """What is missing here, for people; None: nothing is."""
+    if happybase is None:
+        return "the extra `cluster` is not installed"
+    if not _env_file().exists():
+        return "there is no stack: make stack-up, and set WEIBO_STACK_DIR where it is elsewhere"
+    try:
+        with Cluster():
+            return None
+    except (OSError, CrawlerError, pymysql.MySQLError) as error:
+        return f"the stack does not answer ({error}): make stack-up"
+
+
+class Cluster:
+    """A context manager. users, tables: addresses as the settings name them. has_tables: whether
+    they are made at once, by the program's own schema script."""
+
+    def __init__(self, has_tables: bool = False) -> None:
+        lines = _env_file().read_text("utf-8").splitlines()
+        words = [shlex.split(line.partition("=")[2])[0] for line in lines]
+        self.stack = dict(zip([line.partition("=")[0] for line in lines], words, strict=True))
+        self.name = f"weibo_bench_{secrets.token_hex(4)}"
+        server = self.stack["STACK_MYSQL"].rpartition("/")[0]
+        self.users = f"{server}/{self.name}"
+        self.tables = f"{self.stack['STACK_TABLES']}/{self.name}"
+        self.has_tables = has_tables
+        self.password = Path(self.stack["STACK_MYSQL_PASSWORD_FILE"]).read_text("utf-8").strip()
+
+    def __enter__(self) -> "Cluster":
+        self.empty()
+        if self.has_tables:
+            from weibo_crawler.store.hbase_tables import HbaseTables
+
+            tables = HbaseTables(self.tables, self.stack["STACK_HBASE"])
+            tables.create()
+            tables.close()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.sql(f"DROP DATABASE IF EXISTS {self.name}")
+        if self.has_tables:
+            connection = self.thrift()
+            for table in ("userlist", "posts"):
+                with suppress(Exception):  # it was never made
+                    connection.delete_table(self.table(table), disable=True)
+            connection.close()
+
+    def empty(self) -> None:
+        """A new database, with nothing in it."""
+        self.sql(f"DROP DATABASE IF EXISTS {self.name}", f"CREATE DATABASE {self.name}")
+
+    def env(self) -> dict[str, str]:
+        """Settings by which the program uses both."""
+        return {
+            "WEIBO_STORE__USERS": self.users,
+            "WEIBO_STORE__PASSWORD_FILE": self.stack["STACK_MYSQL_PASSWORD_FILE"],
+            "WEIBO_STORE__TABLES": self.tables,
+            "WEIBO_SQOOP__COMMAND": self.stack["STACK_SQOOP"],
+        }
+
+    def table(self, name: str) -> str:
+        """The full name in HBase of what the program calls `name`."""
+        from weibo_crawler.store.hbase_address import parse_address
+
+        return parse_address(self.tables).table(name)
+
+    def thrift(self) -> Any:
+        """A bare connection to HBase's Thrift server."""
+        from weibo_crawler.store.hbase_address import parse_address
+
+        at = parse_address(self.tables)
+        return happybase.Connection(at.host, at.port, timeout=_TIMEOUT_MS)
+
+    def sql(self, *statements: str, database: str | None = None) -> None:
+        """Run statements in MariaDB, each committed."""
+        from weibo_crawler.store.mysql_base import parse_address
+
+        at = parse_address(self.users)
+        where = {"host": at.host, "port": at.port, "user": at.user, "database": database}
+        conn = pymysql.connect(password=self.password, autocommit=True, **where)
+        with conn, conn.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement)
+
+
+def _env_file() -> Path:
+    return Path(os.environ.get("WEIBO_STACK_DIR") or ".stack") / "stack.env"

@@ -1,0 +1,87 @@
+"""Whole crawls of a site that is as fast as files are."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from benchmarks import cluster, static_site
+from benchmarks.cluster import Cluster
+from benchmarks.common import say
+from benchmarks.crawls import POSTS_KINDS, Bench, Rate
+from benchmarks.figures import Figure, Scale, take_turns
+from weibo_crawler.simulator.routes import Kind
+
+
+def _rates(contenders: dict[str, Callable[[], Rate]], runs: int) -> dict[str, float]:
+    """Pages a second by name."""
+    return take_turns(
+        {name: _per_second(contender) for name, contender in contenders.items()}, runs, "pages/s"
+    )
+
+
+def _per_second(contender: Callable[[], Rate]) -> Callable[[], float]:
+    return lambda: contender().per_second
+
+
+def harvest(work: Path, scale: Scale) -> Iterator[Figure]:
+    """The walk of fan lists into SQLite, and into MariaDB."""
+    if why := static_site.why_not():
+        say(f"harvest is skipped: {why}")
+        return
+    kinds = (Kind.PROFILE, Kind.FANS)
+    fast, plain, mariadb = "harvest, wreq", "harvest, requests", "harvest into MariaDB"
+    fetching = "fetching alone, wreq"
+    with ExitStack() as opened:
+        bench = opened.enter_context(
+            Bench(work, users=scale.walk_users, mean_posts=2.0, kinds=kinds)
+        )
+        contenders = {
+            fetching: lambda: bench.fetching("wreq", Kind.FANS),
+            fast: lambda: bench.harvest("wreq"),
+            plain: lambda: bench.harvest("requests"),
+            "requests in a loop": lambda: bench.walk_of("fans_requests"),
+            "requests in 16 threads": lambda: bench.walk_of("fans_requests", "--threads", "16"),
+            "Scrapy": lambda: bench.walk_of("fans_scrapy"),
+        }
+        if why := cluster.why_not():
+            say(f"{mariadb} is skipped: {why}")
+        else:
+            stack = opened.enter_context(Cluster())
+            contenders[mariadb] = lambda: _into_mariadb(bench, stack)
+        rates = _rates(contenders, scale.runs)
+    for ours, theirs, aim in (
+        (fast, fetching, 0.5),
+        (fast, "Scrapy", 15),
+        (fast, "requests in a loop", 5),
+        (fast, "requests in 16 threads", 5),
+        (plain, "requests in a loop", 1),
+        (mariadb, fast, 0.7),
+    ):
+        if ours in rates:
+            yield Figure(ours, theirs, rates[ours], rates[theirs], "pages/s", aim)
+
+
+def _into_mariadb(bench: Bench, stack: Cluster) -> Rate:
+    stack.empty()
+    password = stack.env()["WEIBO_STORE__PASSWORD_FILE"]
+    return bench.harvest("wreq", stack.users, WEIBO_STORE__PASSWORD_FILE=password)
+
+
+def posts(work: Path, scale: Scale) -> Iterator[Figure]:
+    """Profile and posts of the users that a walk kept, into SQLite."""
+    if why := static_site.why_not():
+        say(f"posts is skipped: {why}")
+        return
+    size = {"users": scale.post_users, "mean_posts": scale.mean_posts}
+    with Bench(work, **size, kinds=POSTS_KINDS) as bench:  # type: ignore[arg-type]
+        rates = _rates(
+            {
+                "fetching alone, wreq": lambda: bench.fetching("wreq", *POSTS_KINDS),
+                "posts, wreq": lambda: bench.posts("wreq"),
+                "Scrapy": lambda: bench.posts_of("posts_scrapy"),
+            },
+            scale.runs,
+        )
+    ours = "posts, wreq"
+    for theirs, aim in (("fetching alone, wreq", 0.3), ("Scrapy", 8)):
+        yield Figure(ours, theirs, rates[ours], rates[theirs], "pages/s", aim)

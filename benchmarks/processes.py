@@ -1,0 +1,72 @@
+"""Processes that are measured: what they say, how much memory they take."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+TIMEOUT_S = 900
+_LOOK_EVERY_S = 0.02
+
+
+class Wrong(Exception):
+    """What a contender did is not right: its figures do not count."""
+
+
+def run(command: Sequence[str], folder: Path, env: Mapping[str, str]) -> str:
+    """Standard output of a process that ends well. Errors: Wrong with what it said. env: beside
+    ours, of which no setting of the crawler is handed on."""
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment(env),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=TIMEOUT_S,
+    )
+    if done.returncode:
+        raise Wrong(f"{' '.join(command[:4])}: {done.stderr[-500:]}")
+    return done.stdout
+
+
+def run_module(name: str, *arguments: str) -> str:
+    """`run` of a module of ours, in this folder."""
+    return run([sys.executable, "-m", name, *arguments], Path.cwd(), {})
+
+
+def environment(env: Mapping[str, str]) -> dict[str, str]:
+    """Ours without settings of the crawler, and these."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("WEIBO_")}
+    return clean | dict(env)
+
+
+def resident_bytes() -> int:
+    """Of this process, now."""
+    pages = int(Path("/proc/self/statm").read_text("utf-8").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def peak_bytes(pid: int | str = "self") -> int:
+    """The most that a process had resident since it began its program. OSError: it has ended.
+
+    (getrusage would count what the process was before: a copy of its parent.)"""
+    for line in Path(f"/proc/{pid}/status").read_text("utf-8").splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    raise ProcessLookupError(f"process {pid} has ended")
+
+
+def peak_of(process: "subprocess.Popen[bytes]") -> int:
+    """The same of a process, looked at until it ends."""
+    peak = 0
+    while process.poll() is None:
+        try:
+            peak = peak_bytes(process.pid)
+        except OSError:
+            break
+        time.sleep(_LOOK_EVERY_S)
+    process.wait()
+    return peak
