@@ -168,7 +168,7 @@ def test_ledgers_come_from_the_table(tables: SqliteTables) -> None:
     summary = completeness(tables, T0)
     assert (summary.users, summary.visited, summary.share) == (2, 1, 0.75)
     lines = completeness_lines(summary)
-    assert any("share held, at least" in line and line.endswith("75 %") for line in lines)
+    assert any("share held, of those announced" in line and line.endswith("75 %") for line in lines)
     assert any("guests may read no further" in line and line.endswith(" 1") for line in lines)
     assert len({len(line) for line in lines}) == 1
 

@@ -297,6 +297,16 @@ def test_a_port_in_use_is_said(crawl: Crawl) -> None:
         assert "metrics.listen" in done.stderr
 
 
+def test_a_site_that_is_down_is_no_success(crawl: Crawl) -> None:
+    """Exit code 4, also of a repeated harvest that finds only what failed before; a name that
+    nobody could be asked for is not called wrong."""
+    said = crawl.run("seed", "somebody", code=4).stderr
+    assert "did not say who 'somebody' is" in said
+    crawl.run("seed", "5")
+    for _ in range(2):
+        crawl.run("harvest", code=4, WEIBO_HARVEST__MAX_ATTEMPTS="1")
+
+
 # -- analysts
 
 

@@ -192,14 +192,26 @@ def test_a_lifted_wall_is_followed_by_the_rest(crawl_: Crawl) -> None:
     assert "posts/6/2" not in last.asked
 
 
-@pytest.mark.parametrize(("announced", "shown"), [(9, 0), (19, 10), (35, 20)])
+def test_nothing_of_what_is_announced_is_trouble_once(crawl_: Crawl) -> None:
+    """Law 4: where no post is shown of those announced, the next run asks again, without being told
+    to; when that stands it is stored, as unsure, and comes back."""
+    crawl_.add(6)
+    world = {6: timeline(6, 9)}
+    empty = [Verdict.EMPTY] * 2
+    for status in ("failed", "unchanged"):
+        outcome = crawl_.run(ScriptedFetcher(world, trouble={"posts/6/": list(empty)}))[6]
+        assert (outcome.status, outcome.stored) == (status, 0)
+    assert not crawl_.ledger(6).sure
+    assert crawl_.run(ScriptedFetcher(world), refresh=True)[6].stored == 9
+
+
+@pytest.mark.parametrize(("announced", "shown"), [(19, 10), (35, 20)])
 def test_short_ends_are_doubted_too(crawl_: Crawl, announced: int, shown: int) -> None:
-    """Law 4: a missing page, even the only one, is asked again, then unsure, and comes back."""
+    """Law 4: a missing page is asked again, then unsure, and comes back."""
     crawl_.add(6)
     world = {6: timeline(6, announced)}
-    page = "" if shown == 0 else str(shown // 10 + 1)
-    verdict = Verdict.EMPTY if shown == 0 else Verdict.END
-    fetcher = ScriptedFetcher(world, trouble={f"posts/6/{page}": [verdict] * 2})
+    page = str(shown // 10 + 1)
+    fetcher = ScriptedFetcher(world, trouble={f"posts/6/{page}": [Verdict.END] * 2})
     outcome = crawl_.run(fetcher)[6]
     assert (outcome.stored, outcome.sure) == (shown, False)
     assert crawl_.run(ScriptedFetcher(world), refresh=True)[6].stored == announced

@@ -299,6 +299,23 @@ def test_a_post_that_is_missing_between_others_is_gone(crawl_: Crawl) -> None:
     assert not [p for p in crawl_.posts(6).values() if p["gone_at"]]
 
 
+def test_deletions_are_looked_for_where_more_is_held_than_announced(crawl_: Crawl) -> None:
+    """A refresh goes on below what it knows until the posts that were deleted are found; where
+    guests may not, the user is unsure until then."""
+    crawl_.add(6)
+    posts = timeline(6, 45)
+    crawl_.run(ScriptedFetcher({6: posts}))
+    left = [p for p in posts if p.mid != 1022]
+    outcome = crawl_.run(guest(left), refresh=True)[6]
+    assert (outcome.gone, crawl_.ledger(6).sure, crawl_.ledger(6).whole) == (0, False, False)
+    deep = ScriptedFetcher({6: left})
+    assert crawl_.run(deep, refresh=True)[6].gone == 1
+    assert "posts/6/5" not in deep.asked
+    again = ScriptedFetcher({6: left})
+    crawl_.run(again, refresh=True)
+    assert "posts/6/2" not in again.asked
+
+
 def test_what_stands_below_or_between_pages_is_not_gone(crawl_: Crawl) -> None:
     """Only what should stand between two posts of one page: below the last one nothing was read,
     and between two pages something may have moved while they were fetched. A page out of order

@@ -34,10 +34,11 @@ class Completeness(msgspec.Struct, frozen=True):
 
     announced, stored: posts, summed over visited users; gone_posts: of those stored, gone from the
     site since. share: posts held (and not gone) of those announced, each user counted up to what it
-    announced, so that one's surplus hides nobody's lack; None where nothing was announced. Of the
-    posts that can be seen, that is the least that is held, as profiles also count posts that nobody
-    can see; share_most is the most: nothing is missing but what is known to be, which is one post
-    of each user whose next page was not read. Both are as of the visits; posts_since: how many
+    announced, so that one's surplus hides nobody's lack; None where nothing was announced. Profiles
+    also count posts that nobody can see, so of those that can be seen more is held; but a stored
+    post that was deleted where no visit has looked since counts as held. share_most is the most:
+    nothing is missing but what is known to be, which is one post of each user whose next page was
+    not read. Both are as of the visits; posts_since: how many
     posts are to be expected since then, by each user's posting rate.
     limited: of those done, of whose timeline some part was never read: for a login wall, a setting,
     a gap, or an end against the announced count. sure_share: of visited users, those of whom all is

@@ -65,9 +65,10 @@ def _share(held: Completeness) -> KeyFigure:
     return (
         "Share held",
         f"{percent(held.share)} to {percent(held.share_most)}",
-        f"At the last visits: the least, of the {grouped(held.announced)} posts that profiles "
-        "announced, which also count what nobody can see any more; the most, if nothing is missing "
-        "but what is known to be. Since the visits about "
+        f"At the last visits: of the {grouped(held.announced)} posts that profiles announced, "
+        "which also count what nobody can see any more; and the most, if nothing is missing but "
+        "what is known to be. A stored post that was deleted where no visit has looked since "
+        "counts as held. Since the visits about "
         f"{plural(round(held.posts_since), 'post')} more are to be expected.",
     )
 

@@ -60,7 +60,7 @@ def _posts(figures: Completeness) -> list[tuple[str, str]]:
         ("posts announced by profiles", grouped(figures.announced)),
         ("posts stored", grouped(figures.stored)),
         ("  of them gone from the site", grouped(figures.gone_posts)),
-        ("share held, at least", percent(figures.share)),
+        ("share held, of those announced", percent(figures.share)),
         ("share held, at most", percent(figures.share_most)),
         ("posts expected since the visits", grouped(round(figures.posts_since))),
         ("users of whom all is surely known", percent(figures.sure_share)),

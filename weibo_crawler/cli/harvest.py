@@ -12,12 +12,12 @@ from weibo_crawler.analysis.status import walled_dict, walled_lines
 from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.show import Progress, grouped, seconds, verdicts
 from weibo_crawler.cli.stopping import say_stopping, stop_signals
-from weibo_crawler.errors import BadUsage, Interrupted
+from weibo_crawler.errors import BadUsage, Interrupted, SiteSaysNo
 from weibo_crawler.fetch import open_fetcher
 from weibo_crawler.harvest.run import Ended, HarvestRun
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.metrics import Counters, OpenMetrics
-from weibo_crawler.records import Edge
+from weibo_crawler.records import Edge, State
 from weibo_crawler.store.owners import new_owner
 
 
@@ -65,7 +65,17 @@ def run_harvest(home: Home, title: str) -> Done:
             ended = asyncio.run(_harvest(home, counters, owner, show))
         except Interrupted:
             raise Interrupted(_where_it_stands(home, counters)) from None
-    return Done(*_harvest_figures(home, counters, ended, time.monotonic() - started))
+    line, data = _harvest_figures(home, counters, ended, time.monotonic() - started)
+    if not counters["entries.done"] and _is_failed(data["states"], home.settings.harvest):
+        raise SiteSaysNo(f"{line}\nnothing was left to walk but what failed earlier: stopped here")
+    return Done(line, data)
+
+
+def _is_failed(states: dict[str, int], settings: config.Harvest) -> bool:
+    """Whether more of the lists failed than may, in this run and all before it."""
+    failed = states.get(State.FAILED, 0)
+    ended = failed + states.get(State.DONE, 0) + states.get(State.GONE, 0)
+    return failed > settings.max_failed_share * ended
 
 
 def _where_it_stands(home: Home, counters: Counters) -> str:

@@ -16,7 +16,8 @@ from weibo_crawler.errors import CrawlerError
 from weibo_crawler.simulator.arguments import add_arguments as add_simulator_arguments
 
 EXIT_CODES = """exit codes:
-  0 done   1 a fault of ours   2 usage and seeds   3 configuration
+  0 done   1 a fault of ours   2 usage and seeds
+  3 configuration, and files that cannot be read
   4 the site says no   5 a store cannot be reached or written
   130 interrupted after a clean stop (a second Ctrl-C stops at once)"""
 
@@ -34,9 +35,9 @@ class Done(NamedTuple):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     _open_streams()
-    options = build_parser().parse_args(argv)
-    signal.signal(signal.SIGTERM, _interrupt)
     try:
+        options = build_parser().parse_args(argv)
+        signal.signal(signal.SIGTERM, _interrupt)
         done: Done = _find(options.handler)(options)
         _close(done, options)
         return done.exit_code

@@ -3,6 +3,7 @@
 import argparse
 import os
 import signal
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -27,7 +28,9 @@ from weibo_crawler.posts.hadoop import HadoopRun
 from weibo_crawler.posts.manifest import manifest
 from weibo_crawler.posts.workers import WAITING
 from weibo_crawler.resources import resource
-from weibo_crawler.store.owners import new_owner
+from weibo_crawler.store.owners import is_dead, new_owner
+
+_AT_WORK_S = 30.0  # who said nothing for longer is not
 
 
 def import_(options: argparse.Namespace) -> Done:
@@ -132,6 +135,7 @@ def run_posts(home: Home, title: str, how: How, env: dict[str, str]) -> Done:
     # opened here, before several mappers ask for it at once; what they could not read, we cannot
     next(iter(home.tables.posts.scan(limit=1)), None)
     next(iter(home.tables.userlist.scan(limit=1)), None)
+    _warn_of_others(home)
     driver = "" if how.detach else new_owner()
     job, shown = Job(new_run_id(), how.refresh, driver, every=how.every), Counters()
     with (
@@ -163,6 +167,23 @@ def run_posts(home: Home, title: str, how: How, env: dict[str, str]) -> Done:
     if isinstance(run, HadoopRun) and run.is_left_running:
         return left_running(run)
     return _posts_done(home, counters, time.monotonic() - started)
+
+
+def _warn_of_others(home: Home) -> None:
+    """Two runs on one store double nothing in it, but each asks the site for everything."""
+    now = time.time()
+    others = {
+        row.run_id
+        for row in home.users.workers()
+        if row.stage == "posts" and row.ended is None and not is_dead(row.worker)
+        if now - row.updated_at < _AT_WORK_S
+    }
+    if others:
+        print(
+            f"posts: another run is at work on these stores ({', '.join(sorted(others))}): both "
+            "ask the site for the same users; Ctrl-C here, and wait for it",
+            file=sys.stderr,
+        )
 
 
 @contextmanager

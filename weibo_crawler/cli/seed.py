@@ -7,12 +7,12 @@ from pathlib import Path
 
 from weibo_crawler import config
 from weibo_crawler.cli.main import Done
-from weibo_crawler.errors import BadConfig, BadSeed
+from weibo_crawler.errors import BadConfig, BadSeed, SiteSaysNo
 from weibo_crawler.fetch import open_fetcher
 from weibo_crawler.harvest.seeds import Seed, parse_seed, parse_seeds
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import NamedUser
+from weibo_crawler.records import FACTS, NamedUser
 from weibo_crawler.store import Found
 
 
@@ -66,10 +66,17 @@ async def _resolve(seeds: list[Seed], home: Home) -> list[int]:
             return seed.uid
         fetched = await fetcher.fetch(home.site.name(seed.screen_name or ""))
         record = fetched.reading.record
+        if record is None and fetched.reading.verdict not in FACTS:
+            raise SiteSaysNo(
+                f"{seed.where}: the site did not say who {seed.screen_name!r} is "
+                f"({fetched.reading.verdict}: {fetched.reading.why}); try again later, or give the "
+                "uid"
+            )
         if not isinstance(record, NamedUser):
             raise BadSeed(
                 f"{seed.where}: the site names no user {seed.screen_name!r} "
-                f"({fetched.reading.verdict}); correct the name or give the uid"
+                f"({fetched.reading.verdict}), and there is no such file here; correct the name or "
+                "give the uid"
             )
         return record.uid
 

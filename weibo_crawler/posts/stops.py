@@ -29,10 +29,12 @@ class Stops:
         *,
         known: Collection[int],
         seen: Collection[int],
+        is_surplus: bool,
     ) -> str | None:
         """Why this page is the last one, None while there is more. known: mids stored before this
-        visit; seen: those of the visit before this page. Pinned posts are out of date order, so
-        they never tell that the known part of a timeline is reached."""
+        visit; seen: those of the visit before this page; is_surplus: more posts are held than the
+        site has, so some further down were deleted. Pinned posts are out of date order, so they
+        never tell that the known part of a timeline is reached."""
         in_place = [post.mid for post in page.posts if not post.is_pinned]
         if page.next_cursor is None:
             return "no_next_page"
@@ -46,7 +48,7 @@ class Stops:
             return "no_new_post"
         if ledger.pages >= _PAGES_AT_MOST + (ledger.announced or 0):
             return "too_many_pages"
-        if _is_known(in_place, ledger, known):
+        if not is_surplus and _is_known(in_place, ledger, known):
             return "known"
         return "login_wall" if self._is_walled(in_place, ledger, known, now) else None
 

@@ -20,7 +20,7 @@ from weibo_crawler.posts.changes import (
 from weibo_crawler.posts.closing import closed, outcome_of
 from weibo_crawler.posts.holdings import Holdings
 from weibo_crawler.posts.schedule import Revisit
-from weibo_crawler.posts.stops import ENDS, Stops
+from weibo_crawler.posts.stops import ENDS, LIMITS, Stops
 from weibo_crawler.posts.writer import Writer
 from weibo_crawler.records import Outcome, Page, Post, PostPage, Request, User, Verdict
 from weibo_crawler.sites import Site
@@ -39,6 +39,8 @@ R = TypeVar("R")
 
 # of the announced posts: counts include posts that nobody can see any more
 _MISSING_SHARE = 0.1
+_MAYBE_ROUNDED = 10_000  # announced: the site shows 1.2万
+_NOTHING = "nothing is shown of the posts that are announced"  # when that stands, it is stored
 
 
 class VisitTrouble(Exception):
@@ -134,9 +136,12 @@ class _Visit:
             if self.known:
                 raise VisitTrouble("the site shows nothing of a user whose posts are stored")
             return await self._finish("gone", "end", sure=False)
+        sure = self._is_sure(stopped)
+        if not self.seen and not sure and stopped in ENDS and self.old.last_error != _NOTHING:
+            raise VisitTrouble(_NOTHING)
         await self._repair()
         await self._unpin()
-        return await self._finish("done", stopped, sure=self._is_sure(stopped))
+        return await self._finish("done", stopped, sure=sure)
 
     # -- the pages
 
@@ -179,7 +184,14 @@ class _Visit:
                 continue
             asked_again = False
             page = _of(fetched.reading.record, PostPage)
-            why = stops.at(page, self.ledger, self.env.clock(), known=self.known, seen=self.seen)
+            why = stops.at(
+                page,
+                self.ledger,
+                self.env.clock(),
+                known=self.known,
+                seen=self.seen,
+                is_surplus=self._is_surplus(),
+            )
             await self._store(page, _page(fetched), page.next_cursor if why is None else None)
             if why is not None:
                 return why
@@ -273,10 +285,20 @@ class _Visit:
         """How many posts the announced count says there are beside those known."""
         return max(0, (self.ledger.announced or 0) - len((self.known | self.seen) - self.gone))
 
+    def _is_surplus(self) -> bool:
+        """Whether more posts are held than are announced: some were deleted where no visit has
+        looked since."""
+        announced = self.ledger.announced
+        if announced is None or announced >= _MAYBE_ROUNDED:
+            return False
+        return len((self.known | self.seen) - self.gone) > announced
+
     def _is_sure(self, stopped: str) -> bool:
         """Law 4: an end that contradicts the announced count by much is no fact."""
         if stopped == "known":
             return True
+        if stopped in LIMITS:
+            return not self._is_surplus()
         return self._missing() <= _MISSING_SHARE * (self.ledger.announced or 0)
 
     async def _unpin(self) -> None:
@@ -288,7 +310,6 @@ class _Visit:
             await self.env.writer.put(puts, [])
 
     async def _finish(self, state: str, stopped: str, *, sure: bool) -> Outcome:
-        sure = sure or stopped not in ENDS
         self.ledger = replace(
             self.ledger,
             state=state,
