@@ -5,6 +5,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -25,10 +26,9 @@ def test_each_number_has_a_uid_of_its_own(numbers: list[int]) -> None:
     found = [uid(i) for i in numbers]
     assert len(set(found)) == len(numbers)
     assert all(len(str(one)) == 10 for one in found)
-    sql = f"SELECT {SQL.format(i='?1')}"
-    conn = sqlite3.connect(":memory:")
-    assert [conn.execute(sql, (i,)).fetchone()[0] for i in numbers] == found
-    conn.close()
+    sql = f"SELECT {SQL.format(i=':i')}"
+    with closing(sqlite3.connect(":memory:")) as conn:
+        assert [conn.execute(sql, {"i": i}).fetchone()[0] for i in numbers] == found
     assert list(uids(numbers[0], numbers[0] + 3)) == [uid(numbers[0] + i) for i in range(3)]
 
 
