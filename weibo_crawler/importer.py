@@ -17,7 +17,6 @@ from weibo_crawler.store.guard import Guard
 from weibo_crawler.store.keys import user_key
 
 _BATCH = 1000  # rows a put
-_STAMP_S = 60.0
 _OVERLAP_S = 600.0  # a change is stamped before its transaction ends
 
 
@@ -89,7 +88,7 @@ def import_users(
     new = 0
     for batch in _batches(frontier.users(after_seq=mark.seq)):
         at = mark.started_at if mark.is_repair else None
-        guard.put(tables.userlist, [_put(row, run_id, at or _stamp(row)) for row in batch])
+        guard.put(tables.userlist, [_put(row, run_id, at or row.found_at) for row in batch])
         mark.move(batch[-1].seq)
         new += len(batch)
         progress(new)
@@ -105,12 +104,6 @@ def _differs(tables: Tables, row: UserRow) -> bool:
     """Whether the table says something else of this user; which run said it does not count."""
     held = tables.userlist.row(user_key(row.uid), ["user"])
     return {**held, "user:run_id": ""} != {**user_cells(row, ""), "user:run_id": ""}
-
-
-def _stamp(row: UserRow) -> float:
-    """When the user was found, cut to the minute: HBase takes one timestamp a call, and users found
-    by themselves would each cost one."""
-    return row.found_at - row.found_at % _STAMP_S
 
 
 def _put(row: UserRow, run_id: str, at: float) -> Put:
