@@ -13,12 +13,16 @@ _A_BAR = 28  # pixels
 def write_chart(file: Path, figures: Sequence[Figure]) -> None:
     """Bars of how many times each aim is reached: 1 is the aim, whichever way it points."""
     aimed = [(figure, figure.reached) for figure in figures if figure.reached is not None]
+    reached = [times for _, times in aimed]
+    least = min(reached, default=1) / 2
     pygal = import_pygal()
     chart = pygal.HorizontalBar(
         title="Times the aim is reached (1 = the aim)",
         show_legend=False,
         print_values=True,
         logarithmic=True,
+        zero=least,  # else the shortest bar has no length
+        range=(least, max(reached, default=1)),
         height=160 + _A_BAR * len(aimed),
         width=1000,
         style=pygal.style.Style(background="white", plot_background="white", value_font_size=11),
