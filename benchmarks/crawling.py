@@ -72,8 +72,9 @@ def posts(work: Path, scale: Scale) -> Iterator[Figure]:
     if why := static_site.why_not():
         say(f"posts is skipped: {why}")
         return
-    size = {"users": scale.post_users, "mean_posts": scale.mean_posts}
-    with Bench(work, **size, kinds=POSTS_KINDS) as bench:  # type: ignore[arg-type]
+    with Bench(
+        work, users=scale.post_users, mean_posts=scale.mean_posts, kinds=POSTS_KINDS
+    ) as bench:
         rates = _rates(
             {
                 "fetching alone, wreq": lambda: bench.fetching("wreq", *POSTS_KINDS),

@@ -72,7 +72,7 @@ class Bench:
         ours(folder, env, "seed", *map(str, self.world.seeds))
         done = json.loads(ours(folder, env, "harvest", "--json").splitlines()[-1])
         found = ours(folder, env, "scan", "users", "--columns", "id", "--format", "jsonl")
-        self._check({int(json.loads(line)["id"]) for line in found.splitlines()}, self.kept)
+        self._check({int(json.loads(line)["id"]) for line in found.splitlines()}, set(self.kept))
         return Rate(done["counters"]["request.sent"], done["seconds"])
 
     def walk_of(self, peer: str, *options: str) -> Rate:
@@ -82,7 +82,7 @@ class Bench:
         seeds.write_text("\n".join(map(str, self.world.seeds)), "utf-8")
         rate = self._peer(peer, seeds, database, options)
         found = {uid for (uid,) in _query(database, "SELECT id FROM users")}
-        self._check(found | set(self.world.seeds), self.kept)
+        self._check(found | set(self.world.seeds), set(self.kept))
         return rate
 
     def posts(self, transport: str, runner: str = "inline", **env: str) -> Rate:
@@ -127,7 +127,6 @@ class Bench:
         return _rate(run([sys.executable, *script, *options], users.parent, {}))
 
     def _check(self, found: object, truth: object) -> None:
-        truth = set(truth) if isinstance(found, set) else truth  # type: ignore[call-overload]
         if found != truth:
             raise Wrong("what was stored is not what the site holds")
 

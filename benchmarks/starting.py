@@ -37,8 +37,9 @@ def starts(work: Path, scale: Scale) -> Iterator[Figure]:
     if why := static_site.why_not():
         say(f"memory of a mapper is skipped: {why}")
         return
-    size = {"users": scale.post_users, "mean_posts": scale.mean_posts}
-    with Bench(work / "site", **size, kinds=POSTS_KINDS) as bench:  # type: ignore[arg-type]
+    with Bench(
+        work / "site", users=scale.post_users, mean_posts=scale.mean_posts, kinds=POSTS_KINDS
+    ) as bench:
         what = f"mapper: memory at {_IN_FLIGHT} in flight"
         peak = take_turns({what: partial(_peak_mb, bench)}, scale.runs, "MB")
     yield within(what, 150, peak[what], "MB")

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from weibo_crawler.store import Cell, Frontier, Row, Table, Tables
 from weibo_crawler.store.forgotten import original_of, without_others
 from weibo_crawler.store.guard import remove_user, replace_cells
+from weibo_crawler.store.owners import is_at_work
 
 _SAY_EVERY = 10_000  # rows
 _ALIVE_S = 60.0  # a worker says something about once a second
@@ -103,6 +104,5 @@ def _may_speak(row: Row, column: str, is_gone: Callable[[int], bool]) -> bool:
 
 def _busy(frontier: Frontier) -> tuple[str, ...]:
     """Stages that said something within the last minute and have not ended."""
-    alive = time.time() - _ALIVE_S
-    stages = {w.stage for w in frontier.workers() if w.ended is None and w.updated_at > alive}
-    return tuple(sorted(stages))
+    now = time.time()
+    return tuple(sorted({w.stage for w in frontier.workers() if is_at_work(w, now, _ALIVE_S)}))

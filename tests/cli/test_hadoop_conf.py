@@ -1,14 +1,11 @@
 """Whether Hadoop's client submits to the ResourceManager of the settings, by its own files."""
 
-import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
+from tests.webserver import answering
 from weibo_crawler import config
 from weibo_crawler.cli import checks
 from weibo_crawler.cli.hadoop_conf import resourcemanagers, web_addresses
@@ -17,26 +14,10 @@ from weibo_crawler.errors import BadConfig
 RM = "yarn.resourcemanager"
 
 
-@contextmanager
-def resourcemanager(started: int) -> Iterator[int]:
+def resourcemanager(started: int) -> AbstractContextManager[int]:
     """A web server that says of itself what a ResourceManager says; its port."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = json.dumps({"clusterInfo": {"id": started, "state": "STARTED"}}).encode()
-            self.send_response(200 if self.path == "/ws/v1/cluster/info" else 404)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None: ...
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        yield server.server_port
-        server.shutdown()
-        thread.join()
+    info = {"clusterInfo": {"id": started, "state": "STARTED"}}
+    return answering({"/ws/v1/cluster/info": info}.get)
 
 
 def client(folder: Path, **properties: str) -> str:

@@ -1,15 +1,14 @@
 """How the end of a job is told: the driver over jobs that are small programs, and SQLite."""
 
-import json
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
+from tests.webserver import answering
 from weibo_crawler import config
 from weibo_crawler.errors import BadConfig, CrawlerError, Interrupted
 from weibo_crawler.posts import hadoop
@@ -79,25 +78,9 @@ def test_a_run_that_is_stopped_twice_is_told_as_stopped(
 @contextmanager
 def resourcemanager() -> Iterator[str]:
     """A ResourceManager that was given no job; its address."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            said = {"clusterInfo": {"id": 1}} if self.path.endswith("/info") else {"apps": None}
-            body = json.dumps(said).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None: ...
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    info = {"clusterInfo": {"id": 1}}
+    with answering(lambda path: info if path.endswith("/info") else {"apps": None}) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 @pytest.mark.parametrize(

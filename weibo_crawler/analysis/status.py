@@ -9,6 +9,7 @@ from weibo_crawler.analysis.completeness import Completeness
 from weibo_crawler.analysis.numbers import duration, grouped, minute, percent, plural
 from weibo_crawler.records import State
 from weibo_crawler.store import Users, WalledEdge, WorkerRow
+from weibo_crawler.store.owners import is_at_work
 
 _LIVE_S = 15.0  # workers report about once a second
 _OPEN = (State.QUEUED, State.LEASED, State.RESTING)
@@ -69,7 +70,7 @@ def status(
         to_do["posts"] = completeness.unvisited + completeness.partial + completeness.failed
     stages, last = [], []
     for stage, workers in by_stage.items():
-        live = [w for w in workers if w.ended is None and now - w.updated_at <= _LIVE_S]
+        live = [w for w in workers if is_at_work(w, now, _LIVE_S)]
         if live:
             stages.append(_stage(stage, live, now, to_do.get(stage)))
         else:

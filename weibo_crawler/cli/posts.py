@@ -28,7 +28,7 @@ from weibo_crawler.posts.hadoop import HadoopRun
 from weibo_crawler.posts.manifest import manifest
 from weibo_crawler.posts.workers import WAITING
 from weibo_crawler.resources import resource
-from weibo_crawler.store.owners import is_dead, new_owner
+from weibo_crawler.store.owners import is_at_work, new_owner
 
 _AT_WORK_S = 30.0  # who said nothing for longer is not
 
@@ -175,8 +175,7 @@ def _warn_of_others(home: Home) -> None:
     others = {
         row.run_id
         for row in home.users.workers()
-        if row.stage == "posts" and row.ended is None and not is_dead(row.worker)
-        if now - row.updated_at < _AT_WORK_S
+        if row.stage == "posts" and is_at_work(row, now, _AT_WORK_S)
     }
     if others:
         print(

@@ -283,7 +283,7 @@ class _Visit:
 
     def _missing(self) -> int:
         """How many posts the announced count says there are beside those known."""
-        return max(0, (self.ledger.announced or 0) - len((self.known | self.seen) - self.gone))
+        return max(0, (self.ledger.announced or 0) - self._standing())
 
     def _is_surplus(self) -> bool:
         """Whether more posts are held than are announced: some were deleted where no visit has
@@ -291,7 +291,11 @@ class _Visit:
         announced = self.ledger.announced
         if announced is None or announced >= _MAYBE_ROUNDED:
             return False
-        return len((self.known | self.seen) - self.gone) > announced
+        return self._standing() > announced
+
+    def _standing(self) -> int:
+        """How many posts are held that are not gone, as far as is known."""
+        return len((self.known | self.seen) - self.gone)
 
     def _is_sure(self, stopped: str) -> bool:
         """Law 4: an end that contradicts the announced count by much is no fact."""

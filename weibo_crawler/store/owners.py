@@ -11,11 +11,19 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from weibo_crawler.store import WorkerRow
+
 
 def new_owner() -> str:
     """A name for this process that no other process, past or present, has."""
     pid = os.getpid()
     return f"{_machine()}/{pid}/{_started(pid)}/{secrets.token_hex(3)}"
+
+
+def is_at_work(row: WorkerRow, now: float, within_s: float) -> bool:
+    """Whether the process of a row has not ended and spoke within so many seconds, and is not known
+    to be dead."""
+    return row.ended is None and now - row.updated_at <= within_s and not is_dead(row.worker)
 
 
 def is_dead(owner: str) -> bool:
