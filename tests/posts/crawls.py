@@ -1,7 +1,7 @@
 """Runs of the map job's body over a scripted site and real SQLite stores."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,10 @@ from weibo_crawler import config
 from weibo_crawler.posts import crawl, texts
 from weibo_crawler.posts.crawl import Job, RangeCrawler
 from weibo_crawler.posts.manifest import KeyRange
-from weibo_crawler.records import Outcome, Post
+from weibo_crawler.records import Outcome, Post, Verdict
 from weibo_crawler.store import Put
 from weibo_crawler.store.cells import read_ledger, read_post
-from weibo_crawler.store.keys import posts_prefix, user_key
+from weibo_crawler.store.keys import post_key, posts_prefix, user_key
 from weibo_crawler.store.sqlite_frontier import SqliteUsers
 from weibo_crawler.store.sqlite_tables import SqliteTables
 
@@ -70,6 +70,11 @@ class Crawl:
         rows = self.tables.posts.scan(prefix=posts_prefix(uid))
         return {int(p["mid"]): p for p in map(read_post, rows)}
 
+    def texts(self, mid: int, uid: int = 6) -> list[str]:
+        """All kept texts of a post, newest first."""
+        kept = self.tables.posts.versions(post_key(uid, mid), "post:text")
+        return [cell.value for cell in kept]
+
     def ledger(self, uid: int) -> Any:
         return read_ledger(self.tables.userlist.row(user_key(uid)))
 
@@ -77,3 +82,8 @@ class Crawl:
 def timeline(uid: int, n: int, first: int = 1000) -> list[Post]:
     """n posts, the newest first."""
     return [post(uid, first + n - i) for i in range(n)]
+
+
+def guest(posts: Sequence[Post], uid: int = 6, **more: Any) -> ScriptedFetcher:
+    """A site that shows guests page 1 only."""
+    return ScriptedFetcher({uid: posts}, trouble={f"posts/{uid}/2": [Verdict.LOGIN_WALL]}, **more)

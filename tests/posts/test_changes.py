@@ -1,0 +1,166 @@
+"""What a refresh finds changed: edits, deletions, counts."""
+
+import pytest
+from msgspec.structs import replace
+
+from tests.posts.crawls import Crawl, guest, timeline
+from tests.posts.worlds import ScriptedFetcher, post
+from weibo_crawler.records import Verdict
+from weibo_crawler.store.keys import post_key
+
+
+def test_an_edit_keeps_the_old_text(crawl_: Crawl) -> None:
+    """The new text is read, the old one is a version below it; a visit that finds nothing changed
+    writes no version of the text, however often it comes."""
+    crawl_.add(6)
+    posts = timeline(6, 5)
+    for _ in range(8):
+        crawl_.run(ScriptedFetcher({6: posts}), refresh=True)
+    assert crawl_.texts(1003) == ["text of 1003"]
+    edited = [replace(p, text="other", edit_count=1) if p.mid == 1003 else p for p in posts]
+    outcome = crawl_.run(ScriptedFetcher({6: edited}), refresh=True)[6]
+    assert (outcome.edited, outcome.new, outcome.status) == (1, 0, "unchanged")
+    assert crawl_.texts(1003) == ["other", "text of 1003"]
+    assert crawl_.posts(6)[1003]["edit_count"] == 1
+    assert crawl_.run(ScriptedFetcher({6: edited}), refresh=True)[6].edited == 0
+    assert crawl_.texts(1003) == ["other", "text of 1003"]
+
+
+def test_an_edit_at_the_end_of_a_long_text_is_seen(crawl_: Crawl) -> None:
+    """Lists show its beginning, which did not change; the count of edits tells. A long text that
+    was not edited is not asked for again."""
+    crawl_.add(6)
+    long = post(6, 5, text="begin ...", text_complete=False)
+    crawl_.run(ScriptedFetcher({6: [long]}, texts={5: "begin and end"}))
+    same = ScriptedFetcher({6: [long]}, texts={5: "begin and end"})
+    crawl_.run(same, refresh=True)
+    assert "extend/5" not in same.asked
+    edited = replace(long, edit_count=1)
+    crawl_.run(ScriptedFetcher({6: [edited]}, texts={5: "begin, other end"}), refresh=True)
+    assert crawl_.texts(5) == ["begin, other end", "begin and end"]
+
+
+def test_an_edited_text_that_cannot_be_had_waits_for_repair(crawl_: Crawl) -> None:
+    """It is marked as cut and stands in the queue until a visit mends it."""
+    crawl_.add(6)
+    long = post(6, 5, text="begin ...", text_complete=False)
+    crawl_.run(ScriptedFetcher({6: [long]}, texts={5: "begin and end"}))
+    edited = replace(long, text="other ...", edit_count=1)
+    crawl_.run(ScriptedFetcher({6: [edited]}), refresh=True)
+    assert not crawl_.posts(6)[5]["text_complete"]
+    assert crawl_.ledger(6).cut == (5,)
+    outcome = crawl_.run(ScriptedFetcher({6: [edited]}, texts={5: "other end"}), refresh=True)[6]
+    assert (outcome.cut, outcome.edited) == (0, 0)
+    assert crawl_.texts(5) == ["other end", "other ...", "begin and end"]
+
+
+def test_a_beginning_that_differs_is_no_proof(crawl_: Crawl) -> None:
+    """Without the sign of an edit, and without the whole text, what is stored stays."""
+    crawl_.add(6)
+    long = post(6, 5, text="begin ...", text_complete=False)
+    crawl_.run(ScriptedFetcher({6: [long]}, texts={5: "begin and end"}))
+    other = replace(long, text="a list writes it otherwise ...")
+    outcome = crawl_.run(ScriptedFetcher({6: [other]}), refresh=True)[6]
+    assert (outcome.edited, outcome.cut) == (0, 0)
+    assert crawl_.posts(6)[5]["text"] == "begin and end"
+
+
+def test_an_edit_keeps_the_time_of_posting(crawl_: Crawl) -> None:
+    """Lists show the time the less precisely the older a post is."""
+    crawl_.add(6)
+    crawl_.run(ScriptedFetcher({6: [post(6, 5, created_at_precision="minute")]}))
+    later = post(6, 5, created_at="2026-01-01T12:00:00+08:00", created_at_precision="day")
+    crawl_.run(ScriptedFetcher({6: [replace(later, text="x", edit_count=1)]}), refresh=True)
+    stored = crawl_.posts(6)[5]
+    assert (stored["text"], stored["created_at_precision"]) == ("x", "minute")
+    assert stored["created_at"] == "2026-01-01T00:00:00+08:00"
+
+
+def test_a_post_that_is_missing_between_others_is_gone(crawl_: Crawl) -> None:
+    """Between two posts of a page, and above the newest one: since when is stored, its text is
+    kept, and it no longer counts as held. What is back is not gone any more."""
+    crawl_.add(6)
+    posts = timeline(6, 25)
+    crawl_.run(ScriptedFetcher({6: posts}))
+    left = [p for p in posts if p.mid not in (1025, 1020)]
+    first = ScriptedFetcher({6: left})
+    outcome = crawl_.run(first, refresh=True)[6]
+    assert (outcome.gone, outcome.stored) == (2, 25)
+    assert crawl_.ledger(6).gone == (1020, 1025)
+    marked = {mid: p["gone_at"] for mid, p in crawl_.posts(6).items() if p["gone_at"]}
+    assert set(marked) == {1020, 1025}
+    assert crawl_.posts(6)[1020]["text"] == "text of 1020"
+    assert crawl_.run(ScriptedFetcher({6: left}), refresh=True)[6].gone == 0
+    assert {mid: crawl_.posts(6)[mid]["gone_at"] for mid in marked} == marked
+    crawl_.run(ScriptedFetcher({6: posts}), refresh=True)
+    assert crawl_.ledger(6).gone == ()
+    assert not [p for p in crawl_.posts(6).values() if p["gone_at"]]
+
+
+def test_deletions_are_looked_for_where_more_is_held_than_announced(crawl_: Crawl) -> None:
+    """A refresh goes on below what it knows until the posts that were deleted are found; where
+    guests may not, the user is unsure until then."""
+    crawl_.add(6)
+    posts = timeline(6, 45)
+    crawl_.run(ScriptedFetcher({6: posts}))
+    left = [p for p in posts if p.mid != 1022]
+    outcome = crawl_.run(guest(left), refresh=True)[6]
+    assert (outcome.gone, crawl_.ledger(6).sure, crawl_.ledger(6).whole) == (0, False, False)
+    deep = ScriptedFetcher({6: left})
+    assert crawl_.run(deep, refresh=True)[6].gone == 1
+    assert "posts/6/5" not in deep.asked
+    again = ScriptedFetcher({6: left})
+    crawl_.run(again, refresh=True)
+    assert "posts/6/2" not in again.asked
+
+
+def test_what_stands_below_or_between_pages_is_not_gone(crawl_: Crawl) -> None:
+    """Only what should stand between two posts of one page: below the last one nothing was read,
+    and between two pages something may have moved while they were fetched. A page out of order
+    tells nothing."""
+    crawl_.add(6)
+    posts = timeline(6, 40)
+    crawl_.run(ScriptedFetcher({6: posts}))
+    new = timeline(6, 5, first=9000)
+    crawl_.run(guest([*new, *posts[:5]]), refresh=True)
+    assert crawl_.ledger(6).gone == ()
+    torn = [p for p in [*new, *posts] if p.mid != posts[5].mid]  # stood first on page 2
+    crawl_.run(ScriptedFetcher({6: torn}), refresh=True)
+    assert crawl_.ledger(6).gone == ()
+    mixed = [posts[0], posts[8], posts[3], posts[9]]
+    crawl_.run(guest(mixed), refresh=True)
+    assert posts[4].mid not in crawl_.ledger(6).gone
+
+
+def test_a_pinned_post_is_not_gone_from_its_place(crawl_: Crawl) -> None:
+    """Half of the users do not show it there."""
+    crawl_.add(6)
+    posts = timeline(6, 15)
+    crawl_.run(ScriptedFetcher({6: posts}))
+    without = [p for p in posts if p.mid != posts[4].mid]
+    crawl_.run(ScriptedFetcher({6: without}, pinned={6: posts[4]}, announced={6: 15}), refresh=True)
+    assert crawl_.ledger(6).gone == ()
+    assert crawl_.posts(6)[posts[4].mid]["is_pinned"]
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    [Verdict.EMPTY, Verdict.THROTTLED, Verdict.LOGIN_WALL, Verdict.DRIFTED, Verdict.TRUNCATED],
+)
+def test_a_refused_page_makes_nothing_gone(crawl_: Crawl, verdict: Verdict) -> None:
+    """Law 4: no answer but a page of posts tells that a post is missing."""
+    crawl_.add(6)
+    posts = timeline(6, 15)
+    crawl_.run(ScriptedFetcher({6: posts}))
+    crawl_.run(ScriptedFetcher({6: posts}, trouble={"posts/6/": [verdict] * 9}), refresh=True)
+    assert crawl_.ledger(6).gone == ()
+    assert not [p for p in crawl_.posts(6).values() if p["gone_at"]]
+
+
+def test_counts_are_sampled_again(crawl_: Crawl) -> None:
+    """Every visit that shows a post adds a version of its counts."""
+    crawl_.add(6)
+    for likes in (1, 5, 9):
+        crawl_.run(ScriptedFetcher({6: [post(6, 5, likes=likes)]}), refresh=True)
+    kept = crawl_.tables.posts.versions(post_key(6, 5), "count:likes")
+    assert [cell.value for cell in kept] == ["9", "5", "1"]
