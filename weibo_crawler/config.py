@@ -146,9 +146,10 @@ class Egress(_Section, frozen=True, forbid_unknown_fields=True):
     """Ways out. proxies_file: proxies, one address a line, or as JSON; proxies_url: an address that
     answers with such a list; both are read again every reload_s. direct: use the direct connection
     too. when_empty: what a run does while all its egresses rest or are dead: wait, or stop.
-    lease_s: how long a process may use an egress without asking again. direct_name: what the
-    public address of the direct connection is called, None = the host's name; processes with the
-    same one share its pace."""
+    lease_s: how long a process may use an egress without asking again; at least six times
+    fetch.connect_timeout_s, as a connection that is being made may outlast it. direct_name: what
+    the public address of the direct connection is called, None = the host's name; processes with
+    the same one share its pace."""
 
     proxies_file: str | None = None
     proxies_url: str | None = None
