@@ -120,6 +120,26 @@ def test_a_value_that_does_not_fit_is_an_error(users: MysqlUsers) -> None:
     assert users.add_seeds(found(1, 2), "run", NOW) == 2
 
 
+def test_ids_are_whole_whatever_the_server_sends_at_once(server: MariaDb, url: str) -> None:
+    """A server cuts a text that is longer than its packets without an error: half an id would be
+    taken for somebody else's, who would never be found."""
+    (before,) = server.root("SELECT @@global.max_allowed_packet")[0]
+    server.root("SET GLOBAL max_allowed_packet = 1048576")
+    users = MysqlUsers(url, PASSWORD)
+    try:
+        users.states()
+        server.root(
+            "INSERT INTO userlist (seq, id, url, screen_name, fans, depth, found_edge, found_at, "
+            "changed_at, run_id) SELECT seq, 1000000000000000000 + seq, '', '', 0, 0, 'seed', 0, "
+            "0, '' FROM seq_1_to_70000",
+            url.rpartition("/")[2],
+        )
+        assert list(users.known_ids()) == [10**18 + n for n in range(1, 70_001)]
+    finally:
+        users.close()
+        server.root(f"SET GLOBAL max_allowed_packet = {before}")
+
+
 def test_a_name_beyond_all_measure_is_kept(users: MysqlUsers) -> None:
     """What the site says never stops a harvest: names may be as long as its answers."""
     users.add_seeds(found(1), "run", NOW)

@@ -143,13 +143,18 @@ class MysqlUserlist:
         after = 0
         # many in one text: the driver reads rows one by one, which takes twice as long
         page = (
-            "SELECT GROUP_CONCAT(id) FROM "
+            "SELECT MAX(id), GROUP_CONCAT(id ORDER BY id) FROM "
             "(SELECT id FROM userlist WHERE id > %s ORDER BY id LIMIT %s) AS page"
         )
-        while text := self._db.read(page, (after, IDS_OF_A_TEXT))[0][0]:
+        while True:
+            last, text = self._db.read(page, (after, IDS_OF_A_TEXT))[0]
+            if last is None:
+                return
+            if not f",{text}".endswith(f",{last}"):  # cut, maybe within an id, by the server's
+                text = text.rpartition(",")[0]  # max_allowed_packet, and it says nothing
             ids = [int(uid) for uid in text.split(",")]
             yield from ids
-            after = max(ids)
+            after = ids[-1]
 
     def last_seq(self) -> int:
         return int(self._db.read("SELECT COALESCE(MAX(seq), 0) FROM userlist")[0][0])
