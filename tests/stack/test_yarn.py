@@ -119,9 +119,9 @@ def test_what_is_killed_is_made_up_for_and_no_secret_is_told(
         seen = crawl.json("status")["yarn"]
         assert seen["run_id"] != ended
         files = private_files(stack, crawl)
+        log = Path(crawl.env["TMPDIR"], f"weibo-crawler-posts-{seen['run_id']}.log")
         while process.poll() is None:
-            for log in Path(crawl.env["TMPDIR"]).glob("weibo-crawler-posts-*.log"):
-                told["mrjob's log"] = log.read_text()
+            told["mrjob's log"] = log.read_text()
             time.sleep(0.5)
         told["driver"], said = process.communicate()
     assert process.returncode == 0, said
