@@ -231,8 +231,8 @@ class Forgetting(ScriptedFetcher):
         super().__init__(timelines)  # type: ignore[arg-type]
         self._address, self._home = address, home
 
-    async def fetch(self, request: Request) -> Fetched:
-        fetched = await super().fetch(request)
+    async def fetch(self, request: Request, *, ends: bool = False) -> Fetched:
+        fetched = await super().fetch(request, ends=ends)
         if request.url == self._address:
             self._home.forget()
         return fetched

@@ -32,6 +32,17 @@ def test_same_answer_each_time(reading: Reading, status: int, steps: list[Step])
     assert [tries.answered(reading, status, "a") for _ in steps] == steps
 
 
+def test_an_expected_emptiness_is_believed() -> None:
+    """Where nothing more is expected the empty answer needs no second witness; whatever else is
+    doubtful still does."""
+    for verdict in (Verdict.EMPTY, Verdict.END):
+        assert Tries(3, ends=True).answered(Reading(verdict, ambiguous=True), 200, "a") is (
+            Step.RETURN
+        )
+    for doubtful in (Reading(Verdict.OK, ambiguous=True), Reading(Verdict.DRIFTED)):
+        assert Tries(3, ends=True).answered(doubtful, 200, "a") is Step.AGAIN
+
+
 @pytest.mark.parametrize(
     ("error", "steps"),
     [

@@ -95,6 +95,13 @@ def test_doubt_goes_to_another_egress_at_once() -> None:
     assert world.transport.pages == [(0.0, A.name), (0.0, B.name)]
 
 
+def test_an_expected_end_is_asked_for_once() -> None:
+    """The caller that has all that was announced gets the empty answer after one request."""
+    world = World([EMPTY, OK])
+    assert run(world.fetcher.fetch(ask(), ends=True)).reading is EMPTY
+    assert len(world.transport.pages) == 1
+
+
 def test_the_refused_egress_rests_and_another_goes() -> None:
     """A refusal rests its egress; the request goes on by another one at once."""
     world = World([THROTTLED, OK], egresses=(A, B))

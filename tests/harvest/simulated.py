@@ -46,7 +46,7 @@ class SimulatedFetcher:
     def drain(self) -> None:
         self._draining = True
 
-    async def fetch(self, request: Request) -> Fetched:
+    async def fetch(self, request: Request, *, ends: bool = False) -> Fetched:
         await asyncio.sleep(self._rng.choice([0, 0, 0, 0.001]))
         if self._draining:
             raise Interrupted("stopped")

@@ -65,6 +65,7 @@ class ScriptedFetcher:
         self.graph, self.rng = graph, rng
         self.trouble = dict(trouble or {})
         self.asked: list[str] = []
+        self.ends: set[str] = set()  # asked for with nothing more expected
         self.draining = False
 
     def leave_walls(self) -> None:
@@ -73,11 +74,12 @@ class ScriptedFetcher:
     def drain(self) -> None:
         self.draining = True
 
-    async def fetch(self, request: Request) -> Fetched:
+    async def fetch(self, request: Request, *, ends: bool = False) -> Fetched:
         await asyncio.sleep(self.rng.choice([0, 0, 0.001, 0.003]))
         if self.draining:
             raise Interrupted("stopped")
         self.asked.append(request.url)
+        self.ends |= {request.url} if ends else set()
         page = Page(request.url, 200, (), b"{}", 1_700_000_000.0)
         for (uid, verdict), left in self.trouble.items():
             if uid == request.uid and request.kind == Kind.FANS and left:

@@ -159,6 +159,20 @@ def test_an_end_against_the_announced_count_is_unsure(crawl_: Crawl) -> None:
     assert (honest.sure, honest.stored, honest.new) == (True, 35, 25)
 
 
+def test_an_expected_end_needs_no_second_witness(crawl_: Crawl) -> None:
+    """An empty answer is believed at once where all announced posts are held; not before, and not
+    where the announced count may be rounded."""
+    crawl_.add(6, 7, 8)
+    fetcher = ScriptedFetcher({6: timeline(6, 20), 7: timeline(7, 20), 8: ()}, announced={7: 21})
+    crawl_.run(fetcher)
+    assert fetcher.ends == {"posts/6/3", "posts/8/"}
+    many = ScriptedFetcher(
+        {6: timeline(6, 30), 7: timeline(7, 20), 8: ()}, announced={6: 10_000, 7: 21}
+    )
+    crawl_.run(many, refresh=True)
+    assert many.ends == {"posts/8/"}
+
+
 def test_a_passing_false_end_costs_nothing(crawl_: Crawl) -> None:
     """Law 4: one false end is not believed."""
     crawl_.add(6)
@@ -326,11 +340,11 @@ def test_the_driver_can_stop_every_mapper(crawl_: Crawl) -> None:
 
 
 class _Slow(ScriptedFetcher):
-    async def fetch(self, request: Any) -> Any:
+    async def fetch(self, request: Any, **more: Any) -> Any:
         import asyncio
 
         await asyncio.sleep(0.02)
-        return await super().fetch(request)
+        return await super().fetch(request, **more)
 
 
 def test_a_manifest_covers_all_keys() -> None:
@@ -398,9 +412,9 @@ def test_a_driver_elsewhere_is_known_by_its_heartbeat(
     fetcher = _Slow(world)
     beats = iter(range(10**6))
 
-    async def fetch(request: Any, real: Any = fetcher.fetch) -> Any:
+    async def fetch(request: Any, real: Any = fetcher.fetch, **more: Any) -> Any:
         crawl_.users.set_meta(DRIVER + "beating", str(next(beats)))
-        return await real(request)
+        return await real(request, **more)
 
     monkeypatch.setattr(fetcher, "fetch", fetch)
     outcomes = crawl_.run(fetcher, run_id="beating", driver="elsewhere/1/2/3", users_in_flight=2)

@@ -63,6 +63,7 @@ class ScriptedFetcher:
         self.texts, self.pinned = dict(texts or {}), dict(pinned or {})
         self.trouble = {url: list(verdicts) for url, verdicts in (trouble or {}).items()}
         self.asked: list[str] = []
+        self.ends: set[str] = set()  # asked for with nothing more expected
         self.now = 1_700_000_000.0
 
     def drain(self) -> None:
@@ -71,9 +72,10 @@ class ScriptedFetcher:
     async def close(self) -> None:
         pass
 
-    async def fetch(self, request: Request) -> Fetched:
+    async def fetch(self, request: Request, *, ends: bool = False) -> Fetched:
         await asyncio.sleep(0)
         self.asked.append(request.url)
+        self.ends |= {request.url} if ends else set()
         self.now += 1
         page = Page(request.url, 200, (), b"{}", self.now)
         if verdicts := self.trouble.get(request.url):

@@ -2,7 +2,8 @@
 
 answer                          to blame   next
 OK, GONE, EMPTY, END            nobody     return
-the ambiguous no-content body   ?          once more, at once, elsewhere; then believe it
+the ambiguous no-content body   ?          once more, at once, elsewhere; then believe it;
+                                           at once where nothing more was expected
 LOGIN_WALL; REFUSED by 432, 302 session    WALLED: what `Visit.wall` makes of it; where the egress
                                            could get none, another goes; where a session is no
                                            help, return the wall, take the refusal for one of the
@@ -33,6 +34,7 @@ _HEALTHY = 3  # proxies by which a page fails: more would tell nothing new
 _SESSIONS = 20  # times the attempts: of many requests under way most meet the end of a session
 
 
+_NOTHING = (Verdict.EMPTY, Verdict.END)
 _BANNED = 418  # WEIBO_API: an address that was too fast for long is not served for minutes
 
 
@@ -51,10 +53,13 @@ class Step(Enum):
 
 
 class Tries:
-    """What one request has met so far. `avoid`: the egress to pass over at the next try."""
+    """What one request has met so far. `avoid`: the egress to pass over at the next try.
 
-    def __init__(self, attempts: int) -> None:
-        self._attempts = attempts
+    ends: nothing more is expected, so an emptiness needs no second witness.
+    """
+
+    def __init__(self, attempts: int, *, ends: bool = False) -> None:
+        self._attempts, self._ends = attempts, ends
         self.avoid: str | None = None
         self.troubles = 0
         self._refusals = 0
@@ -79,7 +84,7 @@ class Tries:
             return Step.WALLED
         if verdict in (Verdict.CAPTCHA, Verdict.THROTTLED, Verdict.REFUSED):
             return self.refused(verdict, egress)
-        if reading.ambiguous:
+        if reading.ambiguous and not (self._ends and verdict in _NOTHING):
             suspects = self._broken if verdict is Verdict.OK else self._emptied
             suspects.add(egress)
             return self._doubt("empty")

@@ -83,8 +83,11 @@ class Fetcher:
         self._first_pages_pass: dict[Kind, bool] = {}
         self._walls_are_left = False
 
-    async def fetch(self, request: Request) -> Fetched:
+    async def fetch(self, request: Request, *, ends: bool = False) -> Fetched:
         """The page, or what stands in its place after all attempts.
+
+        ends: all that was announced has been shown, so an empty answer is what is expected and is
+        not asked for twice.
 
         Errors: SiteSaysNo, to all callers from the moment the site says no to all; Interrupted
         after `drain`; StoreError where the leases of the egresses cannot be kept.
@@ -93,7 +96,7 @@ class Fetcher:
             self._keeper.start(self._renewed)
         if self._reloader is not None:
             self._reloader.start(self._tell_news)
-        tries = Tries(self._settings.attempts)
+        tries = Tries(self._settings.attempts, ends=ends)
         while True:
             choice, egress = await self._choose(tries.avoid)
             try:

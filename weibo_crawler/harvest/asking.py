@@ -25,10 +25,11 @@ class Asker(NamedTuple):
     counters: Counters
     keep_drifted: Callable[[Fetched], Awaitable[None]]
 
-    async def ask(self, request: Request, edge: Edge) -> Fetched:
-        """A page that is a fact (GONE among them). Errors: Walled, PageDrifted, EntryTrouble."""
+    async def ask(self, request: Request, edge: Edge, *, ends: bool = False) -> Fetched:
+        """A page that is a fact (GONE among them). ends: as in `Fetcher.fetch`. Errors: Walled,
+        PageDrifted, EntryTrouble."""
         self.counters.add(f"edge.{edge}.asked")
-        fetched = await self.fetcher.fetch(request)
+        fetched = await self.fetcher.fetch(request, ends=ends)
         verdict, why = fetched.reading.verdict, fetched.reading.why
         if verdict in FACTS:
             self.counters.add(SHOWN)

@@ -80,7 +80,8 @@ class EdgeReader:
 
     async def _list(self, edge: Edge, progress: Progress) -> Shown:
         site, entry, listed = self._source.site, self._entry, self._listed[edge]
-        fetched = await self._ask_of_owner(edge, progress.cursor)
+        is_all = edge is Edge.FANS and 0 < entry.fans <= progress.listed
+        fetched = await self._ask_of_owner(edge, progress.cursor, ends=is_all)
         record = fetched.reading.record
         users = record.users if isinstance(record, FanPage) else ()
         ids = {user.uid for user in users}
@@ -110,11 +111,11 @@ class EdgeReader:
         sure = sure and found.sure
         return Shown(users, after, ended, fetched_at(fetched), sure, found.again)
 
-    async def _ask_of_owner(self, edge: Edge, cursor: str) -> Fetched:
+    async def _ask_of_owner(self, edge: Edge, cursor: str, *, ends: bool = False) -> Fetched:
         site, uid = self._source.site, self._entry.uid
         is_list = edge in (Edge.FANS, Edge.FOLLOWS)
         request = site.edge(edge, uid, cursor) if is_list else site.posts(uid, cursor)
-        fetched = await self._source.asker.ask(request, edge)
+        fetched = await self._source.asker.ask(request, edge, ends=ends)
         if fetched.reading.verdict is Verdict.GONE:
             raise EntryGone
         return fetched

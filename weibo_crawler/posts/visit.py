@@ -168,7 +168,9 @@ class _Visit:
             if self.env.max_pages is not None and self.ledger.pages >= self.env.max_pages:
                 return "max_pages"
             fetched = await self._fetch(
-                self.env.site.posts(self.uid, self.cursor), walled_ok=self.ledger.pages > 0
+                self.env.site.posts(self.uid, self.cursor),
+                walled_ok=self.ledger.pages > 0,
+                ends=self._is_all(),
             )
             verdict = fetched.reading.verdict
             if verdict == Verdict.LOGIN_WALL:
@@ -285,6 +287,11 @@ class _Visit:
         """How many posts the announced count says there are beside those known."""
         return max(0, (self.ledger.announced or 0) - self._standing())
 
+    def _is_all(self) -> bool:
+        """Whether every announced post is held: what an empty answer says is expected then."""
+        announced = self.ledger.announced
+        return announced is not None and announced < _MAYBE_ROUNDED and not self._missing()
+
     def _is_surplus(self) -> bool:
         """Whether more posts are held than are announced: some were deleted where no visit has
         looked since."""
@@ -365,11 +372,14 @@ class _Visit:
     def _ledger_put(self) -> Put:
         return Put(user_key(self.uid), ledger_cells(self.ledger), _ms(self.env.clock()))
 
-    async def _fetch(self, request: Request, *, walled_ok: bool = False) -> Fetched:
-        """A page that is a fact (or a wall that ends the timeline), else VisitTrouble."""
+    async def _fetch(
+        self, request: Request, *, walled_ok: bool = False, ends: bool = False
+    ) -> Fetched:
+        """A page that is a fact (or a wall that ends the timeline), else VisitTrouble. ends: as in
+        `Fetcher.fetch`."""
         if self.env.is_forgotten(self.uid):
             raise UserForgotten
-        fetched = await self.env.fetcher.fetch(request)
+        fetched = await self.env.fetcher.fetch(request, ends=ends)
         reading = fetched.reading
         if reading.verdict in (Verdict.OK, Verdict.EMPTY, Verdict.END, Verdict.GONE):
             return fetched
