@@ -56,7 +56,7 @@ def why_not() -> str | None:
 
 class StaticSite:
     """A context manager. base_url: where it listens. users: whose pages, by uid. addresses: path
-    and query of every page, by kind."""
+    and query of every page, by kind, and of the empty one behind each list."""
 
     def __init__(
         self, folder: Path, world: World, users: Iterable[int], kinds: Sequence[Kind]
@@ -70,6 +70,8 @@ class StaticSite:
             file, address = _place(asked)
             self._write(file, site.of(asked).body)
             self.addresses[asked.kind].append(address)
+        for asked in _ends(world, site, users, kinds):
+            self.addresses[asked.kind].append(_place(asked)[1])
         self._write("end.json", END.body)
 
     def _write(self, name: str, body: bytes) -> None:
@@ -128,6 +130,19 @@ def _all_asked(
             for post in world.posts(index):
                 if post.is_long:
                     yield Asked(Kind.EXTEND, mid=post.mid)
+
+
+def _ends(
+    world: World, site: Pages, users: Iterable[int], kinds: Sequence[Kind]
+) -> Iterator[Asked]:
+    """What a crawl asks for after the last page of each list."""
+    for uid in users:
+        index = world.index(uid)
+        assert index is not None
+        lists = [asked for asked in site.all_of(index) if asked.kind is not Kind.PROFILE]
+        for asked in {asked.kind: asked for asked in lists if asked.kind in kinds}.values():
+            number = site.number(asked) + (site.of(asked) is not END)
+            yield asked._replace(page=number, since_id=0)
 
 
 def _place(asked: Asked) -> tuple[str, str]:
