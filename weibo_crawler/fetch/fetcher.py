@@ -146,7 +146,8 @@ class Fetcher:
             wait_s = choice.wait_s
             if choice.egress is None:
                 wait_s = self._meet_outage(loop.time(), wait_s)
-            if not await self._wait(self._news, wait_s) and choice.egress is not None:
+            is_news = wait_s > 0 and await self._wait(self._news, wait_s)
+            if not is_news and choice.egress is not None:
                 return choice, choice.egress
 
     def _meet_outage(self, now: float, wait_s: float) -> float:
@@ -174,7 +175,8 @@ class Fetcher:
             return None
         wait_s: float | None = 0.0
         while wait_s is not None:
-            await self._pause(wait_s)
+            if wait_s > 0:
+                await self._pause(wait_s)
             async with self._slots:
                 self._stop_if_over()
                 wait_s = self._go(choice, egress)
@@ -304,10 +306,9 @@ class Fetcher:
     @staticmethod
     async def _wait(event: asyncio.Event, seconds: float) -> bool:
         """Wait for the event, at most so many seconds; whether it came."""
-        if seconds > 0:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(seconds):
-                    return await event.wait()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                return await event.wait()
         return False
 
     def _renewed(self, is_news: bool) -> None:

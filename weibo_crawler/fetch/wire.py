@@ -3,17 +3,18 @@
 import re
 from collections.abc import Iterable, Mapping
 from email.utils import parsedate_to_datetime
-from urllib.parse import urlsplit
 
 from weibo_crawler.fetch.transport import Headers
 from weibo_crawler.records import Page
 
+_HOST = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#]*@)?([^/?#@]*)(?=[/?#]|$)")
 _WORD_START = re.compile(r"(?<!^)(?=[A-Z])")
 
 
 def host_of(url: str) -> str:
-    """host[:port] of an address, in lower case, without an account."""
-    return urlsplit(url).netloc.rpartition("@")[2].lower()
+    """host[:port] of an address, in lower case, without an account; "" where there is none."""
+    match = _HOST.match(url)
+    return "" if match is None else match[1].lower()
 
 
 def merge_headers(own: Headers, general: Headers) -> Headers:

@@ -52,7 +52,7 @@ class Claims:
 
     async def _claim(self, deepest: int) -> None:
         more = self.more
-        for entry in await self._committer.call(
+        for entry in await self._committer.ask(
             self._frontier.claim,
             *(self._owner, self._n),
             edges=(*self._settings.edges, *(more or ())),

@@ -8,14 +8,15 @@ from typing import TypeVar
 from weibo_crawler.store import Frontier, Landed, Landing, PageCommit
 
 T = TypeVar("T")
-_LOOK_AGAIN_S = 0.25  # how soon pages of a closed level are tried again, for what others finish
+_LOOK_AGAIN_S = 0.1  # how soon pages of a closed level are tried again, for what others finish
 
 
 class Committer:
     """Groups the pages that wait while a transaction runs into the next one.
 
-    A page whose level is not open yet is parked and tried again; its `commit` returns when it has
-    landed. What the frontier raises reaches every waiting `commit`.
+    A page whose level is not open yet is parked and tried again when the level may have opened: an
+    entry was done with, or some time has passed, as others do their part. Its `commit` returns when
+    it has landed. What the frontier raises reaches every waiting `commit`.
     """
 
     def __init__(self, frontier: Frontier, owner: str, run_id: str, max_users: int) -> None:
@@ -25,6 +26,7 @@ class Committer:
         self._waiting: list[tuple[PageCommit, asyncio.Future[Landed]]] = []
         self._parked: list[tuple[PageCommit, asyncio.Future[Landed]]] = []
         self._wake = asyncio.Event()
+        self._looks_again = False
 
     @property
     def parked(self) -> int:
@@ -32,7 +34,14 @@ class Committer:
         return len(self._parked)
 
     async def call(self, function: Callable[..., T], *args: object, **named: object) -> T:
-        """Run one statement of the frontier in the writing thread."""
+        """Run one statement of the frontier in the writing thread; it may open a level."""
+        try:
+            return await self.ask(function, *args, **named)
+        finally:
+            self._look_again()
+
+    async def ask(self, function: Callable[..., T], *args: object, **named: object) -> T:
+        """As `call`, for what opens no level."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, lambda: function(*args, **named))
 
@@ -51,22 +60,21 @@ class Committer:
                 async with asyncio.timeout(timeout):
                     await self._wake.wait()
             except TimeoutError:
-                pass
+                self._looks_again = True
             self._wake.clear()
             await self._commit_batch()
 
     async def _commit_batch(self) -> None:
-        batch = [
-            (page, future)
-            for page, future in sorted(self._parked + self._waiting, key=lambda w: w[0].depth)
-            if not future.done()  # a cancelled walk wants nothing stored
-        ]
-        self._waiting, self._parked = [], []
+        batch, self._waiting = self._waiting, []
+        if self._looks_again:
+            batch, self._parked, self._looks_again = self._parked + batch, [], False
+        batch = [one for one in batch if not one[1].done()]  # a cancelled walk wants nothing stored
+        batch.sort(key=lambda one: one[0].depth)
         if not batch:
             return
         pages = [page for page, _ in batch]
         try:
-            landed = await self.call(
+            landed = await self.ask(
                 self._frontier.commit, self._owner, self._run_id, pages, max_users=self._max_users
             )
         except Exception as error:  # noqa: BLE001 - handed on to every task that waits for it
@@ -74,13 +82,22 @@ class Committer:
                 if not future.done():
                     future.set_exception(error)
             return
+        is_entry_done = False
         for (page, future), one in zip(batch, landed, strict=True):
             if one.landing is Landing.AHEAD:
                 self._parked.append((page, future))
-            elif not future.done():
+                continue
+            is_entry_done |= page.last
+            if not future.done():
                 future.set_result(one)
-        if self._parked and len(self._parked) < len(batch):
-            self._wake.set()  # something landed: the level may be open now
+        if is_entry_done:
+            self._look_again()
+
+    def _look_again(self) -> None:
+        """A level may be open now."""
+        if self._parked:
+            self._looks_again = True
+            self._wake.set()
 
     def close(self) -> None:
         self._thread.shutdown(wait=True)

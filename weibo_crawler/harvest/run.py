@@ -32,7 +32,7 @@ from weibo_crawler.records import Edge, State, User
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Entry, Frontier, WorkerRow
 
-_POLL_S = 0.2  # how often a run that waits for others, or for rest to end, looks again
+_POLL_S = 0.1  # how often a run that waits for others, or for rest to end, looks again
 _REPORT_S = 1.0
 _REST_CAP_S = 3600.0
 
@@ -158,9 +158,9 @@ class HarvestRun:
 
     async def _loop(self) -> Ended:
         while self._stopping is None:
-            level = await self._committer.call(self._frontier.open_level)
+            level = await self._committer.ask(self._frontier.open_level)
             if level is None:  # what is set aside is walked last
-                level = await self._committer.call(self._frontier.next_level)
+                level = await self._committer.ask(self._frontier.next_level)
             max_depth = self._settings.max_depth
             if not self._tasks and not self._claims:
                 if level is None:
