@@ -27,7 +27,7 @@ from weibo_crawler.errors import CrawlerError, Interrupted
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.posts.crawl import TERMINATED, Job, RangeCrawler
 from weibo_crawler.posts.feed import Feed, row_uid
-from weibo_crawler.posts.manifest import parse_line
+from weibo_crawler.posts.manifest import KeyRange, parse_line
 from weibo_crawler.posts.workers import ended_by, worker_name
 from weibo_crawler.records import Outcome
 from weibo_crawler.store import WorkerRow
@@ -79,21 +79,22 @@ class MRCrawlPosts(MRJob):
                 self.home.settings, self.home.site, *stores, job, self.set_status, self.home.leases
             )
         signal.signal(signal.SIGTERM, lambda *_: self.crawler.stop(TERMINATED))
+        self.ranges: list[KeyRange] = []
         self.feed = Feed(self.crawler, self.home.tables) if options.input == "hbase" else None
 
-    def mapper(self, _: object, line: str) -> Iterator[tuple[None, str]]:
-        outcomes: list[Outcome] = []
+    def mapper(self, _: object, line: str) -> None:
         with self._ending_in_order():
             if self.feed is not None:
                 self.feed.put(row_uid(line))
             else:
-                outcomes = self.crawler.crawl(parse_line(line))
-        yield from self._counted(outcomes)
+                self.ranges.append(parse_line(line))
 
     def mapper_final(self) -> Iterator[tuple[None, str]]:
         with self._ending_in_order():
             if self.feed is not None:
                 yield from self._counted(self.feed.finish())
+            else:
+                yield from self._counted(self.crawler.crawl(self.ranges))
             if not self.crawler.stopping:
                 self.crawler.finished()
         self.crawler.close()

@@ -219,7 +219,7 @@ class ForgetContract:
             Job("later" if refresh else "run", refresh, every=refresh),
         )
         try:
-            return {done.uid: done.status for done in crawler.crawl(KeyRange(0, "", None))}
+            return {done.uid: done.status for done in crawler.crawl([KeyRange(0, "", None)])}
         finally:
             crawler.close()
 

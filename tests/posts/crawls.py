@@ -62,7 +62,7 @@ class Crawl:
             clock=clock,
         )
         try:
-            return {outcome.uid: outcome for outcome in crawler.crawl(ALL)}
+            return {outcome.uid: outcome for outcome in crawler.crawl([ALL])}
         finally:
             crawler.close()
 

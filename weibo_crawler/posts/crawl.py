@@ -6,7 +6,7 @@ import time
 from asyncio import FIRST_COMPLETED
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from weibo_crawler import config
@@ -65,7 +65,7 @@ class Chunk(NamedTuple):
 
 
 class RangeCrawler:
-    """Crawls key ranges, one after the other, with one fetcher and one writer.
+    """Crawls key ranges, as one list of users, with one fetcher and one writer.
 
     Opened once a mapper process, used from its main thread; closes what it opened. `heartbeat` is
     called about once a second with a line for people. clock: seconds since the epoch, by which
@@ -110,9 +110,10 @@ class RangeCrawler:
         """Why nothing new is begun, "" while it is."""
         return self._stopping
 
-    def crawl(self, part: KeyRange) -> list[Outcome]:
-        """Every user of the range, each with its Outcome; raises as `crawl_users`."""
-        users = self._users(part)
+    def crawl(self, parts: Iterable[KeyRange]) -> list[Outcome]:
+        """Every user of the ranges, each with its Outcome; raises as `crawl_users`. The users of
+        the next range are begun while the last of one are still visited."""
+        users = chain.from_iterable(map(self._users, parts))
 
         def take() -> Chunk:
             chunk = list(islice(users, _CHUNK))

@@ -144,6 +144,8 @@ class LocalRun(JobRun):
         files = self._files
         command = [sys.executable, str(files.script), "-r", self._runner, "--no-conf"]
         command += ["--output-dir", f"{folder}/out", "--no-cat-output", "--local-tmp-dir", folder]
+        if self._runner == "inline":  # its tasks come one after another: the fewer the better
+            command += ["--num-cores", "1"]
         command += ["--run-id", self._job.run_id, "--driver", self._job.driver]
         return [*command, *self._job.options(), str(files.manifest)]
 
