@@ -4,17 +4,21 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from weibo_crawler import config, sqoop_import
+from weibo_crawler import config, importer, sqoop_import
 from weibo_crawler.errors import BadConfig, StoreError
 from weibo_crawler.importer import Imported, import_users
-from weibo_crawler.store import Found
+from weibo_crawler.store import Found, Put
 from weibo_crawler.store.cells import user_cells
 from weibo_crawler.store.hbase_tables import HbaseTables
 from weibo_crawler.store.keys import user_key
@@ -74,6 +78,96 @@ def test_a_killed_first_import_goes_on(users: SqliteUsers, tables: SqliteTables)
     assert imported(users, tables) == Imported(new=500, changed=1)
     assert is_equal(users, tables)
     assert imported(users, tables) == Imported(0, 0)
+
+
+def stamps(tables: SqliteTables, uids: Iterable[int]) -> list[list[float]]:
+    """Of each user the timestamps of all versions, in seconds."""
+    cells = [tables.userlist.versions(user_key(uid), "user:id") for uid in uids]
+    return [[cell.timestamp / 1000 for cell in each] for each in cells]
+
+
+@pytest.fixture
+def blocks_of_4(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importer, "_BLOCK", 4)
+
+
+@pytest.mark.usefixtures("blocks_of_4")
+@settings(max_examples=20, deadline=None)
+@given(
+    waits=st.lists(st.sampled_from([0.0, 0.25, 60.0]), min_size=1, max_size=10),
+    imports=st.sets(st.integers(0, 9)),
+)
+def test_a_block_is_dated_when_its_last_user_was_found(
+    waits: list[float], imports: set[int], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Law 7: a cell is never older than its user and never of the future. Blocks that were whole
+    when they were imported bear one time, the same in any tables and by any number of imports."""
+    folder = tmp_path_factory.mktemp("blocks")
+    found_at = list(accumulate(waits, initial=NOW))
+    uids = range(1, len(found_at) + 1)
+    with (
+        closing(SqliteUsers(f"sqlite:///{folder}/users.db")) as users,
+        closing(SqliteTables(f"sqlite:///{folder}/once.db")) as once,
+        closing(SqliteTables(f"sqlite:///{folder}/often.db")) as often,
+    ):
+        for uid, at in zip(uids, found_at, strict=True):
+            seed(users, (uid,), at)
+            if uid in imports:
+                import_users(users, often, "often", "run")
+        import_users(users, often, "often", "run")
+        import_users(users, once, "once", "run")
+        last = [max(found_at[i - i % 4 : i - i % 4 + 4]) for i in range(len(found_at))]
+        assert stamps(once, uids) == [[at] for at in last]
+        for own, most, (stamp,) in zip(found_at, last, stamps(often, uids), strict=True):
+            assert own <= stamp <= most
+        assert is_equal(users, often)
+
+
+@pytest.mark.usefixtures("blocks_of_4")
+def test_a_block_that_is_put_again_adds_no_version(
+    users: SqliteUsers, tables: SqliteTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Laws 7 and 8: killed after a put was acknowledged and before the watermark moved."""
+    for uid in range(1, 8):
+        seed(users, (uid,), NOW + uid)
+    with monkeypatch.context() as killed:
+        killed.setattr(importer.Watermark, "move", lambda self, seq: die(seq))
+        with pytest.raises(Killed):
+            imported(users, tables)
+    assert stamps(tables, range(1, 8)) == [[NOW + 4]] * 4 + [[]] * 3
+    assert imported(users, tables) == Imported(7, 0)
+    assert stamps(tables, range(1, 8)) == [[NOW + 4]] * 4 + [[NOW + 7]] * 3
+
+
+def test_a_clock_that_is_ahead_dates_nothing_in_the_future(
+    users: SqliteUsers, tables: SqliteTables
+) -> None:
+    """Else the cells of all who stand beside that user would hide their changes."""
+    seed(users, (1,))
+    seed(users, (2,), time.time() + 3600)
+    imported(users, tables)
+    (entry,) = users.claim("me", 1, edges=(), deepest=0, now=time.time(), lease_s=60)
+    users.name_seed("me", entry.uid, "another", 9, time.time())
+    assert imported(users, tables) == Imported(new=0, changed=1)
+    assert is_equal(users, tables)
+
+
+def test_a_put_that_fails_ends_the_reading(
+    users: SqliteUsers, tables: SqliteTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error comes as it is, the thread that reads ahead has ended, and nothing counts."""
+
+    def fail(puts: Iterable[Put]) -> None:
+        raise StoreError("no room")
+
+    seed(users, range(1, 3001))
+    monkeypatch.setattr(tables.userlist, "put", fail)
+    before = threading.active_count()
+    with pytest.raises(StoreError, match="no room") as caught:  # which keeps its frames alive
+        imported(users, tables)
+    assert threading.active_count() == before
+    assert caught.traceback
+    assert users.get_meta("imported_seq here") is None
 
 
 def test_tables_that_were_emptied_are_filled_again(

@@ -2,21 +2,29 @@
 
 New users are those above the watermark, the largest seq that was imported; it moves after each
 acknowledged batch, so a killed import goes on where it was. Known users whose row changed (seeds
-that were named or lifted) are carried over as well. Equal rows are written at equal timestamps,
-so an import may be repeated. Tables that hold no user at all are filled from the beginning.
+that were named or lifted) are carried over as well. Tables that hold no user at all are filled from
+the beginning.
+
+HBase takes one timestamp a call, so the new users of a block of seqs share one: when the last of
+them was found. It is older than none of them, so no deletion before a user was found hides the row;
+it lies not in the future, where it would hide changes; and blocks are the same whenever they are
+cut, so an import of the same users writes the same cells.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
-from typing import NamedTuple
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from itertools import groupby, islice
+from typing import NamedTuple, TypeVar
 
 from weibo_crawler.store import Frontier, Put, Tables, UserRow
 from weibo_crawler.store.cells import user_cells
 from weibo_crawler.store.guard import Guard
 from weibo_crawler.store.keys import user_key
 
-_BATCH = 1000  # rows a put
+T = TypeVar("T")
+_BLOCK = 1000  # seqs, or rows, of a put
 _OVERLAP_S = 600.0  # a change is stamped before its transaction ends
 
 
@@ -86,12 +94,14 @@ def import_users(
         guard.put(tables.userlist, [_put(row, run_id, mark.started_at) for row in batch])
         changed += len(batch)
     new = 0
-    for batch in _batches(frontier.users(after_seq=mark.seq)):
-        at = mark.started_at if mark.is_repair else None
-        guard.put(tables.userlist, [_put(row, run_id, at or row.found_at) for row in batch])
-        mark.move(batch[-1].seq)
-        new += len(batch)
-        progress(new)
+    at = mark.started_at if mark.is_repair else None
+    blocks = _blocks(frontier.users(after_seq=mark.seq))
+    with closing(_ahead(_new_puts(blocks, run_id, at))) as ready:
+        for seq, puts in ready:
+            guard.put(tables.userlist, puts)
+            mark.move(seq)
+            new += len(puts)
+            progress(new)
     mark.finish()
     return Imported(new, changed)
 
@@ -110,7 +120,30 @@ def _put(row: UserRow, run_id: str, at: float) -> Put:
     return Put(user_key(row.uid), user_cells(row, run_id), int(at * 1000))
 
 
-def _batches(rows: Iterable[UserRow]) -> Iterator[list[UserRow]]:
-    rows = iter(rows)
-    while batch := list(islice(rows, _BATCH)):
+def _new_puts(
+    blocks: Iterable[list[UserRow]], run_id: str, at: float | None
+) -> Iterator[tuple[int, list[Put]]]:
+    """Of each block the last seq, and its rows at this time; None: when the last was found, but now
+    at most, whatever the clock of who found it."""
+    for rows in blocks:
+        last = min(max(row.found_at for row in rows), time.time()) if at is None else at
+        yield rows[-1].seq, [_put(row, run_id, last) for row in rows]
+
+
+def _ahead(items: Iterator[T]) -> Generator[T, None, None]:
+    """The same, each made by a thread beside while the caller works on the one before."""
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, items, None)
+        while (item := coming.result()) is not None:
+            coming = thread.submit(next, items, None)
+            yield item
+
+
+def _blocks(rows: Iterable[UserRow]) -> Iterator[list[UserRow]]:
+    """Rows by rising seq, cut at the multiples of _BLOCK."""
+    return (list(block) for _, block in groupby(rows, lambda row: (row.seq - 1) // _BLOCK))
+
+
+def _batches(rows: Iterator[UserRow]) -> Iterator[list[UserRow]]:
+    while batch := list(islice(rows, _BLOCK)):
         yield batch

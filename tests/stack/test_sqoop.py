@@ -220,7 +220,7 @@ def _seq(row: dict[str, str]) -> int:
 
 def test_both_ways_give_equal_tables(place: Place, run: Any) -> None:
     """The same rows and cells byte for byte, an empty found_from too; only the run and the
-    timestamps differ: found_at of the built-in importer, the time of the import of Sqoop."""
+    timestamps differ: those of a repair, and those that HBase gives to Sqoop's puts."""
     with closing(place.open()) as users:
         _walked(users)
         before = int(time.time() * 1000)
