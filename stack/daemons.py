@@ -163,7 +163,7 @@ def _mariadb(stack: Stack) -> list[str]:
                 *(str(server), "--no-defaults", "--bootstrap", *as_root),
                 *(f"--datadir={draft}", f"--lc-messages-dir={share}"),
                 f"--tmpdir={stack.run}",  # each server deletes what others have in theirs
-                *("--innodb-log-file-size=64M", "--skip-log-bin"),
+                *("--innodb-log-file-size=256M", "--skip-log-bin"),
             ],
             jars.mariadb_bootstrap(share),
         )

@@ -150,6 +150,20 @@ def test_a_name_beyond_all_measure_is_kept(users: MysqlUsers) -> None:
     assert {user.uid: user.screen_name for user in users.users()}[4] == long.screen_name
 
 
+def test_texts_are_stored_as_they_are(users: MysqlUsers) -> None:
+    """What a name or an address holds is never read as SQL, nor as a place for a value."""
+    texts = ["%s %% %d", 'it\'s "quoted" `too`', "\\' OR 1; --", "a\0b\n\x1a", "😀 长", ""]
+    users.add_seeds(found(1), "run %s's", NOW)
+    (entry,) = claim(users)
+    kept = tuple(Found(i, f"https://m.weibo.cn/u/{t}", t, 50) for i, t in enumerate(texts, 10))
+    first = page(entry)
+    landed = users.commit("me", "run %s's", [first._replace(found=kept)], max_users=100)
+    assert landed == [(Landing.STORED, len(texts))]
+    stored = list(users.users())[1:]
+    assert [(u.uid, u.url, u.screen_name) for u in stored] == [u[:3] for u in kept]
+    assert {u.run_id for u in stored} == {"run %s's"}
+
+
 def test_large_batches_are_stored_whole(users: MysqlUsers) -> None:
     """Thousands of seeds, and pages of thousands, are cut into statements, not into transactions;
     seqs follow the order given."""

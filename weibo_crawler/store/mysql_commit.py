@@ -14,6 +14,7 @@ from weibo_crawler.records import Edge
 from weibo_crawler.store import Landed, Landing, PageCommit
 from weibo_crawler.store.forgotten import hash_of
 from weibo_crawler.store.mysql_claim import pack_ids
+from weibo_crawler.store.mysql_insert import NewUser, insert_users
 
 
 def _least_depth(asides: Sequence[int]) -> str:
@@ -33,12 +34,6 @@ _OWNERS = """
            edge, next_page, ended IS NOT NULL
     FROM userlist LEFT JOIN progress ON uid = id WHERE id IN %s ORDER BY id FOR UPDATE
 """
-# the insert is the dedup; IGNORE would also cut what is too long
-_INSERT = """
-    INSERT INTO userlist (seq, id, url, screen_name, fans, depth, found_from, found_edge, found_at,
-                          changed_at, run_id)
-    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s) ON DUPLICATE KEY UPDATE id = id
-"""
 _ADVANCE = """
     INSERT INTO progress (uid, edge, next_page, last_ids, listed, pages, ended, sure)
     VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON DUPLICATE KEY UPDATE
@@ -53,20 +48,6 @@ class Gate(NamedTuple):
     next_seq: int
     users: int
     forget_key: str | None
-
-
-class NewUser(NamedTuple):
-    """A row to insert."""
-
-    uid: int
-    url: str
-    screen_name: str
-    fans: int
-    depth: int
-    found_from: int | None
-    edge: Edge
-    found_at: float
-    run_id: str
 
 
 class _Owner:
@@ -84,21 +65,10 @@ def enter(cursor: Cursor) -> Gate:
     return Gate._make(row)
 
 
-def insert_users(cursor: Cursor, gate: Gate, rows: Sequence[NewUser]) -> list[int]:
+def add_users(cursor: Cursor, gate: Gate, rows: Sequence[NewUser]) -> list[int]:
     """Insert who is not there yet; returns the places in `rows` of those who were new. Once in a
-    transaction.
-
-    Seqs follow the order of `rows`, the insert the order of ids, as every lock on several rows.
-    Who was new is read back: behind the gate no seq from next_seq on is anybody else's. (What the
-    driver calls affected rows depends on a flag that proxies between us and the server set anew.)
-    """
-    first = gate.next_seq
-    numbered = sorted(enumerate(rows, first), key=lambda row: (row[1].uid, row[0]))
-    cursor.executemany(
-        _INSERT, [(seq, *u[:7], u.found_at, u.found_at, u.run_id) for seq, u in numbered]
-    )
-    cursor.execute("SELECT seq FROM userlist WHERE seq >= %s ORDER BY seq", (first,))
-    new = [seq - first for (seq,) in cursor.fetchall()]
+    transaction."""
+    new = insert_users(cursor, gate.next_seq, rows)
     cursor.execute(
         "UPDATE gate SET next_seq = next_seq + %s, users = users + %s", (len(rows), len(new))
     )
@@ -205,7 +175,7 @@ class _Batch:
     def write(self, cursor: Cursor) -> None:
         """Store what landed."""
         if self._new:
-            new = insert_users(cursor, self._gate, [user for _, user in self._new])
+            new = add_users(cursor, self._gate, [user for _, user in self._new])
             self.inserted = [self._new[i][0] for i in new]
         if self._advanced:
             pages = [self._advanced[key] for key in sorted(self._advanced)]

@@ -29,13 +29,13 @@ from weibo_crawler.store.mysql_claim import claim_entries
 from weibo_crawler.store.mysql_commit import (
     ANY_LEVEL,
     LEVEL,
-    NewUser,
+    add_users,
     commit_pages,
     enter,
     forgotten_among,
-    insert_users,
 )
 from weibo_crawler.store.mysql_forget import drop_drifted, forget_users, strip_lists
+from weibo_crawler.store.mysql_insert import NewUser
 from weibo_crawler.store.mysql_users import MysqlUserlist
 from weibo_crawler.store.owners import is_dead
 
@@ -152,7 +152,7 @@ def _add_seeds(cursor: Cursor, seeds: Sequence[Found], run_id: str, now: float) 
     kept = [seed for seed in seeds if seed.uid not in gone]
     if not kept:
         return 0
-    new = insert_users(cursor, gate, [NewUser(*u, 0, None, Edge.SEED, now, run_id) for u in kept])
+    new = add_users(cursor, gate, [NewUser(*u, 0, None, Edge.SEED, now, run_id) for u in kept])
     lifted = cursor.execute(
         "UPDATE userlist SET depth = 0, found_from = NULL, found_edge = 'seed', changed_at = %s "
         "WHERE id IN %s AND depth > 0",
