@@ -11,12 +11,16 @@ from typing import Any
 
 import pytest
 
-from tests.analysis.worlds import post, put_posts, retweet
-from weibo_crawler.analysis import columns
-from weibo_crawler.analysis import export as export_module
+from tests.analysis.worlds import T0, post, put_posts, put_users, retweet, user
+from weibo_crawler.analysis import batches, columns
+from weibo_crawler.analysis import parquet as parquet_module
 from weibo_crawler.analysis.export import export
-from weibo_crawler.analysis.scan import scan_posts
+from weibo_crawler.analysis.parquet import write_parquet
+from weibo_crawler.analysis.scan import scan_imported, scan_posts
 from weibo_crawler.errors import BadUsage, CrawlerError, StoreError, StoreFull
+from weibo_crawler.store import Put
+from weibo_crawler.store.cells import gone_cells
+from weibo_crawler.store.keys import post_key
 from weibo_crawler.store.sqlite_tables import SqliteTables
 
 COLUMNS = ("mid", "uid", "text")
@@ -51,7 +55,8 @@ def test_parquet_is_typed(
     """mid is text, ids and counts whole numbers, times of ours timestamps, nested values JSON
     text; row groups hold so many rows; values come back."""
     parquet = pytest.importorskip("pyarrow.parquet")
-    monkeypatch.setattr(export_module, "_GROUP", 2)
+    monkeypatch.setattr(batches, "_BATCH", 1)
+    monkeypatch.setattr(parquet_module, "_GROUP", 2)
     put_posts(tables, retweet(11, 5), post(12, 5, likes=3), post(13, 5))
     path = tmp_path / "posts.parquet"
     assert export(scan_posts(tables), tuple(columns.POSTS), path) == 3
@@ -69,6 +74,75 @@ def test_parquet_is_typed(
     assert json.loads(rows[2]["original"])["text"] == "原文"
     assert json.loads(rows[2]["pics"]) == ["a.jpg", "b.jpg"]
     assert rows[0]["original"] is None
+
+
+def as_lines(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of Parquet as JSON Lines have it."""
+    for name, kind in columns.KINDS.items():
+        if kind is columns.Kind.NESTED and row.get(name) is not None:
+            row[name] = json.loads(row[name])
+        if kind is columns.Kind.TIME and row.get(name) is not None:
+            row[name] = row[name].isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return row
+
+
+@pytest.mark.parametrize("names", [tuple(columns.POSTS), ("likes", "mid"), ("original", "text")])
+def test_parquet_holds_what_json_lines_do(
+    tables: SqliteTables, tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    """The same posts in the same order with the same values, whichever columns are asked for:
+    originals whole, posts that went and came back, counts alone, a limit."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    put_posts(tables, retweet(11, 5), post(12, 5, likes=3, source="", edit_count=2), post(13, 6))
+    put_posts(tables, *(post(mid, 7, is_pinned=True) for mid in range(100, 110)))
+    tables.posts.put([Put(post_key(5, 12), gone_cells(T0), 2)])
+    tables.posts.put([Put(post_key(6, 13), gone_cells(None), 2)])
+    tables.posts.put([Put(post_key(8, 1), {"count:likes": "4"}, 2)])
+    for limit in (None, 9):
+        for name in ("a.jsonl", "a.parquet"):
+            n = export(scan_posts(tables, limit=limit), names, tmp_path / name)
+            assert n == (limit or 14)
+        lines = (tmp_path / "a.jsonl").read_text("utf-8").splitlines()
+        rows = parquet.read_table(tmp_path / "a.parquet").to_pylist()
+        assert list(map(as_lines, rows)) == list(map(json.loads, lines))
+
+
+def test_users_in_parquet_are_those_of_json_lines(tables: SqliteTables, tmp_path: Path) -> None:
+    """The same for users, who come as rows."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    put_users(tables, user(1, 5), user(2, 6, found_from=None))
+    for name in ("a.jsonl", "a.parquet"):
+        assert export(scan_imported(tables), tuple(columns.IMPORTED), tmp_path / name) == 2
+    lines = (tmp_path / "a.jsonl").read_text("utf-8").splitlines()
+    rows = parquet.read_table(tmp_path / "a.parquet").to_pylist()
+    assert list(map(as_lines, rows)) == list(map(json.loads, lines))
+
+
+def test_a_post_that_cannot_be_read_is_named(tables: SqliteTables, tmp_path: Path) -> None:
+    """StoreError tells row and cell, as in the other formats, and no file is left."""
+    pytest.importorskip("pyarrow")
+    put_posts(tables, post(11, 5), post(12, 5))
+    tables.posts.put([Put(post_key(5, 11), {"count:likes": "many"}, 2)])
+    before = sorted(tmp_path.iterdir())
+    for name in ("a.parquet", "a.jsonl"):
+        with pytest.raises(StoreError, match=f"row {post_key(5, 11)}: count:likes holds 'many'"):
+            export(scan_posts(tables), tuple(columns.POSTS), tmp_path / name)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_group_that_cannot_be_written_ends_the_export(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trouble with the file, met while the next rows are read, is an OSError of the export."""
+    pytest.importorskip("pyarrow.parquet")
+    import pyarrow
+
+    monkeypatch.setattr(batches, "_BATCH", 2)
+    monkeypatch.setattr(parquet_module, "_GROUP", 1)
+    with (
+        Path("/dev/full").open("wb", buffering=0) as file,
+        pytest.raises(OSError, match="space"),
+    ):
+        write_parquet(pyarrow, ROWS, COLUMNS, file)
 
 
 def test_parquet_of_nothing_has_its_columns(tmp_path: Path) -> None:

@@ -16,6 +16,17 @@ SITE_OFFSET = timezone(timedelta(hours=8))  # the site's clock (WEIBO_API)
 _HOW = "give a date (2021-06-01, a day of the site's clock, +08:00) or 2021-06-01T12:30:00+08:00"
 
 
+class PostRows:
+    """Posts as `scan` prints them, read one by one. stored: the rows of the table they are read
+    from, for who takes those instead: either of the two, once."""
+
+    def __init__(self, stored: Iterator[Row]) -> None:
+        self.stored = stored
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return map(read_post, self.stored)
+
+
 def scan_users(
     users: Users, *, uids: Sequence[int] | None = None, limit: int | None = None
 ) -> Iterator[dict[str, Any]]:
@@ -41,7 +52,7 @@ def scan_posts(
     since: str | None = None,
     until: str | None = None,
     limit: int | None = None,
-) -> Iterator[dict[str, Any]]:
+) -> PostRows:
     """Stored posts by row key: users by salt, each user's posts by falling mid; columns.POSTS.
 
     since <= created_at < until; a post of unknown time is in no such span. BadUsage, before
@@ -51,7 +62,7 @@ def scan_posts(
     rows = _post_rows(tables.posts, uids)
     if first is not None or last is not None:
         rows = (row for row in rows if _is_within(row, first, last))
-    return _first(map(read_post, rows), limit)
+    return PostRows(_first(rows, limit))
 
 
 def parse_when(option: str, text: str | None) -> float | None:

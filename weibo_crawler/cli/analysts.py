@@ -3,7 +3,7 @@
 import argparse
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from weibo_crawler import config
@@ -15,7 +15,7 @@ from weibo_crawler.home import Home
 from weibo_crawler.store.sqlite_base import database_path
 
 
-def _rows(options: argparse.Namespace, home: Home) -> Iterator[dict[str, Any]]:
+def _rows(options: argparse.Namespace, home: Home) -> Iterable[dict[str, Any]]:
     from weibo_crawler.analysis import scan as scans
 
     if options.what == "posts":

@@ -17,7 +17,7 @@ from weibo_crawler.records import SCHEMA_VERSION, Post, User
 from weibo_crawler.store import Cells, Row, UserRow
 from weibo_crawler.store.gaps import Gap, pack_gaps, unpack_gaps
 from weibo_crawler.store.keys import parse_post_key, parse_user_key
-from weibo_crawler.store.packed import More, pack, unpack
+from weibo_crawler.store.packed import Unpacked, pack, unpack
 
 T = TypeVar("T")
 
@@ -206,27 +206,15 @@ def read_post(row: Row) -> dict[str, Any]:
     """
     cells = row.cells
     uid, mid = _of_key(parse_post_key, row.key)
-
-    def get(column: str, convert: Callable[[str], T]) -> T | None:
-        return _value(cells, column, convert, row.key)
-
-    more = get("post:more", unpack) or More()
+    more = _value(cells, "post:more", unpack, row.key) or Unpacked()
     original = None if more.original is None else msgspec.structs.asdict(more.original)
     return {
         "mid": str(mid),
         "uid": uid,
-        "created_at": cells.get("post:created_at"),
-        "text": cells.get("post:text"),
-        "text_complete": get("post:text_complete", _bool),
-        "source": cells.get("post:source"),
-        "region": cells.get("post:region"),
-        "reposts": get("count:reposts", int),
-        "comments": get("count:comments", int),
-        "likes": get("count:likes", int),
-        "repost_of": cells.get("post:repost_of"),
-        "is_pinned": get("post:is_pinned", _bool),
-        "fetched_at": cells.get("post:fetched_at"),
-        "gone_at": cells.get("post:gone_at") or None,
+        **{
+            name: cells.get(column) if convert is None else _value(cells, column, convert, row.key)
+            for name, (column, convert) in POST_CELLS.items()
+        },
         **msgspec.structs.asdict(more),
         "original": original,
     }
@@ -348,4 +336,20 @@ _LEDGER: Mapping[str, Callable[[str], Any]] = {
     "last_error": str,
     "run_id": str,
     "schema_version": int,
+}
+
+# the columns of a post that are a cell each, and how it is read; None: as it is, even if empty
+POST_CELLS: Mapping[str, tuple[str, Callable[[str], Any] | None]] = {
+    "created_at": ("post:created_at", None),
+    "text": ("post:text", None),
+    "text_complete": ("post:text_complete", _bool),
+    "source": ("post:source", None),
+    "region": ("post:region", None),
+    "reposts": ("count:reposts", int),
+    "comments": ("count:comments", int),
+    "likes": ("count:likes", int),
+    "repost_of": ("post:repost_of", None),
+    "is_pinned": ("post:is_pinned", _bool),
+    "fetched_at": ("post:fetched_at", None),
+    "gone_at": ("post:gone_at", str),
 }

@@ -54,7 +54,17 @@ def pack(post: Post, egress: str, run_id: str) -> str:
     return msgspec.json.encode(more).decode()
 
 
-unpack = msgspec.json.Decoder(More).decode  # raises msgspec.DecodeError, a ValueError
+class WholeOriginal(PackedOriginal, frozen=True, omit_defaults=False):
+    """The same as it is shown: with all its fields."""
+
+
+class Unpacked(More, frozen=True):
+    """The cell as it is read."""
+
+    original: WholeOriginal | None = None
+
+
+unpack = msgspec.json.Decoder(Unpacked).decode  # raises msgspec.DecodeError, a ValueError
 
 
 def _pack_original(original: Original) -> PackedOriginal:
