@@ -30,6 +30,7 @@ def harvest(work: Path, scale: Scale) -> Iterator[Figure]:
         return
     kinds = (Kind.PROFILE, Kind.FANS)
     fast, plain, mariadb = "harvest, wreq", "harvest, requests", "harvest into MariaDB"
+    double = "harvest, wreq, 2 processes"
     fetching = "fetching alone, wreq"
     with ExitStack() as opened:
         bench = opened.enter_context(
@@ -38,6 +39,7 @@ def harvest(work: Path, scale: Scale) -> Iterator[Figure]:
         contenders = {
             fetching: lambda: bench.fetching("wreq", Kind.FANS),
             fast: lambda: bench.harvest("wreq"),
+            double: lambda: bench.harvest("wreq", WEIBO_HARVEST__PROCESSES="2"),
             plain: lambda: bench.harvest("requests"),
             "requests in a loop": lambda: bench.walk_of("fans_requests"),
             "requests in 16 threads": lambda: bench.walk_of("fans_requests", "--threads", "16"),
@@ -50,10 +52,10 @@ def harvest(work: Path, scale: Scale) -> Iterator[Figure]:
             contenders[mariadb] = lambda: _into_mariadb(bench, stack)
         rates = _rates(contenders, scale.runs)
     for ours, theirs, aim in (
-        (fast, fetching, 0.5),
-        (fast, "Scrapy", 15),
-        (fast, "requests in a loop", 5),
-        (fast, "requests in 16 threads", 5),
+        *((each, fetching, 0.5) for each in (fast, double)),
+        *((each, "Scrapy", 15) for each in (fast, double)),
+        *((each, "requests in a loop", 5) for each in (fast, double)),
+        *((each, "requests in 16 threads", 5) for each in (fast, double)),
         (plain, "requests in a loop", 1),
         (mariadb, fast, 0.7),
     ):

@@ -84,15 +84,17 @@ class Store(_Section, frozen=True, forbid_unknown_fields=True):
 
 
 class Harvest(_Section, frozen=True, forbid_unknown_fields=True):
-    """edges: how one user leads to others. edges_if_walled: walked beside them for a user of whom
-    guests are not shown one of these lists; empty: for nobody. posts_pages: pages of a user's posts
-    that are read for reposts and mentions; comments_posts: of how many of the newest posts the
-    first comments are read; mentions_per_page: names that are resolved, of a page of posts."""
+    """processes: how many walk side by side, each with fetch.concurrency. edges: how one user leads
+    to others. edges_if_walled: walked beside them for a user of whom guests are not shown one of
+    these lists; empty: for nobody. posts_pages: pages of a user's posts that are read for reposts
+    and mentions; comments_posts: of how many of the newest posts the first comments are read;
+    mentions_per_page: names that are resolved, of a page of posts."""
 
     min_fans: Natural = 10
     max_users: Positive = 10_000_000
     max_depth: Natural | None = None
     max_time_s: Seconds | None = None
+    processes: Annotated[int, Meta(ge=1, le=64)] = 1
     edges: tuple[Edge, ...] = (Edge.FANS,)
     edges_if_walled: tuple[Edge, ...] = (Edge.FOLLOWS, Edge.REPOSTS, Edge.COMMENTS)
     posts_pages: Count = 1

@@ -9,14 +9,15 @@ from typing import Any
 
 from weibo_crawler import config
 from weibo_crawler.analysis.status import walled_dict, walled_lines
+from weibo_crawler.cli.harvesters import Others, on_closed_stdin, tell
 from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.show import Progress, grouped, seconds, verdicts
 from weibo_crawler.cli.stopping import say_stopping, stop_signals
-from weibo_crawler.errors import BadUsage, Interrupted, SiteSaysNo
+from weibo_crawler.errors import BadUsage, CrawlerError, Interrupted, SiteSaysNo
 from weibo_crawler.fetch import open_fetcher
 from weibo_crawler.harvest.run import Ended, HarvestRun
 from weibo_crawler.home import Home, new_run_id
-from weibo_crawler.metrics import Counters, OpenMetrics
+from weibo_crawler.metrics import Counters, OpenMetrics, total
 from weibo_crawler.records import Edge, State
 from weibo_crawler.store.owners import new_owner
 
@@ -28,9 +29,21 @@ def harvest(options: argparse.Namespace) -> Done:
             raise BadUsage("there is no seed yet: weibo-crawler seed FILE|UID, then harvest")
         if options.plan:
             return _plan(home)
+        if options.of_run is not None:
+            return _take_part(home, options.of_run)
         if options.retry_failed:
             home.users.requeue_failed()
-        return run_harvest(home, "harvest")
+        processes, run_id = options.processes or home.settings.harvest.processes, new_run_id()
+        others = Others(processes - 1, run_id, options.config)
+        return run_harvest(home, "harvest", run_id, others)
+
+
+def _take_part(home: Home, run_id: str) -> Done:
+    """In one of the other processes: take part in a run until it is over or the first one ends."""
+    counters = Counters()
+    run = _harvest(home, counters, run_id, lambda: tell(counters.snapshot()), None)
+    ended = asyncio.run(run)
+    return Done(ended.why, {"stopped": ended.why, "counters": counters.snapshot()})
 
 
 def _plan(home: Home) -> Done:
@@ -43,30 +56,41 @@ def _plan(home: Home) -> Done:
     return Done("\n".join(plan.lines()), plan._asdict())
 
 
-def run_harvest(home: Home, title: str) -> Done:
-    """One harvest with progress, and its figures."""
+def run_harvest(
+    home: Home, title: str, run_id: str | None = None, others: Others | None = None
+) -> Done:
+    """One harvest with progress, and the figures of all its processes."""
     home.bind_site()
-    counters, started, owner = Counters(), time.monotonic(), new_owner()
+    own, summed, started = Counters(), Counters(), time.monotonic()
+    others = others or Others()
     before = sum(home.users.states().values())
     with (
         Progress(title) as progress,
-        OpenMetrics(home.settings.metrics, counters, "harvest") as om,
+        OpenMetrics(home.settings.metrics, summed, "harvest") as om,
     ):
 
         def show() -> None:
+            summed.replace(total([own.snapshot(), *others.counters]))
             om.write()
-            kept = before + counters["users.kept"]
+            kept = before + summed["users.kept"]
             progress.say(
-                f"{kept:,} users kept, {counters['users.filtered']:,} filtered, "
-                f"{counters['page.ok']:,} pages, {counters['entries.done']:,} lists read"
+                f"{kept:,} users kept, {summed['users.filtered']:,} filtered, "
+                f"{summed['page.ok']:,} pages, {summed['entries.done']:,} lists read"
             )
 
         try:
-            ended = asyncio.run(_harvest(home, counters, owner, show))
+            ended = asyncio.run(_harvest(home, own, run_id or new_run_id(), show, others))
         except Interrupted:
-            raise Interrupted(_where_it_stands(home, counters)) from None
-    line, data = _harvest_figures(home, counters, ended, time.monotonic() - started)
-    if not counters["entries.done"] and _is_failed(data["states"], home.settings.harvest):
+            raise others.worst(Interrupted(_where_it_stands(home, summed))) from None
+        except CrawlerError as error:
+            raise others.worst(error) from error.__cause__
+    line, data = _harvest_figures(home, summed, ended, time.monotonic() - started)
+    data["processes"] = len(others.counters) + 1
+    line = "\n".join([line, *others.ended_early])
+    if others.failures:
+        failure = others.worst(others.failures[0])
+        raise type(failure)(line)
+    if not summed["entries.done"] and _is_failed(data["states"], home.settings.harvest):
         raise SiteSaysNo(f"{line}\nnothing was left to walk but what failed earlier: stopped here")
     return Done(line, data)
 
@@ -87,7 +111,10 @@ def _where_it_stands(home: Home, counters: Counters) -> str:
     )
 
 
-async def _harvest(home: Home, counters: Counters, owner: str, show: Callable[[], None]) -> Ended:
+async def _harvest(
+    home: Home, counters: Counters, run_id: str, show: Callable[[], None], others: Others | None
+) -> Ended:
+    """The part of this process. others: started and stopped with it; None: it is one of them."""
     settings = home.settings
     fetcher = open_fetcher(settings, home.site, counters, home.leases)
     run = HarvestRun(
@@ -96,28 +123,44 @@ async def _harvest(home: Home, counters: Counters, owner: str, show: Callable[[]
         home.site,
         fetcher,
         counters,
-        owner=owner,
-        run_id=new_run_id(),
+        owner=new_owner(),
+        run_id=run_id,
         concurrency=settings.fetch.concurrency,
         progress=show,
     )
+    if others is None:
+        on_closed_stdin(lambda: run.stop("interrupted"))
+        others = Others()
+    _stop_by_signals(run, others)
+    ended: Ended | None = None
+    try:
+        await others.start()
+        ended = await run.run()
+        return ended
+    finally:
+        if ended is None or ended.level is not None:
+            others.stop()
+        await fetcher.close()
+        await others.wait()
+        show()
+
+
+def _stop_by_signals(run: HarvestRun, others: Others) -> None:
     stops = 0
 
     def interrupted() -> None:
         nonlocal stops
         stops += 1
         if stops > 1:
+            others.kill()
             os._exit(130)
         say_stopping()
         run.stop("interrupted")
+        others.stop()
 
     loop = asyncio.get_running_loop()
     for signal_number in stop_signals():
         loop.add_signal_handler(signal_number, interrupted)
-    try:
-        return await run.run()
-    finally:
-        await fetcher.close()
 
 
 def _harvest_figures(

@@ -152,6 +152,14 @@ def _crawl_commands(commands: Any) -> None:
     harvest.add_argument(
         "--retry-failed", action="store_true", help="ask again for lists that failed before"
     )
+    harvest.add_argument(
+        "--processes",
+        type=_processes,
+        metavar="N",
+        help="how many processes walk side by side (default: harvest.processes)",
+    )
+    # how the first of them starts the others
+    harvest.add_argument("--of-run", metavar="ID", help=argparse.SUPPRESS)
     import_ = _command(
         commands,
         "import",
@@ -294,6 +302,10 @@ def _natural(text: str) -> int:
 
 def _uid(text: str) -> int:
     return _between(text, 1, 2**63 - 1)
+
+
+def _processes(text: str) -> int:
+    return _between(text, 1, 64)
 
 
 def _between(text: str, least: int, most: int) -> int:
