@@ -81,10 +81,11 @@ def posts(work: Path, scale: Scale) -> Iterator[Figure]:
             {
                 "fetching alone, wreq": lambda: bench.fetching("wreq", *POSTS_KINDS),
                 "posts, wreq": lambda: bench.posts("wreq"),
+                "posts, wreq, runner local": lambda: bench.posts("wreq", "local"),
                 "Scrapy": lambda: bench.posts_of("posts_scrapy"),
             },
             scale.runs,
         )
-    ours = "posts, wreq"
-    for theirs, aim in (("fetching alone, wreq", 0.3), ("Scrapy", 8)):
-        yield Figure(ours, theirs, rates[ours], rates[theirs], "pages/s", aim)
+    for ours in ("posts, wreq", "posts, wreq, runner local"):
+        for theirs, aim in (("fetching alone, wreq", 0.3), ("Scrapy", 8)):
+            yield Figure(ours, theirs, rates[ours], rates[theirs], "pages/s", aim)

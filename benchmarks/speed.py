@@ -32,7 +32,7 @@ _DOCS, _CHART = Path("docs/benchmarks.md"), Path("docs/benchmarks.svg")
 _SCALES = {
     "full": Scale(
         runs=3,
-        walk_users=3000,
+        walk_users=1500,
         post_users=600,
         mean_posts=20.0,
         starts=10,
@@ -41,7 +41,7 @@ _SCALES = {
         many=10_000_000,
         many_mariadb=10_000_000,
         walk_pages=1000,
-        imported=200_000,
+        imported=100_000,
         written=20_000,
         stored=200_000,
         stored_hbase=100_000,

@@ -204,9 +204,7 @@ class _Visit:
         fresh = [post for post in page.posts if post.mid not in self.seen]
         span = span_of(page.posts, is_first=not self.cursor)
         held = await self._held(fresh, span)
-        whole = list(
-            await asyncio.gather(*(self._complete(held.get(post.mid), post) for post in fresh))
-        )
+        whole = await self._complete(fresh, held)
         self.seen |= {post.mid for post in fresh}
         pinned = {*self.ledger.pinned, *(post.mid for post in fresh if post.is_pinned)}
         gone = missing(held, span, self.seen | pinned)
@@ -241,12 +239,19 @@ class _Visit:
         others = [post.mid for post in posts if post.mid in self.known]
         return await self.env.writer.call(self.holdings.beside, span, others)
 
-    async def _complete(self, held: Held | None, post: Post) -> Post:
-        """The post with its whole text; as it is where that is stored, or no way leads to it."""
-        if not needs_text(held, post):
-            return post
-        text = await self.texts.whole(post.mid)
-        return post if text is None else replace(post, text=text, text_complete=True)
+    async def _complete(self, posts: list[Post], held: Mapping[int, Held]) -> list[Post]:
+        """The posts with their whole texts; as they are where those are stored, or no way leads to
+        them."""
+        cut = [post.mid for post in posts if needs_text(held.get(post.mid), post)]
+        if not cut:
+            return posts
+        texts = dict(zip(cut, await asyncio.gather(*map(self.texts.whole, cut)), strict=True))
+        return [
+            post
+            if (text := texts.get(post.mid)) is None
+            else replace(post, text=text, text_complete=True)
+            for post in posts
+        ]
 
     def _count(self, whole: list[Post], held: Mapping[int, Held], gone: set[int]) -> None:
         """Edits, cut texts and gone posts of a page."""

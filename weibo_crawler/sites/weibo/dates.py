@@ -58,12 +58,14 @@ def _local(seconds: float) -> datetime:
 def _full(match: re.Match[str]) -> str:
     """`Thu Jun 17 11:00:31 +0800 2021`, without the locale that strptime would ask."""
     month, day, hour, minute, second, sign, zone_h, zone_min, year = match.groups()
-    offset = timedelta(hours=int(zone_h), minutes=int(zone_min))
-    zone = timezone(-offset if sign == "-" else offset)
+    zone = _ZONE
+    if (sign, zone_h, zone_min) != ("+", "08", "00"):
+        offset = timedelta(hours=int(zone_h), minutes=int(zone_min))
+        zone = timezone(-offset if sign == "-" else offset)
     number = _MONTHS.get(month, 0)
     time = datetime(int(year), number, int(day), int(hour), int(minute), int(second), tzinfo=zone)
     if 1 < time.year < 9999:  # the ends of the calendar have no room to change the zone
-        return time.astimezone(_ZONE).isoformat()
+        return (time if zone is _ZONE else time.astimezone(_ZONE)).isoformat()
     raise ValueError("a year out of the calendar")
 
 
