@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from benchmarks import cluster, static_site
@@ -32,12 +33,16 @@ def harvest(work: Path, scale: Scale) -> Iterator[Figure]:
     fast, plain, mariadb = "harvest, wreq", "harvest, requests", "harvest into MariaDB"
     double = "harvest, wreq, 2 processes"
     fetching = "fetching alone, wreq"
+    clients = {f"fetching alone, {name}": name for name in ("pycurl", "aiohttp")}
     with ExitStack() as opened:
         bench = opened.enter_context(
             Bench(work, users=scale.walk_users, mean_posts=2.0, kinds=kinds)
         )
-        contenders = {
+        contenders: dict[str, Callable[[], Rate]] = {
             fetching: lambda: bench.fetching("wreq", Kind.FANS),
+            **{
+                name: partial(bench.fetching, client, Kind.FANS) for name, client in clients.items()
+            },
             fast: lambda: bench.harvest("wreq"),
             double: lambda: bench.harvest("wreq", WEIBO_HARVEST__PROCESSES="2"),
             plain: lambda: bench.harvest("requests"),
@@ -58,6 +63,7 @@ def harvest(work: Path, scale: Scale) -> Iterator[Figure]:
         *((each, "requests in 16 threads", 5) for each in (fast, double)),
         (plain, "requests in a loop", 1),
         (mariadb, fast, 0.7),
+        *((fetching, client, None) for client in clients),
     ):
         if ours in rates:
             yield Figure(ours, theirs, rates[ours], rates[theirs], "pages/s", aim)

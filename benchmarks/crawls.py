@@ -57,12 +57,15 @@ class Bench:
     # -- contenders
 
     def fetching(self, transport: str, *kinds: Kind) -> Rate:
-        """The pages of these kinds, fetched and dropped."""
+        """The pages of these kinds, fetched and dropped, by one of our transports or a client of
+        `peers`."""
         addresses = [
             self.site.base_url + one for kind in kinds for one in self.site.addresses[kind]
         ]
         self.addresses.write_text("\n".join(addresses), "utf-8")
         command = ["-m", "benchmarks.fetching", str(self.addresses), transport]
+        if transport in ("aiohttp", "pycurl"):
+            command = [str(_PEERS / "fetch_alone.py"), str(self.addresses), transport]
         return _rate(run([sys.executable, *command], Path.cwd(), {}))
 
     def harvest(self, transport: str, users: str = "", **env: str) -> Rate:

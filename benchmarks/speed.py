@@ -43,8 +43,8 @@ _SCALES = {
         walk_pages=1000,
         imported=100_000,
         written=20_000,
-        stored=200_000,
-        stored_hbase=100_000,
+        stored=100_000,
+        stored_hbase=50_000,
     ),
     "smoke": Scale(
         runs=1,

@@ -134,7 +134,8 @@ def test_a_block_that_is_put_again_adds_no_version(
         killed.setattr(importer.Watermark, "move", lambda self, seq: die(seq))
         with pytest.raises(Killed):
             imported(users, tables)
-    assert stamps(tables, range(1, 8)) == [[NOW + 4]] * 4 + [[]] * 3
+    assert stamps(tables, range(1, 5)) == [[NOW + 4]] * 4
+    assert stamps(tables, range(5, 8)) in ([[]] * 3, [[NOW + 7]] * 3)  # two puts may be under way
     assert imported(users, tables) == Imported(7, 0)
     assert stamps(tables, range(1, 8)) == [[NOW + 4]] * 4 + [[NOW + 7]] * 3
 
@@ -155,7 +156,7 @@ def test_a_clock_that_is_ahead_dates_nothing_in_the_future(
 def test_a_put_that_fails_ends_the_reading(
     users: SqliteUsers, tables: SqliteTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error comes as it is, the thread that reads ahead has ended, and nothing counts."""
+    """The error comes as it is, the threads that put have ended, and nothing counts."""
 
     def fail(puts: Iterable[Put]) -> None:
         raise StoreError("no room")

@@ -12,8 +12,9 @@ cut, so an import of the same users writes the same cells.
 """
 
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from itertools import groupby, islice
 from typing import NamedTuple, TypeVar
@@ -25,6 +26,7 @@ from weibo_crawler.store.keys import user_key
 
 T = TypeVar("T")
 _BLOCK = 1000  # seqs, or rows, of a put
+_AT_ONCE = 2  # puts: while the server stores one block, the next is written out
 _OVERLAP_S = 600.0  # a change is stamped before its transaction ends
 
 
@@ -33,6 +35,13 @@ class Imported(NamedTuple):
 
     new: int
     changed: int
+
+
+class _Block(NamedTuple):
+    """seq: the last one; puts: the rows of all its users."""
+
+    seq: int
+    puts: list[Put]
 
 
 class Watermark:
@@ -96,9 +105,12 @@ def import_users(
     new = 0
     at = mark.started_at if mark.is_repair else None
     blocks = _blocks(frontier.users(after_seq=mark.seq))
-    with closing(_ahead(_new_puts(blocks, run_id, at))) as ready:
-        for seq, puts in ready:
-            guard.put(tables.userlist, puts)
+
+    def put(block: _Block) -> None:
+        guard.put(tables.userlist, block.puts)
+
+    with closing(_side_by_side(put, _new_puts(blocks, run_id, at))) as done:
+        for seq, puts in done:
             mark.move(seq)
             new += len(puts)
             progress(new)
@@ -120,23 +132,30 @@ def _put(row: UserRow, run_id: str, at: float) -> Put:
     return Put(user_key(row.uid), user_cells(row, run_id), int(at * 1000))
 
 
-def _new_puts(
-    blocks: Iterable[list[UserRow]], run_id: str, at: float | None
-) -> Iterator[tuple[int, list[Put]]]:
-    """Of each block the last seq, and its rows at this time; None: when the last was found, but now
-    at most, whatever the clock of who found it."""
+def _new_puts(blocks: Iterable[list[UserRow]], run_id: str, at: float | None) -> Iterator[_Block]:
+    """The rows of each block at this time; None: when the last was found, but now at most, whatever
+    the clock of who found it."""
     for rows in blocks:
         last = min(max(row.found_at for row in rows), time.time()) if at is None else at
-        yield rows[-1].seq, [_put(row, run_id, last) for row in rows]
+        yield _Block(rows[-1].seq, [_put(row, run_id, last) for row in rows])
 
 
-def _ahead(items: Iterator[T]) -> Generator[T, None, None]:
-    """The same, each made by a thread beside while the caller works on the one before."""
-    with ThreadPoolExecutor(1) as thread:
-        coming = thread.submit(next, items, None)
-        while (item := coming.result()) is not None:
-            coming = thread.submit(next, items, None)
-            yield item
+def _side_by_side(work: Callable[[T], None], items: Iterable[T]) -> Generator[T, None, None]:
+    """Each item when it and all before it are worked on: by threads, some at once, while the next
+    ones are made."""
+    under_way: deque[tuple[T, Future[None]]] = deque()
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        for item in items:
+            under_way.append((item, threads.submit(work, item)))
+            if len(under_way) > _AT_ONCE:
+                yield _waited_for(*under_way.popleft())
+        for item, future in under_way:
+            yield _waited_for(item, future)
+
+
+def _waited_for(item: T, future: "Future[None]") -> T:
+    future.result()
+    return item
 
 
 def _blocks(rows: Iterable[UserRow]) -> Iterator[list[UserRow]]:
