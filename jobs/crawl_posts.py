@@ -17,6 +17,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import SpooledTemporaryFile
+from typing import IO
 
 import msgspec
 from mrjob.job import MRJob
@@ -33,6 +35,7 @@ from weibo_crawler.records import Outcome
 from weibo_crawler.store import WorkerRow
 from weibo_crawler.store.owners import new_owner
 
+_SPOOLED_BYTES = 8 * 1024 * 1024
 _FORMATS = {
     "ranges": "org.apache.hadoop.mapred.lib.NLineInputFormat",
     "hbase": "org.apache.hadoop.hbase.mapred.TableInputFormat",
@@ -80,7 +83,14 @@ class MRCrawlPosts(MRJob):
             )
         signal.signal(signal.SIGTERM, lambda *_: self.crawler.stop(TERMINATED))
         self.ranges: list[KeyRange] = []
-        self.feed = Feed(self.crawler, self.home.tables) if options.input == "hbase" else None
+        # of millions of users, so not in memory
+        self.outcomes: IO[bytes] = SpooledTemporaryFile(_SPOOLED_BYTES)  # noqa: SIM115
+        is_fed = options.input == "hbase"
+        self.feed = Feed(self.crawler, self.home.tables, self.keep) if is_fed else None
+
+    def keep(self, outcome: Outcome) -> None:
+        """Until the mapper ends."""
+        self.outcomes.write(msgspec.json.encode(outcome) + b"\n")
 
     def mapper(self, _: object, line: str) -> None:
         with self._ending_in_order():
@@ -92,20 +102,23 @@ class MRCrawlPosts(MRJob):
     def mapper_final(self) -> Iterator[tuple[None, str]]:
         with self._ending_in_order():
             if self.feed is not None:
-                yield from self._counted(self.feed.finish())
+                self.feed.finish()
             else:
-                yield from self._counted(self.crawler.crawl(self.ranges))
+                self.crawler.crawl(self.ranges, self.keep)
+            yield from self._counted()
             if not self.crawler.stopping:
                 self.crawler.finished()
         self.crawler.close()
         self.home.__exit__()
 
-    def _counted(self, outcomes: list[Outcome]) -> Iterator[tuple[None, str]]:
-        for outcome in outcomes:
+    def _counted(self) -> Iterator[tuple[None, str]]:
+        self.outcomes.seek(0)
+        for line in self.outcomes:
+            outcome = msgspec.json.decode(line, type=Outcome)
             self.increment_counter("users", "input")
             self.increment_counter("users", outcome.status)
             self.increment_counter("posts", "new", outcome.new)
-            yield None, msgspec.json.encode(outcome).decode()
+            yield None, line.decode().rstrip("\n")
 
     def _tell(self, error: CrawlerError) -> None:
         """Leave the reason in the users' database, where the driver looks for it."""

@@ -144,13 +144,18 @@ def _side_by_side(work: Callable[[T], None], items: Iterable[T]) -> Generator[T,
     """Each item when it and all before it are worked on: by threads, some at once, while the next
     ones are made."""
     under_way: deque[tuple[T, Future[None]]] = deque()
-    with ThreadPoolExecutor(_AT_ONCE) as threads:
+    threads = ThreadPoolExecutor(_AT_ONCE)
+    try:
         for item in items:
             under_way.append((item, threads.submit(work, item)))
             if len(under_way) > _AT_ONCE:
                 yield _waited_for(*under_way.popleft())
-        for item, future in under_way:
-            yield _waited_for(item, future)
+        while under_way:
+            yield _waited_for(*under_way.popleft())
+    finally:
+        threads.shutdown(
+            cancel_futures=True
+        )  # where one failed, what waits for its turn is dropped
 
 
 def _waited_for(item: T, future: "Future[None]") -> T:

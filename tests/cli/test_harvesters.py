@@ -95,6 +95,7 @@ def test_a_killed_harvester_is_said_and_costs_nobody(tmp_path: Path) -> None:
             text=True,
         )
         while len(found := harvesters(crawl)) < 2:
+            assert process.poll() is None
             time.sleep(0.05)
         del found[process.pid]
         os.kill(*found, signal.SIGKILL)

@@ -14,7 +14,7 @@ from weibo_crawler.importer import import_users
 from weibo_crawler.posts import crawl
 from weibo_crawler.posts.crawl import Job, RangeCrawler
 from weibo_crawler.posts.manifest import KeyRange
-from weibo_crawler.records import Edge, Original, Request
+from weibo_crawler.records import Edge, Original, Outcome, Request
 from weibo_crawler.store import Frontier, Put, Row, Table, Tables
 from weibo_crawler.store.cells import FAMILIES, post_cells
 from weibo_crawler.store.guard import Guard
@@ -218,8 +218,10 @@ class ForgetContract:
             self.tables,
             Job("later" if refresh else "run", refresh, every=refresh),
         )
+        outcomes: list[Outcome] = []
         try:
-            return {done.uid: done.status for done in crawler.crawl([KeyRange(0, "", None)])}
+            crawler.crawl([KeyRange(0, "", None)], outcomes.append)
+            return {done.uid: done.status for done in outcomes}
         finally:
             crawler.close()
 

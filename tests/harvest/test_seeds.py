@@ -1,7 +1,7 @@
 """Seeds: what they may be, and the clear error for what they may not."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from weibo_crawler.errors import BadSeed
@@ -43,6 +43,7 @@ def test_a_bad_line_is_named(text: str) -> None:
         parse_seeds(["1234567890", text], "seeds.txt")
 
 
+@example("[/")
 @given(st.text())
 def test_any_text_is_a_seed_or_a_clear_error(text: str) -> None:
     """No line of a file crashes the reader."""

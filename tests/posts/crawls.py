@@ -61,8 +61,10 @@ class Crawl:
             Job(run_id or f"run {self.runs}", refresh, driver, every=refresh and not due),
             clock=clock,
         )
+        outcomes: list[Outcome] = []
         try:
-            return {outcome.uid: outcome for outcome in crawler.crawl([ALL])}
+            crawler.crawl([ALL], outcomes.append)
+            return {outcome.uid: outcome for outcome in outcomes}
         finally:
             crawler.close()
 

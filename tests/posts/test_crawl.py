@@ -173,6 +173,20 @@ def test_an_expected_end_needs_no_second_witness(crawl_: Crawl) -> None:
     assert many.ends == {"posts/8/"}
 
 
+def test_an_empty_page_in_place_of_what_is_held_is_no_fact(crawl_: Crawl) -> None:
+    """Law 4: where nothing is shown of a user whose posts are announced, and held, the visit fails,
+    nothing is concluded of pins and gaps, and it is asked again."""
+    crawl_.add(6)
+    world, pinned = {6: timeline(6, 20)}, {6: timeline(6, 20)[3]}
+    crawl_.run(ScriptedFetcher(world, pinned=pinned))
+    empty = {"posts/6/": [Verdict.EMPTY] * 2}
+    fetcher = ScriptedFetcher(world, pinned=pinned, trouble=empty)
+    assert crawl_.run(fetcher, refresh=True)[6].status == "failed"
+    assert "posts/6/" not in fetcher.ends
+    assert crawl_.ledger(6).pinned == (pinned[6].mid,)
+    assert crawl_.run(ScriptedFetcher(world, pinned=pinned))[6].sure
+
+
 def test_a_passing_false_end_costs_nothing(crawl_: Crawl) -> None:
     """Law 4: one false end is not believed."""
     crawl_.add(6)

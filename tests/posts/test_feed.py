@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weibo_crawler.errors import BadUsage, StoreError
-from weibo_crawler.posts.crawl import Chunk
+from weibo_crawler.posts.crawl import Chunk, Emit
 from weibo_crawler.posts.feed import Feed, row_uid
 from weibo_crawler.records import Outcome
 from weibo_crawler.store import Put
@@ -26,7 +26,7 @@ class Taker:
         self.taken: list[tuple[int, Ledger | None]] = []
         self.most = 0
 
-    def crawl_users(self, take: Callable[[], Chunk]) -> list[Outcome]:
+    def crawl_users(self, take: Callable[[], Chunk], emit: Emit) -> None:
         more = True
         while more:
             users, more = take()
@@ -35,7 +35,8 @@ class Taker:
             if self.breaks_at is not None and len(self.taken) >= self.breaks_at:
                 raise StoreError("the store died")
             time.sleep(0.001)
-        return [Outcome(uid, "stored") for uid, _ in self.taken]
+        for uid, _ in self.taken:
+            emit(Outcome(uid, "stored"))
 
 
 @pytest.fixture
@@ -48,11 +49,12 @@ def tables(tmp_path: Path) -> SqliteTables:
 def test_every_user_is_taken_once_with_its_ledger(tables: SqliteTables) -> None:
     """However many there are, a queue of them at most waits; none is lost at the end."""
     tables.userlist.put([Put(user_key(7), ledger_cells(Ledger("done", stored=3)), 1)])
-    taker = Taker()
-    feed = Feed(taker, tables)  # type: ignore[arg-type]
+    taker, outcomes = Taker(), list[Outcome]()
+    feed = Feed(taker, tables, outcomes.append)  # type: ignore[arg-type]
     for uid in range(1, 1001):
         feed.put(uid)
-    assert [outcome.uid for outcome in feed.finish()] == list(range(1, 1001))
+    feed.finish()
+    assert [outcome.uid for outcome in outcomes] == list(range(1, 1001))
     assert [uid for uid, ledger in taker.taken if ledger is not None] == [7]
     assert taker.most <= 256
     tables.close()
@@ -60,7 +62,7 @@ def test_every_user_is_taken_once_with_its_ledger(tables: SqliteTables) -> None:
 
 def test_what_breaks_the_crawler_ends_the_feed(tables: SqliteTables) -> None:
     """Nobody waits for room in a queue that nobody empties."""
-    feed = Feed(Taker(breaks_at=300), tables)  # type: ignore[arg-type]
+    feed = Feed(Taker(breaks_at=300), tables, print)  # type: ignore[arg-type]
     with pytest.raises(StoreError, match="the store died"):
         list(map(feed.put, range(1, 10_000)))
     with pytest.raises(StoreError):

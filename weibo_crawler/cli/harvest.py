@@ -42,7 +42,7 @@ def _take_part(home: Home, run_id: str) -> Done:
     """In one of the other processes: take part in a run until it is over or the first one ends."""
     counters = Counters()
     run = _harvest(home, counters, run_id, lambda: tell(counters.snapshot()), None)
-    ended = asyncio.run(run)
+    ended, _ = asyncio.run(run)
     return Done(ended.why, {"stopped": ended.why, "counters": counters.snapshot()})
 
 
@@ -79,7 +79,9 @@ def run_harvest(
             )
 
         try:
-            ended = asyncio.run(_harvest(home, own, run_id or new_run_id(), show, others))
+            run = _harvest(home, own, run_id or new_run_id(), show, others)
+            ended, judge = asyncio.run(run)
+            judge(summed)
         except Interrupted:
             raise others.worst(Interrupted(_where_it_stands(home, summed))) from None
         except CrawlerError as error:
@@ -113,8 +115,9 @@ def _where_it_stands(home: Home, counters: Counters) -> str:
 
 async def _harvest(
     home: Home, counters: Counters, run_id: str, show: Callable[[], None], others: Others | None
-) -> Ended:
-    """The part of this process. others: started and stopped with it; None: it is one of them."""
+) -> tuple[Ended, Callable[[Counters], None]]:
+    """The part of this process, and who judges the failures of all. others: started and stopped
+    with it; None: it is one of them."""
     settings = home.settings
     fetcher = open_fetcher(settings, home.site, counters, home.leases)
     run = HarvestRun(
@@ -127,6 +130,7 @@ async def _harvest(
         run_id=run_id,
         concurrency=settings.fetch.concurrency,
         progress=show,
+        judges=False,
     )
     if others is None:
         on_closed_stdin(lambda: run.stop("interrupted"))
@@ -136,7 +140,7 @@ async def _harvest(
     try:
         await others.start()
         ended = await run.run()
-        return ended
+        return ended, run.judge_failures
     finally:
         if ended is None or ended.level is not None:
             others.stop()

@@ -80,8 +80,8 @@ class EdgeReader:
 
     async def _list(self, edge: Edge, progress: Progress) -> Shown:
         site, entry, listed = self._source.site, self._entry, self._listed[edge]
-        is_all = edge is Edge.FANS and 0 < entry.fans <= progress.listed
-        fetched = await self._ask_of_owner(edge, progress.cursor, ends=is_all)
+        ends = edge is Edge.FANS and self._is_all(progress)
+        fetched = await self._ask_of_owner(edge, progress.cursor, ends=ends)
         record = fetched.reading.record
         users = record.users if isinstance(record, FanPage) else ()
         ids = {user.uid for user in users}
@@ -110,6 +110,12 @@ class EdgeReader:
         users += tuple(found.users)
         sure = sure and found.sure
         return Shown(users, after, ended, fetched_at(fetched), sure, found.again)
+
+    def _is_all(self, progress: Progress) -> bool:
+        """Whether the list has shown as many fans as were announced, and a last page with room: the
+        owner may have won many since."""
+        one_more = self._source.site.announced_pages(Edge.FANS, progress.listed + 1)
+        return 0 < self._entry.fans <= progress.listed and one_more <= progress.pages
 
     async def _ask_of_owner(self, edge: Edge, cursor: str, *, ends: bool = False) -> Fetched:
         site, uid = self._source.site, self._entry.uid

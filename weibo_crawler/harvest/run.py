@@ -47,7 +47,8 @@ class Ended(NamedTuple):
 class HarvestRun:
     """One harvesting process. `run` returns when a stop rule holds; `stop` ends it early.
 
-    progress: called about once a second with the counters' snapshot.
+    progress: called about once a second with the counters' snapshot. judges: `run` judges failures
+    by this process's own counters; else who started several judges the sums.
     """
 
     def __init__(
@@ -62,11 +63,12 @@ class HarvestRun:
         run_id: str,
         concurrency: int,
         progress: Callable[[], None] = lambda: None,
+        judges: bool = True,
     ) -> None:
         self._settings, self._frontier, self._site = settings, frontier, site
         self._fetcher, self._counters = fetcher, counters
         self._owner, self._run_id, self._concurrency = owner, run_id, concurrency
-        self._progress = progress
+        self._progress, self._judges = progress, judges
         self._rng = Random(owner)
         self._committer = Committer(frontier, owner, run_id, settings.max_users)
         self._walls = Walls()
@@ -111,7 +113,8 @@ class HarvestRun:
             raise self._failure
         if self._stopping == "interrupted":
             raise Interrupted("stopped; what was in flight is stored, the same command goes on")
-        self._judge_failures()
+        if self._judges:
+            self.judge_failures(self._counters)
         return ended
 
     def _make_walker(self, seen: SeenSet) -> Walker:
@@ -303,9 +306,9 @@ class HarvestRun:
             self._committer.close()
         self._progress()
 
-    def _judge_failures(self) -> None:
-        """A run whose entries failed over their share has not seen the site (exit code 4)."""
-        failed, done = self._counters["entries.failed"], self._counters["entries.done"]
+    def judge_failures(self, counters: Counters) -> None:
+        """A run whose entries failed over their share has not seen the site: SiteSaysNo."""
+        failed, done = counters["entries.failed"], counters["entries.done"]
         if failed and failed / (failed + done) > self._settings.max_failed_share:
             reasons = ", ".join(f"{n} x {why}" for why, n in self._failed_by.most_common(3))
             raise SiteSaysNo(

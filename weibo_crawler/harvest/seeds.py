@@ -50,9 +50,13 @@ def parse_seed(text: str, where: str) -> Seed:
 
 
 def _from_address(text: str, where: str) -> Seed:
-    parts = urlsplit(text if "//" in text else f"https://{text}")
-    path = [unquote(part) for part in parts.path.split("/") if part]
-    if (parts.hostname or "") in _HOSTS:
+    try:
+        parts = urlsplit(text if "//" in text else f"https://{text}")
+        host = parts.hostname or ""
+    except ValueError:  # brackets that are no IPv6 address
+        host = ""
+    if host in _HOSTS:
+        path = [unquote(part) for part in parts.path.split("/") if part]
         if len(path) == 2 and path[0] in ("u", "profile") and path[1].isdecimal():
             return Seed(_uid(path[1], where), None, where)
         if len(path) == 1 and path[0].isdecimal():

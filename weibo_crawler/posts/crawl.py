@@ -38,6 +38,9 @@ _DRIVER_PATIENCE_S = 180.0
 _DRIVER_EVERY_S = 10.0
 
 
+Emit = Callable[[Outcome], None]
+
+
 class Job(NamedTuple):
     """What a mapper is told: which run it belongs to, and whether to come back to known users that
     are due (refresh), or to all of them, also where guests were refused not long ago (every).
@@ -110,7 +113,7 @@ class RangeCrawler:
         """Why nothing new is begun, "" while it is."""
         return self._stopping
 
-    def crawl(self, parts: Iterable[KeyRange]) -> list[Outcome]:
+    def crawl(self, parts: Iterable[KeyRange], emit: Emit) -> None:
         """Every user of the ranges, each with its Outcome; raises as `crawl_users`. The users of
         the next range are begun while the last of one are still visited."""
         users = chain.from_iterable(map(self._users, parts))
@@ -119,17 +122,17 @@ class RangeCrawler:
             chunk = list(islice(users, _CHUNK))
             return Chunk(chunk, bool(chunk))
 
-        return self.crawl_users(take)
+        self.crawl_users(take, emit)
 
-    def crawl_users(self, take: Callable[[], Chunk]) -> list[Outcome]:
-        """Every user that `take` gives, each with its Outcome. `take` is called in the thread of
-        the tables.
+    def crawl_users(self, take: Callable[[], Chunk], emit: Emit) -> None:
+        """Every user that `take` gives, each with its Outcome, which `emit` gets. `take` is called
+        in the thread of the tables.
 
         Raises SiteSaysNo (which ends the other mappers of the run as well), StoreError, and
         Interrupted after `stop`; then users that were not begun have no Outcome.
         """
         try:
-            return self._runner.run(self._crawl(take))
+            self._runner.run(self._crawl(take, emit))
         except CrawlerError as error:
             if isinstance(error, SiteSaysNo):
                 note = ended_by(error.exit_code, str(error))
@@ -161,14 +164,14 @@ class RangeCrawler:
 
     # -- inside the event loop
 
-    async def _crawl(self, take: Callable[[], Chunk]) -> list[Outcome]:
+    async def _crawl(self, take: Callable[[], Chunk], emit: Emit) -> None:
         self._look_for_orders()  # an attempt that follows one that was stopped begins nothing
         if self._fetcher is None:
             self._fetcher = open_fetcher(self._settings, self._site, self._counters, self._leases)
         writer = Writer(self._tables, self._guard)
         house = asyncio.create_task(self._keep_house())
         try:
-            outcomes = await self._visit_all(self._visitor(self._fetcher, writer), writer, take)
+            await self._visit_all(self._visitor(self._fetcher, writer), writer, take, emit)
         finally:
             house.cancel()
             await asyncio.gather(house, return_exceptions=True)
@@ -180,12 +183,10 @@ class RangeCrawler:
                 raise SiteSaysNo(said.message)
             raise Interrupted(f"the posts job was stopped: {self._stopping}")
         self._report(None)
-        return outcomes
 
     async def _visit_all(
-        self, visitor: Visitor, writer: Writer, take: Callable[[], Chunk]
-    ) -> list[Outcome]:
-        outcomes: list[Outcome] = []
+        self, visitor: Visitor, writer: Writer, take: Callable[[], Chunk], emit: Emit
+    ) -> None:
         running: set[asyncio.Task[Outcome]] = set()
         due: deque[tuple[int, Ledger | None]] = deque()
         places = self._settings.posts.users_in_flight
@@ -195,39 +196,35 @@ class RangeCrawler:
                 if more and len(due) < places:
                     chunk, more = await writer.call(self._welcome, take)
                     due += (user for user in chunk if self._is_due(user[1]))
-                    outcomes += (
-                        self._count(self._known(uid, ledger))
-                        for uid, ledger in chunk
-                        if ledger is not None and not self._is_due(ledger)
-                    )
+                    for uid, ledger in chunk:
+                        if ledger is not None and not self._is_due(ledger):
+                            emit(self._count(self._known(uid, ledger)))
                 while due and len(running) < places:
                     running.add(asyncio.create_task(visitor.visit(*due.popleft())))
                 if running:
                     done, running = await asyncio.wait(running, return_when=FIRST_COMPLETED)
-                    outcomes += self._ended(done)
+                    self._ended(done, emit)
                 elif not more:
-                    return outcomes
+                    return
             if running:  # after a stop they end by themselves: the fetcher sends nothing more
                 done, running = await asyncio.wait(running)
-                outcomes += self._ended(done)
+                self._ended(done, emit)
         finally:
             for task in running:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
-        return outcomes
 
-    def _ended(self, tasks: Iterable[asyncio.Task[Outcome]]) -> list[Outcome]:
-        """The outcomes of visits that ended; raises what broke one, an interruption aside."""
-        outcomes, broken = [], []
+    def _ended(self, tasks: Iterable[asyncio.Task[Outcome]], emit: Emit) -> None:
+        """Of visits that ended; raises what broke one, an interruption aside."""
+        broken = []
         for task in tasks:
             error = task.exception()
             if error is None:
-                outcomes.append(self._count(task.result()))
+                emit(self._count(task.result()))
             elif not isinstance(error, Interrupted):
                 broken.append(error)
         if broken:
             raise broken[0]
-        return outcomes
 
     def _users(self, part: KeyRange) -> Iterator[tuple[int, Ledger | None]]:
         rows = self._tables.userlist.scan(

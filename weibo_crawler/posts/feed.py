@@ -9,8 +9,7 @@ import threading
 import time
 
 from weibo_crawler.errors import BadUsage
-from weibo_crawler.posts.crawl import Chunk, RangeCrawler
-from weibo_crawler.records import Outcome
+from weibo_crawler.posts.crawl import Chunk, Emit, RangeCrawler
 from weibo_crawler.store import Tables
 from weibo_crawler.store.cells import Ledger, read_ledger
 from weibo_crawler.store.keys import parse_user_key, user_key
@@ -21,13 +20,12 @@ _WAIT_S = 0.1  # puts wait as long while the crawler looks for more users
 
 class Feed:
     """Runs a crawler over what `put` is given. `finish` must follow; both raise what ended the
-    crawler, as `RangeCrawler.crawl_users` does."""
+    crawler, as `RangeCrawler.crawl_users` does. emit: gets the outcomes, in a thread of its own."""
 
-    def __init__(self, crawler: RangeCrawler, tables: Tables) -> None:
-        self._crawler, self._tables = crawler, tables
+    def __init__(self, crawler: RangeCrawler, tables: Tables, emit: Emit) -> None:
+        self._crawler, self._tables, self._emit = crawler, tables, emit
         self._users: queue.Queue[int] = queue.Queue(_WAITING)
         self._is_last = threading.Event()
-        self._outcomes: list[Outcome] = []
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="crawler", daemon=True)
         self._thread.start()
@@ -42,17 +40,16 @@ class Feed:
                 continue
         self.finish()
 
-    def finish(self) -> list[Outcome]:
-        """No more users: wait for the crawler; the outcomes of all."""
+    def finish(self) -> None:
+        """No more users: wait for the crawler."""
         self._is_last.set()
         self._thread.join()
         if self._error is not None:
             raise self._error
-        return self._outcomes
 
     def _run(self) -> None:
         try:
-            self._outcomes = self._crawler.crawl_users(self._take)
+            self._crawler.crawl_users(self._take, self._emit)
         except BaseException as error:  # noqa: BLE001 - raised again in the main thread
             self._error = error
 

@@ -293,9 +293,10 @@ class _Visit:
         return max(0, (self.ledger.announced or 0) - self._standing())
 
     def _is_all(self) -> bool:
-        """Whether every announced post is held: what an empty answer says is expected then."""
+        """Whether this visit was shown as many posts as are announced: what an empty answer says is
+        expected then."""
         announced = self.ledger.announced
-        return announced is not None and announced < _MAYBE_ROUNDED and not self._missing()
+        return announced is not None and len(self.seen) >= announced < _MAYBE_ROUNDED
 
     def _is_surplus(self) -> bool:
         """Whether more posts are held than are announced: some were deleted where no visit has
@@ -315,6 +316,8 @@ class _Visit:
             return True
         if stopped in LIMITS:
             return not self._is_surplus()
+        if not self.ledger.pages and self.ledger.announced:
+            return False  # nothing at all was shown, however much is held
         return self._missing() <= _MISSING_SHARE * (self.ledger.announced or 0)
 
     async def _unpin(self) -> None:
@@ -349,6 +352,7 @@ class _Visit:
             state="failed",
             last_error=why,
             stopped="trouble",
+            pinned=self.ledger.pinned if self.ledger.pages else self.old.pinned,
             completed=self.old.completed + self.texts.completed,
         )
         await self.env.writer.put([], [self._ledger_put()])
