@@ -29,7 +29,12 @@ def open_users(folder: Path | str) -> SqliteUsers:
 
 
 def make_run(
-    users: SqliteUsers, fetcher: ScriptedFetcher, *, concurrency: int = 4, **changed: object
+    users: SqliteUsers,
+    fetcher: ScriptedFetcher,
+    *,
+    concurrency: int = 4,
+    judges: bool = True,
+    **changed: object,
 ) -> tuple[HarvestRun, Counters]:
     how = {"rest_s": 0.01, "max_failed_share": 1.0} | changed
     counters = Counters()
@@ -42,6 +47,7 @@ def make_run(
         owner=new_owner(),
         run_id="run",
         concurrency=concurrency,
+        judges=judges,
     )
     return run, counters
 
@@ -185,6 +191,20 @@ def test_lasting_trouble_fails_the_entry_and_says_so(tmp_path: Path) -> None:
     users.requeue_failed()
     users.close()
     assert set(harvest(tmp_path, graph, [1])[0]) == {1, 2, 3, 4}
+
+
+def test_failures_of_several_processes_are_judged_in_sum(tmp_path: Path) -> None:
+    """One process that met a broken entry among its few does not end the command."""
+    users = open_users(tmp_path)
+    users.add_seeds([Found(1, "", "", 0)], "run", 1.0)
+    fetcher = ScriptedFetcher(Graph({}, {1: 99}), Random(0), {(1, Verdict.SERVER_TROUBLE): 99})
+    run, own = make_run(users, fetcher, judges=False, max_failed_share=0.2)
+    asyncio.run(run.run())
+    users.close()
+    assert own["entries.failed"] == 1
+    run.judge_failures(Counters({"entries.failed": 1, "entries.done": 4}))
+    with pytest.raises(SiteSaysNo, match="1 of 4 users could not be walked"):
+        run.judge_failures(Counters({"entries.failed": 1, "entries.done": 3}))
 
 
 def test_refusals_of_all_cost_no_entry_its_attempts(tmp_path: Path) -> None:
