@@ -25,6 +25,7 @@ from pymysql.cursors import Cursor
 
 from weibo_crawler.records import Edge, State
 from weibo_crawler.store import WALLED, Entry, Found, Landed, PageCommit
+from weibo_crawler.store.landing import NewUser
 from weibo_crawler.store.mysql_claim import claim_entries
 from weibo_crawler.store.mysql_commit import (
     ANY_LEVEL,
@@ -35,7 +36,6 @@ from weibo_crawler.store.mysql_commit import (
     forgotten_among,
 )
 from weibo_crawler.store.mysql_forget import drop_drifted, forget_users, strip_lists
-from weibo_crawler.store.mysql_insert import NewUser
 from weibo_crawler.store.mysql_users import MysqlUserlist
 from weibo_crawler.store.owners import is_dead
 

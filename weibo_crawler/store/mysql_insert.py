@@ -6,11 +6,10 @@ put into SQL once.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from pymysql.cursors import Cursor
 
-from weibo_crawler.records import Edge
+from weibo_crawler.store.landing import NewUser
 
 _INSERT = """
     INSERT INTO userlist (seq, id, fans, url, screen_name, depth, found_from, found_edge, found_at,
@@ -24,20 +23,6 @@ _NEW = """
     SELECT GROUP_CONCAT(seq ORDER BY seq) FROM userlist WHERE seq >= %s
     GROUP BY seq DIV 1000 ORDER BY seq DIV 1000
 """
-
-
-class NewUser(NamedTuple):
-    """A row to insert."""
-
-    uid: int
-    url: str
-    screen_name: str
-    fans: int
-    depth: int
-    found_from: int | None
-    edge: Edge
-    found_at: float
-    run_id: str
 
 
 def insert_users(cursor: Cursor, first: int, rows: Sequence[NewUser]) -> list[int]:

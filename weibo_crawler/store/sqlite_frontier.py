@@ -6,12 +6,16 @@ relies on in its own WHERE, so that a process that was paused past its lease wri
 """
 
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import groupby
+from operator import itemgetter
 from sqlite3 import Connection
 from typing import Any
 
 from weibo_crawler.records import Edge, State
-from weibo_crawler.store import WALLED, Entry, Found, Landed, Landing, PageCommit, Progress
+from weibo_crawler.store import WALLED, Entry, Found, Landed, PageCommit, Progress
+from weibo_crawler.store.landing import Batch, held_entries, users_of
 from weibo_crawler.store.owners import is_dead
 from weibo_crawler.store.sqlite_base import immediate
 from weibo_crawler.store.sqlite_forget import (
@@ -28,19 +32,23 @@ _CLAIMABLE = """
 """
 _QUEUED = _CLAIMABLE.format(more="")
 _RESTED = _CLAIMABLE.format(more="AND resting_until <= ?")
-_LEASE = "UPDATE userlist SET state = 'leased', lease_owner = ?, lease_until = ? WHERE seq = ?"
+_AMONG = "IN (SELECT value FROM json_each(?))"
+_LEASE = f"""
+    UPDATE userlist SET state = 'leased', lease_owner = ?, lease_until = ? WHERE seq {_AMONG}
+"""
+_LISTS = f"""
+    SELECT uid, edge, cursor, last_ids, listed, pages, ended FROM progress WHERE uid {_AMONG}
+"""
+_OWNERS = f"""
+    SELECT id, state = 'leased' AND lease_owner = ?, set_aside, attempts,
+           edge, cursor, ended IS NOT NULL
+    FROM userlist LEFT JOIN progress ON uid = id WHERE id {_AMONG}
+"""
 _ADVANCE = """
-    UPDATE progress SET cursor = ?, last_ids = ?, listed = ?, pages = ?, ended = ?, sure = ?
-    WHERE uid = ? AND edge = ?
-"""
-_MINE = """
-    SELECT 1 FROM userlist JOIN progress ON uid = id
-    WHERE id = ? AND state = 'leased' AND lease_owner = ?
-      AND edge = ? AND cursor = ? AND ended IS NULL
-"""
-_FRESH = """
-    UPDATE userlist SET attempts = 0, last_error = '', resting_since = NULL
-    WHERE id = ? AND attempts > 0
+    INSERT INTO progress (uid, edge, cursor, last_ids, listed, pages, ended, sure)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uid, edge) DO UPDATE SET
+    cursor = excluded.cursor, last_ids = excluded.last_ids, listed = excluded.listed,
+    pages = excluded.pages, ended = excluded.ended, sure = excluded.sure
 """
 _INSERT = """
     INSERT INTO userlist (id, url, screen_name, fans, depth, found_from, found_edge, found_at,
@@ -49,7 +57,10 @@ _INSERT = """
 """
 _RELEASE = "lease_owner = NULL, lease_until = NULL"
 _ANEW = "state = 'queued', set_aside = 0, attempts = 0, last_error = '', resting_since = NULL"
-_DONE = f"UPDATE userlist SET state = 'done', {_RELEASE} WHERE id = ?"
+_DONE = f"UPDATE userlist SET state = 'done', {_RELEASE} WHERE id {_AMONG}"
+_FRESH = f"""
+    UPDATE userlist SET attempts = 0, last_error = '', resting_since = NULL WHERE id {_AMONG}
+"""
 
 
 class SqliteUsers(SqliteUserlist):
@@ -102,21 +113,32 @@ class SqliteUsers(SqliteUserlist):
                 found += conn.execute(_RESTED, ("resting", aside, deepest, now, n)).fetchall()
                 rows += sorted(found, key=lambda row: (row[4], row[0]))
             del rows[n:]
-            conn.executemany(_LEASE, [(owner, now + lease_s, row[0]) for row in rows])
-            return [_entry(conn, row, edges) for row in rows]
+            conn.execute(_LEASE, (owner, now + lease_s, _json([row[0] for row in rows])))
+            return _entries(conn, rows, edges)
 
     def commit(
         self, owner: str, run_id: str, pages: Sequence[PageCommit], *, max_users: int
     ) -> list[Landed]:
         with self._db.translated(), immediate(self._db.conn()) as conn:
-            room = _room(conn, max_users, sum(len(page.found) for page in pages))
-            level = _least_depth(conn, aside=(0,))
-            landed = []
-            for page in pages:
-                one = _land(conn, owner, run_id, page, level, room)
-                room -= one.inserted
-                landed.append(one)
-        return landed
+            last = conn.execute("SELECT MAX(seq) FROM userlist").fetchone()[0] or 0
+            found, listed = users_of(pages)
+            room = _room(conn, max_users, last, len(found))
+            owners = conn.execute(_OWNERS, (owner, _json({page.uid for page in pages})))
+            gone = forgotten_among(conn, found | listed)
+            known = f"SELECT id FROM userlist WHERE id {_AMONG}"  # near the limit: takes no room
+            batch = Batch(
+                run_id,
+                level=_least_depth(conn, aside=(0,)),
+                entries=held_entries(owners),
+                gone=gone,
+                room=room,
+                known=(uid for (uid,) in conn.execute(known, (_json(found),)))
+                if len(found - gone) > room
+                else (),
+            )
+            landings = [batch.land(page) for page in pages]
+            inserted = _write(conn, batch)
+        return [Landed(landing, inserted[place]) for place, landing in enumerate(landings)]
 
     def finish(self, owner: str, uid: int, state: State, why: str) -> bool:
         with self._db.translated(), immediate(self._db.conn()) as conn:
@@ -226,99 +248,77 @@ class SqliteUsers(SqliteUserlist):
             return n
 
 
-def _entry(conn: Connection, row: Any, edges: Iterable[Edge]) -> Entry:
-    _, uid, screen_name, fans, depth, found_edge, attempts, last_error = row
-    progress = {}
-    for edge in edges:
-        conn.execute(
-            "INSERT INTO progress (uid, edge) VALUES (?, ?) ON CONFLICT DO NOTHING", (uid, edge)
+def _entries(conn: Connection, rows: Sequence[Any], edges: Sequence[Edge]) -> list[Entry]:
+    """A list that nobody began has no row yet."""
+    lists = {
+        (uid, edge): None if ended else Progress(cursor, tuple(array("q", ids)), listed, pages)
+        for uid, edge, cursor, ids, listed, pages, ended in conn.execute(
+            _LISTS, (_json([row[1] for row in rows]),)
         )
-        cursor, last_ids, listed, pages, ended = conn.execute(
-            "SELECT cursor, last_ids, listed, pages, ended FROM progress "
-            "WHERE uid = ? AND edge = ?",
-            (uid, edge),
-        ).fetchone()
-        if ended is None:
-            progress[edge] = Progress(cursor, tuple(array("q", last_ids)), listed, pages)
-    is_seed = found_edge == Edge.SEED
-    return Entry(uid, screen_name, fans, depth, is_seed, attempts, last_error, progress)
+    }
+    entries = []
+    for _, uid, screen_name, fans, depth, found_edge, attempts, last_error in rows:
+        known = {edge: lists.get((uid, edge), Progress()) for edge in edges}
+        progress = {edge: one for edge, one in known.items() if one is not None}
+        is_seed = found_edge == Edge.SEED
+        entries.append(
+            Entry(uid, screen_name, fans, depth, is_seed, attempts, last_error, progress)
+        )
+    return entries
 
 
 def _least_depth(conn: Connection, aside: Sequence[int]) -> int | None:
     """Of what is queued, leased or resting; the index answers each part at once."""
-    depths = [
-        conn.execute(
-            "SELECT MIN(depth) FROM userlist WHERE state = ? AND set_aside = ?", (state, set_aside)
-        ).fetchone()[0]
+    parts = [
+        f"(SELECT MIN(depth) FROM userlist WHERE state = '{state}' AND set_aside = {set_aside})"
         for state in ("queued", "leased", "resting")
         for set_aside in aside
     ]
+    depths = conn.execute(f"SELECT {', '.join(parts)}").fetchone()
     return min((depth for depth in depths if depth is not None), default=None)
 
 
-def _room(conn: Connection, max_users: int, wanted: int) -> int:
+def _room(conn: Connection, max_users: int, last: int, wanted: int) -> int:
     """How many users may still be inserted. Counting ten million rows takes a second, and the
     largest seq bounds their number, so they are counted only near the limit."""
-    largest = conn.execute("SELECT MAX(seq) FROM userlist").fetchone()[0] or 0
-    if largest + wanted <= max_users:
+    if last + wanted <= max_users:
         return wanted
     return max(0, max_users - int(conn.execute("SELECT COUNT(*) FROM userlist").fetchone()[0]))
 
 
-def _land(
-    conn: Connection, owner: str, run_id: str, page: PageCommit, level: int | None, room: int
-) -> Landed:
-    """One page inside the transaction: all of it, or only the users that max_users leaves room for
-    and no progress, so that a later run with a larger limit reads the page again."""
-    if level is not None and level < page.depth and not _is_aside(conn, page.uid):
-        return Landed(Landing.AHEAD, 0)
-    if not _is_mine(conn, owner, page):
-        return Landed(Landing.LOST, 0)
-    found = _not_forgotten(conn, page.found)
-    rows = [
-        (*u, page.depth + 1, page.uid, page.edge, page.fetched_at, page.fetched_at, run_id)
-        for u in found
-    ]
-    if len(rows) > room:
-        rows = [row for row in rows if not _is_known(conn, row[0])]
-        if len(rows) > room:
-            conn.executemany(_INSERT, rows[:room])
-            return Landed(Landing.FULL, room)
-    before = conn.total_changes
-    conn.executemany(_INSERT, rows)
-    inserted = conn.total_changes - before
+def _write(conn: Connection, batch: Batch) -> Counter[int]:
+    """Store what landed; by the place of a page how many of its users were new."""
+    inserted: Counter[int] = Counter()
+    for place, new in groupby(batch.new, key=itemgetter(0)):
+        rows = [(*user[:8], user.found_at, user.run_id) for _, user in new]
+        before = conn.total_changes
+        conn.executemany(_INSERT, rows)
+        inserted[place] = conn.total_changes - before
+    pages = batch.advanced.values()
+    conn.executemany(_ADVANCE, [_progress_row(page, batch.listed(page)) for page in pages])
+    for uids, change in ((batch.done, _DONE), (batch.fresh, _FRESH)):
+        if uids:
+            conn.execute(change, (_json(uids),))
+    return inserted
+
+
+def _progress_row(page: PageCommit, listed: Sequence[int]) -> tuple[object, ...]:
     after = page.after
-    gone = forgotten_among(conn, after.last_ids)
-    last_ids = array("q", [uid for uid in after.last_ids if uid not in gone]).tobytes()
-    conn.execute(
-        _ADVANCE,
-        (
-            *(after.cursor, last_ids, after.listed, after.pages),
-            *(page.ended, page.sure, page.uid, page.edge),
-        ),
+    return (
+        *(page.uid, page.edge, after.cursor, array("q", listed).tobytes()),
+        *(after.listed, after.pages, page.ended, page.sure),
     )
-    conn.execute(_DONE if page.last else _FRESH, (page.uid,))
-    return Landed(Landing.STORED, inserted)
+
+
+def _json(numbers: Iterable[int]) -> str:
+    """For `json_each`."""
+    return f"[{','.join(map(str, numbers))}]"
 
 
 def _not_forgotten(conn: Connection, users: Sequence[Found]) -> Sequence[Found]:
     """Without those whom `forget` removed."""
     gone = forgotten_among(conn, [user.uid for user in users])
     return [user for user in users if user.uid not in gone] if gone else users
-
-
-def _is_mine(conn: Connection, owner: str, page: PageCommit) -> bool:
-    """The lease is still mine and the cursor is what I read."""
-    return bool(conn.execute(_MINE, (page.uid, owner, page.edge, page.cursor)).fetchone())
-
-
-def _is_known(conn: Connection, uid: int) -> bool:
-    return bool(conn.execute("SELECT 1 FROM userlist WHERE id = ?", (uid,)).fetchone())
-
-
-def _is_aside(conn: Connection, uid: int) -> bool:
-    row = conn.execute("SELECT set_aside FROM userlist WHERE id = ?", (uid,)).fetchone()
-    return bool(row and row[0])
 
 
 def _mark_bounds(conn: Connection, why: str) -> None:

@@ -1,0 +1,128 @@
+"""Which pages of one transaction land, and what they change; judged in memory, for every SQL store.
+
+A store reads all that the pages depend on, lets them be judged one after the other, and writes what
+landed by few statements: what a transaction costs is its statements, not its pages.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from weibo_crawler.records import Edge
+from weibo_crawler.store import Landing, PageCommit
+
+
+class NewUser(NamedTuple):
+    """A row to insert."""
+
+    uid: int
+    url: str
+    screen_name: str
+    fans: int
+    depth: int
+    found_from: int | None
+    edge: Edge
+    found_at: float
+    run_id: str
+
+
+class Held:
+    """The entry a page belongs to, as it stands while the pages are judged. mine: leased by who
+    commits. lists: by edge the cursor, and whether the list has ended."""
+
+    def __init__(self, mine: bool, aside: bool, attempts: int) -> None:
+        self.mine, self.aside, self.attempts = mine, aside, attempts
+        self.lists: dict[str, tuple[str, bool]] = {}
+
+
+def held_entries(rows: Iterable[Sequence[object]]) -> dict[int, Held]:
+    """Of rows (uid, mine, set_aside, attempts, edge, cursor, ended), one for each list of an entry,
+    or one with the edge None."""
+    entries: dict[int, Held] = {}
+    for uid, mine, aside, attempts, edge, cursor, ended in rows:
+        assert isinstance(uid, int)
+        assert isinstance(attempts, int)
+        entry = entries.get(uid)
+        if entry is None:
+            entry = entries[uid] = Held(bool(mine), bool(aside), attempts)
+        if edge is not None:
+            entry.lists[str(edge)] = (str(cursor), bool(ended))
+    return entries
+
+
+class Batch:
+    """The pages of one transaction. `land` judges the next one; then there is to be written:
+
+    new: users to insert, each with the place of its page; advanced: the last page of each list;
+    done: entries that are through with their lists; fresh: entries whose attempts begin anew.
+
+    level: the open one, None: nothing holds any page back. gone: users that `forget` removed.
+    room: how many users max_users leaves room for. known: users who are there already, and so take
+    no room, where that matters.
+    """
+
+    def __init__(
+        self,
+        run_id: str,
+        *,
+        level: int | None,
+        entries: Mapping[int, Held],
+        gone: Collection[int],
+        room: int,
+        known: Iterable[int] = (),
+    ) -> None:
+        self._run_id, self._level, self._entries = run_id, level, entries
+        self._gone, self._room, self._taken = gone, room, set(known)
+        self._landed = 0
+        self.new: list[tuple[int, NewUser]] = []
+        self.advanced: dict[tuple[int, Edge], PageCommit] = {}
+        self.done: set[int] = set()
+
+    @property
+    def fresh(self) -> set[int]:
+        return {uid for uid, _ in self.advanced if self._entries[uid].attempts} - self.done
+
+    def land(self, page: PageCommit) -> Landing:
+        """What becomes of the next page: all of it, or only the users that max_users leaves room
+        for and no progress, so that a later run with a larger limit reads the page again."""
+        place, self._landed = self._landed, self._landed + 1
+        entry = self._entries.get(page.uid)
+        is_aside = entry is not None and entry.aside
+        if self._level is not None and self._level < page.depth and not is_aside:
+            return Landing.AHEAD
+        before = (page.cursor, False)
+        if entry is None or not entry.mine or entry.lists.get(page.edge, ("", False)) != before:
+            return Landing.LOST
+        new = list(self._unknown(page))
+        self.new += [(place, user) for user in new[: self._room]]
+        self._taken.update(user.uid for user in new[: self._room])
+        if len(new) > self._room:
+            self._room = 0
+            return Landing.FULL
+        self._room -= len(new)
+        entry.lists[page.edge] = (page.after.cursor, page.ended is not None)
+        self.advanced[page.uid, page.edge] = page
+        if page.last:
+            entry.mine = False
+            self.done.add(page.uid)
+        return Landing.STORED
+
+    def listed(self, page: PageCommit) -> list[int]:
+        """The ids of the page that its list remembers."""
+        last_ids = page.after.last_ids
+        return [uid for uid in last_ids if uid not in self._gone] if self._gone else [*last_ids]
+
+    def _unknown(self, page: PageCommit) -> Iterator[NewUser]:
+        here: set[int] = set()
+        for user in page.found:
+            uid = user.uid
+            if uid not in self._taken and uid not in here and uid not in self._gone:
+                here.add(uid)
+                yield NewUser(
+                    *user, page.depth + 1, page.uid, page.edge, page.fetched_at, self._run_id
+                )
+
+
+def users_of(pages: Sequence[PageCommit]) -> tuple[set[int], set[int]]:
+    """Whom the pages found, and whom their lists remember."""
+    found = {user.uid for page in pages for user in page.found}
+    return found, {uid for page in pages for uid in page.after.last_ids}
