@@ -21,8 +21,9 @@ class Counters:
         self._counts: Counter[str] = Counter(start or {})
 
     def add(self, name: str, n: int = 1) -> None:
-        with self._lock:
-            self._counts[name] += n
+        if n:
+            with self._lock:
+                self._counts[name] += n
 
     def __getitem__(self, name: str) -> int:
         return self._counts[name]

@@ -121,6 +121,11 @@ class Tries:
         self.avoid = egress
         return True
 
+    @property
+    def suspects_any(self) -> bool:
+        """Whether `disproved` may name anybody."""
+        return bool(self._broken or self._emptied)
+
     def disproved(self, reading: Reading, egress: str) -> tuple[set[str], set[str]]:
         """After an answer: the egresses that it shows to have broken the page, and to have been
         shown an empty one."""

@@ -168,11 +168,12 @@ class Fetcher:
 
     async def _ask(self, request: Request, choice: Choice, egress: Egress) -> _Sent | None:
         """Send once. None: the turn was lost, or used to ask for a session; choose again."""
-        if (barred_s := self._visitor.barred_s(egress)) > 0:
-            self._ring.rest(egress.name, asyncio.get_running_loop().time(), barred_s)
-            return None
-        if await self._visitor.settled(egress):
-            return None
+        if not self._visitor.is_ready(egress):
+            if (barred_s := self._visitor.barred_s(egress)) > 0:
+                self._ring.rest(egress.name, asyncio.get_running_loop().time(), barred_s)
+                return None
+            if await self._visitor.settled(egress):
+                return None
         wait_s: float | None = 0.0
         while wait_s is not None:
             if wait_s > 0:
@@ -189,7 +190,10 @@ class Fetcher:
 
     def _go(self, choice: Choice, egress: Egress) -> float | None:
         """As `Ring.go`; None also while a session is asked for, or none may be."""
-        if self._visitor.is_opening(egress) or self._visitor.barred_s(egress) > 0:
+        visitor = self._visitor
+        if not visitor.is_ready(egress) and (
+            visitor.is_opening(egress) or visitor.barred_s(egress) > 0
+        ):
             return None
         return self._ring.go(choice, asyncio.get_running_loop().time())
 
@@ -222,7 +226,7 @@ class Fetcher:
         reading = self._site.read(request, sent.page)
         self._counters.add(f"page.{reading.verdict}")
         name = sent.egress.name
-        is_healthy = self._ring.is_healthy(name)
+        is_healthy = reading.verdict not in FACTS and self._ring.is_healthy(name)
         step = tries.answered(reading, sent.page.status, name, is_healthy=is_healthy)
         if step is Step.WALLED:
             wall = self._visitor.wall(sent.egress, sent.use, request)
@@ -232,7 +236,8 @@ class Fetcher:
             if reading.verdict is Verdict.REFUSED:
                 self._visitor.retire(sent.egress, sent.use)
         self._note(request, sent, reading, is_final=step is Step.RETURN)
-        self._blame_disproved(reading, name, tries)
+        if tries.suspects_any:
+            self._blame_disproved(reading, name, tries)
         if step is Step.RETURN:
             return Fetched(reading, sent.page)
         if step is Step.LATER:

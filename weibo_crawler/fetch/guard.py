@@ -2,14 +2,14 @@
 
 from collections import Counter, deque
 from datetime import UTC, datetime
-from enum import Enum
+from enum import StrEnum
 from math import ceil
 from typing import NamedTuple
 
 _ANSWERS_EACH = 2  # of an egress in the window
 
 
-class _Blame(Enum):
+class _Blame(StrEnum):  # hashed by its text, an Enum by a function of Python
     NOBODY = "nobody"
     REFUSED = "refused"
     DRIFTED = "drifted"

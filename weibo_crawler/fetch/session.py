@@ -55,6 +55,12 @@ class Visitor:
         self.is_news = False  # whether a session was opened that others do not know of
         self._opening: dict[str, asyncio.Task[EgressFailed | None]] = {}
 
+    def is_ready(self, egress: Egress) -> bool:
+        """Whether a request may go with the session of this egress as it is: nothing is wanted, and
+        nobody asks for a new one. What is most often so, told at once."""
+        visit = self._visits.get(egress.name)
+        return visit is not None and not visit.wanted and egress.name not in self._opening
+
     def wants(self, egress: Egress) -> bool:
         """Whether the next turn of this egress is to ask for a session."""
         return self._visit(egress).wanted

@@ -49,7 +49,9 @@ class WreqTransport:
         self._deadline_s = settings.connect_timeout_s + 2 * settings.read_timeout_s
         self._limit = settings.max_body_bytes
         self._client: wreq.Client | None = _client(settings, tls)
-        self._under_way: set[asyncio.Task[object]] = set()
+        self._under_way: dict[asyncio.Task[object], float] = {}  # with its end, the first one first
+        self._overdue: set[asyncio.Task[object]] = set()
+        self._clock: asyncio.TimerHandle | None = None
         self._answered_ports: set[int] = set()
         self.until = inf
 
@@ -57,23 +59,42 @@ class WreqTransport:
         """See `Transport`."""
         task = asyncio.current_task()
         assert task is not None
-        self._under_way.add(task)
+        loop = task.get_loop()
+        self._under_way[task] = loop.time() + self._deadline_s
+        if self._clock is None:
+            self._clock = loop.call_later(self._deadline_s, self._end_overdue)
         try:
-            async with asyncio.timeout(self._deadline_s):
-                return await self._exchange(request, headers, egress)
-        except TimeoutError:
+            return await self._exchange(request, headers, egress)
+        except asyncio.CancelledError:
+            if task not in self._overdue or task.uncancel() > 0:
+                raise
             reason = f"no whole answer after {self._deadline_s:g} s ({egress.name})"
             raise errors.TimedOut(reason) from None
         finally:
-            self._under_way.discard(task)
+            self._under_way.pop(task, None)
+            self._overdue.discard(task)
 
     async def close(self) -> None:
         """See `Transport`. What is under way is cancelled."""
         if self._client is not None:
             self._client.close()
             self._client = None  # kept connections live as long as it
+        if self._clock is not None:
+            self._clock.cancel()
         for task in self._under_way:
             task.cancel()
+
+    def _end_overdue(self) -> None:
+        """One timer serves all exchanges, as they are listed in the order of their ends."""
+        loop = asyncio.get_running_loop()
+        self._clock = None
+        for task, end in self._under_way.items():
+            if end > loop.time():
+                self._clock = loop.call_at(end, self._end_overdue)
+                return
+            if task not in self._overdue:
+                self._overdue.add(task)
+                task.cancel()
 
     async def _exchange(self, request: Request, headers: Headers, egress: Egress) -> Page:
         try:
@@ -144,16 +165,17 @@ def _authorities(tls: ssl.SSLContext) -> wreq.CertStore:
 
 def _prepare(request: Request, headers: Headers, egress: Egress) -> dict[str, Any]:
     """What wreq is called with. A `Proxy` is made in half a microsecond, so none is kept."""
-    if not all(value.isascii() for _, value in headers):
-        raise errors.ConnectFailed("a header that is not ASCII cannot be sent", blame="us")
     sent = dict(headers)
-    if not any(name.lower() == "accept-encoding" for name in sent):
+    if not "".join(sent.values()).isascii():
+        raise errors.ConnectFailed("a header that is not ASCII cannot be sent", blame="us")
+    spelling, is_encoding_named = _spelling(tuple(sent))
+    if not is_encoding_named:
         sent["Accept-Encoding"] = ACCEPT_ENCODING
     what: dict[str, Any] = {
         "method": _METHODS[request.method],
         "url": request.url,
         "headers": sent,
-        "orig_headers": _spelling(tuple(sent)),
+        "orig_headers": spelling,
     }
     if request.body is not None:
         what["body"] = request.body
@@ -166,9 +188,13 @@ _METHODS = {"GET": wreq.Method.GET, "POST": wreq.Method.POST}
 
 
 @functools.lru_cache(maxsize=64)
-def _spelling(names: tuple[str, ...]) -> wreq.OrigHeaderMap:
-    """Order and letter case of the headers as sent; without it all are in lower case."""
-    return wreq.OrigHeaderMap(["Host", *names, "Content-Length", "Proxy-Authorization"])
+def _spelling(names: tuple[str, ...]) -> tuple[wreq.OrigHeaderMap, bool]:
+    """Order and letter case of the headers as sent, without which all are in lower case; and
+    whether Accept-Encoding is among the names, else it is sent after them."""
+    is_encoding_named = any(name.lower() == "accept-encoding" for name in names)
+    more = () if is_encoding_named else ("Accept-Encoding",)
+    spelling = wreq.OrigHeaderMap(["Host", *names, *more, "Content-Length", "Proxy-Authorization"])
+    return spelling, is_encoding_named
 
 
 def _kept(received: wreq.HeaderMap) -> Headers:

@@ -141,8 +141,9 @@ class _Visit:
                 return
             page = self._commit_of(edge, progress, shown, is_last)
             inserted = await self._store(page)
-            self._env.counters.add("users.seen_again", len(page.found) - inserted)
-            self._env.source.seen.add_all(user.uid for user in page.found)
+            if page.found:
+                self._env.counters.add("users.seen_again", len(page.found) - inserted)
+                self._env.source.seen.add_all([user.uid for user in page.found])
             if page.ended is not None:
                 return
             progress = page.after
