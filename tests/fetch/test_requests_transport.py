@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import threading
+from contextlib import AsyncExitStack
 
 import requests
 
@@ -52,3 +53,22 @@ def test_closing_ends_the_threads() -> None:
 
     asyncio.run(scenario())
     assert len(connections) == 2
+
+
+def test_more_hosts_than_are_kept() -> None:
+    """A host whose connections gave way to another's is asked again as before."""
+
+    async def handler(reader: Reader, writer: Writer) -> None:
+        while await reader.readuntil(b"\r\n\r\n"):
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+    async def scenario() -> list[bytes]:
+        async with AsyncExitStack() as servers:
+            ports = [await servers.enter_async_context(serve(handler)) for _ in range(6)]
+            transport = RequestsTransport(Fetch())
+            requests = [Request(Kind.PROFILE, f"http://127.0.0.1:{port}/") for port in ports]
+            pages = [await transport.send(one, (), DIRECT) for one in requests + requests]
+            await transport.close()
+            return [page.body for page in pages]
+
+    assert asyncio.run(scenario()) == [b"ok"] * 12

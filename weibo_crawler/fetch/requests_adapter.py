@@ -11,13 +11,18 @@ import ssl
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from threading import Lock
 from typing import Any
 
 import certifi
-import requests
 import urllib3
 from requests.adapters import HTTPAdapter
+from requests.exceptions import InvalidURL
+from urllib3 import BaseHTTPResponse, HTTPConnectionPool, Timeout
 from urllib3.connection import HTTPConnection
+from urllib3.util import Url, parse_url
+
+from weibo_crawler.records import Request
 
 _POOLS = 4  # hosts of one site
 
@@ -125,45 +130,70 @@ def _watched(base: type[HTTPConnection]) -> type[HTTPConnection]:
 
 
 class Adapter(HTTPAdapter):
-    """All connections of one egress; threads may share it. tls: the context to verify sites by."""
+    """All connections of one egress; threads may share it. tls: the context to verify sites by.
+
+    Its `send` is not used: that spends more on each request than urllib3 does.
+    """
 
     def __init__(self, tls: ssl.SSLContext, connections: int) -> None:
         self._tls = tls
+        self._lock = Lock()
+        self._pools: dict[tuple[str | int | None, ...], HTTPConnectionPool] = {}
         super().__init__(pool_connections=_POOLS, pool_maxsize=connections)
+
+    def answer(
+        self, request: Request, headers: dict[str, str], proxy_url: str | None, timeout: Timeout
+    ) -> BaseHTTPResponse:
+        """The head of the answer; its body is on the wire. Errors: FOREIGN of requests_errors."""
+        url = parse_url(request.url)
+        if url.scheme not in ("http", "https") or not url.host or url.host[0] in "*.":
+            raise InvalidURL
+        target = url.request_uri
+        if proxy_url is not None and url.scheme == "http" and not proxy_url.startswith("socks"):
+            target = f"http://{url.netloc}{target}"
+        return self._pool(url, proxy_url).urlopen(
+            request.method,
+            target,
+            request.body,
+            headers,
+            retries=self.max_retries,  # none
+            redirect=False,
+            assert_same_host=False,
+            timeout=timeout,
+            preload_content=False,
+            decode_content=False,
+        )
 
     def close(self) -> None:
         """urllib3 leaves connections open while anybody, be it a traceback, holds their pool."""
-        for manager in (self.poolmanager, *self.proxy_manager.values()):
-            for key in manager.pools.keys():  # noqa: SIM118 - it is no dict
-                manager.pools[key].close()
+        with self._lock:
+            for pool in self._pools.values():
+                pool.close()
         super().close()
-
-    def get_connection_with_tls_context(self, *args: Any, **kwargs: Any) -> Any:
-        pool: Any = super().get_connection_with_tls_context(*args, **kwargs)
-        if not issubclass(pool.ConnectionCls, _Connection):
-            pool.ConnectionCls = _watched(pool.ConnectionCls)
-        return pool
-
-    def build_connection_pool_key_attributes(
-        self, request: Any, verify: Any, cert: Any = None
-    ) -> Any:
-        host, _ = super().build_connection_pool_key_attributes(request, verify, cert)
-        return host, {"ssl_context": self._tls}
-
-    def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
-        """Nothing: the context knows; loading the authorities for each connection takes 10 ms."""
 
     def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
         if proxy.startswith("https"):
             kwargs["proxy_ssl_context"] = self._tls
         return super().proxy_manager_for(proxy, **kwargs)
 
-    def build_response(self, req: Any, resp: Any) -> requests.Response:
-        """Status and raw body only: no cookie jar, no guess of a charset."""
-        response = requests.Response()
-        response.status_code = resp.status
-        response.raw = resp
-        return response
+    def _pool(self, url: Url, proxy_url: str | None) -> HTTPConnectionPool:
+        """Kept by its address: the managers take as long to find it as the site to answer."""
+        place = (url.scheme, url.host, url.port, proxy_url)
+        with self._lock:
+            pool = self._pools.get(place)
+            if pool is None or pool.pool is None:  # closed
+                pool = self._pools[place] = self._new_pool(url, proxy_url)
+        return pool
+
+    def _new_pool(self, url: Url, proxy_url: str | None) -> HTTPConnectionPool:
+        manager = self.poolmanager if proxy_url is None else self.proxy_manager_for(proxy_url)
+        tls = {"ssl_context": self._tls}
+        pool: HTTPConnectionPool = manager.connection_from_host(
+            url.host, url.port, url.scheme, pool_kwargs=tls
+        )
+        if not issubclass(pool.ConnectionCls, _Connection):
+            pool.ConnectionCls = _watched(pool.ConnectionCls)
+        return pool
 
 
 def tls_context(verify: bool) -> ssl.SSLContext:

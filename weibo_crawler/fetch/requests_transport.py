@@ -1,16 +1,13 @@
 """The portable transport: `requests` in threads of its own."""
 
 import asyncio
-import functools
 import ssl
 import time
 from collections import OrderedDict
 from math import inf
 from threading import Lock
 
-import requests
 import urllib3
-from requests.structures import CaseInsensitiveDict
 
 from weibo_crawler import errors
 from weibo_crawler.config import Fetch
@@ -38,7 +35,9 @@ class RequestsTransport:
 
     def __init__(self, settings: Fetch, *, tls: ssl.SSLContext | None = None) -> None:
         self._tls = tls or tls_context(settings.verify_tls)
-        self._timeout = (settings.connect_timeout_s, settings.read_timeout_s)
+        self._timeout = urllib3.Timeout(
+            connect=settings.connect_timeout_s, read=settings.read_timeout_s
+        )
         self._deadline_s = settings.connect_timeout_s + 2 * settings.read_timeout_s
         self._limit = settings.max_body_bytes
         self._concurrency = settings.concurrency
@@ -91,21 +90,16 @@ class RequestsTransport:
         self, exchange: Exchange, request: Request, headers: Headers, egress: Egress
     ) -> Page:
         begin(exchange)
-        proxies = {"http": egress.proxy_url, "https": egress.proxy_url} if egress.proxy_url else {}
         try:
             adapter = self._adapter(egress.name)
-            prepared = _prepare(request, headers)
-            send = functools.partial(
-                adapter.send, prepared, stream=True, timeout=self._timeout, proxies=proxies
-            )
+            what = (request, _sent(request, headers), egress.proxy_url, self._timeout)
             try:
-                response = send()
+                raw = adapter.answer(*what)
             except FOREIGN as error:
                 if not was_stale(error, exchange):
                     raise
                 exchange.wants_fresh = True
-                response = send()
-            raw: urllib3.HTTPResponse = response.raw
+                raw = adapter.answer(*what)
             try:
                 body = self._read(raw)
             finally:
@@ -120,7 +114,7 @@ class RequestsTransport:
         kept += [("set-cookie", value) for value in raw.headers.getlist("set-cookie")]
         return Page(request.url, raw.status, tuple(kept), body, time.time(), egress.name)
 
-    def _read(self, raw: urllib3.HTTPResponse) -> bytes:
+    def _read(self, raw: urllib3.BaseHTTPResponse) -> bytes:
         body = Body(raw.headers.get("content-encoding", ""), self._limit)
         while data := raw.read(_CHUNK, decode_content=False):
             body.feed(data)
@@ -138,13 +132,10 @@ class RequestsTransport:
             return adapter
 
 
-def _prepare(request: Request, headers: Headers) -> requests.PreparedRequest:
-    prepared = requests.PreparedRequest()
-    prepared.method = request.method
-    prepared.prepare_url(request.url, None)
-    prepared.headers = CaseInsensitiveDict(headers)
-    prepared.headers.setdefault("Accept-Encoding", ACCEPT_ENCODING)
-    prepared.body = request.body
+def _sent(request: Request, headers: Headers) -> dict[str, str]:
+    sent = dict(headers)
+    if not any(name.lower() == "accept-encoding" for name in sent):
+        sent["Accept-Encoding"] = ACCEPT_ENCODING
     if request.body is not None:
-        prepared.headers["Content-Length"] = str(len(request.body))
-    return prepared
+        sent["Content-Length"] = str(len(request.body))
+    return sent
