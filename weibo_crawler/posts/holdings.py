@@ -1,20 +1,29 @@
 """What the table of posts holds of one user: mids, rows beside a page, dates. To be called in the
 thread of the tables."""
 
+import heapq
 from collections.abc import Iterable, Mapping
 
 from weibo_crawler.posts.changes import Held, Span
+from weibo_crawler.records import Post
 from weibo_crawler.store import Row, Table
 from weibo_crawler.store.cells import from_iso, read_post
 from weibo_crawler.store.keys import parse_post_key, post_key, posts_prefix
 
 
 class Holdings:
-    """The posts of one user in the table."""
+    """The posts of one user in the table. is_new: all of them are stored by this visit, which tells
+    `stored` of them, so their dates need not be read."""
 
-    def __init__(self, posts: Table, uid: int) -> None:
+    def __init__(self, posts: Table, uid: int, *, is_new: bool = False) -> None:
         self._posts, self._uid = posts, uid
         self._prefix = posts_prefix(uid)
+        self._dates: dict[int, str] | None = {} if is_new else None
+
+    def stored(self, posts: Iterable[Post]) -> None:
+        """This visit has stored these posts."""
+        if self._dates is not None:
+            self._dates.update((post.mid, post.created_at) for post in posts)
 
     def mids(self) -> frozenset[int]:
         """All that are stored."""
@@ -43,12 +52,17 @@ class Holdings:
     def newest_times(self, n: int, since: int) -> list[float]:
         """When the newest posts were written, at most n, seconds: those of mids from `since` on."""
         times = []
-        stop = post_key(self._uid, since) + "\0"
-        for row in self._posts.scan(
-            start=self._prefix, stop=stop, columns=["post:created_at"], limit=n
-        ):
+        for date in self._newest_dates(n, since):
             try:
-                times.append(from_iso(row.cells["post:created_at"]))
+                times.append(from_iso(date))
             except ValueError:
                 continue  # a date that the site showed without a year, or worse
         return times
+
+    def _newest_dates(self, n: int, since: int) -> list[str]:
+        if self._dates is not None:
+            mids = heapq.nlargest(n, (mid for mid in self._dates if mid >= since))
+            return [self._dates[mid] for mid in mids]
+        column, stop = "post:created_at", post_key(self._uid, since) + "\0"
+        rows = self._posts.scan(start=self._prefix, stop=stop, columns=[column], limit=n)
+        return [row.cells[column] for row in rows]

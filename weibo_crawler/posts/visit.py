@@ -96,7 +96,7 @@ class _Visit:
         self.old = old
         self.is_first = before is None
         self.cursor = old.cursor or "" if self.resumed else ""
-        self.holdings = Holdings(env.posts, uid)
+        self.holdings = Holdings(env.posts, uid, is_new=before is None)
         self.texts = texts.Texts(env.site, env.fetcher, env.keep_drifted, uid)
         self.known: frozenset[int] = frozenset()  # mids stored before this visit
         self.seen: set[int] = set(old.pinned) if self.resumed else set()  # mids of this visit
@@ -231,6 +231,7 @@ class _Visit:
             cursor=cursor if cursor is not None else self.cursor,
         )
         await self.env.writer.put(puts, [self._ledger_put()])
+        self.holdings.stored(whole)
 
     async def _held(self, posts: list[Post], span: Span | None) -> dict[int, Held]:
         """What is stored of the posts of a page and of what should stand between them."""

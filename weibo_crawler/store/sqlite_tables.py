@@ -264,14 +264,21 @@ class SqliteTable:
 
     def _prune(self, conn: Connection, key: str, family: str) -> None:
         """Remove what is over the family's versions in one row."""
-        history = self._history(conn, key, family)
-        if len(history) <= self._families[family]:
+        table, versions = self._table, self._families[family]
+        one_more = f"SELECT 1 FROM {table} WHERE row_key = ? AND family = ? LIMIT 1 OFFSET ?"
+        if conn.execute(one_more, (key, family, versions)).fetchone() is None:
             return
+        history = self._history(conn, key, family)
         seen: Counter[str] = Counter()
         left = []
         for ts, cells in history:
             seen.update(cells.keys())
-            left.append((ts, {c: v for c, v in cells.items() if seen[c] <= self._families[family]}))
+            left.append((ts, {c: v for c, v in cells.items() if seen[c] <= versions}))
+        kept = [record for record in left if record[1]]
+        if kept == history[: len(kept)]:  # newer records cover whole older ones
+            older = f"DELETE FROM {table} WHERE row_key = ? AND family = ? AND ts < ?"
+            conn.execute(older, (key, family, kept[-1][0]))
+            return
         self._rewrite(conn, key, family, left)
 
     def _rewrite(
