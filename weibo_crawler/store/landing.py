@@ -4,8 +4,8 @@ A store reads all that the pages depend on, lets them be judged one after the ot
 landed by few statements: what a transaction costs is its statements, not its pages.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from weibo_crawler.records import Edge
 from weibo_crawler.store import Landing, PageCommit
@@ -34,18 +34,16 @@ class Held:
         self.lists: dict[str, tuple[str, bool]] = {}
 
 
-def held_entries(rows: Iterable[Sequence[object]]) -> dict[int, Held]:
+def held_entries(rows: Iterable[Any]) -> dict[int, Held]:
     """Of rows (uid, mine, set_aside, attempts, edge, cursor, ended), one for each list of an entry,
     or one with the edge None."""
     entries: dict[int, Held] = {}
     for uid, mine, aside, attempts, edge, cursor, ended in rows:
-        assert isinstance(uid, int)
-        assert isinstance(attempts, int)
         entry = entries.get(uid)
         if entry is None:
             entry = entries[uid] = Held(bool(mine), bool(aside), attempts)
         if edge is not None:
-            entry.lists[str(edge)] = (str(cursor), bool(ended))
+            entry.lists[edge] = (cursor, bool(ended))
     return entries
 
 
@@ -92,13 +90,8 @@ class Batch:
         before = (page.cursor, False)
         if entry is None or not entry.mine or entry.lists.get(page.edge, ("", False)) != before:
             return Landing.LOST
-        new = list(self._unknown(page))
-        self.new += [(place, user) for user in new[: self._room]]
-        self._taken.update(user.uid for user in new[: self._room])
-        if len(new) > self._room:
-            self._room = 0
+        if page.found and not self._add(place, page):
             return Landing.FULL
-        self._room -= len(new)
         entry.lists[page.edge] = (page.after.cursor, page.ended is not None)
         self.advanced[page.uid, page.edge] = page
         if page.last:
@@ -111,15 +104,18 @@ class Batch:
         last_ids = page.after.last_ids
         return [uid for uid in last_ids if uid not in self._gone] if self._gone else [*last_ids]
 
-    def _unknown(self, page: PageCommit) -> Iterator[NewUser]:
-        here: set[int] = set()
+    def _add(self, place: int, page: PageCommit) -> bool:
+        """Its users who are not known; whether there was room for all of them."""
         for user in page.found:
-            uid = user.uid
-            if uid not in self._taken and uid not in here and uid not in self._gone:
-                here.add(uid)
-                yield NewUser(
-                    *user, page.depth + 1, page.uid, page.edge, page.fetched_at, self._run_id
-                )
+            if user.uid in self._taken or user.uid in self._gone:
+                continue
+            if not self._room:
+                return False
+            self._room -= 1
+            self._taken.add(user.uid)
+            new = NewUser(*user, page.depth + 1, page.uid, page.edge, page.fetched_at, self._run_id)
+            self.new.append((place, new))
+        return True
 
 
 def users_of(pages: Sequence[PageCommit]) -> tuple[set[int], set[int]]:
