@@ -4,6 +4,7 @@ afterwards."""
 import os
 import secrets
 import shlex
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -50,11 +51,7 @@ class Cluster:
     def __enter__(self) -> "Cluster":
         self.empty()
         if self.has_tables:
-            from weibo_crawler.store.hbase_tables import HbaseTables
-
-            tables = HbaseTables(self.tables, self.stack["STACK_HBASE"])
-            tables.create()
-            tables.close()
+            self.make_tables()
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -65,6 +62,15 @@ class Cluster:
                 with suppress(Exception):  # it was never made
                     connection.delete_table(self.table(table), disable=True)
             connection.close()
+
+    def make_tables(self) -> None:
+        """Tables with nothing in them; half a minute of an HBase shell on a busy machine."""
+        from weibo_crawler.store.hbase_tables import HbaseTables
+
+        self.has_tables = True
+        tables = HbaseTables(self.tables, self.stack["STACK_HBASE"])
+        tables.create()
+        tables.close()
 
     def empty(self) -> None:
         """A new database, with nothing in it."""
@@ -92,8 +98,8 @@ class Cluster:
         at = parse_address(self.tables)
         return happybase.Connection(at.host, at.port, timeout=_TIMEOUT_MS)
 
-    def sql(self, *statements: str, database: str | None = None) -> None:
-        """Run statements in MariaDB, each committed."""
+    def sql(self, *statements: str, database: str | None = None) -> Sequence[Any]:
+        """Run statements in MariaDB, each committed; the rows of the last."""
         from weibo_crawler.store.mysql_base import parse_address
 
         at = parse_address(self.users)
@@ -102,6 +108,8 @@ class Cluster:
         with conn, conn.cursor() as cursor:
             for statement in statements:
                 cursor.execute(statement)
+            rows: Sequence[Any] = cursor.fetchall()
+            return rows
 
 
 def _env_file() -> Path:

@@ -50,8 +50,10 @@ class Figure(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """How much is measured. posts, stored: of posts written and exported. few: users of the small
-    userlist that a large one is compared with; walk_pages: fan pages stored into each."""
+    """How much is measured. runs: of each contender. walk_users, post_users: of the worlds
+    that are crawled, mean_posts of each user. few: users of the small
+    userlist that a large one is compared with; walk_pages: fan pages stored into each. written:
+    posts put into HBase; stored, stored_hbase: posts exported from each home."""
 
     runs: int
     walk_users: int
@@ -61,12 +63,19 @@ class Scale(NamedTuple):
     seen: int
     few: int
     many: int
-    many_mariadb: int
     walk_pages: int
     imported: int
     written: int
     stored: int
     stored_hbase: int
+
+    def __str__(self) -> str:
+        """For the docs, beside figures that do not name their size."""
+        return (
+            f"Medians of {self.runs} runs; a walk among {self.walk_users:,} users, posts of "
+            f"{self.post_users:,} users with {self.mean_posts:g} each on average, "
+            f"{self.written:,} posts into HBase; other sizes stand in the table."
+        )
 
 
 Suite = Callable[[Path, Scale], Iterator[Figure]]

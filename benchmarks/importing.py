@@ -1,7 +1,9 @@
 """Users from MariaDB into HBase: the built-in importer beside Sqoop."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -17,6 +19,7 @@ from benchmarks.uids import uid
 from weibo_crawler.store.keys import user_key
 
 _SAMPLES = 1000
+_PAGE = 5000  # rows read at once
 
 
 def importer(work: Path, scale: Scale) -> Iterator[Figure]:
@@ -26,9 +29,10 @@ def importer(work: Path, scale: Scale) -> Iterator[Figure]:
         say(f"import is skipped: {why}")
         return
     work.mkdir(parents=True)
-    with Cluster(has_tables=True) as one, Cluster(has_tables=True) as other:
-        for stack in (one, other):
-            fill_mariadb(stack, scale.imported)
+    with Cluster() as one, Cluster() as other:
+        with ThreadPoolExecutor() as threads:
+            for _ in threads.map(partial(_make, users=scale.imported), (one, other)):
+                pass
         builtin, sqoop = f"import of {scale.imported:,} users", "Sqoop"
         rates = take_turns(
             {
@@ -39,6 +43,11 @@ def importer(work: Path, scale: Scale) -> Iterator[Figure]:
             "users/s",
         )
     yield Figure(builtin, sqoop, rates[builtin], rates[sqoop], "users/s", 2)
+
+
+def _make(stack: Cluster, users: int) -> None:
+    stack.make_tables()
+    fill_mariadb(stack, users)
 
 
 def _importing(work: Path, stack: Cluster, users: int, *options: str) -> Callable[[], float]:
@@ -65,18 +74,20 @@ def _import(
 def _check(stack: Cluster, users: int) -> str:
     """Every row is there, written by one run, which is returned; some are compared whole."""
     from weibo_crawler.store.cells import user_cells
-    from weibo_crawler.store.hbase_tables import HbaseTables
     from weibo_crawler.store.mysql_frontier import MysqlUsers
 
-    with (
-        closing(HbaseTables(stack.tables)) as tables,
-        closing(MysqlUsers(stack.users, stack.password)) as frontier,
-    ):
-        runs = [row.cells["user:run_id"] for row in tables.userlist.scan(columns=["user:run_id"])]
-        if len(runs) != users or len(set(runs)) != 1:
-            raise Wrong(f"{len(runs)} rows of {len(set(runs))} runs, not {users} of one")
+    with closing(stack.thrift()) as connection:
+        table = connection.table(stack.table("userlist"))
+        column = b"user:run_id"
+        runs = Counter(cells[column] for _, cells in table.scan(columns=[column], batch_size=_PAGE))
+        if runs.total() != users or len(runs) != 1:
+            raise Wrong(f"{runs.total()} rows of {len(runs)} runs, not {users} of one")
         some = [uid(i) for i in range(0, users, max(1, users // _SAMPLES))]
+        held = dict(table.rows([user_key(each).encode() for each in some], [b"user"]))
+    run_id: str = next(iter(runs)).decode()
+    with closing(MysqlUsers(stack.users, stack.password)) as frontier:
         for row in frontier.users(uids=some):
-            if tables.userlist.row(user_key(row.uid), ["user"]) != user_cells(row, runs[0]):
+            cells = held.get(user_key(row.uid).encode(), {})
+            if {k.decode(): v.decode() for k, v in cells.items()} != user_cells(row, run_id):
                 raise Wrong(f"the row of user {row.uid} is not the one of the userlist")
-    return runs[0]
+    return run_id

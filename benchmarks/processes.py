@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,11 +29,6 @@ def run(command: Sequence[str], folder: Path, env: Mapping[str, str]) -> str:
     if done.returncode:
         raise Wrong(f"{' '.join(command[:4])}: {done.stderr[-500:]}")
     return done.stdout
-
-
-def run_module(name: str, *arguments: str) -> str:
-    """`run` of a module of ours, in this folder."""
-    return run([sys.executable, "-m", name, *arguments], Path.cwd(), {})
 
 
 def environment(env: Mapping[str, str]) -> dict[str, str]:

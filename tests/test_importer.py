@@ -70,7 +70,7 @@ def die(_: int) -> None:
 
 def test_a_killed_first_import_goes_on(users: SqliteUsers, tables: SqliteTables) -> None:
     """Law 8: what was acknowledged is not brought again, and what changed in it meanwhile is."""
-    seed(users, range(1, 1501))
+    seed(users, range(1, importer._BLOCK + 501))
     with pytest.raises(Killed):
         import_users(users, tables, "here", "run", die)
     (entry,) = users.claim("me", 1, edges=(), deepest=0, now=time.time(), lease_s=60)

@@ -25,7 +25,7 @@ from weibo_crawler.store.guard import Guard
 from weibo_crawler.store.keys import user_key
 
 T = TypeVar("T")
-_BLOCK = 1000  # seqs, or rows, of a put
+_BLOCK = 2000  # seqs, or rows, of a put: one call to HBase
 _AT_ONCE = 2  # puts: while the server stores one block, the next is written out
 _OVERLAP_S = 600.0  # a change is stamped before its transaction ends
 

@@ -1,10 +1,12 @@
 """The benchmarks of speed run, at small sizes, and what they count is right."""
 
 import importlib.util
+import json
 import os
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -12,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks import static_site
+from benchmarks import speed, static_site
 from benchmarks.chart import write_chart
-from benchmarks.figures import Figure
+from benchmarks.figures import Figure, Scale
 from benchmarks.post_puts import puts
 from benchmarks.uids import MOST, SQL, uid, uids
 from weibo_crawler.store.keys import parse_post_key
@@ -72,6 +74,39 @@ def test_the_chart_shows_every_aim(tmp_path: Path) -> None:
     assert "first / a peer" in text
     assert "second / its limit" in text
     assert "third" not in text
+
+
+def _run(monkeypatch: pytest.MonkeyPatch, *options: str) -> None:
+    monkeypatch.setattr(sys, "argv", ["speed", *options])
+    assert speed.main() == 0
+
+
+def test_runs_of_both_scales_are_saved_side_by_side(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A figure's name tells its size, so the baseline holds those of both; the docs show the last
+    run, and how large it was. A smoke run is never saved."""
+
+    def suite(work: Path, scale: Scale) -> Iterator[Figure]:
+        """Nothing is measured."""
+        yield Figure(f"import of {scale.imported:,} users", "Sqoop", 3, 1, "users/s", 2)
+
+    docs, baseline = tmp_path / "docs.md", tmp_path / "baseline.json"
+    docs.write_text("<!-- speed: begin -->\n<!-- speed: end -->\n", "utf-8")
+    baseline.write_text("{}", "utf-8")
+    monkeypatch.setattr(speed, "_SUITES", {"import": suite})
+    for name, file in (("_DOCS", docs), ("_BASELINE", baseline), ("_CHART", tmp_path / "c.svg")):
+        monkeypatch.setattr(speed, name, file)
+    monkeypatch.setattr(speed, "RESULTS", tmp_path)
+    _run(monkeypatch, "--save")
+    _run(monkeypatch, "--whole", "--save")
+    known = json.loads(baseline.read_text("utf-8"))
+    assert known == {f"import of {n} users / Sqoop": 3 for n in ("100,000", "500,000")}
+    text = docs.read_text("utf-8")
+    assert "a walk among 1,500 users" in text
+    assert "import of 500,000 users | Sqoop" in text
+    with pytest.raises(SystemExit):
+        _run(monkeypatch, "--smoke", "--save")
 
 
 def _smoke(suites: list[str], work: Path) -> subprocess.CompletedProcess[str]:

@@ -93,21 +93,20 @@ def from_iso(text: str) -> float:
 
 def user_cells(user: UserRow, run_id: str) -> Cells:
     """Family `user` of a row of `userlist`: what the importer (or Sqoop) brings."""
-    return _texts(
-        "user:",
-        id=user.uid,
-        url=user.url,
-        screen_name=user.screen_name,
-        fans=user.fans,
-        depth=user.depth,
+    return {  # written out: millions of users are imported, and this takes a third of the time
+        "user:id": str(user.uid),
+        "user:url": user.url,
+        "user:screen_name": user.screen_name,
+        "user:fans": str(user.fans),
+        "user:depth": str(user.depth),
         # empty where nobody: a user that was lifted to a seed must lose the old value
-        found_from="" if user.found_from is None else user.found_from,
-        found_edge=user.found_edge,
-        found_at=to_iso(user.found_at),
-        seq=user.seq,
-        schema_version=SCHEMA_VERSION,
-        run_id=run_id,
-    )
+        "user:found_from": "" if user.found_from is None else str(user.found_from),
+        "user:found_edge": user.found_edge,
+        "user:found_at": to_iso(user.found_at),
+        "user:seq": str(user.seq),
+        "user:schema_version": str(SCHEMA_VERSION),
+        "user:run_id": run_id,
+    }
 
 
 def profile_cells(user: User, fetched_at: float, run_id: str) -> Cells:
