@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 from benchmarks.processes import Wrong, run
 from benchmarks.static_site import EPOCH, StaticSite
+from weibo_crawler import config
+from weibo_crawler.home import Home
 from weibo_crawler.simulator.routes import Kind
 from weibo_crawler.simulator.world import World
 from weibo_crawler.store.keys import parse_post_key
@@ -76,7 +78,7 @@ class Bench:
         done = json.loads(ours(folder, env, "harvest", "--json").splitlines()[-1])
         found = ours(folder, env, "scan", "users", "--columns", "id", "--format", "jsonl")
         self._check({int(json.loads(line)["id"]) for line in found.splitlines()}, set(self.kept))
-        return Rate(_different(done["counters"]), done["seconds"])
+        return Rate(_different(done["counters"]), _seconds(folder, env, "harvest"))
 
     def walk_of(self, peer: str, *options: str) -> Rate:
         """The same walk by a script of `peers`."""
@@ -89,8 +91,7 @@ class Bench:
         return rate
 
     def posts(self, transport: str, runner: str = "inline", **env: str) -> Rate:
-        """Our own posts job over all kept users, into a new embedded home; the time goes from the
-        start of the first mapper, as that of a peer goes from its first request, to the end."""
+        """Our own posts job over all kept users, into a new embedded home."""
         folder = self.folder()
         env |= settings(self.site.base_url, transport, folder)
         import_users(folder, env, self.kept)
@@ -99,9 +100,7 @@ class Bench:
         held = {parse_post_key(key)[1]: cells["post:text"] for key, cells in tables.posts.scan()}
         tables.close()
         self._check(held, {post.mid: post.writing.text for post in self._posts()})
-        span = "SELECT MAX(updated_at) - MIN(started_at) FROM workers WHERE stage = 'posts'"
-        ((seconds,),) = _query(folder / "users.db", span)
-        return Rate(_different(done["counters"]), seconds)
+        return Rate(_different(done["counters"]), _seconds(folder, env, "posts"))
 
     def posts_of(self, peer: str) -> Rate:
         """The posts of the same users by a script of `peers`; its texts are not compared."""
@@ -140,6 +139,15 @@ class Bench:
 def _different(counters: Mapping[str, int]) -> int:
     """Pages that were asked for, each counted once however often it was."""
     return counters["request.sent"] - counters.get("request.retried", 0)
+
+
+def _seconds(folder: Path, env: Mapping[str, str], stage: str) -> float:
+    """From the start of the first harvester or mapper, whose program is loaded by then as that of a
+    peer is at its first request, to the end of the last."""
+    variables = {name: value for name, value in env.items() if name.startswith("WEIBO_")}
+    with Home(config.load(environ={**variables, "WEIBO_BASE_DIR": str(folder)})) as home:
+        workers = [worker for worker in home.users.workers() if worker.stage == stage]
+    return max(w.updated_at for w in workers) - min(w.started_at for w in workers)
 
 
 def settings(base_url: str, transport: str, folder: Path, users: str = "") -> dict[str, str]:

@@ -62,7 +62,9 @@ _SCALES = {
         stored_hbase=1000,
     ),
     "default": _DEFAULT,
-    "whole": _DEFAULT._replace(imported=500_000, stored=1_000_000, stored_hbase=1_000_000),
+    "whole": _DEFAULT._replace(
+        walk_users=3000, post_users=1200, imported=500_000, stored=1_000_000, stored_hbase=1_000_000
+    ),
 }
 _SIZES = {
     "smoke": "small, once, only to see that it runs, in a minute",
