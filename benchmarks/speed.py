@@ -32,8 +32,8 @@ _DOCS, _CHART = Path("docs/benchmarks.md"), Path("docs/benchmarks.svg")
 
 _DEFAULT = Scale(
     runs=3,
-    walk_users=1500,
-    post_users=600,
+    walk_users=2000,
+    post_users=800,
     mean_posts=20.0,
     starts=10,
     seen=10_000_000,
@@ -62,9 +62,7 @@ _SCALES = {
         stored_hbase=1000,
     ),
     "default": _DEFAULT,
-    "whole": _DEFAULT._replace(
-        walk_users=3000, post_users=1200, imported=500_000, stored=1_000_000, stored_hbase=1_000_000
-    ),
+    "whole": _DEFAULT._replace(imported=500_000, stored=1_000_000, stored_hbase=1_000_000),
 }
 _SIZES = {
     "smoke": "small, once, only to see that it runs, in a minute",
