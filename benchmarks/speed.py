@@ -74,11 +74,11 @@ _SUITES: dict[str, Suite] = {
     "harvest": crawling.harvest,
     "posts": crawling.posts,
     "posts_hbase": hbase_writing.posts_hbase,
-    "import": importing.importer,
     "seen": seen.seen_set,
     "userlist": large_userlist.large_userlist,
     "start": starting.starts,
     "export": exporting.exports,
+    "import": importing.importer,  # last: HBase is busy with what it brought for some time after
 }
 
 
