@@ -10,7 +10,7 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks import (
@@ -32,8 +32,8 @@ _DOCS, _CHART = Path("docs/benchmarks.md"), Path("docs/benchmarks.svg")
 
 _DEFAULT = Scale(
     runs=3,
-    walk_users=2000,
-    post_users=800,
+    walk_users=1500,
+    post_users=600,
     mean_posts=20.0,
     starts=10,
     seen=10_000_000,
@@ -62,7 +62,9 @@ _SCALES = {
         stored_hbase=1000,
     ),
     "default": _DEFAULT,
-    "whole": _DEFAULT._replace(imported=500_000, stored=1_000_000, stored_hbase=1_000_000),
+    "whole": _DEFAULT._replace(
+        walk_users=2000, post_users=800, imported=500_000, stored=1_000_000, stored_hbase=1_000_000
+    ),
 }
 _SIZES = {
     "smoke": "small, once, only to see that it runs, in a minute",
@@ -134,7 +136,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--compare", action="store_true", help="show what moved against the baseline"
     )
-    parser.add_argument("--save", action="store_true", help="make this run docs and baseline")
+    parser.add_argument(
+        "--save",
+        action="store_true",
+        help="make this run docs and baseline; of parts that were not run, the last figures stay",
+    )
     options = parser.parse_args()
     if options.save and options.scale == "smoke":
         parser.error("what --smoke measures is not worth saving")
@@ -144,29 +150,52 @@ def _options() -> argparse.Namespace:
 def main() -> int:
     options = _options()
     scale = _SCALES[options.scale]
-    figures: list[Figure] = []
+    suites = options.suites or list(_SUITES)
+    file = RESULTS / _RESULTS.get(options.scale, "smoke.json")
+    others = {} if set(suites) == set(_SUITES) else _measured(file, scale, besides=suites)
+    if options.save and set(suites) | set(others) != set(_SUITES):
+        print("nothing is saved before all parts have been measured once", file=sys.stderr)
+        return 2
+    measured: dict[str, list[Figure]] = {}
     with tempfile.TemporaryDirectory(prefix="weibo-bench-") as folder:
-        for name in options.suites or _SUITES:
+        for name in suites:
             say(f"== {name}: {_SUITES[name].__doc__}")
-            figures += _SUITES[name](Path(folder) / name, scale)
+            measured[name] = list(_SUITES[name](Path(folder) / name, scale))
     facts = machine()
-    text = f"{described(facts)}\n{scale}\n\n{table(_HEAD, map(_row, figures))}"
-    print(text)
+    figures = [figure for name in suites for figure in measured[name]]
+    print(_text(facts, scale, figures))
     if options.compare:
         print(f"\n{_compare(figures)}")
-    results = {
-        "machine": facts,
-        "scale": scale._asdict(),
-        "figures": [figure.as_dict() for figure in figures],
-    }
-    if options.scale != "smoke":
-        write_json(RESULTS / _RESULTS[options.scale], results)
+    if options.scale == "smoke":
+        return 0
+    measured |= others
+    figures = [figure for name in _SUITES for figure in measured.get(name, ())]
+    dicts = {name: [figure.as_dict() for figure in each] for name, each in measured.items()}
+    write_json(file, {"machine": facts, "scale": scale._asdict(), "figures": dicts})
     if options.save:
         ratios = {f.name: round(f.ratio, 4) for f in figures if f.ratio is not None}
         write_json(_BASELINE, _baseline() | ratios)  # figures of the other scale stay
-        write_section(_DOCS, "speed", text)
+        write_section(_DOCS, "speed", _text(facts, scale, figures))
         write_chart(_CHART, figures)
     return 0
+
+
+def _text(facts: Mapping[str, str], scale: Scale, figures: Sequence[Figure]) -> str:
+    return f"{described(facts)}\n{scale}\n\n{table(_HEAD, map(_row, figures))}"
+
+
+def _measured(file: Path, scale: Scale, besides: Sequence[str]) -> dict[str, list[Figure]]:
+    """What an earlier run of this scale has measured of the other suites."""
+    if not file.exists():
+        return {}
+    results = json.loads(file.read_text("utf-8"))
+    if results["scale"] != scale._asdict():
+        return {}
+    return {
+        name: [Figure(**{field: one[field] for field in Figure._fields}) for one in figures]
+        for name, figures in results["figures"].items()
+        if name in _SUITES and name not in besides
+    }
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -85,23 +86,33 @@ def test_runs_of_both_scales_are_saved_side_by_side(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A figure's name tells its size, so the baseline holds those of both; the docs show the last
-    run, and how large it was. A smoke run is never saved."""
+    run, and how large it was. Of parts that a run leaves out the last figures of its scale stay;
+    where there are none nothing is saved. A smoke run never is."""
 
     def suite(work: Path, scale: Scale) -> Iterator[Figure]:
         """Nothing is measured."""
         yield Figure(f"import of {scale.imported:,} users", "Sqoop", 3, 1, "users/s", 2)
 
+    def other(work: Path, scale: Scale) -> Iterator[Figure]:
+        """Nothing either."""
+        yield Figure("start", "its limit", next(seconds), 1, "s", 1, is_limit=True)
+
+    seconds = count(1)
     docs, baseline = tmp_path / "docs.md", tmp_path / "baseline.json"
     docs.write_text("<!-- speed: begin -->\n<!-- speed: end -->\n", "utf-8")
     baseline.write_text("{}", "utf-8")
-    monkeypatch.setattr(speed, "_SUITES", {"import": suite})
+    monkeypatch.setattr(speed, "_SUITES", {"import": suite, "start": other})
     for name, file in (("_DOCS", docs), ("_BASELINE", baseline), ("_CHART", tmp_path / "c.svg")):
         monkeypatch.setattr(speed, name, file)
     monkeypatch.setattr(speed, "RESULTS", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["speed", "start", "--save"])
+    assert speed.main() == 2
     _run(monkeypatch, "--save")
     _run(monkeypatch, "--whole", "--save")
+    _run(monkeypatch, "--whole", "--save", "start")
     known = json.loads(baseline.read_text("utf-8"))
-    assert known == {f"import of {n} users / Sqoop": 3 for n in ("100,000", "500,000")}
+    imports = {f"import of {n} users / Sqoop": 3 for n in ("100,000", "500,000")}
+    assert known == imports | {"start / its limit": 3}
     text = docs.read_text("utf-8")
     assert "a walk among 2,000 users" in text
     assert "import of 500,000 users | Sqoop" in text
