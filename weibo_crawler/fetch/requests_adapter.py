@@ -167,6 +167,9 @@ class Adapter(HTTPAdapter):
     def close(self) -> None:
         """urllib3 leaves connections open while anybody, be it a traceback, holds their pool."""
         with self._lock:
+            for manager in (self.poolmanager, *self.proxy_manager.values()):
+                for key in manager.pools.keys():  # noqa: SIM118 - it is no dict
+                    manager.pools[key].close()
             for pool in self._pools.values():
                 pool.close()
         super().close()
@@ -182,7 +185,10 @@ class Adapter(HTTPAdapter):
         with self._lock:
             pool = self._pools.get(place)
             if pool is None or pool.pool is None:  # closed
-                pool = self._pools[place] = self._new_pool(url, proxy_url)
+                pool = self._new_pool(url, proxy_url)
+                if len(self._pools) >= _POOLS:  # a pool that nobody holds closes by itself
+                    del self._pools[next(iter(self._pools))]
+                self._pools[place] = pool
         return pool
 
     def _new_pool(self, url: Url, proxy_url: str | None) -> HTTPConnectionPool:

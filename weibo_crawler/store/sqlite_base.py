@@ -153,8 +153,8 @@ def immediate(conn: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
     IMMEDIATE takes the write lock before anything is read: a transaction that reads first and then
     wants to write fails at once where another wrote in between, whatever the busy timeout.
     """
-    _begin(conn)
     try:
+        _begin(conn)
         yield conn
         conn.execute("COMMIT")
     except BaseException:
@@ -168,8 +168,8 @@ def _begin(conn: sqlite3.Connection) -> None:
     """Begin when no other writer does. SQLite's own waiting sleeps for longer and longer, up to a
     tenth of a second: of two processes that write all the time each would mostly sleep."""
     deadline = time.monotonic() + _BUSY_S
-    conn.execute("PRAGMA busy_timeout = 0")
     try:
+        conn.execute("PRAGMA busy_timeout = 0")
         while True:
             try:
                 conn.execute("BEGIN IMMEDIATE")

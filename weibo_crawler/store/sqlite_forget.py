@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from sqlite3 import Connection
 
 from weibo_crawler.store.forgotten import NOBODY, Forgotten, hash_of
+from weibo_crawler.store.sqlite_base import immediate
 
 _AT_ONCE = 50  # ids looked for in one pass over all lists
 
@@ -60,10 +61,11 @@ def strip_lists(conn: Connection, uids: Sequence[int]) -> None:
         rows = conn.execute(f"SELECT uid, edge, last_ids FROM progress WHERE {where}", packed)
         for uid, edge, before in rows.fetchall():
             left = array("q", [one for one in array("q", before) if one not in some]).tobytes()
-            conn.execute(
-                "UPDATE progress SET last_ids = ? WHERE uid = ? AND edge = ? AND last_ids = ?",
-                (left, uid, edge, before),
-            )
+            with immediate(conn):
+                conn.execute(
+                    "UPDATE progress SET last_ids = ? WHERE uid = ? AND edge = ? AND last_ids = ?",
+                    (left, uid, edge, before),
+                )
 
 
 def drop_drifted(conn: Connection) -> None:
@@ -72,4 +74,5 @@ def drop_drifted(conn: Connection) -> None:
     for (seq,) in conn.execute("SELECT seq FROM drifted").fetchall():
         row = conn.execute("SELECT url, why, body FROM drifted WHERE seq = ?", (seq,)).fetchone()
         if row and forgotten.is_named_in(f"{row[0]} {row[1]} ".encode() + zlib.decompress(row[2])):
-            conn.execute("DELETE FROM drifted WHERE seq = ?", (seq,))
+            with immediate(conn):
+                conn.execute("DELETE FROM drifted WHERE seq = ?", (seq,))

@@ -220,5 +220,7 @@ class SqliteUserlist:
             return self._db.conn().execute(sql, values).fetchall()
 
     def _do(self, sql: str, *values: object) -> int:
-        with self._db.translated():
-            return self._db.conn().execute(sql, values).rowcount
+        # in a transaction, though it is one statement: else it waits by SQLite's long sleeps, and
+        # others that take turns hardly ever leave the file alone when one ends
+        with self._db.translated(), immediate(self._db.conn()) as conn:
+            return conn.execute(sql, values).rowcount
