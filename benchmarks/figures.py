@@ -50,10 +50,10 @@ class Figure(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """How much is measured. runs: of each contender. walk_users, post_users: of the worlds
-    that are crawled, mean_posts of each user. few: users of the small
-    userlist that a large one is compared with; walk_pages: fan pages stored into each. written:
-    posts put into HBase; stored, stored_hbase: posts exported from each home."""
+    """How much is measured. runs: of each contender. walk_users, post_users: of the worlds that are
+    crawled, mean_posts of each user. few: users of the small userlist that a large one is compared
+    with; walk_pages: fan pages stored into each. written: posts put into HBase; stored,
+    stored_hbase: posts exported from each home."""
 
     runs: int
     walk_users: int

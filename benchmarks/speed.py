@@ -189,7 +189,7 @@ def _measured(file: Path, scale: Scale, besides: Sequence[str]) -> dict[str, lis
     if not file.exists():
         return {}
     results = json.loads(file.read_text("utf-8"))
-    if results["scale"] != scale._asdict():
+    if results.get("scale") != scale._asdict():
         return {}
     return {
         name: [Figure(**{field: one[field] for field in Figure._fields}) for one in figures]

@@ -125,17 +125,12 @@ class SqliteUsers(SqliteUserlist):
             room = _room(conn, max_users, last, len(found))
             owners = conn.execute(_OWNERS, (owner, _json({page.uid for page in pages})))
             gone = forgotten_among(conn, found | listed)
-            known = f"SELECT id FROM userlist WHERE id {_AMONG}"  # near the limit: takes no room
-            batch = Batch(
-                run_id,
-                level=_least_depth(conn, aside=(0,)),
-                entries=held_entries(owners),
-                gone=gone,
-                room=room,
-                known=(uid for (uid,) in conn.execute(known, (_json(found),)))
-                if len(found - gone) > room
-                else (),
-            )
+            known: list[int] = []
+            if len(found - gone) > room:  # near the limit: who is known takes no room
+                rows = conn.execute(f"SELECT id FROM userlist WHERE id {_AMONG}", (_json(found),))
+                known = [uid for (uid,) in rows]
+            level, entries = _least_depth(conn, aside=(0,)), held_entries(owners)
+            batch = Batch(run_id, level=level, entries=entries, gone=gone, room=room, known=known)
             landings = [batch.land(page) for page in pages]
             inserted = _write(conn, batch)
         return [Landed(landing, inserted[place]) for place, landing in enumerate(landings)]
