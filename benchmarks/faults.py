@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-
 from tests.cli.crawls import Crawl, Truth, simulated
 from weibo_crawler.posts.stops import ENDS
 from weibo_crawler.simulator.faults import FAULTS
+from weibo_crawler.simulator.served import read_served
 from weibo_crawler.store.cells import Ledger, read_ledger
 from weibo_crawler.store.keys import parse_user_key
 from weibo_crawler.store.sqlite_tables import SqliteTables
@@ -31,11 +30,6 @@ _SETTINGS = {  # a stalled answer is given up after half a second
     "WEIBO_HARVEST__MAX_FAILED_SHARE": "1",  # the last pass has few users, and may fail at most
     "WEIBO_POSTS__MAX_FAILED_SHARE": "1",
 }
-
-
-class _Line(msgspec.Struct):
-    request: str
-    served: str
 
 
 class Held(NamedTuple):
@@ -130,8 +124,7 @@ def _is_sure(ledger: Ledger | None) -> bool:
 
 def _cost(served: Path) -> dict[str, float]:
     """Requests and pages; a page counts once, however often it came."""
-    decoder = msgspec.json.Decoder(_Line)
-    lines = [decoder.decode(line) for line in served.read_bytes().splitlines()]
+    lines = read_served(served)
     pages = {line.request for line in lines if line.served in _RIGHT}
     faults = sum(line.served in FAULTS for line in lines)
     return {

@@ -5,8 +5,6 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-import msgspec
-
 from benchmarks.budget import crawl, figures, options_of, posts_of, world_of
 from benchmarks.schedulers import KNOWN
 from benchmarks.virtual_site import proxies_of
@@ -15,7 +13,7 @@ from weibo_crawler.fetch import open_fetcher
 from weibo_crawler.home import Home
 from weibo_crawler.metrics import Counters
 from weibo_crawler.simulator.run import start
-from weibo_crawler.simulator.served import Line
+from weibo_crawler.simulator.served import read_served
 
 
 def run(seed: int, proxies: int, seconds: float) -> dict[str, float]:
@@ -45,6 +43,4 @@ def run(seed: int, proxies: int, seconds: float) -> dict[str, float]:
 
 
 def _served(file: Path) -> Counter[tuple[str, str]]:
-    decoder = msgspec.json.Decoder(Line)
-    lines = [decoder.decode(line) for line in file.read_bytes().splitlines()]
-    return Counter((line.egress, line.served) for line in lines if line.request)
+    return Counter((line.egress, line.served) for line in read_served(file) if line.request)

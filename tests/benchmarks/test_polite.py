@@ -15,6 +15,7 @@ from benchmarks.virtual_site import is_up, proxies_of, up_s
 from tests.cli.crawls import Truth
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.proxies import Proxy
+from weibo_crawler.simulator.served import Line, ServedLog
 from weibo_crawler.simulator.world import World
 from weibo_crawler.store.cells import Ledger
 
@@ -132,9 +133,10 @@ def test_lost_and_false_users_and_wrong_texts_are_counted(tmp_path: Path) -> Non
 def test_a_page_counts_once_however_often_it_came(tmp_path: Path) -> None:
     """Requests per page: all requests over the different pages that came whole."""
     served = [("/a", "ok"), ("/a", "cut"), ("/a", "ok"), ("/b", "slow"), ("/c", "throttled")]
-    lines = (json.dumps({"request": request, "served": label}) for request, label in served)
     file = tmp_path / "served.jsonl"
-    file.write_text("\n".join(lines), "utf-8")
+    with ServedLog(file) as log:
+        for request, label in served:
+            log.add(Line(0.0, request, label, uid=0, egress=""))
     cost = faults._cost(file)
     assert (cost["requests"], cost["pages"], cost["requests_per_page"]) == (5, 2, 2.5)
     assert cost["fault_share"] == 3 / 5

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from typing import Any
 
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.run import start
+from weibo_crawler.simulator.served import Line, read_served
 
 
 class Crawl:
@@ -18,6 +20,7 @@ class Crawl:
 
     def __init__(self, folder: Path, base_url: str = "", visitor_url: str = "") -> None:
         self.folder = folder
+        self._started: list[subprocess.Popen[bytes]] = []
         self.env = {n: v for n, v in os.environ.items() if not n.startswith("WEIBO_")}
         self.env |= {
             "WEIBO_SITE__BASE_URL": base_url or "http://127.0.0.1:9",
@@ -67,7 +70,7 @@ class Crawl:
 
     def start(self, *arguments: str, **env: str) -> "subprocess.Popen[bytes]":
         """One command in the background, in a group of its own."""
-        return subprocess.Popen(
+        process = subprocess.Popen(
             self.command(*arguments),
             cwd=self.folder,
             env=self.env | env,
@@ -75,6 +78,15 @@ class Crawl:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+        self._started.append(process)
+        return process
+
+    def end(self) -> None:
+        """Kill what a failed test left running, so that no other test fails for it."""
+        for process in self._started:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
 
     def scan(self, *arguments: str) -> list[dict[str, Any]]:
         done = self.run("scan", *arguments, "--format", "jsonl")
@@ -99,9 +111,8 @@ class Truth:
             for post in posts
         }
 
-    def served(self) -> list[dict[str, Any]]:
-        lines = (self.folder / "served.jsonl").read_text("utf-8").splitlines()
-        return [json.loads(line) for line in lines]
+    def served(self) -> list[Line]:
+        return read_served(self.folder / "served.jsonl")
 
 
 @contextmanager
@@ -116,4 +127,8 @@ def simulated(folder: Path, **knobs: Any) -> Iterator[tuple[Crawl, Truth]]:
         served_out=str(site / "served.jsonl"),
     )
     with start(options) as running:
-        yield Crawl(work, running.base_url, running.visitor_url), Truth(site)
+        crawl = Crawl(work, running.base_url, running.visitor_url)
+        try:
+            yield crawl, Truth(site)
+        finally:
+            crawl.end()

@@ -42,7 +42,7 @@ def test_check_judges_what_the_site_is_to_answer(fleet: Any) -> None:
             assert row["ms"] >= (100 if kind == "slow" else 0)
         elif kind in ("captive", "dead"):
             assert row["state"] == "bad", row
-    by = {line["egress"]: line["served"] for line in truth.served() if line["by"] == "proxy"}
+    by = {line.egress: line.served for line in truth.served() if line.by == "proxy"}
     for row in rows:  # who lied or was tired when it was asked is not good
         if by.get(row["egress"].rpartition(":")[0], "up") not in ("up", "down"):
             assert row["state"] == "bad", row
@@ -57,10 +57,10 @@ def test_a_check_keeps_the_sessions_it_opened(fleet: Any) -> None:
     crawl, truth = fleet
     paced = {"WEIBO_PACE__REQUESTS_PER_SECOND": "5"}
     assert crawl.json("proxies", "check", **paced)["good"]
-    sessions = {line["session"] for line in truth.served() if line["served"] == "end"}
+    sessions = {line.session for line in truth.served() if line.served == "end"}
     before = len(truth.served())
     assert crawl.json("proxies", "check", **paced)["good"]
-    later = {line["session"] for line in truth.served()[before:] if line["served"] == "end"}
+    later = {line.session for line in truth.served()[before:] if line.served == "end"}
     good = {
         host for host, proxy in truth.data["proxies"].items() if proxy["health"] in ("good", "slow")
     }
@@ -76,7 +76,7 @@ def test_a_harvest_through_proxies_that_lie(fleet: Any) -> None:
     assert done["depths_exact"]
     assert done["states"] == {"done": len(truth.depths)}
     assert done["counters"]["egress.disproved"] > 0
-    assert {line["served"] for line in truth.served()} >= {"other_user", "own_page", "portal"}
+    assert {line.served for line in truth.served()} >= {"other_user", "own_page", "portal"}
 
 
 def test_sessions_that_end_after_few_requests(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_no_session_where_it_is_switched_off(tmp_path: Path) -> None:
         crawl.env["WEIBO_SESSION__ENABLED"] = "false"
         [row] = crawl.json_of(4, "proxies", "check")["egresses"]
         assert row["state"] == "refused"
-        assert [line for line in truth.served() if line["session"]] == []
+        assert [line for line in truth.served() if line.session] == []
 
 
 @pytest.mark.parametrize(

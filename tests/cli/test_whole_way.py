@@ -236,7 +236,7 @@ def test_a_killed_harvest_goes_on(tmp_path: Path) -> None:
         users = crawl.scan("users")
         assert {user["id"]: user["depth"] for user in users} == truth.depths
         assert {user["state"] for user in users} == {"done"}
-        pages = [line["request"] for line in truth.served() if line["served"] == "ok"]
+        pages = [line.request for line in truth.served() if line.served == "ok"]
         assert len(pages) - len(set(pages)) <= 32 * len(kills)
 
 
@@ -283,7 +283,7 @@ def test_runs_side_by_side_keep_the_pace(tmp_path: Path) -> None:
         crawl.run("import")
         crawl.run("posts", **paced)
         assert_true(crawl, truth)
-        times = sorted(line["time"] for line in truth.served())
+        times = sorted(line.time for line in truth.served())
         assert len(times) > 40
         for first, later in zip(times, times[20:], strict=False):
             assert later - first >= 20 / 25 - 0.2

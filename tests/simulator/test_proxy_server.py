@@ -21,6 +21,7 @@ from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.proxies import Deed
 from weibo_crawler.simulator.proxy_wire import read_head
 from weibo_crawler.simulator.run import Running, start
+from weibo_crawler.simulator.served import Line, read_served
 
 LOGIN = "user:p@ss:word"
 UID = world_of(SMALL).uid(0)
@@ -47,9 +48,8 @@ class Fleet:
         ways = {"http": (proxy or self.proxies[0]).replace("socks5:", "socks5h:")}
         return requests.get(url, proxies=ways, allow_redirects=False, timeout=10)
 
-    def served(self) -> list[dict[str, Any]]:
-        lines = (self.folder / "served.jsonl").read_text("utf-8").splitlines()
-        return [json.loads(line) for line in lines]
+    def served(self) -> list[Line]:
+        return read_served(self.folder / "served.jsonl")
 
     def connect(self, proxy: str | None = None) -> socket.socket:
         parts = urlsplit(proxy or self.proxies[0])
@@ -80,7 +80,7 @@ def test_a_good_proxy_passes_everything_on(fleet: Fleet) -> None:
             fleet.running.visitor_url, data={"cb": "x"}, proxies=ways, timeout=10
         )
         assert b"20000000" in opened.content
-    seen = [(line["egress"], line["proxy"], line["by"]) for line in fleet.served()]
+    seen = [(line.egress, line.proxy, line.by) for line in fleet.served()]
     hosts = [str(urlsplit(proxy).hostname) for proxy in fleet.proxies for _ in range(2)]
     assert seen == [("127.0.0.1", "", "site"), *((host, "good", "site") for host in hosts)]
     schemes = Counter(urlsplit(proxy).scheme for proxy in fleet.proxies)
@@ -120,7 +120,7 @@ def test_a_kept_connection(fleet: Fleet) -> None:
             reply = http.client.HTTPResponse(connection)
             reply.begin()
             assert reply.read() == fetch(fleet.running.base_url, address)[1]
-    through = [line["request"] for line in fleet.served() if line["egress"] == "127.0.1.1"]
+    through = [line.request for line in fleet.served() if line.egress == "127.0.1.1"]
     assert through == asked
 
 
@@ -225,7 +225,7 @@ def test_a_flapping_one_comes_and_goes(fleet: Fleet) -> None:
         if seen[-1:] != [state]:
             seen.append(state)
     assert len(seen) == 5
-    told = [line["served"] for line in fleet.served() if line["by"] == "proxy"]
+    told = [line.served for line in fleet.served() if line.by == "proxy"]
     turns = ["up", "down"] * len(told)
     assert told in (turns[: len(told)], turns[1 : len(told) + 1])
 
@@ -238,7 +238,7 @@ def test_a_slow_one_is_late(fleet: Fleet) -> None:
     assert 0.1 <= late_s <= 0.3
     began = time.time()
     assert fleet.get(fans(UID)).json()["ok"] == 1
-    assert fleet.served()[0]["time"] >= began + late_s - 0.01
+    assert fleet.served()[0].time >= began + late_s - 0.01
 
 
 @pytest.mark.parametrize("fleet", [mixed("slow", slow_s=0.2)], indirect=True)
@@ -248,7 +248,7 @@ def test_a_client_that_goes_is_not_served(fleet: Fleet) -> None:
     with fleet.connect() as connection:
         connection.sendall(f"GET http://{host}{fans(UID)} HTTP/1.1\r\n\r\n".encode())
     assert fleet.get(posts(UID)).status_code == 200
-    assert [line["request"] for line in fleet.served()] == [posts(UID)]
+    assert [line.request for line in fleet.served()] == [posts(UID)]
 
 
 @pytest.mark.parametrize("fleet", [mixed("captive")], indirect=True)
@@ -264,7 +264,7 @@ def test_a_captive_one_redirects(fleet: Fleet) -> None:
             f"CONNECT {urlsplit(fleet.running.base_url).netloc} HTTP/1.1\r\n\r\n".encode()
         )
         assert connection.recv(100).startswith(b"HTTP/1.1 302 ")
-    assert {(line["by"], line["served"]) for line in fleet.served()} == {("proxy", "portal")}
+    assert {(line.by, line.served) for line in fleet.served()} == {("proxy", "portal")}
 
 
 @pytest.mark.parametrize("fleet", [mixed("tired")], indirect=True)
@@ -273,7 +273,7 @@ def test_a_tired_one_answers_502_and_504(fleet: Fleet) -> None:
     statuses = [fleet.get(fans(UID)).status_code for _ in range(40)]
     assert set(statuses) == {200, 502, 504}
     told = {"ok": 200, Deed.STATUS_502: 502, Deed.STATUS_504: 504}
-    assert [told[line["served"]] for line in fleet.served()] == statuses
+    assert [told[line.served] for line in fleet.served()] == statuses
 
 
 @pytest.mark.parametrize("fleet", [mixed("tired", proxy_socks=1.0)], indirect=True)
@@ -300,11 +300,11 @@ def test_a_lying_one(fleet: Fleet) -> None:
     answers = [told.get(body, Deed.OWN_PAGE) for body in bodies]
     assert all(b"Free fast proxies" in body for body in bodies if body not in told)
     assert set(answers) == {"forward", Deed.OTHER_USER, Deed.OWN_PAGE}
-    lines = [line for line in fleet.served() if line["egress"] == "127.0.1.1"]
-    lies = Counter(line["served"] for line in lines if line["by"] == "proxy")
+    lines = [line for line in fleet.served() if line.egress == "127.0.1.1"]
+    lies = Counter(line.served for line in lines if line.by == "proxy")
     assert lies == Counter(answer for answer in answers if answer != "forward")
-    assert {line["request"] for line in lines if line["by"] == "proxy"} == {posts(UID)}
-    asked = Counter(line["request"] for line in lines if line["by"] == "site")
+    assert {line.request for line in lines if line.by == "proxy"} == {posts(UID)}
+    asked = Counter(line.request for line in lines if line.by == "site")
     assert asked == {
         posts(UID): answers.count("forward"),
         posts(neighbour): answers.count(Deed.OTHER_USER),
@@ -316,7 +316,7 @@ def test_each_proxy_has_a_limit_of_its_own(fleet: Fleet) -> None:
     """What one used up another still has."""
     statuses = [fleet.get("/", proxy).status_code for proxy in fleet.proxies for _ in range(2)]
     assert statuses[0] == statuses[2] == 200
-    assert [line["served"] == "ok" for line in fleet.served()] == [True, False] * 2
+    assert [line.served == "ok" for line in fleet.served()] == [True, False] * 2
 
 
 @pytest.mark.parametrize(

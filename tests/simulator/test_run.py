@@ -30,6 +30,7 @@ from weibo_crawler.simulator.faults import FAULTS
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.proxies import HEALTH
 from weibo_crawler.simulator.run import start
+from weibo_crawler.simulator.served import Line, ServedLog, read_served
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(weibo_crawler.__file__).parents[1])}
 
@@ -219,6 +220,19 @@ def test_what_was_served_on_disk(tmp_path: Path) -> None:
     assert all(before <= line["time"] <= time.time() for line in lines)
     assert [line["served"] == "empty_200" for line in lines] == [not body for body in bodies]
     assert {line["served"] for line in lines} == {"ok", "end", "empty_200"}
+
+
+def test_what_was_served_is_read_while_it_is_written(tmp_path: Path) -> None:
+    """A line that a reader finds half written is left out until it is whole."""
+    whole, half = tmp_path / "whole.jsonl", tmp_path / "half.jsonl"
+    told = [Line(1.5, f"/{n}", "ok", uid=n, egress="127.0.0.1") for n in range(2)]
+    with ServedLog(whole) as log:
+        for line in told:
+            log.add(line)
+    data = whole.read_bytes()
+    for size in range(len(data) + 1):
+        half.write_bytes(data[:size])
+        assert read_served(half) == told[: data[:size].count(b"\n")]
 
 
 @given(

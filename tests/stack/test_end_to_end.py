@@ -84,7 +84,7 @@ def test_the_whole_way_is_the_truth_and_the_laptops(stack: Running, tmp_path: Pa
         assert crawl.json("import", "--via", "sqoop")["new"] == len(truth.depths)
         assert posts_on_yarn(crawl)["users"] == len(truth.depths)
         assert_true(crawl, truth)
-        assert len({line["egress"] for line in truth.served()}) == PROXIES
+        assert len({line.egress for line in truth.served()}) == PROXIES
         asked = len(truth.served())
         assert crawl.json("harvest")["new"] == 0
         assert crawl.json("import", "--via", "sqoop") == {"new": 0, "changed": 0}

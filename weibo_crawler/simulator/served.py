@@ -30,6 +30,14 @@ class Line(msgspec.Struct, frozen=True):
     by: str = "site"
 
 
+def read_served(file: Path) -> list[Line]:
+    """What was served so far. A last line that is still being written is left out, so the file can
+    be read while the simulator runs."""
+    whole = file.read_bytes().split(b"\n")[:-1]
+    decoder = msgspec.json.Decoder(Line)
+    return [decoder.decode(line) for line in whole]
+
+
 class ServedLog:
     """One JSON line for each answer, on disk before it is sent."""
 
