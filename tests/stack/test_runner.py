@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,6 +39,12 @@ def other() -> Iterator[subprocess.Popen[bytes]]:
     with subprocess.Popen(SLEEP) as process:
         yield process
         process.kill()
+
+
+def wait_for_output(stack: settings.Stack) -> None:
+    """Until `one` has printed something."""
+    while not stack.log("one").read_text():
+        time.sleep(0.01)
 
 
 def test_a_port_is_a_setting() -> None:
@@ -103,7 +110,8 @@ def test_what_was_left_over_is_found_by_its_mark(
     stack: settings.Stack, other: subprocess.Popen[bytes]
 ) -> None:
     """A process of the stack whose pid file is lost is killed; one without the mark is not."""
-    processes.start(stack, "one", SLEEP, {})
+    processes.start(stack, "one", [*SLEEP[:2], f"print(1, flush=True); {SLEEP[2]}"], {})
+    wait_for_output(stack)  # its environment cannot be read before its program is loaded
     (stack.run / "one.pid").unlink()
     assert processes.kill_marked(stack) == 1
     assert other.poll() is None
@@ -113,8 +121,7 @@ def test_a_stubborn_daemon_is_killed(stack: settings.Stack) -> None:
     """SIGTERM that is ignored is followed by SIGKILL, and said so."""
     code = "import signal, time; signal.signal(15, signal.SIG_IGN); print(1, flush=True)"
     processes.start(stack, "one", [sys.executable, "-c", f"{code}; time.sleep(600)"], {})
-    while not stack.log("one").read_text():
-        pass
+    wait_for_output(stack)
     assert str(processes.stop(stack, "one", 0.2)).startswith("killed")
     assert processes.running(stack, "one") is None
 
