@@ -144,6 +144,8 @@ class LocalRun(JobRun):
         files = self._files
         command = [sys.executable, str(files.script), "-r", self._runner, "--no-conf"]
         command += ["--output-dir", f"{folder}/out", "--no-cat-output", "--local-tmp-dir", folder]
+        # tasks run by this Python, which has mrjob; its setup script would leave a lock in /tmp
+        command += ["--no-bootstrap-mrjob"]
         if self._runner == "inline":  # its tasks come one after another: the fewer the better
             command += ["--num-cores", "1"]
         command += ["--run-id", self._job.run_id, "--driver", self._job.driver]
