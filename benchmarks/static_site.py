@@ -66,12 +66,15 @@ class StaticSite:
         (self._folder / "pages").mkdir(parents=True)
         (self._folder / "tmp").mkdir()
         site = Pages(world, cache_bytes=0)
-        for asked in _all_asked(world, site, users, kinds):
-            file, address = _place(asked)
-            self._write(file, site.of(asked).body)
-            self.addresses[asked.kind].append(address)
-        for asked in _ends(world, site, users, kinds):
-            self.addresses[asked.kind].append(_place(asked)[1])
+        for uid in users:
+            index = world.index(uid)
+            assert index is not None
+            for asked in _pages(world, site, index, kinds):
+                file, address = _place(asked)
+                self._write(file, site.of(asked).body)
+                self.addresses[asked.kind].append(address)
+            for asked in _ends(site, index, kinds):
+                self.addresses[asked.kind].append(_place(asked)[1])
         self._write("end.json", END.body)
 
     def _write(self, name: str, body: bytes) -> None:
@@ -117,32 +120,23 @@ def _as_ourselves() -> str:
     return "" if os.geteuid() else "user root;"
 
 
-def _all_asked(
-    world: World, site: Pages, users: Iterable[int], kinds: Sequence[Kind]
-) -> Iterator[Asked]:
-    for uid in users:
-        index = world.index(uid)
-        assert index is not None
-        for asked in site.all_of(index):
-            if asked.kind in kinds and site.of(asked) is not END:
-                yield asked
-        if Kind.EXTEND in kinds:
-            for post in world.posts(index):
-                if post.is_long:
-                    yield Asked(Kind.EXTEND, mid=post.mid)
+def _pages(world: World, site: Pages, index: int, kinds: Sequence[Kind]) -> Iterator[Asked]:
+    """All that a crawl is shown of one user."""
+    for asked in site.all_of(index):
+        if asked.kind in kinds and site.of(asked) is not END:
+            yield asked
+    if Kind.EXTEND in kinds:
+        for post in world.posts(index):
+            if post.is_long:
+                yield Asked(Kind.EXTEND, mid=post.mid)
 
 
-def _ends(
-    world: World, site: Pages, users: Iterable[int], kinds: Sequence[Kind]
-) -> Iterator[Asked]:
-    """What a crawl asks for after the last page of each list."""
-    for uid in users:
-        index = world.index(uid)
-        assert index is not None
-        lists = [asked for asked in site.all_of(index) if asked.kind is not Kind.PROFILE]
-        for asked in {asked.kind: asked for asked in lists if asked.kind in kinds}.values():
-            number = site.number(asked) + (site.of(asked) is not END)
-            yield asked._replace(page=number, since_id=0)
+def _ends(site: Pages, index: int, kinds: Sequence[Kind]) -> Iterator[Asked]:
+    """What a crawl asks for after the last page of each list of one user."""
+    lists = [asked for asked in site.all_of(index) if asked.kind is not Kind.PROFILE]
+    for asked in {asked.kind: asked for asked in lists if asked.kind in kinds}.values():
+        number = site.number(asked) + (site.of(asked) is not END)
+        yield asked._replace(page=number, since_id=0)
 
 
 def _place(asked: Asked) -> tuple[str, str]:
