@@ -166,6 +166,9 @@ def test_new_tables_are_filled(crawl: Crawl) -> None:
     assert crawl.json("import")["new"] == 2
     assert crawl.json("import", WEIBO_STORE__TABLES="sqlite:///other.db")["new"] == 2
     assert crawl.json("import")["new"] == 0
+    assert crawl.run("import", "--from-start").stdout == (
+        "import: 2 users written, known ones too, 0 changed\n"
+    )
 
 
 def test_an_export_never_replaces_a_store(crawl: Crawl) -> None:

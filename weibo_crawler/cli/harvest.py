@@ -155,10 +155,10 @@ def _stop_by_signals(run: HarvestRun, others: Others) -> None:
     def interrupted() -> None:
         nonlocal stops
         stops += 1
+        say_stopping(is_again=stops > 1)
         if stops > 1:
             others.kill()
             os._exit(130)
-        say_stopping()
         run.stop("interrupted")
         others.stop()
 

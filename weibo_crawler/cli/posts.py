@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,7 +55,7 @@ def run_import(home: Home, title: str, *, from_start: bool = False) -> Done:
             lambda n: progress.say(f"{n:,} users"),
             from_start=from_start,
         )
-    return _imported(done)
+    return _imported(done, from_start=from_start)
 
 
 def _by_sqoop(home: Home, *, from_start: bool, paper: bool) -> Done:
@@ -73,11 +74,12 @@ def _by_sqoop(home: Home, *, from_start: bool, paper: bool) -> Done:
         done = sqoop_import.import_users(
             sqoop, home.users, home.tables, progress.say, from_start=from_start
         )
-    return _imported(done)
+    return _imported(done, from_start=from_start)
 
 
-def _imported(done: Imported) -> Done:
-    line = f"import: {done.new:,} new users, {done.changed:,} changed"
+def _imported(done: Imported, *, from_start: bool) -> Done:
+    written = "users written, known ones too" if from_start else "new users"
+    line = f"import: {done.new:,} {written}, {done.changed:,} changed"
     return Done(line if any(done) else "import: nothing new", done._asdict())
 
 
@@ -190,8 +192,10 @@ def _warn_of_others(home: Home) -> None:
 
 @contextmanager
 def _stopped_by_signals(run: JobRun) -> Iterator[None]:
+    stops = count()
+
     def interrupted(*_: object) -> None:
-        say_stopping()
+        say_stopping(is_again=next(stops) > 0)
         run.stop()
 
     handlers = {n: signal.signal(n, interrupted) for n in stop_signals()}

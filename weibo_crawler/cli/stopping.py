@@ -12,9 +12,10 @@ def stop_signals() -> list[signal.Signals]:
     return numbers
 
 
-def say_stopping() -> None:
-    """The answer to the first of them."""
+def say_stopping(*, is_again: bool = False) -> None:
+    """The answer to the first of them, or to a later one."""
+    how = "at once" if is_again else "finishing what is in flight (again: stop at once)"
     try:
-        print("stopping: finishing what is in flight (again: stop at once)", file=sys.stderr)
+        print(f"stopping: {how}", file=sys.stderr)
     except OSError:  # nobody reads it any more
         return
