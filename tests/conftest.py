@@ -1,7 +1,18 @@
-"""Signals as a terminal gives them, however the tests were started: what is ignored here (by
-`nohup`, or in the background of a shell) would be ignored by every program that a test starts."""
+"""What all tests rely on.
+
+Signals as a terminal gives them, however the tests were started: what is ignored here (by `nohup`,
+or in the background of a shell) would be ignored by every program that a test starts.
+
+Hypothesis without deadlines: no timing is asserted, and on a busy machine any example may be held
+up for longer than 0.2 s.
+"""
 
 import signal
+
+import hypothesis
+
+hypothesis.settings.register_profile("unhurried", deadline=None)
+hypothesis.settings.load_profile("unhurried")
 
 for number in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(number) is signal.SIG_IGN:

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from tests.cli.crawls import Crawl
+from tests.ports import free_port
 from weibo_crawler import config
 from weibo_crawler.cli.main import build_parser
 
@@ -182,12 +183,10 @@ def test_metrics_of_the_map_job(crawl: Crawl) -> None:
     """Several mappers, one place: the driver shows their figures."""
     crawl.run("seed", "5")
     crawl.run("import")
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        port = held.getsockname()[1]
     crawl.run(
         "posts",
         code=4,  # the site is not there
-        WEIBO_METRICS__LISTEN=f"127.0.0.1:{port}",
+        WEIBO_METRICS__LISTEN=f"127.0.0.1:{free_port()}",
         WEIBO_METRICS__TEXTFILE="figures.prom",
     )
     assert "users.failed" in (crawl.folder / "figures.prom").read_text("utf-8")
@@ -281,11 +280,11 @@ def test_a_full_disk_is_said(crawl: Crawl) -> None:
 
 def test_a_site_that_is_not_there_is_said(crawl: Crawl) -> None:
     """Exit code 4; the seed is not lost."""
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        port = held.getsockname()[1]
-    address = f"http://127.0.0.1:{port}"
-    crawl.run("seed", "1234567890")
-    done = crawl.run("harvest", code=4, WEIBO_SITE__BASE_URL=address)
+    with socket.socket() as taken:  # nobody else listens there, and it does not either
+        taken.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        crawl.run("seed", "1234567890")
+        done = crawl.run("harvest", code=4, WEIBO_SITE__BASE_URL=address)
     assert "1 of 1" in done.stderr or "does not answer" in done.stderr
     assert len(crawl.scan("users")) == 1
 

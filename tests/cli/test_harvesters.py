@@ -44,8 +44,8 @@ def started(crawl: Crawl, truth: Truth, n: int) -> tuple["subprocess.Popen[bytes
 
 
 def are_gone(names: dict[int, str]) -> bool:
-    """Whether all of them end within some seconds."""
-    for _ in range(300):
+    """Whether all of them end within a minute."""
+    for _ in range(1200):
         if all(is_dead(name) for name in names.values()):
             return True
         time.sleep(0.05)

@@ -219,7 +219,7 @@ def signal_after(
         os.killpg(process.pid, number)
     else:
         os.kill(process.pid, number)
-    return process.wait(30)
+    return process.wait(60)
 
 
 def test_a_killed_harvest_goes_on(tmp_path: Path) -> None:
@@ -286,18 +286,18 @@ def test_runs_side_by_side_keep_the_pace(tmp_path: Path) -> None:
         times = sorted(line.time for line in truth.served())
         assert len(times) > 40
         for first, later in zip(times, times[20:], strict=False):
-            assert later - first >= 20 / 25 - 0.2
+            assert later - first >= 20 / 25 - 0.3  # twice the pace would be 0.4 s less
 
 
 def test_a_store_that_vanishes_is_said(tmp_path: Path) -> None:
     """Exit code 5: what is written into a deleted file would be lost without a word."""
-    with simulated(tmp_path, faults="slow=0.3", slow_s=0.05) as (crawl, truth):
+    with simulated(tmp_path, faults="slow=0.3", slow_s=0.5) as (crawl, truth):
         crawl.run("seed", *truth.seeds)
         process = crawl.start("harvest")
         while len(truth.served()) < 20:
             time.sleep(0.02)
         for file in crawl.folder.glob("users.db*"):
-            file.unlink()
+            file.unlink(missing_ok=True)  # its log goes away with the last who has it open
         assert process.wait(60) == 5
 
 

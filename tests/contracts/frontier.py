@@ -501,15 +501,19 @@ class FrontierContract:
     def start_walks(
         self, n: int, max_users: int = 10**7
     ) -> list[tuple[BaseProcess, Connection, str]]:
-        """So many processes that harvest this frontier: each with its pipe and its owner's name."""
+        """So many processes that harvest this frontier: each with its pipe and its owner's name.
+        They begin together: else the first might be done before the last has started."""
         walks = []
         for _ in range(n):
-            here, there = SPAWN.Pipe(duplex=False)
+            here, there = SPAWN.Pipe()
             process = SPAWN.Process(target=walk, args=(self.open, there, max_users))
             process.start()
             there.close()
             walks.append((process, here))
-        return [(process, here, here.recv()) for process, here in walks]
+        named = [(process, here, here.recv()) for process, here in walks]
+        for _, here in walks:
+            here.send("go")
+        return named
 
     def test_several_processes_harvest_one_frontier(self, frontier: Frontier) -> None:
         """Laws 3, 8, 13: three processes, one of them killed with -9, store everybody once and at

@@ -32,10 +32,11 @@ def seed(uids: tuple[int, ...]) -> tuple[Found, ...]:
 
 
 def walk(opener: Callable[[], Frontier], told: Connection, max_users: int) -> None:
-    """Harvest until nothing is open or max_users is reached; tells its owner's name, then how many
-    users it inserted."""
+    """Harvest until nothing is open or max_users is reached; tells its owner's name, waits for a
+    word, and in the end tells how many users it inserted."""
     frontier, owner, inserted = opener(), new_owner(), 0
     told.send(owner)
+    told.recv()
     full = False
     while not full and (level := frontier.open_level()) is not None:
         frontier.reclaim_dead()

@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Awaitable, Callable
 
 import pytest
+from msgspec.structs import replace
 
 from tests.fetch.conftest import Make, Tls
 from tests.fetch.servers import (
@@ -30,7 +31,11 @@ from weibo_crawler.errors import BodyCut, EgressFailed, TimedOut, TransportError
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.records import Kind, Page, Request
 
-SETTINGS = Fetch(connect_timeout_s=0.5, read_timeout_s=0.6, concurrency=4)
+SETTINGS = Fetch(connect_timeout_s=30.0, read_timeout_s=30.0, concurrency=4)
+HASTY = replace(SETTINGS, connect_timeout_s=0.5)  # for a proxy that never answers
+IMPATIENT = replace(
+    SETTINGS, connect_timeout_s=3.0, read_timeout_s=0.6
+)  # for a site that never answers
 BODY = b'{"ok": 1}'
 
 
@@ -43,6 +48,7 @@ def _by(
     account: str = ACCOUNT,
     tls: Tls | None = None,
     host: str = "localhost",
+    settings: Fetch = SETTINGS,
 ) -> Page:
     """One request through a proxy; with `tls` to a site that has it."""
 
@@ -53,7 +59,7 @@ def _by(
         ):
             name = f"{PROXY_HOST}:{proxy_port}"
             egress = Egress(name, f"{scheme}://{account}@{name}")
-            transport = make(SETTINGS, tls=tls.client if tls else None)
+            transport = make(settings, tls=tls.client if tls else None)
             url = f"{'https' if tls else 'http'}://{host}:{port}/page"
             try:
                 page = await transport.send(Request(Kind.PROFILE, url), (), egress)
@@ -127,7 +133,7 @@ def test_the_deadline_behind_a_proxy_that_speaks_tls(make: Make, tls: Tls) -> No
             serve(site, tls=tls.server) as port,
         ):
             egress = Egress("proxy", f"https://{ACCOUNT}@localhost:{proxy_port}")
-            settings = Fetch(connect_timeout_s=0.5, read_timeout_s=0.4, concurrency=1)
+            settings = Fetch(connect_timeout_s=3.0, read_timeout_s=0.7, concurrency=1)
             transport = make(settings, tls=tls.client)
             url = f"https://localhost:{port}"
             with pytest.raises(TimedOut, match="no whole answer"):
@@ -228,6 +234,7 @@ def test_faults_of_proxies(
             scheme=scheme,
             account=account,
             tls=tls if has_tls else None,
+            settings=HASTY if message == "took too long" else SETTINGS,
         )
     assert caught.value.blame == "egress"
     assert str(caught.value).startswith(PROXY_HOST)
@@ -265,8 +272,9 @@ def test_the_site_fails_behind_a_proxy(make: Make, has_tls: bool, tls: Tls) -> N
     """Once the connection stands, a short body or a stalled answer is the site's fault."""
     cut = says(http(BODY, length=len(BODY) + 1))
     for site, error in ((cut, BodyCut), (says(b""), BodyCut), (stalls, TimedOut)):
+        settings = IMPATIENT if error is TimedOut else SETTINGS
         with pytest.raises(error) as caught:
-            _by(make, forward_proxy, site, tls=tls if has_tls else None)
+            _by(make, forward_proxy, site, tls=tls if has_tls else None, settings=settings)
         assert caught.value.blame == "site"
 
 

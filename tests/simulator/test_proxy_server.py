@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
+from tests.ports import free_port
 from tests.simulator.conftest import SMALL
 from tests.simulator.visitors import fans, fetch, posts, profile, world_of
 from weibo_crawler.errors import BadConfig, BadUsage
@@ -333,7 +334,7 @@ def test_two_hundred(fleet: Fleet) -> None:
 def test_they_end_with_the_simulator(tmp_path: Path) -> None:
     """stop() frees the ports of the proxies, also while a client is connected; a simulator with
     the same --proxy-port can be started at once."""
-    fleet = Fleet(tmp_path, proxies=2)
+    fleet = Fleet(tmp_path, proxies=2, proxy_port=free_port("127.0.1.1"))
     with fleet.connect() as connection:
         fleet.running.stop()
         assert connection.recv(1) == b""

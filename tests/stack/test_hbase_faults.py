@@ -66,7 +66,7 @@ def proxy(stack: Running) -> Iterator[Proxy]:
 def test_a_kept_connection_gives_wrong_rows(url: str, proxy: Proxy) -> None:
     """Why law 9 stands: after a timeout, a connection that is kept answers the question before,
     without an error. (Where this fails the driver has learnt to compare calls.)"""
-    connection = happybase.Connection("127.0.0.1", proxy.port, timeout=500)
+    connection = happybase.Connection("127.0.0.1", proxy.port, timeout=3000)
     bare = connection.table(f"{url.rpartition('/')[2]}_posts")
     assert bare.row(b"0001") == {b"post:text": b"0001"}
     proxy.held.set()
@@ -81,9 +81,10 @@ def test_no_wrong_row_after_a_timeout(
     url: str, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever answers come late, each call returns its own: rows, versions, scans, keys."""
-    monkeypatch.setattr(base, "_ANSWER_S", 0.3)
     tables = HbaseTables(at(url, proxy.port))
-    tables.posts.row("0000")
+    tables.posts.row("0000")  # a server that never answered is not waited for
+    tables.close()
+    monkeypatch.setattr(base, "_ANSWER_S", 0.3)
     opened = _count_connections(monkeypatch)
     stop = threading.Event()
 
@@ -127,10 +128,11 @@ def _count_connections(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
 def test_patience_ends(url: str, proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that was reached and answers no more is tried again for a bounded time; the error
     says where, how often and how long."""
-    monkeypatch.setattr(base, "_ANSWER_S", 0.1)
-    monkeypatch.setattr(base, "_PATIENCE_S", 1.0)
     tables = HbaseTables(at(url, proxy.port))
     tables.posts.row("0000")
+    tables.close()
+    monkeypatch.setattr(base, "_ANSWER_S", 0.1)
+    monkeypatch.setattr(base, "_PATIENCE_S", 1.0)
     proxy.held.set()
     with pytest.raises(StoreError, match=rf"{proxy.port}: .*timed out \(\d+ tries in \d+ s\)"):
         tables.posts.row("0001")

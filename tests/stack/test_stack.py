@@ -3,18 +3,17 @@ last part does so with a second stack on ports of its own, with MariaDB from Mav
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import happybase
 import pymysql
 import pytest
 
+from tests.ports import free_port
 from tests.stack.conftest import RUNNER, Running, why_not
 
 import daemons  # isort: skip
@@ -64,10 +63,11 @@ def _environ(folder: Path) -> dict[str, str]:
     """Of a stack in this folder, on ports that are free."""
     env = {name: value for name, value in os.environ.items() if "WEIBO_STACK_" not in name}
     env |= {"WEIBO_STACK_DIR": str(folder), "WEIBO_STACK_MARIADB": "maven"}
-    with ExitStack() as held:
-        for name in settings.PORTS:
-            probe = held.enter_context(socket.create_server(("127.0.0.1", 0)))
-            env[f"WEIBO_STACK_PORT_{name.upper()}"] = str(probe.getsockname()[1])
+    free: set[int] = set()
+    while len(free) < len(settings.PORTS):
+        free.add(free_port())
+    for name, port in zip(settings.PORTS, free, strict=True):
+        env[f"WEIBO_STACK_PORT_{name.upper()}"] = str(port)
     return env
 
 

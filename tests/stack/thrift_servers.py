@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
+from tests.ports import free_port
 from tests.stack.conftest import ROOT, Running
 
 
@@ -20,7 +21,7 @@ class OwnThrift:
     def __init__(
         self, stack: Running, folder: Path, *, idle_ms: int, properties: Mapping[str, str]
     ) -> None:
-        self.port = _free_port()
+        self.port = free_port()
         root = Path(stack.env.get("WEIBO_STACK_DIR") or ROOT / ".stack")
         pid = json.loads((root / "run/thrift.pid").read_text())["pid"]
         words = Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").decode().split("\0")
@@ -101,9 +102,3 @@ class Proxy:
                             (server if source is client else client).sendall(data)
                             continue
                     return
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port

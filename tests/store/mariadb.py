@@ -18,6 +18,8 @@ from typing import Any
 
 import pymysql
 
+from tests.ports import free_port
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "stack"))
 import jars  # isort: skip
 import settings  # isort: skip
@@ -32,6 +34,8 @@ _HURTING = (
     "--sql-mode=",
     "--innodb-buffer-pool-size=64M",
     "--skip-name-resolve",
+    # or it makes itself a certificate at each start: once that took a minute of a busy machine
+    "--loose-skip-ssl",
 )
 
 
@@ -54,7 +58,7 @@ class MariaDb:
     """One server; `start` it, `kill` and `start` it again on the same port, `stop` it."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.port = folder, _free_port()
+        self.folder, self.port = folder, free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self._databases = 0
         (folder / "data").mkdir()
@@ -103,8 +107,9 @@ class MariaDb:
             )
         deadline = time.monotonic() + _START_S
         while not self._answers():
-            ended = self._process.poll() is not None or time.monotonic() > deadline
-            assert not ended, (self.folder / "log").read_text()[-2000:]
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.kill()
+                raise AssertionError((self.folder / "log").read_text()[-2000:])
             time.sleep(0.05)
 
     def kill(self) -> None:
@@ -130,9 +135,3 @@ class MariaDb:
         assert self._process is not None
         getattr(self._process, how)()
         self._process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
