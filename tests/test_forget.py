@@ -51,6 +51,18 @@ def test_files_that_may_hold_them_are_named(tmp_path: Path) -> None:
     listed = crawl.json("forget", "5")["exports"]
     assert [file.rpartition("/")[2] for file in listed] == ["users.csv", "report.html"]
     assert str(tmp_path / "users.csv") in crawl.run("forget", "5").stdout
+    left = tmp_path / ".old.csv.0badcafe.part"  # its writer was killed
+    left.write_bytes(b"5")
+    assert str(left) in crawl.run("forget", "5").stdout
+
+
+def test_who_was_forgotten_is_no_new_seed(tmp_path: Path) -> None:
+    """And is told apart from who is known."""
+    crawl = Crawl(tmp_path)
+    crawl.run("seed", "5", "6")
+    crawl.run("forget", "5")
+    said = crawl.run("seed", "5", "6").stdout
+    assert said.startswith("seed: 0 new, 1 known already, 1 removed by `forget`")
 
 
 def test_names_are_no_way_to_forget(tmp_path: Path) -> None:

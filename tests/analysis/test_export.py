@@ -15,6 +15,7 @@ from tests.analysis.worlds import T0, post, put_posts, put_users, retweet, user
 from weibo_crawler.analysis import batches, columns
 from weibo_crawler.analysis import parquet as parquet_module
 from weibo_crawler.analysis.export import export
+from weibo_crawler.analysis.files import left_over, replacing
 from weibo_crawler.analysis.parquet import write_parquet
 from weibo_crawler.analysis.scan import scan_imported, scan_posts
 from weibo_crawler.errors import BadUsage, CrawlerError, StoreError, StoreFull
@@ -211,6 +212,32 @@ def test_a_new_export_takes_the_place_of_the_old(tmp_path: Path) -> None:
     assert path.read_text() == '{"uid":0}\n'
     assert link.is_symlink()
     assert sorted(tmp_path.iterdir()) == [path, link]
+
+
+def test_what_killed_writers_left_goes_with_the_next_one(tmp_path: Path) -> None:
+    """But nothing of a writer who is at work, and nothing of other files."""
+    path, dead = tmp_path / "[a].csv", tmp_path / ".[a].csv.0badcafe.part"
+    dead.write_bytes(b"5")
+    others = tmp_path / ".b.csv.0badcafe.part"
+    others.write_bytes(b"5")
+    with replacing(path) as writing:
+        assert not dead.exists()
+        assert left_over(path) == []
+        export(ROWS[:1], ("uid",), path)
+        writing.write(b"later")
+    assert path.read_bytes() == b"later"
+    assert sorted(tmp_path.iterdir()) == [others, path]
+
+
+def test_a_pipe_by_its_link_is_no_file(tmp_path: Path) -> None:
+    """As /dev/stdout is one: BadUsage says so."""
+    reading, writing = os.pipe()
+    try:
+        with pytest.raises(BadUsage, match="not a regular file"):
+            export(ROWS, COLUMNS, Path(f"/dev/fd/{writing}"), "csv")
+    finally:
+        os.close(reading)
+        os.close(writing)
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])

@@ -46,8 +46,10 @@ def test_posts_need_completeness_to_tell_their_end() -> None:
     (stage,) = status(users, T0).stages
     assert (stage.posts_per_s, stage.to_do, stage.ends_in_s) == (5.0, None, None)
     figures = Completeness(users=99, unvisited=17, partial=2, failed=1, done=79, visited=82)
-    (stage,) = status(users, T0, figures).stages
+    report = status(users, T0, figures)
+    (stage,) = report.stages
     assert (stage.to_do, stage.ends_in_s) == (20, pytest.approx(200.0))
+    assert any("1 user failed: weibo-crawler posts asks again" in line for line in lines(report))
 
 
 @pytest.mark.parametrize(

@@ -270,6 +270,19 @@ def test_a_seed_that_shows_nothing_is_no_fact(tmp_path: Path) -> None:
     users.close()
 
 
+@pytest.mark.parametrize("profiles", [Verdict.DRIFTED, Verdict.LOGIN_WALL])
+def test_an_empty_list_behind_an_unread_profile_is_unsure(
+    tmp_path: Path, profiles: Verdict
+) -> None:
+    """Law 4: where nobody knows how many fans a seed announces, no list is not an empty one."""
+    graph = Graph({1: []}, {1: 99})
+    _, _, counters, _ = harvest(tmp_path, graph, [1], profiles=profiles)
+    assert counters["entries.rested"] == 1
+    users = open_users(tmp_path)
+    assert users.unsure_lists() == 1
+    users.close()
+
+
 @pytest.mark.timeout(30)
 def test_a_store_that_fails_while_settling_ends_the_run(tmp_path: Path) -> None:
     """Law 8: an error of the store ends the run loudly wherever it strikes; it never hangs."""

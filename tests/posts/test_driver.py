@@ -10,7 +10,7 @@ import pytest
 
 from tests.webserver import answering
 from weibo_crawler import config
-from weibo_crawler.errors import BadConfig, CrawlerError, Interrupted
+from weibo_crawler.errors import BadConfig, CrawlerError, Interrupted, StoreFull
 from weibo_crawler.posts import hadoop
 from weibo_crawler.posts.archive import Archive
 from weibo_crawler.posts.cluster import Cluster, under_way
@@ -73,6 +73,45 @@ def test_a_run_that_is_stopped_twice_is_told_as_stopped(
     with pytest.raises(kind, match="stopped; 0 users" if stops == 2 else "crawler.toml is gone"):
         run.run()
     thread.join()
+
+
+FULL = """
+import sys
+sys.exit("Traceback (most recent call last):\\n  x\\nweibo_crawler.errors.StoreFull: t.db: no room")
+"""
+# one was killed, and the other is ended by the driver, in order
+KILLED = """
+import sys
+from weibo_crawler.posts.workers import ORDERED
+from weibo_crawler.store import WorkerRow
+from weibo_crawler.store.sqlite_frontier import SqliteUsers
+
+SqliteUsers("sqlite:///users.db").report(WorkerRow("run", "b", "posts", 1.0, 2.0, ORDERED, {}))
+sys.exit(1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "kind", "says"),
+    [
+        (FULL, StoreFull, "t.db: no room"),
+        (KILLED, CrawlerError, r"a mapper was killed or broke; .*log says more"),
+    ],
+)
+def test_what_no_mapper_could_report(
+    users: SqliteUsers,
+    monkeypatch: pytest.MonkeyPatch,
+    program: str,
+    kind: type[CrawlerError],
+    says: str,
+) -> None:
+    """A disk without room for the report itself, and a mapper that was killed: neither is the
+    user's own stop."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    run = LocalRun(users, Job("run", driver=new_owner()), files(program), runner="inline")
+    with pytest.raises(CrawlerError, match=says) as caught:
+        run.run()
+    assert type(caught.value) is kind
 
 
 @contextmanager

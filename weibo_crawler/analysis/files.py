@@ -1,10 +1,12 @@
 """A file that is there whole or not at all."""
 
 import errno
+import fcntl
+import glob
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,22 +24,43 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     regular file, StoreFull without room, StoreError for any other trouble with the file.
     """
     target = Path(os.path.realpath(path))  # a link stays a link
-    part = target.with_name(f".{os.getpid()}-{secrets.token_hex(4)}.part")
+    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        if target.exists() and not target.is_file():  # replacing would end a device
+        # replacing would end a device; of a pipe only the name that was given exists
+        if path.exists() and not path.is_file():
             raise BadUsage(f"{path} is not a regular file; give another name")
+        for left in left_over(path):
+            left.unlink(missing_ok=True)
         file = part.open("xb")
         try:
             with file:
+                with suppress(OSError):  # not every file system has locks
+                    fcntl.flock(file, fcntl.LOCK_EX)  # until it is closed: its writer lives
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            part.replace(target)
+                part.replace(target)
         finally:
             part.unlink(missing_ok=True)
         _sync_folder(target.parent)
     except OSError as error:
         raise _translated(error, path) from error
+
+
+def left_over(path: Path) -> list[Path]:
+    """What writers of `path` who were killed left beside it."""
+    target = Path(os.path.realpath(path))
+    parts = target.parent.glob(f".{glob.escape(target.name)}.????????.part")
+    return [part for part in parts if not _is_being_written(part)]
+
+
+def _is_being_written(part: Path) -> bool:
+    try:
+        with part.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # its writer has the lock, or it went away meanwhile
+        return True
+    return False
 
 
 def _sync_folder(folder: Path) -> None:

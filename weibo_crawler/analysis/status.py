@@ -173,6 +173,10 @@ def _posts_lines(figures: Completeness) -> list[str]:
         f"{grouped(figures.announced)} announced; {grouped(figures.visited)} of "
         f"{plural(figures.users, 'user')} visited"
     ]
+    if figures.failed:
+        out.append(
+            f"         {plural(figures.failed, 'user')} failed: weibo-crawler posts asks again"
+        )
     if figures.due:
         out.append(
             f"         {plural(figures.due, 'user')} due again: weibo-crawler posts --refresh"

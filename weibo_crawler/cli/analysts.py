@@ -74,8 +74,8 @@ def export(options: argparse.Namespace) -> Done:
             raise BadUsage(f"{options.output} is a store of this crawl: name another file")
     columns = _columns(options, "file")  # all there are, unless --columns names some
     with Home(settings) as home:
+        remember_export(home.users, options.output)  # first: a kill may leave some of it
         n = write_file(_rows(options, home), columns, options.output, options.format)
-        remember_export(home.users, options.output)
     line = f"export: {n:,} {options.what} written to {options.output}"
     return Done(line, {"rows": n, "file": str(options.output)})
 
@@ -90,8 +90,8 @@ def report(options: argparse.Namespace) -> Done:
         from weibo_crawler.analysis.report import write_report
 
         bounds = home.users.depths_are_bounds()
-        write_report(home.users, home.tables, options.output, depths_are_bounds=bounds)
         remember_export(home.users, options.output)
+        write_report(home.users, home.tables, options.output, depths_are_bounds=bounds)
     return Done(f"report: written to {options.output}", {"file": str(options.output)})
 
 

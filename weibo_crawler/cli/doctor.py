@@ -2,7 +2,8 @@
 
 import argparse
 import threading
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -42,11 +43,20 @@ def doctor(options: argparse.Namespace) -> Done:
     lines = list(_lines(options))
     wrong = [line for line in lines if line.state == "wrong"]
     shown = [f"{line.state:<5} {line.name:<15} {line.text}" for line in lines]
-    shown.append(f"doctor: {len(wrong)} wrong" if wrong else "doctor: all is well")
+    shown.append(f"doctor: {_summary(lines)}")
     code = wrong[0].exit_code if wrong else 0
     return Done(
         "\n".join(shown), {"ok": not wrong, "checks": [line._asdict() for line in lines]}, code
     )
+
+
+def _summary(lines: Sequence[Line]) -> str:
+    states = Counter(line.state for line in lines)
+    if states["wrong"]:
+        return f"{states['wrong']} wrong"
+    if states["open"]:
+        return f"nothing is wrong; what is open could not be checked ({states['open']})"
+    return "all is well"
 
 
 def _lines(options: argparse.Namespace) -> Iterator[Line]:

@@ -4,6 +4,7 @@ import json
 import socket
 from pathlib import Path
 
+from weibo_crawler.analysis.files import left_over
 from weibo_crawler.store import Frontier
 
 _NOTE = "exports"
@@ -18,13 +19,17 @@ def remember_export(users: Frontier, file: Path) -> None:
 
 
 def known_exports(users: Frontier) -> list[str]:
-    """host:path of the files written, the newest last, those that are gone left out."""
+    """host:path of the files written, the newest last, those that are gone left out; and what
+    killed writers left beside them."""
     here = f"{socket.gethostname()}:"
-    return [
-        one
-        for one in _noted(users)
-        if not one.startswith(here) or Path(one.removeprefix(here)).exists()
-    ]
+    known = []
+    for one in _noted(users):
+        if one.startswith(here):
+            file = Path(one.removeprefix(here))
+            known += [f"{here}{each}" for each in (file, *left_over(file)) if each.exists()]
+        else:
+            known.append(one)
+    return known
 
 
 def _noted(users: Frontier) -> list[str]:

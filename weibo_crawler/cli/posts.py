@@ -19,7 +19,7 @@ from weibo_crawler.cli.show import Progress, grouped, seconds, verdicts
 from weibo_crawler.cli.stopping import say_stopping, stop_signals
 from weibo_crawler.cli.yarn import left_running
 from weibo_crawler.config import Settings
-from weibo_crawler.errors import BadConfig, BadUsage, SiteSaysNo
+from weibo_crawler.errors import BadConfig, BadUsage, CrawlerError, SiteSaysNo
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.importer import Imported, import_users
 from weibo_crawler.metrics import Counters, OpenMetrics
@@ -166,9 +166,14 @@ def run_posts(home: Home, title: str, how: How, env: dict[str, str]) -> Done:
             run = HadoopRun(*parts, cluster=cluster, table=how.table, detach=how.detach, env=env)
         else:
             run = LocalRun(*parts, runner=how.runner, env=env)
-        with _stopped_by_signals(run):
-            counters = run.run()
-        files.log.unlink(missing_ok=True)  # of interest only where the job failed
+        try:
+            with _stopped_by_signals(run):
+                counters = run.run()
+        except CrawlerError as error:
+            if str(files.log) not in str(error):
+                files.log.unlink(missing_ok=True)
+            raise
+        files.log.unlink(missing_ok=True)  # of interest only where the error names it
     if isinstance(run, HadoopRun) and run.is_left_running:
         return left_running(run)
     return _posts_done(home, counters, time.monotonic() - started)

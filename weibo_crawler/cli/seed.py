@@ -28,8 +28,13 @@ def seed(options: argparse.Namespace) -> Done:
         )
         found = [Found(uid, home.site.home(uid), "", 0) for uid in dict.fromkeys(uids)]
         new = home.users.add_seeds(found, new_run_id(), time.time())
-        known = len(found) - new
-    line = f"seed: {new} new, {known} known already; next: weibo-crawler harvest"
+        gone = home.users.forgotten()
+        forgotten = sum(gone.has(one.uid) for one in found)
+    known = len(found) - new - forgotten
+    line = f"seed: {new} new, {known} known already"
+    if forgotten:
+        line += f", {forgotten} removed by `forget` and not taken up again"
+    line += "; next: weibo-crawler harvest"
     return Done(line, {"new": new, "known": known})
 
 

@@ -105,7 +105,10 @@ class EdgeReader:
         elif ids:
             ended = "no_new_user"
         if ended in ("end", "no_new_user") and edge is Edge.FANS:
-            sure = after.pages >= site.announced_pages(edge, entry.fans)
+            announced = site.announced_pages(edge, entry.fans)
+            if entry.is_seed and not entry.screen_name:  # its profile was not shown, or not read
+                announced = 1
+            sure = after.pages >= announced
             self._ask_again_unless(sure, edge)
         users += tuple(found.users)
         sure = sure and found.sure

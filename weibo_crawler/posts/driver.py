@@ -6,6 +6,7 @@ anywhere. `hadoop.py` is this for YARN.
 """
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from weibo_crawler.errors import (
     Interrupted,
     SiteSaysNo,
     StoreError,
+    StoreFull,
 )
 from weibo_crawler.posts import workers
 from weibo_crawler.posts.crawl import DRIVER, STOP, Job
@@ -32,6 +34,7 @@ RUNNERS = ("inline", "local")
 _POLL_S = 0.2
 _LOOK_S = 1.0
 _BEAT_S = 5.0
+_FULL = re.compile(rf"^{StoreFull.__module__}\.StoreFull: (.+)$", re.MULTILINE)
 
 
 class JobFiles(NamedTuple):
@@ -98,13 +101,17 @@ class JobRun(ABC):
             for code, message in said:
                 if code == kind.exit_code:
                     raise kind(message)
-        if workers.were_stopped(rows) or (failure and self._stops):
+        is_broken = failure and not self._stops  # where one was killed, we stopped the others
+        if not is_broken and (failure or workers.were_stopped(rows)):
             done = self.counters()
             visited = done.get("users.input", 0) - done.get("users.existing", 0)
+            left = "is asked for again" if self._stops >= 2 else "is stored"
             raise Interrupted(
                 f"stopped; {visited:,} users visited, {done.get('posts.new', 0):,} new posts; what "
-                "was in flight is stored, the same command goes on"
+                f"was in flight {left}, the same command goes on"
             )
+        if failure and (full := _told_full(self._files.log)):
+            raise StoreFull(full)
         if failure:
             raise CrawlerError(f"{failure}; the same command goes on, {self._files.log} says more")
 
@@ -186,6 +193,16 @@ def end_group(process: "subprocess.Popen[bytes]") -> None:
         except ProcessLookupError:
             break
     process.wait()
+
+
+def _told_full(log: Path) -> str:
+    """What a mapper's traceback says of a full disk, which may have had no room either for what the
+    mapper says in the users' database; "" where nothing."""
+    try:
+        found = _FULL.findall(log.read_text("utf-8", "replace"))
+    except OSError:
+        return ""
+    return found[-1] if found else ""
 
 
 def _base(env: Mapping[str, str]) -> str:
