@@ -95,7 +95,7 @@ check: lint ## lint, and the tests with coverage
 bench: $(BENCH)/.ready ## how fast each part is, beside its peers, in nine minutes: ARGS='seen start' for parts
 	@$(BENCH)/bin/python -m benchmarks.speed $(ARGS)
 
-bench-whole: $(BENCH)/.ready ## the same at the sizes that aims name, in half an hour
+bench-whole: $(BENCH)/.ready ## the same at the sizes that aims name, in some forty minutes
 	@$(BENCH)/bin/python -m benchmarks.speed --whole $(ARGS)
 
 bench-smoke: $(BENCH)/.ready ## whether the benchmarks run and are right, in a minute

@@ -245,6 +245,8 @@ def _posts_done(home: Home, counters: dict[str, int], span_s: float) -> Done:
         f"long texts: {get('long_texts.completed', 0):,} completed, "
         f"{complete.cut_texts:,} still cut",
     ]
+    if not total:
+        lines.append("nobody is imported: weibo-crawler import, and posts again")
     if complete.share is not None:
         lines.append(
             f"complete: {percent(complete.share)} of the {complete.announced:,} announced posts "
