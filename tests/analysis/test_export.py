@@ -229,6 +229,14 @@ def test_what_killed_writers_left_goes_with_the_next_one(tmp_path: Path) -> None
     assert sorted(tmp_path.iterdir()) == [others, path]
 
 
+@pytest.mark.parametrize("letter", ["a", "é", "字"])
+def test_the_longest_names_can_be_written(tmp_path: Path, letter: str) -> None:
+    """Of 255 bytes: the hidden name beside it is no longer."""
+    name = letter * (251 // len(letter.encode())) + ".csv"
+    export(ROWS[:1], ("uid",), tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
 def test_a_pipe_by_its_link_is_no_file(tmp_path: Path) -> None:
     """As /dev/stdout is one: BadUsage says so."""
     reading, writing = os.pipe()

@@ -13,6 +13,7 @@ from typing import BinaryIO
 from weibo_crawler.errors import BadUsage, StoreError, StoreFull
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+_STEM = 60  # characters of the name, up to 240 bytes: 255 is the most that a name may have
 
 
 @contextmanager
@@ -24,7 +25,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     regular file, StoreFull without room, StoreError for any other trouble with the file.
     """
     target = Path(os.path.realpath(path))  # a link stays a link
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    part = target.with_name(f".{target.name[:_STEM]}.{secrets.token_hex(4)}.part")
     try:
         # replacing would end a device; of a pipe only the name that was given exists
         if path.exists() and not path.is_file():
@@ -50,7 +51,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 def left_over(path: Path) -> list[Path]:
     """What writers of `path` who were killed left beside it."""
     target = Path(os.path.realpath(path))
-    parts = target.parent.glob(f".{glob.escape(target.name)}.????????.part")
+    parts = target.parent.glob(f".{glob.escape(target.name[:_STEM])}.????????.part")
     return [part for part in parts if not _is_being_written(part)]
 
 
