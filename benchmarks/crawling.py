@@ -30,8 +30,9 @@ def harvest(work: Path, scale: Scale) -> Iterator[Figure]:
         say(f"harvest is skipped: {why}")
         return
     kinds = (Kind.PROFILE, Kind.FANS)
-    fast, plain, mariadb = "harvest, wreq", "harvest, requests", "harvest into MariaDB"
-    double = "harvest, wreq, 2 processes"
+    walk = f"harvest among {scale.walk_users:,} users"
+    fast, plain, mariadb = f"{walk}, wreq", f"{walk}, requests", f"{walk} into MariaDB"
+    double = f"{fast}, 2 processes"
     fetching = "fetching alone, wreq"
     clients = {f"fetching alone, {name}": name for name in ("pycurl", "aiohttp")}
     with ExitStack() as opened:
@@ -80,18 +81,20 @@ def posts(work: Path, scale: Scale) -> Iterator[Figure]:
     if why := static_site.why_not():
         say(f"posts is skipped: {why}")
         return
+    fetching, one = "fetching alone, wreq", f"posts among {scale.post_users:,} users, wreq"
+    several = f"{one}, runner local"
     with Bench(
         work, users=scale.post_users, mean_posts=scale.mean_posts, kinds=POSTS_KINDS
     ) as bench:
         rates = _rates(
             {
-                "fetching alone, wreq": lambda: bench.fetching("wreq", *POSTS_KINDS),
-                "posts, wreq": lambda: bench.posts("wreq"),
-                "posts, wreq, runner local": lambda: bench.posts("wreq", "local"),
+                fetching: lambda: bench.fetching("wreq", *POSTS_KINDS),
+                one: lambda: bench.posts("wreq"),
+                several: lambda: bench.posts("wreq", "local"),
                 "Scrapy": lambda: bench.posts_of("posts_scrapy"),
             },
             scale.runs,
         )
-    for ours in ("posts, wreq", "posts, wreq, runner local"):
-        for theirs, aim in (("fetching alone, wreq", 0.3), ("Scrapy", 8)):
+    for ours in (one, several):
+        for theirs, aim in ((fetching, 0.3), ("Scrapy", 8)):
             yield Figure(ours, theirs, rates[ours], rates[theirs], "pages/s", aim)

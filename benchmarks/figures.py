@@ -72,9 +72,8 @@ class Scale(NamedTuple):
     def __str__(self) -> str:
         """For the docs, beside figures that do not name their size."""
         return (
-            f"Medians of {self.runs} runs; a walk among {self.walk_users:,} users, posts of "
-            f"{self.post_users:,} users with {self.mean_posts:g} each on average, "
-            f"{self.written:,} posts into HBase; other sizes stand in the table."
+            f"Medians of {self.runs} runs; users have {self.mean_posts:g} posts each on average, "
+            f"{self.written:,} go into HBase; other sizes stand in the table."
         )
 
 

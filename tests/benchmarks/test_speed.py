@@ -114,7 +114,7 @@ def test_runs_of_both_scales_are_saved_side_by_side(
     imports = {f"import of {n} users / Sqoop": 3 for n in ("100,000", "500,000")}
     assert known == imports | {"start / its limit": 3}
     text = docs.read_text("utf-8")
-    assert "a walk among 8,000 users" in text
+    assert "users have 20 posts each" in text
     assert "import of 500,000 users | Sqoop" in text
     with pytest.raises(SystemExit):
         _run(monkeypatch, "--smoke", "--save")
@@ -152,4 +152,4 @@ def test_benchmarks_of_crawls_run(tmp_path: Path) -> None:
     """Every contender stores the truth."""
     done = _smoke(["harvest", "posts"], tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "posts, wreq | Scrapy" in done.stdout
+    assert "posts among 30 users, wreq | Scrapy" in done.stdout
