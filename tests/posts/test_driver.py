@@ -40,6 +40,7 @@ sys.exit(1)
 @pytest.fixture
 def users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteUsers]:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     with closing(SqliteUsers("sqlite:///users.db")) as users:
         yield users
 
@@ -53,11 +54,10 @@ def files(program: str) -> JobFiles:
 
 @pytest.mark.parametrize(("stops", "kind"), [(2, Interrupted), (1, BadConfig)])
 def test_a_run_that_is_stopped_twice_is_told_as_stopped(
-    users: SqliteUsers, monkeypatch: pytest.MonkeyPatch, stops: int, kind: type[CrawlerError]
+    users: SqliteUsers, stops: int, kind: type[CrawlerError]
 ) -> None:
     """Mappers that are killed may miss files that go away with them: that is no fault of the
     settings. Stopped once, they end by themselves, and what they say counts."""
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     run = LocalRun(users, Job("run", driver=new_owner()), files(BROKEN), runner="inline")
 
     def stop() -> None:
@@ -99,15 +99,10 @@ sys.exit(1)
     ],
 )
 def test_what_no_mapper_could_report(
-    users: SqliteUsers,
-    monkeypatch: pytest.MonkeyPatch,
-    program: str,
-    kind: type[CrawlerError],
-    says: str,
+    users: SqliteUsers, program: str, kind: type[CrawlerError], says: str
 ) -> None:
     """A disk without room for the report itself, and a mapper that was killed: neither is the
     user's own stop."""
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     run = LocalRun(users, Job("run", driver=new_owner()), files(program), runner="inline")
     with pytest.raises(CrawlerError, match=says) as caught:
         run.run()

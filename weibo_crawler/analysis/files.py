@@ -30,7 +30,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         # replacing would end a device; of a pipe only the name that was given exists
         if path.exists() and not path.is_file():
             raise BadUsage(f"{path} is not a regular file; give another name")
-        for left in left_over(path):
+        for left in filter(_is_left, parts_of(path)):
             left.unlink(missing_ok=True)
         file = part.open("xb")
         try:
@@ -48,20 +48,20 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         raise _translated(error, path) from error
 
 
-def left_over(path: Path) -> list[Path]:
-    """What writers of `path` who were killed left beside it."""
+def parts_of(path: Path) -> list[Path]:
+    """What is being written for `path`, and what writers who were killed left of it."""
     target = Path(os.path.realpath(path))
-    parts = target.parent.glob(f".{glob.escape(target.name[:_STEM])}.????????.part")
-    return [part for part in parts if not _is_being_written(part)]
+    return list(target.parent.glob(f".{glob.escape(target.name[:_STEM])}.????????.part"))
 
 
-def _is_being_written(part: Path) -> bool:
+def _is_left(part: Path) -> bool:
+    """Whether its writer is gone."""
     try:
         with part.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # its writer has the lock, or it went away meanwhile
-        return True
-    return False
+    except OSError:  # its writer has the lock, or there are none here, or it went away meanwhile
+        return False
+    return True
 
 
 def _sync_folder(folder: Path) -> None:

@@ -4,7 +4,7 @@ import json
 import socket
 from pathlib import Path
 
-from weibo_crawler.analysis.files import left_over
+from weibo_crawler.analysis.files import parts_of
 from weibo_crawler.store import Frontier
 
 _NOTE = "exports"
@@ -19,14 +19,14 @@ def remember_export(users: Frontier, file: Path) -> None:
 
 
 def known_exports(users: Frontier) -> list[str]:
-    """host:path of the files written, the newest last, those that are gone left out; and what
-    killed writers left beside them."""
+    """host:path of the files written, the newest last, those that are gone left out; and the
+    parts of them that are being written, or that killed writers left."""
     here = f"{socket.gethostname()}:"
     known = []
     for one in _noted(users):
         if one.startswith(here):
             file = Path(one.removeprefix(here))
-            known += [f"{here}{each}" for each in (file, *left_over(file)) if each.exists()]
+            known += [f"{here}{each}" for each in (file, *parts_of(file)) if each.exists()]
         else:
             known.append(one)
     return known

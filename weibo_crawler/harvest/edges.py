@@ -105,9 +105,8 @@ class EdgeReader:
         elif ids:
             ended = "no_new_user"
         if ended in ("end", "no_new_user") and edge is Edge.FANS:
-            announced = site.announced_pages(edge, entry.fans)
-            if entry.is_seed and not entry.screen_name:  # its profile was not shown, or not read
-                announced = 1
+            # where nobody knows how many there are, some at least are wanted
+            announced = 1 if entry.is_unread else site.announced_pages(edge, entry.fans)
             sure = after.pages >= announced
             self._ask_again_unless(sure, edge)
         users += tuple(found.users)

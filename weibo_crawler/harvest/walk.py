@@ -53,7 +53,7 @@ class Walker(NamedTuple):
         Errors: HandBack, EntryGone, EntryTrouble, EntryLost, UsersFull, SiteSaysNo where guests
         are shown no edge at all.
         """
-        if entry.is_seed and not entry.screen_name:
+        if entry.is_unread:
             entry = await self._name(entry)
         visit = _Visit(self, entry)
         edges = self.source.settings.edges
@@ -69,7 +69,7 @@ class Walker(NamedTuple):
 
     async def _name(self, entry: Entry) -> Entry:
         """A profile request tells a seed's name and fans. Where profiles are closed to visitors or
-        of an unknown shape the walk goes on without, only nothing is announced then."""
+        of an unknown shape the walk goes on without, only nobody knows then what is announced."""
         try:
             fetched = await self.source.asker.ask(self.source.site.profile(entry.uid), Edge.SEED)
         except (Walled, PageDrifted):

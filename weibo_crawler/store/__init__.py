@@ -218,6 +218,11 @@ class Entry(NamedTuple):
     last_error: str
     progress: dict[Edge, Progress]
 
+    @property
+    def is_unread(self) -> bool:
+        """A seed whose profile was not shown, or not read, so far: its fans are not known."""
+        return self.is_seed and not self.screen_name
+
 
 class Found(NamedTuple):
     """A user to keep, found on a page."""
