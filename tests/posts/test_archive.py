@@ -26,7 +26,8 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     Archive().write(packed)
     packed.seek(0)
     with tarfile.open(fileobj=packed) as tar:
-        tar.extractall(folder, filter="data")
+        tar.extraction_filter = getattr(tarfile, "data_filter", None)  # 3.11.2 has no argument
+        tar.extractall(folder)
     return folder
 
 
