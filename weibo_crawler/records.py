@@ -20,6 +20,7 @@ class Verdict(StrEnum):
     EMPTY = "empty"  # nothing on the first page
     END = "end"  # nothing on a later page
     GONE = "gone"  # the user or the post does not exist any more
+    RESTRICTED = "restricted"  # the post exists, and this reader may not see it whole
     LOGIN_WALL = "login_wall"
     CAPTCHA = "captcha"
     THROTTLED = "throttled"
@@ -30,8 +31,23 @@ class Verdict(StrEnum):
     DRIFTED = "drifted"  # JSON, but not the shape we know
 
 
-FACTS = frozenset({Verdict.OK, Verdict.EMPTY, Verdict.END, Verdict.GONE})
+FACTS = frozenset({Verdict.OK, Verdict.EMPTY, Verdict.END, Verdict.GONE, Verdict.RESTRICTED})
 REFUSALS = frozenset({Verdict.LOGIN_WALL, Verdict.CAPTCHA, Verdict.THROTTLED, Verdict.REFUSED})
+
+
+class Expect(StrEnum):
+    """What the caller of a fetch knows about the page before it is asked for.
+
+    content   its user is known to have something here (fans, posts, a stored name), or the page
+              before named this one as the next: an empty answer contradicts what is known
+    nothing   all that was announced has been shown and no page named this one: an empty answer is
+              what is expected
+    unknown   neither
+    """
+
+    CONTENT = "content"
+    NOTHING = "nothing"
+    UNKNOWN = "unknown"
 
 
 class State(StrEnum):
@@ -168,11 +184,11 @@ class Page(msgspec.Struct, frozen=True):
 
 class User(msgspec.Struct, frozen=True):
     """A user as a profile shows them; of lists and comments only uid, name and fans are read.
-    None: not said."""
+    None: not said, or not legible."""
 
     uid: int
-    screen_name: str
-    fans: int
+    screen_name: str | None
+    fans: int | None
     follows: int | None = None
     posts: int | None = None  # announced number of posts
     gender: str | None = None  # "m" or "f"
@@ -186,15 +202,20 @@ class User(msgspec.Struct, frozen=True):
 
 
 class FanPage(msgspec.Struct, frozen=True):
-    """One page of a fans or follows list: `users` in the site's order, repeats kept. uncounted:
-    uids of those whose number of fans it does not tell legibly."""
+    """One page of a fans or follows list: `users` in the site's order, repeats kept.
+
+    uncounted: uids of those whose number of fans it does not tell legibly (a profile may tell).
+    skipped: how many items were left out, by reason ("no user", "no id", ...).
+    is_next_named: whether the page itself names the next one, else next_cursor is our guess.
+    """
 
     owner: int
     users: tuple[User, ...]
-    next_cursor: str | None  # None: the site names no next page
-    missing: int = 0  # items whose user is null
+    next_cursor: str | None  # None: there is no next page
     recommended: int = 0  # users in recommendation blocks, not of this list
     uncounted: tuple[int, ...] = ()
+    skipped: dict[str, int] = {}
+    is_next_named: bool = False
 
 
 class Original(msgspec.Struct, frozen=True):
@@ -247,9 +268,19 @@ class NamedUser(msgspec.Struct, frozen=True):
     uid: int
 
 
+class Unreadable(msgspec.Struct, frozen=True):
+    """A post of which a required part could not be read. path: what is odd in it, below the page;
+    raw: its card's JSON as received; mid: where that at least is legible."""
+
+    path: str
+    raw: bytes
+    mid: int | None = None
+
+
 class PostPage(msgspec.Struct, frozen=True):
     """One page of a timeline: `posts` in the site's order, pinned ones first.
 
+    skipped: how many cards were no posts, by reason. unreadable: posts that could not be read.
     authors: who wrote the originals of the retweets on it, each once. mentions: the screen names
     linked in the owner's own texts as the page shows them, newest post first, each once.
     """
@@ -260,6 +291,8 @@ class PostPage(msgspec.Struct, frozen=True):
     foreign: int = 0  # cards by other users (liked posts), skipped
     authors: tuple[User | NamedUser, ...] = ()
     mentions: tuple[str, ...] = ()
+    skipped: dict[str, int] = {}
+    unreadable: tuple[Unreadable, ...] = ()
 
 
 class FullText(msgspec.Struct, frozen=True):
@@ -287,12 +320,17 @@ class Reading(msgspec.Struct, frozen=True):
     why: for DRIFTED the path that changed (`$.data.cards[3].mblog.text`), for refusals the signal.
     ambiguous: ask once more (law 4). EMPTY, END: the no-content body, which also stands for soft
     throttling; OK: nothing on the page is of whom was asked for, so it may be another user's.
+    Where a fetch returns it with LOGIN_WALL: nobody else has confirmed that wall.
+    is_of_session: a refusal of the session, so that a new one may help. is_ban: a refusal that says
+    more than that this request came too early.
     """
 
     verdict: Verdict
     record: Record | None = None
     why: str = ""
     ambiguous: bool = False
+    is_of_session: bool = False
+    is_ban: bool = False
 
 
 class Outcome(msgspec.Struct, frozen=True):

@@ -22,7 +22,7 @@ from weibo_crawler.fetch.transport import Headers, Transport
 from weibo_crawler.fetch.visit import Use
 from weibo_crawler.fetch.wire import host_of, merge_headers, retry_after_s, snake_case
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import FACTS, REFUSALS, Kind, Page, Reading, Request, Verdict
+from weibo_crawler.records import FACTS, REFUSALS, Expect, Kind, Page, Reading, Request, Verdict
 from weibo_crawler.sites import Site
 
 _BACKOFF_BASE_S, _BACKOFF_CAP_S = 0.1, 5.0
@@ -83,11 +83,19 @@ class Fetcher:
         self._first_pages_pass: dict[Kind, bool] = {}
         self._walls_are_left = False
 
-    async def fetch(self, request: Request, *, ends: bool = False) -> Fetched:
+    async def fetch(
+        self,
+        request: Request,
+        *,
+        expect: Expect = Expect.UNKNOWN,
+        nth: int = 1,
+        is_retry: bool = False,
+    ) -> Fetched:
         """The page, or what stands in its place after all attempts.
 
-        ends: all that was announced has been shown, so an empty answer is what is expected and is
-        not asked for twice.
+        expect: what the caller knows of it; where nothing is expected an empty answer is not asked
+        for twice. nth: which page of its list it is, from 1. is_retry: it was asked for before and
+        failed or was in doubt, so its answer is no evidence about the site.
 
         Errors: SiteSaysNo, to all callers from the moment the site says no to all; Interrupted
         after `drain`; StoreError where the leases of the egresses cannot be kept.
@@ -96,7 +104,7 @@ class Fetcher:
             self._keeper.start(self._renewed)
         if self._reloader is not None:
             self._reloader.start(self._tell_news)
-        tries = Tries(self._settings.attempts, ends=ends)
+        tries = Tries(self._settings.attempts, ends=expect is Expect.NOTHING)
         while True:
             choice, egress = await self._choose(tries.avoid)
             try:
@@ -120,6 +128,12 @@ class Fetcher:
     def leave_walls(self) -> None:
         """From now on the caller judges whether login walls end the run: the guard sees none."""
         self._walls_are_left = True
+
+    @property
+    def is_talking(self) -> bool:
+        """Whether the site shows content where content is expected: it did in this run, and has not
+        fallen silent of late. While it is not so, an emptiness is no evidence about anybody."""
+        return True
 
     @property
     def waits_for(self) -> str:

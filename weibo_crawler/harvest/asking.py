@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 from weibo_crawler.fetch import Fetched, Fetcher
 from weibo_crawler.harvest.trouble import EntryTrouble, PageDrifted, Refused, Walled
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import FACTS, REFUSALS, Edge, NamedUser, Request, User, Verdict
+from weibo_crawler.records import FACTS, REFUSALS, Edge, Expect, NamedUser, Request, User, Verdict
 from weibo_crawler.sites import Site
 
 K = TypeVar("K")
@@ -25,11 +25,19 @@ class Asker(NamedTuple):
     counters: Counters
     keep_drifted: Callable[[Fetched], Awaitable[None]]
 
-    async def ask(self, request: Request, edge: Edge, *, ends: bool = False) -> Fetched:
-        """A page that is a fact (GONE among them). ends: as in `Fetcher.fetch`. Errors: Walled,
-        PageDrifted, EntryTrouble."""
+    async def ask(
+        self,
+        request: Request,
+        edge: Edge,
+        *,
+        expect: Expect = Expect.UNKNOWN,
+        nth: int = 1,
+        is_retry: bool = False,
+    ) -> Fetched:
+        """A page that is a fact (GONE among them). expect, nth, is_retry: as in `Fetcher.fetch`.
+        Errors: Walled, PageDrifted, EntryTrouble."""
         self.counters.add(f"edge.{edge}.asked")
-        fetched = await self.fetcher.fetch(request, ends=ends)
+        fetched = await self.fetcher.fetch(request, expect=expect, nth=nth, is_retry=is_retry)
         verdict, why = fetched.reading.verdict, fetched.reading.why
         if verdict in FACTS:
             self.counters.add(SHOWN)

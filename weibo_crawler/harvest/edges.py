@@ -20,7 +20,7 @@ from weibo_crawler.fetch import Fetched
 from weibo_crawler.harvest.asking import Asker, Doubtful, People, fetched_at
 from weibo_crawler.harvest.seen import SeenSet
 from weibo_crawler.harvest.trouble import EntryGone, PageDrifted, Unsure
-from weibo_crawler.records import CommentPage, Edge, FanPage, PostPage, User, Verdict
+from weibo_crawler.records import CommentPage, Edge, Expect, FanPage, PostPage, User, Verdict
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Entry, Progress
 
@@ -80,8 +80,9 @@ class EdgeReader:
 
     async def _list(self, edge: Edge, progress: Progress) -> Shown:
         site, entry, listed = self._source.site, self._entry, self._listed[edge]
-        ends = edge is Edge.FANS and self._is_all(progress)
-        fetched = await self._ask_of_owner(edge, progress.cursor, ends=ends)
+        is_all = edge is Edge.FANS and self._is_all(progress)
+        expect = Expect.NOTHING if is_all else Expect.UNKNOWN
+        fetched = await self._ask_of_owner(edge, progress.cursor, expect=expect)
         record = fetched.reading.record
         users = record.users if isinstance(record, FanPage) else ()
         ids = {user.uid for user in users}
@@ -93,7 +94,7 @@ class EdgeReader:
         fresh = ids - listed
         ended: str | None = "end"
         after, sure = progress, True
-        if isinstance(record, FanPage) and (fresh or (record.missing and not ids)):
+        if isinstance(record, FanPage) and (fresh or (record.skipped and not ids)):
             listed |= fresh
             ended = None if record.next_cursor is not None else "last_page"
             after = Progress(
@@ -119,11 +120,13 @@ class EdgeReader:
         one_more = self._source.site.announced_pages(Edge.FANS, progress.listed + 1)
         return 0 < self._entry.fans <= progress.listed and one_more <= progress.pages
 
-    async def _ask_of_owner(self, edge: Edge, cursor: str, *, ends: bool = False) -> Fetched:
+    async def _ask_of_owner(
+        self, edge: Edge, cursor: str, *, expect: Expect = Expect.UNKNOWN
+    ) -> Fetched:
         site, uid = self._source.site, self._entry.uid
         is_list = edge in (Edge.FANS, Edge.FOLLOWS)
         request = site.edge(edge, uid, cursor) if is_list else site.posts(uid, cursor)
-        fetched = await self._source.asker.ask(request, edge, ends=ends)
+        fetched = await self._source.asker.ask(request, edge, expect=expect)
         if fetched.reading.verdict is Verdict.GONE:
             raise EntryGone
         return fetched

@@ -22,7 +22,7 @@ from weibo_crawler.posts.holdings import Holdings
 from weibo_crawler.posts.schedule import Revisit
 from weibo_crawler.posts.stops import ENDS, LIMITS, Stops
 from weibo_crawler.posts.writer import Writer
-from weibo_crawler.records import Outcome, Page, Post, PostPage, Request, User, Verdict
+from weibo_crawler.records import Expect, Outcome, Page, Post, PostPage, Request, User, Verdict
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Cells, Put, Table
 from weibo_crawler.store.cells import (
@@ -170,7 +170,7 @@ class _Visit:
             fetched = await self._fetch(
                 self.env.site.posts(self.uid, self.cursor),
                 walled_ok=self.ledger.pages > 0,
-                ends=self._is_all(),
+                expect=Expect.NOTHING if self._is_all() else Expect.UNKNOWN,
             )
             verdict = fetched.reading.verdict
             if verdict == Verdict.LOGIN_WALL:
@@ -383,13 +383,13 @@ class _Visit:
         return Put(user_key(self.uid), ledger_cells(self.ledger), _ms(self.env.clock()))
 
     async def _fetch(
-        self, request: Request, *, walled_ok: bool = False, ends: bool = False
+        self, request: Request, *, walled_ok: bool = False, expect: Expect = Expect.UNKNOWN
     ) -> Fetched:
-        """A page that is a fact (or a wall that ends the timeline), else VisitTrouble. ends: as in
+        """A page that is a fact (or a wall that ends the timeline), else VisitTrouble. expect: as in
         `Fetcher.fetch`."""
         if self.env.is_forgotten(self.uid):
             raise UserForgotten
-        fetched = await self.env.fetcher.fetch(request, ends=ends)
+        fetched = await self.env.fetcher.fetch(request, expect=expect)
         reading = fetched.reading
         if reading.verdict in (Verdict.OK, Verdict.EMPTY, Verdict.END, Verdict.GONE):
             return fetched

@@ -41,7 +41,14 @@ def read_user_list(page: UserList | None, request: Request, now: float) -> Readi
     recommended = sum(_is_user(item) for card in others for item in card.card_group or ())
     n = page_number(request.cursor)
     next_cursor = str(n + 1) if n < LAST_PAGE[request.kind] else None
-    fan_page = FanPage(request.uid, tuple(users), next_cursor, missing, recommended, uids)
+    fan_page = FanPage(
+        request.uid,
+        tuple(users),
+        next_cursor,
+        recommended,
+        uids,
+        {"no user": missing} if missing else {},
+    )
     return Reading(Verdict.OK, fan_page)
 
 
