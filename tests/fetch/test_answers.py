@@ -4,6 +4,7 @@ from itertools import cycle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from weibo_crawler.fetch.pool import Broken, Failed, Good, Refused, SessionOver, Wall, Walled
 
 from weibo_crawler.errors import BodyCut, BodyTooLarge, ConnectFailed, EgressFailed, TransportError
 from weibo_crawler.fetch.answers import (
@@ -18,9 +19,6 @@ from weibo_crawler.fetch.answers import (
     decide,
 )
 from weibo_crawler.fetch.breaker import Sign
-from weibo_crawler.fetch.egress import DIRECT
-from weibo_crawler.fetch.outcomes import Broken, Good, Refused, Walled
-from weibo_crawler.fetch.visit import Wall
 from weibo_crawler.records import FACTS, Expect, Kind, Reading, Request, Verdict
 
 Answer = Reading | TransportError
@@ -135,12 +133,14 @@ def test_what_the_pool_is_told() -> None:
     [good] = play(asked(), [Met(OK, "a", elapsed_s=0.5)])
     assert good.outcome == Good(0.5)
     [refused, *_] = play(asked(), [Met(THROTTLED, "a", retry_after_s=9.0)])
-    assert refused.outcome == Refused(9.0, is_ban=False)
-    [banned, *_] = play(asked(), by([Reading(Verdict.CAPTCHA, is_ban=True)]))
-    assert banned.outcome == Refused(None, is_ban=True)
-    for answer in (TROUBLE, DRIFTED, FOREIGN, BOMB, EgressFailed("no")):
-        [first, *_] = play(asked(), by([answer]))
+    assert refused.outcome == Refused("throttled", 9.0, is_ban=False)
+    [banned] = play(asked(), by([Reading(Verdict.CAPTCHA, why="geetest", is_ban=True)]))
+    assert banned.outcome == Refused("geetest", None, is_ban=True)
+    for answer in (TROUBLE, DRIFTED, FOREIGN, BOMB, BodyCut("cut")):
+        [first] = play(asked(), by([answer]))
         assert first.outcome == Broken()
+    [failed] = play(asked(), by([EgressFailed("no")]))
+    assert failed.outcome == Failed("no")
     empty, *_ = play(asked(), by([EMPTY]))
     assert isinstance(empty.outcome, Good)
     first, last = play(asked(), by([DRIFTED] * 2))
@@ -181,20 +181,19 @@ def test_who_brought_a_broken_page_is_blamed(doubt: Answer) -> None:
     bombs fails nobody."""
     *_, last = play(asked(), by([doubt, OK], "ab"))
     assert returned([last]) is OK
-    assert last.broke == {"a"}
-    assert last.emptied == frozenset()
-    [_, last] = play(asked(), [Met(doubt, DIRECT.name), Met(OK, "b")])
-    assert last.broke == frozenset()
+    assert last.disproved == (0,)
+    *_, last = play(asked(), by([doubt, OK], "aa"))
+    assert last.disproved == ()
 
 
 def test_who_was_shown_nothing_is_blamed() -> None:
     """Content by another egress shows that an emptiness was about who was shown it; that the user
     is gone does not, nor does content by the same egress."""
     *_, last = play(asked(), by([EMPTY, OK], "ab"))
-    assert (last.emptied, last.broke) == ({"a"}, frozenset())
+    assert last.disproved == (0,)
     for answers, egresses in (([EMPTY, GONE], "ab"), ([EMPTY, OK], "aa"), ([EMPTY, EMPTY], "ab")):
         *_, last = play(asked(), by(answers, egresses))
-        assert last.emptied == frozenset()
+        assert last.disproved == ()
 
 
 @pytest.mark.parametrize("trouble", [TROUBLE, NOT_JSON, UNKNOWN, BodyCut("cut")])
@@ -202,7 +201,13 @@ def test_trouble_that_another_egress_has_not(trouble: Answer) -> None:
     """A captive portal, a proxy that cuts: a page by another egress disproves them."""
     first, last = play(asked(), by([trouble, OK], "ab"))
     assert first.step == Again("a", 0)
-    assert last.broke == {"a"}
+    assert last.disproved == (0,)
+
+
+def test_each_egress_is_blamed_once_for_a_page() -> None:
+    """However often it brought it broken."""
+    actions = play(asked(), by([NOT_JSON, NOT_JSON, NOT_JSON, TROUBLE, OK], "aaabc"))
+    assert actions[-1].disproved == (0, 3)
 
 
 def test_two_different_doubts_are_two_doubts() -> None:
@@ -210,10 +215,10 @@ def test_two_different_doubts_are_two_doubts() -> None:
     others say is right, and who said otherwise is to blame."""
     actions = play(asked(), by([EMPTY, FOREIGN, OK], "abc"))
     assert returned(actions) is OK
-    assert (actions[-1].broke, actions[-1].emptied) == ({"b"}, {"a"})
+    assert actions[-1].disproved == (0, 1)
     actions = play(asked(), by([EMPTY, FOREIGN, EMPTY], "abc"))
     assert returned(actions) is EMPTY
-    assert (actions[-1].broke, actions[-1].emptied) == ({"b"}, frozenset())
+    assert actions[-1].disproved == (1,)
 
 
 def test_where_no_two_egresses_agree_there_is_no_fact() -> None:
@@ -326,7 +331,7 @@ def test_whom_to_avoid() -> None:
     """The next try goes by another egress, but after the end of a session any may go."""
     over, later, *_ = play(asked(), [*walls(("b", 1, Wall.OVER)), *by([TROUBLE])])
     assert over.step == Again(None)
-    assert over.outcome == Walled()
+    assert over.outcome == Walled(0.0)
     assert later.step == Again("a", 0)
 
 
@@ -357,7 +362,7 @@ def test_a_refused_session_that_no_new_one_helps() -> None:
     for wall in (Wall.ABSENT, Wall.CLOSED):
         met = [Met(SESSION_REFUSED, egress, 2, wall=wall) for egress in "abc"]
         actions = play(asked(), met)
-        assert [action.outcome for action in actions] == [Refused(None, True, True)] * 3
+        assert [action.outcome for action in actions] == [SessionOver("432")] * 3
         assert returned(actions) is SESSION_REFUSED
     [over] = play(asked(), [Met(SESSION_REFUSED, "a", 1, wall=Wall.OVER)])
     assert (over.step, over.sign) == (Again(None), None)
@@ -367,7 +372,7 @@ def test_a_first_page_that_is_closed_is_returned() -> None:
     """As far as one session tells."""
     [only] = play(asked(), walls(("a", 1, Wall.CLOSED)))
     assert returned([only]) is WALL
-    assert (only.outcome, only.sign) == (Walled(is_final=True), Sign.REFUSED)
+    assert (only.outcome, only.sign) == (Walled(0.0), Sign.REFUSED)
     [only] = play(asked(are_walls_told=False), walls(("a", 1, Wall.CLOSED)))
     assert only.sign is None
 

@@ -36,10 +36,17 @@ from msgspec.structs import replace
 
 from weibo_crawler.errors import BodyTooLarge, EgressFailed, TransportError
 from weibo_crawler.fetch.breaker import Sign
-from weibo_crawler.fetch.egress import DIRECT
-from weibo_crawler.fetch.outcomes import Broken, Good, Outcome, Refused, Walled
-from weibo_crawler.fetch.visit import Wall
-from weibo_crawler.records import FACTS, Expect, Kind, Reading, Request, Verdict
+from weibo_crawler.fetch.pool import (
+    Broken,
+    Failed,
+    Good,
+    Outcome,
+    Refused,
+    SessionOver,
+    Wall,
+    Walled,
+)
+from weibo_crawler.records import FACTS, REFUSALS, Expect, Kind, Reading, Request, Verdict
 
 # The limits of patience with one request. Those in attempts are multiples of fetch.attempts.
 REFUSED_ATTEMPTS = 1
@@ -82,8 +89,8 @@ class Met(NamedTuple):
 
     generation: of the session that it was asked with. is_healthy: by a proxy by which answers of
     the site came of late. is_only: there is no other egress. is_outage: none of them works.
-    wall: what the session's state machine makes of it, where it is a wall. is_common_wall,
-    is_first_shown: as `Walls` says.
+    wall: what the pool makes of it, once it was told `of_session`. is_common_wall, is_first_shown:
+    as `Walls` says.
     """
 
     answer: Reading | TransportError
@@ -115,8 +122,8 @@ class Action(NamedTuple):
     """What to do. outcome: for the pool, of this turn. sign, why: for the breaker, None: nothing.
 
     is_empty: this is the look that tells the breaker whether the site still shows what is there;
-    None: it is none. broke, emptied: egresses that this answer shows to have brought a broken page,
-    and to have been shown an empty one.
+    None: it is none. disproved: which of the earlier answers this one shows to be wrong, one of
+    each egress that broke the page, and one of each that was shown nothing.
     """
 
     step: Return | Again
@@ -124,16 +131,28 @@ class Action(NamedTuple):
     sign: Sign | None = None
     why: str = ""
     is_empty: bool | None = None
-    broke: frozenset[str] = frozenset()
-    emptied: frozenset[str] = frozenset()
+    disproved: tuple[int, ...] = ()
+
+
+def of_session(met: Met) -> Walled | SessionOver | None:
+    """What the pool is to be told before `decide`, since its state machine of the session has a say
+    in that; None: nothing."""
+    answer = met.answer
+    if isinstance(answer, TransportError):
+        return None
+    if answer.verdict is Verdict.LOGIN_WALL:
+        return Walled(met.elapsed_s)
+    if answer.verdict in REFUSALS and answer.is_of_session:
+        return SessionOver(_why(answer), met.retry_after_s)
+    return None
 
 
 def decide(asked: Asked, before: Sequence[Met], met: Met) -> Action:
     """What to do after an answer. before: what this request met until now, oldest first."""
     action = _decide(_Case(asked, (*before, met)))
     if before and isinstance(action.step, Return):
-        broke, emptied = _disproved(action.step.reading, asked, before, met)
-        action = action._replace(broke=broke, emptied=emptied)
+        disproved = _disproved(action.step.reading, asked, before, met)
+        action = action._replace(disproved=disproved)
     if asked.is_retry and action.sign is not Sign.ANSWERED:
         action = action._replace(sign=None)
     return action._replace(is_empty=_look(asked, before, met))
@@ -166,7 +185,10 @@ def _decide(case: _Case) -> Action:
         case Verdict.LOGIN_WALL:
             return _walled(answer, case)
         case Verdict.CAPTCHA | Verdict.THROTTLED | Verdict.REFUSED:
-            return _walled(answer, case) if answer.is_of_session else _refused(answer, case)
+            if answer.is_of_session:
+                return _walled(answer, case)
+            outcome = Refused(_why(answer), case.met.retry_after_s, answer.is_ban)
+            return _refused(answer, case, outcome)
         case Verdict.SERVER_TROUBLE | Verdict.NOT_JSON | Verdict.TRUNCATED:
             return _troubled(answer, case)
     assert_never(answer.verdict)
@@ -232,22 +254,25 @@ def _believed(reading: Reading, doubt: _Doubt, case: _Case) -> Action:
 def _walled(reading: Reading, case: _Case) -> Action:
     """A wall, or a refusal that a new session may help. The end of a session is no fault of the
     page, but one that meets nothing else is asked for no more."""
-    met, is_over = case.met, False
+    met, is_over, outcome = case.met, False, of_session(case.met)
     is_wall = reading.verdict is Verdict.LOGIN_WALL
+    assert outcome is not None
     assert met.wall is not None
     match met.wall:
         case Wall.ABSENT:
             if is_wall and _may_ask_another(case):
-                return Action(Again(met.egress), Walled())
+                return Action(Again(met.egress), outcome)
         case Wall.OVER | Wall.DOUBT:
             is_over = _is_too_often(case)
             if not is_over:
-                return Action(Again(None), Walled())
+                return Action(Again(None), outcome)
         case Wall.CLOSED:
             pass
         case _:
             assert_never(met.wall)
-    return _closed(reading, case) if is_wall else _refused(reading, case, is_over=is_over)
+    if is_wall:
+        return _closed(reading, case)
+    return _refused(reading, case, outcome, is_over=is_over)
 
 
 def _may_ask_another(case: _Case) -> bool:
@@ -277,12 +302,12 @@ def _closed(reading: Reading, case: _Case) -> Action:
     if case.asked.nth > 1 and not is_confirmed(case.all):
         looks = sum(m.wall is Wall.CLOSED for m in case.all)
         if met.wall is Wall.CLOSED and not met.is_only and looks < LOOKS:
-            return Action(Again(met.egress), Walled())
+            return Action(Again(met.egress), Walled(met.elapsed_s))
         reading = replace(reading, ambiguous=True)
     # Later pages closed to visitors while first pages are open: no refusal of this run.
     is_refusal = not case.asked.request.cursor or not met.is_first_shown
     sign = Sign.REFUSED if is_refusal and case.asked.are_walls_told else None
-    return Action(Return(reading), Walled(is_final=True), sign, reading.why or reading.verdict)
+    return Action(Return(reading), Walled(met.elapsed_s), sign, _why(reading))
 
 
 def is_confirmed(met: Sequence[Met]) -> bool:
@@ -293,16 +318,11 @@ def is_confirmed(met: Sequence[Met]) -> bool:
     return any(m.is_common_wall for m in walls) or len(sessions) >= WITNESSES
 
 
-def _refused(reading: Reading, case: _Case, *, is_over: bool = False) -> Action:
+def _refused(reading: Reading, case: _Case, outcome: Outcome, *, is_over: bool = False) -> Action:
     """A refusal of the egress; or of its session, and no new one helps."""
-    met = case.met
-    is_over |= case.is_over(sum(_is_refusal(m) for m in case.all), REFUSED_ATTEMPTS)
-    return Action(
-        Return(reading) if is_over else Again(met.egress),
-        Refused(met.retry_after_s, reading.is_ban, reading.is_of_session),
-        Sign.REFUSED,
-        reading.why or reading.verdict,
-    )
+    is_over |= case.is_over(sum(_is_refusal(met) for met in case.all), REFUSED_ATTEMPTS)
+    step = Return(reading) if is_over else Again(case.met.egress)
+    return Action(step, outcome, Sign.REFUSED, _why(reading))
 
 
 def _is_refusal(met: Met) -> bool:
@@ -316,9 +336,8 @@ def _is_refusal(met: Met) -> bool:
 
 def _troubled(reading: Reading, case: _Case) -> Action:
     """An answer that is no page."""
-    why = reading.why or reading.verdict
     is_first = sum(_is_unknown_refusal(met) for met in case.all) == 1
-    action = _try_later(reading, why, case)
+    action = _try_later(reading, case)
     if _is_unknown_refusal(case.met):  # counted when it comes, not when it stays
         return action._replace(sign=Sign.REFUSED if is_first else None)
     return action
@@ -331,22 +350,22 @@ def _failed(error: TransportError, case: _Case) -> Action:
         failures = sum(isinstance(m.answer, EgressFailed) for m in case.all)
         # while no egress works that is no page's fault
         is_over = case.is_over(failures, EGRESS_FAILURE_ATTEMPTS) and not met.is_outage
-        return Action(Return(reading) if is_over else Again(met.egress), Broken())
+        return Action(Return(reading) if is_over else Again(met.egress), Failed(str(error)))
     doubt = _doubt_of(error, case.asked)
     if doubt is not None:
         return _doubted(reading, doubt, case)
     if error.blame == "us":
         return Action(Return(reading), Broken())
-    return _try_later(reading, str(error), case)
+    return _try_later(reading, case)
 
 
-def _try_later(reading: Reading, why: str, case: _Case) -> Action:
+def _try_later(reading: Reading, case: _Case) -> Action:
     troubles = [met for met in case.all if _is_trouble(met.answer)]
     is_by_one = len({met.egress for met in troubles}) == 1 and not case.met.is_only
     healthy = {met.egress for met in troubles if met.is_healthy}
     limit = LONE_TROUBLE_ATTEMPTS if is_by_one else TROUBLE_ATTEMPTS
     if case.is_over(len(troubles), limit) or len(healthy) >= HEALTHY_PROXIES:
-        return Action(Return(reading), Broken(), Sign.SILENT, why)
+        return Action(Return(reading), Broken(), Sign.SILENT, _why(reading))
     return Action(Again(case.met.egress, len(troubles) - 1), Broken())
 
 
@@ -363,6 +382,10 @@ def _is_unknown_refusal(met: Met) -> bool:
     )
 
 
+def _why(reading: Reading) -> str:
+    return reading.why or reading.verdict
+
+
 def _verdict(met: Met) -> Verdict | None:
     return met.answer.verdict if isinstance(met.answer, Reading) else None
 
@@ -370,20 +393,22 @@ def _verdict(met: Met) -> Verdict | None:
 # -- what an answer tells of earlier ones
 
 
-def _disproved(
-    reading: Reading, asked: Asked, before: Sequence[Met], met: Met
-) -> tuple[frozenset[str], frozenset[str]]:
-    """The egresses that brought a broken page, and those that were shown an empty one, where this
-    page is believed. Trouble on the direct way is the site's, whatever a proxy brings."""
+def _disproved(reading: Reading, asked: Asked, before: Sequence[Met], met: Met) -> tuple[int, ...]:
+    """The answers of other egresses that are wrong where this page is believed: broken ones, and
+    empty ones where it has content. What an egress brought several times counts once."""
     if reading.verdict not in FACTS:
-        return frozenset(), frozenset()
-    doubts = [(m, _doubt_of(m.answer, asked)) for m in before]
+        return ()
     own = _doubt_of(met.answer, asked)
-    agree = {met.egress} | {m.egress for m, doubt in doubts if own is not None and doubt is own}
     is_content = reading.verdict is Verdict.OK and own is None
-    emptied = {m.egress for m, doubt in doubts if doubt is _Doubt.EMPTY} if is_content else set()
-    broke = {m.egress for m, d in doubts if _is_trouble(m.answer) or d not in (None, _Doubt.EMPTY)}
-    return frozenset(broke - agree - {DIRECT.name}), frozenset(emptied - agree)
+    wrong: dict[tuple[str, bool], int] = {}
+    for i, earlier in enumerate(before):
+        doubt = _doubt_of(earlier.answer, asked)
+        if earlier.egress == met.egress or (doubt is not None and doubt is own):
+            continue
+        is_empty = doubt is _Doubt.EMPTY
+        if is_content if is_empty else doubt is not None or _is_trouble(earlier.answer):
+            wrong.setdefault((earlier.egress, is_empty), i)
+    return tuple(wrong.values())
 
 
 def _look(asked: Asked, before: Sequence[Met], met: Met) -> bool | None:
