@@ -28,8 +28,8 @@ from weibo_crawler.config import Pace
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.fetcher import Fetcher
 from weibo_crawler.fetch.guard import Guard
-from weibo_crawler.fetch.ring import Choice, Ring
-from weibo_crawler.fetch.session import Visitor
+from weibo_crawler.fetch.pool.ring import Choice, Ring
+from weibo_crawler.fetch.pool.session import Visitor
 from weibo_crawler.fetch.wire import host_of
 from weibo_crawler.metrics import Counters
 from weibo_crawler.simulator.routes import VISITOR

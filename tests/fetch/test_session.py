@@ -10,10 +10,10 @@ import pytest
 from tests.fetch.virtual import run
 from tests.fetch.worlds import A, B, ScriptedSite, World, ask
 from weibo_crawler.errors import ConnectFailed, EgressFailed, TransportError
+from weibo_crawler.fetch.clients.transport import Headers
 from weibo_crawler.fetch.egress import DIRECT, Egress
 from weibo_crawler.fetch.fetcher import Fetched
-from weibo_crawler.fetch.session import Visitor
-from weibo_crawler.fetch.transport import Headers
+from weibo_crawler.fetch.pool.session import Visitor
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Health, Kind, Page, Reading, Request, Verdict
 

@@ -2,7 +2,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from weibo_crawler.fetch.visit import Sort, Use, Visit, Wall
+from weibo_crawler.fetch.pool.visit import Sort, Use, Visit, Wall
 from weibo_crawler.records import Kind
 
 COOLDOWN_S, MEMORY_S = 60.0, 600.0

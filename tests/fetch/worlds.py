@@ -11,8 +11,8 @@ from weibo_crawler.errors import TransportError
 from weibo_crawler.fetch.egress import DIRECT, Egress
 from weibo_crawler.fetch.fetcher import Fetcher
 from weibo_crawler.fetch.guard import Guard
-from weibo_crawler.fetch.ring import Ring
-from weibo_crawler.fetch.session import Visitor
+from weibo_crawler.fetch.pool.ring import Ring
+from weibo_crawler.fetch.pool.session import Visitor
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Kind, Page, Reading, Request, Verdict
 

@@ -8,11 +8,11 @@ from random import Random
 
 from weibo_crawler.errors import StoreError
 from weibo_crawler.fetch.egress import DIRECT, Egress
-from weibo_crawler.fetch.keeper import direct_lease
 from weibo_crawler.fetch.opening import choose_transport
-from weibo_crawler.fetch.roster import load_egresses
-from weibo_crawler.fetch.session import Visitor
-from weibo_crawler.fetch.trial import Trial, Trier
+from weibo_crawler.fetch.pool.keeper import direct_lease
+from weibo_crawler.fetch.pool.roster import load_egresses
+from weibo_crawler.fetch.pool.session import Visitor
+from weibo_crawler.fetch.pool.trial import Trial, Trier
 from weibo_crawler.home import Home
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import EgressState

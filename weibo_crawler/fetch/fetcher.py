@@ -11,15 +11,15 @@ from weibo_crawler import config
 from weibo_crawler.errors import CrawlerError, EgressFailed, Interrupted, SiteSaysNo, TransportError
 from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.blame import Step, Tries, is_ban
+from weibo_crawler.fetch.clients.transport import Headers, Transport
 from weibo_crawler.fetch.egress import DIRECT, Egress
 from weibo_crawler.fetch.guard import Guard
-from weibo_crawler.fetch.keeper import Keeper
-from weibo_crawler.fetch.outage import Outage
-from weibo_crawler.fetch.reloading import Reloader
-from weibo_crawler.fetch.ring import Choice, Ring
-from weibo_crawler.fetch.session import Visitor
-from weibo_crawler.fetch.transport import Headers, Transport
-from weibo_crawler.fetch.visit import Use
+from weibo_crawler.fetch.pool.keeper import Keeper
+from weibo_crawler.fetch.pool.outage import Outage
+from weibo_crawler.fetch.pool.reloading import Reloader
+from weibo_crawler.fetch.pool.ring import Choice, Ring
+from weibo_crawler.fetch.pool.session import Visitor
+from weibo_crawler.fetch.pool.visit import Use
 from weibo_crawler.fetch.wire import host_of, merge_headers, retry_after_s, snake_case
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import FACTS, REFUSALS, Expect, Kind, Page, Reading, Request, Verdict

@@ -8,18 +8,18 @@ from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig
 from weibo_crawler.fetch.fetcher import Fetcher
 from weibo_crawler.fetch.guard import Guard
-from weibo_crawler.fetch.keeper import Keeper, Leases
-from weibo_crawler.fetch.reloading import Reloader
-from weibo_crawler.fetch.ring import Ring
-from weibo_crawler.fetch.roster import Roster
-from weibo_crawler.fetch.session import Visitor
+from weibo_crawler.fetch.pool.keeper import Keeper, Leases
+from weibo_crawler.fetch.pool.reloading import Reloader
+from weibo_crawler.fetch.pool.ring import Ring
+from weibo_crawler.fetch.pool.roster import Roster
+from weibo_crawler.fetch.pool.session import Visitor
 from weibo_crawler.fetch.wire import host_of
 from weibo_crawler.metrics import Counters
 from weibo_crawler.sites import Site
 
 if TYPE_CHECKING:
-    from weibo_crawler.fetch.requests_transport import RequestsTransport
-    from weibo_crawler.fetch.wreq_transport import WreqTransport
+    from weibo_crawler.fetch.clients.requests_transport import RequestsTransport
+    from weibo_crawler.fetch.clients.wreq_transport import WreqTransport
 
 
 def open_fetcher(
@@ -75,7 +75,7 @@ def choose_transport(settings: config.Fetch) -> "type[RequestsTransport | WreqTr
     """
     if settings.transport != "requests":
         try:
-            from weibo_crawler.fetch.wreq_transport import WreqTransport
+            from weibo_crawler.fetch.clients.wreq_transport import WreqTransport
         except ImportError as error:
             if settings.transport == "wreq":
                 raise BadConfig(
@@ -84,6 +84,6 @@ def choose_transport(settings: config.Fetch) -> "type[RequestsTransport | WreqTr
                 ) from None
         else:
             return WreqTransport
-    from weibo_crawler.fetch.requests_transport import RequestsTransport
+    from weibo_crawler.fetch.clients.requests_transport import RequestsTransport
 
     return RequestsTransport

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from email.utils import parsedate_to_datetime
 
-from weibo_crawler.fetch.transport import Headers
+from weibo_crawler.fetch.clients.transport import Headers
 from weibo_crawler.records import Page
 
 _HOST = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#]*@)?([^/?#@]*)(?=[/?#]|$)")

@@ -13,11 +13,11 @@ from math import inf
 from typing import Protocol
 
 from weibo_crawler.errors import CrawlerError
+from weibo_crawler.fetch.clients.threads import Threads
 from weibo_crawler.fetch.egress import DIRECT, Egress
-from weibo_crawler.fetch.ring import Ring
-from weibo_crawler.fetch.roster import differences
-from weibo_crawler.fetch.session import Visitor
-from weibo_crawler.fetch.threads import Threads
+from weibo_crawler.fetch.pool.ring import Ring
+from weibo_crawler.fetch.pool.roster import differences
+from weibo_crawler.fetch.pool.session import Visitor
 from weibo_crawler.records import EgressState, LeaseTerm
 
 _EARLY = 1 / 6  # of a lease: what still connects when it is over must be through

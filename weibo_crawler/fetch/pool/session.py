@@ -9,9 +9,9 @@ import msgspec
 
 from weibo_crawler.errors import EgressFailed, TransportError
 from weibo_crawler.fetch.backoff import backoff_s
+from weibo_crawler.fetch.clients.transport import Headers
 from weibo_crawler.fetch.egress import Egress
-from weibo_crawler.fetch.transport import Headers
-from weibo_crawler.fetch.visit import SavedVisit, Sort, Use, Visit, Wall
+from weibo_crawler.fetch.pool.visit import SavedVisit, Sort, Use, Visit, Wall
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Page, Request
 from weibo_crawler.sites import Site

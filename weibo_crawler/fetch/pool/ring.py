@@ -11,8 +11,8 @@ from typing import NamedTuple
 from weibo_crawler.config import Pace
 from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.egress import Egress
-from weibo_crawler.fetch.slot import Slot
-from weibo_crawler.fetch.turns import Turns
+from weibo_crawler.fetch.pool.slot import Slot
+from weibo_crawler.fetch.pool.turns import Turns
 from weibo_crawler.records import EgressState, Health
 
 _DEAD_AFTER = 3  # failures in a row

@@ -6,9 +6,9 @@ from random import Random
 from typing import NamedTuple
 
 from weibo_crawler.errors import TransportError
+from weibo_crawler.fetch.clients.transport import Transport
 from weibo_crawler.fetch.egress import Egress
-from weibo_crawler.fetch.session import Visitor
-from weibo_crawler.fetch.transport import Transport
+from weibo_crawler.fetch.pool.session import Visitor
 from weibo_crawler.fetch.wire import merge_headers
 from weibo_crawler.records import FACTS, REFUSALS, Page, Reading, Request, Verdict
 from weibo_crawler.sites import Site

@@ -1,0 +1,1 @@
+"""Who may go, and when: egresses, pace, leases, sessions, lists."""
