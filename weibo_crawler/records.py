@@ -112,6 +112,13 @@ class EgressState(NamedTuple):
     session: str = ""
     age_s: float = 0.0
 
+    def sound(self) -> "EgressState":
+        """The state, its wait cut to what pace and rests allow: a clock may have jumped."""
+        longest_s = 2.0 / self.rate if self.rate > 0 else 0.0
+        if self.health in (Health.RESTING, Health.DEAD):
+            longest_s += LONGEST_REST_S
+        return self if self.next_free_s <= longest_s else self._replace(next_free_s=longest_s)
+
 
 class LeaseTerm(NamedTuple):
     """What a renewal brings. renewed: False where the leases had ended and all is lost.

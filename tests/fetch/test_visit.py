@@ -231,19 +231,6 @@ def test_without_a_session_nothing_is_remembered() -> None:
     assert visit.wall(visit.use(), FIRST, COOLDOWN_S) is Wall.OVER
 
 
-def test_cookies_are_merged() -> None:
-    """Set-Cookie adds, replaces and deletes; a late answer of an older session changes nothing."""
-    visit = _visit()
-    assert visit.merge(1, ["_T_WM=7; path=/; HttpOnly", "SUB = 2 ;Max-Age=60", "nonsense", "=x"])
-    assert visit.cookies == {"SUB": "2", "_T_WM": "7"}
-    assert not visit.merge(1, ["SUB=2"])
-    assert visit.merge(1, ["_T_WM=x; Max-Age=0"])
-    assert visit.cookies == {"SUB": "2"}
-    _renew(visit, 1.0)
-    assert not visit.merge(1, ["SUB=old"])
-    assert visit.cookies == {"SUB": "2"}
-
-
 def _handed_over(visit: Visit, now: float, age_s: float) -> Visit:
     """At another holder, age_s later by a clock that reads 1000 s less."""
     saved = visit.saved(now)

@@ -125,11 +125,12 @@ class Ring:
         slot.flying += 1
         return 0.0
 
-    def landed(self, choice: Choice) -> None:
-        """A request that `go` let start is over."""
+    def landed(self, choice: Choice, *, is_unused: bool = False) -> None:
+        """A request that `go` let start is over. is_unused: it tells nothing of the egress."""
         slot = self._slots.get(choice.number)
         if slot is not None:
             slot.flying -= 1
+            slot.is_tried = slot.is_tried and not is_unused
             self._let_go(slot)
 
     def answered(self, name: str, now: float, elapsed_s: float) -> None:
@@ -265,16 +266,14 @@ class Ring:
         rate = min(self.ceiling, max(state.rate, self._floor))
         slot = self._add(egress, rate)
         slot.health, slot.rests, slot.deaths = state.health, state.rests, state.deaths
-        slowest = min(rate, state.rate) or rate
-        longest_s = 2.0 / slowest + (self.longest_s if slot.is_out else 0.0)
-        slot.next_free = now + min(state.next_free_s, longest_s)
+        sound = state.sound()
+        slot.next_free = now + sound.next_free_s
         if not slot.is_out:
             slot.started = slot.next_free - slot.gap_s
-        is_sound = state.next_free_s <= longest_s
-        if rate != state.rate or not is_sound:
+        if rate != state.rate or sound is not state:
             self._touched.add(egress.name)
         self._free_at(slot, slot.next_free)
-        return is_sound
+        return sound is state
 
     def retire(self, name: str) -> bool:
         """Start nothing more by this egress; when all has landed it is gone, where it is leased by

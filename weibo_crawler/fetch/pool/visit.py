@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from weibo_crawler.fetch.wire import merge_cookies
 from weibo_crawler.records import Kind
 
 _HOUR_S = 3600.0
@@ -199,13 +198,6 @@ class Visit:
         """The session of this generation is of no use any more."""
         if generation == self.generation:
             self.wanted = True
-
-    def merge(self, generation: int, set_cookies: list[str]) -> bool:
-        """Take over the Set-Cookie headers of an answer; True where a cookie changed."""
-        if generation != self.generation:
-            return False
-        before, self.cookies = self.cookies, merge_cookies(self.cookies, set_cookies)
-        return self.cookies != before
 
     # -- inside
 
