@@ -28,8 +28,11 @@ from weibo_crawler.config import Pace
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.fetcher import Fetcher
 from weibo_crawler.fetch.guard import Guard
-from weibo_crawler.fetch.ring import Choice, Ring
-from weibo_crawler.fetch.session import Visitor
+from weibo_crawler.fetch.pool import Pool
+from weibo_crawler.fetch.pool.outage import Outage
+from weibo_crawler.fetch.pool.ring import Choice, Ring
+from weibo_crawler.fetch.pool.session import Visitor
+from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.wire import host_of
 from weibo_crawler.metrics import Counters
 from weibo_crawler.simulator.routes import VISITOR
@@ -116,17 +119,11 @@ def _run(
     transport = VirtualSite(options, world, delays)
     site = Weibo(BASE_URL, BASE_URL + VISITOR, config.Site().user_agent)
     counters, rng = Counters(), Random(seed)
-    fetcher = Fetcher(
-        site,
-        transport,
-        ring,
-        guard,
-        Visitor(site, counters, rng, per_hour=per_hour),
-        config.Fetch(concurrency=callers),
-        counters,
-        hosts=frozenset({host_of(BASE_URL)}),
-        rng=rng,
-    )
+    visitor = Visitor(site, counters, rng, per_hour=per_hour)
+    sender = Sender(transport, frozenset({host_of(BASE_URL)}), counters)
+    pool = Pool(ring, visitor, sender, Outage(), concurrency=callers, rng=rng)
+    attempts = config.Fetch().attempts
+    fetcher = Fetcher(site, pool, sender, guard, counters, attempts=attempts, rng=rng)
 
     async def crawled() -> Tally:
         try:

@@ -2,7 +2,7 @@ import pytest
 
 from weibo_crawler.errors import BodyCut, BodyTooLarge, ConnectFailed, EgressFailed, TransportError
 from weibo_crawler.fetch.blame import Step, Tries, is_ban
-from weibo_crawler.fetch.visit import Wall
+from weibo_crawler.fetch.pool.visit import Wall
 from weibo_crawler.records import Reading, Verdict
 
 EMPTY = Reading(Verdict.EMPTY, ambiguous=True)

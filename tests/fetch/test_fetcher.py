@@ -18,7 +18,7 @@ from weibo_crawler.errors import (
 from weibo_crawler.fetch.egress import DIRECT, Egress
 from weibo_crawler.fetch.fetcher import Fetched
 from weibo_crawler.fetch.wire import retry_after_s
-from weibo_crawler.records import Health, Page, Reading, Request, Verdict
+from weibo_crawler.records import Expect, Health, Page, Reading, Request, Verdict
 
 OK = Reading(Verdict.OK)
 EMPTY = Reading(Verdict.EMPTY, ambiguous=True)
@@ -98,7 +98,7 @@ def test_doubt_goes_to_another_egress_at_once() -> None:
 def test_an_expected_end_is_asked_for_once() -> None:
     """The caller that has all that was announced gets the empty answer after one request."""
     world = World([EMPTY, OK])
-    assert run(world.fetcher.fetch(ask(), ends=True)).reading is EMPTY
+    assert run(world.fetcher.fetch(ask(), expect=Expect.NOTHING)).reading is EMPTY
     assert len(world.transport.pages) == 1
 
 

@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterable, Mapping
 from math import inf
 from random import Random
 
-from weibo_crawler.config import Fetch, Pace
+from weibo_crawler.config import Pace
 from weibo_crawler.errors import TransportError
 from weibo_crawler.fetch.egress import DIRECT, Egress
 from weibo_crawler.fetch.fetcher import Fetcher
 from weibo_crawler.fetch.guard import Guard
-from weibo_crawler.fetch.ring import Ring
-from weibo_crawler.fetch.session import Visitor
+from weibo_crawler.fetch.pool import Pool
+from weibo_crawler.fetch.pool.outage import Outage
+from weibo_crawler.fetch.pool.ring import Ring
+from weibo_crawler.fetch.pool.session import Visitor
+from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Kind, Page, Reading, Request, Verdict
 
@@ -149,6 +152,7 @@ class World:
         session: Callable[[int], bytes | TransportError] = lambda n: b"visitor%d" % n,
         sessions_per_hour: int | None = None,
         outage_s: float | None = None,
+        give_up_s: float | None = None,
     ) -> None:
         self.site = ScriptedSite(has_sessions)
         self.transport = ScriptedTransport(self.site, script, takes_s=takes_s, session=session)
@@ -156,15 +160,16 @@ class World:
         rng = Random(1)
         self.ring = Ring(egresses, Pace(requests_per_second=rate))
         self.guard = Guard(0.9, window)
-        self.fetcher = Fetcher(
-            self.site,
-            self.transport,
+        self.visitor = Visitor(self.site, self.counters, rng, per_hour=sessions_per_hour)
+        sender = Sender(self.transport, frozenset({"site.invalid"}), self.counters)
+        self.pool = Pool(
             self.ring,
-            self.guard,
-            Visitor(self.site, self.counters, rng, per_hour=sessions_per_hour),
-            Fetch(attempts=attempts, concurrency=concurrency),
-            self.counters,
-            hosts=frozenset({"site.invalid"}),
+            self.visitor,
+            sender,
+            Outage(outage_s, give_up_s),
+            concurrency=concurrency,
             rng=rng,
-            outage_s=outage_s,
+        )
+        self.fetcher = Fetcher(
+            self.site, self.pool, sender, self.guard, self.counters, attempts=attempts, rng=rng
         )

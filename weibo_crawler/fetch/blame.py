@@ -24,7 +24,7 @@ blamed on the proxy they came by, an emptiness on the egress that was shown it (
 from enum import Enum
 
 from weibo_crawler.errors import EgressFailed, TransportError
-from weibo_crawler.fetch.visit import Wall
+from weibo_crawler.fetch.pool import Wall
 from weibo_crawler.records import FACTS, Reading, Verdict
 
 # Statuses by which a site turns a session away (WEIBO_API, "What decides the design", 1).
