@@ -27,7 +27,6 @@ from weibo_crawler import config
 from weibo_crawler.config import Pace
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.fetcher import Fetcher
-from weibo_crawler.fetch.guard import Guard
 from weibo_crawler.fetch.pool import Pool
 from weibo_crawler.fetch.pool.outage import Outage
 from weibo_crawler.fetch.pool.ring import Choice, Ring
@@ -65,16 +64,16 @@ def by_ring(
     """Our fetcher, with callers and concurrency for all proxies at once."""
     options = options_of(seed, proxies)
     ring = Ring([egress_of(proxy) for proxy in proxies_of(options)], pace)
-    guard = Guard(pace.stop_share, pace.stop_window, drift_share=pace.drift_share)
+    breaker = Breaker(pace.stop_share, pace.stop_window, drift_share=pace.drift_share)
     per_hour = config.Session().per_hour
-    return _run(seed, ring, guard, per_hour, proxies, proxies, seconds, delays)
+    return _run(seed, ring, breaker, per_hour, proxies, proxies, seconds, delays)
 
 
 def by_dice(seed: int, proxies: int, seconds: float) -> dict[str, float]:
     """The same fetcher, THREADS callers without a pace, and a proxy by chance each time."""
     options = options_of(seed, proxies)
     ring = Dice([egress_of(proxy) for proxy in proxies_of(options)])
-    never = Guard(1.0, 10**9)
+    never = Breaker(1.0, 10**9)
     return _run(seed, ring, never, None, proxies, THREADS, seconds, INTERNET)
 
 
@@ -107,7 +106,7 @@ def by_oracle(seed: int, proxies: int, seconds: float) -> dict[str, float]:
 def _run(
     seed: int,
     ring: Ring,
-    guard: Guard,
+    breaker: Breaker,
     per_hour: int | None,
     proxies: int,
     callers: int,
@@ -123,7 +122,7 @@ def _run(
     sender = Sender(transport, frozenset({host_of(BASE_URL)}), counters)
     pool = Pool(ring, visitor, sender, Outage(), concurrency=callers, rng=rng)
     attempts = config.Fetch().attempts
-    fetcher = Fetcher(site, pool, sender, guard, counters, attempts=attempts, rng=rng)
+    fetcher = Fetcher(site, pool, sender, breaker, counters, attempts=attempts, rng=rng)
 
     async def crawled() -> Tally:
         try:

@@ -336,7 +336,7 @@ def test_a_proxy_that_breaks_pages_is_blamed(broken: Reading | TransportError) -
     assert status[A.name].health is Health.DEAD
     assert world.counters["egress.disproved"] == 3
     assert (status[B.name].health, status[B.name].success) == (Health.GOOD, 1.0)
-    assert not world.guard.tripped
+    assert not world.breaker.tripped
 
 
 @pytest.mark.parametrize("broken", [TROUBLE, Reading(Verdict.NOT_JSON), DRIFTED])
@@ -365,7 +365,7 @@ def test_one_page_that_fails_everywhere() -> None:
 
     run(scenario())
     assert {status.health for status in world.ring.status()} == {Health.GOOD}
-    assert not world.guard.tripped
+    assert not world.breaker.tripped
 
 
 def test_an_emptiness_that_another_egress_contradicts_is_a_refusal() -> None:

@@ -85,7 +85,7 @@ def test_walls_of_later_pages_are_learnt() -> None:
 
     assert run(scenario()) == [Verdict.OK, Verdict.LOGIN_WALL] * 20
     assert world.transport.sessions == 2
-    assert not world.guard.tripped
+    assert not world.breaker.tripped
 
 
 def test_walls_of_later_pages_alone_are_no_refusals() -> None:
@@ -98,7 +98,7 @@ def test_walls_of_later_pages_alone_are_no_refusals() -> None:
 
     run(scenario())
     assert world.counters["page.login_wall"] > 30
-    assert not world.guard.tripped
+    assert not world.breaker.tripped
 
 
 def test_walls_of_first_pages_are_refusals() -> None:
@@ -109,9 +109,9 @@ def test_walls_of_first_pages_are_refusals() -> None:
         return [(await world.fetcher.fetch(ask())).reading.verdict for _ in range(9)]
 
     assert set(run(scenario())) == {Verdict.LOGIN_WALL}
-    assert world.guard.tripped == ""
-    world.guard.note(True, "ok:-100", "direct", 0.0)
-    assert "10 x ok:-100" in world.guard.tripped
+    assert world.breaker.tripped == ""
+    world.breaker.note(True, "ok:-100", "direct", 0.0)
+    assert "10 x ok:-100" in world.breaker.tripped
 
 
 def test_an_egress_without_a_session_asks_another() -> None:
@@ -129,7 +129,7 @@ def test_an_egress_without_a_session_asks_another() -> None:
 
     assert set(run(scenario())) == {Verdict.OK}
     assert world.counters["page.login_wall"] > 0
-    assert not world.guard.tripped
+    assert not world.breaker.tripped
 
 
 def test_a_lone_egress_without_a_session_tells_the_wall() -> None:
@@ -148,10 +148,10 @@ def test_walls_that_the_caller_judges_stop_no_run() -> None:
         return {(await world.fetcher.fetch(ask())).reading.verdict for _ in range(30)}
 
     assert run(scenario()) == {Verdict.LOGIN_WALL}
-    assert world.guard.tripped == ""
+    assert world.breaker.tripped == ""
     for _ in range(10):
-        world.guard.note(True, "418", "direct", 0.0)
-    assert "10 x 418" in world.guard.tripped
+        world.breaker.note(True, "418", "direct", 0.0)
+    assert "10 x 418" in world.breaker.tripped
 
 
 def test_a_session_that_ends_early_is_renewed_after_the_cooldown() -> None:

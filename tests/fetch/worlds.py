@@ -8,9 +8,9 @@ from random import Random
 
 from weibo_crawler.config import Pace
 from weibo_crawler.errors import TransportError
+from weibo_crawler.fetch.breaker import Breaker
 from weibo_crawler.fetch.egress import DIRECT, Egress
 from weibo_crawler.fetch.fetcher import Fetcher
-from weibo_crawler.fetch.guard import Guard
 from weibo_crawler.fetch.pool import Pool
 from weibo_crawler.fetch.pool.outage import Outage
 from weibo_crawler.fetch.pool.ring import Ring
@@ -159,7 +159,7 @@ class World:
         self.counters = Counters()
         rng = Random(1)
         self.ring = Ring(egresses, Pace(requests_per_second=rate))
-        self.guard = Guard(0.9, window)
+        self.breaker = Breaker(0.9, window)
         self.visitor = Visitor(self.site, self.counters, rng, per_hour=sessions_per_hour)
         sender = Sender(self.transport, frozenset({"site.invalid"}), self.counters)
         self.pool = Pool(
@@ -171,5 +171,5 @@ class World:
             rng=rng,
         )
         self.fetcher = Fetcher(
-            self.site, self.pool, sender, self.guard, self.counters, attempts=attempts, rng=rng
+            self.site, self.pool, sender, self.breaker, self.counters, attempts=attempts, rng=rng
         )

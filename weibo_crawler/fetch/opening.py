@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from weibo_crawler import config
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig
+from weibo_crawler.fetch.breaker import Breaker
 from weibo_crawler.fetch.fetcher import Fetcher
-from weibo_crawler.fetch.guard import Guard
 from weibo_crawler.fetch.pool import Pool
 from weibo_crawler.fetch.pool.keeper import Keeper, Leases
 from weibo_crawler.fetch.pool.outage import Outage
@@ -69,9 +69,9 @@ def open_fetcher(
         keeper=keeper,
         reloader=Reloader(roster, egresses, ring, keeper, counters, reload_s=reload_s),
     )
-    guard = Guard(pace.stop_share, pace.stop_window, drift_share=pace.drift_share)
+    breaker = Breaker(pace.stop_share, pace.stop_window, drift_share=pace.drift_share)
     attempts = settings.fetch.attempts
-    return Fetcher(site, pool, sender, guard, counters, attempts=attempts, rng=rng)
+    return Fetcher(site, pool, sender, breaker, counters, attempts=attempts, rng=rng)
 
 
 def choose_transport(settings: config.Fetch) -> "type[RequestsTransport | WreqTransport]":

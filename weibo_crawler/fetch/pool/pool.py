@@ -137,6 +137,11 @@ class Pool:
         """Whether this is a proxy by which answers of the site came of late."""
         return self._ring.is_healthy(name)
 
+    @property
+    def is_single(self) -> bool:
+        """Whether there is one egress only, so that no other one can be a second witness."""
+        return self._ring.is_single
+
     def states(self) -> Iterator[EgressStatus]:
         """How each egress stands, in the order they came."""
         return iter(self._ring.status())

@@ -249,6 +249,11 @@ class Ring:
     # -- leases
 
     @property
+    def is_single(self) -> bool:
+        """Whether there is no choice."""
+        return len(self._slots) < 2
+
+    @property
     def is_empty(self) -> bool:
         """Whether there is no egress to choose."""
         return not any(not slot.is_leaving for slot in self._slots.values())
