@@ -25,6 +25,7 @@ from benchmarks.virtual_site import (
 from tests.fetch.virtual import run
 from weibo_crawler import config
 from weibo_crawler.config import Pace
+from weibo_crawler.fetch.breaker import Breaker
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.fetcher import Fetcher
 from weibo_crawler.fetch.pool import Pool

@@ -10,6 +10,7 @@ import pytest
 from tests.fetch.virtual import run
 from tests.fetch.worlds import A, B, ScriptedSite, World, ask
 from weibo_crawler.errors import ConnectFailed, EgressFailed, TransportError
+from weibo_crawler.fetch.breaker import Sign
 from weibo_crawler.fetch.clients.transport import Headers
 from weibo_crawler.fetch.egress import DIRECT, Egress
 from weibo_crawler.fetch.fetcher import Fetched
@@ -102,7 +103,7 @@ def test_walls_of_later_pages_alone_are_no_refusals() -> None:
 
 
 def test_walls_of_first_pages_are_refusals() -> None:
-    """First pages walled with fresh sessions fill the guard's window."""
+    """First pages walled with fresh sessions fill the breaker's window."""
     world = World(_in("nothing"), has_sessions=True, window=10)
 
     async def scenario() -> list[Verdict]:
@@ -110,7 +111,7 @@ def test_walls_of_first_pages_are_refusals() -> None:
 
     assert set(run(scenario())) == {Verdict.LOGIN_WALL}
     assert world.breaker.tripped == ""
-    world.breaker.note(True, "ok:-100", "direct", 0.0)
+    world.breaker.note(Sign.REFUSED, "ok:-100", "direct", 0.0)
     assert "10 x ok:-100" in world.breaker.tripped
 
 
@@ -140,7 +141,7 @@ def test_a_lone_egress_without_a_session_tells_the_wall() -> None:
 
 
 def test_walls_that_the_caller_judges_stop_no_run() -> None:
-    """After leave_walls the guard hears of no wall; of other refusals it still does."""
+    """After leave_walls the breaker hears of no wall; of other refusals it still does."""
     world = World(_in("nothing"), has_sessions=True, window=10)
     world.fetcher.leave_walls()
 
@@ -150,7 +151,7 @@ def test_walls_that_the_caller_judges_stop_no_run() -> None:
     assert run(scenario()) == {Verdict.LOGIN_WALL}
     assert world.breaker.tripped == ""
     for _ in range(10):
-        world.breaker.note(True, "418", "direct", 0.0)
+        world.breaker.note(Sign.REFUSED, "418", "direct", 0.0)
     assert "10 x 418" in world.breaker.tripped
 
 

@@ -17,7 +17,7 @@ from weibo_crawler.fetch.pool.ring import Ring
 from weibo_crawler.fetch.pool.session import Visitor
 from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import Kind, Page, Reading, Request, Verdict
+from weibo_crawler.records import Kind, Page, Reading, Request
 
 SITE = "http://site.invalid"
 A = Egress("10.0.0.1:80", "http://10.0.0.1:80")
@@ -96,7 +96,6 @@ class ScriptedTransport:
         self.log: list[tuple[float, str, Request, dict[str, str]]] = []
         self.sessions = 0
         self.under_way = self.most_under_way = 0
-        self.status: dict[Verdict, int] = {}
         self.headers: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -128,7 +127,7 @@ class ScriptedTransport:
             raise answer
         body = repr(answer).encode()
         self._site.readings[body] = answer
-        status = self.status.get(answer.verdict, 200)
+        status = 200
         return Page(request.url, status, self.headers, body, 0.0, egress.name)
 
     async def close(self) -> None:

@@ -131,7 +131,7 @@ class Fetcher:
         await self._pool.close()
 
     async def _ask(self, asked: Asked, turn: Turn) -> tuple[Met, Page | None]:
-        """Send once, and read what comes. Tells the pool where its word on the session is needed."""
+        """Send once, and read what comes. A wall is told at once: the pool knows the session."""
         loop, name, page = asyncio.get_running_loop(), turn.egress.name, None
         started = loop.time()
         answer: Reading | TransportError
