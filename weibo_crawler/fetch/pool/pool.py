@@ -201,12 +201,14 @@ class Pool:
             if wait_s > 0:
                 await self.pause(wait_s)
             await self._slots.acquire()
+            is_kept = False
             try:
                 wait_s = self._may_go(choice, egress)
+                is_kept = wait_s == 0
             finally:
-                if wait_s != 0:
+                if not is_kept:
                     self._slots.release()
-            if wait_s == 0:
+            if is_kept:
                 return await self._begin(request, choice, egress)
         return None
 
