@@ -320,7 +320,7 @@ class EgressLeases(ABC):
         )
 
     def _mend(self, cursor: Cursor, now: float) -> None:
-        """Cut waits that no rest explains (a clock jumped): such an egress would be dealt to nobody."""
+        """Cut waits that no rest explains (a clock jumped): who waits so is dealt to nobody."""
         cursor.execute(
             "UPDATE egresses SET next_free = %s + 2.0 / rate "
             "WHERE holder IS NULL AND next_free > %s + 2.0 / rate",

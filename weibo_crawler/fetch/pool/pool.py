@@ -95,12 +95,14 @@ class Pool:
         page: the answer, if any came; its cookies join the session. For Walled and SessionOver:
         what that says of the session.
         """
-        before, turn.outcome = turn.outcome, outcome
+        before = turn.outcome
+        is_doubt = isinstance(before, Broken | Good)
+        if isinstance(outcome, Disproved) is not is_doubt or not (is_doubt or before is None):
+            raise CrawlerError(f"a turn that was told {before} is told {outcome}")
+        turn.outcome = outcome
         if before is None:
             self._slots.release()
             self._ring.landed(turn.choice, is_unused=isinstance(outcome, Unused))
-        if isinstance(outcome, Disproved) is not isinstance(before, Broken | Good):
-            raise CrawlerError(f"a turn that was told {before} is told {outcome}")
         name, now, wall = turn.egress.name, asyncio.get_running_loop().time(), None
         if page is not None and page.status in _HEADERS_TOO_LARGE and turn.has_cookies:
             self._visitor.retire(turn.egress, turn.use)
