@@ -87,7 +87,7 @@ def test_a_stored_post_that_cannot_be_read_again_is_not_gone(
 
 
 @settings(
-    deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    deadline=None, max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.data())
 def test_every_post_is_stored_or_told_as_missing(crawl_: Crawl, data: st.DataObject) -> None:
@@ -110,8 +110,8 @@ def test_every_post_is_stored_or_told_as_missing(crawl_: Crawl, data: st.DataObj
         assert ledger.stored == len(stored)
         assert stored.isdisjoint(ledger.unreadable)
         if ledger.state == "done":
-            assert not set(mids) - stored - set(ledger.unreadable) - nameless
-            assert len(stored) + ledger.unread >= len(mids)
+            missing = set(mids) - stored - set(ledger.unreadable)
+            assert len(missing) <= ledger.unread - len(ledger.unreadable)
             assert ledger.whole <= (stored == set(mids))
     crawl_.run(ScriptedFetcher({uid: posts}), refresh=True)
     crawl_.run(ScriptedFetcher({uid: posts}), refresh=True)
