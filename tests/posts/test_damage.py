@@ -13,7 +13,6 @@ from weibo_crawler.records import Verdict
 from weibo_crawler.store.keys import user_key
 from weibo_crawler.store.sqlite_base import Database
 
-
 UIDS = count(1000)
 
 
