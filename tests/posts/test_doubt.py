@@ -10,6 +10,7 @@ from tests.posts.crawls import Crawl, timeline
 from tests.posts.test_refresh import DAY, HOUR, Clock, dated
 from tests.posts.worlds import ScriptedFetcher
 from weibo_crawler.errors import SiteSaysNo
+from weibo_crawler.posts import visit
 from weibo_crawler.posts.schedule import is_another_day
 from weibo_crawler.posts.stops import most_pages
 from weibo_crawler.posts.workers import FIRST, FIRST_FAILED, too_many_failed
@@ -293,3 +294,20 @@ def test_the_bound_of_a_timeline_is_one(crawl_: Crawl) -> None:
     outcome = crawl_.run(fetcher)[6]
     assert (outcome.announced, outcome.stopped, outcome.sure) == (None, "too_many_pages", False)
     assert crawl_.ledger(6).pages == 200
+
+
+def test_a_long_timeline_takes_several_runs(
+    crawl_: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is announced, one run reads so many pages of a user; the next one goes on there."""
+    monkeypatch.setattr(visit, "_PAGES_A_RUN", 3)
+    crawl_.add(6)
+    world = {6: timeline(6, 75)}
+    pages = []
+    for status in ("partial", "partial", "stored"):
+        fetcher = ScriptedFetcher(world)
+        assert crawl_.run(fetcher)[6].status == status
+        pages.append([url for url in fetcher.asked if url.startswith("posts")])
+    assert pages[1] == ["posts/6/4", "posts/6/5", "posts/6/6"]
+    assert len(pages[2]) == 3
+    assert (len(crawl_.posts(6)), crawl_.ledger(6).whole) == (75, True)

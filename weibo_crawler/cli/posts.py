@@ -266,6 +266,8 @@ def _posts_done(home: Home, counters: dict[str, int], span_s: float) -> Done:
             f"{complete.unreadable:,} posts of {complete.unreadable_users:,} users could not be "
             "read: their JSON is kept (table `drifted`), look for a newer version"
         )
+    if complete.partial:
+        lines.append(f"{complete.partial:,} users have more pages: the same command goes on there")
     if complete.empty:
         lines.append(f"{complete.empty:,} users show nothing: `posts` looks again another day")
     if failed:

@@ -35,6 +35,7 @@ ASK_AGAIN_S = 1.0  # before an end that contradicts the announced count is belie
 _MISSING_SHARE = 0.1
 _NOTHING = "nothing is shown of the posts that are announced"  # when that stands, it is stored
 _SILENCE = "the site shows nothing, and has shown nothing to anybody of late: no evidence"
+_PAGES_A_RUN = 1000  # of one user; then others have their turn, and the next run goes on there
 _CLOSED_REST_S = 30 * 86_400.0  # restricted texts are asked for again after so long
 _EMPTY = (Verdict.EMPTY, Verdict.END)
 
@@ -141,6 +142,8 @@ class _Visit:
         if profile is Verdict.GONE:
             return await self._finish("gone", "gone", sure=True)
         stopped = await self._timeline()
+        if stopped is None:
+            return await self._leave()
         seen = self.sightings.seen
         if profile in _EMPTY and not seen:
             if stopped == "gone":
@@ -171,11 +174,13 @@ class _Visit:
         await self.env.writer.put((), [Put(user_key(self.uid), cells, _ms(page.fetched_at))])
         return Verdict.OK
 
-    async def _timeline(self) -> str:
-        """Read pages until the site, a limit or what is known ends it; says why."""
+    async def _timeline(self) -> str | None:
+        """Read pages until the site, a limit or what is known ends it; says why. None: there is
+        more, for the next run."""
         is_again = False
         stops = self._stops()
-        while True:
+        last_page = self.ledger.pages + _PAGES_A_RUN
+        while self.ledger.pages < last_page:
             if self.env.max_pages is not None and self.ledger.pages >= self.env.max_pages:
                 return "max_pages"
             fetched = await self._fetch(
@@ -207,6 +212,7 @@ class _Visit:
             if why is not None:
                 return why
             self.cursor = cursor
+        return None
 
     def _stops(self) -> Stops:
         """With `--all` walls are tried, and what could not be read is read again."""
@@ -289,6 +295,12 @@ class _Visit:
             closed, self.ledger, self.holdings, env.revisit, env.clock()
         )
         await env.writer.put([], [self.pages.ledger_put(self.ledger)])
+        return self._outcome()
+
+    async def _leave(self) -> Outcome:
+        """The visit is under way still; the next run goes on at the cursor."""
+        self.ledger = replace(self._with_figures(), last_error="")
+        await self.env.writer.put([], [self.pages.ledger_put(self.ledger)])
         return self._outcome()
 
     async def give_up(self, why: str, *, is_doubt: bool) -> Outcome:
