@@ -182,7 +182,7 @@ def test_lasting_trouble_fails_the_entry_and_says_so(tmp_path: Path) -> None:
     """An entry that fails in every round is marked and counted. A share of failures ends the run
     where the sample means something, and what failed before is no evidence when it fails again."""
     level = range(2, 30)
-    graph = Graph({1: level, 2: [40]}, dict.fromkeys(range(1, 50), 99))
+    graph = Graph({1: level, 2: [40]}, dict.fromkeys(range(1, 50), 90))
     trouble = {(uid, Verdict.DRIFTED): 99 for uid in range(2, 10)}
     with pytest.raises(SiteSaysNo, match="8 of 29 users could not be walked"):
         harvest(tmp_path, graph, [1], trouble=trouble, max_failed_share=0.2)
