@@ -16,7 +16,7 @@ from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
 from weibo_crawler.harvest.run import Ended, HarvestRun, is_over_share
 from weibo_crawler.harvest.trouble import Refused, costs_attempt
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import Verdict
+from weibo_crawler.records import Kind, Verdict
 from weibo_crawler.store import Found
 from weibo_crawler.store.owners import new_owner
 from weibo_crawler.store.sqlite_frontier import SqliteUsers
@@ -275,12 +275,21 @@ def test_an_expected_end_needs_no_second_witness(tmp_path: Path) -> None:
 
 
 def test_a_seed_that_shows_nothing_is_no_fact(tmp_path: Path) -> None:
-    """Law 4: a seed that the site says nothing about is failed, to be asked again, not gone."""
+    """Law 4: a seed that the site says nothing about is neither gone nor failed while it says
+    nothing about anybody; where it shows others, it is failed, to be asked for again."""
     graph = Graph({1: [2]}, {1: 99, 2: 90})
     with pytest.raises(SiteSaysNo, match="the profile: empty"):
         harvest(tmp_path, graph, [1], profiles=Verdict.EMPTY, max_failed_share=0.2)
     users = open_users(tmp_path)
-    assert [user.state for user in users.users()] == ["failed"]
+    assert [user.state for user in users.users()] == ["queued"]
+    users.close()
+    fetcher = ScriptedFetcher(graph, Random(0))
+    fetcher.trouble = {(1, Verdict.EMPTY): 99}
+    fetcher.troubled = Kind.PROFILE
+    users = open_users(tmp_path)
+    users.add_seeds([Found(3, "")], "run", 1.0)
+    asyncio.run(make_run(users, fetcher)[0].run())
+    assert {user.uid: user.state for user in users.users()} == {1: "failed", 3: "done"}
     users.close()
 
 

@@ -63,7 +63,7 @@ class ScriptedFetcher:
         trouble: Mapping[tuple[int, Verdict], int] | None = None,
         profiles: Verdict = Verdict.OK,
     ) -> None:
-        self.profiles = profiles
+        self.profiles, self.troubled = profiles, Kind.FANS
         self.graph, self.rng = graph, rng
         self.trouble = dict(trouble or {})
         self.asked: list[str] = []
@@ -91,7 +91,7 @@ class ScriptedFetcher:
         self.ends |= {request.url} if expect is Expect.NOTHING else set()
         page = Page(request.url, 200, (), b"{}", 1_700_000_000.0)
         for (uid, verdict), left in self.trouble.items():
-            if uid == request.uid and request.kind == Kind.FANS and left:
+            if uid == request.uid and request.kind is self.troubled and left:
                 self.trouble[uid, verdict] -= 1
                 return Fetched(Reading(verdict, why="scripted"), page)
         if request.kind == Kind.PROFILE and self.profiles is not Verdict.OK:

@@ -31,7 +31,8 @@ from weibo_crawler.records import CommentPage, Edge, Expect, FanPage, PostPage, 
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Entry, Progress
 
-_BARREN_PAGES = 5  # in a row that bring nobody new, though each names the next one
+_BARREN_PAGES = 3  # in a row that hold nobody legible, though each names the next one
+_NOT_SHOWN = "nothing is shown, nor is the profile"
 _DOUBT = "?"  # begins a cursor of comments: an earlier post showed less than it announced
 
 
@@ -143,16 +144,19 @@ class EdgeReader:
         return pages >= (1 if fans is None else self._source.site.announced_pages(edge, fans))
 
     def _step(self, edge: Edge, progress: Progress, page: FanPage) -> tuple[Progress, str | None]:
-        """The progress behind a page, and why the list ends with it. A page that brings nobody new
-        is the end, unless it names the next one, or holds only what could not be read."""
+        """The progress behind a page, and why the list ends with it. A page that shows only who was
+        shown before is the end. One that shows nobody is none where it names the next one, or
+        holds what could not be read."""
         ids = {user.uid for user in page.users} | set(page.uncounted)
         fresh = ids - self._listed[edge]
         self._listed[edge] |= fresh
         self._is_named[edge] = page.is_next_named
         self._barren[edge] = 0 if fresh else self._barren[edge] + 1
-        has_more = page.is_next_named or (page.skipped and not ids)
-        if not fresh and not (page.next_cursor is not None and has_more):
-            return progress, "no_new_user" if ids else "end"
+        if ids and not fresh:
+            return progress, "no_new_user"
+        has_more = page.is_next_named or page.skipped
+        if not ids and (page.next_cursor is None or not has_more):
+            return progress, "end"
         if self._barren[edge] > _BARREN_PAGES:
             return progress, "barren"
         after = Progress(
@@ -335,7 +339,7 @@ class EdgeReader:
         asker, now = self._source.asker, time.monotonic()
         if not sure and self._doubted != str(Unsure(edge)):
             is_heard = asker.is_talking or await self._is_shown(edge)
-            raise Unsure(edge) if is_heard else Silent(edge)
+            raise Unsure(edge) if is_heard else Silent(f"{edge}: {_NOT_SHOWN}")
         if asker.is_talking and (
             (sure and expect is Expect.UNKNOWN)
             or await asker.evidence.came_after(now)
@@ -343,7 +347,7 @@ class EdgeReader:
         ):
             return
         if not await self._is_shown(edge):
-            raise Silent(edge)
+            raise Silent(f"{edge}: {_NOT_SHOWN}")
 
     async def _is_shown(self, edge: Edge) -> bool:
         """Whether the site shows the owner's profile now."""

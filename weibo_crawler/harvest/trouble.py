@@ -39,11 +39,8 @@ class NoAnswer(Unheard):
 
 
 class Silent(Unheard):
-    """The site shows nothing of a user who is known to have something, not even the profile: no
-    conclusion, and no mark on the entry."""
-
-    def __init__(self, edge: Edge) -> None:
-        super().__init__(f"{edge}: nothing is shown, nor is the profile")
+    """The site shows nothing of a user who should be there, not even the profile: no conclusion,
+    and no mark on the entry."""
 
 
 class PageDrifted(EntryTrouble):

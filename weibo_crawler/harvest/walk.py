@@ -19,6 +19,7 @@ from weibo_crawler.harvest.trouble import (
     EntryTrouble,
     HandBack,
     PageDrifted,
+    Silent,
     UnsureWall,
     UsersFull,
     Walled,
@@ -87,7 +88,7 @@ class Walker(NamedTuple):
         if reading.verdict is Verdict.GONE:
             raise EntryGone
         if not isinstance(reading.record, User):
-            raise EntryTrouble(f"the profile: {reading.verdict} {reading.why}".strip())
+            raise Silent(f"the profile: {reading.verdict} {reading.why}".strip())
         await self.name_seed(entry.uid, reading.record)
         name, fans = reading.record.screen_name, reading.record.fans
         return entry._replace(screen_name=name, fans=fans)
