@@ -1,0 +1,400 @@
+"""A site that begins to show nothing to anybody: nothing is concluded from it, and nothing lost."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harvest.simulated import SimulatedFetcher, make_world
+from tests.harvest.test_edges import MIN_FANS, Crawl
+from weibo_crawler.errors import SiteSaysNo
+from weibo_crawler.fetch import Fetched
+from weibo_crawler.harvest.evidence import Evidence
+from weibo_crawler.harvest.trouble import NoAnswer, Silent, Unsure, costs_attempt
+from weibo_crawler.records import (
+    Edge,
+    Expect,
+    FanPage,
+    Kind,
+    Page,
+    Reading,
+    Request,
+    User,
+    Verdict,
+)
+from weibo_crawler.simulator.world import World
+
+_TRIPS_AFTER = 15  # expected contents that came empty, in a row: about what a breaker needs
+
+
+class Switched(SimulatedFetcher):
+    """Shows the truth for so many requests, then the no-content body to everybody; stops the run,
+    as a circuit breaker does, when content that is expected stays empty for long. `is_talking`
+    falls late, at half of that."""
+
+    def __init__(self, world: World, shown: int, trips_after: int = _TRIPS_AFTER) -> None:
+        super().__init__(world)
+        self._left, self._trips_after = shown, trips_after
+        self._expected = self._empty = 0
+        self.asked_since = 0
+
+    @property
+    def is_talking(self) -> bool:  # type: ignore[override]
+        return self._expected > 0 and self._empty < self._trips_after // 2
+
+    async def fetch(
+        self,
+        request: Request,
+        *,
+        expect: Expect = Expect.UNKNOWN,
+        nth: int = 1,
+        is_retry: bool = False,
+    ) -> Fetched:
+        fetched = await super().fetch(request, expect=expect, nth=nth, is_retry=is_retry)
+        self._left -= 1
+        if self._left < 0:
+            self.asked_since += 1
+            verdict = Verdict.END if nth > 1 else Verdict.EMPTY
+            fetched = Fetched(Reading(verdict, ambiguous=True), fetched.page)
+        if expect is Expect.CONTENT:
+            is_shown = fetched.reading.verdict is Verdict.OK
+            self._expected += is_shown
+            self._empty = 0 if is_shown else self._empty + (not is_retry)
+            if self._empty >= self._trips_after:
+                raise SiteSaysNo("the site shows nothing where something is known to be")
+        return fetched
+
+
+def filtered(world: World, share: int = 3) -> Callable[[Request, bytes], bytes]:
+    """A site that hides the lists of every third user, though their fans are announced."""
+    hidden = {world.uid(i) for i in range(world.size) if i % share == 0} - set(world.seeds)
+    empty = '{"ok":0,"msg":"这里还没有内容","data":{"cards":[]}}'.encode()
+    return lambda request, body: (
+        empty if request.kind is Kind.FANS and request.uid in hidden else body
+    )
+
+
+@pytest.mark.parametrize("concurrency", [1, 16])
+@pytest.mark.parametrize("shown", [0, 1, 7, 40, 90, 140])
+@pytest.mark.parametrize("trips_after", [_TRIPS_AFTER, 10**6])
+def test_a_silent_site_ends_the_run_and_no_list(
+    tmp_path: Path, shown: int, concurrency: int, trips_after: int
+) -> None:
+    """Law 4: with and without a breaker the run stops with the true reason, with one soon; no
+    list is done by an empty answer of that time, nobody is gone or failed, and the same command
+    reaches the truth when the site is well again."""
+    world = make_world(5, users=200)
+    true = Crawl(_folder(tmp_path, "true"), world)
+    fetcher = SimulatedFetcher(world)
+    fetcher.spoil = filtered(world)
+    true.run(fetcher)
+    ends = {(row.uid, row.depth, row.state) for row in true.rows()}
+    crawl = Crawl(_folder(tmp_path, "crawl"), world)
+    silent = Switched(world, shown, trips_after)
+    silent.spoil = filtered(world)
+    with pytest.raises(SiteSaysNo, match="shows nothing"):
+        crawl.run(silent, concurrency=concurrency)
+    assert silent.asked_since <= (100 if trips_after == _TRIPS_AFTER else 500)
+    assert {row.state for row in crawl.rows()} <= {"done", "queued", "resting"}
+    assert ended_lists(crawl) <= ended_lists(true)
+    again = SimulatedFetcher(world)
+    again.spoil = filtered(world)
+    crawl.run(again)
+    assert {(row.uid, row.depth, row.state) for row in crawl.rows()} == ends
+    with crawl.open() as users, true.open() as truth:
+        assert users.unsure_lists() == truth.unsure_lists() > 0
+    assert {uid for uid, _, _ in ends} <= set(world.kept(world.seeds, MIN_FANS))
+
+
+def ended_lists(crawl: Crawl) -> set[tuple[object, ...]]:
+    with crawl.open() as users:
+        sql = "SELECT uid, listed, sure FROM progress WHERE ended IS NOT NULL"
+        return set(users._all(sql))
+
+
+def _folder(tmp_path: Path, name: str) -> Path:
+    (tmp_path / name).mkdir()
+    return tmp_path / name
+
+
+@pytest.mark.parametrize("profile", [Verdict.OK, Verdict.GONE, Verdict.EMPTY])
+def test_while_the_site_is_not_talking_the_profile_decides(
+    tmp_path: Path, profile: Verdict
+) -> None:
+    """The second look of a doubt: shown, the end is believed; gone, the user is; else nothing is
+    concluded, and where others are shown pages the user is failed, to be asked for again."""
+    world = make_world(5, users=60)
+    (uid, *_) = (row for row in world.kept(world.seeds, MIN_FANS) if row not in world.seeds)
+
+    class Mute(SimulatedFetcher):
+        is_talking = False
+
+    fetcher = Mute(world)
+    is_of_user: Callable[[Request], bool] = lambda r: r.uid == uid  # noqa: E731
+    fetcher.odd = lambda r: (
+        None
+        if not is_of_user(r)
+        else Verdict.EMPTY
+        if r.kind is Kind.FANS
+        else None
+        if profile is Verdict.OK
+        else profile
+    )
+    crawl = Crawl(tmp_path, world)
+    crawl.run(fetcher)
+    state = {row.uid: row.state for row in crawl.rows()}[uid]
+    assert state == {Verdict.OK: "done", Verdict.GONE: "gone", Verdict.EMPTY: "failed"}[profile]
+    with crawl.open() as users:
+        assert bool(users.unsure_lists()) is (profile is Verdict.OK)
+
+
+def test_an_unreachable_site_marks_nobody_failed(tmp_path: Path) -> None:
+    """A first run without network ends, says why, and costs nobody an attempt."""
+    world = make_world(5, users=60)
+
+    class Unreachable(SimulatedFetcher):
+        async def fetch(self, request: Request, **_: Any) -> Fetched:
+            await asyncio.sleep(0)
+            return Fetched(Reading(Verdict.SERVER_TROUBLE, why="no route to host"), None)
+
+    crawl = Crawl(tmp_path, world)
+    with pytest.raises(SiteSaysNo, match=r"shows nothing to anybody \(server_trouble: no route"):
+        crawl.run(Unreachable(world))
+    assert {row.state for row in crawl.rows()} <= {"queued", "resting"}
+    with crawl.open() as users:
+        entries = users.claim("me", 99, edges=(), deepest=9, now=1e11, lease_s=9.0)
+        assert {entry.attempts for entry in entries} == {0}
+        users.give_back("me")
+    crawl.run(SimulatedFetcher(world))
+    assert crawl.depths() == world.kept(world.seeds, MIN_FANS)
+
+
+def test_who_alone_gets_no_answer_is_failed(tmp_path: Path) -> None:
+    """At the end of a run, when nobody else is asked for, somebody known is, as a witness."""
+    world = make_world(5, users=60)
+    (uid, *_) = (row for row in world.kept(world.seeds, MIN_FANS) if row not in world.seeds)
+
+    class Stuck(SimulatedFetcher):
+        async def fetch(self, request: Request, **how: Any) -> Fetched:
+            if request.uid == uid:
+                return Fetched(Reading(Verdict.SERVER_TROUBLE, why="timed out"), None)
+            return await super().fetch(request, **how)
+
+    crawl = Crawl(tmp_path, world)
+    crawl.run(Stuck(world))
+    assert {row.uid for row in crawl.rows() if row.state == "failed"} == {uid}
+
+
+def test_what_costs_an_attempt() -> None:
+    """A doubt never does; silence does only where the site shows others something."""
+    assert not costs_attempt(Unsure(Edge.FANS), was_answered=True)
+    for trouble in (NoAnswer("timed out"), Silent("nothing")):
+        assert costs_attempt(trouble, was_answered=True)
+        assert not costs_attempt(trouble, was_answered=False)
+
+
+def test_evidence_is_younger_than_what_it_proves() -> None:
+    """Content counts when it was asked for after the moment in question; who waits for it does so
+    only while others are asking, and then one request is made for all who want to know."""
+    asked: list[int] = []
+
+    async def ask(request: Request) -> bool:
+        asked.append(request.uid)
+        await asyncio.sleep(0.001)
+        with evidence.asking() as begun:
+            evidence.shown(request, begun)
+        return True
+
+    async def scene() -> None:
+        with evidence.asking() as begun:
+            now = begun + 1e-9
+            waiting = asyncio.create_task(evidence.came_after(now))
+            await asyncio.sleep(0.01)
+            assert not waiting.done()
+            evidence.shown(Request(Kind.FANS, "fans/7", uid=7), begun)
+        assert not await waiting
+        known = [evidence.is_given_to_others(uid, now, ask) for uid in (1, 2, 3)]
+        assert await asyncio.gather(*known) == [True] * 3
+        assert asked == [7]
+        assert await evidence.came_after(now)
+
+    evidence = Evidence()
+    asyncio.run(scene())
+    assert not asyncio.run(Evidence().is_given_to_others(7, 0.0, ask))
+
+
+def test_a_user_is_no_witness_about_itself() -> None:
+    """Another one is asked for, where one is known."""
+    evidence, asked = Evidence(), list[int]()
+
+    async def ask(request: Request) -> bool:
+        asked.append(request.uid)
+        return False
+
+    for uid in (1, 2, 3):
+        evidence.know(Request(Kind.PROFILE, f"profile/{uid}", uid=uid))
+    for uid in (3, 2):
+        assert not asyncio.run(evidence.is_given_to_others(uid, 1e12, ask))
+    assert asked == [2, 3]
+
+
+def test_pages_are_fetched_with_what_is_known(tmp_path: Path) -> None:
+    """The first page of a list whose fans are known is expected to hold some, one that is named by
+    the page before it as well; no more is expected where all were shown; nth counts the pages."""
+    world = make_world(5, users=200)
+    told: dict[tuple[Kind, int], dict[str, tuple[Expect, int]]] = {}
+
+    class Told(SimulatedFetcher):
+        async def fetch(self, request: Request, **how: Any) -> Fetched:
+            pages = told.setdefault((request.kind, request.uid), {})
+            pages.setdefault(request.cursor, (how["expect"], how["nth"]))
+            assert not how["is_retry"]
+            return await super().fetch(request, **how)
+
+    crawl = Crawl(tmp_path, world)
+    crawl.run(Told(world))
+    fans = {row.uid: row.fans for row in crawl.rows()}
+    lists = {uid: [*pages.values()] for (kind, uid), pages in told.items() if kind is Kind.FANS}
+    assert set(lists) == set(fans)
+    for uid, pages in lists.items():
+        assert [nth for _, nth in pages] == [*range(1, len(pages) + 1)]
+        assert pages[0][0] is (Expect.CONTENT if fans[uid] else Expect.NOTHING)
+    assert max(map(len, lists.values())) > 2
+
+
+def test_a_wall_that_nobody_confirmed_is_asked_for_again(tmp_path: Path) -> None:
+    """Law 4: it is no wall of the edge, and the list is not closed by it; met a second time it is
+    one, for the list to be read by a later run. That holds for later pages, too."""
+    world = make_world(5, users=200)
+    true = world.kept(world.seeds, MIN_FANS)
+    for is_first in (True, False):
+        for times in (1, 2):
+            met: dict[str, int] = {}
+
+            class Unconfirmed(SimulatedFetcher):
+                async def fetch(self, request: Request, **how: Any) -> Fetched:
+                    fetched = await super().fetch(request, **how)
+                    is_it = request.kind is Kind.FANS and (request.cursor == "") is is_first  # noqa: B023
+                    if is_it and request.uid % 2 and met.get(request.url, 0) < times:  # noqa: B023
+                        met[request.url] = met.get(request.url, 0) + 1  # noqa: B023
+                        return Fetched(Reading(Verdict.LOGIN_WALL, ambiguous=True), fetched.page)
+                    return fetched
+
+            crawl = Crawl(_folder(tmp_path, f"{is_first} {times}"), world)
+            crawl.run(Unconfirmed(world), edges_if_walled=(Edge.COMMENTS,), concurrency=2)
+            assert met
+            if times == 1:
+                assert crawl.depths() == true
+                assert crawl.walled() == {}
+            else:
+                assert crawl.walled()[Edge.FANS] > 0
+                crawl.run(SimulatedFetcher(world), edges_if_walled=(Edge.COMMENTS,))
+                assert set(crawl.depths()) >= set(true)
+                assert crawl.walled() == {}
+
+
+def pages_of(uid: int, pages: dict[str, FanPage]) -> Callable[[World], SimulatedFetcher]:
+    """A site that answers with these pages, by cursor, for the fans of one user."""
+
+    class Scripted(SimulatedFetcher):
+        async def fetch(self, request: Request, **how: Any) -> Fetched:
+            fetched = await super().fetch(request, **how)
+            if request.kind is not Kind.FANS or request.uid != uid:
+                return fetched
+            page = pages.get(request.cursor)
+            reading = Reading(Verdict.OK, page) if page else Reading(Verdict.END, ambiguous=True)
+            return Fetched(reading, fetched.page)
+
+    return Scripted
+
+
+def test_a_page_without_users_that_names_the_next_goes_on(tmp_path: Path) -> None:
+    """It may hold only cards that are none, or people who cannot be read, and so may some in a row;
+    a list that is barren for ever ends as unsure. What was left out is counted by reason."""
+    world = make_world(5, users=60)
+    seed = world.seeds[0]
+    some = tuple(User(7_000_000_001 + i, f"name {i}", 0) for i in range(3))
+    last = FanPage(seed, some, None)
+    barren = FanPage(seed, (), "2", is_next_named=True)
+    skipped = FanPage(seed, (), "3", skipped={"no id": 2, "torn": 1})
+    crawl = Crawl(_folder(tmp_path, "on"), world)
+    counters = crawl.run(pages_of(seed, {"": barren, "2": skipped, "3": last})(world))
+    assert (counters["list.skipped.no id"], counters["list.skipped.torn"]) == (2, 1)
+    assert counters["users.filtered"] >= 3
+    endless = {
+        cursor: FanPage(seed, (), str(n), is_next_named=True)
+        for n, cursor in enumerate(["", *map(str, range(1, 50))], 1)
+    }
+    crawl = Crawl(_folder(tmp_path, "end"), world)
+    fetcher = pages_of(seed, endless)(world)
+    crawl.run(fetcher)
+    asked = [r for r in fetcher.asked if r.kind is Kind.FANS and r.uid == seed]
+    assert len(asked) < 12
+    assert (seed, 0, 0) in ended_lists(crawl)
+
+
+@pytest.mark.parametrize("told", [None, 5000])
+def test_fans_that_a_list_does_not_tell(tmp_path: Path, told: int | None) -> None:
+    """A profile is asked for; where that does not tell them either, the user is left out and
+    counted, and neither list nor owner has a trouble. Who has no name is kept without one."""
+    world = make_world(5, users=60)
+    seed, uid, other = world.seeds[0], 7_000_000_001, 7_000_000_002
+    page = FanPage(seed, (User(uid, "known", None),), None, uncounted=(other,))
+    base = pages_of(seed, {"": page})
+
+    class Profiles(base):  # type: ignore[valid-type,misc]
+        async def fetch(self, request: Request, **how: Any) -> Fetched:
+            if request.uid not in (uid, other):
+                return await super().fetch(request, **how)
+            if request.kind is Kind.PROFILE:
+                return Fetched(Reading(Verdict.OK, User(request.uid, None, told)), PAGE)
+            return Fetched(Reading(Verdict.OK, FanPage(request.uid, (), None)), PAGE)
+
+    crawl = Crawl(tmp_path, world)
+    counters = crawl.run(Profiles(world))
+    rows = {row.uid: row for row in crawl.rows()}
+    assert counters["users.uncounted"] == (2 if told is None else 0)
+    assert counters["entries.failed"] == 0
+    for one in (uid, other):
+        assert (one in rows) is (told is not None)
+        if told:
+            assert (rows[one].screen_name, rows[one].fans) == (None, told)
+
+
+def test_follows_announce_nothing(tmp_path: Path) -> None:
+    """Law 4: an empty first page of follows is looked at twice, and then stored as unsure."""
+    world = make_world(5, users=60)
+    fetcher = SimulatedFetcher(world)
+    seed = world.seeds[0]
+    fetcher.odd = lambda r: Verdict.EMPTY if r.kind is Kind.FOLLOWS and r.uid == seed else None
+    crawl = Crawl(tmp_path, world)
+    crawl.run(fetcher, edges=(Edge.FOLLOWS,))
+    assert sum(r.kind is Kind.FOLLOWS and r.uid == seed for r in fetcher.asked) == 2
+    assert (seed, 0, 0) in ended_lists(crawl)
+
+
+def test_what_failed_before_is_fetched_as_a_retry(tmp_path: Path) -> None:
+    """Law 15: its answers are no evidence about the site; those of all others are."""
+    world = make_world(5, users=60)
+    crawl, retried = Crawl(tmp_path, world), set[int]()
+    (uid, *_) = (row for row in world.kept(world.seeds, MIN_FANS) if row not in world.seeds)
+
+    class Told(SimulatedFetcher):
+        async def fetch(self, request: Request, **how: Any) -> Fetched:
+            if how["is_retry"]:
+                retried.add(request.uid)
+            return await super().fetch(request, **how)
+
+    fetcher = SimulatedFetcher(world)
+    fetcher.odd = lambda r: Verdict.DRIFTED if r.uid == uid and r.kind is Kind.FANS else None
+    crawl.run(fetcher)
+    with crawl.open() as users:
+        assert users.requeue_failed() >= 1
+    crawl.run(Told(world))
+    assert uid in retried
+    assert {row.uid for row in crawl.rows()} > retried
+
+
+PAGE = Page("url", 200, (), b"{}", 1_700_000_000.0)
