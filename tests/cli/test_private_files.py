@@ -110,7 +110,8 @@ def _working(
 
 
 def test_a_foreign_folder_of_a_like_name_stays(imported: tuple[Crawl, Truth]) -> None:
-    """Only what names a dead owner is removed: not what lives, is a link, or has another name."""
+    """Only what names a dead owner is removed: not what lives, is a link, has another name, or is
+    the log that a failed run left to be read."""
     crawl, _ = imported
     tmp = Path(crawl.env["TMPDIR"])
     (tmp / "kept").mkdir()
@@ -121,6 +122,7 @@ def test_a_foreign_folder_of_a_like_name_stays(imported: tuple[Crawl, Truth]) ->
     (tmp / dead).symlink_to(tmp / "kept")
     (tmp / f"weibo-crawler.posts.{new_owner().replace('/', '~')}").mkdir()
     (tmp / "weibo-crawler.notes.txt").mkdir()
+    (tmp / f"{dead[:-1]}d.log").touch()
     before = {each.name for each in tmp.iterdir()}
     crawl.run("posts", "--runner", "inline", WEIBO_POSTS__RANGES="1")
     assert before <= {each.name for each in tmp.iterdir()}

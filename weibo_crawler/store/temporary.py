@@ -4,7 +4,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from weibo_crawler.store.owners import is_dead, new_owner
@@ -19,9 +19,9 @@ def owned_folder(what: str) -> Iterator[Path]:
     are removed first, each with its `log_of`."""
     parent = Path(tempfile.gettempdir())
     for left in parent.glob(f"{_NAME}.*.*"):
-        if is_dead(left.name.split(".", 2)[2].replace(_SLASH, "/")) and _is_mine(left):
-            shutil.rmtree(left, ignore_errors=True)
-            log_of(left).unlink(missing_ok=True)
+        if is_dead(left.name.split(".", 2)[2].replace(_SLASH, "/")) and left.is_dir():
+            log_of(left).unlink(missing_ok=True)  # a log without a folder is there to be read
+            shutil.rmtree(left, ignore_errors=True)  # not through a link
     folder = parent / f"{_NAME}.{what}.{new_owner().replace('/', _SLASH)}"
     folder.mkdir(mode=0o700)
     try:
@@ -38,9 +38,3 @@ def log_of(folder: Path) -> Path:
 def open_private(path: str | Path, flags: int) -> int:
     """The `opener` of a file that only this account may read, whatever the umask."""
     return os.open(path, flags | os.O_NOFOLLOW, 0o600)
-
-
-def _is_mine(folder: Path) -> bool:
-    with suppress(OSError):
-        return folder.lstat().st_uid == os.getuid() and folder.is_dir() and not folder.is_symlink()
-    return False
