@@ -374,7 +374,9 @@ def test_an_odd_field_of_a_profile_costs_only_itself(
     """It is unknown; all other fields are read as they are."""
     whole = record(read("profile.json"))
     for value in values:
-        odd = record(read("profile.json", lambda tree: tree["data"]["userInfo"].update({key: value})))
+        odd = record(
+            read("profile.json", lambda tree: tree["data"]["userInfo"].update({key: value}))
+        )
         assert odd == replace(whole, **{field: None}), value
 
 
