@@ -71,6 +71,10 @@ class Crawl:
         finally:
             crawler.close()
 
+    def counters(self) -> dict[str, int]:
+        """Of the last run."""
+        return max(self.users.workers(), key=lambda row: row.updated_at).counters
+
     def posts(self, uid: int) -> dict[int, dict[str, Any]]:
         rows = self.tables.posts.scan(prefix=posts_prefix(uid))
         return {int(p["mid"]): p for p in map(read_post, rows)}

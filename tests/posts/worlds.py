@@ -1,7 +1,7 @@
 """A scripted site for visits: timelines by user, newest first, ten posts a page."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -15,6 +15,7 @@ from weibo_crawler.records import (
     PostPage,
     Reading,
     Request,
+    Unreadable,
     User,
     Verdict,
 )
@@ -46,7 +47,10 @@ class ScriptedSite:
 class ScriptedFetcher:
     """Answers from `timelines`. trouble: url -> the verdicts to give before the true answer.
 
-    texts: whole texts by mid. pinned: a post shown first on page 1, and in its place too.
+    texts: whole texts by mid. pinned: a post shown first on page 1, and in its place too. broken:
+    mids of posts that cannot be read, nameless: those of them whose mid is not legible either.
+    closed: url -> a fact about its post. doubted: urls whose answers are ambiguous. skipped: cards
+    on each page that are no posts. is_dead: no answer comes at all.
     """
 
     waits_for = ""
@@ -59,10 +63,19 @@ class ScriptedFetcher:
         texts: Mapping[int, str] | None = None,
         pinned: Mapping[int, Post] | None = None,
         trouble: Mapping[str, Sequence[Verdict]] | None = None,
+        broken: Collection[int] = (),
+        nameless: Collection[int] = (),
+        closed: Mapping[str, Verdict] | None = None,
+        doubted: Collection[str] = (),
+        skipped: Mapping[str, int] | None = None,
+        is_dead: bool = False,
     ) -> None:
         self.timelines, self.announced = timelines, dict(announced or {})
         self.texts, self.pinned = dict(texts or {}), dict(pinned or {})
         self.trouble = {url: list(verdicts) for url, verdicts in (trouble or {}).items()}
+        self.broken, self.nameless = frozenset(broken), frozenset(nameless)
+        self.closed, self.doubted = dict(closed or {}), frozenset(doubted)
+        self.skipped, self.is_dead = dict(skipped or {}), is_dead
         self.asked: list[str] = []
         self.expected: dict[str, Expect] = {}
         self.nth: dict[str, int] = {}
@@ -91,9 +104,14 @@ class ScriptedFetcher:
         if is_retry:
             self.retried.append(request.url)
         self.now += 1
+        if self.is_dead:
+            return Fetched(Reading(Verdict.SERVER_TROUBLE, why="no route to host"), None)
         page = Page(request.url, 200, (), b"{}", self.now)
+        if verdict := self.closed.get(request.url):
+            return Fetched(Reading(verdict, why="scripted"), page)
         if verdicts := self.trouble.get(request.url):
-            return Fetched(Reading(verdicts.pop(0), why="scripted"), page)
+            is_doubt = request.url in self.doubted
+            return Fetched(Reading(verdicts.pop(0), why="scripted", ambiguous=is_doubt), page)
         return Fetched(self._answer(request), page)
 
     def _answer(self, request: Request) -> Reading:
@@ -115,4 +133,13 @@ class ScriptedFetcher:
             return Reading(Verdict.EMPTY if number == 1 else Verdict.END, ambiguous=True)
         if number == 1 and uid in self.pinned:
             posts = (replace(self.pinned[uid], is_pinned=True), *posts)
-        return Reading(Verdict.OK, PostPage(uid, posts, str(number + 1)))
+        return Reading(Verdict.OK, self._page(uid, posts, str(number + 1)))
+
+    def _page(self, uid: int, posts: Sequence[Post], cursor: str) -> PostPage:
+        odd = tuple(
+            Unreadable("$.mblog.text", b"%d" % p.mid, None if p.mid in self.nameless else p.mid)
+            for p in posts
+            if p.mid in self.broken
+        )
+        legible = tuple(p for p in posts if p.mid not in self.broken)
+        return PostPage(uid, legible, cursor, skipped=self.skipped, unreadable=odd)

@@ -210,9 +210,9 @@ class _Visit:
 
     def _stops(self) -> Stops:
         """With `--all` walls are tried, and what could not be read is read again."""
-        unreadable = self.sightings.unreadable
         if self.env.every:
-            return Stops(self.cursor, None, min(unreadable, default=None))
+            deepest = min(self.sightings.unreadable, default=None)
+            return Stops(self.cursor, None, 0 if self.old.unnamed else deepest)
         return Stops(self.cursor, self.env.revisit.most_s)
 
     def _why_last(self, stops: Stops, page: PostPage) -> str | None:

@@ -1,0 +1,295 @@
+"""Emptiness, walls and silence: what is evidence about a user, and what is not (laws 4, 15)."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.posts.crawls import Crawl, timeline
+from tests.posts.test_refresh import DAY, HOUR, Clock, dated
+from tests.posts.worlds import ScriptedFetcher
+from weibo_crawler.errors import SiteSaysNo
+from weibo_crawler.posts.schedule import is_another_day
+from weibo_crawler.posts.stops import most_pages
+from weibo_crawler.posts.workers import FIRST, FIRST_FAILED, too_many_failed
+from weibo_crawler.records import Reading, Verdict
+
+T0 = Clock().now
+BAD = Verdict.SERVER_TROUBLE
+
+
+# -- nobody is gone at the first emptiness
+
+
+def test_who_shows_nothing_is_gone_on_another_day_only(crawl_: Crawl) -> None:
+    """The first time it is a doubt, which no run of the same day asks about, and no failure; the
+    second time, on a later day, gone, unsure. The word of the site is believed at once."""
+    crawl_.add(6, 7)
+    clock = Clock()
+    world = ScriptedFetcher({}, closed={"profile/7": Verdict.GONE})
+    outcomes = crawl_.run(world, clock=clock)
+    assert {uid: (o.status, o.sure) for uid, o in outcomes.items()} == {
+        6: ("empty", False),
+        7: ("gone", True),
+    }
+    ledger = crawl_.ledger(6)
+    assert (ledger.stopped, ledger.empty_since) == ("nothing_shown", clock.now)
+    assert ledger.next_visit == clock.now + DAY
+    clock.now += 3 * HOUR
+    same_day = ScriptedFetcher({})
+    assert crawl_.run(same_day, clock=clock)[6].status == "existing"
+    assert same_day.asked == []
+    crawl_.run(same_day, clock=clock, refresh=True)  # even where all are asked
+    assert crawl_.ledger(6).state == "empty"
+    clock.now += 2 * DAY
+    assert crawl_.run(ScriptedFetcher({}), clock=clock)[6].status == "gone"
+    assert not crawl_.ledger(6).sure
+    assert crawl_.run(ScriptedFetcher({6: timeline(6, 5)}), clock=clock)[6].status == "existing"
+    clock.now += 40 * DAY
+    back = crawl_.run(ScriptedFetcher({6: timeline(6, 5)}), refresh=True, due=True, clock=clock)
+    assert (back[6].stored, crawl_.ledger(6).empty_since) == (5, None)
+
+
+def test_posts_clear_the_doubt(crawl_: Crawl) -> None:
+    """After a visit that shows posts, the next emptiness is a first one again."""
+    crawl_.add(6)
+    clock = Clock()
+    crawl_.run(ScriptedFetcher({}), clock=clock)
+    clock.now += 2 * DAY
+    assert crawl_.run(ScriptedFetcher({6: []}), clock=clock)[6].status == "unchanged"
+    clock.now += 2 * DAY
+    assert crawl_.run(ScriptedFetcher({}), clock=clock, refresh=True)[6].status == "empty"
+
+
+def test_silence_makes_nobody_gone_whose_posts_are_held(crawl_: Crawl) -> None:
+    """Law 4: it stays a doubt, looked at less and less often; the posts stay."""
+    crawl_.add(6)
+    clock = Clock()
+    crawl_.run(ScriptedFetcher({6: timeline(6, 5)}), clock=clock)
+    waits = []
+    for _ in range(8):
+        assert crawl_.run(ScriptedFetcher({}), refresh=True, clock=clock)[6].status == "empty"
+        waits.append(crawl_.ledger(6).next_visit - clock.now)
+        clock.now += 2 * DAY
+    assert waits[:3] == [DAY, 2 * DAY, 4 * DAY]
+    assert waits[-1] == 30 * DAY
+    assert (len(crawl_.posts(6)), crawl_.ledger(6).gone) == (5, ())
+    clock.now += 31 * DAY
+    assert crawl_.run(ScriptedFetcher({6: timeline(6, 5)}), clock=clock)[6].stored == 5
+
+
+@given(st.floats(T0, T0 + 9 * DAY), st.floats(0, 9 * DAY))
+def test_another_day_is_of_the_sites_clock(since: float, wait: float) -> None:
+    """Another date in UTC+8, and not just after its midnight."""
+    if is_another_day(since, since + wait):
+        assert wait >= 20 * HOUR
+    elif wait >= DAY:
+        raise AssertionError("a whole day later is always another day")
+
+
+# -- a site that does not talk tells nothing
+
+
+class _Silent(ScriptedFetcher):
+    """Shows nothing to anybody from its n-th answer on; then, after `limit` more, the run ends as
+    the breaker of the fetcher would end it. is_slow: the fetcher notices at the end only."""
+
+    def __init__(self, *args: Any, after: int, limit: int, is_slow: bool, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.after, self.limit, self.is_slow = after, limit, is_slow
+
+    async def fetch(self, request: Any, **more: Any) -> Any:
+        fetched = await super().fetch(request, **more)
+        if len(self.asked) <= self.after:
+            return fetched
+        self.is_talking = self.is_slow
+        if len(self.asked) > self.after + self.limit:
+            self.is_talking = False
+            raise SiteSaysNo("the site shows nothing")
+        return fetched._replace(reading=Reading(Verdict.EMPTY, ambiguous=True))
+
+
+@pytest.mark.parametrize("is_slow", [False, True])
+@pytest.mark.parametrize("after", [0, 7, 60])
+def test_a_site_that_falls_silent_is_believed_nothing(
+    crawl_: Crawl, after: int, is_slow: bool
+) -> None:
+    """However late the silence is noticed: nobody is gone, and when the site is well again the same
+    command, on the same day, reaches the truth."""
+    uids = range(1, 13)
+    crawl_.add(*uids)
+    clock = Clock()
+    world = {uid: timeline(uid, 100 + uid) for uid in uids}  # of 101 posts one is on the last page
+    silent = _Silent(world, after=after, limit=8, is_slow=is_slow)
+    with pytest.raises(SiteSaysNo):
+        crawl_.run(silent, users_in_flight=3, clock=clock)
+    assert not [uid for uid in uids if (found := crawl_.ledger(uid)) and found.state == "gone"]
+    clock.now += HOUR
+    crawl_.run(ScriptedFetcher(world), clock=clock)
+    assert {uid: len(crawl_.posts(uid)) for uid in uids} == {uid: 100 + uid for uid in uids}
+    assert {crawl_.ledger(uid).state for uid in uids} == {"done"}
+    last = ScriptedFetcher(world)
+    crawl_.run(last, clock=clock)
+    assert last.asked == []
+
+
+def test_who_was_done_before_the_silence_is_not_asked_again(crawl_: Crawl) -> None:
+    """Only what was concluded after the site had last shown something is looked at again."""
+    crawl_.add(*range(1, 20))
+    clock = Clock()
+    world = {uid: timeline(uid, 5) for uid in range(1, 20)}
+
+    class Ticking(_Silent):
+        async def fetch(self, request: Any, **more: Any) -> Any:
+            clock.now += 1
+            return await super().fetch(request, **more)
+
+    with pytest.raises(SiteSaysNo):
+        crawl_.run(Ticking(world, after=30, limit=2, is_slow=True), users_in_flight=1, clock=clock)
+    done = [uid for uid in world if (found := crawl_.ledger(uid)) and found.state == "done"]
+    assert len(done) >= 9
+    again = ScriptedFetcher(world)
+    crawl_.run(again, clock=clock)
+    asked = {url for url in again.asked if url.startswith("profile")}
+    assert len(asked & {f"profile/{uid}" for uid in done}) <= 1
+
+
+def test_an_end_is_no_fact_while_the_site_does_not_talk(crawl_: Crawl) -> None:
+    """The visit goes on there later, and fails without being evidence of anything."""
+    crawl_.add(6, 7)
+    world = {6: timeline(6, 20), 7: []}
+    fetcher = ScriptedFetcher(world)
+    fetcher.is_talking = False
+    outcomes = crawl_.run(fetcher)
+    assert (outcomes[6].status, outcomes[6].is_evidence) == ("failed", False)
+    assert crawl_.ledger(6).cursor == "3"
+    assert outcomes[7].status == "unchanged"  # nothing is announced: nothing is contradicted
+    assert crawl_.run(ScriptedFetcher(world))[6].sure
+
+
+def test_a_doubt_stays_one_while_the_site_does_not_talk(crawl_: Crawl) -> None:
+    """On another day, too: nobody is gone, and the next look is another day."""
+    crawl_.add(6)
+    clock = Clock()
+    crawl_.run(ScriptedFetcher({}), clock=clock)
+    clock.now += 2 * DAY
+    mute = ScriptedFetcher({})
+    mute.is_talking = False
+    outcome = crawl_.run(mute, clock=clock)[6]
+    assert (outcome.status, outcome.is_evidence) == ("empty", False)
+    assert crawl_.ledger(6).next_visit == clock.now + DAY
+    clock.now += 2 * DAY
+    assert crawl_.run(ScriptedFetcher({}), clock=clock)[6].status == "gone"
+
+
+def test_the_word_gone_behind_a_profile_is_no_fact(crawl_: Crawl) -> None:
+    """Who has just shown a profile and posts is not gone: an end in doubt, and the next profile
+    tells."""
+    crawl_.add(6)
+    world = {6: timeline(6, 25)}
+    outcome = crawl_.run(ScriptedFetcher(world, closed={"posts/6/2": Verdict.GONE}))[6]
+    assert (outcome.status, outcome.sure, outcome.stored) == ("stored", False, 10)
+    assert crawl_.run(ScriptedFetcher(world), refresh=True)[6].stored == 25
+
+
+# -- walls
+
+
+def test_a_wall_that_nobody_confirmed_is_asked_again_soon(crawl_: Crawl) -> None:
+    """It is unsure and due after the least time, then later and later; what lies below stays a gap
+    and is read. A confirmed wall is tried again after the longest wait only."""
+    crawl_.add(6)
+    clock = Clock()
+    posts = dated(6, 60, DAY)
+    waits = []
+    for _ in range(3):
+        walls = {"posts/6/2": [Verdict.LOGIN_WALL]}
+        doubtful = ScriptedFetcher({6: posts}, trouble=walls, doubted=["posts/6/2"])
+        outcome = crawl_.run(doubtful, refresh=True, due=True, clock=clock)[6]
+        assert (outcome.status, outcome.sure, outcome.stopped) == ("partial", False, "login_wall")
+        assert "posts/6/2" in doubtful.asked
+        ledger = crawl_.ledger(6)
+        assert [(gap.after, gap.before) for gap in ledger.gaps] == [(None, posts[9].mid)]
+        waits.append(ledger.next_visit - clock.now)
+        clock.now = ledger.next_visit
+    assert waits == [HOUR, 2 * HOUR, 4 * HOUR]
+    sure = ScriptedFetcher({6: posts}, trouble={"posts/6/2": [Verdict.LOGIN_WALL]})
+    assert crawl_.run(sure, refresh=True, due=True, clock=clock)[6].sure
+    clock.now = crawl_.ledger(6).next_visit
+    rests = ScriptedFetcher({6: posts})
+    crawl_.run(rests, refresh=True, due=True, clock=clock)
+    assert "posts/6/2" not in rests.asked
+
+
+# -- shares, and a run without network
+
+
+def test_a_run_without_network_marks_nobody(crawl_: Crawl) -> None:
+    """No answer has come at all: the users are left as they were, and nobody failed."""
+    crawl_.add(6, 7)
+    crawl_.run(ScriptedFetcher({6: timeline(6, 5), 7: []}), refresh=True)
+    before = crawl_.ledger(6)
+    crawl_.add(8)
+    outcomes = crawl_.run(ScriptedFetcher({}, is_dead=True), refresh=True)
+    assert {o.status for o in outcomes.values()} == {"unreached"}
+    assert crawl_.ledger(6) == before
+    assert crawl_.ledger(8) is None
+    counters = crawl_.counters()
+    assert (counters["users.unreached"], counters.get(FIRST, 0)) == (3, 0)
+
+
+def test_a_user_whose_pages_never_come_fails_where_others_are_answered(crawl_: Crawl) -> None:
+    """Else it would be asked for ever, and named nowhere."""
+
+    class OneDead(ScriptedFetcher):
+        async def fetch(self, request: Any, **more: Any) -> Any:
+            self.is_dead = request.uid == 7
+            return await super().fetch(request, **more)
+
+    crawl_.add(6, 7)
+    outcomes = crawl_.run(OneDead({6: timeline(6, 5)}), users_in_flight=1)
+    again = crawl_.run(OneDead({6: timeline(6, 5)}), users_in_flight=1, refresh=True)
+    assert outcomes[6].status == "stored"
+    assert "failed" in (outcomes[7].status, again[7].status)
+
+
+@pytest.mark.parametrize(
+    ("first", "failed", "is_over"),
+    [(3, 1, False), (19, 19, False), (20, 4, False), (20, 5, True), (100, 20, False)],
+)
+def test_small_samples_say_nothing(first: int, failed: int, is_over: bool) -> None:
+    """A share is judged over twenty first visits and five failures, at least."""
+    assert too_many_failed({FIRST: first, FIRST_FAILED: failed}, 0.2) == is_over
+    assert not too_many_failed({"users.failed": 10**6}, 0.2)
+
+
+def test_a_retry_of_what_failed_is_no_evidence(crawl_: Crawl) -> None:
+    """Users that fail again and again are counted as failed, and never end a run."""
+    uids = range(1, 31)
+    crawl_.add(*uids)
+    trouble = {f"posts/{uid}/": [BAD] for uid in uids}
+    world = {uid: timeline(uid, 5) for uid in uids}
+    crawl_.run(ScriptedFetcher(world, trouble=trouble))
+    assert too_many_failed(crawl_.counters(), 0.2)
+    trouble = {f"posts/{uid}/": [BAD] for uid in uids}
+    crawl_.run(ScriptedFetcher(world, trouble=trouble))
+    counters = crawl_.counters()
+    assert (counters["users.failed"], counters.get(FIRST, 0)) == (30, 0)
+    assert not too_many_failed(counters, 0.2)
+
+
+# -- bounds
+
+
+def test_the_bound_of_a_timeline_is_one(crawl_: Crawl) -> None:
+    """Twice the pages that the announced posts fill, and some; a count that nobody can reach is no
+    count. A timeline that goes on is left, unsure."""
+    assert most_pages(None) == 200
+    assert most_pages(25) == 55
+    assert most_pages(10**6) == 200_050
+    crawl_.add(6)
+    fetcher = ScriptedFetcher({6: timeline(6, 2500)}, announced={6: 10**12})
+    outcome = crawl_.run(fetcher)[6]
+    assert (outcome.announced, outcome.stopped, outcome.sure) == (None, "too_many_pages", False)
+    assert crawl_.ledger(6).pages == 200

@@ -1,0 +1,161 @@
+"""Whole texts: after the page is stored, bounded, and restricted ones as facts."""
+
+from typing import Any
+
+import pytest
+
+from tests.posts.crawls import Crawl
+from tests.posts.test_refresh import DAY, Clock
+from tests.posts.worlds import ScriptedFetcher, post
+from weibo_crawler.errors import SiteSaysNo
+from weibo_crawler.records import Kind, Post, Verdict
+
+RESTRICTED = Verdict.RESTRICTED
+
+
+def long(*mids: int, uid: int = 6) -> dict[int, list[Post]]:
+    return {uid: [post(uid, mid, text="begin ...", text_complete=False) for mid in mids]}
+
+
+def both(mid: int, verdict: Verdict) -> dict[str, Verdict]:
+    return {f"extend/{mid}": verdict, f"show/{mid}": verdict}
+
+
+def asked_texts(fetcher: ScriptedFetcher) -> list[str]:
+    return [url for url in fetcher.asked if url.startswith(("extend", "show"))]
+
+
+class _Dies(ScriptedFetcher):
+    """Answers pages; at the n-th text the run ends."""
+
+    dies_at = 1
+
+    async def fetch(self, request: Any, **more: Any) -> Any:
+        if request.kind in (Kind.EXTEND, Kind.SHOW):
+            self.dies_at -= 1
+            if self.dies_at < 0:
+                raise SiteSaysNo("no more")
+        return await super().fetch(request, **more)
+
+
+@pytest.mark.parametrize("dies_at", range(7))
+def test_a_page_is_stored_before_its_texts_are_asked_for(crawl_: Crawl, dies_at: int) -> None:
+    """Law 8: wherever the run ends among the texts, the posts are stored with what the page showed,
+    the texts that came are kept, and the ledger names the others; the next run asks for no page and
+    no text again that it has."""
+    crawl_.add(6)
+    world = long(*range(1025, 1000, -1))
+    texts = {mid: f"begin {mid}" for mid in range(1001, 1026)}
+    dying = _Dies(world, texts=texts)
+    dying.dies_at = dies_at
+    with pytest.raises(SiteSaysNo):
+        crawl_.run(dying)
+    stored = crawl_.posts(6)
+    assert len(stored) == 10
+    whole = {mid for mid, p in stored.items() if p["text_complete"]}
+    assert len(whole) == dies_at
+    assert set(crawl_.ledger(6).cut) >= stored.keys() - whole
+    assert crawl_.ledger(6).cursor == "2"
+    again = ScriptedFetcher(world, texts=texts)
+    crawl_.run(again)
+    assert "posts/6/" not in again.asked
+    assert not {f"extend/{mid}" for mid in whole} & set(again.asked)
+    assert {p["text"] for p in crawl_.posts(6).values()} == set(texts.values())
+    assert crawl_.ledger(6).cut == ()
+    if 1025 in whole:  # the cut text was no version of its own
+        assert crawl_.texts(1025) == ["begin 1025"]
+
+
+def test_many_restricted_texts_stop_nobody(crawl_: Crawl) -> None:
+    """Paging goes on, one round of ways each, no second one; the posts say why; the user is done,
+    sure and whole, and nothing waits for repair."""
+    crawl_.add(6)
+    world = long(*range(1030, 1000, -1))
+    closed = {url: RESTRICTED for mid in range(1001, 1031) for url in both(mid, RESTRICTED)}
+    fetcher = ScriptedFetcher(world, closed=closed)
+    outcome = crawl_.run(fetcher)[6]
+    assert (outcome.status, outcome.stored, outcome.cut) == ("stored", 30, 0)
+    assert sorted(asked_texts(fetcher)) == sorted(closed)
+    ledger = crawl_.ledger(6)
+    assert (ledger.sure, ledger.whole, ledger.doubts, ledger.cut) == (True, True, 0, ())
+    assert ledger.restricted == tuple(range(1001, 1031))
+    one = crawl_.posts(6)[1001]
+    assert (one["text_complete"], one["text_why"]) == (False, "restricted: scripted")
+
+
+def test_a_restricted_text_is_asked_for_again_seldom(crawl_: Crawl) -> None:
+    """At most once in thirty days, by one way; on a page of the visit and below; when it is open it
+    is mended, and the reason goes."""
+    crawl_.add(6)
+    clock = Clock()
+    world = long(*range(1025, 1000, -1))
+    texts = {mid: f"begin {mid}" for mid in range(1001, 1026)}
+    closed = {**both(1024, RESTRICTED), **both(1002, RESTRICTED)}
+    crawl_.run(ScriptedFetcher(world, texts=texts, closed=closed), clock=clock)
+    assert crawl_.ledger(6).restricted == (1002, 1024)
+    for days in (1, 20):
+        clock.now += days * DAY
+        fetcher = ScriptedFetcher(world, texts=texts, closed=closed)
+        crawl_.run(fetcher, refresh=True, clock=clock)
+        assert asked_texts(fetcher) == []
+    clock.now += 10 * DAY
+    fetcher = ScriptedFetcher(world, texts=texts, closed=closed)
+    crawl_.run(fetcher, refresh=True, clock=clock)
+    assert sorted(asked_texts(fetcher)) == ["extend/1002", "extend/1024", "show/1024"]
+    clock.now += DAY
+    fetcher = ScriptedFetcher(world, texts=texts)
+    crawl_.run(fetcher, refresh=True, clock=clock)
+    assert asked_texts(fetcher) == []
+    clock.now += 30 * DAY
+    crawl_.run(ScriptedFetcher(world, texts=texts), refresh=True, clock=clock)
+    assert crawl_.ledger(6).restricted == ()
+    for mid in (1002, 1024):
+        mended = crawl_.posts(6)[mid]
+        assert (mended["text"], mended["text_why"]) == (f"begin {mid}", None)
+
+
+def test_one_way_may_show_what_another_restricts(crawl_: Crawl) -> None:
+    """The round goes on, and the way that led leads for the next text of any user."""
+    crawl_.add(6, 7)
+    closed = {f"extend/{mid}": RESTRICTED for mid in (1, 2, 3)}
+    world = long(1, 2) | long(3, uid=7)
+    fetcher = ScriptedFetcher(world, texts={1: "one", 2: "two", 3: "three"}, closed=closed)
+    crawl_.run(fetcher, users_in_flight=1)
+    assert crawl_.posts(6)[2]["text_complete"]
+    assert crawl_.ledger(6).restricted == ()
+    # both texts of the first page are under way together; from then on the better way leads
+    assert len([url for url in fetcher.asked if url.startswith("extend")]) <= 2
+
+
+def test_what_the_site_says_is_deleted_is_a_fact_about_the_post(crawl_: Crawl) -> None:
+    """Of a post that a page shows, its text is not to be had; one that no page of the visit showed
+    has disappeared. Neither is asked for at each visit."""
+    crawl_.add(6)
+    world = long(*range(1025, 1000, -1))
+    texts = {mid: f"begin {mid}" for mid in range(1001, 1026) if mid not in (1024, 1002)}
+    crawl_.run(ScriptedFetcher(world, texts=texts))
+    assert crawl_.ledger(6).cut == (1002, 1024)
+    closed = {f"extend/{mid}": Verdict.GONE for mid in (1024, 1002)}
+    fetcher = ScriptedFetcher(world, texts=texts, closed=closed)
+    crawl_.run(fetcher, refresh=True)
+    assert sorted(asked_texts(fetcher)) == ["extend/1002", "extend/1024"]
+    ledger = crawl_.ledger(6)
+    assert (ledger.cut, ledger.restricted, ledger.gone) == ((), (1024,), (1002,))
+    assert crawl_.posts(6)[1002]["gone_at"]
+    assert crawl_.posts(6)[1024]["text_why"] == "gone: scripted"
+    again = ScriptedFetcher(world, texts=texts, closed=closed)
+    crawl_.run(again, refresh=True)
+    assert asked_texts(again) == []
+
+
+def test_trouble_with_a_text_is_bounded(crawl_: Crawl) -> None:
+    """One round of ways, and the first of them once more at the end of the visit."""
+    crawl_.add(6)
+    fetcher = ScriptedFetcher(long(2, 1))
+    crawl_.run(fetcher)
+    assert sorted(asked_texts(fetcher)) == sorted(
+        ["extend/1", "show/1", "extend/1", "extend/2", "show/2", "extend/2"]
+    )
+    assert sorted(fetcher.retried) == ["extend/1", "extend/2"]
+    assert crawl_.ledger(6).cut == (1, 2)
+    assert crawl_.posts(6)[1]["text_why"] is None
