@@ -8,12 +8,13 @@ RUNNER ?= local
 WHAT ?= posts
 COMMAND := $(BIN)/weibo-crawler
 BENCH := .venv-bench
+NOT_FOREIGN := --ignore=tests/foreign
 
 # a virtual environment that does not run any more is no environment: make looks at the stamps early
 _ := $(shell $(BIN)/python -c '' 2>/dev/null || rm -f $(VENV)/.ready $(VENV)/.ready-dev)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo init seed harvest import posts scan report status test test-all lint format \
+.PHONY: help demo init seed harvest import posts scan report status test test-foreign test-all lint format \
 	check bench bench-whole bench-smoke bench-compare bench-polite wheel stack-up stack-status stack-down stack-clean test-stack clean FORCE
 
 help: ## list the targets
@@ -68,7 +69,10 @@ test-stack: $(VENV)/.ready-dev ## the tests that need it; they start it where it
 # -- for developers
 
 test: $(VENV)/.ready-dev ## run the tests
-	@$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+	@$(BIN)/python -m pytest -n auto --dist worksteal $(NOT_FOREIGN) $(ARGS)
+
+test-foreign: $(VENV)/.ready-dev ## the whole way on worlds by another hand (nginx; WEIBO_FOREIGN), in four minutes
+	@$(BIN)/python -m pytest -n 2 --dist worksteal tests/foreign $(ARGS)
 
 test-all: ## run the tests on every Python 3.11 to 3.13 that is at hand
 	@for version in 3.11 3.12 3.13; do \
@@ -90,7 +94,8 @@ format: $(VENV)/.ready-dev ## format the code
 	@$(BIN)/ruff check --fix .
 
 check: lint ## lint, and the tests with coverage
-	@$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term-missing:skip-covered $(ARGS)
+	@$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term-missing:skip-covered \
+		$(NOT_FOREIGN) $(ARGS)
 
 bench: $(BENCH)/.ready ## how fast each part is, beside its peers, in nine minutes: ARGS='seen start' for parts
 	@$(BENCH)/bin/python -m benchmarks.speed $(ARGS)

@@ -31,6 +31,7 @@ from weibo_crawler.posts.crawl import TERMINATED, Job, RangeCrawler
 from weibo_crawler.posts.feed import Feed, row_uid
 from weibo_crawler.posts.manifest import KeyRange, parse_line
 from weibo_crawler.posts.workers import ended_by, worker_name
+from weibo_crawler.printable import guard_streams
 from weibo_crawler.records import Outcome
 from weibo_crawler.store import WorkerRow
 from weibo_crawler.store.owners import new_owner
@@ -153,4 +154,5 @@ if __name__ == "__main__":
     # tasks run in folders of their own: relative paths are meant from where the job was started
     os.environ.setdefault("WEIBO_BASE_DIR", str(Path.cwd()))
     os.environ.setdefault("WEIBO_RUN_ID", new_run_id())  # one for all tasks
+    guard_streams()  # they write the job's log
     MRCrawlPosts.run()

@@ -6,6 +6,7 @@ one that was found free there may be another's a moment later. So these lie belo
 
 import random
 import socket
+from contextlib import ExitStack
 
 _FIRST, _LAST = 20_000, 32_000
 
@@ -20,6 +21,16 @@ def free_port(host: str = "127.0.0.1") -> int:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if _is_bound(probe, host, port):
                 return port
+
+
+def free_ports(n: int, host: str = "127.0.0.1") -> int:
+    """The first of n such ports in a row."""
+    while True:
+        first = free_port(host)
+        with ExitStack() as stack:
+            probes = [stack.enter_context(socket.socket()) for _ in range(n)]
+            if all(_is_bound(probe, host, first + i) for i, probe in enumerate(probes)):
+                return first
 
 
 def _is_bound(probe: socket.socket, host: str, port: int) -> bool:

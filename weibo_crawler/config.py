@@ -22,6 +22,7 @@ import msgspec
 from msgspec import Meta
 
 from weibo_crawler.errors import BadConfig
+from weibo_crawler.errors import masked as masked
 from weibo_crawler.records import Edge
 
 DEFAULT_FILE = Path("conf/crawler.toml")
@@ -268,7 +269,7 @@ def resolve(path: str, environ: Mapping[str, str] = os.environ) -> Path:
     try:
         return Path(environ.get("WEIBO_BASE_DIR") or Path.cwd()) / Path(path).expanduser()
     except (OSError, RuntimeError) as error:  # the folder is gone, or ~nobody
-        raise BadConfig(f"{path}: cannot be found from here: {error}") from None
+        raise BadConfig(f"{masked(path)}: cannot be found from here: {error}") from None
 
 
 def _is_http(url: str) -> bool:
@@ -287,9 +288,10 @@ def _is_loopback(url: str) -> bool:
         return False
 
 
-def masked(address: str) -> str:
-    """The address without its password."""
-    return re.sub(r"(//[^/:@]*):[^/@]*@", r"\1:***@", address)
+def _holds_password(address: str) -> bool:
+    """Whether there is one in an address of a server."""
+    account, at, _ = address.partition("?")[0].partition("://")[2].rpartition("@")
+    return bool(at) and ":" in account
 
 
 def _read_file(path: Path) -> dict[str, Any]:
@@ -356,6 +358,7 @@ def _explain(message: str, path: Path, origin: Mapping[str, str]) -> str:
         name = f"{section}.{unknown}" if section else unknown
         hint = _nearest(section, unknown)
         return f"{path}: there is no setting {name}{hint}"
+    what = re.sub(r"(?s)(['\"])(.*)\1", lambda value: repr(masked(value[2])), what)
     return f"{origin.get(setting, path)}: {setting}: {what[:1].lower()}{what[1:]}"
 
 
@@ -385,7 +388,7 @@ def _check_egress(egress: Egress) -> None:
         raise BadConfig("egress.proxies_url: give the http(s) address of a list of proxies")
     if egress.when_empty not in WHEN_EMPTY:
         raise BadConfig(
-            f"egress.when_empty: {egress.when_empty!r} is not known; "
+            f"egress.when_empty: {masked(egress.when_empty)!r} is not known; "
             f"use one of: {', '.join(WHEN_EMPTY)}"
         )
 
@@ -396,7 +399,7 @@ def _check(settings: Settings, environ: Mapping[str, str]) -> None:
     for name, url in (("base_url", site.base_url), ("visitor_url", site.visitor_url or LIVE_SITE)):
         if not _is_http(url):
             raise BadConfig(
-                f"site.{name}: {url!r} is no http(s) address, "
+                f"site.{name}: {masked(url)!r} is no http(s) address, "
                 f"such as {LIVE_SITE} or http://127.0.0.1:8800"
             )
     if not site.user_agent.isascii() or not site.user_agent.isprintable():
@@ -417,7 +420,7 @@ def _check(settings: Settings, environ: Mapping[str, str]) -> None:
     _check_egress(settings.egress)
     if settings.fetch.transport not in TRANSPORTS:
         raise BadConfig(
-            f"fetch.transport: {settings.fetch.transport!r} is not known; "
+            f"fetch.transport: {masked(settings.fetch.transport)!r} is not known; "
             f"use one of: {', '.join(TRANSPORTS)}"
         )
     homes = (("users", ("sqlite:///", "mysql://")), ("tables", ("sqlite:///", "hbase://")))
@@ -433,7 +436,7 @@ def _check(settings: Settings, environ: Mapping[str, str]) -> None:
                     else " or hbase://host:port[/prefix]"
                 )
             )
-        if masked(address) != address:
+        if not address.startswith("sqlite:") and _holds_password(address):
             raise BadConfig(
                 f"store.{name}: a password does not belong into an address; "
                 "use WEIBO_STORE__PASSWORD or store.password_file"
@@ -446,4 +449,4 @@ def _check(settings: Settings, environ: Mapping[str, str]) -> None:
             try:
                 resolve(value or "(empty)", environ).open("rb").close()
             except OSError as error:
-                raise BadConfig(f"{name}: cannot read {value}: {error.strerror}") from None
+                raise BadConfig(f"{name}: cannot read {masked(value)}: {error.strerror}") from None

@@ -4,11 +4,32 @@ Exit codes (docs/architecture.md): 0 done, 1 a fault of ours, 2 usage and seeds,
 4 the site says no, 5 a store cannot be reached or written, 130 interrupted after a clean stop.
 """
 
+import re
+
+_ADDRESS_WITH_PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"]*:[^\s'\"]*@")
+
+
+def masked(address: str) -> str:
+    """An address, or what was given for one, without account and arguments, which may hold a
+    password. An account ends at the last @, since a password may hold one too; a port that is no
+    number is the password of an address whose host was forgotten."""
+    account, at, rest = address.rpartition("@")
+    place, mark, _ = rest.partition("?")
+    shown = f"{place}?***" if mark else place
+    if at:
+        scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]*:/*", account)
+        return f"{scheme[0] if scheme else ''}***@{shown}"
+    return re.sub(r"(//[^/:\[\]]*):(?!\d*(?:[/?#]|$)).*", r"\1:***", shown)
+
 
 class CrawlerError(Exception):
-    """Anything this program raises on purpose; its text is one line a user can act on."""
+    """Anything this program raises on purpose; its text is one line a user can act on. Addresses of
+    servers in it are masked, also where a foreign error named them."""
 
     exit_code = 1
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(_ADDRESS_WITH_PASSWORD.sub(lambda found: masked(found[0]), message))
 
 
 class BadUsage(CrawlerError):

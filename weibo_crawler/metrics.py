@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from weibo_crawler.config import Metrics, resolve
+from weibo_crawler.config import Metrics, masked, resolve
 from weibo_crawler.errors import BadConfig
 
 
@@ -61,21 +61,28 @@ class OpenMetrics:
     def __enter__(self) -> "OpenMetrics":
         if self._settings.listen is None and self._settings.textfile is None:
             return self
-        from prometheus_client import CollectorRegistry, start_http_server
+        from prometheus_client import CollectorRegistry
 
         self._registry = CollectorRegistry()
         self._registry.register(self)
         if self._settings.listen is not None:
-            host, _, port = self._settings.listen.rpartition(":")
-            try:
-                self._server, _ = start_http_server(int(port), host or "127.0.0.1", self._registry)
-            except (OSError, ValueError, OverflowError) as error:
-                raise BadConfig(
-                    f"metrics.listen: cannot listen on {self._settings.listen} ({error}); "
-                    "give a free host:port"
-                ) from None
+            self._listen(self._settings.listen)
         self.write()
         return self
+
+    def _listen(self, place: str) -> None:
+        from prometheus_client import start_http_server
+
+        host, _, port = place.rpartition(":")
+        try:
+            if not port.isdecimal():
+                raise OSError(0, "no port")  # the text of a ValueError would hold the value
+            self._server, _ = start_http_server(int(port), host or "127.0.0.1", self._registry)
+        except (OSError, OverflowError, UnicodeError) as error:
+            why = getattr(error, "strerror", None) or "no such port"
+            raise BadConfig(
+                f"metrics.listen: cannot listen on {masked(place)} ({why}); give a free host:port"
+            ) from None
 
     def __exit__(self, *_: object) -> None:
         self.write()
@@ -102,8 +109,10 @@ class OpenMetrics:
 
         path = resolve(self._settings.textfile)
         if path.exists() and not path.is_file():
-            raise BadConfig(f"metrics.textfile: {path} is no file; name another")
+            raise BadConfig(f"metrics.textfile: {masked(str(path))} is no file; name another")
         try:
             write_to_textfile(str(path), self._registry)
         except OSError as error:
-            raise BadConfig(f"metrics.textfile: cannot write {path}: {error.strerror}") from None
+            raise BadConfig(
+                f"metrics.textfile: cannot write {masked(str(path))}: {error.strerror}"
+            ) from None

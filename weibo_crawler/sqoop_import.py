@@ -10,7 +10,6 @@ so HBase stamps them with the time of the import.
 import os
 import re
 import subprocess
-import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -26,6 +25,7 @@ from weibo_crawler.store import Frontier, Tables
 from weibo_crawler.store import hbase_address as hbase
 from weibo_crawler.store import mysql_base as mysql
 from weibo_crawler.store.hbase_tables import HbaseTables
+from weibo_crawler.store.temporary import owned_folder
 
 _FIRST_ERRORS, _LAST_LINES = 5, 15  # of its log: a Java trace is long, its head tells
 _MAPPED = re.compile(r"\bmap (\d+)% reduce ")
@@ -155,13 +155,13 @@ def _run(sqoop: Sqoop, words: Sequence[str], say: Say) -> None:
     """Run Sqoop in an empty folder, where it leaves the class it generates."""
     settings = sqoop.settings
     password = settings.store.read_password()
-    with tempfile.TemporaryDirectory(prefix="sqoop-") as folder, _shown(password) as named:
+    with owned_folder("sqoop") as folder, _shown(password) as named:
         address = mysql.parse_address(settings.store.users)
         command = [settings.sqoop.command, "import", *words, *_connection(settings, address)]
         command += named
         command += ["--hbase-table", sqoop.table, "--num-mappers", str(settings.sqoop.maps)]
-        command += ["--outdir", folder, "--bindir", folder]
-        code, said = _watch(command, folder, sqoop.environ, say)
+        command += ["--outdir", str(folder), "--bindir", str(folder)]
+        code, said = _watch(command, str(folder), sqoop.environ, say)
     if code != 0:
         text = "\n".join(said)
         raise StoreError(

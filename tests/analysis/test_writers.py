@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from weibo_crawler.analysis.table import safe, write_table
+from weibo_crawler.analysis.table import write_table
 from weibo_crawler.analysis.writers import write
 from weibo_crawler.errors import BadUsage
+from weibo_crawler.printable import one_line
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 VALUES = st.one_of(
@@ -94,9 +95,9 @@ def test_rows_are_taken_one_by_one(format: str) -> None:
 @settings(deadline=None)
 @given(st.text())
 def test_no_text_rules_the_terminal(text: str) -> None:
-    """What `safe` lets through is one printable line: no control character, no line break, no
+    """What `one_line` lets through is one printable line: no control character, no line break, no
     change of the reading order, and it can be encoded."""
-    shown = safe(text)
+    shown = one_line(text)
     shown.encode()
     assert len(shown.splitlines()) <= 1
     forbidden = {*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)}
@@ -105,7 +106,7 @@ def test_no_text_rules_the_terminal(text: str) -> None:
 
 def test_newlines_and_escapes_are_shown() -> None:
     """A line break is ⏎, an escape is ␛, CRLF is one break."""
-    assert safe("a\nb\r\nc\x1b[31m") == "a⏎b⏎c␛[31m"
+    assert one_line("a\nb\r\nc\x1b[31m") == "a⏎b⏎c␛[31m"
 
 
 def table(rows: list[list[str]], columns: list[str], width: int, monkeypatch: Any) -> list[str]:

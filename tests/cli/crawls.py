@@ -2,17 +2,22 @@
 
 import json
 import os
+import pty
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.run import start
 from weibo_crawler.simulator.served import Line, read_served
+
+# what a terminal obeys: C0 without the line's end, C1, marks that turn the reading order
+OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 class Crawl:
@@ -37,11 +42,36 @@ class Crawl:
 
     def run(self, *arguments: str, code: int = 0, **env: str) -> subprocess.CompletedProcess[str]:
         """One command; fails the test with all it printed where the exit code is another."""
-        done = self._finished(self.command(*arguments), env)
+        done = self.ended(*arguments, **env)
         assert done.returncode == code, (
             f"{arguments}: {done.returncode}\n{done.stdout}{done.stderr}"
         )
         return done
+
+    def ended(self, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+        """One command, however it ends."""
+        return self._finished(self.command(*arguments), env)
+
+    def on_terminal(self, *arguments: str, **env: str) -> str:
+        """All that a command writes to a terminal that takes no colours."""
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen(
+            self.command(*arguments),
+            cwd=self.folder,
+            env=self.env | {"TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "200"} | env,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+        )
+        self._started.append(process)
+        os.close(theirs)
+        with os.fdopen(ours, "rb", buffering=0) as terminal:
+            parts = []
+            with suppress(OSError):  # Linux says so when the last program has closed it
+                while part := terminal.read(65536):
+                    parts.append(part)
+        process.wait(timeout=60)
+        return b"".join(parts).decode("utf-8").replace("\r\n", "\n")
 
     def shell(self, line: str) -> subprocess.CompletedProcess[str]:
         """One line of bash, however it ends."""
@@ -70,16 +100,24 @@ class Crawl:
 
     def start(self, *arguments: str, **env: str) -> "subprocess.Popen[bytes]":
         """One command in the background, in a group of its own."""
-        process = subprocess.Popen(
-            self.command(*arguments),
-            cwd=self.folder,
-            env=self.env | env,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        with self._output(len(self._started)).open("wb") as output:
+            process = subprocess.Popen(
+                self.command(*arguments),
+                cwd=self.folder,
+                env=self.env | env,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
         self._started.append(process)
         return process
+
+    def said(self, process: "subprocess.Popen[bytes]") -> str:
+        """All that a started command printed so far."""
+        return self._output(self._started.index(process)).read_text("utf-8", "replace")
+
+    def _output(self, nth: int) -> Path:
+        return self.folder / f"started-{nth}.log"
 
     def end(self) -> None:
         """Kill what a failed test left running, so that no other test fails for it."""

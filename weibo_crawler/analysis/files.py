@@ -35,6 +35,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         file = part.open("xb")
         try:
             with file:
+                _keep_narrow(file, target)
                 with suppress(OSError):  # not every file system has locks
                     fcntl.flock(file, fcntl.LOCK_EX)  # until it is closed: its writer lives
                 yield file
@@ -62,6 +63,13 @@ def _is_left(part: Path) -> bool:
     except OSError:  # its writer has the lock, or there are none here, or it went away meanwhile
         return False
     return True
+
+
+def _keep_narrow(file: BinaryIO, target: Path) -> None:
+    """A new file is as the umask says, but never wider than the one whose place it takes."""
+    with suppress(FileNotFoundError):
+        mode = os.fstat(file.fileno()).st_mode & target.stat().st_mode
+        os.fchmod(file.fileno(), mode & 0o777)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -7,28 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import BinaryIO
 
+from weibo_crawler.printable import one_line
+
 _SAMPLE = 100  # rows that tell the widths
 _GAP = "  "
 _NARROWEST = 8  # cells of a column that gives way to others
-
-
-def _printable() -> dict[int, str]:
-    """What a text may not do to a terminal: move its cursor, colour it, turn the reading order."""
-    shown = {code: chr(0x2400 + code) for code in range(0x20)}  # ESC is shown as ␛
-    shown |= dict.fromkeys(range(0x7F, 0xA0), "\N{REPLACEMENT CHARACTER}")
-    order = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-    shown |= dict.fromkeys(order, "\N{REPLACEMENT CHARACTER}")
-    shown |= dict.fromkeys(range(0xD800, 0xE000), "\N{REPLACEMENT CHARACTER}")
-    shown |= {ord("\t"): " ", ord("\r"): "", ord("\n"): "⏎", 0x2028: "⏎", 0x2029: "⏎", 0x85: "⏎"}
-    return shown
-
-
-_PRINTABLE = _printable()
-
-
-def safe(text: str) -> str:
-    """One line that a terminal shows and does not obey."""
-    return text.translate(_PRINTABLE)
 
 
 def write_table(rows: Iterable[Sequence[str]], columns: Sequence[str], stream: BinaryIO) -> None:
@@ -37,7 +20,7 @@ def write_table(rows: Iterable[Sequence[str]], columns: Sequence[str], stream: B
     from rich.text import Text
 
     console = Console(force_terminal=stream.isatty())
-    shown = ([safe(text) for text in row] for row in rows)
+    shown = ([one_line(text) for text in row] for row in rows)
     sample = list(islice(shown, _SAMPLE))
     numeric = [_is_numeric(row[i] for row in sample) for i in range(len(columns))]
     widths = _widths([list(columns), *sample], numeric, console.width)

@@ -8,6 +8,7 @@ import msgspec
 
 from weibo_crawler.analysis.table import write_table
 from weibo_crawler.errors import BadUsage
+from weibo_crawler.printable import printable, printable_json_bytes
 
 Rows = Iterable[Mapping[str, Any]]
 _encode = msgspec.json.Encoder().encode
@@ -27,14 +28,17 @@ def write(rows: Rows, format: str, stream: BinaryIO, columns: Sequence[str]) -> 
 
 
 def write_jsonl(rows: Rows, stream: BinaryIO, columns: Sequence[str]) -> None:
-    """One JSON object a line, UTF-8, every column in every line (null where there is none)."""
+    """One JSON object a line, UTF-8, every column in every line (null where there is none). What a
+    terminal would obey is escaped, which changes no value."""
     for row in rows:
-        stream.write(_encode({name: row.get(name) for name in columns}) + b"\n")
+        line = _encode({name: row.get(name) for name in columns})
+        stream.write(printable_json_bytes(line) + b"\n")
 
 
 def write_csv(rows: Rows, stream: BinaryIO, columns: Sequence[str]) -> None:
     """RFC 4180 in UTF-8 with a header; None is empty, true/false as in JSON, lists and objects are
-    JSON. Texts are as the site gave them: a spreadsheet may take `=1+1` for a formula."""
+    JSON. Texts are as the site gave them: a spreadsheet may take `=1+1` for a formula. On a
+    terminal they are printable instead."""
     writer = csv.writer(_Encoded(stream))
     writer.writerow(columns)
     writer.writerows([as_text(row.get(name)) for name in columns] for row in rows)
@@ -63,10 +67,10 @@ class _Encoded:
     its end, to a pipe that broke."""
 
     def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
+        self._stream, self._is_terminal = stream, stream.isatty()
 
     def write(self, text: str) -> None:
-        self._stream.write(text.encode())
+        self._stream.write((printable(text) if self._is_terminal else text).encode())
 
 
 class _Counted:

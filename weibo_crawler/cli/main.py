@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from weibo_crawler import __version__
 from weibo_crawler.errors import CrawlerError
+from weibo_crawler.printable import guard_streams, printable_json
 from weibo_crawler.simulator.arguments import add_arguments as add_simulator_arguments
 
 EXIT_CODES = """exit codes:
@@ -70,12 +71,14 @@ def _fail(error: Exception) -> int:
 
 
 def _open_streams() -> None:
-    """Streams that the caller closed lead nowhere; what a locale cannot write is escaped."""
+    """Streams that the caller closed lead nowhere; what a locale cannot write is escaped, and what
+    a terminal would obey is not printed."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
         elif isinstance(stream := getattr(sys, name), io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    guard_streams()
 
 
 def _interrupt(*_: object) -> None:
@@ -93,7 +96,8 @@ def _find(handler: str) -> Callable[[argparse.Namespace], Done]:
 def _close(done: Done, options: argparse.Namespace) -> None:
     """The closing line."""
     stream = sys.stderr if done.is_aside else sys.stdout
-    text = json.dumps(done.data, ensure_ascii=False) if options.json else done.line
+    data = printable_json(json.dumps(done.data, ensure_ascii=False)) if options.json else ""
+    text = data or done.line
     print(text, file=stream, flush=True)
 
 

@@ -5,12 +5,10 @@ import gc
 import os
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
-from pathlib import Path
 from typing import NamedTuple
 
 from weibo_crawler import config
@@ -31,6 +29,7 @@ from weibo_crawler.posts.manifest import manifest
 from weibo_crawler.posts.workers import FIRST, FIRST_FAILED, WAITING, too_many_failed
 from weibo_crawler.resources import resource
 from weibo_crawler.store.owners import is_at_work, new_owner
+from weibo_crawler.store.temporary import log_of, owned_folder
 
 _AT_WORK_S = 30.0  # who said nothing for longer is not
 
@@ -144,14 +143,14 @@ def run_posts(home: Home, title: str, how: How, env: dict[str, str]) -> Done:
     driver = "" if how.detach else new_owner()
     job, shown = Job(new_run_id(), how.refresh, driver, every=how.every), Counters()
     with (
-        tempfile.TemporaryDirectory(prefix="weibo-posts-") as folder,
+        owned_folder("posts") as folder,
         Progress(title) as progress,
         OpenMetrics(home.settings.metrics, shown, "posts") as om,
     ):
         files = JobFiles(
             script=resource("jobs/crawl_posts.py"),
-            manifest=Path(folder, "ranges.jsonl"),
-            log=Path(tempfile.gettempdir(), f"weibo-crawler-posts-{job.run_id}.log"),
+            manifest=folder / "ranges.jsonl",
+            log=log_of(folder),
         )
         files.manifest.write_text(manifest(home.settings.posts.ranges), encoding="utf-8")
 

@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from weibo_crawler.printable import guard_streams, one_line, unguarded
+
 _PLAIN_EVERY_S = 5.0
 
 
@@ -22,8 +24,9 @@ class Progress:
         if sys.stderr.isatty():
             from rich.console import Console
 
-            self._live = Console(stderr=True).status(self._title)
+            self._live = Console(file=unguarded(sys.stderr)).status(self._title)
             self._live.start()
+            guard_streams()  # what others print goes through rich now, which obeys some of it
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -35,7 +38,7 @@ class Progress:
         if self._live is not None:
             from rich.text import Text
 
-            self._live.update(Text(f"{self._title}: {text}"))
+            self._live.update(Text(one_line(f"{self._title}: {text}")))
         elif time.monotonic() - self._last >= _PLAIN_EVERY_S:
             self._last = time.monotonic()
             print(f"{self._title}: {text}", file=sys.stderr, flush=True)

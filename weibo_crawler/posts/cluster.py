@@ -7,7 +7,6 @@ kept until another takes its place. An application is found by its tag, the run 
 find it, whoever started it.
 """
 
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +24,7 @@ from weibo_crawler.posts.submission import Staged
 from weibo_crawler.posts.yarn import Maps, Yarn
 from weibo_crawler.store import Frontier
 from weibo_crawler.store.owners import is_dead
+from weibo_crawler.store.temporary import owned_folder
 
 SUBMITTED = "posts.hadoop"  # in meta: the job that is under way, as JSON
 _POLL_S = 0.5
@@ -77,8 +77,7 @@ class Cluster:
         """Upload what the job needs into its folder."""
         staging = self.staging(run_id)
         archive = self._upload_archive(run_id)
-        with tempfile.TemporaryDirectory(prefix="weibo-staging-") as folder:
-            local = Path(folder)
+        with owned_folder("staging") as local:
             names = write_files(self.settings, local)
             (local / "input").mkdir()
             (local / "input" / "ranges.jsonl").write_bytes(manifest.read_bytes())
@@ -92,10 +91,10 @@ class Cluster:
         held = self.hdfs.names(self.folder)
         if archive.name in held:
             return address
-        with tempfile.TemporaryDirectory(prefix="weibo-archive-") as folder:
-            with Path(folder, archive.name).open("wb") as file:
+        with owned_folder("archive") as folder:
+            with (folder / archive.name).open("wb") as file:
                 archive.write(file)
-            self.hdfs.put_once(Path(folder, archive.name), address)
+            self.hdfs.put_once(folder / archive.name, address)
         self.hdfs.remove(*(f"{self.folder}/{name}" for name in outdated(held, run_id)))
         return address
 

@@ -10,7 +10,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -29,6 +28,7 @@ from weibo_crawler.errors import (
 from weibo_crawler.posts import workers
 from weibo_crawler.posts.crawl import DRIVER, STOP, Job
 from weibo_crawler.store import Frontier, WorkerRow
+from weibo_crawler.store.temporary import open_private, owned_folder
 
 RUNNERS = ("inline", "local")
 _POLL_S = 0.2
@@ -135,9 +135,9 @@ class LocalRun(JobRun):
         self._runner, self._env = runner, env
 
     def run(self) -> dict[str, int]:
-        with tempfile.TemporaryDirectory(prefix="weibo-job-") as folder:
+        with owned_folder("job") as folder:
             env = {**self._env, "WEIBO_BASE_DIR": _base(self._env)}
-            process = start(self._command(folder), self._files.log, env)
+            process = start(self._command(str(folder)), self._files.log, env)
             try:
                 self._watch(process)
             finally:
@@ -168,8 +168,8 @@ class LocalRun(JobRun):
 
 
 def start(command: list[str], log: Path, env: Mapping[str, str]) -> "subprocess.Popen[bytes]":
-    """A process in a group of its own, its output in a file."""
-    with log.open("wb") as file:
+    """A process in a group of its own, its output in a file for this account alone."""
+    with open(log, "wb", opener=open_private) as file:
         return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -30,6 +29,7 @@ from weibo_crawler.posts.submission import (
 )
 from weibo_crawler.posts.yarn import Application
 from weibo_crawler.store import Frontier
+from weibo_crawler.store.temporary import owned_folder
 
 _POLL_S = 0.5
 _MAPS_S = 2.0
@@ -122,8 +122,8 @@ class HadoopRun(JobRun):
 
     def _watch(self) -> None:
         """Until the application is over, or accepted where nobody waits for it."""
-        with tempfile.TemporaryDirectory(prefix="weibo-job-") as folder:
-            words = [*self._command, "--local-tmp-dir", folder]
+        with owned_folder("job") as folder:
+            words = [*self._command, "--local-tmp-dir", str(folder)]
             env = environment(self._env, self._cluster.settings.hadoop)
             process = start(words, self._files.log, env)
             ended_at = None

@@ -6,7 +6,6 @@ stops this one, before anybody is visited.
 
 import os
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -26,6 +25,7 @@ from weibo_crawler.posts.submission import (
     jobconf,
     not_submitted,
 )
+from weibo_crawler.store.temporary import owned_folder
 
 _PATIENCE_S = 240.0  # a busy cluster lets a job wait
 
@@ -40,8 +40,7 @@ def look_from_a_node(
     """
     once = replace(settings, hadoop=replace(settings.hadoop, attempts=1))
     cluster = Cluster(once)
-    with tempfile.TemporaryDirectory(prefix="weibo-node-") as name:
-        folder = Path(name)
+    with owned_folder("node") as folder:
         folder.joinpath("input").write_text("look\n", "utf-8")
         cluster.make_staging(run_id)
         try:

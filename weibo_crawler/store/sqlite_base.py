@@ -12,11 +12,11 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from weibo_crawler.config import resolve
-from weibo_crawler.errors import BadConfig, NewerSchema, StoreError, StoreFull
+from weibo_crawler.errors import BadConfig, NewerSchema, StoreError, StoreFull, masked
 
 _SCHEME = "sqlite:///"
 _BUSY_S = 30.0
@@ -132,7 +132,7 @@ def database_path(url: str) -> Path:
     """
     if not url.startswith(_SCHEME) or url.endswith("/"):
         raise BadConfig(
-            f"{url!r} is no SQLite address: use sqlite:///file.db (relative) "
+            f"{masked(url)!r} is no SQLite address: use sqlite:///file.db (relative) "
             "or sqlite:////folder/file.db (absolute)"
         )
     return resolve(url[len(_SCHEME) :])
@@ -242,6 +242,7 @@ def _connect(path: Path, *, create: bool, page_bytes: int = _PAGE_BYTES) -> sqli
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(f"{path}: cannot create its folder: {error.strerror}") from error
+        _make_private(path)
     elif not path.exists():
         raise StoreError(f"{path}: there is no such file; run weibo-crawler init, or name another")
     with translated(path):
@@ -258,6 +259,13 @@ def _connect(path: Path, *, create: bool, page_bytes: int = _PAGE_BYTES) -> sqli
             conn.close()
             raise
     return conn
+
+
+def _make_private(path: Path) -> None:
+    """Create the file for its owner alone, whatever the umask; SQLite gives its log the same mode.
+    A file that is there is not opened: to close it would drop this process's locks on it."""
+    with suppress(OSError):  # it is there, or SQLite says what is wrong
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _use_wal(conn: sqlite3.Connection, path: Path) -> None:

@@ -1,0 +1,136 @@
+"""Stores, logs and temporary files: for this account alone, and none is left by killed runs."""
+
+import os
+import signal
+import stat
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.crawls import Crawl, Truth, simulated
+from weibo_crawler.analysis.files import replacing
+from weibo_crawler.store.owners import new_owner
+
+
+@pytest.fixture
+def imported(tmp_path: Path) -> Iterator[tuple[Crawl, Truth]]:
+    """A crawl that has imported its users, its temporary files in a folder of its own."""
+    with simulated(tmp_path, users=60) as (crawl, truth):
+        (tmp_path / "tmp").mkdir()
+        crawl.env["TMPDIR"] = str(tmp_path / "tmp")
+        crawl.run("seed", *truth.seeds)
+        crawl.run("harvest")
+        crawl.run("import")
+        yield crawl, truth
+
+
+def _modes(folder: Path) -> dict[str, int]:
+    files = [each for each in folder.rglob("*") if each.is_file()]
+    return {str(each.relative_to(folder)): each.stat().st_mode & 0o777 for each in files}
+
+
+@pytest.mark.parametrize("umask", ["022", "077", "000"])
+def test_stores_are_private_and_exports_are_as_the_umask_says(tmp_path: Path, umask: str) -> None:
+    """Whatever the umask, databases with their logs are 0600 while they are used; exports and the
+    report are as the umask says."""
+    with simulated(tmp_path, users=30) as (crawl, truth):
+        program = " ".join(crawl.command())
+        lines = [f"seed {truth.seeds[0]}", "harvest", "import", "posts --runner inline"]
+        lines += ["export users -o users.csv", "report -o report.html"]
+        crawl.env["WEIBO_POSTS__RANGES"] = "1"
+        watch = "(for i in $(seq 400); do stat -c '%n %a' *.db*; sleep .02; done 2>/dev/null) & "
+        done = crawl.shell(
+            f"umask {umask}; {watch} W=$!; "
+            + "".join(f"{program} {line} >&2 || exit 9; " for line in lines)
+            + "kill $W"
+        )
+    assert done.returncode == 0, done.stderr
+    seen = {tuple(line.split()) for line in done.stdout.splitlines()}
+    assert {mode for _, mode in seen} == {"600"}, seen
+    assert {"users.db", "users.db-wal", "users.db-shm", "tables.db-wal"} <= {n for n, _ in seen}
+    as_told = 0o666 & ~int(umask, 8)
+    modes = _modes(crawl.folder)
+    assert modes["users.csv"] == modes["report.html"] == as_told
+    assert modes["users.db"] == modes["tables.db"] == 0o600
+
+
+def test_an_export_is_never_wider_than_the_file_it_replaces(tmp_path: Path) -> None:
+    """Who closed an export to others finds the next one closed."""
+    for before, after in ((0o600, 0o600), (0o640, 0o640), (0o666, 0o666 & ~_umask())):
+        path = tmp_path / f"{before:o}.csv"
+        path.touch()
+        path.chmod(before)
+        with replacing(path) as file:
+            file.write(b"new")
+        assert stat.S_IMODE(path.stat().st_mode) == after
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def test_the_next_run_removes_what_a_killed_one_left(imported: tuple[Crawl, Truth]) -> None:
+    """A posts run works in folders and a log that only this account may read; kill -9 leaves them;
+    the next run removes them, and in the end nothing is left."""
+    crawl, _ = imported
+    tmp = Path(crawl.env["TMPDIR"])
+    process = _working(crawl, tmp)
+    left = {each.name for each in tmp.iterdir()}
+    assert len(left) >= 3
+    for each in tmp.iterdir():
+        assert each.stat().st_mode & 0o077 == 0, each
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert left <= {each.name for each in tmp.iterdir()}
+    second = _working(crawl, tmp, besides=left)
+    assert not left & {each.name for each in tmp.iterdir()}
+    second.send_signal(signal.SIGTERM)
+    second.wait(timeout=60)
+    assert not list(tmp.iterdir())
+
+
+def _working(
+    crawl: Crawl, tmp: Path, besides: frozenset[str] | set[str] = frozenset()
+) -> "subprocess.Popen[bytes]":
+    """A posts run that has made its temporary files."""
+    process = crawl.start("posts")
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        made = {each.name.split(".")[1] for each in tmp.iterdir() if each.name not in besides}
+        if {"posts", "job"} <= made:
+            return process
+        assert process.poll() is None, crawl.said(process)
+        time.sleep(0.02)
+    raise AssertionError(f"no temporary files: {list(tmp.iterdir())}")
+
+
+def test_a_foreign_folder_of_a_like_name_stays(imported: tuple[Crawl, Truth]) -> None:
+    """Only what names a dead owner is removed: not what lives, is a link, has another name, or is
+    the log that a failed run left to be read."""
+    crawl, _ = imported
+    tmp = Path(crawl.env["TMPDIR"])
+    (tmp / "kept").mkdir()
+    (tmp / "kept/file").touch()
+    process = crawl.start("status")
+    dead = f"weibo-crawler.posts.{_owner(process)}"
+    process.wait()
+    (tmp / dead).symlink_to(tmp / "kept")
+    (tmp / f"weibo-crawler.posts.{new_owner().replace('/', '~')}").mkdir()
+    (tmp / "weibo-crawler.notes.txt").mkdir()
+    (tmp / f"{dead[:-1]}d.log").touch()
+    before = {each.name for each in tmp.iterdir()}
+    crawl.run("posts", "--runner", "inline", WEIBO_POSTS__RANGES="1")
+    assert before <= {each.name for each in tmp.iterdir()}
+    assert (tmp / "kept/file").exists()
+
+
+def _owner(process: "subprocess.Popen[bytes]") -> str:
+    """As store/owners.py names a process of this machine."""
+    machine = new_owner().split("/")[0]
+    started = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[19]
+    return f"{machine}~{process.pid}~{started}~0a1b2c"

@@ -1,0 +1,45 @@
+"""The same truth from a site that spoils answers, ends sessions and limits addresses."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.foreign.worlds import World, crawl_of, site, stats, walk
+
+pytestmark = pytest.mark.timeout(240)
+_ROUNDS = 4
+
+
+@pytest.mark.parametrize("share", ["0.2", "0.4"])
+def test_a_site_that_spoils_answers_hides_nothing(world: World, tmp_path: Path, share: str) -> None:
+    """Eighteen kinds of spoilt answers, each address at most twice: the same commands, repeated a
+    few times, hold the truth, and nobody's emptiness was believed."""
+    with site(world, "--faults", share) as port, crawl_of(tmp_path / "crawl", port) as crawl:
+        assert not walk(crawl, world, rounds=_ROUNDS)
+        counted = stats(port)
+    assert counted["soft_empty"] > 5
+    assert counted["other_user"] > 5
+
+
+def test_guests_whose_sessions_end_read_everything(world: World, tmp_path: Path) -> None:
+    """A session dies after 200 answers, a fifth of all answers is spoilt: the truth is held, and
+    sessions are not asked for by the dozen."""
+    with (
+        site(world, "--faults", "0.2", "--guest", "--session-life", "200") as port,
+        crawl_of(tmp_path / "crawl", port, guest=True) as crawl,
+    ):
+        assert not walk(crawl, world, rounds=_ROUNDS)
+        counted = stats(port)
+    assert counted["visitor_asked_at_once_max"] <= 4
+
+
+def test_a_limited_address_is_never_banned(world: World, tmp_path: Path) -> None:
+    """The site answers 60 requests a second to one address and says 418 to more: a crawl that may
+    go faster slows down before it is banned, and holds the truth."""
+    with site(world, "--faults", "0", "--rate", "60") as port:
+        pace = {"WEIBO_PACE__REQUESTS_PER_SECOND": "80"}
+        with crawl_of(tmp_path / "crawl", port, **pace) as crawl:
+            assert not walk(crawl, world, rounds=_ROUNDS)
+            counted = stats(port)
+    assert counted.get("bans", 0) == 0
+    assert counted.get("418", 0) < 0.2 * (counted["page"] + counted["end"])

@@ -1,0 +1,142 @@
+"""A site that falls silent in the middle of a run: everybody gets the no-content body."""
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.cli.crawls import Crawl
+from tests.foreign.worlds import World, crawl_of, free_port, run, started, walk
+
+pytestmark = pytest.mark.timeout(240)
+_MOST = 100  # requests after which a run has understood
+
+
+class Switch:
+    """The site of switched_site.py from outside. log: [path, what] of each answer so far."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self.folder, self.port = folder, port
+
+    def set(self, state: str) -> None:
+        (self.folder / "switch.new").write_text(state)
+        (self.folder / "switch.new").rename(self.folder / "switch")
+
+    @property
+    def log(self) -> list[tuple[str, str]]:
+        text = (self.folder / "log").read_text("utf-8")
+        return [tuple(json.loads(line)) for line in text[: text.rfind("\n") + 1].splitlines()]
+
+
+@contextmanager
+def switched(world: World, folder: Path, share: float = 0.0) -> Iterator[Switch]:
+    folder.mkdir()
+    port = free_port()
+    command = [str(Path(__file__).with_name("switched_site.py")), str(world.tools)]
+    command += [str(world.folder), str(port), str(folder / "log"), str(folder / "switch")]
+    with started(*command, str(share), ready=f"http://127.0.0.1:{port}/"):
+        yield Switch(folder, port)
+
+
+def _go_silent(crawl: Crawl, site: Switch, after: int, *command: str) -> tuple[int, str]:
+    """Run the command; the site falls silent after so many answers. What it asked for of the silent
+    site, and what it said."""
+    before = len(site.log)
+    if not after:
+        site.set("soft")
+    process = crawl.start(*command)
+    while after and process.poll() is None and len(site.log) < before + after:
+        time.sleep(0.002)
+    assert process.poll() is None, "the run ended before the site fell silent"
+    site.set("soft")
+    code = process.wait(timeout=120)
+    asked = sum(what == "soft" for _, what in site.log)
+    said = crawl.said(process)
+    assert code == 4, f"exit code {code} after {asked} silent answers\n{said}"
+    return asked, said
+
+
+def _done_unread(crawl: Crawl, world: World, log: list[tuple[str, str]]) -> list[int]:
+    """Users whose list is done although not all of its pages were served."""
+    served = set()
+    for path, what in log:
+        if what == "page" and (found := re.search(r"fans_-_(\d+)(?:.*since_id=(\d+))?", path)):
+            served.add(f"{found[1]}-{found[2] or 1}.gz")
+    pages = [file.name for file in (world.folder / "www/fans").iterdir()]
+    done = {user["id"] for user in crawl.scan("users") if user["state"] == "done"}
+    return sorted({int(n.split("-")[0]) for n in pages if n not in served} & done)
+
+
+def _nobody_is_gone(crawl: Crawl) -> None:
+    assert not [user for user in crawl.scan("users") if user["state"] == "gone"]
+    assert crawl.json("report", "--completeness")["gone"] == 0
+
+
+@pytest.mark.parametrize("after", [0, 60, 150])
+def test_a_harvest_stops_when_the_site_falls_silent(
+    world: World, tmp_path: Path, after: int
+) -> None:
+    """The no-content body for everybody, from one moment of a harvest on: exit code 4 with the true
+    reason within 100 requests, no list is done that was not read, nobody is gone. When the site is
+    well again the same commands reach the truth."""
+    with (
+        switched(world, tmp_path / "site") as site,
+        crawl_of(tmp_path / "crawl", site.port) as crawl,
+    ):
+        run(crawl, "seed", *world.seeds)
+        asked, said = _go_silent(crawl, site, after, "harvest")
+        assert asked <= _MOST
+        assert "shows nothing" in said
+        assert not _done_unread(crawl, world, site.log)
+        _nobody_is_gone(crawl)
+        site.set("well")
+        assert not walk(crawl, world, rounds=3)
+
+
+@pytest.mark.parametrize("after", [0, 60, 150])
+def test_a_posts_run_stops_when_the_site_falls_silent(
+    world: World, tmp_path: Path, after: int
+) -> None:
+    """The same for a posts run: exit code 4 within 100 requests, nobody is gone or read to a false
+    end; well again, the same commands reach the truth."""
+    with (
+        switched(world, tmp_path / "site") as site,
+        crawl_of(tmp_path / "crawl", site.port) as crawl,
+    ):
+        run(crawl, "seed", *world.seeds)
+        run(crawl, "harvest")
+        run(crawl, "import")
+        asked, said = _go_silent(crawl, site, after, "posts")
+        assert asked <= _MOST
+        assert "shows nothing" in said
+        _nobody_is_gone(crawl)
+        site.set("well")
+        assert not walk(crawl, world, rounds=3)
+
+
+@pytest.mark.parametrize("share", [0.3, 1.0])
+def test_restricted_long_texts_cost_one_round_of_ways(
+    world: World, tmp_path: Path, share: float
+) -> None:
+    """Where the site shows nobody the text of many long posts, the posts run gets to the end, says
+    of each that its text is cut, and asks for it once by each of three ways, never again soon."""
+    from tests.foreign.switched_site import is_restricted
+
+    users = world.truth["kept"].values()
+    hidden = [mid for user in users for mid in user["long"] if is_restricted(mid, share)]
+    with (
+        switched(world, tmp_path / "site", share) as site,
+        crawl_of(tmp_path / "crawl", site.port) as crawl,
+    ):
+        walk(crawl, world)
+        asked = sum(what == "restricted" for _, what in site.log)
+        assert world.compare(crawl) == {"text_wrong": len(hidden)}
+        posts = {post["mid"]: post for post in crawl.scan("posts")}
+        assert not any(posts[mid]["text_complete"] for mid in hidden)
+        assert asked <= 3 * len(hidden)
+        run(crawl, "posts")
+        assert sum(what == "restricted" for _, what in site.log) == asked
