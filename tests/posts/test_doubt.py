@@ -296,9 +296,7 @@ def test_the_bound_of_a_timeline_is_one(crawl_: Crawl) -> None:
     assert crawl_.ledger(6).pages == 200
 
 
-def test_a_long_timeline_takes_several_runs(
-    crawl_: Crawl, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_timeline_takes_several_runs(crawl_: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is announced, one run reads so many pages of a user; the next one goes on there."""
     monkeypatch.setattr(visit, "_PAGES_A_RUN", 3)
     crawl_.add(6)
