@@ -110,7 +110,7 @@ def test_a_killed_refresh_goes_on(tmp_path: Path) -> None:
             assert code == -signal.SIGKILL
         done = crawl.json("posts", "--refresh", "--all")
         counters = done["counters"]
-        statuses = ("stored", "unchanged", "partial", "gone", "failed", "existing")
+        statuses = ("stored", "unchanged", "partial", "gone", "failed", "empty", "existing")
         outcomes = sum(counters.get(f"users.{status}", 0) for status in statuses)
         assert outcomes == counters["users.input"] == len(before.depths)
         assert set(stored(crawl)) == set(before.posts()) | set(now.posts())

@@ -49,7 +49,7 @@ def whole_way(crawl: Crawl, truth: Truth, *posts: str) -> None:
     crawl.run("harvest")
     crawl.run("import")
     counters = crawl.json("posts", *posts)["counters"]
-    statuses = ("stored", "unchanged", "partial", "gone", "failed", "existing")
+    statuses = ("stored", "unchanged", "partial", "gone", "failed", "empty", "existing")
     outcomes = sum(counters.get(f"users.{status}", 0) for status in statuses)
     assert outcomes == counters["users.input"] == len(truth.depths)
 

@@ -32,7 +32,7 @@ if why_not():
 
 PROXIES = 4
 PACE = {"WEIBO_PACE__REQUESTS_PER_SECOND": "40", "WEIBO_EGRESS__DIRECT": "false"}
-STATUSES = ("stored", "unchanged", "partial", "gone", "failed", "existing")
+STATUSES = ("stored", "unchanged", "partial", "gone", "failed", "empty", "existing")
 # of a run, not of the site: the issue of equality leaves these out
 OF_A_RUN = {"run_id", "found_at", "fetched_at", "visited_at", "started_at"}
 OF_A_RUN |= {"next_visit", "posts_per_day"}  # they follow from the time of the visit

@@ -32,7 +32,7 @@ if why_not():
     pytest.skip(why_not(), allow_module_level=True)
 
 LOGIN = "spender:Sesam-oeffne-dich-42"
-STATUSES = ("stored", "unchanged", "partial", "gone", "failed", "existing")
+STATUSES = ("stored", "unchanged", "partial", "gone", "failed", "empty", "existing")
 # the interpreter below any virtual environment: it has none of our packages
 BARE_PYTHON = Path(sys.base_prefix, "bin", f"python3.{sys.version_info[1]}")
 WORLD = {"users": 120, "mean_posts": 9.0}
