@@ -43,7 +43,7 @@ REFUSALS: tuple[Any, ...] = (
     {"ok": 0, "errno": "100001", "msg": "服务器走丢了"},
     {"ok": 0, "msg": "需要验证码", "data": {"cards": []}},
     {"ok": 0, "message": "登录后查看", "error_code": 21301},
-    {"ok": 1, "msg": "请求过于频繁", "data": {"cards": [], "cardlistInfo": {"page": None}}},
+    {"ok": 1, "msg": "请求过于频繁", "data": {}},
     {"ok": 0, "msg": "系统繁忙，请稍后再试", "data": {"cards": []}},
     {"ok": 0, "data": []},
     {"error": "Forbidden"},
@@ -98,6 +98,7 @@ class Prepared:
     def __init__(self, case: Case) -> None:
         self.case, self.tree = case, json.loads(case.body)
         self.paths = list(_places(self.tree))
+        self.ids = [path for path in self.paths if path[-1] in ("id", "mid", "idstr")]
         self.record = case.read(case.body).record
 
     def damage(self, rng: Random) -> Reading:
@@ -106,7 +107,7 @@ class Prepared:
             reading = self.case.read(_scratch(self.case.body, rng))
             self._check_ids(reading)
             return reading
-        path = rng.choice(self.paths)
+        path = rng.choice(self.ids if self.ids and rng.random() < 0.1 else self.paths)
         tree = _changed(self.tree, path, rng)
         reading = self.case.read(json.dumps(tree).encode())
         self._check_ids(reading)
@@ -182,19 +183,29 @@ def _damage_refusal(rng: Random) -> Reading:
 
 
 def _changed(tree: Any, path: tuple[Any, ...], rng: Random) -> Any:
-    """The tree with one node made odd, removed, renamed, repeated, or exchanged for its sibling."""
+    """The tree with one node made odd, removed, renamed or repeated, or with a digit changed."""
     tree = copy.deepcopy(tree)
     parent = tree
     for key in path[:-1]:
         parent = parent[key]
     key = path[-1]
-    actions: tuple[Callable[[Any, Any, Random], None], ...] = (_odd, _odd, _odd, _remove, _rename)
+    actions: tuple[Callable[[Any, Any, Random], None], ...] = (_odd, _odd, _flip, _remove, _rename)
     rng.choice(actions)(parent, key, rng)
     return tree
 
 
 def _odd(parent: Any, key: Any, rng: Random) -> None:
     parent[key] = rng.choice(ODD)
+
+
+def _flip(parent: Any, key: Any, rng: Random) -> None:
+    """Another digit in one of the ids of a post; of other numbers nobody could tell."""
+    is_id = isinstance(parent, dict) and key in ("id", "mid", "idstr")
+    if is_id and "mid" in parent and "source" in parent:
+        digits = str(parent[key])
+        at_ = rng.randrange(len(digits))
+        parent[key] = digits[:at_] + str((int(digits[at_]) + rng.randrange(1, 10)) % 10)
+        parent[key] += digits[at_ + 1 :]
 
 
 def _remove(parent: Any, key: Any, rng: Random) -> None:

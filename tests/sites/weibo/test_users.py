@@ -174,6 +174,7 @@ def every(change: Callable[[Any], object]) -> Callable[[Tree], None]:
         (lambda tree: cards(tree)[1].update(card_group={}), "$.data.cards[1].card_group"),
         (lambda tree: tree["data"].update(cards=[{"card_type": 3}]), "$.data.cards"),
         (lambda tree: tree["data"].update(cards=["x", None]), "$.data.cards[0]"),
+        (lambda tree: cards(tree).__setitem__(1, "x"), "$.data.cards[1]"),
         (lambda tree: tree["data"].pop("cards"), "$.data.cards"),
         (lambda tree: tree.pop("data"), "$.data"),
         (lambda tree: tree.pop("ok"), "$.ok"),

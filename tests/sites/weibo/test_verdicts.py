@@ -211,9 +211,10 @@ def test_what_is_said_of_a_post(body: str, verdict: Verdict, request_: Request) 
 
 def test_the_page_of_a_restricted_post() -> None:
     """The HTML of a post says it in words; a proxy's page, or that of a user, does not."""
-    html = f"<html><title>微博</title><body>{HIDDEN}</body></html>"
-    assert judge(html, SITE.full_text(OWNER, 9)[2]).verdict is V.RESTRICTED
-    assert judge(html, SITE.posts(OWNER, "")).verdict is V.NOT_JSON
+    for words in (HIDDEN, "微博不存在或暂无查看权限!", "你暂时没有这条微博的查看权限哦"):
+        html = f"<html><title>微博</title><body>{words}</body></html>"
+        assert judge(html, SITE.full_text(OWNER, 9)[2]).verdict is V.RESTRICTED
+        assert judge(html, SITE.posts(OWNER, "")).verdict is V.NOT_JSON
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 410, 451])

@@ -4,11 +4,12 @@ Pure (law 1): a Request goes out, a Page comes in, a Reading goes out; nothing h
 or asks for the time. What the site answers, and from where that is known: WEIBO_API.
 
     addresses   the requests                      session   the visitor session
-    reading     bytes -> Reading, by kind         verdicts  what is a refusal, what is nothing
-    wire        the fields that are read          drift     a shape that changed, and where
-    timeline, lists, people, longtext             the parsers
-    links       whom a page of posts leads to
-    text, counts, dates, bid                      values as the site writes them
+    reading     bytes -> Reading, by kind         verdicts  what an answer is that is no page
+    wire        the fields that are read          signs     words and numbers of refusals and facts
+    fitting, loose                                odd JSON made to fit, broken JSON read
+    timeline, lists, people, post, longtext       the parsers; drift: what they cannot read
+    ids         which post it is                  links     whom a page of posts leads to
+    text, counts, dates, bid, cursors             values as the site writes them
 """
 
 from weibo_crawler.sites.weibo.site import Weibo

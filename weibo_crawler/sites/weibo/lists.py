@@ -120,13 +120,13 @@ def _list_of(items: list[ListCard | None], request: Request) -> list[int]:
     flat = [i for i, card in cards.items() if _is_user(card)]
     if not blocks and not flat and not all(is_type(card.card_type, 58) for card in cards.values()):
         raise Drift(".data.cards")
-    if not cards:
-        raise Drift(".data.cards[0]")
     is_first = page_number(request.cursor) == 1
     if len(full) == 1 and not any(words in _title(cards[full[0]]) for words in _TITLES_OF_OTHERS):
         is_alone = len(blocks) == 1 and not cards[full[0]].itemid
         if is_alone or not is_first:
             return full
+    if len(cards) < len(items) and not flat:  # an illegible card may have been the list
+        raise Drift(f".data.cards[{items.index(None)}]")
     return flat if not full or not is_first else []
 
 

@@ -7,8 +7,9 @@ import msgspec
 from weibo_crawler.records import FullText, Reading, Request, Verdict
 from weibo_crawler.sites.weibo.drift import Drift
 from weibo_crawler.sites.weibo.fitting import fit
+from weibo_crawler.sites.weibo.ids import mid_of
 from weibo_crawler.sites.weibo.loose import decoded, first_value
-from weibo_crawler.sites.weibo.post import is_gone, mid_of
+from weibo_crawler.sites.weibo.post import is_gone
 from weibo_crawler.sites.weibo.text import reader_text
 from weibo_crawler.sites.weibo.verdicts import of_html
 from weibo_crawler.sites.weibo.wire import LongText, Mblog, Rendered

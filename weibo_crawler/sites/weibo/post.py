@@ -2,10 +2,6 @@
 
 What a post is by (mid, text, date, author) must be there and make sense, else Drift: that post is
 unreadable. All else costs only itself where it is odd: a count is None, an original is left out.
-
-Cross-checks: mid, id and idstr of one post must be the same. The bid, in the post and in its card's
-address, is the mid in other letters: one that names another post is not believed; where two do and
-no more than they speak for the ids, nobody knows which post it is.
 """
 
 from typing import Any
@@ -13,15 +9,15 @@ from typing import Any
 import msgspec
 
 from weibo_crawler.records import Original, Post
-from weibo_crawler.sites.weibo.bid import bid_in_scheme, bid_of
+from weibo_crawler.sites.weibo.bid import bid_of
 from weibo_crawler.sites.weibo.counts import MOST_REACTIONS, optional_count, small_number
-from weibo_crawler.sites.weibo.dates import Said, read_date, said, second_of, settle
+from weibo_crawler.sites.weibo.dates import Said, read_date, said, settle
 from weibo_crawler.sites.weibo.drift import Drift, identity
 from weibo_crawler.sites.weibo.fitting import fit
+from weibo_crawler.sites.weibo.ids import check_bid, mid_of
 from weibo_crawler.sites.weibo.text import read_name, read_remark, reader_text
 from weibo_crawler.sites.weibo.wire import Author, Card, Mblog, Picture
 
-_DAY_S = 86_400
 _LONGEST_DECORATION = 5_000
 _PICTURES = msgspec.json.Decoder(list[Picture | None] | dict[str, Picture | None] | None)
 
@@ -39,21 +35,6 @@ def author_of(status: Mblog) -> Author:
     return status.user
 
 
-def mid_of(status: Mblog) -> int:
-    """The id of a post, which stands in it up to three times. Errors: Drift where one of them is
-    illegible or another one."""
-    mid = status.mid
-    if mid and mid == status.id and status.idstr in (mid, None):  # the usual case, checked at once
-        return identity(mid, ".mid")
-    ids = _ids(status)
-    if not ids:
-        raise Drift(".mid")
-    for name, value in ids.items():
-        if value != next(iter(ids.values())):
-            raise Drift(f".{name}")
-    return next(iter(ids.values()))
-
-
 def read_post(status: Mblog, card: Card, uid: int, now: float) -> Post:
     """A live post of `uid`. Errors: Drift, with a path below the mblog."""
     mid = mid_of(status)
@@ -63,7 +44,7 @@ def read_post(status: Mblog, card: Card, uid: int, now: float) -> Post:
     words = _said(status, now)
     bid = bid_of(mid)
     if status.bid != bid or not isinstance(card.scheme, str) or bid not in card.scheme:
-        _check_bid(status, card, mid, words)
+        check_bid(status, card, mid, words)
     created_at, precision = settle(words, mid)
     repost_of, original = _read_original(status.retweeted_status, now)
     pics = _pictures(status.pics)
@@ -89,26 +70,6 @@ def read_post(status: Mblog, card: Card, uid: int, now: float) -> Post:
         edited_at=_optional_date(status.edit_at, 0, now),
         visible=small_number(_field(status.visible, "type")) or 0,
     )
-
-
-def _ids(status: Mblog) -> dict[str, int]:
-    """Errors: Drift."""
-    given = {"mid": status.mid, "id": status.id, "idstr": status.idstr}
-    return {
-        name: identity(value, f".{name}")
-        for name, value in given.items()
-        if value is not None and value != ""
-    }
-
-
-def _check_bid(status: Mblog, card: Card, mid: int, words: Said) -> None:
-    """Errors: Drift where bid, address and date speak against the ids, and no fewer for them."""
-    own = ("", str(mid), bid_of(mid))
-    others = (status.bid, bid_in_scheme(card.scheme))
-    dissent = sum(isinstance(other, str) and other not in own for other in others)
-    is_dated = words.holds(second_of(mid), _DAY_S)
-    if dissent and dissent + (not is_dated) > max(1, len(_ids(status)) + is_dated - 1):
-        raise Drift(".bid")
 
 
 def _read_original(status: Mblog | None, now: float) -> tuple[int | None, Original | None]:

@@ -11,7 +11,6 @@ from weibo_crawler.records import Kind, Verdict
 from weibo_crawler.sites.weibo.cursors import read_token
 
 NO_CONTENT = "这里还没有内容"
-HIDDEN_BY_AUTHOR = "由于博主设置，目前内容暂不可见"
 
 _REFUSED_BY_ERRNO = {
     "100001": Verdict.SERVER_TROUBLE,
@@ -32,8 +31,11 @@ _RESTRICTED = ("20112", "20174", "20170")
 _USER_GONE = re.compile(r"(?:抱歉[，,])?(?:该|此)?用户不存在[。!！]?")
 _POST_GONE = re.compile(r"(?:抱歉[，,])?(?:该|此)?(?:条)?微博(?:不存在|已被(?:作者)?删除)[。!！]?")
 _HIDDEN = re.compile(r"查看权限|暂不可见|客户端.*查看")
-_KEYS_OF_NOTHING = {"ok", "msg", "errno", "data"}
-_KEYS_OF_FACTS = _KEYS_OF_NOTHING | {"extra", "error_type", "url"}
+# sentences on the HTML page of a post that is not shown
+_HIDDEN_PAGE = re.compile(
+    "由于博主设置，目前内容暂不可见|微博不存在或暂无查看权限|你暂时没有这条微博的查看权限"
+)
+_KNOWN_KEYS = {"ok", "msg", "errno", "data", "extra", "error_type"}
 
 _LOGIN_HOST = re.compile(r"(?:[\w-]+\.)*passport\.weibo\.(?:com|cn)|login\.sina\.com\.cn", re.ASCII)
 _OWN_HOST = re.compile(r"(?:[\w-]+\.)*(?:weibo\.cn|weibo\.com|sina\.cn|sina\.com\.cn)", re.ASCII)
@@ -63,11 +65,11 @@ def fact_in(said: dict[str, Any], errno: str, words: str, kind: Kind) -> Verdict
     code = errno or (str(other) if isinstance(other, int | str) else "")
     if code in _RESTRICTED and kind in _OF_A_POST:
         return Verdict.RESTRICTED
-    if not said.keys() <= _KEYS_OF_FACTS or errno not in ("", "0", _NO_USER, _NO_POST):
+    if not said.keys() <= _KNOWN_KEYS or errno not in ("", "0", _NO_USER, _NO_POST):
         return None
     is_bare = _is_bare(said.get("data"))
     if words == NO_CONTENT:
-        is_nothing = said.keys() <= _KEYS_OF_NOTHING and errno in ("", "0") and is_bare
+        is_nothing = errno in ("", "0") and is_bare
         return Verdict.EMPTY if is_nothing and type(said["ok"]) is int else None
     if not is_bare:
         return None
@@ -81,9 +83,10 @@ def fact_of_notice(words: str, kind: Kind) -> Verdict | None:
     return Verdict.EMPTY if words == "暂无数据" else _of_words(words, kind)
 
 
-def is_restricted_page(html: str, kind: Kind) -> bool:
-    """Whether the HTML of a post says that its author hides it."""
-    return kind is Kind.DETAIL and HIDDEN_BY_AUTHOR in html
+def restriction_in(html: str, kind: Kind) -> str:
+    """What the HTML page of a post says where it may not be seen; "" where it says nothing."""
+    match = _HIDDEN_PAGE.search(html) if kind is Kind.DETAIL else None
+    return match[0] if match else ""
 
 
 def _of_words(words: str, kind: Kind) -> Verdict | None:

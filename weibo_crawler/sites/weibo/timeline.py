@@ -10,8 +10,9 @@ from weibo_crawler.records import Post, PostPage, Reading, Request, Unreadable, 
 from weibo_crawler.sites.weibo.addresses import post_token
 from weibo_crawler.sites.weibo.cursors import read_token
 from weibo_crawler.sites.weibo.drift import Drift, identity, is_drift
+from weibo_crawler.sites.weibo.ids import mid_of
 from weibo_crawler.sites.weibo.links import authors, mentions
-from weibo_crawler.sites.weibo.post import author_of, is_gone, mid_of, read_post
+from weibo_crawler.sites.weibo.post import author_of, is_gone, read_post
 from weibo_crawler.sites.weibo.verdicts import nothing
 from weibo_crawler.sites.weibo.wire import Card, Mblog, PageInfo, Timeline, is_type
 
@@ -51,7 +52,8 @@ class _Found:
         try:
             post = self._post(status, card)
         except Drift as drift:
-            self.unreadable.append(Unreadable(f"${path}.mblog{drift.path}", b"", _mid(status)))
+            mid = None if drift.path == ".bid" else _mid(status)
+            self.unreadable.append(Unreadable(f"${path}.mblog{drift.path}", b"", mid))
             return
         self.read += 1
         if post is None:

@@ -92,8 +92,9 @@ def of_html(body: bytes, request: Request) -> Reading:
     text = decoded(body)
     if "Sina Visitor System" in text:
         return refusal(Verdict.LOGIN_WALL, "Sina Visitor System")
-    if signs.is_restricted_page(text, request.kind):
-        return Reading(Verdict.RESTRICTED, why=signs.HIDDEN_BY_AUTHOR)
+    restriction = signs.restriction_in(text, request.kind)
+    if restriction:
+        return Reading(Verdict.RESTRICTED, why=restriction)
     title, notice = _TITLE.search(text), _notice(text)
     is_own = title is not None and _ERROR_TITLE in title[1]
     if not notice and not is_own:

@@ -1,0 +1,48 @@
+"""Which post it is: its id stands in it several times, and in other letters.
+
+mid, id and idstr of one post must be the same. The bid, in the post and in its card's address, is
+the mid in other letters: one that names another post is not believed. Where bid, address and date
+speak against the ids, and no fewer of them than speak for them, nobody knows which post it is.
+"""
+
+from weibo_crawler.sites.weibo.bid import bid_in_scheme, bid_of
+from weibo_crawler.sites.weibo.dates import Said, second_of
+from weibo_crawler.sites.weibo.drift import Drift, identity
+from weibo_crawler.sites.weibo.wire import Card, Mblog
+
+_DAY_S = 86_400
+
+
+def mid_of(status: Mblog) -> int:
+    """The id of a post, which stands in it up to three times. Errors: Drift where one of them is
+    illegible or another one."""
+    mid = status.mid
+    if mid and mid == status.id and status.idstr in (mid, None):  # the usual case, checked at once
+        return identity(mid, ".mid")
+    ids = _ids(status)
+    if not ids:
+        raise Drift(".mid")
+    for name, value in ids.items():
+        if value != next(iter(ids.values())):
+            raise Drift(f".{name}")
+    return next(iter(ids.values()))
+
+
+def _ids(status: Mblog) -> dict[str, int]:
+    """Errors: Drift."""
+    given = {"mid": status.mid, "id": status.id, "idstr": status.idstr}
+    return {
+        name: identity(value, f".{name}")
+        for name, value in given.items()
+        if value is not None and value != ""
+    }
+
+
+def check_bid(status: Mblog, card: Card, mid: int, words: Said) -> None:
+    """Hear bid, address and date. words: the date of the post. Errors: Drift."""
+    own = ("", str(mid), bid_of(mid))
+    others = (status.bid, bid_in_scheme(card.scheme))
+    dissent = sum(isinstance(other, str) and other not in own for other in others)
+    is_dated = words.holds(second_of(mid), _DAY_S)
+    if dissent and dissent + (not is_dated) > max(1, len(_ids(status)) + is_dated - 1):
+        raise Drift(".bid")
