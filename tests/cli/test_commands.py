@@ -189,7 +189,7 @@ def test_metrics_of_the_map_job(crawl: Crawl) -> None:
         WEIBO_METRICS__LISTEN=f"127.0.0.1:{free_port()}",
         WEIBO_METRICS__TEXTFILE="figures.prom",
     )
-    assert "users.failed" in (crawl.folder / "figures.prom").read_text("utf-8")
+    assert "users.unreached" in (crawl.folder / "figures.prom").read_text("utf-8")
 
 
 def test_seeds_can_be_given_again(crawl: Crawl) -> None:

@@ -156,6 +156,20 @@ def test_who_was_done_before_the_silence_is_not_asked_again(crawl_: Crawl) -> No
     assert len(asked & {f"profile/{uid}" for uid in done}) <= 1
 
 
+def test_an_end_that_looked_sure_in_the_silence_is_read_again(crawl_: Crawl) -> None:
+    """One post of 101 is missing, which is no doubt by the announced count: the next run reads the
+    timeline to its end all the same, though its first page shows what is known."""
+    crawl_.add(6, 7)
+    world = {uid: timeline(uid, 101) for uid in (6, 7)}
+    silent = _Silent(world, after=11, limit=2, is_slow=True)  # a profile and ten pages
+    with pytest.raises(SiteSaysNo):
+        crawl_.run(silent, users_in_flight=1)
+    (first,) = (uid for uid in world if crawl_.ledger(uid) and crawl_.ledger(uid).state == "done")
+    assert (crawl_.ledger(first).sure, crawl_.ledger(first).stored) == (True, 100)
+    crawl_.run(ScriptedFetcher(world))
+    assert {len(crawl_.posts(uid)) for uid in world} == {101}
+
+
 def test_an_end_is_no_fact_while_the_site_does_not_talk(crawl_: Crawl) -> None:
     """The visit goes on there later, and fails without being evidence of anything."""
     crawl_.add(6, 7)
