@@ -1,7 +1,7 @@
 """A page, politely.
 
-How a page is born: `Fetcher.fetch` takes a turn from the `pool` (which egress may go, and when: pace,
-leases, visitor sessions), sends by one of the `clients`, has the `Site` read the answer, asks
+How a page is born: `Fetcher.fetch` takes a turn from the `pool` (which egress may go, and when:
+pace, leases, visitor sessions), sends by one of the `clients`, has the `Site` read the answer, asks
 `answers` what that means and what to do next, and tells the pool and the `breaker`, which stops
 the run when the site says no to all, changed its shape, or has fallen silent. `answers` and
 `breaker` are pure.
