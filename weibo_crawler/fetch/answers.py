@@ -4,8 +4,8 @@ answer                          to blame   next
 OK, GONE, EMPTY, END,           nobody     return
   RESTRICTED
 the ambiguous no-content body   ?          a doubt, but where nothing more was expected: return
-OK with nothing of whom was     ?          a doubt: it may be another user's page
-  asked for
+OK, but nothing on it is the    ?          a doubt: it may be another user's page
+  user's
 DRIFTED, BodyTooLarge           ?          a doubt: it may be mangled, or a proxy's own
 LOGIN_WALL; a refusal that a    session    what `Visit.wall` makes of it. OVER, DOUBT: again.
   new session may help                     ABSENT: no witness, another egress goes. CLOSED: return
