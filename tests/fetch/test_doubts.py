@@ -104,7 +104,7 @@ def test_a_page_that_is_too_large(tmp_path: Path) -> None:
 def test_a_site_that_falls_silent_stops_the_run(tmp_path: Path, lawful: int) -> None:
     """From one moment on everybody is shown nothing, in the words of the site for nothing: the run
     stops within a hundred requests and says why, and nothing more is returned as a fact. lawful:
-    every so manieth user had shown nothing before."""
+    before, each user whose number it divides showed nothing."""
     sent, silent_from = 0, 300
 
     def site(uid: int) -> object:
