@@ -2,8 +2,6 @@ import asyncio
 from random import Random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.fetch.virtual import run
 from tests.fetch.worlds import A, B, World, ask
@@ -267,7 +265,7 @@ def test_a_400_without_cookies_retires_nothing() -> None:
 # -- who is preferred
 
 
-@given(seed=st.integers(0, 1000))
+@pytest.mark.parametrize("seed", range(5))
 def test_who_never_answered_well_does_not_go_first(seed: int) -> None:
     """Of an egress that answers and one that was tried and did not, the first has most of the
     turns, however slow it is; one that nobody tried goes early."""
@@ -276,7 +274,7 @@ def test_who_never_answered_well_does_not_go_first(seed: int) -> None:
     async def scenario() -> list[str]:
         world.pool._rng = Random(seed)
         names = []
-        for _ in range(100):
+        for _ in range(1000):
             turn = await world.pool.turn(ask())
             names.append(turn.egress.name)
             world.pool.tell(turn, Broken() if turn.egress == A else Good(30.0))
@@ -284,4 +282,4 @@ def test_who_never_answered_well_does_not_go_first(seed: int) -> None:
 
     names = run(scenario())
     assert A.name in names[:60]
-    assert names.count(A.name) < 40
+    assert names.count(A.name) < 350  # two are drawn, and may be the same

@@ -8,9 +8,8 @@ from random import Random
 
 from weibo_crawler.errors import StoreError
 from weibo_crawler.fetch.egress import DIRECT, Egress
-from weibo_crawler.fetch.opening import choose_transport
+from weibo_crawler.fetch.opening import choose_transport, load_egresses
 from weibo_crawler.fetch.pool.keeper import direct_lease
-from weibo_crawler.fetch.pool.roster import load_egresses
 from weibo_crawler.fetch.pool.session import Visitor
 from weibo_crawler.fetch.pool.trial import Trial, Trier
 from weibo_crawler.fetch.sender import Sender

@@ -9,6 +9,6 @@ the run when the site says no to all, changed its shape, or has fallen silent. `
 
 from weibo_crawler.fetch.fetcher import Fetched, Fetcher
 from weibo_crawler.fetch.opening import open_fetcher
-from weibo_crawler.fetch.pool.keeper import Leases
+from weibo_crawler.fetch.pool import Leases
 
 __all__ = ["Fetched", "Fetcher", "Leases", "open_fetcher"]

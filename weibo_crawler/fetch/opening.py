@@ -7,6 +7,7 @@ from weibo_crawler import config
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig
 from weibo_crawler.fetch.breaker import Breaker
+from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.fetcher import Fetcher
 from weibo_crawler.fetch.pool import Pool
 from weibo_crawler.fetch.pool.keeper import Keeper, Leases
@@ -72,6 +73,11 @@ def open_fetcher(
     breaker = Breaker(pace.stop_share, pace.stop_window, drift_share=pace.drift_share)
     attempts = settings.fetch.attempts
     return Fetcher(site, pool, sender, breaker, counters, attempts=attempts, rng=rng)
+
+
+def load_egresses(settings: config.Egress, fetch: config.Fetch) -> list[Egress]:
+    """All ways out of the settings now, the direct one first. Errors: those of `Roster.load`."""
+    return Roster(settings, fetch).load()
 
 
 def choose_transport(settings: config.Fetch) -> "type[RequestsTransport | WreqTransport]":

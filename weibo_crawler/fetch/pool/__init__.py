@@ -6,6 +6,7 @@ Inside: `ring` (which egress goes first; `Health` says how one moves), `session`
 nothing usable comes). Ring, visit and outage are pure.
 """
 
+from weibo_crawler.fetch.pool.keeper import Leases
 from weibo_crawler.fetch.pool.outcome import (
     Broken,
     Disproved,
@@ -26,6 +27,7 @@ __all__ = [
     "Disproved",
     "Failed",
     "Good",
+    "Leases",
     "Outcome",
     "Pool",
     "Refused",

@@ -12,11 +12,6 @@ from weibo_crawler.fetch.pool.proxy_sources import File, Web
 _log = logging.getLogger(__name__)
 
 
-def load_egresses(settings: config.Egress, fetch: config.Fetch) -> list[Egress]:
-    """All ways out of the settings now, the direct one first. Errors: those of `Roster.load`."""
-    return Roster(settings, fetch).load()
-
-
 class Roster:
     """The egresses that the settings name; blocking calls, one at a time.
 
