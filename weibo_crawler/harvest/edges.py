@@ -104,7 +104,7 @@ class EdgeReader:
         fetched = await self._ask_of_owner(edge, progress, expect)
         record = fetched.reading.record
         if not isinstance(record, FanPage):
-            sure = self._is_enough(edge, progress.pages) and edge not in self._unsure
+            sure = self._is_enough(edge, progress) and edge not in self._unsure
             await self._end(edge, sure=sure, expect=expect)
             return Shown((), progress, "end", fetched_at(fetched), sure)
         for reason, n in record.skipped.items():
@@ -112,8 +112,10 @@ class EdgeReader:
         found = _Found()
         await self._count(record.users, record.uncounted, edge, found)
         after, ended = self._step(edge, progress, record)
-        sure = ended in (None, "last_page") or self._is_enough(edge, after.pages)
-        if not sure or not found.sure:
+        sure = ended in (None, "last_page") or self._is_enough(edge, after)
+        if ended == "barren":  # whoever asks again later begins behind it
+            self._unsure.add(edge)
+        elif not sure or not found.sure:
             await self._end(edge, sure=False)
             self._unsure.add(edge)
         sure = edge not in self._unsure
@@ -137,11 +139,12 @@ class EdgeReader:
         one_more = self._source.site.announced_pages(Edge.FANS, progress.listed + 1)
         return 0 < fans <= progress.listed and one_more <= progress.pages
 
-    def _is_enough(self, edge: Edge, pages: int) -> bool:
-        """Whether the end of a list after so many pages agrees with what is announced. Where nobody
-        knows how many there are, some at least are wanted."""
+    def _is_enough(self, edge: Edge, progress: Progress) -> bool:
+        """Whether the end of a list agrees with what is announced. Where there are some, or
+        nobody knows how many, somebody at least must have been shown."""
         fans = self._entry.fans if edge is Edge.FANS else None
-        return pages >= (1 if fans is None else self._source.site.announced_pages(edge, fans))
+        pages = 1 if fans is None else self._source.site.announced_pages(edge, fans)
+        return progress.pages >= pages and (progress.listed > 0 or not pages)
 
     def _step(self, edge: Edge, progress: Progress, page: FanPage) -> tuple[Progress, str | None]:
         """The progress behind a page, and why the list ends with it. A page that shows only who was
