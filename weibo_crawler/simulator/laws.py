@@ -110,7 +110,7 @@ class Laws:
     session_requests: int = _law(_one(0, 0, 40, 150), "requests that a session lives, 0: for ever")
     posts_wall: int | None = _law(_one(None, None, None, 1, 2, 3), "pages of posts guests see")
     fans_wall: int | None = _law(_one(None, None, None, None, 1, 2), "pages of fans guests see")
-    rate_limit: str = _law(_one("", "", "", "40/1", "120/3"), "what an address may ask for")
+    rate_limit: str = _law(_one("", "", "", "100/1", "250/2"), "what an address may ask for")
     limit_words: tuple[str, ...] = _law(_some(*LIMIT_WORDS), "what it gets for more")
     retry_after: bool = _law(_one(False, False, True), "refusals say Retry-After")
     soft_empty: float = _law(_share(0.06), "of the answers look empty, for a time")
