@@ -3,17 +3,18 @@
 import re
 from decimal import Decimal
 
-from weibo_crawler.sites.weibo.drift import Drift
-
 _COUNT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,8}(?=[万亿]))?)([万亿]?)\+?")
 _UNITS = {"": 1, "万": 10_000, "亿": 100_000_000}
 _LARGEST = 10**15  # far above anything countable, far below what a column holds
+MOST_FANS = 2 * 10**9  # what people can reach: ten times the largest account
+MOST_POSTS = 10**7  # a post a minute for twenty years
+MOST_REACTIONS = 10**10
 
 
-def read_count(value: int | str) -> int:
+def read_count(value: int | str, most: int = _LARGEST) -> int:
     """The number meant, exactly (decimal arithmetic); `100万+` is its lower bound 1000000.
 
-    Errors: ValueError for what is negative, absurdly large or no count.
+    Errors: ValueError for what is negative, larger than `most` or no count.
     """
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:
         value = int(value)
@@ -22,7 +23,7 @@ def read_count(value: int | str) -> int:
         if match is None:
             raise ValueError("no count")
         value = int(Decimal(match[1]) * _UNITS[match[2]])
-    if not 0 <= value <= _LARGEST:
+    if not 0 <= value <= most:
         raise ValueError("out of range")
     return value
 
@@ -34,11 +35,12 @@ def small_number(value: object) -> int | None:
     return None
 
 
-def optional_count(value: int | str | None, path: str) -> int | None:
-    """None where the site does not say. Errors: Drift(path) for what is no count."""
-    if value is None:
+def optional_count(value: object, most: int) -> int | None:
+    """None where the site does not say, or says what is no count. A float is none: 20.0 was never
+    recorded, so nobody knows what wrote it."""
+    if not isinstance(value, int | str) or isinstance(value, bool):
         return None
     try:
-        return read_count(value)
+        return read_count(value, most)
     except ValueError:
-        raise Drift(path) from None
+        return None

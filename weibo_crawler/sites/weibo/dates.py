@@ -1,12 +1,22 @@
-"""Dates as the site writes them, on its own clock, UTC+8 (WEIBO_API, "Shapes and traps")."""
+"""Dates as the site writes them, on its own clock, UTC+8 (WEIBO_API, "Shapes and traps").
+
+The mid of a post holds the second at which it was made. Where the site's words are coarser and
+agree with it, the second is taken from there; where both speak of our time and are more than a day
+apart, the id decides, too (DESIGN, "Row keys, cells").
+"""
 
 import re
 from datetime import date, datetime, timedelta, timezone
+from typing import NamedTuple
 
 _ZONE = timezone(timedelta(hours=8))
+_HOUR_S = 3_600
 _DAY_S = 86_400
-_EPOCH_DAY = date(1970, 1, 1).toordinal()
-_MID_EPOCH_S = 515_483_463  # (mid >> 22) + this = second of posting (DESIGN, "Row keys, cells")
+_LATE_S = 600  # a page may be so old when it is read, or a clock go so wrong
+_MID_EPOCH_S = 515_483_463  # (mid >> 22) + this = second of posting
+_SITE_BEGAN_S = 1_249_056_000  # 2009-08
+_MIDS_HOLD_TIME_S = 1_325_347_200  # 2012: mids of the first years are made otherwise
+_FAR_FUTURE_S = 4_102_416_000  # 2100
 
 _MONTHS = {
     name: number
@@ -18,45 +28,85 @@ _FULL = re.compile(
     r"[A-Z][a-z]{2} ([A-Z][a-z]{2}) (\d\d?) (\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d) (\d{4})",
     re.ASCII,
 )
-_AGO = re.compile(r"(\d{1,4})\s?(秒|分钟|小时)前", re.ASCII)
-_NEAR = re.compile(r"(今天|昨天)\s?(\d\d?):(\d\d)", re.ASCII)
-_DAY = re.compile(r"(?:(\d{4})-)?(\d\d?)-(\d\d?)", re.ASCII)
-_AGO_UNITS = {"秒": (1, "minute"), "分钟": (60, "minute"), "小时": (3600, "hour")}
+_AGO = re.compile(r"(\d{1,4})\s?(秒|分钟|小时|天)前", re.ASCII)
+_NEAR = re.compile(r"(今天|昨天|前天)\s?(\d\d?):(\d\d)(?::(\d\d))?", re.ASCII)
+_DAY = re.compile(
+    r"(?:(\d{4})[-年])?(\d\d?)(?:-(\d\d?)|月(\d\d?)日)(?:\s{1,2}(\d\d?):(\d\d)(?::(\d\d))?)?",
+    re.ASCII,
+)
+_DAYS_BACK = {"今天": 0, "昨天": 1, "前天": 2}
+# unit in seconds, precision, how much earlier and later the post may be than the words say
+_AGO_UNITS = {
+    "秒": (1, "minute", _LATE_S, _LATE_S),
+    "分钟": (60, "minute", 60 + _LATE_S, _LATE_S),
+    "小时": (_HOUR_S, "hour", 2 * _HOUR_S, _HOUR_S),
+    "天": (_DAY_S, "day", 2 * _DAY_S, _DAY_S),
+}
+
+
+class Said(NamedTuple):
+    """What the words of a date mean. at_s: the moment, as well as they tell it; spans: from which
+    second to before which it may have been. Seconds since the epoch."""
+
+    at_s: int
+    precision: str
+    spans: tuple[tuple[int, int], ...]
+
+    def holds(self, second: int, slack_s: int = 0) -> bool:
+        """Whether the words agree with this second."""
+        return any(start - slack_s <= second < end + slack_s for start, end in self.spans)
 
 
 def read_date(text: str, now: float, mid: int) -> tuple[str, str]:
-    """ISO 8601 with +08:00, and its precision (see Post).
+    """ISO 8601 with +08:00, and its precision (see Post). mid: of the post; 0 for a date that is
+    not its making. Errors: as `said`."""
+    return settle(said(text, now), mid)
 
-    now: when the page was fetched, seconds since the epoch; relative dates count from it.
-    mid: of the post; it holds the second where the site names only the day.
-    Errors: ValueError for a form that is not known or a day that does not exist.
+
+def settle(words: Said, mid: int) -> tuple[str, str]:
+    """What the words and the id of a post say together."""
+    second = second_of(mid)
+    is_finer = words.precision != "second" and words.holds(second)
+    if is_finer or contradicts(words, mid):
+        return _local(second).isoformat(), "mid"
+    return _local(words.at_s).isoformat(), words.precision
+
+
+def contradicts(words: Said, mid: int) -> bool:
+    """Whether words and id, both of the time since mids hold the second, are a day apart."""
+    second = second_of(mid)
+    is_told = _MIDS_HOLD_TIME_S <= second < _FAR_FUTURE_S and words.at_s >= _MIDS_HOLD_TIME_S
+    return is_told and not words.holds(second, _DAY_S)
+
+
+def second_of(mid: int) -> int:
+    """The second at which a mid was made, for mids since 2012."""
+    return (mid >> 22) + _MID_EPOCH_S
+
+
+def said(text: str, now: float) -> Said:
+    """What the words say. now: when the page was fetched; relative dates count from it.
+
+    Errors: ValueError for a form that is not known, a day that does not exist, and a time in which
+    nobody posted.
     """
-    match = _FULL.fullmatch(text)
-    if match:
-        return _full(match), "second"
-    if text == "刚刚":
-        return _local(now).isoformat(), "minute"
-    match = _AGO.fullmatch(text)
-    if match:
-        unit_s, precision = _AGO_UNITS[match[2]]
-        return _local(now - int(match[1]) * unit_s).isoformat(), precision
-    match = _NEAR.fullmatch(text)
-    if match:
-        day = _local(now) - timedelta(days=match[1] == "昨天")
-        time = day.replace(hour=int(match[2]), minute=int(match[3]), second=0)
-        return time.isoformat(), "minute"
-    match = _DAY.fullmatch(text)
-    if match:
-        return _with_time(_day(match, _local(now).date(), mid), mid)
-    raise ValueError("unknown form of date")
+    words = _full(text) or _ago(text, int(now)) or _near(text, now) or _written(text, now)
+    if words is None:
+        raise ValueError("unknown form of date")
+    if not _SITE_BEGAN_S <= words.at_s < _FAR_FUTURE_S:
+        raise ValueError("a time in which nobody posted")
+    return words
 
 
 def _local(seconds: float) -> datetime:
     return datetime.fromtimestamp(int(seconds), _ZONE)
 
 
-def _full(match: re.Match[str]) -> str:
+def _full(text: str) -> Said | None:
     """`Thu Jun 17 11:00:31 +0800 2021`, without the locale that strptime would ask."""
+    match = _FULL.fullmatch(text)
+    if match is None:
+        return None
     month, day, hour, minute, second, sign, zone_h, zone_min, year = match.groups()
     zone = _ZONE
     if (sign, zone_h, zone_min) != ("+", "08", "00"):
@@ -64,44 +114,61 @@ def _full(match: re.Match[str]) -> str:
         zone = timezone(-offset if sign == "-" else offset)
     number = _MONTHS.get(month, 0)
     time = datetime(int(year), number, int(day), int(hour), int(minute), int(second), tzinfo=zone)
-    if 1 < time.year < 9999:  # the ends of the calendar have no room to change the zone
-        return (time if zone is _ZONE else time.astimezone(_ZONE)).isoformat()
-    raise ValueError("a year out of the calendar")
+    return _from(int(time.timestamp()), "second", 1)
 
 
-def _day(match: re.Match[str], today: date, mid: int) -> date:
-    """`06-14` is of this year, or of the year before where that would lie in the future.
+def _ago(text: str, now: int) -> Said | None:
+    if text == "刚刚":
+        return Said(now, "minute", ((now - 60 - _LATE_S, now + _LATE_S),))
+    match = _AGO.fullmatch(text)
+    if match is None:
+        return None
+    unit_s, precision, earlier_s, later_s = _AGO_UNITS[match[2]]
+    at_s = now - int(match[1]) * unit_s
+    return Said(at_s, precision, ((at_s - earlier_s, at_s + later_s),))
 
-    The mid decides first: our clock may still be on the day before the site's.
-    """
-    year, month, day = match.groups()
-    if year:
-        return date(int(year), int(month), int(day))
+
+def _near(text: str, now: float) -> Said | None:
+    """The page may have been made on the day before it is read; or our clock may be behind."""
+    match = _NEAR.fullmatch(text)
+    if match is None:
+        return None
+    day = _local(now).date() - timedelta(days=_DAYS_BACK[match[1]])
+    words = _on(day, match[2], match[3], match[4])
+    days = (0, -_DAY_S, _DAY_S)
+    return words._replace(spans=tuple((a + d, b + d) for a, b in words.spans for d in days))
+
+
+def _written(text: str, now: float) -> Said | None:
+    """A day, with or without its year and its time. Without the year it is of this year, or of the
+    year before where that would lie in the future."""
+    match = _DAY.fullmatch(text)
+    if match is None:
+        return None
+    year, month, dashed, named, *time = match.groups()
+    today = _local(now).date()
+    years = [int(year)] if year else [today.year, today.year - 1]
     days = []
-    for candidate in (today.year, today.year - 1):
+    for candidate in years:
         try:
-            days.append(date(candidate, int(month), int(day)))
+            days.append(date(candidate, int(month), int(dashed or named)))
         except ValueError:  # 02-29
             continue
-    for candidate_day in days:
-        if _second_of_day(candidate_day, mid) is not None:
-            return candidate_day
-    past = [candidate_day for candidate_day in days if candidate_day <= today]
-    if not past:
+    likely = [day for day in days if year or day <= today]
+    if not likely:
         raise ValueError("a day that does not exist")
-    return past[0]
+    spans = tuple(span for day in days for span in _on(day, *time).spans)
+    return _on(likely[0], *time)._replace(spans=spans)
 
 
-def _with_time(day: date, mid: int) -> tuple[str, str]:
-    midnight = datetime(day.year, day.month, day.day, tzinfo=_ZONE)
-    second = _second_of_day(day, mid)
-    if second is None:
-        return midnight.isoformat(), "day"
-    return (midnight + timedelta(seconds=second)).isoformat(), "mid"
+def _on(day: date, hour: str | None, minute: str | None, second: str | None) -> Said:
+    """A day, or a minute or a second of it. Errors: ValueError for a time that does not exist."""
+    time = (int(hour or 0), int(minute or 0), int(second or 0))
+    at_s = int(datetime(day.year, day.month, day.day, *time, tzinfo=_ZONE).timestamp())
+    if second is not None:
+        return _from(at_s, "second", 1)
+    return _from(at_s, "minute", 60) if hour else _from(at_s, "day", _DAY_S)
 
 
-def _second_of_day(day: date, mid: int) -> int | None:
-    """The second of `day` at which the mid was made; None: it was made on another day."""
-    midnight_s = (day.toordinal() - _EPOCH_DAY) * _DAY_S - 8 * 3600
-    second = (mid >> 22) + _MID_EPOCH_S - midnight_s
-    return second if 0 <= second < _DAY_S else None
+def _from(at_s: int, precision: str, length_s: int) -> Said:
+    return Said(at_s, precision, ((at_s, at_s + length_s),))

@@ -6,31 +6,30 @@ Nothing of it is stored with the posts, so what is odd here costs the link, not 
 from collections.abc import Iterable
 
 from weibo_crawler.records import NamedUser, User
-from weibo_crawler.sites.weibo.counts import read_count
-from weibo_crawler.sites.weibo.drift import identity
+from weibo_crawler.sites.weibo.counts import MOST_FANS, optional_count
+from weibo_crawler.sites.weibo.drift import Drift, identity
 from weibo_crawler.sites.weibo.post import author_of, is_gone
-from weibo_crawler.sites.weibo.text import mentioned, writable
+from weibo_crawler.sites.weibo.text import mentioned, read_name
 from weibo_crawler.sites.weibo.wire import Author, Mblog
-
-_LONGEST_NAME = 60  # characters; the site's own limit is half of it
 
 
 def authors(statuses: Iterable[Mblog]) -> tuple[User | NamedUser, ...]:
-    """Who wrote the originals of these posts, each once; NamedUser where the fans are not told.
-
-    Errors: Drift, as `read_post` raises it for the same posts.
-    """
+    """Who wrote the originals of these posts, each once; NamedUser where the fans are not told."""
     found: dict[int, User | NamedUser] = {}
     for status in statuses:
         original = status.retweeted_status
-        if original is not None and not is_gone(original):
+        if original is None or is_gone(original):
+            continue
+        try:
             author = author_of(original)
             uid = identity(author.id, ".user.id")
-            fans = _fans(author)
-            if fans is None or author.screen_name is None:
-                found.setdefault(uid, NamedUser(uid))
-            else:
-                found[uid] = User(uid, writable(author.screen_name), fans)
+        except Drift:
+            continue
+        fans, name = _fans(author), read_name(author.screen_name)
+        if fans is None or name is None:
+            found.setdefault(uid, NamedUser(uid))
+        else:
+            found[uid] = User(uid, name, fans)
     return tuple(found.values())
 
 
@@ -38,15 +37,10 @@ def mentions(statuses: Iterable[tuple[int, Mblog]]) -> tuple[str, ...]:
     """The screen names in the texts of these posts (mid, post), newest post first, each once."""
     names: dict[str, None] = {}
     for _, status in sorted(statuses, key=lambda one: -one[0]):
-        names |= dict.fromkeys(mentioned(status.text or ""))
-    return tuple(name for name in names if 0 < len(name) <= _LONGEST_NAME)
+        names |= dict.fromkeys(mentioned(status.text))
+    return tuple(name for name in names if read_name(name) is not None)
 
 
 def _fans(author: Author) -> int | None:
-    for value in (author.followers_count, author.followers_count_str):
-        if isinstance(value, int | str) and not isinstance(value, bool):
-            try:
-                return read_count(value)
-            except ValueError:
-                continue
-    return None
+    fans = optional_count(author.followers_count, MOST_FANS)
+    return optional_count(author.followers_count_str, MOST_FANS) if fans is None else fans

@@ -5,69 +5,123 @@ the card whose itemid names list and owner; items are cards of type 10; pages ho
 that are null, and fewer than 20 users on large accounts.
 """
 
+from collections import Counter
+
 from weibo_crawler.records import FanPage, Kind, Reading, Request, User, Verdict
 from weibo_crawler.sites.weibo.addresses import LAST_PAGE, page_number
-from weibo_crawler.sites.weibo.drift import Drift, Uncounted, uncounted_uids
+from weibo_crawler.sites.weibo.cursors import read_token
+from weibo_crawler.sites.weibo.drift import Drift, is_drift
 from weibo_crawler.sites.weibo.people import read_face
 from weibo_crawler.sites.weibo.verdicts import nothing
-from weibo_crawler.sites.weibo.wire import Face, ListCard, UserList, is_type
+from weibo_crawler.sites.weibo.wire import Face, ListCard, PageInfo, UserList, is_type
 
 _ITEM_ID = {Kind.FANS: "2310510033_1_", Kind.FOLLOWS: "2310510024_1_"}
 _TITLE = {Kind.FANS: "全部粉丝", Kind.FOLLOWS: "全部关注"}
 _TITLES_OF_OTHERS = ("推荐", "感兴趣")
 
 
+class _Found:
+    """What the items of a list hold. odd: items that are none of a user, or of one without id."""
+
+    def __init__(self) -> None:
+        self.users: list[User] = []
+        self.uncounted: list[int] = []
+        self.skipped: Counter[str] = Counter()
+        self.odd: list[Drift] = []
+
+    def read(self, item: ListCard | None, path: str) -> None:
+        """One item of the list; null users are missing, not odd."""
+        if item is not None and item.user is None and is_type(item.card_type, 10):
+            self.skipped["no user"] += 1
+            return
+        if item is None or not _is_user(item):
+            self.skipped["no item"] += 1
+            return
+        try:
+            if not isinstance(item.user, Face):
+                raise Drift("")
+            user = read_face(item.user, item.desc1, item.desc2)
+        except Drift as drift:
+            self.skipped["no id" if drift.path else "odd user"] += 1
+            self.odd.append(drift.under(f"{path}.user"))
+            return
+        if user.fans is None:
+            self.uncounted.append(user.uid)
+        else:
+            self.users.append(user)
+
+    @property
+    def legible(self) -> int:
+        return len(self.users) + len(self.uncounted)
+
+
 def read_user_list(page: UserList | None, request: Request, now: float) -> Reading:
     """OK with a FanPage; EMPTY or END (ambiguous) where the page does not hold the list.
 
-    A user whose number of fans is illegible is one of `uncounted`; where those are more than a
-    quarter, the shape of the page has changed.
-    Errors: Drift, also for the list of another owner, with which a lying proxy may answer.
+    Errors: Drift where the list cannot be found or most of its users cannot be read, also for the
+    list of another owner, with which a lying proxy may answer.
     """
     if page is None or not isinstance(page.cards, list | None):
         raise Drift(".data" if page is None else ".data.cards")
-    if not page.cards:
-        return nothing(request)
-    listed = _list_of(page.cards, request)
-    users: list[User] = []
-    uncounted: list[Uncounted] = []
-    missing = 0
-    for i in listed:
-        missing += _read_card(page.cards[i], f".data.cards[{i}]", users, uncounted)
-    if not users and not missing and not uncounted:
-        return nothing(request)
-    uids = uncounted_uids(uncounted, len(users))
-    others = (card for i, card in enumerate(page.cards) if i not in listed)
-    recommended = sum(_is_user(item) for card in others for item in card.card_group or ())
     n = page_number(request.cursor)
-    next_cursor = str(n + 1) if n < LAST_PAGE[request.kind] else None
+    is_next_named = _names_next(page.cardlistInfo, n)
+    cards = page.cards or []
+    if not cards and not is_next_named:
+        return nothing(request)
+    listed = _list_of(cards, request) if cards else []
+    found = _Found()
+    for i in listed:
+        _read_card(cards[i], f".data.cards[{i}]", found, is_next_named=is_next_named)
+    if is_drift(len(found.odd), len(found.odd) + found.legible):
+        raise found.odd[0]
+    if cards and not found.legible and not found.skipped:
+        return nothing(request)
+    others = (card for i, card in enumerate(cards) if card is not None and i not in listed)
+    recommended = sum(
+        item is not None and _is_user(item) for card in others for item in card.card_group or ()
+    )
     fan_page = FanPage(
         request.uid,
-        tuple(users),
-        next_cursor,
+        tuple(found.users),
+        str(n + 1) if n < LAST_PAGE[request.kind] else None,
         recommended,
-        uids,
-        {"no user": missing} if missing else {},
+        tuple(found.uncounted),
+        dict(found.skipped),
+        is_next_named,
     )
     return Reading(Verdict.OK, fan_page)
 
 
-def _list_of(cards: list[ListCard], request: Request) -> list[int]:
-    """Which of the cards are the list: by itemid, else by title, else by there being no other."""
-    named = [i for i, card in enumerate(cards) if _is_named(card, request)]
+def _names_next(info: PageInfo | None, n: int) -> bool:
+    """Whether the page names a later one. The site may do so on its last page, too."""
+    if info is None:
+        return False
+    tokens = (read_token(info.since_id)[0], read_token(info.page)[0])
+    return any(token is not None and token.isdecimal() and int(token) > n for token in tokens)
+
+
+def _list_of(items: list[ListCard | None], request: Request) -> list[int]:
+    """Which of the cards are the list: by itemid, else by title, else by there being no other.
+
+    Errors: Drift.
+    """
+    cards = {i: card for i, card in enumerate(items) if card is not None}
+    named = [i for i, card in cards.items() if _is_named(card, request)]
     if named:
         return named
-    blocks = [i for i, card in enumerate(cards) if card.card_group is not None]
-    titled = [i for i in blocks if _TITLE[request.kind] in _title(cards[i])]
-    for i, card in enumerate(cards):
+    for i, card in cards.items():
         if _is_list(card, request.kind):
             raise Drift(f".data.cards[{i}].itemid")
+    blocks = [i for i, card in cards.items() if card.card_group is not None]
+    titled = [i for i in blocks if _TITLE[request.kind] in _title(cards[i])]
     if titled:
         return titled
-    full = [i for i in blocks if any(map(_is_user, cards[i].card_group or ()))]
-    flat = [i for i, card in enumerate(cards) if _is_user(card)]
-    if not blocks and not flat and not all(is_type(card.card_type, 58) for card in cards):
+    full = [i for i in blocks if any(item and _is_user(item) for item in cards[i].card_group or ())]
+    flat = [i for i, card in cards.items() if _is_user(card)]
+    if not blocks and not flat and not all(is_type(card.card_type, 58) for card in cards.values()):
         raise Drift(".data.cards")
+    if not cards:
+        raise Drift(".data.cards[0]")
     is_first = page_number(request.cursor) == 1
     if len(full) == 1 and not any(words in _title(cards[full[0]]) for words in _TITLES_OF_OTHERS):
         is_alone = len(blocks) == 1 and not cards[full[0]].itemid
@@ -76,34 +130,19 @@ def _list_of(cards: list[ListCard], request: Request) -> list[int]:
     return flat if not full or not is_first else []
 
 
-def _read_card(card: ListCard, path: str, users: list[User], uncounted: list[Uncounted]) -> int:
-    """Add the users of a block, or of a flat card; returns how many are missing."""
-    if card.card_group is None:
-        if not _is_user(card):
+def _read_card(card: ListCard | None, path: str, found: _Found, *, is_next_named: bool) -> None:
+    """Read a block, or a flat card. Errors: Drift for a block in which nothing is of a user, unless
+    the page names the next one."""
+    if card is None or card.card_group is None:
+        if card is None or not _is_user(card):
             raise Drift(f"{path}.card_group")
-        return _read_item(card, path, users, uncounted)
-    missing, is_of_users = 0, not card.card_group
+        found.read(card, path)
+        return
     for j, item in enumerate(card.card_group):
-        if _is_user(item):
-            is_of_users = True
-            missing += _read_item(item, f"{path}.card_group[{j}]", users, uncounted)
-    if not is_of_users:
+        found.read(item, f"{path}.card_group[{j}]")
+    is_of_users = found.legible or found.odd or found.skipped["no user"]
+    if card.card_group and not is_of_users and not is_next_named:
         raise Drift(f"{path}.card_group")
-    return missing
-
-
-def _read_item(item: ListCard, path: str, users: list[User], uncounted: list[Uncounted]) -> int:
-    if item.user is None:
-        return 1
-    if not isinstance(item.user, Face):
-        raise Drift(f"{path}.user")
-    try:
-        users.append(read_face(item.user, item.desc1, item.desc2))
-    except Uncounted as one:
-        uncounted.append(Uncounted(f"{path}.user{one.path}", one.uid))
-    except Drift as drift:
-        raise drift.under(f"{path}.user") from None
-    return 0
 
 
 def _is_named(card: ListCard, request: Request) -> bool:

@@ -5,15 +5,15 @@ import re
 import msgspec
 
 from weibo_crawler.records import FullText, Reading, Request, Verdict
-from weibo_crawler.sites.weibo.drift import Drift, identity
-from weibo_crawler.sites.weibo.loose import first_value
-from weibo_crawler.sites.weibo.post import is_gone
+from weibo_crawler.sites.weibo.drift import Drift
+from weibo_crawler.sites.weibo.fitting import fit
+from weibo_crawler.sites.weibo.loose import decoded, first_value
+from weibo_crawler.sites.weibo.post import is_gone, mid_of
 from weibo_crawler.sites.weibo.text import reader_text
 from weibo_crawler.sites.weibo.verdicts import of_html
 from weibo_crawler.sites.weibo.wire import LongText, Mblog, Rendered
 
 _RENDER_DATA = re.compile(r"\$render_data\s*=\s*(?=\[)")
-_RENDERED = msgspec.json.Decoder(list[Rendered])
 
 
 def read_extend(answer: LongText | None, request: Request, now: float) -> Reading:
@@ -33,30 +33,37 @@ def read_show(status: Mblog | None, request: Request, now: float) -> Reading:
 def read_detail(body: bytes, request: Request) -> Reading:
     """The `$render_data = [{"status": …}]` in the HTML of /detail/<mid>.
 
-    Errors: Drift; msgspec.ValidationError; NotJson where the data breaks off.
+    Errors: Drift; NotJson where the data breaks off.
     """
-    text = body.decode("utf-8", "replace")
+    text = decoded(body)
     match = _RENDER_DATA.search(text)
     if match is None:
         return of_html(body, request)
-    values = _RENDERED.decode(first_value(text, match.end()))
-    if not values or values[0].status is None:
+    values = msgspec.json.decode(first_value(text, match.end()))
+    first = values[0] if values else {}
+    rendered = fit(first, Rendered) if isinstance(first, dict) else Rendered()
+    if rendered.status is None:
         raise Drift("[0].status")
-    return _of_status(values[0].status, "[0].status", request)
+    return _of_status(rendered.status, "[0].status", request)
 
 
 def _of_status(status: Mblog, path: str, request: Request) -> Reading:
-    if identity(status.mid or status.id, f"{path}.mid") != request.mid:
+    try:
+        mid = mid_of(status)
+    except Drift as drift:
+        raise drift.under(path) from None
+    if mid != request.mid:
         raise Drift(f"{path}.mid")
     if is_gone(status):
         return Reading(Verdict.GONE, why="the post is deleted or hidden")
-    if status.longText is not None and status.longText.longTextContent:
-        return _whole(status.longText.longTextContent, f"{path}.longText.longTextContent", request)
+    whole = status.longText.longTextContent if status.longText is not None else None
+    if whole:
+        return _whole(whole, f"{path}.longText.longTextContent", request)
     return _whole(status.text, f"{path}.text", request)
 
 
-def _whole(html: str | None, path: str, request: Request) -> Reading:
-    text, is_cut = reader_text(html or "")
+def _whole(html: object, path: str, request: Request) -> Reading:
+    text, is_cut = reader_text(html) if isinstance(html, str) else ("", False)
     if not text or is_cut:
         raise Drift(path)
     return Reading(Verdict.OK, FullText(request.mid, text))

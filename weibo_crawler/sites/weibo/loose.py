@@ -9,21 +9,37 @@ import math
 import re
 
 _NUMBER_BEGUN = re.compile("[-.]|[eE][-+]?")
+_MOST_REPLACED = 1 / 100  # of the characters of a page
+_LONGEST_NUMBER = 100  # digits
+_NO_NUMBER = 0.5  # in the place of NaN and the like: no id, no count, no sign, and not null
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class NotJson(Exception):
-    """No JSON can be read. is_truncated: it is JSON as far as it goes, and then breaks off."""
+    """No JSON can be read. is_truncated: it is JSON as far as it goes, and then breaks off. why:
+    what else it is, "" where nobody knows."""
 
-    def __init__(self, *, is_truncated: bool) -> None:
-        super().__init__()
-        self.is_truncated = is_truncated
+    def __init__(self, *, is_truncated: bool = False, why: str = "") -> None:
+        super().__init__(why)
+        self.is_truncated, self.why = is_truncated, why
 
 
 def repaired(body: bytes) -> bytes:
     """The same JSON, as the strict decoder takes it. Errors: NotJson, RecursionError."""
-    text = body.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+    text = decoded(body).lstrip("\ufeff \t\r\n")
     return first_value(text, 0, alone=True)
+
+
+def decoded(body: bytes) -> str:
+    """The body as text, with bytes that are no UTF-8 replaced.
+
+    Errors: NotJson where these are so many that it is written in another encoding.
+    """
+    text = body.decode("utf-8", "replace")
+    replaced = text.count("\ufffd") - body.count("\ufffd".encode())
+    if replaced > max(1, _MOST_REPLACED * len(text)):  # a page may end within a character
+        raise NotJson(why=f"another encoding: {replaced} of {len(text)} characters are no UTF-8")
+    return text
 
 
 def first_value(text: str, start: int, *, alone: bool = False) -> bytes:
@@ -35,10 +51,8 @@ def first_value(text: str, start: int, *, alone: bool = False) -> bytes:
         value, end = _DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
         raise NotJson(is_truncated=_breaks_off(text, start, error)) from None
-    except ValueError:  # a number of thousands of digits
-        raise NotJson(is_truncated=False) from None
     if alone and text[end:].strip():
-        raise NotJson(is_truncated=False)
+        raise NotJson
     return _SURROGATES.sub("\ufffd", json.dumps(value, ensure_ascii=False)).encode()
 
 
@@ -53,9 +67,15 @@ def _breaks_off(text: str, start: int, error: json.JSONDecodeError) -> bool:
     return is_word_begun or is_number_begun or is_escape_begun or is_text_begun
 
 
-def _finite(digits: str) -> float | None:
+def _finite(digits: str) -> float:
     number = float(digits)
-    return number if math.isfinite(number) else None
+    return number if math.isfinite(number) else _NO_NUMBER
 
 
-_DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=lambda _: None, strict=False)
+def _whole(digits: str) -> float:
+    return int(digits) if len(digits) <= _LONGEST_NUMBER else _NO_NUMBER
+
+
+_DECODER = json.JSONDecoder(
+    parse_float=_finite, parse_int=_whole, parse_constant=lambda _: _NO_NUMBER, strict=False
+)

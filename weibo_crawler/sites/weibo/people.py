@@ -4,9 +4,15 @@ import re
 from typing import Any
 
 from weibo_crawler.records import CommentPage, Reading, Request, User, Verdict
-from weibo_crawler.sites.weibo.counts import optional_count, read_count, small_number
-from weibo_crawler.sites.weibo.drift import Drift, Uncounted, identity, uncounted_uids
-from weibo_crawler.sites.weibo.text import writable
+from weibo_crawler.sites.weibo.counts import (
+    MOST_FANS,
+    MOST_POSTS,
+    optional_count,
+    small_number,
+)
+from weibo_crawler.sites.weibo.cursors import read_token
+from weibo_crawler.sites.weibo.drift import Drift, identity, is_drift
+from weibo_crawler.sites.weibo.text import read_name, read_remark
 from weibo_crawler.sites.weibo.verdicts import nothing
 from weibo_crawler.sites.weibo.wire import Comments, Face, Person, Profile
 
@@ -16,32 +22,34 @@ _FANS_IN_WORDS = re.compile(r"粉丝[：:]\s*(\S+)")
 def read_face(face: Face, *descriptions: object) -> User:
     """Who somebody is, and the number of fans, which some lists give in words only (`粉丝：143`).
 
-    Errors: Drift for a missing id or name; Uncounted where the number of fans is missing or none.
+    Errors: Drift for a missing id.
     """
-    if face.screen_name is None:
-        raise Drift(".screen_name")
     uid = identity(face.id, ".id")
-    return User(uid, writable(face.screen_name), _fans(face, descriptions, uid))
+    fans = optional_count(face.followers_count, MOST_FANS)
+    if fans is None and face.followers_count is None:
+        words = face.followers_count_str
+        words = _fans_in_words(descriptions) if words is None else words
+        fans = optional_count(words, MOST_FANS)
+    return User(uid, read_name(face.screen_name), fans)
 
 
 def read_person(person: Person, posts_container: str | None) -> User:
-    """A user with all that a profile tells. Errors: as `read_face`, and Drift for a number that is
-    none."""
+    """A user with all that a profile tells. Errors: Drift for a missing id."""
     follows = person.follow_count if person.follow_count is not None else person.friends_count
     face = read_face(person)
     return User(
         uid=face.uid,
         screen_name=face.screen_name,
         fans=face.fans,
-        follows=optional_count(follows, ".follow_count"),
-        posts=optional_count(person.statuses_count, ".statuses_count"),
+        follows=optional_count(follows, MOST_FANS),
+        posts=optional_count(person.statuses_count, MOST_POSTS),
         gender=person.gender if person.gender in ("m", "f") else None,
-        description=_words(person.description),
+        description=read_remark(person.description),
         verified=person.verified if isinstance(person.verified, bool) else None,
         verified_type=small_number(person.verified_type),
-        verified_reason=_words(person.verified_reason),
+        verified_reason=read_remark(person.verified_reason),
         rank=small_number(person.urank),
-        avatar=_words(person.avatar_hd) or _words(person.profile_image_url),
+        avatar=read_remark(person.avatar_hd) or read_remark(person.profile_image_url),
         posts_container=posts_container,
     )
 
@@ -60,45 +68,34 @@ def read_profile(profile: Profile | None, request: Request, now: float) -> Readi
 
 
 def read_comments(comments: Comments | None, request: Request, now: float) -> Reading:
-    """OK with a CommentPage of its authors, each once. Errors: Drift, also where more than a
-    quarter of the numbers of fans are illegible."""
+    """OK with a CommentPage of its authors, each once; null users are left out.
+
+    Errors: Drift, also where most of the authors cannot be read.
+    """
     if comments is None or not isinstance(comments.data, list | None):
         raise Drift(".data" if comments is None else ".data.data")
-    if not comments.data:
+    next_cursor, _ = read_token(comments.max_id)
+    if not comments.data and next_cursor is None:
         return nothing(request)
     users: dict[int, User] = {}
-    uncounted: dict[int, Uncounted] = {}
-    for i, comment in enumerate(comments.data):
-        if comment.user is None:
+    odd: list[Drift] = []
+    shown = 0
+    for i, comment in enumerate(comments.data or ()):
+        if comment is not None and comment.user is None:
             continue
-        if not isinstance(comment.user, Face):
-            raise Drift(f".data.data[{i}].user")
+        shown += 1
         try:
+            if comment is None or not isinstance(comment.user, Face):
+                raise Drift("")
             user = read_face(comment.user)
-        except Uncounted as one:
-            uncounted[one.uid] = Uncounted(f".data.data[{i}].user{one.path}", one.uid)
-        except Drift as drift:
-            raise drift.under(f".data.data[{i}].user") from None
-        else:
             users.setdefault(user.uid, user)
-    max_id = str(comments.max_id or "")
-    next_cursor = max_id if max_id.strip("0") else None
-    uids = uncounted_uids(list(uncounted.values()), len(users))
-    return Reading(Verdict.OK, CommentPage(request.mid, tuple(users.values()), next_cursor, uids))
-
-
-def _fans(face: Face, descriptions: tuple[object, ...], uid: int) -> int:
-    value, path = face.followers_count, ".followers_count"
-    if value is None and face.followers_count_str is not None:
-        value, path = face.followers_count_str, ".followers_count_str"
-    elif value is None:
-        value = _fans_in_words(descriptions)
-    try:
-        if value is not None:
-            return read_count(value)
-    except ValueError:
-        pass
-    raise Uncounted(path, uid)
+        except Drift as drift:
+            odd.append(drift.under(f".data.data[{i}].user"))
+    if is_drift(len(odd), shown):
+        raise odd[0]
+    counted = tuple(user for user in users.values() if user.fans is not None)
+    uncounted = tuple(user.uid for user in users.values() if user.fans is None)
+    return Reading(Verdict.OK, CommentPage(request.mid, counted, next_cursor, uncounted))
 
 
 def _fans_in_words(descriptions: tuple[object, ...]) -> str | None:
@@ -114,9 +111,5 @@ def _posts_container(tabs_info: Any) -> str | None:
     tabs = tabs_info.get("tabs") if isinstance(tabs_info, dict) else None
     for tab in tabs.values() if isinstance(tabs, dict) else tabs if isinstance(tabs, list) else ():
         if isinstance(tab, dict) and tab.get("tab_type") == "weibo":
-            return _words(tab.get("containerid"))
+            return read_remark(tab.get("containerid"))
     return None
-
-
-def _words(value: object) -> str | None:
-    return writable(value) if isinstance(value, str) else None

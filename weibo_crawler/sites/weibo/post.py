@@ -1,7 +1,11 @@
 """One post (WEIBO_API, "Shapes and traps").
 
-What decides what is stored must be there and make sense, else Drift; what only decorates the row
-(source, pictures, edits…) is left out where it is odd.
+What a post is by (mid, text, date, author) must be there and make sense, else Drift: that post is
+unreadable. All else costs only itself where it is odd: a count is None, an original is left out.
+
+Cross-checks: mid, id and idstr of one post must be the same. The bid, in the post and in its card's
+address, is the mid in other letters: one that names another post is not believed; where two do and
+no more than they speak for the ids, nobody knows which post it is.
 """
 
 from typing import Any
@@ -10,12 +14,15 @@ import msgspec
 
 from weibo_crawler.records import Original, Post
 from weibo_crawler.sites.weibo.bid import bid_in_scheme, bid_of
-from weibo_crawler.sites.weibo.counts import optional_count, small_number
-from weibo_crawler.sites.weibo.dates import read_date
+from weibo_crawler.sites.weibo.counts import MOST_REACTIONS, optional_count, small_number
+from weibo_crawler.sites.weibo.dates import Said, read_date, said, second_of, settle
 from weibo_crawler.sites.weibo.drift import Drift, identity
-from weibo_crawler.sites.weibo.text import reader_text, writable
+from weibo_crawler.sites.weibo.fitting import fit
+from weibo_crawler.sites.weibo.text import read_name, read_remark, reader_text
 from weibo_crawler.sites.weibo.wire import Author, Card, Mblog, Picture
 
+_DAY_S = 86_400
+_LONGEST_DECORATION = 5_000
 _PICTURES = msgspec.json.Decoder(list[Picture | None] | dict[str, Picture | None] | None)
 
 
@@ -32,14 +39,33 @@ def author_of(status: Mblog) -> Author:
     return status.user
 
 
+def mid_of(status: Mblog) -> int:
+    """The id of a post, which stands in it up to three times. Errors: Drift where one of them is
+    illegible or another one."""
+    mid = status.mid
+    if mid and mid == status.id and status.idstr in (mid, None):  # the usual case, checked at once
+        return identity(mid, ".mid")
+    ids = _ids(status)
+    if not ids:
+        raise Drift(".mid")
+    for name, value in ids.items():
+        if value != next(iter(ids.values())):
+            raise Drift(f".{name}")
+    return next(iter(ids.values()))
+
+
 def read_post(status: Mblog, card: Card, uid: int, now: float) -> Post:
     """A live post of `uid`. Errors: Drift, with a path below the mblog."""
-    mid = identity(status.mid or status.id, ".mid")
-    if status.text is None:
+    mid = mid_of(status)
+    if not isinstance(status.text, str):
         raise Drift(".text")
     text, is_cut = reader_text(status.text)
-    created_at, precision = _date(status, mid, now)
-    original = _read_original(status.retweeted_status, now)
+    words = _said(status, now)
+    bid = bid_of(mid)
+    if status.bid != bid or not isinstance(card.scheme, str) or bid not in card.scheme:
+        _check_bid(status, card, mid, words)
+    created_at, precision = settle(words, mid)
+    repost_of, original = _read_original(status.retweeted_status, now)
     pics = _pictures(status.pics)
     return Post(
         mid=mid,
@@ -50,47 +76,76 @@ def read_post(status: Mblog, card: Card, uid: int, now: float) -> Post:
         text_complete=not (is_cut or _is_true(status.isLongText)),
         source=_decoration(status.source),
         region=_decoration(status.region_name).removeprefix("发布于").strip() or None,
-        reposts=optional_count(status.reposts_count, ".reposts_count"),
-        comments=optional_count(status.comments_count, ".comments_count"),
-        likes=optional_count(status.attitudes_count, ".attitudes_count"),
-        bid=_decoration(status.bid) or bid_in_scheme(card.scheme) or bid_of(mid),
+        reposts=optional_count(status.reposts_count, MOST_REACTIONS),
+        comments=optional_count(status.comments_count, MOST_REACTIONS),
+        likes=optional_count(status.attitudes_count, MOST_REACTIONS),
+        bid=bid,
         pics=pics,
         pic_num=small_number(status.pic_num) or len(pics),
         is_pinned=_is_pinned(status, card),
-        repost_of=original.mid if original else None,
+        repost_of=repost_of,
         original=original,
         edit_count=small_number(status.edit_count) or 0,
-        edited_at=_optional_date(status.edit_at, mid, now),
+        edited_at=_optional_date(status.edit_at, 0, now),
         visible=small_number(_field(status.visible, "type")) or 0,
     )
 
 
-def _read_original(status: Mblog | None, now: float) -> Original | None:
-    """The reposted post; of a deleted or hidden one only its mid is sure to be there."""
+def _ids(status: Mblog) -> dict[str, int]:
+    """Errors: Drift."""
+    given = {"mid": status.mid, "id": status.id, "idstr": status.idstr}
+    return {
+        name: identity(value, f".{name}")
+        for name, value in given.items()
+        if value is not None and value != ""
+    }
+
+
+def _check_bid(status: Mblog, card: Card, mid: int, words: Said) -> None:
+    """Errors: Drift where bid, address and date speak against the ids, and no fewer for them."""
+    own = ("", str(mid), bid_of(mid))
+    others = (status.bid, bid_in_scheme(card.scheme))
+    dissent = sum(isinstance(other, str) and other not in own for other in others)
+    is_dated = words.holds(second_of(mid), _DAY_S)
+    if dissent and dissent + (not is_dated) > max(1, len(_ids(status)) + is_dated - 1):
+        raise Drift(".bid")
+
+
+def _read_original(status: Mblog | None, now: float) -> tuple[int | None, Original | None]:
+    """The mid of the reposted post and the post, as far as they are legible; of a deleted or hidden
+    one only its mid is sure to be there."""
     if status is None:
-        return None
+        return None, None
     try:
-        mid = identity(status.mid or status.id, ".mid")
-        if is_gone(status):
-            return _gone_original(status, mid, now)
-        if status.text is None:
-            raise Drift(".text")
-        text, is_cut = reader_text(status.text)
+        mid = mid_of(status)
+    except Drift:
+        return None, None
+    if is_gone(status):
+        return mid, _gone_original(status, mid, now)
+    if not isinstance(status.text, str):
+        return mid, None
+    text, is_cut = reader_text(status.text)
+    uid, name = _author(status)
+    return mid, Original(
+        mid=mid,
+        uid=uid,
+        screen_name=name,
+        text=text,
+        text_complete=not is_cut,
+        created_at=_optional_date(status.created_at, mid, now),
+        available=True,
+        reposts=optional_count(status.reposts_count, MOST_REACTIONS),
+        comments=optional_count(status.comments_count, MOST_REACTIONS),
+        likes=optional_count(status.attitudes_count, MOST_REACTIONS),
+    )
+
+
+def _author(status: Mblog) -> tuple[int | None, str | None]:
+    try:
         author = author_of(status)
-        return Original(
-            mid=mid,
-            uid=identity(author.id, ".user.id"),
-            screen_name=None if author.screen_name is None else writable(author.screen_name),
-            text=text,
-            text_complete=not is_cut,
-            created_at=_date(status, mid, now)[0],
-            available=True,
-            reposts=optional_count(status.reposts_count, ".reposts_count"),
-            comments=optional_count(status.comments_count, ".comments_count"),
-            likes=optional_count(status.attitudes_count, ".attitudes_count"),
-        )
-    except Drift as drift:
-        raise drift.under(".retweeted_status") from None
+        return identity(author.id, ".user.id"), read_name(author.screen_name)
+    except Drift:
+        return None, None
 
 
 def _gone_original(status: Mblog, mid: int, now: float) -> Original:
@@ -98,16 +153,16 @@ def _gone_original(status: Mblog, mid: int, now: float) -> Original:
         mid=mid,
         uid=None,
         screen_name=None,
-        text=reader_text(status.text or "")[0],
+        text=_decoration(status.text),
         text_complete=True,
         created_at=_optional_date(status.created_at, mid, now),
         available=False,
     )
 
 
-def _date(status: Mblog, mid: int, now: float) -> tuple[str, str]:
+def _said(status: Mblog, now: float) -> Said:
     try:
-        return read_date(status.created_at or "", now, mid)
+        return said(status.created_at if isinstance(status.created_at, str) else "", now)
     except ValueError:
         raise Drift(".created_at") from None
 
@@ -131,25 +186,38 @@ def _is_pinned(status: Mblog, card: Card) -> bool:
 
 
 def _pictures(raw: msgspec.Raw) -> tuple[str, ...]:
-    """The addresses of the pictures, large where there is one; none where the shape is odd."""
+    """The addresses of the pictures, large where there is one; an odd picture is left out."""
     if not memoryview(raw):
         return ()
     try:
         pictures = _PICTURES.decode(raw) or ()
+        listed = list(pictures.values() if isinstance(pictures, dict) else pictures)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return ()
-    listed = pictures.values() if isinstance(pictures, dict) else pictures
+        listed = _odd_pictures(raw)
     addresses = [_address(picture) for picture in listed if picture is not None]
-    return tuple(writable(address) for address in addresses if address)
+    return tuple(address for address in addresses if address)
+
+
+def _odd_pictures(raw: msgspec.Raw) -> list[Picture | None]:
+    try:
+        values = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return []
+    listed = values.values() if isinstance(values, dict) else values
+    if not isinstance(values, dict | list):
+        return []
+    return [fit(value, Picture) for value in listed if isinstance(value, dict)]
 
 
 def _address(picture: Picture) -> str | None:
-    large = picture.large.url if picture.large is not None else None
-    return large or picture.url
+    large = read_remark(picture.large.url) if picture.large is not None else None
+    return large or read_remark(picture.url)
 
 
 def _decoration(value: object) -> str:
-    return reader_text(value)[0] if isinstance(value, str) else ""
+    if not isinstance(value, str) or len(value) > _LONGEST_DECORATION:
+        return ""
+    return reader_text(value)[0]
 
 
 def _field(value: Any, name: str) -> object:

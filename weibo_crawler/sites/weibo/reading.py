@@ -1,7 +1,8 @@
 """One answer judged and parsed: any bytes give a Reading, never an exception.
 
-An answer is decoded once, straight into the structs of its kind. Only where that fails, or where
-the answer does not say ok, its envelope is decoded too, to tell a refusal from a changed shape.
+An answer is decoded once, straight into the structs of its kind; where its shape is odd, once more
+untyped, and fitted into them (`fitting`). Only where it does not say a plain `ok: 1`, or shows
+nothing, its envelope is looked at, too, to tell a refusal from a changed shape and from an end.
 """
 
 import re
@@ -9,18 +10,23 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
-from weibo_crawler.records import Kind, NamedUser, Page, Reading, Request, Verdict
+from weibo_crawler.records import Kind, NamedUser, Page, PostPage, Reading, Request, Verdict
 from weibo_crawler.sites.weibo import wire
 from weibo_crawler.sites.weibo.drift import Drift, identity
+from weibo_crawler.sites.weibo.fitting import fit
 from weibo_crawler.sites.weibo.lists import read_user_list
 from weibo_crawler.sites.weibo.longtext import read_detail, read_extend, read_show
 from weibo_crawler.sites.weibo.loose import NotJson, repaired
 from weibo_crawler.sites.weibo.people import read_comments, read_profile
 from weibo_crawler.sites.weibo.timeline import read_timeline
-from weibo_crawler.sites.weibo.verdicts import of_envelope, of_html, of_refused, of_status
+from weibo_crawler.sites.weibo.verdicts import of_envelope, of_html, of_refused, of_status, unknown
 
-_PATH = re.compile(r"`(\$[^`]*)`\Z")
+_OF_A_PAGE = ("ok", "msg", "errno", "data")  # the keys of an answer that may show nothing
+_RAW = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_RAWS = msgspec.json.Decoder(list[msgspec.Raw])
+_PLACE = re.compile(r"\.(\w+)|\[(\d+)\]")
 _HOME_OF_NAME = re.compile(r"(?:https?://[^/?#]+)?/u/([0-9]+)(?:[/?#].*)?", re.ASCII)
 
 
@@ -36,9 +42,8 @@ def _never_ok(data: object, request: Request, now: float) -> Reading:
     raise Drift("")
 
 
-_ENVELOPE = msgspec.json.Decoder(wire.Envelope)
 _LIST = _Shape(msgspec.json.Decoder(wire.UserListAnswer), read_user_list)
-_NO_SHAPE = _Shape(_ENVELOPE, _never_ok)
+_NO_SHAPE = _Shape(msgspec.json.Decoder(wire.NoAnswer), _never_ok)
 _SHAPES = {
     Kind.PROFILE: _Shape(msgspec.json.Decoder(wire.ProfileAnswer), read_profile),
     Kind.FANS: _LIST,
@@ -63,8 +68,6 @@ def read(request: Request, page: Page) -> Reading:
         body = _of_body(request, page)
     except Drift as drift:
         body = Reading(Verdict.DRIFTED, why=f"${drift.path}")
-    except msgspec.ValidationError as error:
-        body = Reading(Verdict.DRIFTED, why=_path(error))
     except RecursionError:
         body = Reading(Verdict.DRIFTED, why="$: nested too deeply")
     return body if page.status < 300 else of_refused(page, body)
@@ -84,7 +87,7 @@ def _of_name(request: Request, page: Page) -> Reading | None:
 
 
 def _of_body(request: Request, page: Page) -> Reading:
-    """Errors: Drift, msgspec.ValidationError, RecursionError."""
+    """Errors: Drift, RecursionError."""
     start = page.body.lstrip()[:1]
     if not start:
         return Reading(Verdict.SERVER_TROUBLE, why="empty body")
@@ -95,36 +98,62 @@ def _of_body(request: Request, page: Page) -> Reading:
     except NotJson as error:
         if error.is_truncated:
             return Reading(Verdict.TRUNCATED)
+        if error.why:
+            return Reading(Verdict.NOT_JSON, why=error.why)
         return of_html(page.body, request)
 
 
 def _of_json(request: Request, page: Page) -> Reading:
+    """Errors: Drift, NotJson, RecursionError."""
     shape = _SHAPES[request.kind]
     try:
-        answer = _decode(shape.decoder, page.body)
-    except msgspec.ValidationError:
-        refused = of_envelope(_decode(_ENVELOPE, page.body), request)
-        if refused is not None:
-            return refused
-        raise
-    if answer.ok != 1:
-        refused = of_envelope(_decode(_ENVELOPE, page.body), request)
-        if refused is not None:
-            return refused
-    return shape.parse(answer.data, request, page.fetched_at)
-
-
-def _decode(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
-    """Errors: NotJson, msgspec.ValidationError, RecursionError."""
-    try:
-        return decoder.decode(body)
-    except msgspec.ValidationError:
-        raise
+        answer = shape.decoder.decode(page.body)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return decoder.decode(repaired(body))
+        answer = fit(_untyped(page.body), shape.decoder.type)
+    is_plain = answer.ok == 1 and not answer.msg and not answer.errno
+    if not is_plain:
+        refused = of_envelope(_untyped(page.body), request)
+        if refused is not None:
+            return refused
+    try:
+        reading = shape.parse(answer.data, request, page.fetched_at)
+    except Drift:
+        if is_plain or not (answer.msg or answer.errno):
+            raise
+        return unknown(_untyped(page.body))
+    if reading.verdict in (Verdict.EMPTY, Verdict.END):
+        said = _untyped(page.body)
+        is_known = is_plain and type(answer.ok) is int and said.keys() <= {*_OF_A_PAGE}
+        return reading if is_known else unknown(said)
+    if isinstance(reading.record, PostPage) and reading.record.unreadable:
+        return replace(reading, record=_with_json(reading.record, page.body))
+    return reading
 
 
-def _path(error: msgspec.ValidationError) -> str:
-    """The path at the end of the decoder's message; "$" where it names none."""
-    match = _PATH.search(str(error))
-    return match[1] if match else "$"
+def _untyped(body: bytes) -> dict[str, Any]:
+    """The answer as it is. Errors: Drift where it is no object; NotJson, RecursionError."""
+    try:
+        value = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        value = msgspec.json.decode(repaired(body))
+    if not isinstance(value, dict):
+        raise Drift("")
+    return value
+
+
+def _with_json(page: PostPage, body: bytes) -> PostPage:
+    """The page with the JSON of the cards that could not be read, as received."""
+    try:
+        _RAW.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        body = repaired(body)
+    kept = [replace(one, raw=_card_at(body, one.path)) for one in page.unreadable]
+    return replace(page, unreadable=tuple(kept))
+
+
+def _card_at(body: bytes, path: str) -> bytes:
+    """The JSON of the card that holds the post at `path`: `$.data.cards[3].mblog.text`."""
+    node = body
+    for name, index in _PLACE.findall(path.partition(".mblog")[0]):
+        node = bytes(_RAWS.decode(node)[int(index)] if index else _RAW.decode(node)[name])
+    return node

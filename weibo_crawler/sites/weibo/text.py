@@ -15,6 +15,8 @@ _ALT = re.compile(r"""\salt=(?:"([^"]*)"|'([^']*)'|([^\s"'/]\S*?)(?=\s|/?$))""",
 _TAG = re.compile(r"<[a-zA-Z/!][^<>]*+>")
 _ENDLESS_REFERENCE = re.compile(r"&#[0-9]{9,};?")
 _MENTION = re.compile(r"""\shref=["']?(?:https?:)?(?://[\w.]++)?/n/([^\s"'<>?#]++)""")
+_LONGEST_NAME = 60  # characters; the site's own limit is half of it
+_LONGEST_REMARK = 5_000  # a description, a reason, an address: far above what is shown
 _UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 
 
@@ -44,6 +46,18 @@ def mentioned(html: str) -> list[str]:
     if "/n/" not in html:
         return []
     return [writable(unquote(unescape(name))) for name in _MENTION.findall(html)]
+
+
+def read_name(value: object) -> str | None:
+    """A screen name; None for what is none, or longer than any."""
+    if not isinstance(value, str) or not 0 < len(value) <= _LONGEST_NAME:
+        return None
+    return writable(value)
+
+
+def read_remark(value: object) -> str | None:
+    """What people or the site say of somebody, as it stands; None for what is no text."""
+    return writable(value) if isinstance(value, str) and len(value) <= _LONGEST_REMARK else None
 
 
 def writable(text: str) -> str:

@@ -4,106 +4,132 @@ WEIBO_API, "Shapes and traps": cards without a post are skipped, groups are ente
 users (liked posts) are counted, a post may come pinned and again in its place.
 """
 
-from weibo_crawler.records import Post, PostPage, Reading, Request, Verdict
+from collections import Counter
+
+from weibo_crawler.records import Post, PostPage, Reading, Request, Unreadable, Verdict
 from weibo_crawler.sites.weibo.addresses import post_token
-from weibo_crawler.sites.weibo.drift import Drift, identity
+from weibo_crawler.sites.weibo.cursors import read_token
+from weibo_crawler.sites.weibo.drift import Drift, identity, is_drift
 from weibo_crawler.sites.weibo.links import authors, mentions
-from weibo_crawler.sites.weibo.post import author_of, is_gone, read_post
-from weibo_crawler.sites.weibo.text import writable
+from weibo_crawler.sites.weibo.post import author_of, is_gone, mid_of, read_post
 from weibo_crawler.sites.weibo.verdicts import nothing
 from weibo_crawler.sites.weibo.wire import Card, Mblog, PageInfo, Timeline, is_type
 
-_Shown = dict[int, tuple[Post, Mblog]]  # by mid: the post, and what it was read from
+# why a card is no post, by its type
+_REASONS = {"6": "more", "9": "no post", "10": "user", "11": "group", "58": "end"}
+
+
+class _Found:
+    """What the cards of a page hold. shown: by mid, the post and what it was read from; read: how
+    many posts could be read, repeats and those of others included; nameless: paths of cards that
+    should hold a post, and do not even say that there is none."""
+
+    def __init__(self, uid: int, now: float) -> None:
+        self._uid, self._now = uid, now
+        self.shown: dict[int, tuple[Post, Mblog]] = {}
+        self.read = self.foreign = 0
+        self.skipped: Counter[str] = Counter()
+        self.unreadable: list[Unreadable] = []
+        self.nameless: list[str] = []
+
+    def collect(self, cards: list[Card | None], path: str) -> None:
+        """Read the cards below `path`, groups included; of a post that comes twice, pinned wins."""
+        for i, card in enumerate(cards):
+            at = f"{path}[{i}]"
+            if card is None:
+                self.skipped["no card"] += 1
+            elif isinstance(card.mblog, Mblog):
+                self._read(card.mblog, card, at)
+            elif card.card_group is None:
+                self.skipped[_REASONS.get(str(card.card_type), "other")] += 1
+                if card.mblog is not None and is_type(card.card_type, 9):
+                    self.nameless.append(f"{at}.mblog")
+            if card is not None and card.card_group is not None:
+                self.collect(card.card_group, f"{at}.card_group")
+
+    def _read(self, status: Mblog, card: Card, path: str) -> None:
+        try:
+            post = self._post(status, card)
+        except Drift as drift:
+            self.unreadable.append(Unreadable(f"${path}.mblog{drift.path}", b"", _mid(status)))
+            return
+        self.read += 1
+        if post is None:
+            self.foreign += 1
+        elif post.mid not in self.shown or post.is_pinned:
+            self.shown[post.mid] = post, status
+
+    def _post(self, status: Mblog, card: Card) -> Post | None:
+        """None for what is no live post of this user: deleted, hidden, or by another."""
+        if is_gone(status) or identity(author_of(status).id, ".user.id") != self._uid:
+            return None
+        return read_post(status, card, self._uid, self._now)
 
 
 def read_timeline(page: Timeline | None, request: Request, now: float) -> Reading:
-    """OK with a PostPage; END or EMPTY where the site shows no more. Errors: Drift.
+    """OK with a PostPage; END or EMPTY where the site shows no more.
 
-    A page of others' posts alone is ambiguous: a proxy may have answered with another user's page.
-    In since_id mode a first card of type 58 is the end, whatever follows it.
+    A page without a post of the owner is ambiguous: a proxy may have answered with another user's
+    page. In since_id mode a first card of type 58 is the end, whatever follows it. The posts that
+    cannot be read come without their JSON.
+    Errors: Drift where the cards cannot be found or most of their posts cannot be read.
     """
     if page is None or not isinstance(page.cards, list | None):
         raise Drift(".data" if page is None else ".data.cards")
-    if not page.cards:
+    cards = page.cards or []
+    next_cursor, is_odd = _next_cursor(page.cardlistInfo, request.cursor)
+    is_last = next_cursor is None and not is_odd
+    if not cards and is_last:
         return nothing(request)
-    mode, _ = post_token(request.cursor)
-    is_ended = is_type(page.cards[0].card_type, 58)
-    if is_ended and mode == "since_id":
+    is_ended = bool(cards) and cards[0] is not None and is_type(cards[0].card_type, 58)
+    if is_ended and is_last and post_token(request.cursor)[0] == "since_id":
         return Reading(Verdict.END, why="card_type 58")
-    shown: _Shown = {}
-    try:
-        foreign = _collect(page.cards, request.uid, now, shown)
-    except Drift as drift:
-        raise drift.under(".data.cards") from None
-    if not shown and not foreign:
-        if is_ended:
+    found = _Found(request.uid, now)
+    found.collect(cards, ".data.cards")
+    if is_drift(len(found.unreadable), found.read + len(found.unreadable)):
+        raise Drift(found.unreadable[0].path.removeprefix("$"))
+    if not found.read and not found.unreadable:
+        if found.nameless:
+            raise Drift(found.nameless[0])
+        if is_ended and is_last:
             return nothing(request)
-        raise Drift(".data.cards")
-    in_order = sorted(shown.values(), key=lambda one: not one[0].is_pinned)
+    found.skipped["odd cursor"] += is_odd
+    in_order = sorted(found.shown.values(), key=lambda one: not one[0].is_pinned)
     post_page = PostPage(
         request.uid,
         tuple(post for post, _ in in_order),
-        _next_cursor(page.cardlistInfo, request.cursor),
-        foreign,
+        next_cursor,
+        found.foreign,
         authors(status for _, status in in_order),
         mentions((post.mid, status) for post, status in in_order),
+        dict(+found.skipped),
+        tuple(found.unreadable),
     )
-    if not shown:
+    if not found.shown:
         return Reading(Verdict.OK, post_page, why="no post of the owner", ambiguous=True)
     return Reading(Verdict.OK, post_page)
 
 
-def _collect(cards: list[Card], uid: int, now: float, shown: _Shown) -> int:
-    """Add the posts of `uid` to `shown`, pinned ones over others; returns how many are foreign."""
-    foreign = 0
-    for i, card in enumerate(cards):
-        try:
-            if card.card_group is not None:
-                foreign += _collect_group(card.card_group, uid, now, shown)
-            elif card.mblog is None and is_type(card.card_type, 9):
-                raise Drift(".mblog")
-            if card.mblog is None:
-                continue
-            post = _read_post(card.mblog, card, uid, now)
-        except Drift as drift:
-            raise drift.under(f"[{i}]") from None
-        if post is None:
-            foreign += 1
-        elif post.mid not in shown or post.is_pinned:
-            shown[post.mid] = post, card.mblog
-    return foreign
-
-
-def _collect_group(cards: list[Card], uid: int, now: float, shown: _Shown) -> int:
+def _mid(status: Mblog) -> int | None:
     try:
-        return _collect(cards, uid, now, shown)
-    except Drift as drift:
-        raise drift.under(".card_group") from None
+        return mid_of(status)
+    except Drift:
+        return None
 
 
-def _read_post(status: Mblog, card: Card, uid: int, now: float) -> Post | None:
-    """None for what is no live post of this user: deleted, hidden, or by another."""
-    try:
-        if is_gone(status) or identity(author_of(status).id, ".user.id") != uid:
-            return None
-        return read_post(status, card, uid, now)
-    except Drift as drift:
-        raise drift.under(".mblog") from None
-
-
-def _next_cursor(info: PageInfo | None, cursor: str) -> str | None:
-    """since_id wins; absent, null, "" and 0 are the end, and so is a token that leads nowhere."""
+def _next_cursor(info: PageInfo | None, cursor: str) -> tuple[str | None, bool]:
+    """The cursor of the next page, and whether there is an odd one in its place. since_id wins;
+    a token that leads nowhere is the end, as is none at all."""
     if info is None:
-        return None
+        return None, False
     mode, value = post_token(cursor)
-    since_id = str(info.since_id or "").strip()
-    if since_id.strip("0"):
-        token = f"since_id={writable(since_id)}"
-        return token if token != cursor else None
-    if mode == "since_id" or info.page in (None, ""):
-        return None
-    try:
-        page = int(info.page or 0)
-    except ValueError:
-        raise Drift(".data.cardlistInfo.page") from None
-    return f"page={page}" if page > int(value) else None
+    since_id, is_odd = read_token(info.since_id)
+    if since_id is not None:
+        token = f"since_id={since_id}"
+        return (token if token != cursor else None), False
+    if is_odd or mode == "since_id":
+        return None, is_odd
+    page, is_odd = read_token(info.page)
+    if page is None or not page.isdecimal():
+        return None, is_odd or page is not None
+    return (f"page={int(page)}" if int(page) > int(value) else None), False

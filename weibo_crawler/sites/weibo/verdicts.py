@@ -1,38 +1,26 @@
 """What an answer is when it is not a page: refusals, the site's own errors, and nothing at all.
 
-The table is WEIBO_API, "Refusals". Refused is never empty (law 4): a message that is not known
-is SERVER_TROUBLE, never EMPTY.
+The table is WEIBO_API, "Refusals". Refused is never empty (law 4): EMPTY, END, GONE and RESTRICTED
+are read from the signatures of `signs` alone. Words, keys and numbers that nobody knows are a
+refusal that nobody knows: SERVER_TROUBLE, with a `why` that says so.
 """
 
 import re
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from weibo_crawler.records import Page, Reading, Request, Verdict
+from weibo_crawler.sites.weibo import signs
+from weibo_crawler.sites.weibo.loose import decoded
 from weibo_crawler.sites.weibo.text import writable
-from weibo_crawler.sites.weibo.wire import Envelope
 
-NO_CONTENT = "这里还没有内容"
-
-_BY_ERRNO = {
-    "100005": Verdict.THROTTLED,
-    "100001": Verdict.SERVER_TROUBLE,
-    "20003": Verdict.GONE,  # the user does not exist
-    "20101": Verdict.GONE,  # the post does not exist
-}
-_BY_WORDS = (
-    ("用户不存在", Verdict.GONE),
-    ("微博不存在", Verdict.GONE),
-    ("已被删除", Verdict.GONE),
-    ("频繁", Verdict.THROTTLED),
-    ("服务器走丢了", Verdict.SERVER_TROUBLE),
-    ("网络繁忙", Verdict.SERVER_TROUBLE),
-)
 _TOO_FAST = (414, 418, 429)
-_LOGIN_PATHS = ("passport", "visitor", "signin", "login")
-_OWN_DOMAINS = ("weibo.cn", "weibo.com", "sina.cn", "sina.com.cn")
+_BANNED = 418  # an address that was too fast for long is not served for minutes
+_SESSION_REFUSED = 432
 _ERROR_TITLE = "微博-出错了"
 _NOTICE = "h5-4con"
 _TITLE = re.compile(r"<title>([^<>]*+)</title>", re.IGNORECASE)
+_MORE_THAN_EARLY = (Verdict.LOGIN_WALL, Verdict.CAPTCHA, Verdict.REFUSED)
 
 
 def nothing(request: Request) -> Reading:
@@ -45,9 +33,9 @@ def of_status(page: Page) -> Reading | None:
     """What the status alone says; None: look at the body. 4xx: `of_refused` looks further."""
     status = page.status
     if status in _TOO_FAST:
-        return Reading(Verdict.THROTTLED, why=str(status))
-    if status == 432:
-        return Reading(Verdict.REFUSED, why="432")
+        return Reading(Verdict.THROTTLED, why=str(status), is_ban=status == _BANNED)
+    if status == _SESSION_REFUSED:
+        return Reading(Verdict.REFUSED, why=str(status), is_of_session=True, is_ban=True)
     if 300 <= status < 400:
         return _of_redirect(page)
     if 200 <= status < 500 and status != 408:
@@ -63,48 +51,68 @@ def of_refused(page: Page, body: Reading) -> Reading:
     named = (Verdict.LOGIN_WALL, Verdict.CAPTCHA, Verdict.THROTTLED)
     if body.verdict in named or (page.status == 404 and body.verdict is Verdict.GONE):
         return body
-    return Reading(Verdict.REFUSED, why=str(page.status))
+    return refusal(Verdict.REFUSED, str(page.status))
 
 
-def of_envelope(envelope: Envelope, request: Request) -> Reading | None:
-    """What an answer says of itself; None: it says ok, so it should be a page."""
-    ok, errno = _number(envelope.ok), _number(envelope.errno)
+def of_envelope(said: dict[str, Any], request: Request) -> Reading | None:
+    """What an answer says of itself; None: it says ok, and refuses nothing that is known."""
+    ok, errno = _number(said.get("ok")), _number(said.get("errno"))
+    words = said["msg"].strip() if isinstance(said.get("msg"), str) else ""
+    why = brief(" ".join(part for part in (errno, words) if part) or f"ok {ok}")
+    wall = _of_place(said.get("url"))
+    known = signs.refusal_in(errno, words)
+    if ok == "-100" or errno == "-100" or wall is not None:
+        return refusal(wall or known or Verdict.LOGIN_WALL, f"ok {ok}")
+    if known is not None:
+        return refusal(known, why)
     if ok == "1":
         return None
-    if ok == "-100" or errno == "-100":
-        return _of_wall(envelope, f"ok {ok}")
-    message = envelope.msg if isinstance(envelope.msg, str) else ""
-    why = brief(" ".join(part for part in (errno, message) if part) or f"ok {ok}")
-    verdict = _BY_ERRNO.get(errno) or _of_words(message)
-    if verdict is not None:
-        return Reading(verdict, why=why)
-    if NO_CONTENT in message:
-        return nothing(request)
-    if isinstance(envelope.url, str) and "passport" in _place(envelope.url):
-        return _of_wall(envelope, f"ok {ok}")
     if ok != "0":
         return Reading(Verdict.DRIFTED, why="$.ok")
-    if not message and errno in ("", "0") and _is_bare(envelope.data):
+    fact = signs.fact_in(said, errno, words, request.kind)
+    if fact is Verdict.EMPTY:
         return nothing(request)
-    return Reading(Verdict.SERVER_TROUBLE, why=why)
+    return Reading(fact, why=why) if fact is not None else unknown(said)
+
+
+def unknown(said: dict[str, Any]) -> Reading:
+    """A refusal that nobody knows, in its own words."""
+    texts = (said.get(key) for key in ("errno", "error_code", "msg", "message"))
+    words = " ".join(str(text) for text in texts if isinstance(text, int | str) and text != "")
+    why = brief(words or ", ".join(key for key in said if key != "ok") or "no word")
+    return Reading(Verdict.SERVER_TROUBLE, why=f"unknown refusal: {why}")
 
 
 def of_html(body: bytes, request: Request) -> Reading:
     """The site's HTML pages that say why there is no JSON; NOT_JSON where none of them is it.
 
     Its words count only on its own error page: a proxy's page may say that a user is unknown.
+    Errors: NotJson.
     """
-    text = body.decode("utf-8", "replace")
+    text = decoded(body)
     if "Sina Visitor System" in text:
-        return Reading(Verdict.LOGIN_WALL, why="Sina Visitor System")
+        return refusal(Verdict.LOGIN_WALL, "Sina Visitor System")
+    if signs.is_restricted_page(text, request.kind):
+        return Reading(Verdict.RESTRICTED, why=signs.HIDDEN_BY_AUTHOR)
     title, notice = _TITLE.search(text), _notice(text)
-    if not notice and (title is None or _ERROR_TITLE not in title[1]):
+    is_own = title is not None and _ERROR_TITLE in title[1]
+    if not notice and not is_own:
         return Reading(Verdict.NOT_JSON, why=brief(title[1]) if title else "")
-    words = notice or text
-    verdict = _of_words(words)
-    if verdict is None and "暂无数据" in words:
+    verdict = signs.refusal_in("", notice or text)
+    if verdict is not None:
+        return refusal(verdict, brief(notice) or _ERROR_TITLE)
+    fact = signs.fact_of_notice(notice.strip(), request.kind) if is_own else None
+    if fact is Verdict.EMPTY:
         return nothing(request)
-    return Reading(verdict or Verdict.SERVER_TROUBLE, why=brief(notice) or _ERROR_TITLE)
+    if fact is not None:
+        return Reading(fact, why=brief(notice))
+    return Reading(Verdict.SERVER_TROUBLE, why=f"unknown refusal: {brief(notice) or _ERROR_TITLE}")
+
+
+def refusal(verdict: Verdict, why: str) -> Reading:
+    """A refusal, with what it says of session and egress."""
+    is_ban = verdict in _MORE_THAN_EARLY
+    return Reading(verdict, why=why, is_of_session=verdict is Verdict.LOGIN_WALL, is_ban=is_ban)
 
 
 def brief(text: str) -> str:
@@ -113,33 +121,32 @@ def brief(text: str) -> str:
 
 
 def _of_redirect(page: Page) -> Reading:
-    """Only the site's own addresses say anything: a proxy's captive portal has a login, too."""
-    place = _place(page.header("location") or "")
-    if not _is_own(page):
-        return Reading(Verdict.NOT_JSON, why=f"{page.status} to another site")
-    if "captcha" in place:
-        return Reading(Verdict.CAPTCHA, why=f"{page.status} to a captcha")
-    if any(word in place for word in _LOGIN_PATHS):
-        return Reading(Verdict.LOGIN_WALL, why=f"{page.status} to {brief(place)}")
-    return Reading(Verdict.NOT_JSON, why=f"{page.status} to {brief(place)}")
-
-
-def _is_own(page: Page) -> bool:
-    """Whether the address that an answer redirects to is the site's."""
+    """Only known places say anything: a captive portal has a login, even on the site's name."""
+    location = page.header("location") or ""
     try:
-        place = urlsplit(urljoin(page.url, page.header("location") or ""))
+        verdict = _of_place(urljoin(page.url, location), own=urlsplit(page.url).netloc)
+        is_own = urlsplit(urljoin(page.url, location)).netloc == urlsplit(page.url).netloc
     except ValueError:
-        return False
-    host = place.hostname or ""
-    is_known = any(host == domain or host.endswith(f".{domain}") for domain in _OWN_DOMAINS)
-    return is_known or place.netloc == urlsplit(page.url).netloc
+        verdict, is_own = None, False
+    where = brief(location.partition("?")[0]) if is_own else "another site"
+    if verdict is None:
+        return Reading(Verdict.NOT_JSON, why=f"{page.status} to {where}")
+    return refusal(verdict, f"{page.status} to {brief(location.partition('?')[0])}")
 
 
-def _of_wall(envelope: Envelope, why: str) -> Reading:
-    place = _place(envelope.url) if isinstance(envelope.url, str) else ""
-    if "captcha" in place:
-        return Reading(Verdict.CAPTCHA, why=why)
-    return Reading(Verdict.LOGIN_WALL, why=why)
+def _of_place(url: object, own: str = "") -> Verdict | None:
+    """What one of the site's login or captcha pages means. The query may quote any other address.
+
+    own: host and port that were asked, which need not have the name of the site.
+    """
+    try:
+        place = urlsplit(url) if isinstance(url, str) else None
+        host = (place.hostname or "") if place is not None else ""
+    except ValueError:
+        return None
+    if place is None:
+        return None
+    return signs.of_place(host, place.path, is_own=bool(own) and place.netloc == own)
 
 
 def _notice(text: str) -> str:
@@ -148,20 +155,8 @@ def _notice(text: str) -> str:
     return rest.partition(">")[2].partition("<")[0] if mark else ""
 
 
-def _of_words(words: str) -> Verdict | None:
-    return next((verdict for key, verdict in _BY_WORDS if key in words), None)
-
-
-def _place(url: str) -> str:
-    """Host and path of an address: its query may quote any other."""
-    return url.partition("?")[0]
-
-
 def _number(value: object) -> str:
-    """ok and errno, numbers or text, as text; "" for all else."""
-    return str(int(value)) if isinstance(value, int) else value if isinstance(value, str) else ""
-
-
-def _is_bare(data: object) -> bool:
-    """No cards, or nothing at all."""
-    return not (data.get("cards") if isinstance(data, dict) and "cards" in data else data)
+    """ok and errno, numbers or text, as text; "" for null, "?" for all else."""
+    if isinstance(value, int):
+        return str(int(value))
+    return value.strip() if isinstance(value, str) else "" if value is None else "?"

@@ -1,47 +1,44 @@
 """The JSON of the site: only the fields that are read (WEIBO_API, "Shapes and traps").
 
 Nothing is required here, so that a parser can tell a missing key from null and name its path.
-Fields that decide what is stored have their types; those that only decorate a row are `Any`, and
-an odd one costs that field, not the page. gc=False: these never form cycles.
+Objects and lists have their types, which the decoder checks in one go; `fitting` is for pages that
+it refuses. Scalars are `Any`: their types vary over years and pages, and the parser judges each, so
+that an odd one costs that field. gc=False: these never form cycles.
 """
 
 from typing import Any
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-Number = int | str | None  # a number or its digits: the type varies over years and pages
 
-
-def is_type(card_type: Number, number: int) -> bool:
+def is_type(card_type: object, number: int) -> bool:
     """card_type is a number, on some pages its digits."""
     return card_type == number or card_type == str(number)
 
 
-class Envelope(Struct, gc=False):
-    """What wraps every answer; decoded alone where an answer is not `ok: 1`."""
+class Answer(Struct, gc=False):
+    """What wraps every answer. Where it says more than `ok: 1` it is decoded whole, too."""
 
     ok: Any = None
     msg: Any = None
     errno: Any = None
-    url: Any = None
-    data: Any = None
 
 
 class Face(Struct, gc=False):
     """A user as lists and comments hold it: what a harvest keeps of one."""
 
-    id: Number = None
-    screen_name: str | None = None
-    followers_count: Number = None
-    followers_count_str: Number = None
+    id: Any = None
+    screen_name: Any = None
+    followers_count: Any = None
+    followers_count_str: Any = None
 
 
 class Person(Face, gc=False):
     """A user as a profile holds it; `follow_count` or, older, `friends_count`."""
 
-    follow_count: Number = None
-    friends_count: Number = None
-    statuses_count: Number = None
+    follow_count: Any = None
+    friends_count: Any = None
+    statuses_count: Any = None
     gender: Any = None
     description: Any = None
     verified: Any = None
@@ -55,28 +52,29 @@ class Person(Face, gc=False):
 class Author(Struct, gc=False):
     """A user as a post holds it. The number of fans matters to a harvest only: see `links`."""
 
-    id: Number = None
-    screen_name: str | None = None
+    id: Any = None
+    screen_name: Any = None
     followers_count: Any = None
     followers_count_str: Any = None
 
 
 class LongText(Struct, gc=False):
-    longTextContent: str | None = None
+    longTextContent: Any = None
 
 
 class Mblog(Struct, gc=False):
     """A post. Where it is deleted or hidden: user null, deleted "1" or state 7 or 8."""
 
-    id: Number = None
-    mid: Number = None
-    text: str | None = None
-    created_at: str | None = None
+    id: Any = None
+    mid: Any = None
+    idstr: Any = None
+    text: Any = None
+    created_at: Any = None
     user: Author | UnsetType | None = UNSET
     retweeted_status: "Mblog | None" = None
-    reposts_count: Number = None
-    comments_count: Number = None
-    attitudes_count: Number = None
+    reposts_count: Any = None
+    comments_count: Any = None
+    attitudes_count: Any = None
     longText: LongText | None = None
     pics: Raw = Raw(b"")  # decoded apart: a list, or a dict keyed "0", "1", and often odd
     isLongText: Any = None
@@ -96,20 +94,20 @@ class Mblog(Struct, gc=False):
 
 
 class LargePicture(Struct, gc=False):
-    url: str | None = None
+    url: Any = None
 
 
 class Picture(Struct, gc=False):
-    url: str | None = None
+    url: Any = None
     large: LargePicture | None = None
 
 
 class Card(Struct, gc=False):
     """A card of a timeline: 9 a post, 11 a group, 58 the end."""
 
-    card_type: Number = None
-    mblog: Mblog | None = None
-    card_group: "list[Card] | None" = None
+    card_type: Any = None
+    mblog: Mblog | UnsetType | None = UNSET
+    card_group: "list[Card | None] | None" = None
     scheme: Any = None
     profile_type_id: Any = None
 
@@ -117,29 +115,30 @@ class Card(Struct, gc=False):
 class PageInfo(Struct, gc=False):
     """cardlistInfo: the token of the NEXT page, in one of two modes."""
 
-    page: Number = None
-    since_id: Number = None
+    page: Any = None
+    since_id: Any = None
 
 
 class Timeline(Struct, gc=False):
-    cards: list[Card] | UnsetType | None = UNSET
+    cards: list[Card | None] | UnsetType | None = UNSET
     cardlistInfo: PageInfo | None = None
 
 
 class ListCard(Struct, gc=False):
     """A card of a fans or follows page: a block (card_group), or a user (card_type 10)."""
 
-    card_type: Number = None
+    card_type: Any = None
     itemid: Any = None
     title: Any = None
-    card_group: "list[ListCard] | None" = None
+    card_group: "list[ListCard | None] | None" = None
     user: Face | UnsetType | None = UNSET
     desc1: Any = None
     desc2: Any = None
 
 
 class UserList(Struct, gc=False):
-    cards: list[ListCard] | UnsetType | None = UNSET
+    cards: list[ListCard | None] | UnsetType | None = UNSET
+    cardlistInfo: PageInfo | None = None
 
 
 class Profile(Struct, gc=False):
@@ -152,8 +151,8 @@ class Comment(Struct, gc=False):
 
 
 class Comments(Struct, gc=False):
-    data: list[Comment] | UnsetType | None = UNSET
-    max_id: Number = None
+    data: list[Comment | None] | UnsetType | None = UNSET
+    max_id: Any = None
 
 
 class Rendered(Struct, gc=False):
@@ -162,31 +161,31 @@ class Rendered(Struct, gc=False):
     status: Mblog | None = None
 
 
-class TimelineAnswer(Struct, gc=False):
-    ok: Any = None
+class TimelineAnswer(Answer, gc=False):
     data: Timeline | None = None
 
 
-class UserListAnswer(Struct, gc=False):
-    ok: Any = None
+class UserListAnswer(Answer, gc=False):
     data: UserList | None = None
 
 
-class ProfileAnswer(Struct, gc=False):
-    ok: Any = None
+class ProfileAnswer(Answer, gc=False):
     data: Profile | None = None
 
 
-class CommentsAnswer(Struct, gc=False):
-    ok: Any = None
+class CommentsAnswer(Answer, gc=False):
     data: Comments | None = None
 
 
-class ExtendAnswer(Struct, gc=False):
-    ok: Any = None
+class ExtendAnswer(Answer, gc=False):
     data: LongText | None = None
 
 
-class ShowAnswer(Struct, gc=False):
-    ok: Any = None
+class ShowAnswer(Answer, gc=False):
     data: Mblog | None = None
+
+
+class NoAnswer(Answer, gc=False):
+    """Of what is no JSON when all is well."""
+
+    data: Any = None

@@ -1,0 +1,29 @@
+"""The token by which a page names the next one."""
+
+import re
+
+_LARGEST_TOKEN = 2**64 - 1
+_TOKEN = re.compile(r"[A-Za-z0-9_\-+/=|.:%]{1,64}")
+
+
+def read_token(value: object) -> tuple[str | None, bool]:
+    """The token as text, None where there is none (absent, null, empty or 0), and whether what
+    stands there is odd: neither a number of 64 bits nor a short word of harmless letters. A page
+    with an odd token names no next page, yet it is not known to be the last one."""
+    if not value:
+        return None, False
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return None, True
+    text = str(value).strip() if isinstance(value, str) else _digits(value)
+    if not text.strip("0"):
+        return None, False
+    is_number = text.isascii() and text.isdecimal()
+    is_token = int(text) <= _LARGEST_TOKEN if is_number and len(text) <= 20 else not is_number
+    if not is_token or text.startswith("-") or not _TOKEN.fullmatch(text):
+        return None, True
+    return text, False
+
+
+def _digits(value: int) -> str:
+    """As text; of a number of thousands of digits only that it is one."""
+    return str(value) if abs(value) <= _LARGEST_TOKEN else "9" * 30

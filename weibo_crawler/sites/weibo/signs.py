@@ -1,0 +1,103 @@
+"""The signatures by which the site says no, nothing or gone (WEIBO_API, "Refusals", "Added").
+
+A refusal is known by any sign of it: to take it for one costs a little time. A fact needs its whole
+signature: the words alone in `msg`, in an envelope without unknown keys or numbers.
+"""
+
+import re
+from typing import Any
+
+from weibo_crawler.records import Kind, Verdict
+from weibo_crawler.sites.weibo.cursors import read_token
+
+NO_CONTENT = "这里还没有内容"
+HIDDEN_BY_AUTHOR = "由于博主设置，目前内容暂不可见"
+
+_REFUSED_BY_ERRNO = {
+    "100001": Verdict.SERVER_TROUBLE,
+    "100005": Verdict.THROTTLED,
+    "100006": Verdict.REFUSED,
+}
+_REFUSED_BY_WORDS = (
+    ("验证码", Verdict.CAPTCHA),
+    ("频繁", Verdict.THROTTLED),
+    ("频率过高", Verdict.THROTTLED),
+    ("请求非法", Verdict.REFUSED),
+    ("服务器走丢了", Verdict.SERVER_TROUBLE),
+    ("网络繁忙", Verdict.SERVER_TROUBLE),
+)
+_OF_A_POST = (Kind.EXTEND, Kind.SHOW, Kind.DETAIL, Kind.COMMENTS)
+_NO_USER, _NO_POST = "20003", "20101"
+_RESTRICTED = ("20112", "20174", "20170")
+_USER_GONE = re.compile(r"(?:抱歉[，,])?(?:该|此)?用户不存在[。!！]?")
+_POST_GONE = re.compile(r"(?:抱歉[，,])?(?:该|此)?(?:条)?微博(?:不存在|已被(?:作者)?删除)[。!！]?")
+_HIDDEN = re.compile(r"查看权限|暂不可见|客户端.*查看")
+_KEYS_OF_NOTHING = {"ok", "msg", "errno", "data"}
+_KEYS_OF_FACTS = _KEYS_OF_NOTHING | {"extra", "error_type", "url"}
+
+_LOGIN_HOST = re.compile(r"(?:[\w-]+\.)*passport\.weibo\.(?:com|cn)|login\.sina\.com\.cn", re.ASCII)
+_OWN_HOST = re.compile(r"(?:[\w-]+\.)*(?:weibo\.cn|weibo\.com|sina\.cn|sina\.com\.cn)", re.ASCII)
+_LOGIN_PATH = re.compile(r"/(?:visitor/visitor|sso/signin)/?")
+_CAPTCHA_PATH = re.compile(r"/(?:captcha|api/geetest)(?:/.*)?")
+
+
+def of_place(host: str, path: str, *, is_own: bool) -> Verdict | None:
+    """What an address of the site asks of its reader. is_own: on the host that was asked."""
+    is_own = is_own or _OWN_HOST.fullmatch(host) is not None
+    if is_own and _CAPTCHA_PATH.fullmatch(path):
+        return Verdict.CAPTCHA
+    if _LOGIN_HOST.fullmatch(host) or (is_own and _LOGIN_PATH.fullmatch(path)):
+        return Verdict.LOGIN_WALL
+    return None
+
+
+def refusal_in(errno: str, words: str) -> Verdict | None:
+    """The refusal that a number or some words mean; None for those that mean none."""
+    by_words = (verdict for key, verdict in _REFUSED_BY_WORDS if key in words)
+    return _REFUSED_BY_ERRNO.get(errno) or next(by_words, None)
+
+
+def fact_in(said: dict[str, Any], errno: str, words: str, kind: Kind) -> Verdict | None:
+    """The fact that an answer with `ok: 0` states: EMPTY for nothing, on whatever page; or None."""
+    other = said.get("error_code")  # of the envelope in which alone 20170 was seen
+    code = errno or (str(other) if isinstance(other, int | str) else "")
+    if code in _RESTRICTED and kind in _OF_A_POST:
+        return Verdict.RESTRICTED
+    if not said.keys() <= _KEYS_OF_FACTS or errno not in ("", "0", _NO_USER, _NO_POST):
+        return None
+    is_bare = _is_bare(said.get("data"))
+    if words == NO_CONTENT:
+        is_nothing = said.keys() <= _KEYS_OF_NOTHING and errno in ("", "0") and is_bare
+        return Verdict.EMPTY if is_nothing and type(said["ok"]) is int else None
+    if not is_bare:
+        return None
+    if errno == _NO_USER or (errno == _NO_POST and kind in _OF_A_POST):
+        return Verdict.GONE
+    return _of_words(words, kind) if errno in ("", "0") else None
+
+
+def fact_of_notice(words: str, kind: Kind) -> Verdict | None:
+    """The fact that the site's error page states."""
+    return Verdict.EMPTY if words == "暂无数据" else _of_words(words, kind)
+
+
+def is_restricted_page(html: str, kind: Kind) -> bool:
+    """Whether the HTML of a post says that its author hides it."""
+    return kind is Kind.DETAIL and HIDDEN_BY_AUTHOR in html
+
+
+def _of_words(words: str, kind: Kind) -> Verdict | None:
+    if kind in _OF_A_POST and _HIDDEN.search(words):
+        return Verdict.RESTRICTED
+    if _USER_GONE.fullmatch(words) or (kind in _OF_A_POST and _POST_GONE.fullmatch(words)):
+        return Verdict.GONE
+    return None
+
+
+def _is_bare(data: object) -> bool:
+    """Nothing, or a list page without cards that names no next page."""
+    if not isinstance(data, dict):
+        return data is None or data == []
+    info = data.get("cardlistInfo")
+    tokens = [info.get("since_id"), info.get("page")] if isinstance(info, dict) else []
+    return not data.get("cards") and all(read_token(token) == (None, False) for token in tokens)
