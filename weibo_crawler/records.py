@@ -334,10 +334,16 @@ class Reading(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What became of one user of the map job: one in, one out, one counter up (law 6)."""
+    """What became of one user of the map job: one in, one out, one counter up (law 6).
+
+    status: stored, unchanged, existing, partial, gone, failed; empty: the site shows nothing of the
+    user; unreached: no answer of the site came, the user is left as it was.
+    is_evidence: whether a failure says something about the site: a retry of what failed before does
+    not, nor does a doubt.
+    """
 
     uid: int
-    status: str  # stored, unchanged, existing, partial, gone, failed
+    status: str
     announced: int | None = None
     stored: int = 0  # posts of this user in the table, absolute
     new: int = 0  # of them new in this visit
@@ -348,3 +354,4 @@ class Outcome(msgspec.Struct, frozen=True):
     cut: int = 0  # long texts still cut
     stopped: str = ""  # why paging stopped
     sure: bool = True  # False: the end contradicts the announced count
+    is_evidence: bool = True

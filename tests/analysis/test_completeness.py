@@ -1,10 +1,11 @@
 import math
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.analysis.worlds import T0, put_ledger, put_users, user
+from tests.analysis.worlds import T0, open_tables, put_ledger, put_users, user
 from weibo_crawler.analysis.completeness import (
     Completeness,
     completeness,
@@ -26,7 +27,7 @@ GAPS = st.builds(
 )
 LEDGERS = st.builds(
     Ledger,
-    state=st.sampled_from(["partial", "done", "gone", "failed"]),
+    state=st.sampled_from(["partial", "done", "gone", "failed", "empty"]),
     announced=st.none() | COUNTS,
     stored=COUNTS,
     cut=st.lists(COUNTS, max_size=3).map(tuple),
@@ -47,7 +48,7 @@ def test_users_add_up(ledgers: list[Ledger | None]) -> None:
     """Every user is either unvisited or in exactly one state."""
     found = summarise(ledgers, T0)
     assert found.users == len(ledgers) == found.visited + found.unvisited
-    assert found.visited == found.done + found.partial + found.gone + found.failed
+    assert found.visited == sum((found.done, found.partial, found.gone, found.failed, found.empty))
 
 
 @settings(deadline=None)
@@ -188,3 +189,24 @@ def test_each_user_has_a_row(tables: SqliteTables) -> None:
     ]
     assert rows[6]["next_visit"] == to_iso(T0)
     assert (rows[6]["share"], rows[6]["is_sure"], rows[6]["cut_texts"]) == (0.75, False, 1)
+
+
+def test_posts_that_could_not_be_read_are_named(tmp_path: Path) -> None:
+    """Law 12: in the sums and in the user's row; such a user is not complete. Posts without a
+    legible mid are counted as often as the visit that met most of them did."""
+    one = Ledger("done", announced=9, stored=6, unreadable=(8, 9), unnamed=1, stopped="end")
+    two = Ledger("done", announced=3, stored=3, whole=True, restricted=(7,), skipped=4)
+    three = Ledger("partial", announced=5, stored=1, unnamed=2, unnamed_now=3)
+    found = summarise([one, two, three], T0)
+    assert (found.unreadable, found.unreadable_users, found.restricted_texts) == (6, 2, 1)
+    assert (found.limited, found.sure_share) == (1, 1 / 3)
+    tables = open_tables(tmp_path)
+    put_users(tables, user(1, 61), user(2, 62))
+    put_ledger(tables, 61, one)
+    put_ledger(tables, 62, two)
+    rows = {row["id"]: row for row in ledger_rows(tables)}
+    tables.close()
+    assert (rows[61]["unreadable"], rows[61]["unreadable_mids"]) == (3, ["8", "9"])
+    assert not rows[61]["is_sure"]
+    assert (rows[62]["restricted_texts"], rows[62]["skipped"]) == (1, 4)
+    assert any("could not be read" in line and "6" in line for line in completeness_lines(found))

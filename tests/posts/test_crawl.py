@@ -10,7 +10,7 @@ from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
 from weibo_crawler.posts import crawl
 from weibo_crawler.posts.crawl import DRIVER, STOP
 from weibo_crawler.posts.manifest import manifest, parse_line
-from weibo_crawler.records import Kind, PostPage, Reading, Verdict
+from weibo_crawler.records import Expect, Kind, PostPage, Reading, Verdict
 from weibo_crawler.store.keys import posts_prefix, user_key
 
 
@@ -159,18 +159,32 @@ def test_an_end_against_the_announced_count_is_unsure(crawl_: Crawl) -> None:
     assert (honest.sure, honest.stored, honest.new) == (True, 35, 25)
 
 
-def test_an_expected_end_needs_no_second_witness(crawl_: Crawl) -> None:
-    """An empty answer is believed at once where all announced posts are held; not before, and not
-    where the announced count may be rounded."""
-    crawl_.add(6, 7, 8)
-    fetcher = ScriptedFetcher({6: timeline(6, 20), 7: timeline(7, 20), 8: ()}, announced={7: 21})
+def test_what_is_expected_is_told_to_the_fetcher(crawl_: Crawl) -> None:
+    """A page that the page before named, a first page where posts are announced or held, and the
+    profile of a named user hold something; only where nothing is announced nothing is expected, and
+    that many posts were seen does not make the named page an end (law 4)."""
+    crawl_.add(6, 8)
+    crawl_.add(7, name="somebody")
+    fetcher = ScriptedFetcher({6: timeline(6, 20), 7: timeline(7, 10), 8: ()}, announced={6: 15})
     crawl_.run(fetcher)
-    assert fetcher.ends == {"posts/6/3", "posts/8/"}
-    many = ScriptedFetcher(
-        {6: timeline(6, 30), 7: timeline(7, 20), 8: ()}, announced={6: 10_000, 7: 21}
-    )
-    crawl_.run(many, refresh=True)
-    assert many.ends == {"posts/8/"}
+    content, unknown = Expect.CONTENT, Expect.UNKNOWN
+    assert fetcher.expected == {
+        "profile/6": unknown,
+        "posts/6/": content,
+        "posts/6/2": content,
+        "posts/6/3": content,
+        "profile/7": content,
+        "posts/7/": content,
+        "posts/7/2": content,
+        "profile/8": unknown,
+        "posts/8/": Expect.NOTHING,
+    }
+    assert fetcher.nth["posts/6/3"] == 3
+    again = ScriptedFetcher({6: timeline(6, 20), 7: timeline(7, 10), 8: ()}, announced={6: 0})
+    crawl_.run(again, refresh=True)
+    assert again.expected["profile/6"] == content
+    assert again.expected["posts/6/"] == unknown  # nothing is announced, and posts are held
+    assert again.retried == []
 
 
 def test_an_empty_page_in_place_of_what_is_held_is_no_fact(crawl_: Crawl) -> None:
@@ -182,7 +196,7 @@ def test_an_empty_page_in_place_of_what_is_held_is_no_fact(crawl_: Crawl) -> Non
     empty = {"posts/6/": [Verdict.EMPTY] * 2}
     fetcher = ScriptedFetcher(world, pinned=pinned, trouble=empty)
     assert crawl_.run(fetcher, refresh=True)[6].status == "failed"
-    assert "posts/6/" not in fetcher.ends
+    assert fetcher.expected["posts/6/"] is Expect.CONTENT
     assert crawl_.ledger(6).pinned == (pinned[6].mid,)
     assert crawl_.run(ScriptedFetcher(world, pinned=pinned))[6].sure
 
@@ -192,15 +206,6 @@ def test_a_passing_false_end_costs_nothing(crawl_: Crawl) -> None:
     crawl_.add(6)
     lies = {"posts/6/2": [Verdict.END]}
     assert crawl_.run(ScriptedFetcher({6: timeline(6, 35)}, trouble=lies))[6].stored == 35
-
-
-def test_who_shows_nothing_at_all_is_gone_but_unsure(crawl_: Crawl) -> None:
-    """The no-content body of an unknown user is no proof: a refresh asks again."""
-    crawl_.add(6)
-    outcome = crawl_.run(ScriptedFetcher({}))[6]
-    assert (outcome.status, outcome.sure) == ("gone", False)
-    assert crawl_.run(ScriptedFetcher({6: timeline(6, 5)}))[6].status == "existing"
-    assert crawl_.run(ScriptedFetcher({6: timeline(6, 5)}), refresh=True)[6].stored == 5
 
 
 def test_a_lifted_wall_is_followed_by_the_rest(crawl_: Crawl) -> None:
@@ -255,15 +260,6 @@ def test_a_failed_visit_forgets_no_doubt(crawl_: Crawl) -> None:
     assert not crawl_.ledger(6).sure
     assert crawl_.run(ScriptedFetcher(world))[6].stored == 35
     assert crawl_.ledger(6).sure
-
-
-def test_nothing_shown_of_a_stored_user_is_trouble(crawl_: Crawl) -> None:
-    """Law 4: silence about a user whose posts are held does not make them gone."""
-    crawl_.add(6)
-    world = {6: timeline(6, 5)}
-    crawl_.run(ScriptedFetcher(world))
-    assert crawl_.run(ScriptedFetcher({}), refresh=True)[6].status == "failed"
-    assert crawl_.run(ScriptedFetcher(world))[6].stored == 5
 
 
 def test_an_unpinned_post_is_said_to_be(crawl_: Crawl) -> None:
@@ -396,7 +392,7 @@ def test_an_attempt_after_one_that_died_tells_the_whole_truth(
         outcomes = crawl_.run(ScriptedFetcher(world), run_id=run_id, users_in_flight=2)
         assert {uid: o.status for uid, o in outcomes.items()} == {
             **dict.fromkeys(range(1, 8), "stored"),
-            8: "gone",
+            8: "empty",
         }
         assert sum(o.new for o in outcomes.values()) == 7 * 25
 

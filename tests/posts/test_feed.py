@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from weibo_crawler.errors import BadUsage, StoreError
 from weibo_crawler.posts.crawl import Chunk, Emit
 from weibo_crawler.posts.feed import Feed, row_uid
+from weibo_crawler.posts.visit import Due
 from weibo_crawler.records import Outcome
 from weibo_crawler.store import Put
 from weibo_crawler.store.cells import Ledger, ledger_cells
@@ -23,7 +24,7 @@ class Taker:
 
     def __init__(self, breaks_at: int | None = None) -> None:
         self.breaks_at = breaks_at
-        self.taken: list[tuple[int, Ledger | None]] = []
+        self.taken: list[Due] = []
         self.most = 0
 
     def crawl_users(self, take: Callable[[], Chunk], emit: Emit) -> None:
@@ -35,7 +36,7 @@ class Taker:
             if self.breaks_at is not None and len(self.taken) >= self.breaks_at:
                 raise StoreError("the store died")
             time.sleep(0.001)
-        for uid, _ in self.taken:
+        for uid, *_ in self.taken:
             emit(Outcome(uid, "stored"))
 
 
@@ -55,7 +56,7 @@ def test_every_user_is_taken_once_with_its_ledger(tables: SqliteTables) -> None:
         feed.put(uid)
     feed.finish()
     assert [outcome.uid for outcome in outcomes] == list(range(1, 1001))
-    assert [uid for uid, ledger in taker.taken if ledger is not None] == [7]
+    assert [uid for uid, ledger, *_ in taker.taken if ledger is not None] == [7]
     assert taker.most <= 256
     tables.close()
 

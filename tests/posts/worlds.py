@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from weibo_crawler.fetch import Fetched
 from weibo_crawler.records import (
+    Expect,
     FullText,
     Kind,
     Page,
@@ -63,7 +64,10 @@ class ScriptedFetcher:
         self.texts, self.pinned = dict(texts or {}), dict(pinned or {})
         self.trouble = {url: list(verdicts) for url, verdicts in (trouble or {}).items()}
         self.asked: list[str] = []
-        self.ends: set[str] = set()  # asked for with nothing more expected
+        self.expected: dict[str, Expect] = {}
+        self.nth: dict[str, int] = {}
+        self.retried: list[str] = []
+        self.is_talking = True
         self.now = 1_700_000_000.0
 
     def drain(self) -> None:
@@ -72,10 +76,20 @@ class ScriptedFetcher:
     async def close(self) -> None:
         pass
 
-    async def fetch(self, request: Request, *, ends: bool = False) -> Fetched:
+    async def fetch(
+        self,
+        request: Request,
+        *,
+        expect: Expect = Expect.UNKNOWN,
+        nth: int = 1,
+        is_retry: bool = False,
+    ) -> Fetched:
         await asyncio.sleep(0)
         self.asked.append(request.url)
-        self.ends |= {request.url} if ends else set()
+        self.expected[request.url] = expect
+        self.nth[request.url] = nth
+        if is_retry:
+            self.retried.append(request.url)
         self.now += 1
         page = Page(request.url, 200, (), b"{}", self.now)
         if verdicts := self.trouble.get(request.url):

@@ -16,6 +16,7 @@ from weibo_crawler.store.cells import (
     count_cells,
     from_iso,
     ledger_cells,
+    possible_posts,
     post_cells,
     profile_cells,
     read_ledger,
@@ -97,8 +98,8 @@ def _newest_first(gaps: list[Gap]) -> tuple[Gap, ...]:
 
 ledgers = st.builds(
     Ledger,
-    state=st.sampled_from(["partial", "done", "gone", "failed"]),
-    announced=st.none() | counts,
+    state=st.sampled_from(["partial", "done", "gone", "failed", "empty"]),
+    announced=st.none() | st.integers(0, 10**7),
     stored=counts,
     pages=counts,
     seen=counts,
@@ -112,6 +113,13 @@ ledgers = st.builds(
     doubts=counts,
     posts_per_day=st.none() | st.floats(0, 1e6),
     walled_at=st.none() | times,
+    restricted=st.lists(ids, max_size=4).map(tuple),
+    restricted_at=st.none() | times,
+    unreadable=st.lists(ids, max_size=4).map(tuple),
+    unnamed=counts,
+    unnamed_now=counts,
+    skipped=counts,
+    empty_since=st.none() | times,
     pinned=st.lists(ids, max_size=4).map(tuple),
     foreign=counts,
     stopped=words,
@@ -146,6 +154,7 @@ def test_a_post_comes_back_whole(post: Post, fetched_at: float) -> None:
         and msgspec.structs.asdict(post.original) | {"mid": str(post.original.mid)},
         "fetched_at": to_iso(fetched_at),
         "gone_at": None,
+        "text_why": None,
         "egress": "direct",
         "schema_version": SCHEMA_VERSION,
         "run_id": "r1",
@@ -270,6 +279,15 @@ def test_a_seed_has_no_found_from() -> None:
 def test_a_ledger_comes_back(ledger: Ledger) -> None:
     """Every field of a ledger is read as it was written."""
     assert read_ledger(ledger_cells(ledger)) == ledger
+
+
+@pytest.mark.parametrize("announced", [10**12, 10**30, -1])
+def test_a_count_that_nobody_can_reach_is_none(announced: int) -> None:
+    """Neither of a profile nor in a ledger that an older version wrote."""
+    assert possible_posts(announced) is None
+    cells = {"crawl:state": "done", "crawl:announced": str(announced), "crawl:stored": "3"}
+    assert read_ledger(cells) == Ledger("done", stored=3)
+    assert possible_posts(10**7) == 10**7
 
 
 @given(ledgers, ledgers)

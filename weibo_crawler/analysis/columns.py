@@ -67,6 +67,7 @@ POSTS: Mapping[str, Kind] = {
     "is_pinned": Kind.TRUTH,
     "fetched_at": Kind.TIME,
     "gone_at": Kind.TIME,
+    "text_why": Kind.TEXT,
     "bid": Kind.TEXT,
     "created_at_precision": Kind.TEXT,
     "pics": Kind.NESTED,

@@ -17,20 +17,22 @@ WHY = {
     "no_new_post": "a page brought no new post",
     "repeated_cursor": "the site named a page again",
     "known": "met what was known",
+    "nothing_shown": "the site shows nothing of the user",
     "max_pages": "posts.max_pages",
     "too_many_pages": "the timeline does not end",
     "login_wall": "guests may read no further",
     "gone": "the user is gone",
     "trouble": "trouble, to be tried again",
 }
-_STATES = ("done", "partial", "gone", "failed")
+_STATES = ("done", "partial", "gone", "failed", "empty")
 _CUT_OFF = ("login_wall", "max_pages", "too_many_pages")
 _DAY_S = 86_400
 
 
 class Completeness(msgspec.Struct, frozen=True):
     """What is held of what the site announced. users = visited + unvisited, and
-    visited = done + partial + gone + failed: the users of the table add up.
+    visited = done + partial + gone + failed + empty: the users of the table add up. empty: the site
+    shows nothing of the user and does not say that it is gone, which another look is to settle.
 
     announced, stored: posts, summed over visited users; gone_posts: of those stored, gone from the
     site since. share: posts held (and not gone) of those announced, each user counted up to what it
@@ -41,14 +43,15 @@ class Completeness(msgspec.Struct, frozen=True):
     not read. Both are as of the visits; posts_since: how many
     posts are to be expected since then, by each user's posting rate.
     limited: of those done, of whose timeline some part was never read: for a login wall, a setting,
-    a gap, or an end against the announced count. sure_share: of visited users, those of whom all is
-    surely known (or that they are gone). unsure_users: whose end contradicts the announced count by
-    much.
+    a gap, unreadable posts, or an end against the announced count. sure_share: of visited users,
+    those of whom all is surely known (or that they are gone). unsure_users: whose end contradicts
+    the announced count by much.
     gaps: parts between two visits that no visit read, of gap_users, gap_days long together;
     longest_gap_days, the longest; oldest_unread: users whose oldest posts were never read.
-    cut_texts: long texts still cut. Visits: seconds since the epoch. age_s: of the last complete
-    visits, to 5 %: half of the users' are not older, nine tenths are not. due: users whose next
-    visit is due; due_share: of those that have a date.
+    cut_texts: long texts still cut; restricted_texts: those that the site shows to others only.
+    unreadable: posts that were shown and could not be read, of unreadable_users. Visits: seconds
+    since the epoch. age_s: of the last complete visits, to 5 %: half of the users' are not older,
+    nine tenths are not. due: users whose next visit is due; due_share: of those that have a date.
     """
 
     users: int = 0
@@ -58,6 +61,7 @@ class Completeness(msgspec.Struct, frozen=True):
     partial: int = 0
     gone: int = 0
     failed: int = 0
+    empty: int = 0
     unvisited: int = 0
     announced: int = 0
     stored: int = 0
@@ -73,6 +77,9 @@ class Completeness(msgspec.Struct, frozen=True):
     longest_gap_days: float = 0.0
     oldest_unread: int = 0
     cut_texts: int = 0
+    restricted_texts: int = 0
+    unreadable: int = 0
+    unreadable_users: int = 0
     long_completed: int = 0
     refused_pages: int = 0
     stopped: Mapping[str, int] = {}
@@ -140,6 +147,9 @@ class Tally:
         figures["limited"] += ledger.state == "done" and not ledger.whole
         figures["unsure_users"] += not ledger.sure
         figures["cut_texts"] += len(ledger.cut)
+        figures["restricted_texts"] += len(ledger.restricted)
+        figures["unreadable"] += ledger.unread
+        figures["unreadable_users"] += ledger.unread > 0
         figures["long_completed"] += ledger.completed
         figures["refused_pages"] += ledger.refused_pages
         if ledger.stopped:

@@ -100,7 +100,8 @@ def _visits(held: Completeness) -> Iterator[KeyFigure]:
         f"{grouped(held.visited)} of {grouped(held.users)}",
         f"{grouped(held.done - held.limited)} to the end, {grouped(held.limited)} as far as site "
         f"or limit let, {grouped(held.partial)} in part, {grouped(held.gone)} gone "
-        f"from the site, {grouped(held.failed)} failed. Of {plural(held.unvisited, 'user')} "
+        f"from the site, {grouped(held.failed)} failed; "
+        f"{grouped(held.empty)} show nothing. Of {plural(held.unvisited, 'user')} "
         "nothing but the list entry is known.",
     )
     yield (
@@ -112,7 +113,13 @@ def _visits(held: Completeness) -> Iterator[KeyFigure]:
         "Texts still cut",
         grouped(held.cut_texts),
         f"Long posts of which only the beginning is held; {grouped(held.long_completed)} were "
-        "fetched whole.",
+        f"fetched whole. The site shows {grouped(held.restricted_texts)} more to others only.",
+    )
+    yield (
+        "Posts not readable",
+        grouped(held.unreadable),
+        f"Posts of {plural(held.unreadable_users, 'user')} that the site showed and this version "
+        "could not read; their JSON is kept (table `drifted`).",
     )
     if held.newest_visit is None:
         yield ("Last visit", "never", "No timeline was read to its end yet.")

@@ -21,6 +21,7 @@ from weibo_crawler.store.gaps import Gap
 COLUMNS = (
     *("id", "state", "announced", "seen", "stored", "gone", "share", "is_sure"),
     *("stopped", "sure", "whole", "gaps", "cut_texts", "pages", "refused_pages"),
+    *("restricted_texts", "unreadable", "unreadable_mids", "skipped"),
     *("visited_at", "next_visit", "posts_per_day", "last_error"),
 )
 TABLE = ("id", "state", "announced", "stored", "gone", "stopped", "is_sure", "next_visit")
@@ -52,6 +53,7 @@ def _users(figures: Completeness) -> list[tuple[str, str]]:
         ("  visited in part", grouped(figures.partial)),
         ("  gone from the site", grouped(figures.gone)),
         ("  failed, to be tried again", grouped(figures.failed)),
+        ("  nothing shown, to be looked at again", grouped(figures.empty)),
     ]
 
 
@@ -67,6 +69,9 @@ def _posts(figures: Completeness) -> list[tuple[str, str]]:
         ("users whose end is unsure", grouped(figures.unsure_users)),
         ("long texts completed", grouped(figures.long_completed)),
         ("long texts still cut", grouped(figures.cut_texts)),
+        ("long texts shown to others only", grouped(figures.restricted_texts)),
+        ("posts that could not be read", grouped(figures.unreadable)),
+        ("  users with such posts", grouped(figures.unreadable_users)),
         ("pages refused", grouped(figures.refused_pages)),
     ]
 
@@ -112,6 +117,10 @@ def _row(uid: int, ledger: Ledger) -> dict[str, Any]:
         "whole": ledger.whole,
         "gaps": [_gap(gap) for gap in ledger.gaps],
         "cut_texts": len(ledger.cut),
+        "restricted_texts": len(ledger.restricted),
+        "unreadable": ledger.unread,
+        "unreadable_mids": [str(mid) for mid in ledger.unreadable],
+        "skipped": ledger.skipped,
         "pages": ledger.pages,
         "refused_pages": ledger.refused_pages,
         "visited_at": None if ledger.visited_at is None else to_iso(ledger.visited_at),

@@ -164,6 +164,8 @@ _STOP_COLOURS = {
     "login_wall": "--ask",
     "max_pages": "--ask",
     "trouble": "--bad",
+    "too_many_pages": "--ask",
+    "nothing_shown": "--none",
     "gone": "--none",
 }
 

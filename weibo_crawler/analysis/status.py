@@ -16,7 +16,10 @@ _OPEN = (State.QUEUED, State.LEASED, State.RESTING)
 # counters of a worker that mean: one user less to do
 _FINISHED = {
     "harvest": ("entries.done", "entries.gone", "entries.failed"),
-    "posts": ("users.stored", "users.unchanged", "users.partial", "users.gone", "users.failed"),
+    "posts": (
+        *("users.stored", "users.unchanged", "users.partial"),
+        *("users.gone", "users.failed", "users.empty"),
+    ),
 }
 
 

@@ -28,7 +28,7 @@ from weibo_crawler.posts.crawl import Job
 from weibo_crawler.posts.driver import JobFiles, JobRun, LocalRun
 from weibo_crawler.posts.hadoop import HadoopRun
 from weibo_crawler.posts.manifest import manifest
-from weibo_crawler.posts.workers import WAITING
+from weibo_crawler.posts.workers import FIRST, FIRST_FAILED, WAITING, too_many_failed
 from weibo_crawler.resources import resource
 from weibo_crawler.store.owners import is_at_work, new_owner
 
@@ -260,13 +260,26 @@ def _posts_done(home: Home, counters: dict[str, int], span_s: float) -> Done:
     if complete.gaps:
         lines.append(f"{complete.gaps:,} gaps between visits: `report --completeness` says more")
     if complete.gone:
-        lines.append(f"{complete.gone:,} users are gone from the site, or show nothing")
+        lines.append(f"{complete.gone:,} users are gone from the site")
+    if complete.unreadable:
+        lines.append(
+            f"{complete.unreadable:,} posts of {complete.unreadable_users:,} users could not be "
+            "read: their JSON is kept (table `drifted`), look for a newer version"
+        )
+    if complete.empty:
+        lines.append(f"{complete.empty:,} users show nothing: `posts` looks again another day")
     if failed:
         lines.append(f"{failed:,} users failed: the same command asks for them again")
+    if unreached := get("users.unreached", 0):
+        lines.append(
+            f"{unreached:,} users were not reached, no answer came: check site.base_url and the "
+            "network, then run the same command again; nothing is lost"
+        )
     data = {
         "users": total,
         "existing": existing,
         "failed": failed,
+        "unreached": unreached,
         "new_posts": new,
         "edited_posts": get("posts.edited", 0),
         "gone_posts": get("posts.gone", 0),
@@ -275,9 +288,10 @@ def _posts_done(home: Home, counters: dict[str, int], span_s: float) -> Done:
         "counters": counters,
         "seconds": round(span_s, 3),
     }
-    visited = total - existing
-    if visited and failed / visited > home.settings.posts.max_failed_share:
-        raise SiteSaysNo(
-            "\n".join([*lines, f"{failed:,} of {visited:,} users failed: stopped here"])
-        )
+    if unreached and unreached == total - existing:
+        raise SiteSaysNo("\n".join([*lines, "the site did not answer at all: stopped here"]))
+    if too_many_failed(counters, home.settings.posts.max_failed_share):
+        first, broken = get(FIRST, 0), get(FIRST_FAILED, 0)
+        why = f"{broken:,} of {first:,} users failed at their first visit: stopped here"
+        raise SiteSaysNo("\n".join([*lines, why]))
     return Done("\n".join(lines), data)

@@ -19,6 +19,7 @@ from weibo_crawler.store.cells import (
     pinned_cells,
     post_cells,
     text_cells,
+    why_cells,
 )
 
 Held = Mapping[str, Any]  # a stored post, as cells.read_post gives it
@@ -36,12 +37,13 @@ class Span(NamedTuple):
     is_strict: bool
 
 
-def span_of(posts: Collection[Post], *, is_first: bool) -> Span | None:
-    """The span of a page, None where no post stands in its place. is_first: of the first page."""
+def span_of(posts: Collection[Post], *, is_first: bool, has_unnamed: bool = False) -> Span | None:
+    """The span of a page, None where no post stands in its place. is_first: of the first page;
+    has_unnamed: it shows a post whose mid is not legible, which may be any that seems missing."""
     placed = in_place(posts)
     if not placed:
         return None
-    is_strict = len(placed) == sum(not post.is_pinned for post in posts)
+    is_strict = not has_unnamed and len(placed) == sum(not post.is_pinned for post in posts)
     return Span(None if is_first else placed[0], placed[-1], is_strict)
 
 
@@ -83,6 +85,8 @@ def changed_cells(held: Held | None, post: Post, page: Page, run_id: str) -> Cel
             cells.update(pinned_cells(post.is_pinned))
     if held["gone_at"]:
         cells.update(gone_cells(None))
+    if held["text_why"] and "post:text" in cells:
+        cells.update(why_cells(""))
     return cells
 
 

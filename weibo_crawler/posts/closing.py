@@ -5,7 +5,13 @@ from msgspec.structs import replace
 
 from weibo_crawler.posts.coverage import after_visit
 from weibo_crawler.posts.holdings import Holdings
-from weibo_crawler.posts.schedule import Revisit, interval_s, posting_rate
+from weibo_crawler.posts.schedule import (
+    Revisit,
+    doubt_wait_s,
+    interval_s,
+    is_another_day,
+    posting_rate,
+)
 from weibo_crawler.posts.stops import ENDS, LIMITS
 from weibo_crawler.records import Outcome
 from weibo_crawler.store.cells import Ledger
@@ -13,6 +19,7 @@ from weibo_crawler.store.gaps import Gap
 
 _RATE_POSTS = 20  # the newest ones, from which the posting rate is told
 _DAY_S = 86_400
+EMPTY_WAIT_S = 86_400.0  # until a user of whom nothing is shown is looked at again
 
 
 def closed(ledger: Ledger, holdings: Holdings, revisit: Revisit, now: float) -> Ledger:
@@ -21,6 +28,7 @@ def closed(ledger: Ledger, holdings: Holdings, revisit: Revisit, now: float) -> 
     ledger: state, stopped, sure and doubts are those of the visit that ends; newest and gaps those
     of the one before. now: seconds since the epoch. The date moves nowhere else.
     """
+    ledger = replace(ledger, unnamed=_unnamed(ledger), unnamed_now=0)
     if ledger.state == "done":
         ledger = _with_gaps(ledger, holdings)
     if ledger.state == "gone" and ledger.sure:
@@ -28,14 +36,28 @@ def closed(ledger: Ledger, holdings: Holdings, revisit: Revisit, now: float) -> 
     # the rate of a part without gaps: posts that were not seen would make it look slower
     since = ledger.gaps[0].before if ledger.gaps else 0
     rate = posting_rate(holdings.newest_times(_RATE_POSTS, since), now)
+    wait_s = interval_s(rate, revisit, ledger.doubts)
+    if ledger.state == "empty":
+        wait_s = doubt_wait_s(EMPTY_WAIT_S, revisit.most_s, ledger.doubts)
+    elif ledger.stopped == "login_wall" and ledger.walled_at is None:
+        wait_s = min(wait_s, doubt_wait_s(revisit.least_s, revisit.most_s, ledger.doubts))
     return replace(
         ledger,
         read_newest=None,
         read_oldest=None,
         walled_at=ledger.walled_at if ledger.stopped == "login_wall" else None,
-        next_visit=now + interval_s(rate, revisit, ledger.doubts),
+        next_visit=now + wait_s,
         posts_per_day=None if rate is None else round(rate * _DAY_S, 4),
     )
+
+
+def empty(ledger: Ledger, is_held: bool, now: float) -> Ledger:
+    """The ledger of a user of whom the site shows neither profile nor post, without a word that it
+    is gone: a doubt until a look on another day sees the same. is_held: posts are stored, which
+    such silence never contradicts for good (law 4)."""
+    since = now if ledger.empty_since is None else ledger.empty_since
+    is_gone = not is_held and is_another_day(since, now)
+    return replace(ledger, state="gone" if is_gone else "empty", empty_since=since)
 
 
 def outcome_of(uid: int, ledger: Ledger) -> Outcome:
@@ -59,6 +81,13 @@ def outcome_of(uid: int, ledger: Ledger) -> Outcome:
     )
 
 
+def _unnamed(ledger: Ledger) -> int:
+    """Posts without a legible mid: of a visit that read the whole timeline they are all, else at
+    least as many as any visit met."""
+    is_all = ledger.stopped in ENDS and ledger.stopped != "known" and ledger.sure
+    return ledger.unnamed_now if is_all else max(ledger.unnamed, ledger.unnamed_now)
+
+
 def _with_gaps(ledger: Ledger, holdings: Holdings) -> Ledger:
     is_end = ledger.stopped in ENDS and ledger.stopped != "known"
     if is_end and not ledger.sure:  # whatever was known below is in doubt again
@@ -66,9 +95,12 @@ def _with_gaps(ledger: Ledger, holdings: Holdings) -> Ledger:
     else:
         gaps = after_visit(ledger.gaps, ledger.newest, ledger.read_oldest, to_the_end=is_end)
     tops = [mid for mid in (ledger.newest, ledger.read_newest) if mid is not None]
-    is_whole = (is_end and ledger.sure) or (bool(tops) and ledger.sure and not gaps)
+    is_whole = ledger.sure and (is_end or (bool(tops) and not gaps))
     return replace(
-        ledger, newest=max(tops, default=None), gaps=_dated(gaps, holdings), whole=is_whole
+        ledger,
+        newest=max(tops, default=None),
+        gaps=_dated(gaps, holdings),
+        whole=is_whole and not ledger.unread,
     )
 
 

@@ -12,17 +12,26 @@ from typing import NamedTuple
 from weibo_crawler import config
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import CrawlerError, Interrupted, SiteSaysNo
-from weibo_crawler.fetch import Fetched, Fetcher, Leases, open_fetcher
+from weibo_crawler.fetch import Fetcher, Leases, open_fetcher
 from weibo_crawler.metrics import Counters, OpenMetrics
+from weibo_crawler.posts.asking import Asker
 from weibo_crawler.posts.closing import outcome_of
 from weibo_crawler.posts.manifest import KeyRange
 from weibo_crawler.posts.schedule import Revisit
-from weibo_crawler.posts.visit import Visitor
-from weibo_crawler.posts.workers import ORDERED, WAITING, ended_by, parse_said
+from weibo_crawler.posts.silence import Silences
+from weibo_crawler.posts.visit import Due, Visitor
+from weibo_crawler.posts.workers import (
+    FIRST,
+    FIRST_FAILED,
+    ORDERED,
+    WAITING,
+    ended_by,
+    parse_said,
+)
 from weibo_crawler.posts.writer import Writer
-from weibo_crawler.records import Outcome
+from weibo_crawler.records import Outcome, Page
 from weibo_crawler.sites import Site
-from weibo_crawler.store import Frontier, Tables, WorkerRow
+from weibo_crawler.store import Cells, Frontier, Tables, WorkerRow
 from weibo_crawler.store.cells import Ledger, read_ledger
 from weibo_crawler.store.guard import Guard, remove_user
 from weibo_crawler.store.keys import parse_user_key
@@ -36,6 +45,7 @@ TERMINATED = "terminated"  # this mapper alone was told to end: its work is not 
 # a driver elsewhere that says nothing for so long is gone; a database restarts in less
 _DRIVER_PATIENCE_S = 180.0
 _DRIVER_EVERY_S = 10.0
+USER_COLUMNS = ("user:id", "user:screen_name", "crawl")  # what a visit is told of a user
 
 
 Emit = Callable[[Outcome], None]
@@ -63,7 +73,7 @@ class Job(NamedTuple):
 class Chunk(NamedTuple):
     """The next users of a mapper, with what is known of them; more: others follow."""
 
-    users: list[tuple[int, Ledger | None]]
+    users: list[Due]
     more: bool
 
 
@@ -93,7 +103,7 @@ class RangeCrawler:
         self._heartbeat = heartbeat
         self._owner = new_owner()
         self._worker = job.attempt or self._owner
-        self._started_at = time.time()
+        self._started_at, self._began = time.time(), clock()
         self._runner = asyncio.Runner()
         self._counters = Counters()
         # under a driver the driver shows the figures of all mappers together
@@ -103,6 +113,8 @@ class RangeCrawler:
         self._reporting = threading.Lock()
         self._failure: Exception | None = None
         self._fetcher: Fetcher | None = None
+        self._asker: Asker | None = None
+        self._silences = Silences(frontier)
         self._stopping = ""
         # the driver's last sign of life and when it was new; when it was looked for
         self._driver_seen: tuple[str | None, float] = None, time.monotonic()
@@ -133,12 +145,21 @@ class RangeCrawler:
         """
         try:
             self._runner.run(self._crawl(take, emit))
+            self._note_silence(is_ended=False)
         except CrawlerError as error:
             if isinstance(error, SiteSaysNo):
+                self._note_silence(is_ended=True)
                 note = ended_by(error.exit_code, str(error))
                 self._frontier.set_meta(STOP + self._job.run_id, note)
             self.failed(error)
             raise
+
+    def _note_silence(self, *, is_ended: bool) -> None:
+        """is_ended: the site ended the run; else it matters whether it is silent now."""
+        asker = self._asker
+        if asker is not None and asker.has_asked and (is_ended or not asker.is_talking):
+            began = self._began if asker.talked_at is None else asker.talked_at
+            self._silences.tell(self._job.run_id, began)
 
     def stop(self, why: str = "interrupted") -> None:
         """Begin nothing new; pages in flight are finished and stored."""
@@ -188,19 +209,20 @@ class RangeCrawler:
         self, visitor: Visitor, writer: Writer, take: Callable[[], Chunk], emit: Emit
     ) -> None:
         running: set[asyncio.Task[Outcome]] = set()
-        due: deque[tuple[int, Ledger | None]] = deque()
+        due: deque[Due] = deque()
         places = self._settings.posts.users_in_flight
         more = True
         try:
             while not self._stopping:
                 if more and len(due) < places:
                     chunk, more = await writer.call(self._welcome, take)
-                    due += (user for user in chunk if self._is_due(user[1]))
-                    for uid, ledger in chunk:
-                        if ledger is not None and not self._is_due(ledger):
-                            emit(self._count(self._known(uid, ledger)))
+                    for user in chunk:
+                        if user.ledger is None or self._is_due(user.ledger, user.is_suspect):
+                            due.append(user)
+                        else:
+                            emit(self._count(self._known(user.uid, user.ledger)))
                 while due and len(running) < places:
-                    running.add(asyncio.create_task(visitor.visit(*due.popleft())))
+                    running.add(asyncio.create_task(visitor.visit(due.popleft())))
                 if running:
                     done, running = await asyncio.wait(running, return_when=FIRST_COMPLETED)
                     self._ended(done, emit)
@@ -226,32 +248,40 @@ class RangeCrawler:
         if broken:
             raise broken[0]
 
-    def _users(self, part: KeyRange) -> Iterator[tuple[int, Ledger | None]]:
-        rows = self._tables.userlist.scan(
-            start=part.start, stop=part.stop, columns=["user:id", "crawl"]
-        )
+    def _users(self, part: KeyRange) -> Iterator[Due]:
+        rows = self._tables.userlist.scan(start=part.start, stop=part.stop, columns=USER_COLUMNS)
         for row in rows:
             if "user:id" in row.cells:  # a ledger alone is no imported user
-                yield parse_user_key(row.key), read_ledger(row.cells)
+                yield due_of(parse_user_key(row.key), row.cells)
 
     def _welcome(self, take: Callable[[], Chunk]) -> Chunk:
         """The next users, without whom `forget` removed: an import had read them before, and their
         rows go as well."""
         chunk = take()
         self._guard.refresh()
-        for uid, _ in chunk.users:
-            if self._guard.has(uid):
-                remove_user(self._tables, uid)
-        return chunk._replace(users=[user for user in chunk.users if not self._guard.has(user[0])])
+        for user in chunk.users:
+            if self._guard.has(user.uid):
+                remove_user(self._tables, user.uid)
+        return chunk._replace(
+            users=[
+                user._replace(is_suspect=self._silences.is_suspect(user.ledger))
+                for user in chunk.users
+                if not self._guard.has(user.uid)
+            ]
+        )
 
-    def _is_due(self, ledger: Ledger | None) -> bool:
-        if ledger is None or ledger.state in ("partial", "failed"):
+    def _is_due(self, ledger: Ledger, is_suspect: bool) -> bool:
+        if ledger.state in ("partial", "failed"):
             return True
         if ledger.run_id == self._job.run_id:  # by an attempt of this task that died later
             return False
+        if is_suspect:
+            return True
+        is_time = ledger.next_visit is None or ledger.next_visit <= self._clock()
+        if ledger.state == "empty" and is_time:
+            return True
         if not self._job.refresh or (ledger.state == "gone" and ledger.sure):
             return False
-        is_time = ledger.next_visit is None or ledger.next_visit <= self._clock()
         return self._job.every or is_time
 
     def _known(self, uid: int, ledger: Ledger) -> Outcome:
@@ -264,6 +294,9 @@ class RangeCrawler:
         add = self._counters.add
         add("users.input")
         add(f"users.{outcome.status}")
+        if outcome.is_evidence and outcome.status not in ("existing", "unreached"):
+            add(FIRST)
+            add(FIRST_FAILED, outcome.status == "failed")
         add("posts.new", outcome.new)
         add("posts.edited", outcome.edited)
         add("posts.gone", outcome.gone)
@@ -274,26 +307,24 @@ class RangeCrawler:
         return outcome
 
     def _visitor(self, fetcher: Fetcher, writer: Writer) -> Visitor:
-        async def keep_drifted(fetched: Fetched) -> None:
-            page = fetched.page
-            if page is not None:
-                await writer.call(
-                    self._frontier.keep_drifted,
-                    *(self._job.run_id, page.url, fetched.reading.why, page.body, page.fetched_at),
-                )
+        async def keep(page: Page, why: str, body: bytes) -> None:
+            await writer.call(
+                self._frontier.keep_drifted,
+                *(self._job.run_id, page.url, why, body, page.fetched_at),
+            )
 
+        self._asker = Asker(fetcher, keep, self._counters, self._clock)
         return Visitor(
             site=self._site,
-            fetcher=fetcher,
+            asker=self._asker,
             writer=writer,
             posts=self._tables.posts,
-            keep_drifted=keep_drifted,
             clock=self._clock,
             is_forgotten=self._guard.has,
             run_id=self._job.run_id,
             max_pages=self._settings.posts.max_pages,
             revisit=_revisit(self._settings.posts),
-            try_walls=self._job.every,
+            every=self._job.every,
         )
 
     async def _keep_house(self) -> None:
@@ -341,6 +372,11 @@ class RangeCrawler:
             f"{counters.get('users.input', 0)} users, {counters.get('posts.new', 0)} new posts, "
             f"{counters.get('page.ok', 0)} pages" + (f"; waits: {waits_for}" if waits_for else "")
         )
+
+
+def due_of(uid: int, cells: Cells) -> Due:
+    """A user by its row of `userlist`, of which USER_COLUMNS are read."""
+    return Due(uid, read_ledger(cells), is_named=bool(cells.get("user:screen_name")))
 
 
 def _revisit(posts: config.Posts) -> Revisit:

@@ -9,9 +9,9 @@ import threading
 import time
 
 from weibo_crawler.errors import BadUsage
-from weibo_crawler.posts.crawl import Chunk, Emit, RangeCrawler
+from weibo_crawler.posts.crawl import USER_COLUMNS, Chunk, Emit, RangeCrawler, due_of
+from weibo_crawler.posts.visit import Due
 from weibo_crawler.store import Tables
-from weibo_crawler.store.cells import Ledger, read_ledger
 from weibo_crawler.store.keys import parse_user_key, user_key
 
 _WAITING = 256  # users
@@ -67,9 +67,9 @@ class Feed:
                     break
         return Chunk(self._with_ledgers(uids), True)
 
-    def _with_ledgers(self, uids: list[int]) -> list[tuple[int, Ledger | None]]:
-        rows = ((uid, self._tables.userlist.row(user_key(uid), ["crawl"])) for uid in uids)
-        return [(uid, read_ledger(cells)) for uid, cells in rows]
+    def _with_ledgers(self, uids: list[int]) -> list[Due]:
+        userlist = self._tables.userlist
+        return [due_of(uid, userlist.row(user_key(uid), USER_COLUMNS)) for uid in uids]
 
 
 def row_uid(line: str) -> int:

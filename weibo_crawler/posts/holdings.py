@@ -43,6 +43,12 @@ class Holdings:
                 held[mid] = read_post(Row(key, cells))
         return held
 
+    def cut(self, mids: Iterable[int]) -> set[int]:
+        """Those of these posts whose text is not whole."""
+        column = "post:text_complete"
+        rows = ((mid, self._posts.row(post_key(self._uid, mid), [column])) for mid in mids)
+        return {mid for mid, cells in rows if cells.get(column) != "true"}
+
     def dates(self, mids: Iterable[int]) -> Mapping[int, str]:
         """When these posts were written, as stored; those not stored are left out."""
         column = "post:created_at"

@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 _MOST_DOUBLINGS = 60  # beyond any bound; more would overflow
+_SITE_OFFSET_S = 8 * 3600  # the site's clock is UTC+8
+_DAY_S = 86_400
+_ANOTHER_DAY_S = 20 * 3600
 
 
 class Revisit(NamedTuple):
@@ -46,3 +49,17 @@ def interval_s(rate: float | None, revisit: Revisit, doubts: int = 0) -> float:
         longest = min(longest, revisit.middle_s * 2 ** min(doubts - 1, _MOST_DOUBLINGS))
     wanted = revisit.posts / rate if rate else longest
     return min(max(wanted, revisit.least_s), longest)
+
+
+def is_another_day(since: float, now: float) -> bool:
+    """Whether a second look is a witness of its own: on a later day of the site's clock, and not
+    just after midnight. Seconds since the epoch."""
+    days = [(at + _SITE_OFFSET_S) // _DAY_S for at in (since, now)]
+    return days[0] < days[1] and now - since >= _ANOTHER_DAY_S
+
+
+def doubt_wait_s(least_s: float, most_s: float, doubts: int) -> float:
+    """Seconds until a doubt is looked at again: least_s at first, twice as long each time that did
+    not help. doubts: how many there were in a row, this one included."""
+    times = 2.0 ** min(max(doubts - 1, 0), _MOST_DOUBLINGS)
+    return min(least_s * times, max(least_s, most_s))

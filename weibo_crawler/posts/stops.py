@@ -9,16 +9,26 @@ from weibo_crawler.store.cells import Ledger
 ENDS = ("end", "no_next_page", "no_new_post", "repeated_cursor", "known", "gone")
 LIMITS = ("login_wall", "max_pages", "too_many_pages")
 _BARREN_PAGES = 5
-_PAGES_AT_MOST = 200  # and as many as posts are announced: a timeline that never ends is none
+_POSTS_A_PAGE = 10
+_SPARE_PAGES = 50  # pages are sparse where the site hides posts
+_PAGES_AT_MOST = 200  # of a user who announces no number
+
+
+def most_pages(announced: int | None) -> int:
+    """How many pages a timeline can have: twice as many as the announced posts fill, and some. One
+    that goes on behind them never ends, whatever its posts look like."""
+    if announced is None:
+        return _PAGES_AT_MOST
+    return _SPARE_PAGES + 2 * announced // _POSTS_A_PAGE
 
 
 class Stops:
     """The rules for one visit. walls_rest_s: for so long after a wall, what lies behind it is not
-    asked for; None: it is."""
+    asked for; None: it is. down_to: what is known ends the visit only below this mid."""
 
-    def __init__(self, cursor: str, walls_rest_s: float | None) -> None:
+    def __init__(self, cursor: str, walls_rest_s: float | None, down_to: int | None = None) -> None:
         self._cursors = {cursor}
-        self._walls_rest_s = walls_rest_s
+        self._walls_rest_s, self._down_to = walls_rest_s, down_to
         self._barren = 0  # pages in a row without a post new to this visit
 
     def at(
@@ -42,13 +52,14 @@ class Stops:
             return "repeated_cursor"
         self._cursors.add(page.next_cursor)
         # new posts push old ones to the next page, so one page without a new one is no end
-        is_barren = all(post.mid in seen for post in page.posts)
+        is_barren = all(post.mid in seen for post in page.posts) and not page.unreadable
         self._barren = self._barren + 1 if is_barren else 0
         if self._barren >= _BARREN_PAGES:
             return "no_new_post"
-        if ledger.pages >= _PAGES_AT_MOST + (ledger.announced or 0):
+        if ledger.pages + 1 >= most_pages(ledger.announced):
             return "too_many_pages"
-        if not is_surplus and _is_known(in_place, ledger, known):
+        is_known = not is_surplus and _is_known(in_place, ledger, known)
+        if is_known and (self._down_to is None or min(in_place) < self._down_to):
             return "known"
         return "login_wall" if self._is_walled(in_place, ledger, known, now) else None
 

@@ -1,39 +1,62 @@
 """The whole texts of long posts, by the ways that the site offers."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
-from weibo_crawler.fetch import Fetched, Fetcher
-from weibo_crawler.records import FullText, Verdict
+from weibo_crawler.posts.asking import Asker
+from weibo_crawler.records import FullText, Request, Verdict
 from weibo_crawler.sites import Site
 
-ASK_AGAIN_S = 1.0  # before a cut text, or an end that contradicts the announced count, is believed
+
+class Found(NamedTuple):
+    """What came of asking for a text. text: the whole one; else why: the fact that there is none
+    for us, "" where there is no fact; gone: the site says that there is no such post."""
+
+    text: str | None = None
+    why: str = ""
+    gone: bool = False
 
 
 class Texts:
-    """Asks for the whole texts of one user's posts. completed: how many were got."""
+    """Asks for the whole texts of one user's posts. completed: how many were got.
 
-    def __init__(
-        self,
-        site: Site,
-        fetcher: Fetcher,
-        keep_drifted: Callable[[Fetched], Awaitable[None]],
-        uid: int,
-    ) -> None:
-        self._site, self._fetcher, self._keep_drifted = site, fetcher, keep_drifted
-        self._uid = uid
+    A text costs one round of ways, the way that worked last in this run first. A restriction is a
+    fact about the post, but another way may show it, so the round goes on; what does not exist is
+    asked for no further. Only the first way that had trouble is tried `again`.
+    """
+
+    def __init__(self, site: Site, asker: Asker, uid: int) -> None:
+        self._site, self._asker, self._uid = site, asker, uid
+        self._troubled: dict[int, Request] = {}
         self.completed = 0
 
-    async def whole(self, mid: int) -> str | None:
-        """The whole text by the first way that has it; all of them are tried once more."""
-        for is_last in (False, True):
-            for request in self._site.full_text(self._uid, mid):
-                fetched = await self._fetcher.fetch(request)
-                if isinstance(fetched.reading.record, FullText):
-                    self.completed += 1
-                    return fetched.reading.record.text
-                if fetched.reading.verdict == Verdict.DRIFTED:
-                    await self._keep_drifted(fetched)
-            if not is_last:
-                await asyncio.sleep(ASK_AGAIN_S)
-        return None
+    async def whole(self, mid: int, *, is_retry: bool = False) -> Found:
+        """The text by the first way that has it, in one round."""
+        return await self._round(mid, self._ways(mid), is_retry)
+
+    async def again(self, mid: int) -> Found:
+        """Once more by the first way that had trouble in this visit; nothing where none had."""
+        way = self._troubled.get(mid)
+        return await self._round(mid, [way] if way else [], True)
+
+    async def if_opened(self, mid: int) -> Found:
+        """Of a post that was restricted long ago: the best way alone."""
+        return await self._round(mid, self._ways(mid)[:1], True)
+
+    def _ways(self, mid: int) -> list[Request]:
+        return self._asker.by_lead(self._site.full_text(self._uid, mid))
+
+    async def _round(self, mid: int, ways: list[Request], is_retry: bool) -> Found:
+        why = ""
+        for way in ways:
+            reading = (await self._asker.fetch(way, is_retry=is_retry)).reading
+            if isinstance(reading.record, FullText):
+                self._asker.led(way)
+                self.completed += 1
+                return Found(reading.record.text)
+            if reading.verdict in (Verdict.GONE, Verdict.RESTRICTED):
+                why = why or f"{reading.verdict}: {reading.why}".removesuffix(": ")
+            if reading.verdict is Verdict.GONE:
+                return Found(why=why, gone=True)
+            if reading.verdict not in (Verdict.GONE, Verdict.RESTRICTED):
+                self._troubled.setdefault(mid, way)
+        return Found(why=why)

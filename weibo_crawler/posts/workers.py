@@ -13,6 +13,10 @@ from weibo_crawler.store import WorkerRow
 
 ORDERED = "interrupted"  # how a mapper ends that was told to
 WAITING = "mappers.waiting"  # the figure of a mapper that has no egress for now: 1
+# visits that tell something about the site (no retries of what failed before, no doubts), and how
+# many of them failed
+FIRST, FIRST_FAILED = "users.first_visits", "users.first_visits_failed"
+_FIRST_AT_LEAST, _FAILED_AT_LEAST = 20, 5  # fewer say nothing about a share
 _ATTEMPT = re.compile(r"attempt_(\d+_\d+_m_\d+)_(\d+)")
 # what an attempt says of each user again, also of those that attempts before it were done with
 _OUTCOMES = ("users.", "posts.", WAITING)
@@ -50,6 +54,14 @@ def said(rows: Iterable[WorkerRow]) -> list[Said]:
 def were_stopped(rows: Iterable[WorkerRow]) -> bool:
     """Whether a mapper ended early because it was told to."""
     return any(row.ended == ORDERED for row in _attempts(rows)[1])
+
+
+def too_many_failed(counters: Mapping[str, int], most_share: float) -> bool:
+    """Whether so large a share of the first visits failed that it is the site's fault."""
+    first, failed = counters.get(FIRST, 0), counters.get(FIRST_FAILED, 0)
+    if first < _FIRST_AT_LEAST or failed < _FAILED_AT_LEAST:
+        return False
+    return failed > most_share * first
 
 
 def ended_by(exit_code: int, message: str) -> str:

@@ -28,17 +28,27 @@ FAMILIES: Mapping[str, Mapping[str, int]] = {
 }
 
 
+_MOST_POSTS = 10_000_000  # of one user: a post a minute for nineteen years
+
+
 class Ledger(msgspec.Struct, frozen=True):
     """How complete one user is (law 12). All figures are absolute, never incremented (law 8).
 
-    state: "partial" while paging, "done", "gone" or "failed". announced: posts by the profile;
+    state: "partial" while paging, "done", "gone", "failed", or "empty": the site shows nothing of
+    the user, and does not say that it is gone. announced: posts by the profile;
     seen: posts on the pages of the last visit; stored: rows in the table, `new` of them by the run
-    `run_id`. cut: mids whose long text is missing; gone: mids of stored posts that stand no more
-    where they stood. stopped: why paging stopped: "end", "no_next_page", "max_pages",
-    "login_wall", "known", "repeated_cursor", …
-    sure: that end stands against the announced count; whole: all that is older than the newest
-    known post is known. newest: the largest mid of the last complete visit; gaps: what below it was
-    on no page read. read_newest, read_oldest: how far the visit under way has read without a break.
+    `run_id`. cut: mids whose long text is missing; restricted: mids whose whole text the site
+    shows to others only, restricted_at: when that was last asked. gone: mids of stored posts that
+    have disappeared from the timeline. unreadable: mids of posts that were shown and could not be
+    read; unnamed: how many more had no legible mid, unnamed_now: of the visit under way.
+    foreign, skipped: cards of other users, and cards that are no posts, on the pages of the last
+    visit. stopped: why paging stopped: "end", "no_next_page", "max_pages", "login_wall", "known",
+    "repeated_cursor", …
+    sure: the end agrees with the announced count, and nothing else speaks against it; whole: all
+    that is older than the newest known post is known. newest: the largest mid of the last complete
+    visit; gaps: what below it was on no page read. read_newest, read_oldest: how far the visit
+    under way has read without a break. empty_since: when the site first showed nothing of a user
+    of whom it shows nothing since.
     cursor: the page to fetch next while partial; the first page, "", reads back as None.
     visited_at: end of the last complete visit; next_visit: when the next one is due, None = never;
     doubts: how many complete visits in a row left something in doubt; posts_per_day: the posting
@@ -55,7 +65,13 @@ class Ledger(msgspec.Struct, frozen=True):
     cut: tuple[int, ...] = ()
     gone: tuple[int, ...] = ()
     pinned: tuple[int, ...] = ()
+    restricted: tuple[int, ...] = ()
+    restricted_at: float | None = None
+    unreadable: tuple[int, ...] = ()
+    unnamed: int = 0
+    unnamed_now: int = 0
     foreign: int = 0
+    skipped: int = 0
     stopped: str = ""
     sure: bool = True
     whole: bool = False
@@ -71,10 +87,22 @@ class Ledger(msgspec.Struct, frozen=True):
     doubts: int = 0
     posts_per_day: float | None = None
     walled_at: float | None = None
+    empty_since: float | None = None
     started_at: float | None = None
     last_error: str = ""
     run_id: str = ""
     schema_version: int = SCHEMA_VERSION
+
+    @property
+    def unread(self) -> int:
+        """How many posts were shown and could not be read. Posts without a legible mid cannot be
+        told from those of the visit before, so the visit that met most of them counts."""
+        return len(self.unreadable) + max(self.unnamed, self.unnamed_now)
+
+
+def possible_posts(announced: int | None) -> int | None:
+    """An announced number of posts; None where it is one that nobody can reach."""
+    return None if announced is None or not 0 <= announced <= _MOST_POSTS else announced
 
 
 @lru_cache(maxsize=256)  # the posts of a page share their time
@@ -160,9 +188,15 @@ def text_cells(text: str) -> Cells:
     return {"post:text": text, "post:text_complete": "true"}
 
 
+def why_cells(why: str) -> Cells:
+    """Why the whole text of a post cannot be had; "": it can, and the empty cell covers the older
+    one."""
+    return {"post:text_why": why}
+
+
 def gone_cells(at: float | None) -> Cells:
-    """Since when a post stands no more where it stood (seconds since the epoch); None: it is there
-    again, and the empty cell covers the older one."""
+    """Since when a post has disappeared from the timeline (seconds since the epoch); None: it is
+    there again, and the empty cell covers the older one."""
     return {"post:gone_at": "" if at is None else to_iso(at)}
 
 
@@ -175,10 +209,10 @@ def ledger_cells(ledger: Ledger) -> Cells:
     """Family `crawl` of a row of `userlist`. None is an empty cell here: it must cover an older
     value, which a missing cell would let through."""
     fields = {name: getattr(ledger, name) for name in ledger.__struct_fields__}
-    for name in ("cut", "gone", "pinned"):
+    for name in _MIDS:
         fields[name] = ",".join(map(str, fields[name]))
     fields["gaps"] = pack_gaps(ledger.gaps)
-    for name in ("visited_at", "next_visit", "walled_at", "started_at"):
+    for name in _TIMES:
         fields[name] = None if fields[name] is None else to_iso(fields[name])
     cleared = {name: "" if value is None else value for name, value in fields.items()}
     return _texts("crawl:", **cleared)
@@ -193,6 +227,7 @@ def read_ledger(cells: Cells) -> Ledger | None:
         return None
     get = _reader("crawl:", cells)
     fields = {name: get(name, convert) for name, convert in _LEDGER.items()}
+    fields["announced"] = possible_posts(fields["announced"])
     # what is missing, or was cleared, is at its default
     return Ledger(**{name: value for name, value in fields.items() if value is not None})
 
@@ -315,7 +350,13 @@ _LEDGER: Mapping[str, Callable[[str], Any]] = {
     "cut": _mids,
     "gone": _mids,
     "pinned": _mids,
+    "restricted": _mids,
+    "restricted_at": from_iso,
+    "unreadable": _mids,
+    "unnamed": int,
+    "unnamed_now": int,
     "foreign": int,
+    "skipped": int,
     "stopped": str,
     "sure": _bool,
     "whole": _bool,
@@ -331,11 +372,14 @@ _LEDGER: Mapping[str, Callable[[str], Any]] = {
     "doubts": int,
     "posts_per_day": float,
     "walled_at": from_iso,
+    "empty_since": from_iso,
     "started_at": from_iso,
     "last_error": str,
     "run_id": str,
     "schema_version": int,
 }
+_MIDS = tuple(name for name, convert in _LEDGER.items() if convert is _mids)
+_TIMES = tuple(name for name, convert in _LEDGER.items() if convert is from_iso)
 
 # the columns of a post that are a cell each, and how it is read; None: as it is, even if empty
 POST_CELLS: Mapping[str, tuple[str, Callable[[str], Any] | None]] = {
@@ -351,4 +395,5 @@ POST_CELLS: Mapping[str, tuple[str, Callable[[str], Any] | None]] = {
     "is_pinned": ("post:is_pinned", _bool),
     "fetched_at": ("post:fetched_at", None),
     "gone_at": ("post:gone_at", str),
+    "text_why": ("post:text_why", str),
 }

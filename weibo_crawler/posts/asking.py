@@ -1,0 +1,91 @@
+"""Asking the site on behalf of all visits of one run, and what the answers tell of the run."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from weibo_crawler.fetch import Fetched, Fetcher
+from weibo_crawler.metrics import Counters
+from weibo_crawler.records import Expect, Kind, Page, Request, Verdict
+
+_KEPT_BYTES = 256 * 1024  # of one odd card
+
+Keep = Callable[[Page, str, bytes], Awaitable[None]]
+
+
+class VisitTrouble(Exception):
+    """The visit cannot go on now; what was read is stored, the next run goes on from there."""
+
+
+class VisitDoubt(VisitTrouble):
+    """The same, because of an emptiness that is not believed: no evidence that anything failed."""
+
+
+class Unreached(Exception):
+    """No answer of the site has come at all in this run: nothing is known about the user."""
+
+
+class UserForgotten(Exception):
+    """`forget` removed this user during the visit: nothing more is asked or stored."""
+
+
+class Asker:
+    """Fetches for the visits. keep: stores an odd page, or a part of one, for a developer; clock:
+    the one by which visits are dated. Counters: `cards.unreadable`, `cards.skipped.<reason>`.
+
+    talked_at: when the site last showed content where content was expected, None for never.
+    """
+
+    def __init__(
+        self, fetcher: Fetcher, keep: Keep, counters: Counters, clock: Callable[[], float]
+    ) -> None:
+        self._fetcher, self._keep, self._counters = fetcher, keep, counters
+        self._clock = clock
+        self._has_answered = False
+        self.has_asked = False
+        self._leads: Kind | None = None  # the way to a whole text that worked last
+        self.talked_at: float | None = None
+
+    @property
+    def is_talking(self) -> bool:
+        """Whether an emptiness can be evidence now: see `Fetcher.is_talking`."""
+        return self._fetcher.is_talking
+
+    async def fetch(
+        self,
+        request: Request,
+        *,
+        expect: Expect = Expect.UNKNOWN,
+        nth: int = 1,
+        is_retry: bool = False,
+    ) -> Fetched:
+        """As `Fetcher.fetch`; a drifted page is kept. Errors: Unreached, and the fetcher's."""
+        self.has_asked = True
+        fetched = await self._fetcher.fetch(request, expect=expect, nth=nth, is_retry=is_retry)
+        reading, page = fetched.reading, fetched.page
+        if page is None:
+            if not self._has_answered:
+                raise Unreached(reading.why)
+            return fetched
+        self._has_answered = True
+        if reading.verdict is Verdict.DRIFTED:
+            await self._keep(page, reading.why, page.body)
+        elif reading.verdict is Verdict.OK and expect is Expect.CONTENT:
+            self.talked_at = self._clock()
+        return fetched
+
+    async def keep_card(self, page: Page, path: str, raw: bytes) -> None:
+        """Keep the card of a post that could not be read."""
+        await self._keep(page, path, raw[:_KEPT_BYTES])
+
+    def count_cards(self, skipped: Mapping[str, int], unreadable: int) -> None:
+        """The cards of a page that gave no post."""
+        for reason, n in skipped.items():
+            self._counters.add(f"cards.skipped.{reason.replace(' ', '_').lower()}", n)
+        self._counters.add("cards.unreadable", unreadable)
+
+    def by_lead(self, ways: tuple[Request, ...]) -> list[Request]:
+        """The ways to a whole text, the one that worked last first."""
+        return sorted(ways, key=lambda way: way.kind is not self._leads)
+
+    def led(self, way: Request) -> None:
+        """This way led to a whole text."""
+        self._leads = way.kind

@@ -1,0 +1,184 @@
+"""The pages of one timeline into the tables: posts first, then the ledger, then whole texts.
+
+A page is stored as it shows its posts, with cut texts, before their whole texts are asked for; each
+text is put as it comes, at the time of its page, so it takes the place of the cut one. Whatever
+ends the visit in between, nothing that was shown is lost, and the ledger names the texts that lack.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from weibo_crawler.posts.asking import Asker
+from weibo_crawler.posts.changes import (
+    Held,
+    Span,
+    changed_cells,
+    is_edited,
+    missing,
+    needs_text,
+    span_of,
+)
+from weibo_crawler.posts.holdings import Holdings
+from weibo_crawler.posts.sightings import Sightings
+from weibo_crawler.posts.texts import Found, Texts
+from weibo_crawler.posts.writer import Writer
+from weibo_crawler.records import Page, Post, PostPage
+from weibo_crawler.store import Cells, Put
+from weibo_crawler.store.cells import Ledger, gone_cells, ledger_cells, text_cells, why_cells
+from weibo_crawler.store.keys import post_key, user_key
+
+_KEPT_CARDS = 10  # of one page: what is odd in ten of them is odd in all
+
+
+class Pages(NamedTuple):
+    """Stores what one visit is shown. asks_closed: ask also for texts that were restricted."""
+
+    uid: int
+    run_id: str
+    writer: Writer
+    holdings: Holdings
+    sightings: Sightings
+    texts: Texts
+    asker: Asker
+    clock: Callable[[], float]
+    asks_closed: bool
+
+    async def store(self, page: PostPage, raw: Page, ledger: Ledger, cursor: str) -> Ledger:
+        """Store one page. cursor: the page to go on with; returns the ledger as it was put."""
+        sightings = self.sightings
+        fresh = [post for post in page.posts if post.mid not in sightings.seen]
+        has_unnamed = any(card.mid is None for card in page.unreadable)
+        span = span_of(page.posts, is_first=not ledger.cursor, has_unnamed=has_unnamed)
+        held = await self._held(fresh, span)
+        await self._keep_cards(page, raw)
+        sightings.met(page)
+        pinned = {*ledger.pinned, *(post.mid for post in fresh if post.is_pinned)}
+        lost = missing({*held, *sightings.unreadable}, span, sightings.shown() | pinned)
+        sightings.vanished(lost)
+        wanted = [post for post in fresh if self._wants(held.get(post.mid), post)]
+        sightings.changed(fresh, held)
+        ledger = replace(
+            ledger,
+            **sightings.figures(),
+            **_reach(ledger, page, span),
+            seen=ledger.seen + len(fresh),
+            pages=ledger.pages + 1,
+            pinned=tuple(sorted(pinned)),
+            foreign=ledger.foreign + page.foreign,
+            cursor=cursor,
+        )
+        puts = [self._post(p.mid, self._cells(held, p, raw), raw.fetched_at) for p in fresh]
+        puts += [
+            self._post(mid, gone_cells(raw.fetched_at), raw.fetched_at)
+            for mid in lost & held.keys()
+            if not held[mid]["gone_at"]
+        ]
+        await self.writer.put(puts, [self.ledger_put(ledger)])
+        self.holdings.stored(fresh)
+        await _all(self._complete(post, held.get(post.mid), raw) for post in wanted)
+        return replace(ledger, **sightings.figures())
+
+    async def repair(self) -> None:
+        """Long texts that earlier visits could not get and this one did not meet; those that this
+        one had trouble with, once more; and the restricted ones when it is their time."""
+        sightings = self.sightings
+        earlier = sightings.cut - sightings.seen
+        lacking = await self.writer.call(self.holdings.cut, earlier)
+        sightings.cut -= earlier - lacking  # put by a visit that died before it could say so
+        closed = sightings.closed - sightings.seen if self.asks_closed else set()
+        await _all(
+            [
+                *(self._mend(mid, self.texts.whole(mid, is_retry=True)) for mid in lacking),
+                *(self._mend(mid, self.texts.again(mid)) for mid in sightings.cut - earlier),
+                *(self._mend(mid, self.texts.if_opened(mid)) for mid in closed),
+            ]
+        )
+
+    def ledger_put(self, ledger: Ledger) -> Put:
+        return Put(user_key(self.uid), ledger_cells(ledger), _ms(self.clock()))
+
+    def _post(self, mid: int, cells: Cells, at: float) -> Put:
+        return Put(post_key(self.uid, mid), cells, _ms(at))
+
+    def _cells(self, held: Mapping[int, Held], post: Post, raw: Page) -> Cells:
+        return changed_cells(held.get(post.mid), post, raw, self.run_id)
+
+    async def _held(self, posts: list[Post], span: Span | None) -> dict[int, Held]:
+        """What is stored of the posts of a page and of what should stand between them."""
+        known = self.sightings.known
+        if not known:
+            return {}
+        others = [post.mid for post in posts if post.mid in known]
+        return await self.writer.call(self.holdings.beside, span, others)
+
+    async def _keep_cards(self, page: PostPage, raw: Page) -> None:
+        """Keep the cards that no visit has met before, for a developer."""
+        new = [card for card in page.unreadable if card.mid not in self.sightings.unreadable]
+        for card in new[:_KEPT_CARDS]:
+            await self.asker.keep_card(raw, card.path, card.raw)
+        self.asker.count_cards(page.skipped, len(page.unreadable))
+
+    def _wants(self, held: Held | None, post: Post) -> bool:
+        """Whether the whole text of a post is to be asked for."""
+        is_closed = post.mid in self.sightings.closed and not self.asks_closed
+        if is_closed and not (held and is_edited(held, post)):
+            return False
+        return needs_text(held, post)
+
+    async def _complete(self, post: Post, held: Held | None, raw: Page) -> None:
+        """Ask for a text of a page that is stored, and put what comes."""
+        found = await self.texts.whole(post.mid)
+        is_cut = post.mid in self.sightings.cut or post.mid in self.sightings.closed
+        self.sightings.judged(post.mid, found)
+        if found.text is None:
+            if found.why and is_cut:
+                await self._put(post.mid, why_cells(found.why), raw.fetched_at)
+            return
+        if held is None or is_edited(held, post):  # all its cells were put with the page
+            await self._put(post.mid, text_cells(found.text), raw.fetched_at)
+            return
+        whole = replace(post, text=found.text, text_complete=True)
+        self.sightings.edited += is_edited(held, whole)
+        await self._put(post.mid, changed_cells(held, whole, raw, self.run_id), raw.fetched_at)
+
+    async def _mend(self, mid: int, asked: Awaitable[Found]) -> None:
+        """Put what comes for a text that was cut before."""
+        was_closed = mid in self.sightings.closed
+        found = await asked
+        self.sightings.judged(mid, found)
+        now = self.clock()
+        if found.text is not None:
+            cells = dict(text_cells(found.text))
+            await self._put(mid, {**cells, **why_cells("")} if was_closed else cells, now)
+        elif mid in self.sightings.gone:
+            await self._put(mid, gone_cells(now), now)
+        elif found.why:
+            await self._put(mid, why_cells(found.why), now)
+
+    async def _put(self, mid: int, cells: Cells, at: float) -> None:
+        await self.writer.put([self._post(mid, cells, at)], [])
+
+
+def _reach(ledger: Ledger, page: PostPage, span: Span | None) -> dict[str, int | None]:
+    """How far the pages so far reach without a break."""
+    newest, oldest = ledger.read_newest, ledger.read_oldest
+    if span is not None:
+        oldest = span.oldest if oldest is None else min(oldest, span.oldest)
+    if newest is None:
+        newest = max((post.mid for post in page.posts), default=None)
+    return {"read_newest": newest, "read_oldest": oldest}
+
+
+async def _all(tasks: Iterable[Awaitable[None]]) -> None:
+    """Wait for all of them, so that what comes is put whatever the others meet; then raise."""
+    for result in await asyncio.gather(*tasks, return_exceptions=True):
+        if isinstance(result, BaseException):
+            raise result
+
+
+def _ms(seconds: float) -> int:
+    """A cell's timestamp: milliseconds."""
+    return int(seconds * 1000)

@@ -1,0 +1,112 @@
+"""What a visit knows of one user's posts: which are stored, cut, gone, unreadable. Pure."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from weibo_crawler.posts.changes import Held, is_edited
+from weibo_crawler.posts.texts import Found
+from weibo_crawler.records import Post, PostPage
+from weibo_crawler.store.cells import Ledger
+
+_MAYBE_ROUNDED = 10_000  # announced: the site shows 1.2万
+
+
+class Sightings:
+    """Sets of mids. known: stored before this visit; seen: shown by this visit; cut: whose text is
+    missing; closed: whose text is shown to others only; gone: disappeared from the timeline;
+    unreadable: shown, and not read by any visit.
+
+    old: the ledger before the visit; resumed: the visit goes on with what its last attempt saw;
+    stored_before: how many rows were there before the run.
+    """
+
+    def __init__(self, old: Ledger, *, resumed: bool, stored_before: int) -> None:
+        self.known: frozenset[int] = frozenset()
+        self.seen: set[int] = set(old.pinned) if resumed else set()
+        self.cut, self.closed, self.gone = set(old.cut), set(old.restricted), set(old.gone)
+        self.unreadable = set(old.unreadable)
+        self.unnamed = old.unnamed_now if resumed else 0
+        self.skipped = old.skipped if resumed else 0
+        self.edited = 0
+        self._unreadable_here: set[int] = set()  # on the pages of this attempt
+        self._stored_before = stored_before
+        self._gone_before = frozenset(old.gone)
+
+    def met(self, page: PostPage) -> None:
+        """A page that is about to be stored."""
+        self.seen |= {post.mid for post in page.posts}
+        mids = {card.mid for card in page.unreadable if card.mid is not None}
+        self._unreadable_here |= mids
+        self.unreadable = (self.unreadable | mids) - self.known - self.seen
+        self.unnamed += sum(card.mid is None for card in page.unreadable)
+        self.skipped += sum(page.skipped.values())
+
+    def shown(self) -> set[int]:
+        """All mids that the pages of this visit showed."""
+        return self.seen | self._unreadable_here
+
+    def changed(self, posts: Iterable[Post], held: Mapping[int, Held]) -> None:
+        """Posts are stored as a page shows them, beside what was held of them."""
+        for post in posts:
+            before = held.get(post.mid)
+            is_new_text = before is None or is_edited(before, post)
+            self.edited += before is not None and is_new_text
+            if post.text_complete:
+                self.cut.discard(post.mid)
+                self.closed.discard(post.mid)
+            elif is_new_text:
+                if before is not None:  # an edited post may be open now
+                    self.closed.discard(post.mid)
+                if post.mid not in self.closed:
+                    self.cut.add(post.mid)
+
+    def vanished(self, gone: Iterable[int]) -> None:
+        """Posts that should stand on a page and do not."""
+        self.gone = (self.gone | (set(gone) & self.known)) - self.seen
+        self.unreadable.difference_update(gone)
+
+    def judged(self, mid: int, found: Found) -> None:
+        """What came of asking for a whole text."""
+        if found.text is not None:
+            self.cut.discard(mid)
+            self.closed.discard(mid)
+        elif found.gone and mid not in self.seen:
+            self.cut.discard(mid)
+            self.closed.discard(mid)
+            self.gone.add(mid)
+        elif found.why:
+            self.cut.discard(mid)
+            self.closed.add(mid)
+
+    def missing(self, announced: int | None) -> int:
+        """How many posts the announced count says there are beside those that were shown."""
+        return max(0, (announced or 0) - self.standing())
+
+    def is_surplus(self, announced: int | None) -> bool:
+        """Whether more posts are held than are announced: some were deleted where no visit has
+        looked since."""
+        if announced is None or announced >= _MAYBE_ROUNDED:
+            return False
+        return len((self.known | self.seen) - self.gone) > announced
+
+    def standing(self) -> int:
+        """How many posts the site has, as far as is known: held and not gone, or unreadable."""
+        return len((self.known | self.seen | self.unreadable) - self.gone) + self.unnamed
+
+    def newly_gone(self) -> int:
+        return len(self.gone - self._gone_before)
+
+    def figures(self) -> dict[str, Any]:
+        """Fields of the ledger, absolute: rows of the table, how many of them are of this run, and
+        which of them are cut, gone, …"""
+        stored = len(self.known | self.seen)
+        return {
+            "stored": stored,
+            "new": max(0, stored - self._stored_before),
+            "cut": tuple(sorted(self.cut)),
+            "restricted": tuple(sorted(self.closed)),
+            "gone": tuple(sorted(self.gone)),
+            "unreadable": tuple(sorted(self.unreadable)),
+            "unnamed_now": self.unnamed,
+            "skipped": self.skipped,
+        }

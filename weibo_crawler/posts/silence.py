@@ -1,0 +1,38 @@
+"""Runs in whose course the site fell silent: what they concluded from emptiness is looked at again.
+
+Before a silence is known as one, a few users have met it, and ends were believed. So a run that
+ends while the site is silent, or that the site ended, notes since when it was shown nothing.
+"""
+
+from weibo_crawler.store import Frontier
+from weibo_crawler.store.cells import Ledger
+
+_NOTE = "silent."  # + run id: the meta entry; seconds since the epoch
+_BY_EMPTINESS = ("end", "nothing_shown")  # why visits stop
+
+
+class Silences:
+    """The notes of all runs, in the users' database. To be used in one thread at a time."""
+
+    def __init__(self, frontier: Frontier) -> None:
+        self._frontier = frontier
+        self._since: dict[str, float | None] = {}
+
+    def tell(self, run_id: str, since: float) -> None:
+        """Note that this run was shown nothing since then; of several mappers the first counts."""
+        noted = self._read(run_id)
+        if noted is None or since < noted:
+            self._frontier.set_meta(_NOTE + run_id, repr(since))
+
+    def is_suspect(self, ledger: Ledger | None) -> bool:
+        """Whether a visit ended by an emptiness in the silence of its run."""
+        if ledger is None or ledger.stopped not in _BY_EMPTINESS or ledger.visited_at is None:
+            return False
+        if ledger.run_id not in self._since:
+            self._since[ledger.run_id] = self._read(ledger.run_id)
+        since = self._since[ledger.run_id]
+        return since is not None and ledger.visited_at >= since
+
+    def _read(self, run_id: str) -> float | None:
+        noted = self._frontier.get_meta(_NOTE + run_id)
+        return None if noted is None else float(noted)
