@@ -78,7 +78,7 @@ def _walk(
         )
         counters = _Counting(requests)
         with Home(settings) as home:
-            found = [Found(uid, home.site.home(uid), "", 0) for uid in seeds]
+            found = [Found(uid, home.site.home(uid)) for uid in seeds]
             home.users.add_seeds(found, new_run_id(), time.time())
             asyncio.run(_harvest(home, counters))
     return counters["users.kept"], counters["request.sent"]

@@ -2,7 +2,8 @@
 -- all values text, times in UTC cut to the millisecond. The key is that of store/keys.py:
 -- two hexadecimal digits of CRC32(decimal uid) & 255, "-", uid.
 -- The whole seconds and the rest are taken apart first, as Python does: seconds times a million
--- in one DOUBLE would be rounded once more. Nothing is NULL: that would delete the cell.
+-- in one DOUBLE would be rounded once more. A name or a number of fans that nobody knows is NULL,
+-- and so no cell; nothing else is NULL.
 SELECT
     CONCAT(LOWER(LPAD(HEX(CRC32(id) & 255), 2, '0')), '-', id) AS row_key,
     CAST(id AS CHAR) AS id,

@@ -15,11 +15,11 @@ def worker(stage: str, counters: dict[str, int], **fields: object) -> WorkerRow:
     return row._replace(**fields)  # type: ignore[arg-type]
 
 
-def crawl(*workers: WorkerRow) -> MemoryUsers:
+def crawl(*workers: WorkerRow, bounds: str = "") -> MemoryUsers:
     rows = [user(1, 1, depth=0, state="done")]
     rows += [user(i, i, state="queued") for i in range(2, 32)]
     rows += [user(50, 50, state="leased"), user(51, 51, state="resting")]
-    return MemoryUsers(rows, workers)
+    return MemoryUsers(rows, workers, bounds=bounds)
 
 
 def test_rates_are_over_the_lifetime() -> None:
@@ -78,8 +78,8 @@ def test_a_worker_that_has_just_begun_has_no_rate() -> None:
 
 def test_lines_tell_states_and_depths() -> None:
     """People read each state, each depth, whether depths are bounds, and when it ends at best."""
-    users = crawl(worker("harvest", {"entries.done": 100}))
-    text = "\n".join(lines(status(users, T0, depths_are_bounds="seeds came later")))
+    users = crawl(worker("harvest", {"entries.done": 100}), bounds="seeds came later")
+    text = "\n".join(lines(status(users, T0)))
     assert "33: 30 queued, 1 leased, 1 resting, 1 done" in text
     assert "0: 1, 1: 32" in text
     assert "upper bounds only: seeds came later" in text
@@ -100,6 +100,17 @@ def test_walled_edges_are_told() -> None:
     assert f"fans: guests are not shown 1,200 lists (login wall) since {minute(T0)}" in text
     assert "follows" not in text
     assert as_dict(report)["walled"] == {"fans": {"lists": 1200, "since": T0}}
+
+
+def test_lists_cut_short_are_told() -> None:
+    """Lists that ended before their announced count are counted from the store, whether or not the
+    run that met them came to its end; they make depths inexact."""
+    users = MemoryUsers([user(1, 7)], unsure=3, bounds="lists ended early")
+    report = status(users, T0)
+    assert "3 lists ended before the announced count" in "\n".join(lines(report))
+    plain = as_dict(report)
+    assert (plain["unsure_lists"], plain["depths_exact"]) == (3, False)
+    assert as_dict(status(MemoryUsers([user(1, 7)]), T0))["depths_exact"]
 
 
 def test_a_report_is_json() -> None:

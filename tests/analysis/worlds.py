@@ -22,7 +22,10 @@ class MemoryUsers:
         rows: Sequence[UserRow] = (),
         workers: Sequence[WorkerRow] = (),
         walled: Sequence[WalledEdge] = (),
+        unsure: int = 0,
+        bounds: str = "",
     ) -> None:
+        self._unsure, self._bounds = unsure, bounds
         self.rows, self._workers, self._walled = list(rows), list(workers), list(walled)
 
     def users(self, *, uids: Sequence[int] | None = None, after_seq: int = 0) -> Iterator[UserRow]:
@@ -35,6 +38,12 @@ class MemoryUsers:
 
     def walled(self) -> list[WalledEdge]:
         return self._walled
+
+    def unsure_lists(self) -> int:
+        return self._unsure
+
+    def depths_are_bounds(self) -> str:
+        return self._bounds
 
     def depths(self) -> dict[int, int]:
         return dict(Counter(row.depth for row in self.rows))

@@ -357,6 +357,84 @@ class FrontierContract:
         assert frontier.open_level() == 0
         assert frontier.depths_are_bounds()
 
+    def test_a_user_who_failed_before_is_known_by_it(self, frontier: Frontier) -> None:
+        """What `--retry-failed` asks for again is no first attempt, however it ended before."""
+        frontier.add_seeds(found(1, 2), "run", NOW)
+        one, two = self.claim(frontier)
+        assert not one.is_retried
+        assert not two.is_retry
+        frontier.finish("me", 1, State.FAILED, "drifted")
+        self.commit(frontier, page(two, ended="end")._replace(sure=False))
+        assert frontier.requeue_failed() == 2
+        for entry in self.claim(frontier):
+            assert (entry.is_retried, entry.is_retry, entry.attempts) == (True, True, 0)
+
+    def test_what_is_not_known_is_null(self, frontier: Frontier) -> None:
+        """A seed's name and fans are null until a profile tells them, each by itself; so are those
+        of a user whom a page does not name."""
+        frontier.add_seeds([Found(1, "url"), Found(2, "url", None, 7)], "run", NOW)
+        one, two = self.claim(frontier)
+        assert (one.screen_name, one.fans, one.is_unread) == (None, None, True)
+        assert (two.screen_name, two.fans, two.is_unread) == (None, 7, False)
+        nameless = page(one, 3)._replace(found=(Found(3, "url", None, 12),))
+        self.commit(frontier, nameless)
+        known = {user.uid: (user.screen_name, user.fans) for user in frontier.users()}
+        assert known == {1: (None, None), 2: (None, 7), 3: (None, 12)}
+        assert sorted(frontier.open_fans(), key=str) == [(12, 1), (7, 1), (None, 1)]
+        frontier.name_seed("me", 1, None, 0, NOW)
+        frontier.name_seed("me", 2, "", None, NOW)
+        known = {user.uid: (user.screen_name, user.fans) for user in frontier.users()}
+        assert known == {1: (None, 0), 2: ("", None), 3: (None, 12)}
+
+    def test_unread_seeds_are_asked_for_again(self, frontier: Frontier) -> None:
+        """Only seeds that are done, and of which neither name nor fans are known."""
+        seeds = [
+            Found(1, "url"),
+            Found(2, "url", "name"),
+            Found(3, "url", None, 5),
+            Found(4, "url"),
+        ]
+        frontier.add_seeds(seeds, "run", NOW)
+        for entry in self.claim(frontier, n=3):
+            frontier.finish("me", entry.uid, State.DONE, "")
+        assert frontier.requeue_unread() == 1
+        assert [(e.uid, e.is_retried) for e in self.claim(frontier)] == [(1, True), (4, False)]
+        assert frontier.requeue_unread() == 0
+        assert frontier.depths_are_bounds() == ""
+
+    @pytest.mark.parametrize(
+        ("ended", "sure", "why"),
+        [
+            ("end", True, ""),
+            ("end", False, "before their announced count"),
+            (WALLED, False, "not shown"),
+            (None, False, ""),
+        ],
+    )
+    def test_a_list_cut_short_makes_depths_bounds(
+        self, frontier: Frontier, ended: str | None, sure: bool, why: str
+    ) -> None:
+        """Law 13, from the moment when the end is stored: who is killed behind it has said so."""
+        frontier.add_seeds(found(1), "run", NOW)
+        (entry,) = self.claim(frontier)
+        self.commit(frontier, page(entry, 2, ended=ended)._replace(sure=sure))
+        assert bool(frontier.depths_are_bounds()) is bool(why)
+        assert why in frontier.depths_are_bounds()
+        assert frontier.unsure_lists() == (ended == "end" and not sure)
+
+    def test_a_claim_tells_walled_and_begun_lists(self, frontier: Frontier) -> None:
+        """A list that nobody began has no row: it is to be walked, and is neither of the two."""
+        edges = (Edge.FANS, Edge.FOLLOWS, Edge.REPOSTS)
+        frontier.add_seeds(found(1), "run", NOW)
+        (entry,) = self.claim(frontier, edges=edges)
+        assert (set(entry.progress), entry.walled, entry.begun) == (set(edges), set(), set())
+        mark = page(entry, ended=WALLED)._replace(after=Progress(), sure=False, last=False)
+        self.commit(frontier, mark, page(entry, 2, edge=Edge.FOLLOWS))
+        frontier.give_back("me")
+        (entry,) = self.claim(frontier, edges=edges, n=1)
+        assert set(entry.progress) == {Edge.FOLLOWS, Edge.REPOSTS}
+        assert (entry.walled, entry.begun) == ({Edge.FANS}, {Edge.FOLLOWS})
+
     def test_the_forgotten_are_never_stored_again(self, frontier: Frontier) -> None:
         """Neither a page nor a seed brings them back, and no plain uid is kept."""
         frontier.add_seeds(found(1), "run", NOW)

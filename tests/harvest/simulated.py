@@ -9,7 +9,7 @@ from random import Random
 
 from weibo_crawler.errors import Interrupted
 from weibo_crawler.fetch import Fetched
-from weibo_crawler.records import Page, Reading, Request, Verdict
+from weibo_crawler.records import Expect, Page, Reading, Request, Verdict
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.pages import Pages
 from weibo_crawler.simulator.world import World
@@ -28,6 +28,7 @@ class SimulatedFetcher:
     true one. spoil: changes the body of a page. asked: those that were sent, in order."""
 
     waits_for = ""
+    is_talking = True
 
     def __init__(
         self, world: World, walled: Callable[[Request], bool] = lambda _: False, seed: int = 0
@@ -46,7 +47,14 @@ class SimulatedFetcher:
     def drain(self) -> None:
         self._draining = True
 
-    async def fetch(self, request: Request, *, ends: bool = False) -> Fetched:
+    async def fetch(
+        self,
+        request: Request,
+        *,
+        expect: Expect = Expect.UNKNOWN,
+        nth: int = 1,
+        is_retry: bool = False,
+    ) -> Fetched:
         await asyncio.sleep(self._rng.choice([0, 0, 0, 0.001]))
         if self._draining:
             raise Interrupted("stopped")

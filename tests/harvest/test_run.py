@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.harvest.worlds import Graph, ScriptedFetcher, ScriptedSite
 from weibo_crawler.config import Harvest
 from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
-from weibo_crawler.harvest.run import Ended, HarvestRun
+from weibo_crawler.harvest.run import Ended, HarvestRun, is_over_share
 from weibo_crawler.harvest.trouble import Refused, costs_attempt
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Verdict
@@ -65,7 +65,7 @@ def harvest(
     """One run to its end; depths by uid, and what was asked."""
     users = open_users(folder)
     try:
-        users.add_seeds([Found(uid, "", "", 0) for uid in seeds], "run", 1.0)
+        users.add_seeds([Found(uid, "") for uid in seeds], "run", 1.0)
         fetcher = ScriptedFetcher(graph, Random(seed), trouble, profiles)
         run, counters = make_run(users, fetcher, **changed)  # type: ignore[arg-type]
         ended = asyncio.run(run.run())
@@ -159,7 +159,7 @@ def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
     """Ctrl-C at any time: what was in flight is given back, a later run ends the same."""
     graph = random_graph(Random(8), 60, least=4)
     users = open_users(tmp_path)
-    users.add_seeds([Found(1, "", "", 0), Found(2, "", "", 0)], "run", 1.0)
+    users.add_seeds([Found(1, ""), Found(2, "")], "run", 1.0)
 
     async def interrupted(after: int) -> None:
         fetcher = ScriptedFetcher(graph, Random(after))
@@ -179,32 +179,46 @@ def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
 
 
 def test_lasting_trouble_fails_the_entry_and_says_so(tmp_path: Path) -> None:
-    """An entry that fails in every round is marked, counted, and ends the run over the share."""
-    graph = Graph({1: [2, 3], 2: [4]}, {1: 99, 2: 99, 3: 99, 4: 99})
-    trouble = {(2, Verdict.DRIFTED): 99}
-    with pytest.raises(SiteSaysNo, match="1 of 3 users could not be walked"):
+    """An entry that fails in every round is marked and counted. A share of failures ends the run
+    where the sample means something, and what failed before is no evidence when it fails again."""
+    level = range(2, 30)
+    graph = Graph({1: level, 2: [40]}, dict.fromkeys(range(1, 50), 90))
+    trouble = {(uid, Verdict.DRIFTED): 99 for uid in range(2, 10)}
+    with pytest.raises(SiteSaysNo, match="8 of 29 users could not be walked"):
         harvest(tmp_path, graph, [1], trouble=trouble, max_failed_share=0.2)
     users = open_users(tmp_path)
-    assert {user.uid: user.state for user in users.users()} == {1: "done", 2: "failed", 3: "done"}
+    assert {user.uid for user in users.users() if user.state == "failed"} == set(range(2, 10))
+    assert users.requeue_failed() == 8
     users.close()
+    counters = harvest(tmp_path, graph, [1], trouble=trouble, max_failed_share=0.2)[2]
+    assert (counters["entries.failed"], counters["entries.failed.retried"]) == (8, 8)
     users = open_users(tmp_path)
     users.requeue_failed()
     users.close()
-    assert set(harvest(tmp_path, graph, [1])[0]) == {1, 2, 3, 4}
+    assert set(harvest(tmp_path, graph, [1])[0]) == {1, *level, 40}
+
+
+@pytest.mark.parametrize(
+    ("failed", "walked", "is_over"),
+    [(1, 2, False), (4, 16, False), (5, 14, False), (5, 15, True), (5, 21, False), (1, 0, True)],
+)
+def test_a_share_needs_a_sample(failed: int, walked: int, is_over: bool) -> None:
+    """At least five failures among twenty users; or nobody at all could be walked."""
+    assert is_over_share(failed, failed + walked, 0.2) is is_over
 
 
 def test_failures_of_several_processes_are_judged_in_sum(tmp_path: Path) -> None:
     """One process that met a broken entry among its few does not end the command."""
     users = open_users(tmp_path)
-    users.add_seeds([Found(1, "", "", 0)], "run", 1.0)
+    users.add_seeds([Found(1, "")], "run", 1.0)
     fetcher = ScriptedFetcher(Graph({}, {1: 99}), Random(0), {(1, Verdict.SERVER_TROUBLE): 99})
     run, own = make_run(users, fetcher, judges=False, max_failed_share=0.2)
     asyncio.run(run.run())
     users.close()
     assert own["entries.failed"] == 1
-    run.judge_failures(Counters({"entries.failed": 1, "entries.done": 4}))
-    with pytest.raises(SiteSaysNo, match="1 of 4 users could not be walked"):
-        run.judge_failures(Counters({"entries.failed": 1, "entries.done": 3}))
+    run.judge_failures(Counters({"entries.failed": 5, "entries.done": 20}))
+    with pytest.raises(SiteSaysNo, match="5 of 24 users could not be walked"):
+        run.judge_failures(Counters({"entries.failed": 5, "entries.done": 18, "entries.gone": 1}))
 
 
 def test_refusals_of_all_cost_no_entry_its_attempts(tmp_path: Path) -> None:
@@ -254,7 +268,7 @@ def test_an_expected_end_needs_no_second_witness(tmp_path: Path) -> None:
     fans_of = {1: [2, 3, 4, 5, 6, 7], 2: range(100, 130), 3: range(100, 129)}
     graph = Graph(fans_of, dict.fromkeys(range(200), 30) | {1: 1})
     users, fetcher = open_users(tmp_path), ScriptedFetcher(graph, Random(0))
-    users.add_seeds([Found(1, "", "", 0)], "run", 1.0)
+    users.add_seeds([Found(1, "")], "run", 1.0)
     asyncio.run(make_run(users, fetcher)[0].run())
     users.close()
     assert fetcher.ends == {"fans/2/16"}
@@ -274,20 +288,33 @@ def test_a_seed_that_shows_nothing_is_no_fact(tmp_path: Path) -> None:
 def test_an_empty_list_behind_an_unread_profile_is_unsure(
     tmp_path: Path, profiles: Verdict
 ) -> None:
-    """Law 4: where nobody knows how many fans a seed announces, no list is not an empty one."""
-    graph = Graph({1: []}, {1: 99})
-    _, _, counters, _ = harvest(tmp_path, graph, [1], profiles=profiles)
+    """Law 4: where nobody knows how many fans a seed announces, no list is not an empty one. Its
+    name and fans are null, and each later run asks for the profile once more."""
+    graph = Graph({1: [], 2: [3]}, {1: 99, 2: 91, 3: 90})
+    _, _, counters, _ = harvest(tmp_path, graph, [1, 2], profiles=profiles)
     assert counters["entries.rested"] == 1
     users = open_users(tmp_path)
     assert users.unsure_lists() == 1
+    assert "before their announced count" in users.depths_are_bounds()
+    assert {(u.screen_name, u.fans) for u in users.users() if u.depth == 0} == {(None, None)}
     users.close()
+    _, _, counters, asked = harvest(tmp_path, graph, [1, 2], profiles=profiles)
+    assert sorted(asked) == ["profile/1", "profile/2"]
+    assert counters["entries.failed"] == 0
+    _, _, _, asked = harvest(tmp_path, graph, [1, 2])
+    assert sorted(asked) == ["profile/1", "profile/2"]
+    users = open_users(tmp_path)
+    rows = {u.uid: (u.screen_name, u.fans, u.state) for u in users.users() if u.depth == 0}
+    assert rows == {1: ("name 1", 99, "done"), 2: ("name 2", 91, "done")}
+    users.close()
+    assert harvest(tmp_path, graph, [1, 2])[3] == []
 
 
 @pytest.mark.timeout(30)
 def test_a_store_that_fails_while_settling_ends_the_run(tmp_path: Path) -> None:
     """Law 8: an error of the store ends the run loudly wherever it strikes; it never hangs."""
     users = open_users(tmp_path)
-    users.add_seeds([Found(1, "", "", 0)], "run", 1.0)
+    users.add_seeds([Found(1, "")], "run", 1.0)
     fetcher = ScriptedFetcher(Graph({}, {1: 99}), Random(0), {(1, Verdict.THROTTLED): 1})
     run, _ = make_run(users, fetcher)
 
@@ -312,7 +339,7 @@ def test_two_processes_share_one_frontier(tmp_path: Path) -> None:
     """A run waits for what others hold; together they store the truth, each page once."""
     graph = random_graph(Random(11), 60, least=4)
     users = open_users(tmp_path)
-    users.add_seeds([Found(1, "", "", 0), Found(2, "", "", 0)], "run", 1.0)
+    users.add_seeds([Found(1, ""), Found(2, "")], "run", 1.0)
     users.close()
 
     async def both() -> list[ScriptedFetcher]:

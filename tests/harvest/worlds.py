@@ -7,7 +7,7 @@ from random import Random
 
 from weibo_crawler.errors import Interrupted
 from weibo_crawler.fetch import Fetched
-from weibo_crawler.records import Edge, FanPage, Kind, Page, Reading, Request, User, Verdict
+from weibo_crawler.records import Edge, Expect, FanPage, Kind, Page, Reading, Request, User, Verdict
 
 PAGE = 2  # users a page: many pages from small graphs
 
@@ -54,6 +54,8 @@ class ScriptedSite:
 class ScriptedFetcher:
     """Answers from the graph after random waits. trouble: (uid, verdict) -> how many times."""
 
+    is_talking = True
+
     def __init__(
         self,
         graph: Graph,
@@ -74,12 +76,19 @@ class ScriptedFetcher:
     def drain(self) -> None:
         self.draining = True
 
-    async def fetch(self, request: Request, *, ends: bool = False) -> Fetched:
+    async def fetch(
+        self,
+        request: Request,
+        *,
+        expect: Expect = Expect.UNKNOWN,
+        nth: int = 1,
+        is_retry: bool = False,
+    ) -> Fetched:
         await asyncio.sleep(self.rng.choice([0, 0, 0.001, 0.003]))
         if self.draining:
             raise Interrupted("stopped")
         self.asked.append(request.url)
-        self.ends |= {request.url} if ends else set()
+        self.ends |= {request.url} if expect is Expect.NOTHING else set()
         page = Page(request.url, 200, (), b"{}", 1_700_000_000.0)
         for (uid, verdict), left in self.trouble.items():
             if uid == request.uid and request.kind == Kind.FANS and left:

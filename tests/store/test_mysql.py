@@ -25,6 +25,7 @@ from weibo_crawler.errors import BadConfig, NewerSchema, StoreError, StoreFull
 from weibo_crawler.records import Edge, State
 from weibo_crawler.store import Entry, Found, Frontier, Landing, Progress, Tables
 from weibo_crawler.store import mysql_base as base
+from weibo_crawler.store import mysql_users as schema
 from weibo_crawler.store.mysql_base import Database, parse_address
 from weibo_crawler.store.mysql_errors import translated
 from weibo_crawler.store.mysql_frontier import MysqlUsers
@@ -148,6 +149,32 @@ def test_a_name_beyond_all_measure_is_kept(users: MysqlUsers) -> None:
     first = page(entry, 2, 3)
     assert commit(users, first._replace(found=(*first.found, long))) == [(Landing.STORED, 3)]
     assert {user.uid: user.screen_name for user in users.users()}[4] == long.screen_name
+
+
+@pytest.mark.parametrize("sure", [True, False])
+def test_a_store_of_the_version_before(url: str, sure: bool) -> None:
+    """Its seeds that nobody read have null for "" and 0, and the importer is told; a name of blanks
+    is a name. A list that did not end surely makes depths bounds."""
+    old = Database(url, PASSWORD, "users", schema._SCHEMA[:2])
+    add = (
+        "INSERT INTO userlist (seq, id, url, screen_name, fans, depth, found_edge, found_at, "
+        "changed_at, run_id, state) VALUES (%s, %s, 'url', %s, %s, %s, %s, 1.0, 1.0, 'run', 'done')"
+    )
+    for row in [
+        (1, 11, "", 0, 0, "seed"),
+        (2, 12, "name", 0, 0, "seed"),
+        (3, 13, " ", 3, 1, "fans"),
+    ]:
+        old.write(add, row)
+    old.write("INSERT INTO progress VALUES (12, 'fans', '', '', 0, 0, 'end', %s)", (sure,))
+    old.close()
+    users = MysqlUsers(url, PASSWORD)
+    known = {user.uid: (user.screen_name, user.fans) for user in users.users()}
+    assert known == {11: (None, None), 12: ("name", 0), 13: (" ", 3)}
+    assert [user.uid for user in users.changed_users(2.0)] == [11]
+    assert bool(users.depths_are_bounds()) is not sure
+    assert users.requeue_unread() == 1
+    users.close()
 
 
 def test_texts_are_stored_as_they_are(users: MysqlUsers) -> None:
@@ -364,7 +391,7 @@ def test_a_level_opened_by_another_holds_a_page_back(
     with other.cursor() as cursor:
         cursor.execute(
             "INSERT INTO userlist SELECT 99, 99, url, screen_name, fans, 0, NULL, 'seed', found_at,"
-            " changed_at, run_id, 'queued', 0, 0, '', NULL, NULL, NULL, NULL FROM userlist "
+            " changed_at, run_id, 'queued', 0, 0, '', NULL, NULL, NULL, NULL, 0 FROM userlist "
             "WHERE id = 1"
         )
     landed: list[Any] = []

@@ -7,6 +7,8 @@ import pytest
 from tests.contracts.frontier import FrontierContract
 from weibo_crawler.records import Edge, State
 from weibo_crawler.store import Found, PageCommit, Progress, WorkerRow
+from weibo_crawler.store import sqlite_users as schema
+from weibo_crawler.store.sqlite_base import Database
 from weibo_crawler.store.sqlite_frontier import SqliteUsers
 
 
@@ -58,3 +60,32 @@ def _page(uid: int, found: list[int]) -> PageCommit:
     after = Progress("2", tuple(found), len(found), 1)
     users = tuple(Found(one, "url", "name", 10) for one in found)
     return PageCommit(uid, 0, Edge.FANS, "", after, users, 2.0, None)
+
+
+@pytest.mark.parametrize("sure", [True, False])
+def test_a_store_of_the_first_version(tmp_path: Path, sure: bool) -> None:
+    """Its seeds that nobody read have null for "" and 0, and the importer is told; everybody else
+    is as before, and no seq is given twice. A list that did not end surely makes depths bounds."""
+    url = f"sqlite:///{tmp_path}/users.db"
+    old = Database(url, "users", schema._SCHEMA[:1])
+    add = (
+        "INSERT INTO userlist (seq, id, url, screen_name, fans, depth, found_edge, found_at, "
+        "changed_at, run_id, state) VALUES (?, ?, 'url', ?, ?, ?, ?, 1.0, 1.0, 'run', ?)"
+    )
+    rows = [(1, 11, "", 0, 0, "seed", "done"), (2, 12, "name", 0, 0, "seed", "done")]
+    rows += [(3, 13, " ", 30, 1, "fans", "queued"), (9, 19, "gone", 30, 1, "fans", "done")]
+    old.conn().executemany(add, rows)
+    old.conn().execute("DELETE FROM userlist WHERE id = 19")
+    old.conn().execute(
+        "INSERT INTO progress (uid, edge, ended, sure) VALUES (12, 'fans', 'end', ?)", (sure,)
+    )
+    old.close()
+    users = SqliteUsers(url)
+    known = {user.uid: (user.seq, user.screen_name, user.fans) for user in users.users()}
+    assert known == {11: (1, None, None), 12: (2, "name", 0), 13: (3, " ", 30)}
+    assert [user.uid for user in users.changed_users(2.0)] == [11]
+    assert bool(users.depths_are_bounds()) is not sure
+    users.add_seeds([Found(20, "url")], "run", 1.0)
+    assert users.last_seq() == 10
+    assert users.requeue_unread() == 1
+    users.close()

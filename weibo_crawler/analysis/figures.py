@@ -27,6 +27,7 @@ class Figures(NamedTuple):
     created_at. shares: users by SHARE_BINS. counters: of all workers of all runs together."""
 
     users: int
+    unsure_lists: int
     states: dict[str, int]
     depths: dict[int, int]
     growth: "GrowthTally"
@@ -46,10 +47,12 @@ def gather(users: Users, tables: Tables, now: float) -> Figures:
     pages = {str(verdict): n for verdict in Verdict if (n := counters.get(f"page.{verdict}", 0))}
     completeness, shares = _completeness(tables, now)
     posts = tables.posts.scan(columns=["post:created_at"])
-    top = heapq.nlargest(_TOP, _tallied(users, growth, fans), key=lambda row: row.fans)
+    top = heapq.nlargest(_TOP, _tallied(users, growth, fans), key=lambda row: row.fans or 0)
+    states = users.states()
     return Figures(
-        users=sum(fans),
-        states=users.states(),
+        users=sum(states.values()),
+        unsure_lists=users.unsure_lists(),
+        states=states,
         depths=dict(sorted(users.depths().items())),
         growth=growth,
         fans=fans,
@@ -167,7 +170,8 @@ def share_bin(share: float) -> int:
 def _tallied(users: Users, growth: GrowthTally, fans: list[int]) -> Iterator[UserRow]:
     for row in users.users():
         growth.add(row.found_at, row.depth)
-        fans[fans_bin(row.fans)] += 1
+        if row.fans is not None:
+            fans[fans_bin(row.fans)] += 1
         yield row
 
 

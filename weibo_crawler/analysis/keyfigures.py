@@ -45,6 +45,13 @@ def _users(figures: Figures, depths_are_bounds: str) -> Iterator[KeyFigure]:
         if depths_are_bounds
         else "The shortest chain of kept users from a seed; a seed has depth 0.",
     )
+    if figures.unsure_lists:
+        yield (
+            "Lists of users cut short",
+            grouped(figures.unsure_lists),
+            "They ended before their announced count: the site hides users, or held them back. "
+            "`harvest --retry-failed` asks for them again.",
+        )
 
 
 def _pages(figures: Figures) -> KeyFigure:

@@ -86,12 +86,14 @@ def _depths(figures: Figures, depths_are_bounds: str) -> str:
 
 def _fans(figures: Figures) -> str:
     title = "Fans of the users kept"
-    if not figures.users:
+    if not any(figures.fans):
         return section(title, "How many fans they have.", hint(_NO_USERS))
     filled = [i for i, n in enumerate(figures.fans) if n]
     data = [Bar(short(FANS_EDGES[i]), figures.fans[i]) for i in range(filled[0], filled[-1] + 1)]
     top = (
-        (row.screen_name, str(row.uid), grouped(row.fans), str(row.depth)) for row in figures.top
+        (row.screen_name or "", str(row.uid), grouped(row.fans), str(row.depth))
+        for row in figures.top
+        if row.fans is not None
     )
     return section(
         title,

@@ -54,16 +54,11 @@ class StatusReport(msgspec.Struct, frozen=True):
     completeness: Completeness | None = None
     depths_are_bounds: str = ""
     walled: tuple[WalledEdge, ...] = ()
+    unsure_lists: int = 0
 
 
-def status(
-    users: Users,
-    now: float,
-    completeness: Completeness | None = None,
-    depths_are_bounds: str = "",
-) -> StatusReport:
-    """Read the figures. completeness: of the tables, where the caller has it; depths_are_bounds:
-    what the frontier says of its depths."""
+def status(users: Users, now: float, completeness: Completeness | None = None) -> StatusReport:
+    """Read the figures. completeness: of the tables, where the caller has it."""
     states = users.states()
     by_stage: dict[str, list[WorkerRow]] = {}
     for worker in users.workers():
@@ -87,8 +82,9 @@ def status(
         tuple(stages),
         tuple(last),
         completeness,
-        depths_are_bounds,
+        users.depths_are_bounds(),
         tuple(users.walled()),
+        users.unsure_lists(),
     )
 
 
@@ -126,6 +122,7 @@ def as_dict(report: StatusReport) -> dict[str, Any]:
         {"stage": stage, "updated_at": at, "ended": ended} for stage, at, ended in report.last
     ]
     plain["walled"] = walled_dict(report.walled)
+    plain["depths_exact"] = not report.depths_are_bounds
     return plain
 
 
@@ -144,6 +141,14 @@ def walled_lines(walled: Iterable[WalledEdge]) -> list[str]:
     ]
 
 
+def unsure_lines(unsure: int) -> list[str]:
+    """Lists that ended before their announced count, for people."""
+    if not unsure:
+        return []
+    end = f"{plural(unsure, 'list')} ended before the announced count: the site hides users, or "
+    return [f"{end}held them back; `harvest --retry-failed` asks again"]
+
+
 def lines(report: StatusReport) -> list[str]:
     """For people, a line each."""
     total = sum(report.states.values())
@@ -157,6 +162,7 @@ def lines(report: StatusReport) -> list[str]:
     ]
     if report.depths_are_bounds:
         out.append(f"         upper bounds only: {report.depths_are_bounds}")
+    out += [f"unsure   {line}" for line in unsure_lines(report.unsure_lists)]
     out += [f"walled   {line}" for line in walled_lines(report.walled)]
     if report.completeness is not None:
         out += _posts_lines(report.completeness)

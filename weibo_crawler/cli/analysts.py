@@ -121,7 +121,6 @@ def status(options: argparse.Namespace) -> Done:
             home.users,
             time.time(),
             completeness(home.tables, time.time()),
-            home.users.depths_are_bounds(),
         )
         lines, yarn = job_on_yarn(home)
     return Done("\n".join([*figures.lines(now), *lines]), figures.as_dict(now) | {"yarn": yarn})

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from typing import Any
 
 from weibo_crawler import config
-from weibo_crawler.analysis.status import walled_dict, walled_lines
+from weibo_crawler.analysis.status import unsure_lines, walled_dict, walled_lines
 from weibo_crawler.cli.harvesters import Others, on_closed_stdin, tell
 from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.show import Progress, grouped, seconds, verdicts
 from weibo_crawler.cli.stopping import say_stopping, stop_signals
 from weibo_crawler.errors import BadUsage, CrawlerError, Interrupted, SiteSaysNo
 from weibo_crawler.fetch import open_fetcher
-from weibo_crawler.harvest.run import Ended, HarvestRun
+from weibo_crawler.harvest.run import Ended, HarvestRun, is_over_share
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.metrics import Counters, OpenMetrics, total
 from weibo_crawler.records import Edge, State
@@ -92,16 +92,17 @@ def run_harvest(
     if others.failures:
         failure = others.worst(others.failures[0])
         raise type(failure)(line)
-    if not summed["entries.done"] and _is_failed(data["states"], home.settings.harvest):
+    is_idle = not summed["entries.done"] and not summed["entries.failed"]
+    if is_idle and _is_failed(data["states"], home.settings.harvest):
         raise SiteSaysNo(f"{line}\nnothing was left to walk but what failed earlier: stopped here")
     return Done(line, data)
 
 
 def _is_failed(states: dict[str, int], settings: config.Harvest) -> bool:
-    """Whether more of the lists failed than may, in this run and all before it."""
+    """Whether more of the lists failed than may, in all runs before this one."""
     failed = states.get(State.FAILED, 0)
     ended = failed + states.get(State.DONE, 0) + states.get(State.GONE, 0)
-    return failed > settings.max_failed_share * ended
+    return is_over_share(failed, ended, settings.max_failed_share)
 
 
 def _where_it_stands(home: Home, counters: Counters) -> str:
@@ -173,6 +174,7 @@ def _harvest_figures(
     counts, states = counters.snapshot(), home.users.states()
     depth = max(home.users.depths(), default=0)
     bounds, walled = home.users.depths_are_bounds(), home.users.walled()
+    unsure = home.users.unsure_lists()
     data = {
         "stopped": ended.why,
         "kept": sum(states.values()),
@@ -181,7 +183,7 @@ def _harvest_figures(
         "seen_again": counts.get("users.seen_again", 0),
         "depth": depth,
         "depths_exact": not bounds,
-        "unsure_lists": home.users.unsure_lists(),
+        "unsure_lists": unsure,
         "walled": walled_dict(walled),
         "states": states,
         "counters": counts,
@@ -198,11 +200,7 @@ def _harvest_figures(
         lines.append(f"{failed:,} users failed: `harvest --retry-failed` asks for them again")
     if bounds:
         lines.append(f"depths are upper bounds: {bounds}")
-    if unsure := data["unsure_lists"]:
-        lines.append(
-            f"{unsure:,} lists ended before their announced count: the site hides users, or held "
-            "them back; `harvest --retry-failed` asks again"
-        )
+    lines += unsure_lines(unsure)
     return "\n".join(lines + _by_edge(counts) + walled_lines(walled)), data
 
 

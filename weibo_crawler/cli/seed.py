@@ -26,7 +26,7 @@ def seed(options: argparse.Namespace) -> Done:
             if any(s.uid is None for s in seeds)
             else [s.uid for s in seeds if s.uid is not None]
         )
-        found = [Found(uid, home.site.home(uid), "", 0) for uid in dict.fromkeys(uids)]
+        found = [Found(uid, home.site.home(uid)) for uid in dict.fromkeys(uids)]
         new = home.users.add_seeds(found, new_run_id(), time.time())
         gone = home.users.forgotten()
         forgotten = sum(gone.has(one.uid) for one in found)

@@ -5,7 +5,15 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple, TypeVar
 
 from weibo_crawler.fetch import Fetched, Fetcher
-from weibo_crawler.harvest.trouble import EntryTrouble, PageDrifted, Refused, Walled
+from weibo_crawler.harvest.evidence import Evidence
+from weibo_crawler.harvest.trouble import (
+    EntryTrouble,
+    NoAnswer,
+    PageDrifted,
+    Refused,
+    UnsureWall,
+    Walled,
+)
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import FACTS, REFUSALS, Edge, Expect, NamedUser, Request, User, Verdict
 from weibo_crawler.sites import Site
@@ -19,11 +27,12 @@ _REMEMBERED = 100_000  # names, and as many profiles: about 30 MB
 
 class Asker(NamedTuple):
     """Fetches for the walk. Counters: `edge.<edge>.asked`, a page each, however often it took;
-    `walk.shown`, those that the site showed."""
+    `walk.shown`, those that showed something."""
 
     fetcher: Fetcher
     counters: Counters
     keep_drifted: Callable[[Fetched], Awaitable[None]]
+    evidence: Evidence
 
     async def ask(
         self,
@@ -35,20 +44,43 @@ class Asker(NamedTuple):
         is_retry: bool = False,
     ) -> Fetched:
         """A page that is a fact (GONE among them). expect, nth, is_retry: as in `Fetcher.fetch`.
-        Errors: Walled, PageDrifted, EntryTrouble."""
+        Errors: Walled, UnsureWall, PageDrifted, NoAnswer, Refused, EntryTrouble."""
         self.counters.add(f"edge.{edge}.asked")
-        fetched = await self.fetcher.fetch(request, expect=expect, nth=nth, is_retry=is_retry)
-        verdict, why = fetched.reading.verdict, fetched.reading.why
-        if verdict in FACTS:
+        with self.evidence.asking() as begun:
+            fetched = await self.fetcher.fetch(request, expect=expect, nth=nth, is_retry=is_retry)
+        reading = fetched.reading
+        verdict, why = reading.verdict, reading.why
+        if verdict is Verdict.OK:
             self.counters.add(SHOWN)
+            self.evidence.shown(request, begun)
+        if verdict in FACTS:
             return fetched
         said = f"{verdict}: {why}" if why else str(verdict)
         if verdict is Verdict.LOGIN_WALL:
-            raise Walled(said)
+            raise UnsureWall(edge, said) if reading.ambiguous else Walled(said)
         if verdict is Verdict.DRIFTED:
             await self.keep_drifted(fetched)
             raise PageDrifted(said)
-        raise Refused(said) if verdict in REFUSALS else EntryTrouble(said)
+        if verdict in REFUSALS:
+            raise Refused(said)
+        raise EntryTrouble(said) if fetched.page else NoAnswer(said)
+
+    @property
+    def is_talking(self) -> bool:
+        """As `Fetcher.is_talking`."""
+        return self.fetcher.is_talking
+
+    async def is_given_to_others(self, uid: int, at: float) -> bool:
+        """As `Evidence.is_given_to_others`."""
+        return await self.evidence.is_given_to_others(uid, at, self._is_shown)
+
+    async def _is_shown(self, request: Request) -> bool:
+        """Whether a request brings content again that brought some before."""
+        try:
+            fetched = await self.ask(request, Edge.SEED, expect=Expect.CONTENT)
+        except (EntryTrouble, Walled):
+            return False
+        return fetched.reading.verdict is Verdict.OK
 
 
 class People:

@@ -12,18 +12,26 @@ serve all its edges.
 """
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import NamedTuple
 
 from weibo_crawler.config import Harvest
 from weibo_crawler.fetch import Fetched
 from weibo_crawler.harvest.asking import Asker, Doubtful, People, fetched_at
 from weibo_crawler.harvest.seen import SeenSet
-from weibo_crawler.harvest.trouble import EntryGone, PageDrifted, Unsure
+from weibo_crawler.harvest.trouble import (
+    EntryGone,
+    PageDrifted,
+    Silent,
+    Unsure,
+    UnsureWall,
+    Walled,
+)
 from weibo_crawler.records import CommentPage, Edge, Expect, FanPage, PostPage, User, Verdict
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Entry, Progress
 
+_BARREN_PAGES = 5  # in a row that bring nobody new, though each names the next one
 _DOUBT = "?"  # begins a cursor of comments: an earlier post showed less than it announced
 
 
@@ -60,73 +68,114 @@ class EdgeReader:
         self._source, self._entry = source, entry
         self._doubted = entry.last_error
         self._listed = {edge: set(done.last_ids) for edge, done in entry.progress.items()}
+        self._is_named: dict[Edge, bool] = {}  # whether the page before named the next one
+        self._barren = dict.fromkeys(entry.progress, 0)
+        self._retried = set(entry.progress) if entry.is_retry else set()
+        self._unsure = set[Edge]()  # lists of which a page showed less than it should
         self._posts: dict[str, Fetched] = {}
         self._silent: bool | None = None
 
     async def read(self, edge: Edge, progress: Progress) -> Shown:
-        """The next page of an edge."""
-        if edge is Edge.REPOSTS:
-            shown = await self._timeline(edge, progress, self._authors)
-        elif edge is Edge.MENTIONS:
-            shown = await self._timeline(edge, progress, self._mentioned)
-        elif edge is Edge.COMMENTS:
-            shown = await self._comments(progress)
-        else:
-            shown = await self._list(edge, progress)
+        """The next page of an edge. A wall that nobody confirmed is one when it is met again."""
+        try:
+            shown = await self._read(edge, progress)
+        except UnsureWall as wall:
+            if self._doubted == str(wall):
+                raise Walled(wall.said) from None
+            raise
         self._doubted = ""
+        self._retried.discard(edge)
         return shown
+
+    async def _read(self, edge: Edge, progress: Progress) -> Shown:
+        if edge is Edge.REPOSTS:
+            return await self._timeline(edge, progress, self._authors)
+        if edge is Edge.MENTIONS:
+            return await self._timeline(edge, progress, self._mentioned)
+        if edge is Edge.COMMENTS:
+            return await self._comments(progress)
+        return await self._list(edge, progress)
 
     # -- fans and follows
 
     async def _list(self, edge: Edge, progress: Progress) -> Shown:
-        site, entry, listed = self._source.site, self._entry, self._listed[edge]
-        is_all = edge is Edge.FANS and self._is_all(progress)
-        expect = Expect.NOTHING if is_all else Expect.UNKNOWN
-        fetched = await self._ask_of_owner(edge, progress.cursor, expect=expect)
+        expect = self._expected(edge, progress)
+        fetched = await self._ask_of_owner(edge, progress, expect)
         record = fetched.reading.record
-        users = record.users if isinstance(record, FanPage) else ()
-        ids = {user.uid for user in users}
+        if not isinstance(record, FanPage):
+            sure = self._is_enough(edge, progress.pages) and edge not in self._unsure
+            await self._end(edge, sure=sure, expect=expect)
+            return Shown((), progress, "end", fetched_at(fetched), sure)
+        for reason, n in record.skipped.items():
+            self._source.asker.counters.add(f"list.skipped.{reason}", n)
         found = _Found()
-        for uid in record.uncounted if isinstance(record, FanPage) else ():
-            ids.add(uid)
-            await self._add(uid, edge, found)
-        self._ask_again_unless(found.sure, edge)
-        fresh = ids - listed
-        ended: str | None = "end"
-        after, sure = progress, True
-        if isinstance(record, FanPage) and (fresh or (record.skipped and not ids)):
-            listed |= fresh
-            ended = None if record.next_cursor is not None else "last_page"
-            after = Progress(
-                record.next_cursor or progress.cursor,
-                tuple(sorted(ids)),
-                progress.listed + len(fresh),
-                progress.pages + 1,
-            )
-        elif ids:
-            ended = "no_new_user"
-        if ended in ("end", "no_new_user") and edge is Edge.FANS:
-            # where nobody knows how many there are, some at least are wanted
-            announced = 1 if entry.is_unread else site.announced_pages(edge, entry.fans)
-            sure = after.pages >= announced
-            self._ask_again_unless(sure, edge)
-        users += tuple(found.users)
-        sure = sure and found.sure
-        return Shown(users, after, ended, fetched_at(fetched), sure, found.again)
+        await self._count(record.users, record.uncounted, edge, found)
+        after, ended = self._step(edge, progress, record)
+        sure = ended in (None, "last_page") or self._is_enough(edge, after.pages)
+        if not sure or not found.sure:
+            await self._end(edge, sure=False)
+            self._unsure.add(edge)
+        sure = edge not in self._unsure
+        return Shown(tuple(found.users), after, ended, fetched_at(fetched), sure, found.again)
 
-    def _is_all(self, progress: Progress) -> bool:
+    def _expected(self, edge: Edge, progress: Progress) -> Expect:
+        """What is known of the next page of a list. After a restart nobody knows whether the page
+        before named it."""
+        fans = self._entry.fans if edge is Edge.FANS else None
+        if not progress.pages:
+            return Expect.UNKNOWN if fans is None else Expect.CONTENT if fans else Expect.NOTHING
+        is_named = self._is_named.get(edge)
+        if is_named:
+            return Expect.CONTENT
+        is_all = is_named is False and fans is not None and self._is_all(progress, fans)
+        return Expect.NOTHING if is_all else Expect.UNKNOWN
+
+    def _is_all(self, progress: Progress, fans: int) -> bool:
         """Whether the list has shown as many fans as were announced, and a last page with room: the
         owner may have won many since."""
         one_more = self._source.site.announced_pages(Edge.FANS, progress.listed + 1)
-        return 0 < self._entry.fans <= progress.listed and one_more <= progress.pages
+        return 0 < fans <= progress.listed and one_more <= progress.pages
+
+    def _is_enough(self, edge: Edge, pages: int) -> bool:
+        """Whether the end of a list after so many pages agrees with what is announced. Where nobody
+        knows how many there are, some at least are wanted."""
+        fans = self._entry.fans if edge is Edge.FANS else None
+        return pages >= (1 if fans is None else self._source.site.announced_pages(edge, fans))
+
+    def _step(self, edge: Edge, progress: Progress, page: FanPage) -> tuple[Progress, str | None]:
+        """The progress behind a page, and why the list ends with it. A page that brings nobody new
+        is the end, unless it names the next one, or holds only what could not be read."""
+        ids = {user.uid for user in page.users} | set(page.uncounted)
+        fresh = ids - self._listed[edge]
+        self._listed[edge] |= fresh
+        self._is_named[edge] = page.is_next_named
+        self._barren[edge] = 0 if fresh else self._barren[edge] + 1
+        has_more = page.is_next_named or (page.skipped and not ids)
+        if not fresh and not (page.next_cursor is not None and has_more):
+            return progress, "no_new_user" if ids else "end"
+        if self._barren[edge] > _BARREN_PAGES:
+            return progress, "barren"
+        after = Progress(
+            page.next_cursor or progress.cursor,
+            tuple(sorted(ids)) or progress.last_ids,
+            progress.listed + len(fresh),
+            progress.pages + 1,
+        )
+        return after, "last_page" if page.next_cursor is None else None
 
     async def _ask_of_owner(
-        self, edge: Edge, cursor: str, *, expect: Expect = Expect.UNKNOWN
+        self, edge: Edge, progress: Progress, expect: Expect = Expect.UNKNOWN
     ) -> Fetched:
-        site, uid = self._source.site, self._entry.uid
+        site, uid, cursor = self._source.site, self._entry.uid, progress.cursor
         is_list = edge in (Edge.FANS, Edge.FOLLOWS)
         request = site.edge(edge, uid, cursor) if is_list else site.posts(uid, cursor)
-        fetched = await self._source.asker.ask(request, edge, expect=expect)
+        fetched = await self._source.asker.ask(
+            request,
+            edge,
+            expect=expect,
+            nth=progress.pages + 1,
+            is_retry=edge in self._retried,
+        )
         if fetched.reading.verdict is Verdict.GONE:
             raise EntryGone
         return fetched
@@ -139,14 +188,16 @@ class EdgeReader:
         progress: Progress,
         find: "Callable[[PostPage], Awaitable[_Found]]",
     ) -> Shown:
-        fetched, page = await self._post_page(edge, progress.cursor)
+        fetched, page = await self._post_page(edge, progress)
         is_proof, at = edge is Edge.REPOSTS, fetched_at(fetched)
         if page is None:
             sure = bool(progress.pages) or await self._is_silent(edge)
-            self._ask_again_unless(sure, edge)
+            expect = Expect.CONTENT if progress.cursor else Expect.UNKNOWN
+            await self._end(edge, sure=sure, expect=expect)
             return Shown((), progress, "end", at, sure, is_proof=is_proof)
         found = await find(page)
-        self._ask_again_unless(found.sure, edge)
+        if not found.sure:
+            await self._end(edge, sure=False)
         listed = progress.listed + len(found.users) + found.again
         after = Progress(page.next_cursor or progress.cursor, (), listed, progress.pages + 1)
         ended = None
@@ -159,10 +210,12 @@ class EdgeReader:
         is_proof = is_proof or found.asked
         return Shown(tuple(found.users), after, ended, at, found.sure, found.again, is_proof)
 
-    async def _post_page(self, edge: Edge, cursor: str) -> tuple[Fetched, PostPage | None]:
-        """None: the timeline shows no more."""
+    async def _post_page(self, edge: Edge, progress: Progress) -> tuple[Fetched, PostPage | None]:
+        """None: the timeline shows no more. A later page was named by the one before it."""
+        cursor = progress.cursor
         if cursor not in self._posts:
-            self._posts[cursor] = await self._ask_of_owner(edge, cursor)
+            expect = Expect.CONTENT if cursor else Expect.UNKNOWN
+            self._posts[cursor] = await self._ask_of_owner(edge, progress, expect)
         fetched = self._posts[cursor]
         record = fetched.reading.record
         return fetched, record if isinstance(record, PostPage) else None
@@ -171,21 +224,26 @@ class EdgeReader:
         """Law 4: a timeline without posts is a fact where the profile announces none. Errors:
         Walled where profiles are closed, too."""
         if self._silent is None:
-            profile = self._source.site.profile(self._entry.uid)
-            fetched = await self._source.asker.ask(profile, edge)
-            if fetched.reading.verdict is Verdict.GONE:
-                raise EntryGone
-            record = fetched.reading.record
+            record = (await self._profile(edge)).reading.record
             self._silent = isinstance(record, User) and not record.posts
         return self._silent
 
+    async def _profile(self, edge: Edge) -> Fetched:
+        """The profile of the owner, who is known to be there where a name is stored."""
+        expect = Expect.UNKNOWN if self._entry.screen_name is None else Expect.CONTENT
+        profile = self._source.site.profile(self._entry.uid)
+        fetched = await self._source.asker.ask(
+            profile, edge, expect=expect, is_retry=self._entry.is_retry
+        )
+        if fetched.reading.verdict is Verdict.GONE:
+            raise EntryGone
+        return fetched
+
     async def _authors(self, page: PostPage) -> "_Found":
         found = _Found()
-        for author in page.authors:
-            if isinstance(author, User):
-                found.users.append(author)
-            else:
-                await self._add(author.uid, Edge.REPOSTS, found)
+        users = [author for author in page.authors if isinstance(author, User)]
+        others = [author.uid for author in page.authors if not isinstance(author, User)]
+        await self._count(users, others, Edge.REPOSTS, found)
         return found
 
     async def _mentioned(self, page: PostPage) -> "_Found":
@@ -201,8 +259,18 @@ class EdgeReader:
                 await self._add(uid, Edge.MENTIONS, found)
         return found
 
+    async def _count(
+        self, users: Iterable[User], uncounted: Iterable[int], edge: Edge, found: "_Found"
+    ) -> None:
+        """Find the users whose fans the page tells, then those whose fans it does not."""
+        users = list(users)
+        found.users += [user for user in users if user.fans is not None]
+        for uid in (*(user.uid for user in users if user.fans is None), *uncounted):
+            await self._add(uid, edge, found)
+
     async def _add(self, uid: int, edge: Edge, found: "_Found") -> None:
-        """A user of whom only the uid is known; who is kept already needs no profile."""
+        """A user of whom only the uid is known; who is kept already needs no profile. Where the
+        profile does not tell the fans either, the user is left out and counted."""
         if uid in self._source.seen:
             found.again += 1
             return
@@ -211,7 +279,9 @@ class EdgeReader:
         except (Doubtful, PageDrifted):
             found.sure = False
             return
-        if user is not None:
+        if user is not None and user.fans is None:
+            self._source.asker.counters.add("users.uncounted")
+        elif user is not None:
             found.users.append(user)
 
     # -- comments
@@ -220,42 +290,67 @@ class EdgeReader:
         doubt = progress.cursor.startswith(_DOUBT)
         mids = [int(mid) for mid in progress.cursor.removeprefix(_DOUBT).split(",") if mid]
         if not progress.cursor:
-            fetched, page = await self._post_page(Edge.COMMENTS, "")
+            fetched, page = await self._post_page(Edge.COMMENTS, progress)
             if page is None:
                 sure = await self._is_silent(Edge.COMMENTS)
-                self._ask_again_unless(sure, Edge.COMMENTS)
+                await self._end(Edge.COMMENTS, sure=sure)
                 return Shown((), progress, "end", fetched_at(fetched), sure, is_proof=False)
             mids = self._most_recent(page)
         if not mids:
             return Shown((), progress, "last_page", time.time(), is_proof=False)
         fetched = await self._source.asker.ask(self._source.site.comments(mids[0]), Edge.COMMENTS)
-        record = fetched.reading.record
-        users = record.users if isinstance(record, CommentPage) else ()
-        found = _Found()
-        for uid in record.uncounted if isinstance(record, CommentPage) else ():
-            await self._add(uid, Edge.COMMENTS, found)
-        users += tuple(found.users)
-        is_gone = fetched.reading.verdict is Verdict.GONE  # the post, not the user
-        if not found.sure or (record is None and not is_gone):
-            self._ask_again_unless(False, Edge.COMMENTS)
+        record, found = fetched.reading.record, _Found()
+        if isinstance(record, CommentPage):
+            await self._count(record.users, record.uncounted, Edge.COMMENTS, found)
+        # these two are facts about the post, not about its user
+        is_fact = fetched.reading.verdict in (Verdict.GONE, Verdict.RESTRICTED)
+        if not found.sure or (record is None and not is_fact):
+            await self._end(Edge.COMMENTS, sure=False)
             doubt = True
         left = ",".join(map(str, mids[1:]))
         cursor = _DOUBT + left if doubt and left else left
-        after = Progress(cursor, (), progress.listed + len(users), progress.pages + 1)
-        is_sure = bool(left) or not doubt
-        ended = None if left else "limit"
-        return Shown(users, after, ended, fetched_at(fetched), is_sure, found.again)
+        after = Progress(cursor, (), progress.listed + len(found.users), progress.pages + 1)
+        is_sure, ended = bool(left) or not doubt, None if left else "limit"
+        at = fetched_at(fetched)
+        return Shown(tuple(found.users), after, ended, at, is_sure, found.again)
 
     def _most_recent(self, page: PostPage) -> list[int]:
         """The mids of the newest posts that announce comments."""
         mids = (post.mid for post in page.posts if post.comments)
         return sorted(mids, reverse=True)[: self._source.settings.comments_posts]
 
-    def _ask_again_unless(self, sure: bool, edge: Edge) -> None:
-        """Law 4: what contradicts an announced count is asked for again later; when it stands, it
-        is stored as unsure. Errors: Unsure."""
-        if not sure and self._doubted != str(trouble := Unsure(edge)):
-            raise trouble
+    # -- ends
+
+    async def _end(self, edge: Edge, *, sure: bool, expect: Expect = Expect.UNKNOWN) -> None:
+        """Return where the end of a list, or of what a page shows, may be believed (law 4).
+
+        What contradicts an announced count (not sure) is asked for again later; when it stands, it
+        is stored as unsure. Nothing is believed of a site that shows nothing to anybody: an end
+        that contradicts anything waits until something comes that was asked for after it, which is
+        asked for where nothing else is; and while the site is not talking only the owner's profile
+        is a proof. Errors: Unsure, Silent, EntryGone.
+        """
+        if sure and expect is Expect.NOTHING:
+            return
+        asker, now = self._source.asker, time.monotonic()
+        if not sure and self._doubted != str(Unsure(edge)):
+            is_heard = asker.is_talking or await self._is_shown(edge)
+            raise Unsure(edge) if is_heard else Silent(edge)
+        if asker.is_talking and (
+            (sure and expect is Expect.UNKNOWN)
+            or await asker.evidence.came_after(now)
+            or await asker.is_given_to_others(self._entry.uid, now)
+        ):
+            return
+        if not await self._is_shown(edge):
+            raise Silent(edge)
+
+    async def _is_shown(self, edge: Edge) -> bool:
+        """Whether the site shows the owner's profile now."""
+        try:
+            return (await self._profile(edge)).reading.record is not None
+        except (Walled, UnsureWall, PageDrifted):
+            return False
 
 
 class _Found:

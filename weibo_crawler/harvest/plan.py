@@ -60,9 +60,14 @@ class Plan(NamedTuple):
 
 
 def make_plan(
-    settings: Settings, site: Site, users: int, open_fans: Iterable[tuple[int, int]], egresses: int
+    settings: Settings,
+    site: Site,
+    users: int,
+    open_fans: Iterable[tuple[int | None, int]],
+    egresses: int,
 ) -> Plan:
-    """open_fans: for the entries to walk, pairs of (announced fans, how many users have them).
+    """open_fans: for the entries to walk, pairs of (announced fans, how many users have them); of
+    seeds whose profile is not read yet they are not known, and count as none.
 
     A list costs its announced pages and one more that shows its end, asked twice (law 4).
     """
@@ -70,7 +75,7 @@ def make_plan(
     open_users = fan_pages = 0
     for fans, n in open_fans:
         open_users += n
-        fan_pages += n * (site.announced_pages(Edge.FANS, fans) + 2)
+        fan_pages += n * (site.announced_pages(Edge.FANS, fans or 0) + 2)
     edges = (*harvest.edges, *(e for e in harvest.edges_if_walled if e not in harvest.edges))
     costs = {edge: open_users * n for edge, n in _most_requests(edges, harvest, site).items()}
     costs |= {Edge.FANS: fan_pages} if Edge.FANS in edges else {}

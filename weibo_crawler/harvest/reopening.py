@@ -13,17 +13,16 @@ class Reopening:
     """Each list at most once a run, by seq. Methods write: call them in the frontier's thread."""
 
     def __init__(self, frontier: Frontier, walls: Walls, settings: Harvest) -> None:
-        self._frontier, self._walls, self._edges = frontier, walls, settings.edges
-        self.more = tuple(edge for edge in settings.edges_if_walled if edge not in settings.edges)
+        self._frontier, self._walls = frontier, walls
+        self._edges = tuple(dict.fromkeys((*settings.edges, *settings.edges_if_walled)))
         self._after: dict[Edge, int] = {}  # edges with lists that may be reopened yet
         self._uids: set[int] = set()  # whose lists were reopened, as long as none was shown
 
-    def begin(self) -> bool:
-        """Reopen the probes; whether any edge holds walled lists."""
-        walled = [one for one in self._frontier.walled() if one.edge in (*self._edges, *self.more)]
-        for one in walled:
-            self._reopen(one.edge, 0, WINDOW)
-        return any(one.lists for one in walled)
+    def begin(self) -> None:
+        """Reopen the probes."""
+        for one in self._frontier.walled():
+            if one.edge in self._edges:
+                self._reopen(one.edge, 0, WINDOW)
 
     def is_news(self, uid: int) -> bool:
         """Whether `shown` is to be told of a page of this user."""

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable
+from itertools import islice
 from random import Random
 from typing import NamedTuple
 
@@ -14,14 +15,16 @@ from weibo_crawler.harvest.asking import SHOWN, Asker, People
 from weibo_crawler.harvest.claims import Claims
 from weibo_crawler.harvest.committer import Committer
 from weibo_crawler.harvest.edges import Source
+from weibo_crawler.harvest.evidence import Evidence
 from weibo_crawler.harvest.reopening import Reopening
 from weibo_crawler.harvest.seen import SeenSet
 from weibo_crawler.harvest.trouble import (
-    EdgesWanted,
     EntryGone,
     EntryLost,
     EntryTrouble,
     HandBack,
+    NoAnswer,
+    Silent,
     UsersFull,
     costs_attempt,
 )
@@ -32,9 +35,12 @@ from weibo_crawler.records import Edge, State, User
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Entry, Frontier, WorkerRow
 
+_FIRST_USERS = 100  # among them some are known who may be asked for as a witness
 _POLL_S = 0.1  # how often a run that waits for others, or for rest to end, looks again
 _REPORT_S = 1.0
 _REST_CAP_S = 3600.0
+# a share of failures means something from here on
+_MIN_WALKED, _MIN_FAILED = 20, 5
 
 
 class Ended(NamedTuple):
@@ -74,6 +80,9 @@ class HarvestRun:
         self._walls = Walls()
         self._reopening = Reopening(frontier, self._walls, settings)
         self._claims = Claims(self._committer, frontier, owner, settings, concurrency)
+        self._evidence = Evidence()
+        self._unheard: Counter[int] = Counter()  # visits of an entry while nothing was shown
+        self._unheard_at = 0  # and how much had been shown until then
         self._noted: set[Edge] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._failed_by: Counter[str] = Counter()
@@ -98,8 +107,8 @@ class HarvestRun:
         self._walker = self._make_walker(seen)
         if len(seen) >= self._settings.max_users:
             self.stop(f"harvest.max_users = {self._settings.max_users:,} is reached")
-        elif await self._committer.call(self._reopening.begin):
-            self._claims.more = self._reopening.more
+        else:
+            await self._committer.call(self._begin)
         helpers = [
             asyncio.create_task(self._committer.run()),
             asyncio.create_task(self._keep_house()),
@@ -116,6 +125,14 @@ class HarvestRun:
         if self._judges:
             self.judge_failures(self._counters)
         return ended
+
+    def _begin(self) -> None:
+        """Reopen what earlier runs could not read; remember who may be asked for as a witness."""
+        self._reopening.begin()
+        self._frontier.requeue_unread()
+        for row in islice(self._frontier.users(), _FIRST_USERS):
+            if row.screen_name is not None and row.state == State.DONE:
+                self._evidence.know(self._site.profile(row.uid))
 
     def _make_walker(self, seen: SeenSet) -> Walker:
         call, frontier = self._committer.call, self._frontier
@@ -143,7 +160,7 @@ class HarvestRun:
                 await call(self._reopening.shown)
 
         self._fetcher.leave_walls()
-        asker = Asker(self._fetcher, self._counters, keep_drifted)
+        self._asker = asker = Asker(self._fetcher, self._counters, keep_drifted, self._evidence)
         people = People(self._site, asker)
         return Walker(
             source=Source(self._site, asker, people, seen, self._settings),
@@ -154,7 +171,6 @@ class HarvestRun:
             note_walled=note_walled,
             note_shown=note_shown,
             may_go_on=lambda: self._stopping is None,
-            met={},
         )
 
     # -- the loop
@@ -185,10 +201,10 @@ class HarvestRun:
             deepest = min(deepest, self._settings.max_depth - 1)
         await self._claims.fill(level, deepest)
         while len(self._tasks) - self._committer.parked < self._concurrency:
-            claim = self._claims.pop(deepest) if self._stopping is None else None
-            if claim is None:
+            entry = self._claims.pop(deepest) if self._stopping is None else None
+            if entry is None:
                 break
-            task = asyncio.create_task(self._walk(claim.entry, claim.more))
+            task = asyncio.create_task(self._walk(entry))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
@@ -200,50 +216,80 @@ class HarvestRun:
 
     # -- one entry
 
-    async def _walk(self, entry: Entry, more: tuple[Edge, ...] | None) -> None:
+    async def _walk(self, entry: Entry) -> None:
         try:
-            await self._walk_and_settle(entry, more)
+            await self._walk_and_settle(entry)
         except Interrupted:
             return  # what this process holds is given back at its end
         except Exception as error:  # noqa: BLE001 - the top of a task: it ends the run, loudly
             self._failure = self._failure or error
             self.stop("failed")
 
-    async def _walk_and_settle(self, entry: Entry, more: tuple[Edge, ...] | None) -> None:
+    async def _walk_and_settle(self, entry: Entry) -> None:
         call, frontier = self._committer.call, self._frontier
         shown = self._counters[SHOWN]
         try:
-            if not await self._walker.walk(entry, more):  # its lists were read before, under other
+            if not await self._walker.walk(entry):  # its lists were read before, under other
                 await call(frontier.finish, self._owner, entry.uid, State.DONE, "")  # settings
-            self._counters.add("entries.done")
-        except HandBack as back:
-            if isinstance(back, EdgesWanted):
-                self._claims.more = self._reopening.more
+            self._count("entries.done", entry)
+        except HandBack:
             await call(frontier.give_back, self._owner, [entry.uid])
         except EntryGone:
-            self._counters.add("entries.gone")
+            self._count("entries.gone", entry)
             await call(frontier.finish, self._owner, entry.uid, State.GONE, "the site says gone")
         except EntryTrouble as trouble:
-            counts = costs_attempt(trouble, was_answered=self._counters[SHOWN] > shown)
-            await self._settle(entry, trouble, counts)
+            was_answered = await self._was_answered(entry, trouble, shown)
+            await self._settle(entry, trouble, costs_attempt(trouble, was_answered=was_answered))
         except EntryLost:
             self._counters.add("entries.lost")
         except UsersFull:
             self.stop(f"harvest.max_users = {self._settings.max_users:,} is reached")
             await call(frontier.give_back, self._owner, [entry.uid])
 
+    def _count(self, name: str, entry: Entry) -> None:
+        """One entry more, apart if it failed in an earlier run."""
+        self._counters.add(name)
+        if entry.is_retried:
+            self._counters.add(f"{name}.retried")
+
+    async def _was_answered(self, entry: Entry, trouble: EntryTrouble, shown: int) -> bool:
+        """Whether the site showed pages while the entry was walked. Where none came, or those that
+        came may be older than the silence, it is asked for one that it showed before.
+
+        Errors: SiteSaysNo, where nothing at all is shown while an entry has all its attempts."""
+        if not isinstance(trouble, (NoAnswer, Silent)):
+            return self._counters[SHOWN] > shown
+        is_shown = self._counters[SHOWN] > shown and isinstance(trouble, NoAnswer)
+        now = time.monotonic()
+        if is_shown or await self._asker.is_given_to_others(entry.uid, now):
+            return True
+        if self._unheard_at != self._counters[SHOWN]:
+            self._unheard.clear()
+            self._unheard_at = self._counters[SHOWN]
+        self._unheard[entry.uid] += 1
+        if self._unheard[entry.uid] >= self._settings.max_attempts:
+            raise SiteSaysNo(
+                f"the site shows nothing to anybody ({trouble}); nothing is concluded from that "
+                "and nothing is lost: check site.base_url and the network, or come back later "
+                "with the same command"
+            )
+        return False
+
     async def _settle(self, entry: Entry, trouble: EntryTrouble, counts: bool) -> None:
         """Let the entry rest; fail it where this was the last of its attempts."""
         why, now = str(trouble), time.time()
         if counts and entry.attempts + 1 >= self._settings.max_attempts:
-            self._counters.add("entries.failed")
+            self._count("entries.failed", entry)
             self._failed_by[why] += 1
             await self._committer.call(
                 self._frontier.finish, self._owner, entry.uid, State.FAILED, why
             )
             return
         self._counters.add("entries.rested")
-        rest_s = min(self._settings.rest_s * 2**entry.attempts, _REST_CAP_S)
+        rests = entry.attempts + self._unheard[entry.uid]
+        rest_s = min(self._settings.rest_s * 2**rests, _REST_CAP_S)
+        if isinstance(trouble, Silent) and not counts:
+            why = entry.last_error  # no conclusion: the mark of the entry stays as it is
         await self._committer.call(
             self._frontier.rest,
             *(self._owner, entry.uid),
@@ -307,11 +353,22 @@ class HarvestRun:
         self._progress()
 
     def judge_failures(self, counters: Counters) -> None:
-        """A run whose entries failed over their share has not seen the site: SiteSaysNo."""
-        failed, done = counters["entries.failed"], counters["entries.done"]
-        if failed and failed / (failed + done) > self._settings.max_failed_share:
+        """A run that could not walk its entries has not seen the site: SiteSaysNo. Entries that had
+        failed in an earlier run say nothing about it."""
+        failed, walked = (
+            sum(counters[name] - counters[f"{name}.retried"] for name in names)
+            for names in (["entries.failed"], ["entries.done", "entries.gone"])
+        )
+        if is_over_share(failed, failed + walked, self._settings.max_failed_share):
             reasons = ", ".join(f"{n} x {why}" for why, n in self._failed_by.most_common(3))
             raise SiteSaysNo(
-                f"{failed} of {failed + done} users could not be walked ({reasons}); their lists "
+                f"{failed} of {failed + walked} users could not be walked ({reasons}); their lists "
                 "are marked failed, and `harvest --retry-failed` asks for them again"
             )
+
+
+def is_over_share(failed: int, of: int, share: float) -> bool:
+    """Whether so many failures end a run: all of them, or more than the share of a sample that is
+    large enough to mean something."""
+    is_sample = of >= _MIN_WALKED and failed >= _MIN_FAILED
+    return failed > 0 and share < 1 and (failed == of or (is_sample and failed / of > share))

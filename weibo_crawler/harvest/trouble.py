@@ -7,15 +7,43 @@ class EntryTrouble(Exception):
     """This entry cannot go on now: let it rest, or fail it after too many attempts."""
 
 
-class Unsure(EntryTrouble):
-    """Less was shown than announced: let it rest and ask once more; costs no attempt."""
+class Doubt(EntryTrouble):
+    """The answer may be right: let the entry rest and ask once more; costs no attempt."""
+
+
+class Unsure(Doubt):
+    """Less was shown than announced."""
 
     def __init__(self, edge: Edge) -> None:
         super().__init__(f"{edge}: less was shown than announced")
 
 
-class Refused(EntryTrouble):
-    """The site refused whoever asked: costs an attempt only while it shows pages of others."""
+class UnsureWall(Doubt):
+    """A login wall that nobody else confirmed. said: what the site said."""
+
+    def __init__(self, edge: Edge, said: str) -> None:
+        super().__init__(f"{edge}: a login wall that nobody confirmed")
+        self.said = said
+
+
+class Unheard(EntryTrouble):
+    """The site may show nothing to anybody: costs an attempt only while it shows others pages."""
+
+
+class Refused(Unheard):
+    """The site refused whoever asked."""
+
+
+class NoAnswer(Unheard):
+    """No whole answer came back."""
+
+
+class Silent(Unheard):
+    """The site shows nothing of a user who is known to have something, not even the profile: no
+    conclusion, and no mark on the entry."""
+
+    def __init__(self, edge: Edge) -> None:
+        super().__init__(f"{edge}: nothing is shown, nor is the profile")
 
 
 class PageDrifted(EntryTrouble):
@@ -42,10 +70,8 @@ class HandBack(Exception):
     """The run stops between two pages: give the entry back as it is."""
 
 
-class EdgesWanted(HandBack):
-    """A list of harvest.edges is walled: claim entries with harvest.edges_if_walled, too."""
-
-
 def costs_attempt(trouble: EntryTrouble, *, was_answered: bool) -> bool:
-    """Whether the entry is to blame. was_answered: the site showed pages while it was walked."""
-    return not isinstance(trouble, Unsure) and (was_answered or not isinstance(trouble, Refused))
+    """Whether the entry is to blame. was_answered: the site showed pages meanwhile."""
+    if isinstance(trouble, Doubt):
+        return False
+    return was_answered or not isinstance(trouble, Unheard)

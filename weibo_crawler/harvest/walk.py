@@ -13,13 +13,13 @@ from typing import NamedTuple, NoReturn
 from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.harvest.edges import EdgeReader, Shown, Source
 from weibo_crawler.harvest.trouble import (
-    EdgesWanted,
+    Doubt,
     EntryGone,
     EntryLost,
     EntryTrouble,
     HandBack,
     PageDrifted,
-    Unsure,
+    UnsureWall,
     UsersFull,
     Walled,
 )
@@ -28,13 +28,10 @@ from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Edge, User, Verdict
 from weibo_crawler.store import WALLED, Entry, Found, Landed, Landing, PageCommit, Progress
 
-WalledEdges = dict[Edge, str]  # of one entry: what the site said
-
 
 class Walker(NamedTuple):
     """What walking an entry needs; what is awaited returns when it is stored. note_shown: is told
-    whose page was shown before it is committed. met: walls of entries that were handed back for
-    more edges."""
+    whose page was shown before it is committed."""
 
     source: Source
     walls: Walls
@@ -44,11 +41,10 @@ class Walker(NamedTuple):
     note_walled: Callable[[Edge], Awaitable[None]]
     note_shown: Callable[[int], Awaitable[None]]
     may_go_on: Callable[[], bool]
-    met: dict[int, WalledEdges]
 
-    async def walk(self, entry: Entry, more: Sequence[Edge] | None) -> bool:
-        """Read every list of the entry. more: the edges for walled ones, None where the entry was
-        claimed without them. False: there was no list to read, and the entry is still leased.
+    async def walk(self, entry: Entry) -> bool:
+        """Read every list of the entry. False: there was no list to read, and the entry is still
+        leased.
 
         Errors: HandBack, EntryGone, EntryTrouble, EntryLost, UsersFull, SiteSaysNo where guests
         are shown no edge at all.
@@ -57,11 +53,11 @@ class Walker(NamedTuple):
             entry = await self._name(entry)
         visit = _Visit(self, entry)
         edges = self.source.settings.edges
+        more = [e for e in self.source.settings.edges_if_walled if e not in edges]
         await visit.read(edges, may_end=True)
-        is_reopened = not any(edge in entry.progress for edge in edges)
-        if visit.walled and more is None and self.source.settings.edges_if_walled:
-            self.met[entry.uid] = visit.walled
-            raise EdgesWanted
+        is_reopened = not any(edge in entry.progress for edge in edges) and (
+            entry.walled.intersection(edges) or entry.begun.intersection(more)
+        )
         if (visit.walled or is_reopened) and more:
             await visit.read(more, may_end=False)
             edges = (*edges, *more)
@@ -69,11 +65,24 @@ class Walker(NamedTuple):
 
     async def _name(self, entry: Entry) -> Entry:
         """A profile request tells a seed's name and fans. Where profiles are closed to visitors or
-        of an unknown shape the walk goes on without, only nobody knows then what is announced."""
-        try:
-            fetched = await self.source.asker.ask(self.source.site.profile(entry.uid), Edge.SEED)
-        except (Walled, PageDrifted):
+        of an unknown shape the walk goes on without, only nobody knows then what is announced, and
+        the next run asks again."""
+        walls, now = self.walls, time.time()
+        if not walls.may_ask(Edge.SEED, True, now):
             return entry
+        site, asker = self.source.site, self.source.asker
+        try:
+            fetched = await asker.ask(site.profile(entry.uid), Edge.SEED, is_retry=entry.is_retry)
+        except Walled:
+            walls.met(Edge.SEED, True, now)
+            return entry
+        except (UnsureWall, PageDrifted):
+            return entry
+        except EntryTrouble:
+            if entry.begun or any(edge in entry.progress for edge in self.source.settings.edges):
+                raise
+            return entry  # its lists were read in earlier runs
+        walls.passed(Edge.SEED, True)
         reading = fetched.reading
         if reading.verdict is Verdict.GONE:
             raise EntryGone
@@ -92,7 +101,7 @@ class _Visit:
         self._reader = EdgeReader(env.source, entry)
         self._troubles: list[EntryTrouble] = []
         self._is_done = False
-        self.walled = env.met.pop(entry.uid, {})
+        self.walled: dict[Edge, str] = {}  # what the site said
 
     async def read(self, edges: Sequence[Edge], *, may_end: bool) -> None:
         """Read these lists to their ends; a wall or a trouble of one does not stop the others.
@@ -110,7 +119,7 @@ class _Visit:
     async def end(self, edges: Sequence[Edge]) -> bool:
         """After all lists; see `Walker.walk`. edges: all that were to be read."""
         if self._troubles:
-            raise min(self._troubles, key=lambda trouble: isinstance(trouble, Unsure))
+            raise min(self._troubles, key=lambda trouble: isinstance(trouble, Doubt))
         if not self.walled:
             return self._is_done
         if set(self.walled) == set(edges):
@@ -203,7 +212,7 @@ class _Visit:
         found: dict[int, Found] = {}
         filtered, again = 0, shown.again
         for user in shown.users:
-            if user.fans < source.settings.min_fans:
+            if user.fans is None or user.fans < source.settings.min_fans:
                 filtered += 1
             elif user.uid in source.seen or user.uid in found:
                 again += 1

@@ -117,14 +117,15 @@ class Tables(Protocol):
 class UserRow(NamedTuple):
     """One row of the SQL table `userlist`. found_at: seconds since the epoch.
 
+    screen_name, fans: None where nobody knows them, as of a seed whose profile was not read yet.
     found_edge: a records.Edge; found_from: a uid of depth - 1, None for a seed.
     """
 
     seq: int
     uid: int
     url: str
-    screen_name: str
-    fans: int
+    screen_name: str | None
+    fans: int | None
     depth: int
     found_from: int | None
     found_edge: str
@@ -191,6 +192,14 @@ class Users(Protocol):
         """The edges that hold walled lists, by name."""
         ...
 
+    def unsure_lists(self) -> int:
+        """How many lists ended against the announced count; walled ones are not among them."""
+        ...
+
+    def depths_are_bounds(self) -> str:
+        """Why depths are upper bounds only, "" where they are exact."""
+        ...
+
 
 class Progress(NamedTuple):
     """How far the list of one edge of one user was read.
@@ -207,30 +216,42 @@ class Progress(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A claimed entry of the frontier. progress: the edges still to walk, in the order asked."""
+    """A claimed entry of the frontier. progress: the edges still to walk, in the order asked.
+
+    is_retried: it failed, or was in doubt, in an earlier run, and is asked for once more. walled:
+    lists that ended as walled; begun: lists that were read, or reopened, and have not ended.
+    """
 
     uid: int
-    screen_name: str
-    fans: int
+    screen_name: str | None
+    fans: int | None
     depth: int
     is_seed: bool
     attempts: int
     last_error: str
+    is_retried: bool
     progress: dict[Edge, Progress]
+    walled: frozenset[Edge] = frozenset()
+    begun: frozenset[Edge] = frozenset()
 
     @property
     def is_unread(self) -> bool:
         """A seed whose profile was not shown, or not read, so far: its fans are not known."""
-        return self.is_seed and not self.screen_name
+        return self.is_seed and self.screen_name is None and self.fans is None
+
+    @property
+    def is_retry(self) -> bool:
+        """Whether an earlier visit failed or ended in doubt."""
+        return self.is_retried or self.attempts > 0 or bool(self.last_error)
 
 
 class Found(NamedTuple):
-    """A user to keep, found on a page."""
+    """A user to keep, found on a page, or a seed: of that only the uid is known."""
 
     uid: int
     url: str
-    screen_name: str
-    fans: int
+    screen_name: str | None = None
+    fans: int | None = None
 
 
 WALLED = "login_wall"  # PageCommit.ended of a list that guests are not shown
@@ -241,7 +262,7 @@ class PageCommit(NamedTuple):
 
     cursor: what was read before the fetch; after: the progress from here. ended: why this list is
     finished, None while it goes on. sure: False where its end contradicts the announced count.
-    last: the entry is done with this page.
+    last: the entry is done with this page. An end that is not sure makes depths bounds.
     """
 
     uid: int
@@ -297,7 +318,9 @@ class Frontier(Users, Protocol):
         """Store pages, each whole or not at all, in one transaction."""
         ...
 
-    def name_seed(self, owner: str, uid: int, screen_name: str, fans: int, now: float) -> None:
+    def name_seed(
+        self, owner: str, uid: int, screen_name: str | None, fans: int | None, now: float
+    ) -> None:
         """What a seed's profile told."""
         ...
 
@@ -321,6 +344,11 @@ class Frontier(Users, Protocol):
     def requeue_failed(self) -> int:
         """Failed entries, and those with a list that ended against its announced count, go back to
         the queue with fresh attempts; returns how many."""
+        ...
+
+    def requeue_unread(self) -> int:
+        """Seeds that are done, though their profile was not read, go back to the queue, so that it
+        is asked for again; returns how many."""
         ...
 
     def note_walled(self, edge: Edge, now: float) -> None:
@@ -359,20 +387,12 @@ class Frontier(Users, Protocol):
         """Known users whose row changed at or after `since`: seeds that were named or lifted."""
         ...
 
-    def open_fans(self) -> list[tuple[int, int]]:
+    def open_fans(self) -> list[tuple[int | None, int]]:
         """For the entries still to walk: announced fans, and how many entries announce them."""
-        ...
-
-    def unsure_lists(self) -> int:
-        """How many lists ended against the announced count; walled ones are not among them."""
         ...
 
     def call_depths_bounds(self, why: str) -> None:
         """From now on depths are upper bounds only; the first reason stands."""
-        ...
-
-    def depths_are_bounds(self) -> str:
-        """Why depths are upper bounds only, "" where they are exact."""
         ...
 
     def forget(self, uids: Sequence[int]) -> int:

@@ -120,12 +120,11 @@ def from_iso(text: str) -> float:
 
 
 def user_cells(user: UserRow, run_id: str) -> Cells:
-    """Family `user` of a row of `userlist`: what the importer (or Sqoop) brings."""
-    return {  # written out: millions of users are imported, and this takes a third of the time
+    """Family `user` of a row of `userlist`: what the importer (or Sqoop) brings. A name or a number
+    of fans that nobody knows is no cell."""
+    cells = {  # written out: millions of users are imported, and this takes a third of the time
         "user:id": str(user.uid),
         "user:url": user.url,
-        "user:screen_name": user.screen_name,
-        "user:fans": str(user.fans),
         "user:depth": str(user.depth),
         # empty where nobody: a user that was lifted to a seed must lose the old value
         "user:found_from": "" if user.found_from is None else str(user.found_from),
@@ -135,6 +134,11 @@ def user_cells(user: UserRow, run_id: str) -> Cells:
         "user:schema_version": str(SCHEMA_VERSION),
         "user:run_id": run_id,
     }
+    if user.screen_name is not None:
+        cells["user:screen_name"] = user.screen_name
+    if user.fans is not None:
+        cells["user:fans"] = str(user.fans)
+    return cells
 
 
 def profile_cells(user: User, fetched_at: float, run_id: str) -> Cells:

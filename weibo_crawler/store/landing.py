@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from weibo_crawler.records import Edge
-from weibo_crawler.store import Landing, PageCommit
+from weibo_crawler.store import WALLED, Landing, PageCommit
 
 
 class NewUser(NamedTuple):
@@ -16,8 +16,8 @@ class NewUser(NamedTuple):
 
     uid: int
     url: str
-    screen_name: str
-    fans: int
+    screen_name: str | None
+    fans: int | None
     depth: int
     found_from: int | None
     edge: Edge
@@ -78,6 +78,16 @@ class Batch:
     @property
     def fresh(self) -> set[int]:
         return {uid for uid, _ in self.advanced if self._entries[uid].attempts} - self.done
+
+    @property
+    def bounds(self) -> str:
+        """Why depths become upper bounds, "" where no list ended that may hold more."""
+        ends = [page for page in self.advanced.values() if page.ended is not None]
+        if any(page.ended == WALLED for page in ends):
+            return "lists that guests are not shown may hold shorter ways"
+        if any(not page.sure for page in ends):
+            return "lists that ended before their announced count may hold shorter ways"
+        return ""
 
     def land(self, page: PageCommit) -> Landing:
         """What becomes of the next page: all of it, or only the users that max_users leaves room

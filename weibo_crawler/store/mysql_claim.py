@@ -8,12 +8,13 @@ from pymysql.cursors import Cursor
 
 from weibo_crawler.records import Edge
 from weibo_crawler.store import Entry, Progress
+from weibo_crawler.store.claimed import Lists, claimed, held_lists
 
 # FORCE INDEX: by any other way the server would lock, for a moment, rows that it does not hand
 # out, and another claim would step over them
 _FROM = "FROM userlist FORCE INDEX (userlist_frontier) WHERE state = %s AND set_aside = %s"
 _TAKE = f"""
-    SELECT id, screen_name, fans, depth, found_edge, attempts, last_error, seq {_FROM}
+    SELECT id, screen_name, fans, depth, found_edge, attempts, last_error, retried, seq {_FROM}
     AND depth <= %s {{more}} ORDER BY depth, seq LIMIT %s FOR UPDATE SKIP LOCKED
 """
 _TAKE_QUEUED = _TAKE.format(more="")
@@ -44,26 +45,16 @@ def claim_entries(
             state = "resting" if more else "queued"
             cursor.execute(sql, (state, aside, deepest, *more, n - len(rows)))
             here += cursor.fetchall()
-        rows += sorted(here, key=lambda row: (row[3], row[7]))
+        rows += sorted(here, key=lambda row: (row[3], row[8]))
         del rows[n:]
     if not rows:
         return []
     cursor.execute(
         "UPDATE userlist SET state = 'leased', lease_owner = %s, lease_until = %s WHERE seq IN %s",
-        (owner, until, tuple(row[7] for row in rows)),
+        (owner, until, tuple(row[8] for row in rows)),
     )
-    ended, progress = _lists(cursor, [row[0] for row in rows])
-    return [
-        Entry(
-            *(uid, screen_name, fans, depth, found_edge == Edge.SEED, attempts, last_error or ""),
-            {
-                edge: progress.get((uid, edge), Progress())
-                for edge in edges
-                if (uid, edge) not in ended
-            },
-        )
-        for uid, screen_name, fans, depth, found_edge, attempts, last_error, _ in rows
-    ]
+    lists = _lists(cursor, [row[0] for row in rows])
+    return [claimed(row[:8], edges, lists.get(row[0], {})) for row in rows]
 
 
 def pack_ids(ids: Sequence[int]) -> bytes:
@@ -84,20 +75,17 @@ def _free_expired(cursor: Cursor, now: float) -> None:
         )
 
 
-def _lists(
-    cursor: Cursor, uids: Sequence[int]
-) -> tuple[set[tuple[int, str]], dict[tuple[int, str], Progress]]:
-    """The lists that were read to their end, and how far the others were; a list that nobody
-    began has no row yet."""
+def _lists(cursor: Cursor, uids: Sequence[int]) -> dict[int, Lists]:
+    """A list that nobody began has no row yet."""
     cursor.execute(
         "SELECT uid, edge, next_page, last_ids, listed, pages, ended FROM progress WHERE uid IN %s",
         (tuple(uids),),
     )
-    done, begun = set(), {}
-    for uid, edge, next_page, last_ids, listed, pages, ended in cursor.fetchall():
-        if ended is None:
-            ids = struct.unpack(f"<{len(last_ids) // 8}Q", last_ids)
-            begun[uid, edge] = Progress(next_page, ids, listed, pages)
-        else:
-            done.add((uid, edge))
-    return done, begun
+    return held_lists(
+        (uid, edge, Progress(next_page, _unpack_ids(last_ids), listed, pages), ended)
+        for uid, edge, next_page, last_ids, listed, pages, ended in cursor.fetchall()
+    )
+
+
+def _unpack_ids(packed: bytes) -> tuple[int, ...]:
+    return struct.unpack(f"<{len(packed) // 8}Q", packed)

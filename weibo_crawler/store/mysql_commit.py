@@ -105,7 +105,17 @@ def commit_pages(
     batch = Batch(run_id, level=level, entries=entries, gone=gone, room=room, known=known)
     landings = [batch.land(page) for page in pages]
     inserted = _write(cursor, gate, batch)
+    if batch.bounds:
+        mark_bounds(cursor, batch.bounds)
     return [Landed(landing, inserted[place]) for place, landing in enumerate(landings)]
+
+
+def mark_bounds(cursor: Cursor, why: str) -> None:
+    """From now on depths are upper bounds only; the first reason stands."""
+    cursor.execute(
+        "INSERT INTO meta VALUES ('depths_are_bounds', %s) ON DUPLICATE KEY UPDATE name = name",
+        (why,),
+    )
 
 
 def _write(cursor: Cursor, gate: Gate, batch: Batch) -> Counter[int]:

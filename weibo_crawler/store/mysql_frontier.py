@@ -34,6 +34,7 @@ from weibo_crawler.store.mysql_commit import (
     commit_pages,
     enter,
     forgotten_among,
+    mark_bounds,
 )
 from weibo_crawler.store.mysql_forget import drop_drifted, forget_users, strip_lists
 from weibo_crawler.store.mysql_users import MysqlUserlist
@@ -42,6 +43,7 @@ from weibo_crawler.store.owners import is_dead
 _RELEASE = "lease_owner = NULL, lease_until = NULL"
 _MINE = "WHERE id = %s AND state = 'leased' AND lease_owner = %s"
 _ANEW = "state = 'queued', set_aside = 0, attempts = 0, last_error = '', resting_since = NULL"
+_RETRY = f"{_ANEW}, retried = 1"
 _BACK = f"UPDATE userlist SET state = 'queued', {_RELEASE} WHERE lease_owner"
 
 
@@ -63,7 +65,9 @@ class MysqlUsers(MysqlUserlist):
     def add_seeds(self, seeds: Sequence[Found], run_id: str, now: float) -> int:
         return self._db.transaction(partial(_add_seeds, seeds=seeds, run_id=run_id, now=now))
 
-    def name_seed(self, owner: str, uid: int, screen_name: str, fans: int, now: float) -> None:
+    def name_seed(
+        self, owner: str, uid: int, screen_name: str | None, fans: int | None, now: float
+    ) -> None:
         self._db.write(
             f"UPDATE userlist SET screen_name = %s, fans = %s, changed_at = %s {_MINE}",
             (screen_name, fans, now, uid, owner),
@@ -110,8 +114,11 @@ class MysqlUsers(MysqlUserlist):
     def requeue_failed(self) -> int:
         return self._db.transaction(_requeue_failed)
 
+    def requeue_unread(self) -> int:
+        return self._db.transaction(_requeue_unread)
+
     def call_depths_bounds(self, why: str) -> None:
-        self._db.transaction(partial(_mark_bounds, why=why))
+        self._db.transaction(partial(mark_bounds, why=why))
 
     def note_walled(self, edge: Edge, now: float) -> None:
         self._db.write(
@@ -159,7 +166,7 @@ def _add_seeds(cursor: Cursor, seeds: Sequence[Found], run_id: str, now: float) 
         (now, tuple(sorted(u.uid for u in kept))),
     )
     if walked and (new or lifted):
-        _mark_bounds(cursor, "seeds were added after the walk had begun")
+        mark_bounds(cursor, "seeds were added after the walk had begun")
     return len(new)
 
 
@@ -167,19 +174,29 @@ def _finish(cursor: Cursor, owner: str, uid: int, state: State, why: str) -> boo
     sql = f"UPDATE userlist SET state = %s, last_error = %s, {_RELEASE} {_MINE}"
     is_mine = bool(cursor.execute(sql, (state.value, why, uid, owner)))
     if is_mine and state is State.FAILED:
-        _mark_bounds(cursor, "lists that failed may hold shorter ways")
+        mark_bounds(cursor, "lists that failed may hold shorter ways")
     return is_mine
 
 
 def _requeue_failed(cursor: Cursor) -> int:
     enter(cursor)
-    n = int(cursor.execute(f"UPDATE userlist SET {_ANEW} WHERE state = 'failed'"))
+    n = int(cursor.execute(f"UPDATE userlist SET {_RETRY} WHERE state = 'failed'"))
     unsure = "userlist JOIN progress ON uid = id"
-    n += int(cursor.execute(f"UPDATE {unsure} SET {_ANEW} WHERE state = 'done' AND sure = 0"))
+    n += int(cursor.execute(f"UPDATE {unsure} SET {_RETRY} WHERE state = 'done' AND sure = 0"))
     cursor.execute("UPDATE progress SET ended = NULL, sure = 1 WHERE sure = 0")
     if n:
-        _mark_bounds(cursor, "lists were walked again later")
+        mark_bounds(cursor, "lists were walked again later")
     return n
+
+
+def _requeue_unread(cursor: Cursor) -> int:
+    enter(cursor)
+    return int(
+        cursor.execute(
+            f"UPDATE userlist SET {_RETRY} WHERE state = 'done' AND set_aside IN (0, 1) "
+            "AND depth = 0 AND found_edge = 'seed' AND screen_name IS NULL AND fans IS NULL"
+        )
+    )
 
 
 def _reopen_walled(cursor: Cursor, edge: Edge, after_seq: int, n: int) -> list[tuple[int, int]]:
@@ -214,12 +231,5 @@ def _set_aside(cursor: Cursor, before: float) -> int:
         )
     )
     if n:
-        _mark_bounds(cursor, "entries rested longer than harvest.level_wait_s")
+        mark_bounds(cursor, "entries rested longer than harvest.level_wait_s")
     return n
-
-
-def _mark_bounds(cursor: Cursor, why: str) -> None:
-    cursor.execute(
-        "INSERT INTO meta VALUES ('depths_are_bounds', %s) ON DUPLICATE KEY UPDATE name = name",
-        (why,),
-    )

@@ -50,7 +50,8 @@ def _texts(cursor: Cursor, numbered: Iterable[tuple[int, NewUser]]) -> Iterator[
             values = (*page[:3], user.found_at, user.found_at, user.run_id)
             text = shared[page] = cursor.mogrify("%s, %s, %s, %s, %s, %s", values)
         names = cursor.mogrify("%s, %s", user[1:3])
-        yield f"({seq:d}, {user.uid:d}, {user.fans:d}, {names}, {text})"
+        fans = "NULL" if user.fans is None else f"{user.fans:d}"
+        yield f"({seq:d}, {user.uid:d}, {fans}, {names}, {text})"
 
 
 def _statements(texts: Iterable[str]) -> Iterator[str]:

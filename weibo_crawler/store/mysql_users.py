@@ -94,6 +94,17 @@ _SCHEMA = (
         "ALTER TABLE workers MODIFY ended MEDIUMTEXT",
         "ALTER TABLE drifted MODIFY url MEDIUMTEXT NOT NULL, MODIFY why MEDIUMTEXT NOT NULL",
     ),
+    # what is not known is null. A name of blanks is equal to '', by this collation
+    (
+        "ALTER TABLE userlist MODIFY screen_name MEDIUMTEXT, MODIFY fans BIGINT",
+        "ALTER TABLE userlist ADD COLUMN retried TINYINT NOT NULL DEFAULT 0",
+        "UPDATE userlist SET fans = IF(found_edge = 'seed', NULL, fans), screen_name = NULL, "
+        "changed_at = UNIX_TIMESTAMP() WHERE CHAR_LENGTH(screen_name) = 0",
+        "INSERT INTO meta SELECT 'depths_are_bounds', "
+        "'lists that did not end surely may hold shorter ways' FROM DUAL "
+        "WHERE EXISTS (SELECT 1 FROM progress WHERE sure = 0 AND ended IS NOT NULL) "
+        "ON DUPLICATE KEY UPDATE name = meta.name",
+    ),
 )
 VERSION = len(_SCHEMA)
 _DRIFTED_KEPT = 1000  # pages; enough to see a change of shape, bounded against a site that drifts
@@ -170,7 +181,7 @@ class MysqlUserlist:
             self._db.read("SELECT depth, COUNT(*) FROM userlist GROUP BY depth ORDER BY depth")
         )
 
-    def open_fans(self) -> list[tuple[int, int]]:
+    def open_fans(self) -> list[tuple[int | None, int]]:
         return list(
             self._db.read(
                 "SELECT fans, COUNT(*) FROM userlist "

@@ -15,6 +15,7 @@ from typing import Any
 
 from weibo_crawler.records import Edge, State
 from weibo_crawler.store import WALLED, Entry, Found, Landed, PageCommit, Progress
+from weibo_crawler.store.claimed import claimed, held_lists
 from weibo_crawler.store.landing import Batch, held_entries, users_of
 from weibo_crawler.store.owners import is_dead
 from weibo_crawler.store.sqlite_base import immediate
@@ -27,7 +28,8 @@ from weibo_crawler.store.sqlite_forget import (
 from weibo_crawler.store.sqlite_users import SqliteUserlist
 
 _CLAIMABLE = """
-    SELECT seq, id, screen_name, fans, depth, found_edge, attempts, last_error FROM userlist
+    SELECT seq, id, screen_name, fans, depth, found_edge, attempts, last_error, retried
+    FROM userlist
     WHERE state = ? AND set_aside = ? AND depth <= ? {more} ORDER BY depth, seq LIMIT ?
 """
 _QUEUED = _CLAIMABLE.format(more="")
@@ -57,6 +59,7 @@ _INSERT = """
 """
 _RELEASE = "lease_owner = NULL, lease_until = NULL"
 _ANEW = "state = 'queued', set_aside = 0, attempts = 0, last_error = '', resting_since = NULL"
+_RETRY = f"UPDATE userlist SET {_ANEW}, retried = 1"
 _DONE = f"UPDATE userlist SET state = 'done', {_RELEASE} WHERE id {_AMONG}"
 _FRESH = f"""
     UPDATE userlist SET attempts = 0, last_error = '', resting_since = NULL WHERE id {_AMONG}
@@ -91,7 +94,9 @@ class SqliteUsers(SqliteUserlist):
                 _mark_bounds(conn, "seeds were added after the walk had begun")
         return new
 
-    def name_seed(self, owner: str, uid: int, screen_name: str, fans: int, now: float) -> None:
+    def name_seed(
+        self, owner: str, uid: int, screen_name: str | None, fans: int | None, now: float
+    ) -> None:
         self._do(
             "UPDATE userlist SET screen_name = ?, fans = ?, changed_at = ? "
             "WHERE id = ? AND state = 'leased' AND lease_owner = ?",
@@ -133,6 +138,8 @@ class SqliteUsers(SqliteUserlist):
             batch = Batch(run_id, level=level, entries=entries, gone=gone, room=room, known=known)
             landings = [batch.land(page) for page in pages]
             inserted = _write(conn, batch)
+            if batch.bounds:
+                _mark_bounds(conn, batch.bounds)
         return [Landed(landing, inserted[place]) for place, landing in enumerate(landings)]
 
     def finish(self, owner: str, uid: int, state: State, why: str) -> bool:
@@ -170,13 +177,19 @@ class SqliteUsers(SqliteUserlist):
     def requeue_failed(self) -> int:
         with self._db.translated(), immediate(self._db.conn()) as conn:
             n = conn.execute(
-                f"UPDATE userlist SET {_ANEW} WHERE state = 'failed' "
+                f"{_RETRY} WHERE state = 'failed' "
                 "OR state = 'done' AND id IN (SELECT uid FROM progress WHERE sure = 0)"
             ).rowcount
             conn.execute("UPDATE progress SET ended = NULL, sure = 1 WHERE sure = 0")
             if n:
                 _mark_bounds(conn, "lists were walked again later")
             return n
+
+    def requeue_unread(self) -> int:
+        return self._do(
+            f"{_RETRY} WHERE state = 'done' AND set_aside IN (0, 1) AND depth = 0 "
+            "AND found_edge = 'seed' AND screen_name IS NULL AND fans IS NULL"
+        )
 
     def call_depths_bounds(self, why: str) -> None:
         with self._db.translated(), immediate(self._db.conn()) as conn:
@@ -245,21 +258,12 @@ class SqliteUsers(SqliteUserlist):
 
 def _entries(conn: Connection, rows: Sequence[Any], edges: Sequence[Edge]) -> list[Entry]:
     """A list that nobody began has no row yet."""
-    lists = {
-        (uid, edge): None if ended else Progress(cursor, tuple(array("q", ids)), listed, pages)
-        for uid, edge, cursor, ids, listed, pages, ended in conn.execute(
-            _LISTS, (_json([row[1] for row in rows]),)
-        )
-    }
-    entries = []
-    for _, uid, screen_name, fans, depth, found_edge, attempts, last_error in rows:
-        known = {edge: lists.get((uid, edge), Progress()) for edge in edges}
-        progress = {edge: one for edge, one in known.items() if one is not None}
-        is_seed = found_edge == Edge.SEED
-        entries.append(
-            Entry(uid, screen_name, fans, depth, is_seed, attempts, last_error, progress)
-        )
-    return entries
+    uids = _json([row[1] for row in rows])
+    lists = held_lists(
+        (uid, edge, Progress(cursor, tuple(array("q", ids)), listed, pages), ended)
+        for uid, edge, cursor, ids, listed, pages, ended in conn.execute(_LISTS, (uids,))
+    )
+    return [claimed(row[1:], edges, lists.get(row[1], {})) for row in rows]
 
 
 def _least_depth(conn: Connection, aside: Sequence[int]) -> int | None:

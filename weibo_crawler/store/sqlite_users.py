@@ -68,6 +68,51 @@ _SCHEMA = (
     CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
     CREATE TABLE forgotten (hash BLOB PRIMARY KEY) WITHOUT ROWID;
     """,
+    # What is not known is null. SQLite cannot make a column nullable, so the table is written
+    # again; seqs that were given must not be given to others.
+    """
+    CREATE TABLE users (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        id INTEGER NOT NULL UNIQUE,
+        url TEXT NOT NULL,
+        screen_name TEXT,
+        fans INTEGER,
+        depth INTEGER NOT NULL,
+        found_from INTEGER,
+        found_edge TEXT NOT NULL,
+        found_at REAL NOT NULL,
+        changed_at REAL NOT NULL,
+        run_id TEXT NOT NULL,
+        state TEXT NOT NULL DEFAULT 'queued',
+        set_aside INTEGER NOT NULL DEFAULT 0,
+        attempts INTEGER NOT NULL DEFAULT 0,
+        last_error TEXT NOT NULL DEFAULT '',
+        lease_owner TEXT,
+        lease_until REAL,
+        resting_since REAL,
+        resting_until REAL,
+        retried INTEGER NOT NULL DEFAULT 0
+    );
+    INSERT INTO users
+        SELECT seq, id, url, NULLIF(screen_name, ''),
+               CASE WHEN screen_name = '' AND found_edge = 'seed' THEN NULL ELSE fans END,
+               depth, found_from, found_edge, found_at,
+               CASE WHEN screen_name = '' THEN CAST(strftime('%s', 'now') AS REAL)
+                    ELSE changed_at END,
+               run_id, state, set_aside, attempts, last_error, lease_owner, lease_until,
+               resting_since, resting_until, 0
+        FROM userlist ORDER BY seq;
+    DELETE FROM sqlite_sequence WHERE name = 'users';
+    INSERT INTO sqlite_sequence SELECT 'users', seq FROM sqlite_sequence WHERE name = 'userlist';
+    DROP TABLE userlist;
+    ALTER TABLE users RENAME TO userlist;
+    CREATE INDEX userlist_frontier ON userlist (state, set_aside, depth, seq);
+    CREATE INDEX userlist_leases ON userlist (lease_owner) WHERE lease_owner IS NOT NULL;
+    INSERT INTO meta
+        SELECT 'depths_are_bounds', 'lists that did not end surely may hold shorter ways'
+        WHERE EXISTS (SELECT 1 FROM progress WHERE sure = 0 AND ended IS NOT NULL)
+        ON CONFLICT DO NOTHING;
+    """,
 )
 _DRIFTED_KEPT = 1000  # pages; enough to see a change of shape, bounded against a site that drifts
 # a new user's id falls anywhere in the index, and each page touched is written whole
@@ -130,7 +175,7 @@ class SqliteUserlist:
     def depths(self) -> dict[int, int]:
         return dict(self._all("SELECT depth, COUNT(*) FROM userlist GROUP BY depth ORDER BY depth"))
 
-    def open_fans(self) -> list[tuple[int, int]]:
+    def open_fans(self) -> list[tuple[int | None, int]]:
         return self._all(
             "SELECT fans, COUNT(*) FROM userlist WHERE state IN ('queued', 'leased', 'resting') "
             "GROUP BY fans"

@@ -1,0 +1,75 @@
+"""What the site shows, as evidence about what it does not show.
+
+An empty answer says something about a user only where the site talks at all. A site that has begun
+to answer everybody with nothing looks, for each single list, like the end of that list. So an end
+is believed when somebody was shown something that was asked for after it.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+
+from weibo_crawler.records import Kind, Request
+
+_WITNESSES = 2  # one of them is another user than the one in question
+_OF_USERS = frozenset({Kind.PROFILE, Kind.FANS, Kind.FOLLOWS, Kind.POSTS})
+
+
+class Evidence:
+    """The requests under way, and the latest that brought content. Times are `time.monotonic`."""
+
+    def __init__(self) -> None:
+        self._under_way = 0
+        self._news = asyncio.Event()
+        self._shown_at = self._silent_at = float("-inf")  # when the request was begun
+        self._witnesses: dict[int, Request] = {}
+        self._lock = asyncio.Lock()
+
+    @contextmanager
+    def asking(self) -> Iterator[float]:
+        """Note that a request is under way; gives the time of its beginning."""
+        self._under_way += 1
+        try:
+            yield time.monotonic()
+        finally:
+            self._under_way -= 1
+            self._tell()
+
+    def shown(self, request: Request, begun: float) -> None:
+        """Note that a request brought content."""
+        self._shown_at = max(self._shown_at, begun)
+        if request.uid and request.kind in _OF_USERS:
+            self.know(request)
+        self._tell()
+
+    def know(self, request: Request) -> None:
+        """Remember a request that is known to bring content."""
+        self._witnesses.pop(request.uid, None)
+        self._witnesses[request.uid] = request
+        while len(self._witnesses) > _WITNESSES:
+            del self._witnesses[next(iter(self._witnesses))]
+
+    async def came_after(self, at: float) -> bool:
+        """Whether content came that was asked for after `at`. Waits for it, without asking for
+        anything, as long as other requests are under way."""
+        while self._shown_at <= at and self._under_way:
+            await self._news.wait()
+        return self._shown_at > at
+
+    async def is_given_to_others(
+        self, uid: int, at: float, ask: Callable[[Request], Awaitable[bool]]
+    ) -> bool:
+        """Whether the site shows others than `uid` something after `at`; repeats a request that
+        brought content before, one for all who want to know. False also where there is none."""
+        async with self._lock:
+            if self._shown_at <= at and self._silent_at <= at:
+                request = next((r for r in self._witnesses.values() if r.uid != uid), None)
+                begun = time.monotonic()
+                if request is None or not await ask(request):
+                    self._silent_at = begun
+            return self._shown_at > at
+
+    def _tell(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
