@@ -19,7 +19,7 @@ from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.run import Running, start
 
 ROUNDS = 4
-_COMMAND_S = 60.0  # longer than any command may take
+_COMMAND_S = 30.0  # longer than any command may take
 _DAY = 86_400
 
 

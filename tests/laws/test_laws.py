@@ -1,6 +1,6 @@
 """What holds in our own world holds in worlds whose rules were drawn by dice.
 
-LAWS_SEEDS: how many seeds (`make test-laws SEEDS=200`), or a range such as 40-60; without it 20.
+LAWS_SEEDS: how many seeds, or which: 40-60,71; without it 20. LAWS_EPOCH: see crawl.options_of.
 """
 
 import os
@@ -29,9 +29,12 @@ _FORMS_OF = {  # which say nothing where there are none
 }
 
 
-def _seeds() -> range:
-    first, _, last = os.environ.get("LAWS_SEEDS", "20").rpartition("-")
-    return range(int(first or 0), int(last) + bool(first))
+def _seeds() -> list[int]:
+    given = os.environ.get("LAWS_SEEDS", "20")
+    if given.isdecimal():
+        return list(range(int(given)))
+    parts = [part.partition("-") for part in given.split(",")]
+    return [n for one, _, last in parts for n in range(int(one), int(last or one) + 1)]
 
 
 @pytest.mark.timeout(300)
