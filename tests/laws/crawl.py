@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.crawls import Crawl
-from weibo_crawler.simulator.laws import Laws
-from weibo_crawler.simulator.limits import parse_rate
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.run import Running, start
 
@@ -75,13 +73,11 @@ class Session:
 
 
 @contextmanager
-def session(folder: Path, running: Running, laws: Laws) -> Iterator[Session]:
-    """A working folder without patience; the pace is that of someone who hurries."""
+def session(folder: Path, running: Running) -> Iterator[Session]:
+    """A working folder without patience and without a pace: what the site limits, it refuses."""
     folder.mkdir()
-    rate = parse_rate(laws.rate_limit)
     crawl = Crawl(folder, running.base_url, running.visitor_url)
     crawl.env |= {
-        "WEIBO_PACE__REQUESTS_PER_SECOND": str(1.2 * rate.requests / rate.per_s if rate else 0),
         "WEIBO_HARVEST__REST_S": "0.1",
         "WEIBO_HARVEST__EDGES_IF_WALLED": "",
         "WEIBO_FETCH__READ_TIMEOUT_S": "2",
@@ -105,7 +101,7 @@ def crawl_world(folder: Path, seed: int) -> tuple[dict[str, Any], Held]:
     options = replace(options_of(seed), truth_out=str(truth_out), served_out=str(served_out))
     with (
         start(options) as running,
-        session(folder / "work", running, Laws.drawn(seed)) as one,
+        session(folder / "work", running) as one,
     ):
         truth = json.loads(truth_out.read_text("utf-8"))
         one.run("init")

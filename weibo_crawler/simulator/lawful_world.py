@@ -13,8 +13,11 @@ from weibo_crawler.simulator.laws import Laws
 from weibo_crawler.simulator.world import World, rounded
 
 _POPULAR = 10  # who has fewer fans is announced as it is: the default of harvest.min_fans
-# A page of nothing else would be an end, or look like the page of another user.
-_NOT_ALONE = ("card58", "liked")
+# Where there is little else on a page it would be an end, or look like the page of another user, or
+# like one of an unknown shape.
+_NOT_ALONE = ("card58", "liked", "mblog_absent", "user_without_id", "user_words", "user_blank")
+_NOT_ALONE += ("words",)
+_ENOUGH = 6  # more than twice as many as there may be of those
 
 
 class Place(NamedTuple):
@@ -130,8 +133,8 @@ class LawfulWorld(World):
         ]
         if pinned:
             pages = [pinned + (pages[0] if pages else []), *pages[1:]]
-        no_ends = tuple(form for form in laws.junk_card_forms if form not in _NOT_ALONE)
-        pages = self._with_blanks(self._repeated(pages, rng), no_ends or ("mblog_null",), rng)
+        alone = _alone(laws.junk_card_forms) or ("mblog_null",)
+        pages = self._with_blanks(self._repeated(pages, rng), alone, rng)
         return tuple(
             self._with_junk(page, laws.junk_cards, laws.junk_card_forms, rng) for page in pages
         )
@@ -182,10 +185,17 @@ class LawfulWorld(World):
         self, page: list[Place], share: float, forms: tuple[str, ...], rng: Random
     ) -> Sheet:
         """Some pages have junk places, never the first: a card of type 58 would end it there."""
-        if rng.random() < share:
+        if len([place for place in page if place.thing is not None]) < _ENOUGH:
+            forms = _alone(forms)
+        if forms and rng.random() < share:
             for _ in range(rng.randint(1, 3)):
                 page.insert(rng.randint(1, len(page)), Place(None, rng.choice(forms)))
         return tuple(page)
 
     def _hits(self, thing: int, salt: int, share: float) -> bool:
         return scatter(thing, salt + (self.laws.seed << 8)) / 2**32 < share
+
+
+def _alone(forms: tuple[str, ...]) -> tuple[str, ...]:
+    """The forms that do no harm on any page."""
+    return tuple(form for form in forms if form not in _NOT_ALONE)
