@@ -25,11 +25,14 @@ from benchmarks.virtual_site import (
 from tests.fetch.virtual import run
 from weibo_crawler import config
 from weibo_crawler.config import Pace
+from weibo_crawler.fetch.breaker import Breaker
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.fetcher import Fetcher
-from weibo_crawler.fetch.guard import Guard
-from weibo_crawler.fetch.ring import Choice, Ring
-from weibo_crawler.fetch.session import Visitor
+from weibo_crawler.fetch.pool import Pool
+from weibo_crawler.fetch.pool.outage import Outage
+from weibo_crawler.fetch.pool.ring import Choice, Ring
+from weibo_crawler.fetch.pool.session import Visitor
+from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.wire import host_of
 from weibo_crawler.metrics import Counters
 from weibo_crawler.simulator.routes import VISITOR
@@ -62,16 +65,16 @@ def by_ring(
     """Our fetcher, with callers and concurrency for all proxies at once."""
     options = options_of(seed, proxies)
     ring = Ring([egress_of(proxy) for proxy in proxies_of(options)], pace)
-    guard = Guard(pace.stop_share, pace.stop_window, drift_share=pace.drift_share)
+    breaker = Breaker(pace.stop_share, pace.stop_window, drift_share=pace.drift_share)
     per_hour = config.Session().per_hour
-    return _run(seed, ring, guard, per_hour, proxies, proxies, seconds, delays)
+    return _run(seed, ring, breaker, per_hour, proxies, proxies, seconds, delays)
 
 
 def by_dice(seed: int, proxies: int, seconds: float) -> dict[str, float]:
     """The same fetcher, THREADS callers without a pace, and a proxy by chance each time."""
     options = options_of(seed, proxies)
     ring = Dice([egress_of(proxy) for proxy in proxies_of(options)])
-    never = Guard(1.0, 10**9)
+    never = Breaker(1.0, 10**9)
     return _run(seed, ring, never, None, proxies, THREADS, seconds, INTERNET)
 
 
@@ -104,7 +107,7 @@ def by_oracle(seed: int, proxies: int, seconds: float) -> dict[str, float]:
 def _run(
     seed: int,
     ring: Ring,
-    guard: Guard,
+    breaker: Breaker,
     per_hour: int | None,
     proxies: int,
     callers: int,
@@ -116,17 +119,11 @@ def _run(
     transport = VirtualSite(options, world, delays)
     site = Weibo(BASE_URL, BASE_URL + VISITOR, config.Site().user_agent)
     counters, rng = Counters(), Random(seed)
-    fetcher = Fetcher(
-        site,
-        transport,
-        ring,
-        guard,
-        Visitor(site, counters, rng, per_hour=per_hour),
-        config.Fetch(concurrency=callers),
-        counters,
-        hosts=frozenset({host_of(BASE_URL)}),
-        rng=rng,
-    )
+    visitor = Visitor(site, counters, rng, per_hour=per_hour)
+    sender = Sender(transport, frozenset({host_of(BASE_URL)}), counters)
+    pool = Pool(ring, visitor, sender, Outage(), concurrency=callers, rng=rng)
+    attempts = config.Fetch().attempts
+    fetcher = Fetcher(site, pool, sender, breaker, counters, attempts=attempts, rng=rng)
 
     async def crawled() -> Tally:
         try:

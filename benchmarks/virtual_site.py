@@ -12,8 +12,8 @@ from random import Random
 from typing import NamedTuple
 
 from weibo_crawler.errors import BodyCut, EgressFailed
+from weibo_crawler.fetch.clients.transport import Headers
 from weibo_crawler.fetch.egress import Egress
-from weibo_crawler.fetch.transport import Headers
 from weibo_crawler.records import Page, Request
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.proxies import Deed, Proxy, parse_mix, plan

@@ -127,7 +127,8 @@ class Pace(_Section, frozen=True, forbid_unknown_fields=True):
     1/64 of the ceiling), and each good answer raises by rise_share of the ceiling (by less near the
     rate that was refused last). The run stops (exit code 4) when stop_share of the last stop_window
     answers (or of two for each egress, where that is more) were refusals, or drift_share of the
-    last stop_window pages of an unknown shape."""
+    last stop_window pages of an unknown shape, or when for give_up_s refusals and failures of the
+    egresses were all that came (0: never)."""
 
     requests_per_second: Rate = 1 / 3
     min_requests_per_second: Rate | None = None
@@ -136,6 +137,7 @@ class Pace(_Section, frozen=True, forbid_unknown_fields=True):
     stop_share: Share = 0.9
     stop_window: Count = 50
     drift_share: Share = 0.2
+    give_up_s: Annotated[float, Meta(ge=0, le=10_000_000)] = 21_600.0
 
     @property
     def floor(self) -> float:

@@ -64,28 +64,36 @@ class State(StrEnum):
 class Health(StrEnum):
     """What is known of an egress.
 
-    unchecked   not used yet, back from a rest, or on probe after its death; may go
+    unchecked   not used yet, or back from a rest; may go
     good        its last answer was no refusal; may go
-    resting     the site refused it: nothing goes before its rest ends, then it is unchecked.
-                A rest doubles with each refusal in a row; a refusal that arrives during a rest
-                belongs to the burst that caused it, and only a longer Retry-After adds to it
+    resting     the site refused it: nothing goes before its rest ends. A rest doubles with each
+                refusal in a row; a refusal that arrives during a rest belongs to the burst that
+                caused it, and only a longer Retry-After adds to it
     dead        the proxy failed three times in a row, or once and less than half of its answers
-                came of late: nothing goes before its next probe, which is one request. If that
-                fails too it is dead for twice as long
+                came of late: nothing goes before its next probe
+    probing     one request goes by a dead proxy, and nothing beside it until its outcome is known.
+                Another process is told that it is dead, and probes it anew
 
-    refused: unchecked, good, dead -> resting; the rate is multiplied by pace.fall_factor, down to
-             the floor. Who was only too fast rests shortly, who was banned for longer
-    failed:  unchecked, good, resting -> the same, or dead (a probe: at once); the direct egress
-             never dies, it rests
-    answered: unchecked, good, dead -> good; the rate rises by pace.rise_share of the ceiling,
-             carefully near one that was refused. An answer that arrives during a rest was sent
-             before it and does not end it
+    chosen:  resting -> unchecked; dead -> probing; only when its time has come
+    refused: unchecked, good, dead, probing -> resting; the rate is multiplied by pace.fall_factor,
+             down to the floor. Who was only too fast rests shortly, who was banned for longer
+    failed:  unchecked, good, resting -> the same, or dead; probing -> dead, for twice as long;
+             dead -> dead; the direct egress never dies, it rests
+    answered: unchecked, good, dead, probing -> good; the rate rises by pace.rise_share of the
+             ceiling, carefully near one that was refused. An answer that arrives during a rest was
+             sent before it and does not end it
+    put to rest (it may not ask for a session yet): unchecked, good -> resting; probing -> dead;
+             resting, dead -> the same, for at least as long
     """
 
     UNCHECKED = "unchecked"
     GOOD = "good"
     RESTING = "resting"
     DEAD = "dead"
+    PROBING = "probing"
+
+
+LONGEST_REST_S = 3600.0  # no egress waits longer for its turn than this and two of its intervals
 
 
 class EgressState(NamedTuple):
@@ -103,6 +111,13 @@ class EgressState(NamedTuple):
     deaths: int = 0
     session: str = ""
     age_s: float = 0.0
+
+    def sound(self) -> "EgressState":
+        """The state, its wait cut to what pace and rests allow: a clock may have jumped."""
+        longest_s = 2.0 / self.rate if self.rate > 0 else 0.0
+        if self.health in (Health.RESTING, Health.DEAD):
+            longest_s += LONGEST_REST_S
+        return self if self.next_free_s <= longest_s else self._replace(next_free_s=longest_s)
 
 
 class LeaseTerm(NamedTuple):

@@ -27,7 +27,7 @@ from hypothesis.stateful import (
 
 from weibo_crawler.config import Pace
 from weibo_crawler.fetch.egress import Egress
-from weibo_crawler.fetch.ring import Ring
+from weibo_crawler.fetch.pool.ring import Ring
 from weibo_crawler.records import EgressState, Health
 from weibo_crawler.store.egresses import EgressLeases
 from weibo_crawler.store.owners import new_owner

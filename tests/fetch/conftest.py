@@ -8,8 +8,8 @@ from typing import NamedTuple, Protocol
 import pytest
 
 from weibo_crawler.config import Fetch
+from weibo_crawler.fetch.clients.transport import Transport
 from weibo_crawler.fetch.opening import choose_transport
-from weibo_crawler.fetch.transport import Transport
 
 
 class Tls(NamedTuple):

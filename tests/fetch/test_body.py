@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weibo_crawler.errors import BadAnswer, BodyCut, BodyTooLarge
-from weibo_crawler.fetch.body import Body
+from weibo_crawler.fetch.clients.body import Body
 
 bodies = st.binary(max_size=500) | st.binary(min_size=1, max_size=50).map(lambda b: b * 50)
 

@@ -67,7 +67,7 @@ def test_a_day_of_a_hostile_site() -> None:
         await asyncio.gather(*(ask_all_day(uid) for uid in range(8)))
 
     run(scenario())
-    assert not world.guard.tripped
+    assert not world.breaker.tripped
     empty = got.pop(("", Verdict.EMPTY), 0)
     assert set(got) == {("", Verdict.OK), ("2", Verdict.LOGIN_WALL)}
     assert empty < got["", Verdict.OK] / 500

@@ -9,7 +9,7 @@ from weibo_crawler.config import Egress as EgressSettings
 from weibo_crawler.config import Fetch
 from weibo_crawler.errors import BadConfig
 from weibo_crawler.fetch.egress import DIRECT, Egress
-from weibo_crawler.fetch.roster import load_egresses
+from weibo_crawler.fetch.pool.roster import load_egresses
 
 
 def _load(folder: Path, text: str, direct: bool | None = None) -> list[Egress]:

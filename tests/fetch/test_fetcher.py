@@ -18,12 +18,12 @@ from weibo_crawler.errors import (
 from weibo_crawler.fetch.egress import DIRECT, Egress
 from weibo_crawler.fetch.fetcher import Fetched
 from weibo_crawler.fetch.wire import retry_after_s
-from weibo_crawler.records import Health, Page, Reading, Request, Verdict
+from weibo_crawler.records import Expect, Health, Page, Reading, Request, Verdict
 
 OK = Reading(Verdict.OK)
 EMPTY = Reading(Verdict.EMPTY, ambiguous=True)
 THROTTLED = Reading(Verdict.THROTTLED, why="429")
-BANNED = Reading(Verdict.CAPTCHA, why="captcha")
+BANNED = Reading(Verdict.CAPTCHA, why="captcha", is_ban=True)
 TROUBLE = Reading(Verdict.SERVER_TROUBLE, why="502")
 DRIFTED = Reading(Verdict.DRIFTED, why="$.data")
 CUT = BodyCut("cut")
@@ -71,11 +71,14 @@ def test_transport_errors_to_the_end() -> None:
     assert world.counters["transport.connect_failed"] == 1
 
 
-@pytest.mark.parametrize("error", [BodyTooLarge("large"), ConnectFailed("no address", blame="us")])
-def test_what_is_not_asked_again(error: TransportError) -> None:
-    """What asking again cannot help is final."""
-    world = World([error])
+@pytest.mark.parametrize(
+    ("error", "sent"), [(BodyTooLarge("large"), 2), (ConnectFailed("no address", blame="us"), 1)]
+)
+def test_what_asking_again_cannot_help(error: TransportError, sent: int) -> None:
+    """It is final; a page that is too large, when the only egress says so twice."""
+    world = World([error] * 9)
     assert run(world.fetcher.fetch(ask())).reading.why == str(error)
+    assert len(world.transport.pages) == sent
 
 
 def test_backoff_grows() -> None:
@@ -98,7 +101,7 @@ def test_doubt_goes_to_another_egress_at_once() -> None:
 def test_an_expected_end_is_asked_for_once() -> None:
     """The caller that has all that was announced gets the empty answer after one request."""
     world = World([EMPTY, OK])
-    assert run(world.fetcher.fetch(ask(), ends=True)).reading is EMPTY
+    assert run(world.fetcher.fetch(ask(), expect=Expect.NOTHING)).reading is EMPTY
     assert len(world.transport.pages) == 1
 
 
@@ -150,9 +153,8 @@ def test_a_failing_egress_costs_the_request_nothing() -> None:
 def test_a_refused_session_then_a_refused_egress() -> None:
     """432 with a fresh session is the egress's fault: it rests, and the session is retired; the
     next one waits for its cooldown, twice as long after a session by which nothing passed."""
-    refused = Reading(Verdict.REFUSED, why="432")
+    refused = Reading(Verdict.REFUSED, why="432", is_of_session=True, is_ban=True)
     world = World(lambda *_: refused, has_sessions=True, attempts=2)
-    world.transport.status = {Verdict.REFUSED: 432}
     assert run(world.fetcher.fetch(ask())).reading is refused
     asked = [at for at, _, request, _ in world.transport.log if request.kind == "session"]
     assert len(asked) == 3
@@ -336,7 +338,7 @@ def test_a_proxy_that_breaks_pages_is_blamed(broken: Reading | TransportError) -
     assert status[A.name].health is Health.DEAD
     assert world.counters["egress.disproved"] == 3
     assert (status[B.name].health, status[B.name].success) == (Health.GOOD, 1.0)
-    assert not world.guard.tripped
+    assert not world.breaker.tripped
 
 
 @pytest.mark.parametrize("broken", [TROUBLE, Reading(Verdict.NOT_JSON), DRIFTED])
@@ -365,7 +367,7 @@ def test_one_page_that_fails_everywhere() -> None:
 
     run(scenario())
     assert {status.health for status in world.ring.status()} == {Health.GOOD}
-    assert not world.guard.tripped
+    assert not world.breaker.tripped
 
 
 def test_an_emptiness_that_another_egress_contradicts_is_a_refusal() -> None:

@@ -119,7 +119,7 @@ def test_the_fast_transport_where_it_is_installed() -> None:
 def test_without_the_fast_transport(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where wreq is not installed "auto" is requests, and "wreq" an error that names the extra."""
     monkeypatch.setitem(sys.modules, "wreq", None)  # what the import system takes for: not there
-    monkeypatch.delitem(sys.modules, "weibo_crawler.fetch.wreq_transport", raising=False)
+    monkeypatch.delitem(sys.modules, "weibo_crawler.fetch.clients.wreq_transport", raising=False)
     assert choose_transport(Fetch(transport="auto")).name == "requests"
     with pytest.raises(BadConfig, match=r"fetch\.transport: .*weibo-crawler\[fast\]"):
         choose_transport(Fetch(transport="wreq"))

@@ -319,7 +319,7 @@ def test_many_egresses_at_once(make: Make) -> None:
 
 def test_connections_of_few_egresses_are_kept(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where proxies are many, the connections of the one used longest ago are closed."""
-    monkeypatch.setattr(f"weibo_crawler.fetch.{make.name}_transport._OPEN_EGRESSES", 0)
+    monkeypatch.setattr(f"weibo_crawler.fetch.clients.{make.name}_transport._OPEN_EGRESSES", 0)
 
     async def scenario() -> None:
         closed = [asyncio.Event(), asyncio.Event()]

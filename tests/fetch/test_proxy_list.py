@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weibo_crawler.fetch.proxy_list import parse_listing
+from weibo_crawler.fetch.pool.proxy_list import parse_listing
 
 HTTP = "http://10.0.0.1:80"
 

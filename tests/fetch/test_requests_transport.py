@@ -10,10 +10,10 @@ import requests
 from tests.fetch.servers import Reader, Writer, serve, stalls
 from weibo_crawler.config import Fetch
 from weibo_crawler.errors import ConnectFailed
+from weibo_crawler.fetch.clients.requests_adapter import Exchange
+from weibo_crawler.fetch.clients.requests_errors import translate
+from weibo_crawler.fetch.clients.requests_transport import RequestsTransport
 from weibo_crawler.fetch.egress import DIRECT
-from weibo_crawler.fetch.requests_adapter import Exchange
-from weibo_crawler.fetch.requests_errors import translate
-from weibo_crawler.fetch.requests_transport import RequestsTransport
 from weibo_crawler.records import Kind, Request
 
 

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from weibo_crawler.config import Pace
 from weibo_crawler.fetch.egress import DIRECT, Egress
-from weibo_crawler.fetch.ring import Choice, Ring
+from weibo_crawler.fetch.pool.ring import Choice, Ring
 from weibo_crawler.records import EgressState, Health
 
 PROXIES = [Egress(f"10.0.0.{n}:80", f"http://10.0.0.{n}:80") for n in range(4)]

@@ -12,7 +12,7 @@ from tests.fetch.servers import Reader, Writer, head, http, serve
 from weibo_crawler.config import Egress, Fetch
 from weibo_crawler.errors import BadConfig
 from weibo_crawler.fetch.egress import DIRECT
-from weibo_crawler.fetch.roster import Roster
+from weibo_crawler.fetch.pool.roster import Roster
 
 SECRET = "geheim"
 

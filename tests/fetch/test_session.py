@@ -10,10 +10,11 @@ import pytest
 from tests.fetch.virtual import run
 from tests.fetch.worlds import A, B, ScriptedSite, World, ask
 from weibo_crawler.errors import ConnectFailed, EgressFailed, TransportError
+from weibo_crawler.fetch.breaker import Sign
+from weibo_crawler.fetch.clients.transport import Headers
 from weibo_crawler.fetch.egress import DIRECT, Egress
 from weibo_crawler.fetch.fetcher import Fetched
-from weibo_crawler.fetch.session import Visitor
-from weibo_crawler.fetch.transport import Headers
+from weibo_crawler.fetch.pool.session import Visitor
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Health, Kind, Page, Reading, Request, Verdict
 
@@ -55,14 +56,14 @@ def test_a_caller_between_the_answer_and_the_loop() -> None:
 
         visitor = Visitor(ScriptedSite(has_sessions=True), Counters(), Random(1))
         opening = asyncio.create_task(visitor.open(DIRECT, send))
-        while not visitor.is_opening(DIRECT):
+        while visitor.bar_s(DIRECT, 0.0) is not None:
             await asyncio.sleep(0)
         await asyncio.sleep(0)
         gate.set_result(Page("", 200, (), b"visitor", 0.0, "direct"))
         between = asyncio.create_task(visitor.settled(DIRECT))  # its turn is next after the answer
-        before = visitor.is_opening(DIRECT)
+        is_under_way = visitor.bar_s(DIRECT, 0.0) is None
         await opening
-        return [before, await between, visitor.is_opening(DIRECT)]
+        return [is_under_way, await between, visitor.bar_s(DIRECT, 0.0) is None]
 
     assert asyncio.run(scenario()) == [True, False, False]
 
@@ -85,7 +86,7 @@ def test_walls_of_later_pages_are_learnt() -> None:
 
     assert run(scenario()) == [Verdict.OK, Verdict.LOGIN_WALL] * 20
     assert world.transport.sessions == 2
-    assert not world.guard.tripped
+    assert not world.breaker.tripped
 
 
 def test_walls_of_later_pages_alone_are_no_refusals() -> None:
@@ -98,20 +99,20 @@ def test_walls_of_later_pages_alone_are_no_refusals() -> None:
 
     run(scenario())
     assert world.counters["page.login_wall"] > 30
-    assert not world.guard.tripped
+    assert not world.breaker.tripped
 
 
 def test_walls_of_first_pages_are_refusals() -> None:
-    """First pages walled with fresh sessions fill the guard's window."""
+    """First pages walled with fresh sessions fill the breaker's window."""
     world = World(_in("nothing"), has_sessions=True, window=10)
 
     async def scenario() -> list[Verdict]:
         return [(await world.fetcher.fetch(ask())).reading.verdict for _ in range(9)]
 
     assert set(run(scenario())) == {Verdict.LOGIN_WALL}
-    assert world.guard.tripped == ""
-    world.guard.note(True, "ok:-100", "direct", 0.0)
-    assert "10 x ok:-100" in world.guard.tripped
+    assert world.breaker.tripped == ""
+    world.breaker.note(Sign.REFUSED, "ok:-100", "direct", 0.0)
+    assert "10 x ok:-100" in world.breaker.tripped
 
 
 def test_an_egress_without_a_session_asks_another() -> None:
@@ -124,12 +125,12 @@ def test_an_egress_without_a_session_asks_another() -> None:
     world = World(shown, egresses=(A, B), has_sessions=True, session=lambda n: b"no")
 
     async def scenario() -> list[Verdict]:
-        world.fetcher._visitor.adopt(B, {"SUB": "good"})
+        world.visitor.adopt(B, {"SUB": "good"})
         return [(await world.fetcher.fetch(ask(uid=n))).reading.verdict for n in range(40)]
 
     assert set(run(scenario())) == {Verdict.OK}
     assert world.counters["page.login_wall"] > 0
-    assert not world.guard.tripped
+    assert not world.breaker.tripped
 
 
 def test_a_lone_egress_without_a_session_tells_the_wall() -> None:
@@ -140,7 +141,7 @@ def test_a_lone_egress_without_a_session_tells_the_wall() -> None:
 
 
 def test_walls_that_the_caller_judges_stop_no_run() -> None:
-    """After leave_walls the guard hears of no wall; of other refusals it still does."""
+    """After leave_walls the breaker hears of no wall; of other refusals it still does."""
     world = World(_in("nothing"), has_sessions=True, window=10)
     world.fetcher.leave_walls()
 
@@ -148,10 +149,10 @@ def test_walls_that_the_caller_judges_stop_no_run() -> None:
         return {(await world.fetcher.fetch(ask())).reading.verdict for _ in range(30)}
 
     assert run(scenario()) == {Verdict.LOGIN_WALL}
-    assert world.guard.tripped == ""
+    assert world.breaker.tripped == ""
     for _ in range(10):
-        world.guard.note(True, "418", "direct", 0.0)
-    assert "10 x 418" in world.guard.tripped
+        world.breaker.note(Sign.REFUSED, "418", "direct", 0.0)
+    assert "10 x 418" in world.breaker.tripped
 
 
 def test_a_session_that_ends_early_is_renewed_after_the_cooldown() -> None:
@@ -205,15 +206,16 @@ def test_a_session_is_of_its_user_agent() -> None:
     visitor = Visitor(ScriptedSite(has_sessions=True), Counters(), Random(1), per_hour=1)
     other = Visitor(ScriptedSite(True, agent="other"), Counters(), Random(1), per_hour=1)
 
-    async def scenario() -> tuple[bool, bool, float]:
+    async def scenario() -> tuple[bool, bool, float | None]:
         now = asyncio.get_running_loop().time()
         visitor.adopt(DIRECT, {"SUB": "1"})
         saved = visitor.saved(DIRECT.name, now)
         visitor.restore(DIRECT, saved, 5.0, now)
         other.restore(DIRECT, saved, 5.0, now)
-        return visitor.wants(DIRECT), other.wants(DIRECT), other.barred_s(DIRECT)
+        is_ready = [visitor.is_ready(DIRECT), other.is_ready(DIRECT)]
+        return *is_ready, other.bar_s(DIRECT, now)
 
-    assert run(scenario()) == (False, True, 3595.0)
+    assert run(scenario()) == (True, False, 3595.0)
 
 
 def test_one_session_per_egress() -> None:
@@ -257,7 +259,7 @@ def test_a_failing_proxy_costs_no_session() -> None:
     assert verdicts == [Verdict.OK] * 10
     assert world.counters["transport.egress_failed"] == 1
     assert world.counters["session.failed"] == 0
-    assert {status.health for status in world.ring.status()} == {Health.GOOD}
+    assert {s.health for s in world.ring.status()} <= {Health.GOOD, Health.UNCHECKED}
 
 
 def test_the_asker_may_be_cancelled() -> None:

@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from weibo_crawler.fetch.threads import Threads
+from weibo_crawler.fetch.clients.threads import Threads
 
 
 def test_results_and_errors_come_back() -> None:

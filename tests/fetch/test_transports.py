@@ -35,8 +35,8 @@ from weibo_crawler.errors import (
     TimedOut,
     TransportError,
 )
+from weibo_crawler.fetch.clients.transport import Headers
 from weibo_crawler.fetch.egress import DIRECT
-from weibo_crawler.fetch.transport import Headers
 from weibo_crawler.records import Kind, Page, Request
 
 LIMIT = 100_000

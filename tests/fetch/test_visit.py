@@ -2,7 +2,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from weibo_crawler.fetch.visit import Sort, Use, Visit, Wall
+from weibo_crawler.fetch.pool.visit import Sort, Use, Visit, Wall
 from weibo_crawler.records import Kind
 
 COOLDOWN_S, MEMORY_S = 60.0, 600.0
@@ -108,7 +108,7 @@ class VisitMachine(RuleBasedStateMachine):
 
 
 TestVisit = VisitMachine.TestCase
-TestVisit.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+TestVisit.settings = settings(max_examples=300, stateful_step_count=60, deadline=None)
 
 
 def test_a_wall_renews_at_once() -> None:
@@ -137,6 +137,32 @@ def test_what_visitors_may_not_see() -> None:
     assert visit.wall(visit.use(), LATER, 100.0) is Wall.CLOSED
     assert not visit.wanted
     assert visit.wall(visit.use(), FIRST, 100.0) is Wall.OVER
+
+
+def test_a_young_session_that_dies_early_closes_nothing() -> None:
+    """Only the first answer of a renewed session tells that it was alive: a page that is walled by
+    it later is not taken for closed while nothing else passed, however often it is walled; the next
+    session tells."""
+    visit = _visit()
+    _renew(visit, 1.0)
+    first, later = visit.use(), visit.use()
+    assert visit.wall(first, FIRST, 2.0) is Wall.CLOSED  # with the one request that it lived for
+    assert visit.wall(later, LATER, 2.1) is Wall.DOUBT
+    assert visit.wall(visit.use(), LATER, 2.2) is Wall.OVER
+    visit.opened({"SUB": "3"}, 100.0)
+    _pass(visit, LATER, 100.1)
+    assert visit.wall(visit.use(), LATER, 101.0) is Wall.OVER
+
+
+def test_the_first_answer_counts_and_not_the_first_request() -> None:
+    """Requests overtake each other: where a later one was answered first, a wall of the first one
+    proves nothing."""
+    visit = _visit()
+    _renew(visit, 1.0)
+    first, later = visit.use(), visit.use()
+    assert visit.wall(later, LATER, 2.0) is Wall.CLOSED
+    assert visit.wall(first, FIRST, 2.1) is Wall.DOUBT
+    assert visit.wall(visit.use(), FIRST, 2.2) is Wall.OVER
 
 
 def test_what_visitors_may_not_see_beside_what_they_may() -> None:
@@ -203,19 +229,6 @@ def test_without_a_session_nothing_is_remembered() -> None:
     visit.not_opened(0.0)
     assert visit.wall(visit.use(), FIRST, 1.0) is Wall.ABSENT
     assert visit.wall(visit.use(), FIRST, COOLDOWN_S) is Wall.OVER
-
-
-def test_cookies_are_merged() -> None:
-    """Set-Cookie adds, replaces and deletes; a late answer of an older session changes nothing."""
-    visit = _visit()
-    assert visit.merge(1, ["_T_WM=7; path=/; HttpOnly", "SUB = 2 ;Max-Age=60", "nonsense", "=x"])
-    assert visit.cookies == {"SUB": "2", "_T_WM": "7"}
-    assert not visit.merge(1, ["SUB=2"])
-    assert visit.merge(1, ["_T_WM=x; Max-Age=0"])
-    assert visit.cookies == {"SUB": "2"}
-    _renew(visit, 1.0)
-    assert not visit.merge(1, ["SUB=old"])
-    assert visit.cookies == {"SUB": "2"}
 
 
 def _handed_over(visit: Visit, now: float, age_s: float) -> Visit:

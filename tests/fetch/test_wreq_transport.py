@@ -14,7 +14,7 @@ wreq = pytest.importorskip("wreq", reason="wreq is not installed: weibo-crawler[
 
 def test_unknown_host() -> None:
     """A name that cannot be resolved is said to be one; a label of 64 letters never can be."""
-    from weibo_crawler.fetch.wreq_transport import WreqTransport
+    from weibo_crawler.fetch.clients.wreq_transport import WreqTransport
 
     async def scenario() -> None:
         transport = WreqTransport(Fetch())
@@ -30,7 +30,7 @@ def test_unknown_host() -> None:
 
 def test_the_address_is_no_part_of_the_reason() -> None:
     """Words of an address are not mistaken for those of the library, and not passed on."""
-    from weibo_crawler.fetch.wreq_errors import local_port, translate, was_closed
+    from weibo_crawler.fetch.clients.wreq_errors import local_port, translate, was_closed
 
     foreign = wreq.exceptions.RequestError(
         "is_request error: wreq::Error { kind: Request, uri: http://h/Parse(TimedOut, "
@@ -43,7 +43,7 @@ def test_the_address_is_no_part_of_the_reason() -> None:
 
 def test_a_cause_unheard_of() -> None:
     """An error while connecting whose cause is new is still the proxy's."""
-    from weibo_crawler.fetch.wreq_errors import translate
+    from weibo_crawler.fetch.clients.wreq_errors import translate
 
     foreign = wreq.exceptions.ProxyConnectionError(
         "wreq::Error { kind: Request, source: Error { kind: ProxyConnect, source: None } }"

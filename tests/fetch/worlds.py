@@ -6,15 +6,18 @@ from collections.abc import Callable, Iterable, Mapping
 from math import inf
 from random import Random
 
-from weibo_crawler.config import Fetch, Pace
+from weibo_crawler.config import Pace
 from weibo_crawler.errors import TransportError
+from weibo_crawler.fetch.breaker import Breaker
 from weibo_crawler.fetch.egress import DIRECT, Egress
 from weibo_crawler.fetch.fetcher import Fetcher
-from weibo_crawler.fetch.guard import Guard
-from weibo_crawler.fetch.ring import Ring
-from weibo_crawler.fetch.session import Visitor
+from weibo_crawler.fetch.pool import Pool
+from weibo_crawler.fetch.pool.outage import Outage
+from weibo_crawler.fetch.pool.ring import Ring
+from weibo_crawler.fetch.pool.session import Visitor
+from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import Kind, Page, Reading, Request, Verdict
+from weibo_crawler.records import Kind, Page, Reading, Request
 
 SITE = "http://site.invalid"
 A = Egress("10.0.0.1:80", "http://10.0.0.1:80")
@@ -93,7 +96,6 @@ class ScriptedTransport:
         self.log: list[tuple[float, str, Request, dict[str, str]]] = []
         self.sessions = 0
         self.under_way = self.most_under_way = 0
-        self.status: dict[Verdict, int] = {}
         self.headers: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -125,7 +127,7 @@ class ScriptedTransport:
             raise answer
         body = repr(answer).encode()
         self._site.readings[body] = answer
-        status = self.status.get(answer.verdict, 200)
+        status = 200
         return Page(request.url, status, self.headers, body, 0.0, egress.name)
 
     async def close(self) -> None:
@@ -149,22 +151,24 @@ class World:
         session: Callable[[int], bytes | TransportError] = lambda n: b"visitor%d" % n,
         sessions_per_hour: int | None = None,
         outage_s: float | None = None,
+        give_up_s: float | None = None,
     ) -> None:
         self.site = ScriptedSite(has_sessions)
         self.transport = ScriptedTransport(self.site, script, takes_s=takes_s, session=session)
         self.counters = Counters()
         rng = Random(1)
         self.ring = Ring(egresses, Pace(requests_per_second=rate))
-        self.guard = Guard(0.9, window)
-        self.fetcher = Fetcher(
-            self.site,
-            self.transport,
+        self.breaker = Breaker(0.9, window)
+        self.visitor = Visitor(self.site, self.counters, rng, per_hour=sessions_per_hour)
+        sender = Sender(self.transport, frozenset({"site.invalid"}), self.counters)
+        self.pool = Pool(
             self.ring,
-            self.guard,
-            Visitor(self.site, self.counters, rng, per_hour=sessions_per_hour),
-            Fetch(attempts=attempts, concurrency=concurrency),
-            self.counters,
-            hosts=frozenset({"site.invalid"}),
+            self.visitor,
+            sender,
+            Outage(outage_s, give_up_s),
+            concurrency=concurrency,
             rng=rng,
-            outage_s=outage_s,
+        )
+        self.fetcher = Fetcher(
+            self.site, self.pool, sender, self.breaker, self.counters, attempts=attempts, rng=rng
         )

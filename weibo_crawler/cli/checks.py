@@ -21,7 +21,7 @@ from typing import Any
 from weibo_crawler.cli.hadoop_conf import web_addresses
 from weibo_crawler.config import Settings, resolve
 from weibo_crawler.errors import BadConfig, CrawlerError, StoreError, StoreFull
-from weibo_crawler.fetch.roster import load_egresses
+from weibo_crawler.fetch.pool.roster import load_egresses
 from weibo_crawler.resources import resource
 from weibo_crawler.store.sqlite_base import database_path
 

@@ -47,7 +47,7 @@ def _take_part(home: Home, run_id: str) -> Done:
 
 
 def _plan(home: Home) -> Done:
-    from weibo_crawler.fetch.roster import load_egresses
+    from weibo_crawler.fetch.pool.roster import load_egresses
     from weibo_crawler.harvest.plan import make_plan
 
     egresses = len(load_egresses(home.settings.egress, home.settings.fetch))

@@ -2,56 +2,82 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from random import Random
 
 from weibo_crawler.errors import StoreError
 from weibo_crawler.fetch.egress import DIRECT, Egress
-from weibo_crawler.fetch.keeper import direct_lease
 from weibo_crawler.fetch.opening import choose_transport
-from weibo_crawler.fetch.roster import load_egresses
-from weibo_crawler.fetch.session import Visitor
-from weibo_crawler.fetch.trial import Trial, Trier
+from weibo_crawler.fetch.pool.keeper import direct_lease
+from weibo_crawler.fetch.pool.roster import load_egresses
+from weibo_crawler.fetch.pool.session import Visitor
+from weibo_crawler.fetch.pool.trial import Trial, Trier
+from weibo_crawler.fetch.sender import Sender
+from weibo_crawler.fetch.wire import host_of
 from weibo_crawler.home import Home
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import EgressState
 from weibo_crawler.store.egresses import EgressLeases, Known
 
+_LIMIT_S = 900.0  # of the whole check
+_LONG_WAIT_S = 60.0  # who may not be asked before is not waited for
+
 Row = dict[str, str | int | None]
 
 
-async def check_egresses(home: Home) -> list[Row]:
+async def check_egresses(home: Home, *, limit_s: float = _LIMIT_S) -> list[Row]:
     """One row an egress: egress, state (as `Trial`; used: another run has it; out: it rests or is
-    dead, and is not asked), verdict, status, ms, detail. Side by side, each at its pace, with the
-    sessions that it has; a new one is kept for the next run."""
-    settings = home.settings
-    egresses = load_egresses(settings.egress, settings.fetch)
-    rate = settings.pace.requests_per_second
-    transport = choose_transport(settings.fetch)(settings.fetch)
-    visitor = Visitor(home.site, Counters(), Random(), per_hour=settings.session.per_hour)
+    dead, or its turn does not come in time, and is not asked), verdict, status, ms, detail. Side by
+    side, each at its pace, with the sessions that it has; a new one is kept for the next run. It
+    ends after limit_s seconds, whatever the egresses do."""
+    settings, counters = home.settings, Counters()
+    fetch, rate = settings.fetch, settings.pace.requests_per_second
+    egresses = load_egresses(settings.egress, fetch)
+    urls = [settings.site.base_url, settings.site.visitor]
+    sender = Sender(
+        choose_transport(fetch)(fetch), frozenset(host_of(url) for url in urls if url), counters
+    )
+    visitor = Visitor(home.site, counters, Random(), per_hour=settings.session.per_hour)
+    gap_s = 1.1 / rate if rate else 0.0
+    exchange_s = fetch.connect_timeout_s + 2 * fetch.read_timeout_s
     trier = Trier(
         home.site,
-        transport,
+        sender,
         visitor,
-        concurrency=settings.fetch.concurrency,
-        gap_s=1.1 / rate if rate else 0.0,
+        concurrency=fetch.concurrency,
+        gap_s=gap_s,
+        limit_s=min(limit_s, gap_s + 2 * exchange_s),  # a session, and a page
     )
     try:
         if home.leases is None:
-            return list(await asyncio.gather(*(_tried(trier, egress, 0.0) for egress in egresses)))
+            return await _all({egress: _tried(trier, egress, 0.0) for egress in egresses}, limit_s)
         names = {e.name: _lease_name(e, settings.egress.public_address) for e in egresses}
         async with _borrowed(home, home.leases, names, visitor) as (held, known):
-            return list(
-                await asyncio.gather(
-                    *(
-                        _one(trier, visitor, egress, names[egress.name], held, known)
-                        for egress in egresses
-                    )
-                )
-            )
+            rows = {
+                egress: _one(trier, visitor, egress, names[egress.name], held, known)
+                for egress in egresses
+            }
+            return await _all(rows, limit_s)
     finally:
-        await transport.close()
+        await sender.close()
+
+
+async def _all(trials: Mapping[Egress, Coroutine[None, None, Row]], limit_s: float) -> list[Row]:
+    """The rows in their order; who has none after limit_s seconds is out."""
+    tasks = {egress: asyncio.create_task(trial) for egress, trial in trials.items()}
+    try:
+        await asyncio.wait(tasks.values(), timeout=limit_s)
+    finally:
+        late = [task for task in tasks.values() if not task.done()]
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+    why = f"not tried: the check ends after {limit_s:g} s"
+    return [
+        _row(egress, "out", detail=why) if task.cancelled() else task.result()
+        for egress, task in tasks.items()
+    ]
 
 
 async def _one(
@@ -67,13 +93,15 @@ async def _one(
     state = held[name]
     now = asyncio.get_running_loop().time()
     visitor.restore(egress, state.session, state.age_s, now)
-    barred_s = visitor.barred_s(egress)
-    if barred_s > 0:
-        return _row(egress, "out", detail=f"asked for its sessions of this hour, {barred_s:.0f} s")
+    bar_s = visitor.bar_s(egress, now)
+    if bar_s:
+        return _row(egress, "out", detail=f"asked for its sessions of this hour, {bar_s:.0f} s")
     return await _tried(trier, egress, state.next_free_s)
 
 
 async def _tried(trier: Trier, egress: Egress, wait_s: float) -> Row:
+    if wait_s > _LONG_WAIT_S:
+        return _row(egress, "out", detail=f"its turn is in {wait_s:.0f} s")
     await asyncio.sleep(wait_s)
     trial: Trial = await trier.run(egress)
     return _row(
@@ -123,7 +151,7 @@ async def _borrowed(
     direct = next((name for name in names if name.startswith("direct@")), "")
     proxies = [name for name in names if name != direct]
     leases.join(direct, proxies, rate=rate, lease_s=lease_s, is_guest=True)
-    held = dict(leases.exchange({}).granted)
+    held = {name: state.sound() for name, state in leases.exchange({}).granted.items()}
     checking, is_lost = asyncio.current_task(), False
 
     async def renew() -> None:
@@ -151,11 +179,16 @@ async def _borrowed(
         states = {}
         for own, name in lease_names.items():
             if name in held:
-                later = held[name]._replace(next_free_s=1.1 / held[name].rate)
+                later = _after(held[name], took_s)
                 session = visitor.saved(own, now)
                 aged = later._replace(age_s=later.age_s + took_s)
                 states[name] = later._replace(session=session, age_s=0.0) if session else aged
         leases.leave(states)
+
+
+def _after(state: EgressState, took_s: float) -> EgressState:
+    """How an egress stands that may have been asked just now."""
+    return state._replace(next_free_s=max(1.1 / state.rate, state.next_free_s - took_s))
 
 
 def _standing(egress: Egress, known: Known) -> Row:

@@ -8,7 +8,7 @@ keep the pace of each.
 """
 
 from weibo_crawler.fetch.fetcher import Fetched, Fetcher
-from weibo_crawler.fetch.keeper import Leases
 from weibo_crawler.fetch.opening import open_fetcher
+from weibo_crawler.fetch.pool.keeper import Leases
 
 __all__ = ["Fetched", "Fetcher", "Leases", "open_fetcher"]

@@ -6,20 +6,23 @@ from typing import TYPE_CHECKING
 from weibo_crawler import config
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig
+from weibo_crawler.fetch.breaker import Breaker
 from weibo_crawler.fetch.fetcher import Fetcher
-from weibo_crawler.fetch.guard import Guard
-from weibo_crawler.fetch.keeper import Keeper, Leases
-from weibo_crawler.fetch.reloading import Reloader
-from weibo_crawler.fetch.ring import Ring
-from weibo_crawler.fetch.roster import Roster
-from weibo_crawler.fetch.session import Visitor
+from weibo_crawler.fetch.pool import Pool
+from weibo_crawler.fetch.pool.keeper import Keeper, Leases
+from weibo_crawler.fetch.pool.outage import Outage
+from weibo_crawler.fetch.pool.reloading import Reloader
+from weibo_crawler.fetch.pool.ring import Ring
+from weibo_crawler.fetch.pool.roster import Roster
+from weibo_crawler.fetch.pool.session import Visitor
+from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.wire import host_of
 from weibo_crawler.metrics import Counters
 from weibo_crawler.sites import Site
 
 if TYPE_CHECKING:
-    from weibo_crawler.fetch.requests_transport import RequestsTransport
-    from weibo_crawler.fetch.wreq_transport import WreqTransport
+    from weibo_crawler.fetch.clients.requests_transport import RequestsTransport
+    from weibo_crawler.fetch.clients.wreq_transport import WreqTransport
 
 
 def open_fetcher(
@@ -45,27 +48,30 @@ def open_fetcher(
         retry_s=0.1 if is_free else 1.0,
         per_hour=None if is_free else settings.session.per_hour,
     )
-    keeper, outage_s = None, 0.0
+    sender = Sender(
+        choose_transport(settings.fetch)(settings.fetch),
+        frozenset(host_of(url) for url in urls if url),
+        counters,
+    )
+    keeper, stop_s = None, 0.0
     if leases is not None and not is_free:
         address, lease_s = settings.egress.public_address, settings.egress.lease_s
         keeper = Keeper(leases, ring, visitor, egresses, address=address, lease_s=lease_s)
-        outage_s = lease_s  # within that others hand over what they can spare
-    return Fetcher(
-        site,
-        choose_transport(settings.fetch)(settings.fetch),
+        stop_s = lease_s  # within that others hand over what they can spare
+    reload_s = settings.egress.reload_s
+    pool = Pool(
         ring,
-        Guard(pace.stop_share, pace.stop_window, drift_share=pace.drift_share),
         visitor,
-        settings.fetch,
-        counters,
-        hosts=frozenset(host_of(url) for url in urls if url),
+        sender,
+        Outage(stop_s if settings.egress.when_empty == "stop" else None, pace.give_up_s or None),
+        concurrency=settings.fetch.concurrency,
         rng=rng,
         keeper=keeper,
-        reloader=Reloader(
-            roster, egresses, ring, keeper, counters, reload_s=settings.egress.reload_s
-        ),
-        outage_s=outage_s if settings.egress.when_empty == "stop" else None,
+        reloader=Reloader(roster, egresses, ring, keeper, counters, reload_s=reload_s),
     )
+    breaker = Breaker(pace.stop_share, pace.stop_window, drift_share=pace.drift_share)
+    attempts = settings.fetch.attempts
+    return Fetcher(site, pool, sender, breaker, counters, attempts=attempts, rng=rng)
 
 
 def choose_transport(settings: config.Fetch) -> "type[RequestsTransport | WreqTransport]":
@@ -75,7 +81,7 @@ def choose_transport(settings: config.Fetch) -> "type[RequestsTransport | WreqTr
     """
     if settings.transport != "requests":
         try:
-            from weibo_crawler.fetch.wreq_transport import WreqTransport
+            from weibo_crawler.fetch.clients.wreq_transport import WreqTransport
         except ImportError as error:
             if settings.transport == "wreq":
                 raise BadConfig(
@@ -84,6 +90,6 @@ def choose_transport(settings: config.Fetch) -> "type[RequestsTransport | WreqTr
                 ) from None
         else:
             return WreqTransport
-    from weibo_crawler.fetch.requests_transport import RequestsTransport
+    from weibo_crawler.fetch.clients.requests_transport import RequestsTransport
 
     return RequestsTransport

@@ -1,10 +1,9 @@
 """Small readings of addresses and headers. Pure."""
 
 import re
-from collections.abc import Iterable, Mapping
 from email.utils import parsedate_to_datetime
 
-from weibo_crawler.fetch.transport import Headers
+from weibo_crawler.fetch.clients.transport import Headers
 from weibo_crawler.records import Page
 
 _HOST = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#]*@)?([^/?#@]*)(?=[/?#]|$)")
@@ -37,18 +36,3 @@ def retry_after_s(page: Page) -> float | None:
 def snake_case(name: str) -> str:
     """ "BodyCut" as "body_cut"."""
     return _WORD_START.sub("_", name).lower()
-
-
-def merge_cookies(cookies: Mapping[str, str], set_cookies: Iterable[str]) -> dict[str, str]:
-    """The cookies after these Set-Cookie headers; a Max-Age of nothing deletes."""
-    merged = dict(cookies)
-    for line in set_cookies:
-        pair, *attributes = line.split(";")
-        name, equals, value = pair.partition("=")
-        if not equals or not name.strip():
-            continue
-        if any(a.strip().lower() in ("max-age=0", "max-age=-1") for a in attributes):
-            merged.pop(name.strip(), None)
-        else:
-            merged[name.strip()] = value.strip()
-    return merged

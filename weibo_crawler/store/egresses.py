@@ -18,7 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from weibo_crawler.records import EgressState, Health, LeaseTerm
+from weibo_crawler.records import LONGEST_REST_S, EgressState, Health, LeaseTerm
 from weibo_crawler.store.egress_shares import Contender, Standing, allot
 from weibo_crawler.store.owners import is_dead
 
@@ -288,6 +288,7 @@ class EgressLeases(ABC):
     ) -> None:
         """Make the pools of this owner known, and have egresses dealt out anew."""
         self._sweep(cursor, now)
+        self._mend(cursor, now)
         for pool, names in pools.items():
             self._register(cursor, pool, names, EgressState(rate), now)
         self._allot_later(cursor)
@@ -316,6 +317,14 @@ class EgressLeases(ABC):
         cursor.execute(f"DELETE FROM egress_pools WHERE pool NOT IN {_marks(live)}", live)
         cursor.execute(
             "DELETE FROM egresses WHERE holder IS NULL AND saved_at < %s", (now - _KEPT_S,)
+        )
+
+    def _mend(self, cursor: Cursor, now: float) -> None:
+        """Cut waits that no rest explains (a clock jumped): who waits so is dealt to nobody."""
+        cursor.execute(
+            "UPDATE egresses SET next_free = %s + 2.0 / rate "
+            "WHERE holder IS NULL AND next_free > %s + 2.0 / rate",
+            (now + LONGEST_REST_S, now + LONGEST_REST_S),
         )
 
 

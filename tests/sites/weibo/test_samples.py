@@ -208,7 +208,7 @@ def test_fans_of_the_app() -> None:
     assert (bare.verdict, bare.why) == (Verdict.DRIFTED, "$.ok")
     found = record(SITE.read(request, page(b'{"ok":1,"data":' + body + b"}")))
     assert [user.fans for user in found.users] == [143]
-    assert (found.next_cursor, found.missing, found.recommended) == ("2", 0, 0)
+    assert (found.next_cursor, found.skipped, found.recommended) == ("2", {}, 0)
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,25 @@
 """Pages of posts."""
 
+import json
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from tests.sites.weibo.helpers import LONG_MID, OWNER, SITE, judge, read, record
+from tests.sites.weibo.helpers import (
+    LONG_MID,
+    OWNER,
+    SITE,
+    fixture,
+    judge,
+    read,
+    record,
+    tree,
+)
 from weibo_crawler.records import Post, PostPage, Verdict
 
 Tree = Any
@@ -42,7 +56,7 @@ def test_posts_of_the_owner_in_the_order_of_the_site() -> None:
 def test_dates_of_a_relative_page() -> None:
     """What the site says relative to now, with the second from the mid where it names a day."""
     assert [(p.created_at, p.created_at_precision) for p in page_mode().posts] == [
-        ("2019-06-15T11:55:00+08:00", "minute"),
+        ("2019-06-15T11:55:04+08:00", "mid"),
         ("2019-06-14T20:38:03+08:00", "mid"),
         ("2019-06-12T09:00:00+08:00", "mid"),
         ("2019-06-09T16:42:22+08:00", "mid"),
@@ -320,6 +334,22 @@ def test_odd_decorations_cost_only_themselves(field: str, value: object) -> None
 
 
 MBLOG = "$.data.cards[1].mblog"
+FIRST = "$.data.cards[0].card_group[0].mblog"
+ODD = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["card_type", "mblog", "card_group", "user"]), inner)
+    ),
+    max_leaves=8,
+)
+
+
+def posts_in(tree: Tree) -> list[Any]:
+    """All cards of the page that hold a post."""
+    cards = tree["data"]["cards"]
+    inner = [one for outer in cards for one in outer.get("card_group") or ()]
+    return [one for one in [*inner, *cards] if one.get("mblog")]
 
 
 def drop(*path: str) -> Callable[[Tree], None]:
@@ -343,42 +373,246 @@ def put(value: object, *path: str) -> Callable[[Tree], None]:
 
 
 @pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        (drop("mblog", "text"), ".text"),
+        (put(7, "mblog", "text"), ".text"),
+        (put(None, "mblog", "text"), ".text"),
+        (drop("mblog", "created_at"), ".created_at"),
+        (put("bald", "mblog", "created_at"), ".created_at"),
+        (put([], "mblog", "created_at"), ".created_at"),
+        (put("Thu Jan 01 08:00:00 +0800 1970", "mblog", "created_at"), ".created_at"),
+        (put("x7", "mblog", "mid"), ".mid"),
+        (put(4383183659335757.0, "mblog", "mid"), ".mid"),
+        (put("0", "mblog", "mid"), ".mid"),
+        (put("9" * 25, "mblog", "mid"), ".mid"),
+        (put("4383183659335758", "mblog", "mid"), ".id"),
+        (put("4383183659335758", "mblog", "id"), ".id"),
+        (put("4383183659335758", "mblog", "idstr"), ".idstr"),
+        (put(["4383183659335757"], "mblog", "id"), ".id"),
+        (drop("mblog", "user"), ".user"),
+        (put([], "mblog", "user"), ".user"),
+        (put("", "mblog", "user"), ".user"),
+        (put("text", "mblog", "user"), ".user.id"),
+        (drop("mblog", "user", "id"), ".user.id"),
+        (put(float("nan"), "mblog", "user"), ".user.id"),
+        (put("text", "mblog"), ".user"),
+        (put([7], "mblog"), ".user"),
+    ],
+)
+def test_an_unreadable_post_costs_only_itself(change: Callable[[Tree], None], where: str) -> None:
+    """A post of which a required part cannot be read is kept as its JSON; the others are read."""
+    page = page_mode(change)
+    assert [post.mid for post in page.posts] == [mid for mid in MIDS if mid != MIDS[1]]
+    assert (page.foreign, page.next_cursor) == (1, "page=2")
+    [kept] = page.unreadable
+    assert kept.path == f"$.data.cards[1].mblog{where}"
+    changed = tree("posts_page_mode.json")
+    change(changed)
+    assert repr(json.loads(kept.raw)).replace("0.5", "nan") == repr(card(changed))
+    assert kept.mid in (MIDS[1], None)
+
+
+def test_the_json_of_an_unreadable_post_is_kept_as_received() -> None:
+    """Byte for byte, as far down as its card in its group."""
+    whole = fixture("posts_page_mode.json").decode()
+    start = whole.index('"text"')
+    body = whole[:start] + '"Text" :\t' + whole[start + len('"text":') :]
+    [kept] = record(judge(body)).unreadable
+    assert kept.path == "$.data.cards[0].card_group[0].mblog.text"
+    assert kept.raw.decode() in body
+    assert json.loads(kept.raw)["card_type"] == 9
+
+
+@pytest.mark.parametrize(
+    ("odd", "reason"),
+    [
+        (None, "no card"),
+        ("text", "no card"),
+        ([], "no card"),
+        ([{}], "no card"),
+        (7, "no card"),
+        ({}, "other"),
+        ({"card_type": 9, "mblog": None}, "no post"),
+        ({"card_type": 9, "mblog": []}, "no post"),
+        ({"card_type": "9"}, "no post"),
+        ({"card_type": 58}, "end"),
+        ({"card_type": [], "scheme": {}, "mblog": None}, "other"),
+        ({"card_type": 11, "card_group": {}}, "group"),
+        ({"card_type": 11, "card_group": [{"card_type": 10, "user": {"id": 7}}]}, "user"),
+        ({"card_type": 11, "card_group": ["x"]}, "no card"),
+    ],
+)
+@pytest.mark.parametrize("place", [0, 4, 9])
+def test_a_card_that_is_no_post_is_skipped(odd: object, reason: str, place: int) -> None:
+    """It is counted by reason and costs nothing else."""
+    before = page_mode()
+    page = page_mode(lambda tree: tree["data"]["cards"].insert(place, odd))
+    assert page == replace(before, skipped=page.skipped)
+    assert page.skipped == dict(Counter(before.skipped) + Counter([reason]))
+
+
+@pytest.mark.parametrize(
+    ("key", "values", "field"),
+    [
+        ("reposts_count", [-1, "", 3.0, [], {}, "many", 10**12, 10**30, True], "reposts"),
+        ("comments_count", [-1, "", 3.0, [], float("nan")], "comments"),
+        ("attitudes_count", ["-1", 2.5, float("inf"), None], "likes"),
+    ],
+)
+def test_an_odd_count_is_unknown(key: str, values: list[object], field: str) -> None:
+    """It is None, never 0, and costs nothing else. A float is no count, not even 3.0."""
+    before = page_mode()
+    for value in values:
+        page = page_mode(put(value, "mblog", key))
+        changed = replace(before.posts[1], **{field: None})
+        assert page == replace(before, posts=(before.posts[0], changed, *before.posts[2:])), value
+
+
+@pytest.mark.parametrize(
+    ("odd", "repost_of"),
+    [([], None), ({}, None), ("x", None), (7, None), ({"mid": "7", "id": "8"}, None)]
+    + [({"mid": "7", "id": "7"}, 7)],
+)
+def test_an_odd_original_costs_only_itself(odd: object, repost_of: int | None) -> None:
+    """The retweet is read; of the original what is legible, at least its id."""
+    before = page_mode()
+    page = page_mode(put(odd, "mblog", "retweeted_status"))
+    assert [post.mid for post in page.posts] == MIDS
+    assert page.posts[1] == replace(before.posts[1], repost_of=repost_of, original=None)
+
+
+def test_an_original_without_its_author_keeps_its_text() -> None:
+    """Who wrote it is unknown; that is no sign that it was deleted."""
+    before = page_mode()
+    page = page_mode(drop("mblog", "retweeted_status", "user"))
+    assert page.posts[1].original == replace(before.posts[1].original, uid=None, screen_name=None)
+    assert page.authors == ()
+
+
+@pytest.mark.parametrize(
+    ("info", "skipped"),
+    [
+        ([], 0),
+        ("x", 0),
+        ({"since_id": "9" * 400}, 1),
+        ({"since_id": int("9" * 400)}, 1),
+        ({"since_id": "1&containerid=2#@x"}, 1),
+        ({"since_id": "1\r\nX: 1"}, 1),
+        ({"since_id": "名"}, 1),
+        ({"since_id": "x" * 65}, 1),
+        ({"since_id": [7]}, 1),
+        ({"since_id": 7.5}, 1),
+        ({"since_id": -7}, 1),
+        ({"page": "next"}, 1),
+        ({"page": -1}, 1),
+        ({"page": {"n": 2}}, 1),
+    ],
+)
+def test_an_odd_cursor_names_no_page(info: object, skipped: int) -> None:
+    """No next page is told; where something stands in its place, that is counted, as the timeline
+    is not known to be over."""
+
+    def change(tree: Tree) -> None:
+        tree["data"]["cardlistInfo"] = info
+
+    page = page_mode(change)
+    assert (page.next_cursor, page.skipped.get("odd cursor", 0)) == (None, skipped)
+    assert [post.mid for post in page.posts] == MIDS
+
+
+@pytest.mark.parametrize("token", ["4646131823281332_-_x", "A1", "a=b/c+d|e.f:g%20-_", 2**63 + 7])
+def test_a_cursor_may_be_a_short_token(token: object) -> None:
+    """Numbers of 64 bits, and short words of harmless letters."""
+
+    def change(tree: Tree) -> None:
+        tree["data"]["cardlistInfo"] = {"since_id": token}
+
+    assert page_mode(change).next_cursor == f"since_id={token}"
+
+
+@pytest.mark.parametrize("cards", [[], None, [{"card_type": 9, "mblog": None}], [{"card_type": 6}]])
+@pytest.mark.parametrize("info", [{"page": 3}, {"since_id": "77"}])
+def test_a_page_without_posts_that_names_the_next_goes_on(cards: object, info: Tree) -> None:
+    """The site says itself that there is more, so it is no end."""
+    body = json.dumps({"ok": 1, "data": {"cards": cards, "cardlistInfo": info}})
+    reading = judge(body, SITE.posts(OWNER, "page=2"))
+    page = record(reading)
+    [(name, value)] = info.items()
+    assert (page.posts, page.next_cursor) == ((), f"{name}={value}")
+    assert reading.ambiguous
+
+
+def test_a_last_page_of_cards_that_are_none() -> None:
+    """It is a page without posts, to be asked for again, and names no next one."""
+    reading = judge('{"ok":1,"data":{"cards":[{"card_type":9,"mblog":null},{"card_type":6}]}}')
+    assert (record(reading).posts, record(reading).next_cursor) == ((), None)
+    assert reading.ambiguous
+    assert record(reading).skipped == {"no post": 1, "more": 1}
+
+
+@pytest.mark.parametrize(
+    ("change", "decoration"),
+    [
+        (put("Kabc", "mblog", "bid"), "bid"),
+        (put([], "mblog", "bid"), "bid"),
+        (put("https://m.weibo.cn/status/HyTZbDaEK", "scheme"), "scheme"),
+    ],
+)
+def test_one_dissenting_decoration_is_not_believed(
+    change: Callable[[Tree], None], decoration: str
+) -> None:
+    """The ids agree among themselves and with the date: the odd one costs only itself."""
+    assert page_mode(change) == page_mode()
+
+
+def test_ids_that_bid_and_address_and_date_deny() -> None:
+    """With one id left and three voices against it, nobody knows which post it is."""
+
+    def change(tree: Tree) -> None:
+        status = card(tree)["mblog"]
+        del status["id"]
+        status["mid"] = "4283183659335757"
+
+    [kept] = page_mode(change).unreadable
+    assert kept.path == f"{MBLOG}.bid"
+
+
+@pytest.mark.parametrize(
     ("change", "why"),
     [
-        (drop("mblog"), "$.data.cards[1].mblog"),
-        (drop("mblog", "text"), f"{MBLOG}.text"),
-        (put(7, "mblog", "text"), f"{MBLOG}.text"),
-        (drop("mblog", "created_at"), f"{MBLOG}.created_at"),
-        (put("bald", "mblog", "created_at"), f"{MBLOG}.created_at"),
-        (put("x7", "mblog", "mid"), f"{MBLOG}.mid"),
-        (drop("mblog", "user"), f"{MBLOG}.user"),
-        (drop("mblog", "user", "id"), f"{MBLOG}.user.id"),
-        (put(-1, "mblog", "reposts_count"), f"{MBLOG}.reposts_count"),
-        (put("many", "mblog", "attitudes_count"), f"{MBLOG}.attitudes_count"),
-        (put([], "mblog", "comments_count"), f"{MBLOG}.comments_count"),
-        (drop("mblog", "retweeted_status", "text"), f"{MBLOG}.retweeted_status.text"),
-        (drop("mblog", "retweeted_status", "user"), f"{MBLOG}.retweeted_status.user"),
-        (put({}, "mblog", "retweeted_status"), f"{MBLOG}.retweeted_status.mid"),
         (lambda tree: tree["data"].pop("cards"), "$.data.cards"),
         (lambda tree: tree["data"].update(cards={}), "$.data.cards"),
+        (lambda tree: tree["data"].update(cards="x"), "$.data.cards"),
         (lambda tree: tree.pop("data"), "$.data"),
+        (lambda tree: tree.update(data=[]), "$.data"),
+        (lambda tree: tree.update(data="x"), "$.data.cards"),
         (lambda tree: tree.pop("ok"), "$.ok"),
         (lambda tree: tree.update(ok=2), "$.ok"),
-        (lambda tree: tree["data"].update(cards=[{"card_type": 4}]), "$.data.cards"),
-        (
-            lambda tree: tree["data"]["cardlistInfo"].update(page="next"),
-            "$.data.cardlistInfo.page",
-        ),
-        (
-            lambda tree: card(tree, 0)["card_group"][0]["mblog"].pop("text"),
-            "$.data.cards[0].card_group[0].mblog.text",
-        ),
+        (lambda tree: tree["data"].update(cards=[{"card_type": 9}]), "$.data.cards[0].mblog"),
+        (lambda tree: tree["data"].update(cards=["x", 7], cardlistInfo={}), "$.data.cards[0]"),
+        (lambda tree: [one["mblog"].pop("text") for one in posts_in(tree)], f"{FIRST}.text"),
+        (lambda tree: [one.update(mblog_=one.pop("mblog")) for one in posts_in(tree)], FIRST),
+        (lambda tree: [one["mblog"].pop("text") for one in posts_in(tree)[:5]], f"{FIRST}.text"),
     ],
 )
 def test_drift_names_the_path(change: Callable[[Tree], None], why: str) -> None:
-    """A page that lost its shape is DRIFTED, and the path to what changed is named."""
+    """A page whose cards cannot be found, or most of whose posts cannot be read, is DRIFTED, and
+    the path to what changed is named."""
     reading = read("posts_page_mode.json", change)
     assert (reading.verdict, reading.why) == (Verdict.DRIFTED, why)
+
+
+@given(st.integers(0, 7), ODD)
+def test_whatever_stands_in_the_place_of_a_card(place: int, odd: object) -> None:
+    """The posts of all other cards are read as they are."""
+    page = page_mode(lambda tree: tree["data"]["cards"].__setitem__(place, odd))
+    lost = page_mode(lambda tree: tree["data"]["cards"].pop(place))
+    mine = {post.mid: post for post in page.posts}
+    assert {mid: mine.get(mid) for mid in [p.mid for p in lost.posts]} == {
+        post.mid: post for post in lost.posts
+    }
+    assert page.next_cursor == lost.next_cursor
 
 
 def test_the_id_stands_in_for_the_mid() -> None:

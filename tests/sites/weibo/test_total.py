@@ -183,6 +183,6 @@ def test_the_last_of_two_equal_keys_counts() -> None:
     """As in a browser, a key given twice has its last value."""
     body = fixture("extend.json").decode()
     twice = body.replace('"longTextContent"', '"longTextContent": 7, "longTextContent"', 1)
-    assert judge(twice, REQUESTS["extend.json"]).verdict is Verdict.DRIFTED
+    assert judge(twice, REQUESTS["extend.json"]) == judge(body, REQUESTS["extend.json"])
     twice = body.replace('"ok": 1', '"ok": 0, "ok": 1', 1)
     assert judge(twice, REQUESTS["extend.json"]).verdict is Verdict.OK

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.sites.weibo.helpers import LONG_MID, OWNER, SITE, judge, read, record
 from weibo_crawler.records import CommentPage, Edge, FanPage, Request, User, Verdict
@@ -29,7 +30,7 @@ def test_the_list_among_the_blocks() -> None:
     page = fans()
     assert [user.uid for user in page.users] == FANS
     assert [user.fans for user in page.users] == [6905, 1_455_000, 6905, 8, 143]
-    assert (page.owner, page.missing, page.recommended) == (OWNER, 1, 2)
+    assert (page.owner, page.skipped, page.recommended) == (OWNER, {"no user": 1}, 2)
     assert page.next_cursor == "2"
 
 
@@ -122,7 +123,7 @@ def test_a_page_whose_users_are_all_missing() -> None:
             item["user"] = None
 
     page = fans(change)
-    assert (page.users, page.missing, page.next_cursor) == ((), 6, "2")
+    assert (page.users, page.skipped, page.next_cursor) == ((), {"no user": 6}, "2")
 
 
 def test_an_empty_list() -> None:
@@ -146,40 +147,136 @@ def item(tree: Tree, n: int = 0) -> Any:
 ITEM = "$.data.cards[1].card_group[0]"
 
 
+def every(change: Callable[[Any], object]) -> Callable[[Tree], None]:
+    """The change of one item, done to all that have a user."""
+
+    def change_all(tree: Tree) -> None:
+        for one in cards(tree)[1]["card_group"]:
+            if one["user"]:
+                change(one)
+
+    return change_all
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda tree: item(tree).pop("user"), f"{ITEM}.user"),
-        (lambda tree: item(tree).update(user=7), f"{ITEM}.user"),
-        (lambda tree: item(tree)["user"].pop("id"), f"{ITEM}.user.id"),
-        (lambda tree: item(tree)["user"].pop("screen_name"), f"{ITEM}.user.screen_name"),
-        (
-            lambda tree: (
-                [item(tree, n).update(desc2="好友") for n in (0, 5)]
-                and item(tree)["user"].update(followers_count="lots")
-            ),
-            f"{ITEM}.user.followers_count",
-        ),
+        (every(lambda one: one.pop("user")), f"{ITEM}.user"),
+        (every(lambda one: one.update(user=7)), f"{ITEM}.user.id"),
+        (every(lambda one: one.update(user=[])), f"{ITEM}.user"),
+        (every(lambda one: one["user"].pop("id")), f"{ITEM}.user.id"),
         (lambda tree: cards(tree)[1].pop("card_group"), "$.data.cards[1].card_group"),
         (
-            lambda tree: cards(tree)[1].update(card_group=[{"card_type": 3}]),
+            lambda tree: cards(tree)[1].update(card_group=[{"card_type": 3}, 7, None]),
             "$.data.cards[1].card_group",
         ),
+        (lambda tree: cards(tree)[1].update(card_group={}), "$.data.cards[1].card_group"),
         (lambda tree: tree["data"].update(cards=[{"card_type": 3}]), "$.data.cards"),
+        (lambda tree: tree["data"].update(cards=["x", None]), "$.data.cards[0]"),
         (lambda tree: tree["data"].pop("cards"), "$.data.cards"),
         (lambda tree: tree.pop("data"), "$.data"),
         (lambda tree: tree.pop("ok"), "$.ok"),
     ],
 )
 def test_drift_of_a_list(change: Callable[[Tree], None], why: str) -> None:
-    """A list that lost its shape is DRIFTED, never a list with fewer users."""
-    reading = read("fans_first_page.json", change)
+    """A list that cannot be found, or of which most users cannot be read, is DRIFTED."""
+
+    def change_last(tree: Tree) -> None:
+        tree["data"].pop("cardlistInfo", None)
+        change(tree)
+
+    reading = read("fans_first_page.json", change_last)
     assert (reading.verdict, reading.why) == (Verdict.DRIFTED, why)
 
 
-def test_one_illegible_number_of_fans() -> None:
-    """It costs neither the user nor the others on the page."""
-    page = fans(lambda tree: item(tree)["user"].update(followers_count="lots"))
+@pytest.mark.parametrize(
+    ("odd", "reason"),
+    [
+        (None, "no item"),
+        ({}, "no item"),
+        ("text", "no item"),
+        ([], "no item"),
+        (7, "no item"),
+        ({"card_type": 3}, "no item"),
+        ({"card_type": 10, "user": None}, "no user"),
+        ({"card_type": 10}, "odd user"),
+        ({"card_type": 10, "user": []}, "odd user"),
+        ({"card_type": 10, "user": "text"}, "no id"),
+        ({"card_type": 10, "user": {}}, "no id"),
+        ({"card_type": 10, "user": {"id": "x", "followers_count": 9}}, "no id"),
+        ({"card_type": 10, "user": {"id": 4.0, "followers_count": 9}}, "no id"),
+    ],
+)
+@pytest.mark.parametrize("place", [0, 3, 5])
+def test_an_odd_item_costs_only_itself(odd: object, reason: str, place: int) -> None:
+    """It is left out and counted by reason; the others are read as they are."""
+    kept = {user.uid: user for user in fans().users}
+
+    def change(tree: Tree) -> None:
+        cards(tree)[1]["card_group"][place] = odd
+
+    page = fans(change)
+    assert page.skipped[reason] >= 1
+    assert sum(page.skipped.values()) + len(page.users) == 6
+    assert all(kept[user.uid] == user for user in page.users)
+
+
+def test_a_page_of_items_that_are_none_goes_on_where_it_names_the_next() -> None:
+    """Nothing on it is of a user, yet the list is not over."""
+
+    def change(tree: Tree) -> None:
+        tree["data"]["cardlistInfo"] = {"since_id": "3"}
+        cards(tree)[1]["card_group"] = [{"card_type": 3}, "x"]
+
+    page = fans(change, SECOND)
+    assert (page.users, page.skipped, page.next_cursor) == ((), {"no item": 2}, "3")
+    assert page.is_next_named
+
+
+@pytest.mark.parametrize(
+    ("info", "is_named"),
+    [
+        ({"since_id": 3}, True),
+        ({"since_id": "3"}, True),
+        ({"page": 3}, True),
+        ({"since_id": 2}, False),
+        ({"since_id": 0, "page": None}, False),
+        ({"since_id": "9" * 400}, False),
+        ({}, False),
+        ([], False),
+        (None, False),
+    ],
+)
+def test_whether_the_next_page_is_named(info: object, is_named: bool) -> None:
+    """Only a later page than this one is a next one; without it the next page is our guess."""
+    page = fans(lambda tree: tree["data"].update(cardlistInfo=info), SECOND)
+    assert (page.is_next_named, page.next_cursor) == (is_named, "3")
+
+
+def test_no_cards_beside_a_next_page_are_no_end() -> None:
+    """The site names a later page: this one shows nobody, and the list may go on."""
+    body = '{"ok":1,"data":{"cards":[],"cardlistInfo":{"since_id":3}}}'
+    page = record(judge(body, SECOND))
+    assert (page.users, page.next_cursor, page.is_next_named) == ((), "3", True)
+
+
+@pytest.mark.parametrize("name", [None, "", 7, [], "长" * 61])
+def test_a_user_without_a_legible_name_is_kept(name: object) -> None:
+    """The name alone is unknown."""
+    page = fans(lambda tree: item(tree)["user"].update(screen_name=name))
+    assert page.users[0] == User(FANS[0], None, 6905)
+    assert [user.uid for user in page.users] == FANS
+
+
+@pytest.mark.parametrize("count", [20.0, [], "", -1, "lots", True, 3 * 10**9])
+def test_whose_fans_are_illegible_is_uncounted(count: object) -> None:
+    """It costs neither the user nor the others on the page, whatever stands in its place."""
+
+    def change(tree: Tree) -> None:
+        item(tree).update(desc2="")
+        item(tree)["user"].update(followers_count=count)
+
+    page = fans(change)
     assert (page.uncounted, [user.uid for user in page.users]) == ((FANS[0],), FANS[1:])
 
 
@@ -248,16 +345,37 @@ def test_odd_tabs_cost_only_themselves(tabs: object) -> None:
         (lambda tree: tree["data"].pop("userInfo"), "$.data.userInfo"),
         (lambda tree: tree.update(data=[]), "$.data"),
         (lambda tree: tree["data"]["userInfo"].update(id=7), "$.data.userInfo.id"),
-        (
-            lambda tree: tree["data"]["userInfo"].update(statuses_count=-1),
-            "$.data.userInfo.statuses_count",
-        ),
+        (lambda tree: tree["data"].update(userInfo=[]), "$.data.userInfo"),
+        (lambda tree: tree["data"]["userInfo"].update(id=None), "$.data.userInfo.id"),
+        (lambda tree: tree["data"]["userInfo"].update(id=float(OWNER)), "$.data.userInfo.id"),
     ],
 )
 def test_drift_of_a_profile(change: Callable[[Tree], None], why: str) -> None:
     """A profile without its user, or of another user, is DRIFTED."""
     reading = read("profile.json", change)
     assert (reading.verdict, reading.why) == (Verdict.DRIFTED, why)
+
+
+@pytest.mark.parametrize(
+    ("key", "field", "values"),
+    [
+        ("screen_name", "screen_name", [None, "", 7, [], "长" * 100_000]),
+        ("followers_count", "fans", [3.0, "", -1, [], True, 10**12, "1e5"]),
+        ("statuses_count", "posts", [3.0, "", -1, {}, 10**12, 10**30]),
+        ("follow_count", "follows", ["many", -5, 2.5]),
+        ("description", "description", [None, 7, [], "x" * 100_000]),
+        ("gender", "gender", ["x", 1, None]),
+        ("verified", "verified", [1, "true", None]),
+    ],
+)
+def test_an_odd_field_of_a_profile_costs_only_itself(
+    key: str, field: str, values: list[object]
+) -> None:
+    """It is unknown; all other fields are read as they are."""
+    whole = record(read("profile.json"))
+    for value in values:
+        odd = record(read("profile.json", lambda tree: tree["data"]["userInfo"].update({key: value})))
+        assert odd == replace(whole, **{field: None}), value
 
 
 def test_authors_of_comments() -> None:
@@ -268,24 +386,24 @@ def test_authors_of_comments() -> None:
     assert page.next_cursor == "314345666829623"
 
 
-def test_one_illegible_number_of_fans_among_comments() -> None:
-    """It costs neither its author nor the others; more than a quarter is drift."""
+def test_illegible_numbers_of_fans_among_comments() -> None:
+    """However many, their authors are known by their uid."""
 
-    def write_more(tree: Tree, lots: int) -> None:
-        face = {"id": 0, "screen_name": "a", "followers_count": 1}
-        faces = [{**face, "id": n + 1} for n in range(8)]
-        for some in faces[:lots]:
+    def change(tree: Tree) -> None:
+        faces = [{"id": n + 1, "screen_name": "a", "followers_count": 1} for n in range(8)]
+        for some in faces[:5]:
             some["followers_count"] = "lots"
         tree["data"]["data"] = [{"user": some} for some in faces]
 
-    page = record(read("comments.json", lambda tree: write_more(tree, 2)))
-    assert isinstance(page, CommentPage)
-    assert (page.uncounted, len(page.users)) == ((1, 2), 6)
-    reading = read("comments.json", lambda tree: write_more(tree, 3))
-    assert (reading.verdict, reading.why) == (
-        Verdict.DRIFTED,
-        "$.data.data[0].user.followers_count",
-    )
+    page = record(read("comments.json", change))
+    assert (page.uncounted, [user.uid for user in page.users]) == ((1, 2, 3, 4, 5), [6, 7, 8])
+
+
+@pytest.mark.parametrize("odd", [None, {}, "x", [], 7, {"user": {}}, {"user": []}, {"user": None}])
+def test_an_odd_comment_costs_only_itself(odd: object) -> None:
+    """The authors of the others are read."""
+    page = record(read("comments.json", lambda tree: tree["data"]["data"].insert(0, odd)))
+    assert [user.uid for user in page.users] == FANS[:2]
 
 
 @pytest.mark.parametrize("max_id", [0, "0", None, ""])
@@ -300,8 +418,11 @@ def test_the_last_page_of_comments(max_id: object) -> None:
     [
         (lambda tree: tree["data"].pop("data"), "$.data.data"),
         (lambda tree: tree.pop("data"), "$.data"),
-        (lambda tree: tree["data"]["data"][1].pop("user"), "$.data.data[1].user"),
-        (lambda tree: tree["data"]["data"][1]["user"].pop("id"), "$.data.data[1].user.id"),
+        (lambda tree: tree["data"].update(data={}), "$.data.data"),
+        (
+            lambda tree: tree["data"].update(data=[{}, {"user": {}}]),
+            "$.data.data[0].user",
+        ),
     ],
 )
 def test_drift_of_comments(change: Callable[[Tree], None], why: str) -> None:
@@ -311,9 +432,11 @@ def test_drift_of_comments(change: Callable[[Tree], None], why: str) -> None:
 
 
 def test_no_comments() -> None:
-    """Nothing there: the no-content answer."""
-    reading = read("comments.json", lambda tree: tree["data"].update(data=[]))
+    """Nothing there: the no-content answer; beside a next page it is none."""
+    reading = read("comments.json", lambda tree: tree["data"].update(data=[], max_id=0))
     assert (reading.verdict, reading.ambiguous) == (Verdict.EMPTY, True)
+    page = record(read("comments.json", lambda tree: tree["data"].update(data=[])))
+    assert (page.users, page.next_cursor) == ((), "314345666829623")
 
 
 def test_the_list_of_another_owner_is_no_list() -> None:

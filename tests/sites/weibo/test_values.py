@@ -75,6 +75,16 @@ def test_nonsense_is_no_count(written: int | str) -> None:
         ("06-15", "2019-06-15T00:00:00+08:00", "day"),
         ("06-16", "2018-06-16T00:00:00+08:00", "day"),
         ("2018-06-14", "2018-06-14T00:00:00+08:00", "day"),
+        ("前天 10:00", "2019-06-13T10:00:00+08:00", "minute"),
+        ("昨天 12:01:09", "2019-06-14T12:01:09+08:00", "second"),
+        ("3天前", "2019-06-12T12:00:00+08:00", "day"),
+        ("2019-06-01 13:12", "2019-06-01T13:12:00+08:00", "minute"),
+        ("2019-06-01 13:12:05", "2019-06-01T13:12:05+08:00", "second"),
+        ("06-01 13:12", "2019-06-01T13:12:00+08:00", "minute"),
+        ("06月01日 13:12", "2019-06-01T13:12:00+08:00", "minute"),
+        ("12月31日 13:12", "2018-12-31T13:12:00+08:00", "minute"),
+        ("6月1日", "2019-06-01T00:00:00+08:00", "day"),
+        ("2018年06月25日 13:12", "2018-06-25T13:12:00+08:00", "minute"),
         ("Thu Jun 17 11:00:31 +0800 2021", "2021-06-17T11:00:31+08:00", "second"),
         ("Thu Jun 17 03:00:31 +0000 2021", "2021-06-17T11:00:31+08:00", "second"),
     ],
@@ -102,7 +112,9 @@ def test_dates_over_the_end_of_a_year(written: str, now: str, iso: str) -> None:
     "written",
     ["", "soon", "02-30", "2019-02-29", "13-01", "Thu Foo 17 11:00:31 +0800 2021", "06-14 ",
      "Thu Jun 31 11:00:31 +0800 2021", "今天 25:00", "99999小时前", "02-31", "0000-01-01",
-     "Fri Dec 31 23:00:31 +0000 9999", "Mon Jan 01 00:00:00 +0800 0001", "٠٦-١٤"],
+     "Fri Dec 31 23:00:31 +0000 9999", "Mon Jan 01 00:00:00 +0800 0001", "٠٦-١٤",
+     "2019-06-01 24:00", "2019-06-01 13:60", "06月32日", "2019-06", "昨天", "9999天前", "13:12",
+     "Thu Jan 01 08:00:00 +0800 1970", "2009-07-31", "2101-01-01", "2019-06-01T13:12:05"],
 )  # fmt: skip
 def test_what_is_no_date(written: str) -> None:
     """An unknown form, or a day that does not exist, is refused."""
@@ -131,6 +143,72 @@ def test_the_mid_holds_the_second(posted: int, with_year: bool) -> None:
     written = f"{day:%Y-%m-%d}" if with_year else f"{day:%m-%d}"
     expected = day.replace(tzinfo=timezone(timedelta(hours=8))).isoformat()
     assert read_date(written, posted + 3600.5, mid) == (expected, "mid")
+
+
+@given(
+    st.integers(int(at("2013-01-01T00:00:00")), int(at("2036-01-01T00:00:00"))),
+    st.integers(0, 10 * 86_400),
+)
+def test_relative_words_take_the_second_from_the_mid(posted: int, age: int) -> None:
+    """Whatever relative form the site writes at the time of reading, with the second of the mid
+    that agrees with it."""
+    mid = (posted - 515483463) << 22 | 5
+    now = posted + age
+    zone = timezone(timedelta(hours=8))
+    then, here = datetime.fromtimestamp(posted, zone), datetime.fromtimestamp(now, zone)
+    days = (here.date() - then.date()).days
+    forms = [f"{then:%m-%d}", f"{then:%m-%d %H:%M}", f"{then:%m月%d日 %H:%M}", f"{age // 86400}天前"]
+    forms += [f"{then:%Y-%m-%d}", f"{then:%Y-%m-%d %H:%M}", f"{then:%Y年%m月%d日 %H:%M}"]
+    if age < 60:
+        forms += ["刚刚", f"{age}秒前"]
+    if age < 7200:
+        forms.append(f"{age // 60}分钟前")
+    if age < 172_800:
+        forms += [f"{age // 3600}小时前", f"{round(age / 3600)}小时前"]
+    if days < 3:
+        forms.append(f"{('今天', '昨天', '前天')[days]} {then:%H:%M}")
+    for words in forms:
+        assert read_date(words, now, mid) == (then.isoformat(), "mid"), words
+
+
+@pytest.mark.parametrize(
+    ("words", "posted"),
+    [
+        ("今天 23:58", "2019-06-14T23:58:10"),
+        ("刚刚", "2019-06-14T23:59:10"),
+        ("昨天 12:01", "2019-06-13T12:01:59"),
+        ("1分钟前", "2019-06-14T23:56:00"),
+    ],
+)
+def test_a_page_made_before_midnight_and_read_after(words: str, posted: str) -> None:
+    """The words count from when the page was made; the mid says which day that was."""
+    mid = (int(at(posted)) - 515483463) << 22
+    read = read_date(words, at("2019-06-15T00:01:00"), mid)
+    assert read == (f"{posted}+08:00", "mid")
+
+
+@pytest.mark.parametrize(
+    ("words", "mid_s", "iso", "precision"),
+    [
+        # within a day the site's own second stands
+        ("Thu Jun 13 11:00:31 +0800 2019", "2019-06-13T11:00:30", "2019-06-13T11:00:31", "second"),
+        # coarse words that disagree a little stand, too
+        ("5分钟前", "2019-06-15T11:00:00", "2019-06-15T11:55:00", "minute"),
+        # two times of our days: the id decides
+        ("Thu Jun 13 11:00:31 +0800 2013", "2019-06-13T11:00:30", "2019-06-13T11:00:30", "mid"),
+        ("2099-01-01", "2019-06-13T11:00:30", "2019-06-13T11:00:30", "mid"),
+        ("06-13", "2019-05-01T11:00:30", "2019-05-01T11:00:30", "mid"),
+        # mids of the first years hold no time, and neither do those far off
+        ("Sun Jun 13 11:00:31 +0800 2010", "2019-06-13T11:00:30", "2010-06-13T11:00:31", "second"),
+        ("2010-06-13 11:00", "2017-06-13T11:00:30", "2010-06-13T11:00:00", "minute"),
+        ("Thu Jun 13 11:00:31 +0800 2013", "2001-06-13T11:00:30", "2013-06-13T11:00:31", "second"),
+        ("Thu Jun 13 11:00:31 +0800 2013", "2190-06-13T11:00:30", "2013-06-13T11:00:31", "second"),
+    ],
+)
+def test_words_and_mid_that_disagree(words: str, mid_s: str, iso: str, precision: str) -> None:
+    """Neither is lost without a reason: see `dates`."""
+    mid = (int(at(mid_s)) - 515483463) << 22
+    assert read_date(words, NOON, mid) == (f"{iso}+08:00", precision)
 
 
 def test_the_mid_decides_the_year_when_our_clock_is_behind() -> None:

@@ -1,9 +1,11 @@
 """Refusals and what is no page at all (WEIBO_API, "Refusals")."""
 
+import json
+
 import pytest
 
 from tests.sites.weibo.helpers import OWNER, SITE, fixture, judge, page
-from weibo_crawler.records import Edge, Verdict
+from weibo_crawler.records import Edge, Request, Verdict
 
 V = Verdict
 LATER = SITE.posts(OWNER, "page=2")
@@ -51,13 +53,28 @@ def test_statuses(status: int, verdict: Verdict, why: str, body: str) -> None:
         ("http://portal.example/login", V.NOT_JSON),
         ("http://weibo.cn.portal.example/captcha", V.NOT_JSON),
         ("http://[portal/login", V.NOT_JSON),
+        ("https://login.sina.com.cn/sso/login.php?url=x", V.LOGIN_WALL),
+        ("https://passport.weibo.com/sso/signin?entry=wapsso", V.LOGIN_WALL),
+        ("/sso/signin?entry=wapsso", V.LOGIN_WALL),
+        ("https://m.weibo.cn/captcha?scene=limit&referer=/", V.CAPTCHA),
+        ("https://m.weibo.cn/api/geetest?testType=1&backUrl=/", V.CAPTCHA),
+        ("/api/geetest?testType=1", V.CAPTCHA),
+        ("/login/hotspot", V.NOT_JSON),
+        ("https://m.weibo.cn/login/hotspot?r=/visitor/visitor", V.NOT_JSON),
+        ("/login", V.NOT_JSON),
+        ("/hotspot/visitor/visitor", V.NOT_JSON),
+        ("http://portal.example/visitor/visitor", V.NOT_JSON),
+        ("http://passport.weibo.cn.portal.example/sso/signin", V.NOT_JSON),
     ],
 )
 def test_redirects(location: str, verdict: Verdict) -> None:
     """A redirect to the visitor or login page is the wall; what its query quotes is not, nor
-    is the login page of a proxy's captive portal."""
+    is the login page of a captive portal, even on the site's own host name."""
     reading = SITE.read(SITE.posts(OWNER, ""), page("", 302, location=location))
     assert reading.verdict is verdict
+    assert reading.why.startswith("302 to ")
+    assert reading.is_of_session == (verdict is V.LOGIN_WALL)
+    assert reading.is_ban == (verdict is not V.NOT_JSON)
 
 
 @pytest.mark.parametrize("status", [200, 403])
@@ -85,13 +102,14 @@ def test_refusals_under_200_and_403(body: str, verdict: Verdict, status: int) ->
             "100001 服务器走丢了",
         ),
         ('{"ok":0,"errno":"20003","msg":"x"}', V.GONE, "20003 x"),
-        ('{"ok":0,"errno":20101}', V.GONE, "20101"),
         ('{"ok":0,"msg":"该用户不存在"}', V.GONE, "该用户不存在"),
-        ('{"ok":0,"msg":"此微博已被删除"}', V.GONE, "此微博已被删除"),
-        ('{"ok":0,"msg":"something new","data":{"cards":[]}}', V.SERVER_TROUBLE, "something new"),
-        ('{"ok":0,"errno":"31415"}', V.SERVER_TROUBLE, "31415"),
-        ('{"ok":0,"data":{"cards":[{}]}}', V.SERVER_TROUBLE, "ok 0"),
-        ('{"ok":0,"data":{"longTextContent":"x"}}', V.SERVER_TROUBLE, "ok 0"),
+        ('{"ok":0,"msg":"请求频率过高"}', V.THROTTLED, "请求频率过高"),
+        ('{"ok":0,"errno":"100006","msg":"请求非法"}', V.REFUSED, "100006 请求非法"),
+        ('{"ok":0,"msg":"需要验证码"}', V.CAPTCHA, "需要验证码"),
+        ('{"ok":-100,"msg":"需要验证码"}', V.CAPTCHA, "ok -100"),
+        ('{"ok":1,"msg":"请求过于频繁"}', V.THROTTLED, "请求过于频繁"),
+        ('{"ok":1,"msg":"频繁","data":{"cards":[]}}', V.THROTTLED, "频繁"),
+        ('{"ok":1,"errno":"100005","data":{"cards":[]}}', V.THROTTLED, "100005"),
         ('{"ok":2}', V.DRIFTED, "$.ok"),
         ("{}", V.DRIFTED, "$.ok"),
         ('{"ok":null}', V.DRIFTED, "$.ok"),
@@ -111,17 +129,157 @@ def test_what_an_answer_says_of_itself(body: str, verdict: Verdict, why: str) ->
 
 
 @pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ('{"ok":0}', "no word"),
+        ('{"ok":0,"msg":""}', "msg"),
+        ('{"ok":0,"data":{"cards":[]}}', "data"),
+        ('{"ok":0,"errno":"0","msg":""}', "0"),
+        ('{"ok":0,"data":{"cardlistInfo":{"total":0},"cards":null}}', "data"),
+        ('{"ok":0,"data":{"cards":[{}]}}', "data"),
+        ('{"ok":0,"data":{"longTextContent":"x"}}', "data"),
+        ('{"ok":0,"msg":"something new","data":{"cards":[]}}', "something new"),
+        ('{"ok":0,"errno":"31415"}', "31415"),
+        ('{"ok":0,"errno":"31415","msg":"用户不存在"}', "31415 用户不存在"),
+        ('{"ok":0,"errno":[],"msg":"用户不存在"}', "用户不存在"),
+        ('{"ok":0,"msg":"不知道用户不存在与否"}', "不知道用户不存在与否"),
+        ('{"ok":0,"msg":"用户不存在","data":{"cards":[{"card_type":9}]}}', "用户不存在"),
+        ('{"ok":0,"msg":"用户不存在","error_code":7}', "7 用户不存在"),
+        ('{"ok":0,"message":"这里还没有内容"}', "这里还没有内容"),
+        ('{"ok":0,"msg":"这里还没有内容","error_code":7}', "7 这里还没有内容"),
+        ('{"ok":0,"msg":"这里还没有内容","errno":"100017"}', "100017 这里还没有内容"),
+        ('{"ok":0,"msg":"这里还没有内容了吗"}', "这里还没有内容了吗"),
+        ('{"ok":0,"msg":"这里还没有内容","data":{"cards":[{}]}}', "这里还没有内容"),
+        ('{"ok":0,"msg":"这里还没有内容","data":{"cards":[],"cardlistInfo":{"page":3}}}', "这里"),
+        ('{"ok":"0","msg":"这里还没有内容"}', "这里还没有内容"),
+        ('{"ok":false,"msg":"这里还没有内容"}', "这里还没有内容"),
+        ('{"ok":0,"message":"未登录","error_code":20170}', "20170 未登录"),
+        ('{"ok":0,"errno":"20101"}', "20101"),
+        ('{"ok":0,"msg":"此微博已被删除"}', "此微博已被删除"),
+        ('{"ok":0,"msg":"微博不存在"}', "微博不存在"),
+        ('{"ok":0,"errno":"20112","msg":"暂无查看权限"}', "20112 暂无查看权限"),
+        ('{"ok":1,"msg":"something new","data":{"cards":[]}}', "something new"),
+        ('{"ok":1,"msg":"用户不存在"}', "用户不存在"),
+        ('{"ok":1,"errno":"7","data":{"cards":[]}}', "7"),
+        ('{"ok":1,"message":"x","data":{"cards":[]}}', "x"),
+        ('{"ok":true,"data":{"cards":[]}}', "data"),
+        ('{"ok":"1","data":{"cards":[]}}', "1"),
+    ],
+)
+def test_a_refusal_that_nobody_knows(body: str, words: str) -> None:
+    """Unknown words, keys and numbers, words about a post where a user was asked for, or no word at
+    all: trouble with its own words, never a fact."""
+    for request in (SITE.posts(OWNER, ""), LATER, SITE.edge(Edge.FANS, OWNER, "2")):
+        reading = judge(body, request)
+        assert (reading.verdict, reading.ambiguous) == (V.SERVER_TROUBLE, False)
+        assert reading.why.startswith("unknown refusal: ")
+        assert reading.why.removeprefix("unknown refusal: ").startswith(words) or words == "1"
+
+
+OF_A_POST = [*SITE.full_text(OWNER, 9), SITE.comments(9)]
+HIDDEN = "由于博主设置，目前内容暂不可见。"
+
+
+@pytest.mark.parametrize("request_", OF_A_POST)
+@pytest.mark.parametrize(
+    ("body", "verdict"),
+    [
+        ('{"ok":0,"errno":"20174","msg":"请前往微博客户端登录查看完整内容"}', V.RESTRICTED),
+        (
+            '{"ok":0,"errno":"20112","msg":"暂无查看权限","error_type":"alert",'
+            '"extra":"Permission Denied!"}',
+            V.RESTRICTED,
+        ),
+        ('{"ok":0,"message":"x","error_code":20170}', V.RESTRICTED),
+        ('{"ok":0,"msg":"微博不存在或暂无查看权限!"}', V.RESTRICTED),
+        ('{"ok":0,"msg":"目前内容暂不可见"}', V.RESTRICTED),
+        ('{"ok":0,"errno":"20101","msg":"x"}', V.GONE),
+        ('{"ok":0,"msg":"此微博已被删除"}', V.GONE),
+        ('{"ok":0,"msg":"抱歉，此微博已被作者删除。"}', V.GONE),
+        ('{"ok":0,"message":"x","error_code":20101}', V.SERVER_TROUBLE),
+        ('{"ok":0,"errno":"100005","msg":"暂无查看权限"}', V.THROTTLED),
+        ('{"ok":0,"errno":"7","msg":"暂无查看权限"}', V.SERVER_TROUBLE),
+        (f'<title>微博-出错了</title><p class="h5-4con">{HIDDEN}</p>', V.RESTRICTED),
+    ],
+)
+def test_what_is_said_of_a_post(body: str, verdict: Verdict, request_: Request) -> None:
+    """Restricted and gone posts are facts about that post, and only where it was asked for."""
+    assert judge(body, request_).verdict is verdict
+    of_user = judge(body, SITE.posts(OWNER, "")).verdict
+    assert of_user in (V.SERVER_TROUBLE, V.THROTTLED)
+
+
+def test_the_page_of_a_restricted_post() -> None:
+    """The HTML of a post says it in words; a proxy's page, or that of a user, does not."""
+    html = f"<html><title>微博</title><body>{HIDDEN}</body></html>"
+    assert judge(html, SITE.full_text(OWNER, 9)[2]).verdict is V.RESTRICTED
+    assert judge(html, SITE.posts(OWNER, "")).verdict is V.NOT_JSON
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 410, 451])
+@pytest.mark.parametrize(
+    "body", ['{"ok":0,"errno":"20003","msg":"用户不存在"}', fixture("error_no_user.html").decode()]
+)
+def test_who_is_gone_under_which_status(body: str, status: int) -> None:
+    """Under a status that refuses nobody is gone, but under a 404."""
+    expected = V.GONE if status == 404 else V.REFUSED
+    assert judge(body, status=status).verdict is expected
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://m.weibo.cn/captcha/show?backUrl=",
+        "https://m.weibo.cn/captcha?scene=limit&referer=/",
+        "https://m.weibo.cn/api/geetest?testType=1&backUrl=/",
+    ],
+)
+@pytest.mark.parametrize("status", [200, 403])
+def test_captchas(url: str, status: int) -> None:
+    """All spellings are a captcha, which rests the egress."""
+    for said in ({"ok": -100, "errno": "-100", "msg": "", "extra": ""}, {"ok": 0}, {"ok": 1}):
+        reading = judge(json.dumps(said | {"url": url}), status=status)
+        assert (reading.verdict, reading.is_ban) == (V.CAPTCHA, True)
+
+
+@pytest.mark.parametrize(
+    ("status", "is_of_session", "is_ban"),
+    [(432, True, True), (418, False, True), (414, False, False), (429, False, False)]
+    + [(403, False, True), (401, False, True), (500, False, False)],
+)
+def test_what_a_status_says_of_session_and_egress(
+    status: int, is_of_session: bool, is_ban: bool
+) -> None:
+    """So that nobody else needs to know the numbers."""
+    reading = judge("", status=status)
+    assert (reading.is_of_session, reading.is_ban) == (is_of_session, is_ban)
+
+
+def test_another_encoding_is_no_page() -> None:
+    """Where more than a hundredth of the characters had to be replaced."""
+    reading = judge(fixture("posts_page_mode.json").decode().encode("utf-8"))
+    assert reading.verdict is V.OK
+    text = "今天的信到了" * 50
+    body = json.dumps({"ok": 1, "data": {"longTextContent": text}}, ensure_ascii=False)
+    request = SITE.full_text(OWNER, 9)[0]
+    assert judge(body, request).verdict is V.OK
+    reading = judge(body.encode("gbk"), request)
+    assert reading.verdict is V.NOT_JSON
+    assert reading.why.startswith("another encoding: ")
+    html = f"<title>微博-出错了</title><p class=h5-4con>用户不存在</p>{text}"
+    assert judge(html.encode("gbk")).verdict is V.NOT_JSON
+
+
+@pytest.mark.parametrize(
     "body",
     [
         NOTHING,
         '{"ok":0,"msg":"这里还没有内容"}',
         '{"ok":0,"msg":"这里还没有内容","data":[]}',
-        '{"ok":0,"data":{"cards":[]}}',
-        '{"ok":0,"errno":"0","msg":""}',
-        '{"ok":0,"data":{"cardlistInfo":{"total":0},"cards":null}}',
-        '{"ok":0}',
+        '{"ok":0,"msg":"这里还没有内容","data":{"cards":[],"cardlistInfo":{"page":null}}}',
         '{"ok":1,"data":{"cards":[]}}',
-        '{"ok":"1","data":{"cards":null}}',
+        '{"ok":1,"data":{"cards":null}}',
+        '{"ok":1,"msg":"","data":{"cards":[],"cardlistInfo":{"since_id":""}}}',
         fixture("error_no_data.html").decode(),
     ],
 )
@@ -143,8 +301,21 @@ def test_no_content(body: str, request_: object) -> None:
         (fixture("visitor_system.html"), V.LOGIN_WALL, "Sina Visitor System"),
         (fixture("error_no_user.html"), V.GONE, "用户不存在"),
         (fixture("error_busy.html"), V.SERVER_TROUBLE, "抱歉，网络繁忙"),
-        ("<title>微博-出错了</title>".encode(), V.SERVER_TROUBLE, "微博-出错了"),
-        ('<p class="h5-4con">新的话</p>'.encode(), V.SERVER_TROUBLE, "新的话"),
+        (
+            "<title>微博-出错了</title>".encode(),
+            V.SERVER_TROUBLE,
+            "unknown refusal: 微博-出错了",
+        ),
+        (
+            '<p class="h5-4con">新的话</p>'.encode(),
+            V.SERVER_TROUBLE,
+            "unknown refusal: 新的话",
+        ),
+        (
+            '<p class="h5-4con">用户不存在</p>'.encode(),
+            V.SERVER_TROUBLE,
+            "unknown refusal: 用户不存在",
+        ),
         ("<title>代理</title>用户不存在".encode(), V.NOT_JSON, "代理"),
         (b"<html><title>502 Bad\nGateway</title>", V.NOT_JSON, "502 Bad Gateway"),
         (b"plain words", V.NOT_JSON, ""),

@@ -110,7 +110,7 @@ def _of_json(request: Request, page: Page) -> Reading:
         answer = shape.decoder.decode(page.body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         answer = fit(_untyped(page.body), shape.decoder.type)
-    is_plain = answer.ok == 1 and not answer.msg and not answer.errno
+    is_plain = answer.ok == 1 and not (answer.msg or answer.errno or answer.url)
     if not is_plain:
         refused = of_envelope(_untyped(page.body), request)
         if refused is not None:

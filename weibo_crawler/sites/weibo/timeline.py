@@ -91,6 +91,8 @@ def read_timeline(page: Timeline | None, request: Request, now: float) -> Readin
     if not found.read and not found.unreadable:
         if found.nameless:
             raise Drift(found.nameless[0])
+        if is_last and cards and not any(cards):
+            raise Drift(".data.cards[0]")
         if is_ended and is_last:
             return nothing(request)
     found.skipped["odd cursor"] += is_odd

@@ -22,6 +22,7 @@ class Answer(Struct, gc=False):
     ok: Any = None
     msg: Any = None
     errno: Any = None
+    url: Any = None
 
 
 class Face(Struct, gc=False):

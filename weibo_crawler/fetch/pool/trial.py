@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 from weibo_crawler.errors import TransportError
 from weibo_crawler.fetch.egress import Egress
-from weibo_crawler.fetch.session import Visitor
-from weibo_crawler.fetch.transport import Transport
-from weibo_crawler.fetch.wire import merge_headers
+from weibo_crawler.fetch.pool.session import Visitor
+from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.records import FACTS, REFUSALS, Page, Reading, Request, Verdict
 from weibo_crawler.sites import Site
 
@@ -26,31 +25,46 @@ class Trial(NamedTuple):
 
 
 class Trier:
-    """Tries egresses side by side, at most `concurrency` requests at once.
+    """Tries egresses side by side, at most `concurrency` of them at once, each for limit_s at most.
 
     visitor: knows the sessions; one that is opened here is put there.
     """
 
     def __init__(
-        self, site: Site, transport: Transport, visitor: Visitor, *, concurrency: int, gap_s: float
+        self,
+        site: Site,
+        sender: Sender,
+        visitor: Visitor,
+        *,
+        concurrency: int,
+        gap_s: float,
+        limit_s: float,
     ) -> None:
-        self._site, self._transport, self._visitor = site, transport, visitor
+        self._site, self._sender, self._visitor = site, sender, visitor
         self._slots = asyncio.Semaphore(concurrency)
-        self._gap_s = gap_s
+        self._gap_s, self._limit_s = gap_s, limit_s
 
     async def run(self, egress: Egress) -> Trial:
         """One request, and before it, gap_s apart, one for a session where that is needed."""
-        if self._visitor.wants(egress):
+        async with self._slots:
+            try:
+                async with asyncio.timeout(self._limit_s):
+                    return await self._run(egress)
+            except TimeoutError:
+                why = f"no answer within {self._limit_s:g} s"
+                return Trial("bad", None, None, self._limit_s, why)
+
+    async def _run(self, egress: Egress) -> Trial:
+        if not self._visitor.is_ready(egress):
             failure = await self._open(egress)
             if failure is not None:
                 return failure
             await asyncio.sleep(self._gap_s)
-        page, took_s, why = await self._send(self._site.trial(), egress)
-        return (
-            _judge(self._site.read(self._site.trial(), page), page, took_s)
-            if page
-            else (Trial("bad", None, None, took_s, why))
-        )
+        request = self._site.trial()
+        page, took_s, why = await self._send(request, egress)
+        if page is None:
+            return Trial("bad", None, None, took_s, why)
+        return _judge(self._site.read(request, page), page, took_s)
 
     async def _open(self, egress: Egress) -> Trial | None:
         """Have a session opened; None: it is."""
@@ -69,14 +83,13 @@ class Trier:
 
     async def _send(self, request: Request, egress: Egress) -> tuple[Page | None, float, str]:
         """The answer, how long it took, and why there is none."""
-        headers = merge_headers(request.headers, self._visitor.headers(egress)[0])
-        async with self._slots:
-            began = time.monotonic()
-            try:
-                page = await self._transport.send(request, headers, egress)
-            except TransportError as error:
-                return None, time.monotonic() - began, str(error)
-            return page, time.monotonic() - began, ""
+        headers, _ = self._visitor.headers(egress)
+        began = time.monotonic()
+        try:
+            page = await self._sender.send(request, headers, egress)
+        except TransportError as error:
+            return None, time.monotonic() - began, str(error)
+        return page, time.monotonic() - began, ""
 
 
 def _judge(reading: Reading, page: Page, took_s: float) -> Trial:

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from weibo_crawler.config import Pace
 from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.egress import Egress
-from weibo_crawler.fetch.slot import Slot
-from weibo_crawler.fetch.turns import Turns
-from weibo_crawler.records import EgressState, Health
+from weibo_crawler.fetch.pool.slot import Slot
+from weibo_crawler.fetch.pool.turns import Turns
+from weibo_crawler.records import LONGEST_REST_S, EgressState, Health
 
 _DEAD_AFTER = 3  # failures in a row
 _PACE_JITTER = 0.015  # of an interval: at most so much more than the least gap
@@ -52,7 +52,8 @@ class Ring:
 
     rest_base_s, rest_cap_s: the first and the longest rest, by default 30 and 900 s, or 0.2 and 2 s
     where the pace has no limit. A rest of who was only too fast begins at two of its intervals, the
-    time between the probes of a dead proxy at one. Retry-After is obeyed up to four times the cap.
+    time between the probes of a dead proxy at one. Retry-After is obeyed up to four times the cap
+    (longest_s, at most an hour).
 
     is_leased: the ring begins empty; egresses are admitted, retired and lost as their leases come
     and go, and nothing goes from `until` on. What is said of an egress that is not here any more
@@ -77,6 +78,7 @@ class Ring:
         short = self.ceiling == 0
         self._rest_base_s = rest_base_s if rest_base_s is not None else (0.2 if short else 30.0)
         self._rest_cap_s = rest_cap_s if rest_cap_s is not None else (2.0 if short else 900.0)
+        self.longest_s = min(4 * self._rest_cap_s, LONGEST_REST_S)
         self._slots: dict[int, Slot] = {}
         self._by_name: dict[str, Slot] = {}
         self._touched: set[str] = set()
@@ -98,10 +100,10 @@ class Ring:
             return Choice(None, _EMPTY_S if back_at is None else back_at - now)
         at = max(now, slot.next_free)
         gap_s = slot.gap_s + slot.interval_s * rng.uniform(0.0, _PACE_JITTER)
-        if slot.health is Health.DEAD:  # a probe: nothing else until its outcome is known
-            slot.failures = _DEAD_AFTER - 1
+        if slot.is_down:  # a probe: nothing else until its outcome is known
+            slot.health = Health.PROBING
             gap_s = max(gap_s, self._rest_base_s)
-        if slot.is_out:
+        elif slot.health is Health.RESTING:
             slot.health = Health.UNCHECKED
         self._turns.put(slot, at + gap_s)
         return Choice(slot.egress, at - now, slot.number, slot.turn)
@@ -119,15 +121,16 @@ class Ring:
         early_s = slot.ready_at - now
         if early_s > _GRAIN_S:
             return early_s if early_s <= (1 - _LATE) * slot.interval_s else None
-        slot.started = now
+        slot.started, slot.is_tried = now, True
         slot.flying += 1
         return 0.0
 
-    def landed(self, choice: Choice) -> None:
-        """A request that `go` let start is over."""
+    def landed(self, choice: Choice, *, is_unused: bool = False) -> None:
+        """A request that `go` let start is over. is_unused: it tells nothing of the egress."""
         slot = self._slots.get(choice.number)
         if slot is not None:
             slot.flying -= 1
+            slot.is_tried = slot.is_tried and not is_unused
             self._let_go(slot)
 
     def answered(self, name: str, now: float, elapsed_s: float) -> None:
@@ -137,16 +140,16 @@ class Ring:
             return
         slot.note_answer(elapsed_s)
         slot.arrived(now, elapsed_s)
-        was_dead = slot.deaths > 0
+        was_down = slot.is_down
         slot.failures = slot.deaths = 0
         if slot.health is Health.RESTING:
             return
-        if slot.rests or was_dead or slot.rate < self.ceiling or slot.health is not Health.GOOD:
+        if slot.rests or slot.rate < self.ceiling or slot.health is not Health.GOOD:
             self._touched.add(name)
         slot.rests = 0
         slot.rise(self.ceiling * self._rise, self.ceiling)
         slot.health = Health.GOOD
-        if was_dead:  # do not let it wait for its next probe
+        if was_down:  # do not let it wait for its next probe
             self._free_at(slot, max(now, slot.ready_at))
 
     def refused(
@@ -163,7 +166,7 @@ class Ring:
         if slot is None:
             return
         slot.note_refusal()
-        asked_s = min(retry_after_s or 0.0, 4 * self._rest_cap_s)
+        asked_s = min(retry_after_s or 0.0, self.longest_s)
         if slot.health is Health.RESTING:
             if now + asked_s > slot.next_free:
                 self._put_out(slot, Health.RESTING, now + asked_s)
@@ -176,7 +179,8 @@ class Ring:
         """Nothing by this egress for so long, though nobody refused it."""
         slot = self._by_name.get(name)
         if slot is not None and now + for_s > slot.next_free:
-            self._put_out(slot, Health.RESTING, now + for_s)
+            health = Health.DEAD if slot.is_down else Health.RESTING
+            self._put_out(slot, health, now + for_s)
 
     def failed(self, name: str, now: float, rng: Random) -> None:
         """The egress itself failed."""
@@ -188,18 +192,13 @@ class Ring:
                 self._rest(slot, now, rng, 0.0)
             return
         slot.failures += 1
-        if not slot.deaths:  # that probes fail says how long it is down, not how often
+        if not slot.is_down:  # that probes fail says how long it is down, not how often
             slot.note_failure()
-        is_lost = slot.failures >= _DEAD_AFTER or slot.is_poor
-        if is_lost and slot.health is not Health.DEAD:
-            tries = slot.deaths + slot.halvings
-            # soon at first: the site is not troubled by the probes of a proxy that is down
-            base_s = min(self._rest_base_s, slot.interval_s or inf)
-            until = now + backoff_s(tries, base_s, self._rest_cap_s, rng)
-            slot.deaths += 1
-            if slot.health is Health.RESTING:
-                until = max(until, slot.next_free)
-            self._put_out(slot, Health.DEAD, until)
+            is_lost = slot.failures >= _DEAD_AFTER or slot.is_poor
+        else:
+            is_lost = slot.health is Health.PROBING
+        if is_lost:
+            self._die(slot, now, rng)
 
     def is_healthy(self, name: str) -> bool:
         """Whether this is a proxy by which answers of the site came of late."""
@@ -250,6 +249,11 @@ class Ring:
     # -- leases
 
     @property
+    def is_single(self) -> bool:
+        """Whether there is no choice."""
+        return len(self._slots) < 2
+
+    @property
     def is_empty(self) -> bool:
         """Whether there is no egress to choose."""
         return not any(not slot.is_leaving for slot in self._slots.values())
@@ -261,17 +265,20 @@ class Ring:
             slot.is_leaving and not slot.flying for slot in self._slots.values()
         )
 
-    def admit(self, egress: Egress, state: EgressState, now: float) -> None:
-        """An egress was granted in this state: its pace goes on where the last holder left it."""
+    def admit(self, egress: Egress, state: EgressState, now: float) -> bool:
+        """An egress was granted in this state: its pace goes on where the last holder left it.
+        False: it was to wait longer than pace and rests allow; it does not, and others are told."""
         rate = min(self.ceiling, max(state.rate, self._floor))
         slot = self._add(egress, rate)
         slot.health, slot.rests, slot.deaths = state.health, state.rests, state.deaths
-        slot.next_free = now + state.next_free_s
+        sound = state.sound()
+        slot.next_free = now + sound.next_free_s
         if not slot.is_out:
             slot.started = slot.next_free - slot.gap_s
-        if rate != state.rate:
+        if rate != state.rate or sound is not state:
             self._touched.add(egress.name)
         self._free_at(slot, slot.next_free)
+        return sound is state
 
     def retire(self, name: str) -> bool:
         """Start nothing more by this egress; when all has landed it is gone, where it is leased by
@@ -315,7 +322,7 @@ class Ring:
         for slot in self._slots.values():
             ready = slot.ready_at
             # a probe keeps its egress for itself until its outcome is known
-            is_waited_for = slot.next_free > max(now, ready) and not slot.deaths
+            is_waited_for = slot.next_free > max(now, ready) and not slot.is_down
             if is_waited_for and not slot.is_out and not slot.is_leaving:
                 slot.turn += 1
                 self._free_at(slot, ready)
@@ -325,8 +332,8 @@ class Ring:
     def _state(self, slot: Slot, now: float) -> EgressState:
         # reserved turns are not in it: they end with the lease
         ready = slot.ready_at
-        health = Health.DEAD if slot.deaths else slot.health  # a probe under way, too
-        if slot.is_out or slot.deaths:
+        health = Health.DEAD if slot.is_down else slot.health
+        if slot.is_out or slot.is_down:
             ready = slot.next_free
         return EgressState(slot.rate, max(0.0, ready - now), health, slot.rests, slot.deaths)
 
@@ -351,6 +358,15 @@ class Ring:
             slot.next_free = at
         else:
             self._turns.put(slot, at)
+
+    def _die(self, slot: Slot, now: float, rng: Random) -> None:
+        # soon at first: the site is not troubled by the probes of a proxy that is down
+        base_s = min(self._rest_base_s, slot.interval_s or inf)
+        until = now + backoff_s(slot.deaths + slot.halvings, base_s, self._rest_cap_s, rng)
+        slot.deaths += 1
+        if slot.health is Health.RESTING:
+            until = max(until, slot.next_free)
+        self._put_out(slot, Health.DEAD, until)
 
     def _rest(
         self, slot: Slot, now: float, rng: Random, asked_s: float, base_s: float = inf

@@ -11,12 +11,12 @@ import urllib3
 
 from weibo_crawler import errors
 from weibo_crawler.config import Fetch
-from weibo_crawler.fetch.body import ACCEPT_ENCODING, Body
+from weibo_crawler.fetch.clients.body import ACCEPT_ENCODING, Body
+from weibo_crawler.fetch.clients.requests_adapter import Adapter, Exchange, begin, tls_context
+from weibo_crawler.fetch.clients.requests_errors import FOREIGN, blamed, translate, was_stale
+from weibo_crawler.fetch.clients.threads import Threads
+from weibo_crawler.fetch.clients.transport import KEPT_HEADERS, Headers
 from weibo_crawler.fetch.egress import Egress
-from weibo_crawler.fetch.requests_adapter import Adapter, Exchange, begin, tls_context
-from weibo_crawler.fetch.requests_errors import FOREIGN, blamed, translate, was_stale
-from weibo_crawler.fetch.threads import Threads
-from weibo_crawler.fetch.transport import KEPT_HEADERS, Headers
 from weibo_crawler.records import Page, Request
 
 _CHUNK = 64 * 1024

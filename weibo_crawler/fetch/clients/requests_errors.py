@@ -16,8 +16,8 @@ from urllib3.exceptions import InvalidHeader as BadLength
 from urllib3.exceptions import TimeoutError as LibraryTimeout
 
 from weibo_crawler import errors
+from weibo_crawler.fetch.clients.requests_adapter import Exchange
 from weibo_crawler.fetch.egress import Egress
-from weibo_crawler.fetch.requests_adapter import Exchange
 
 FOREIGN = (requests.RequestException, HTTPError, http.client.HTTPException, OSError, ValueError)
 

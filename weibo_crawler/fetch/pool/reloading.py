@@ -4,11 +4,11 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
+from weibo_crawler.fetch.clients.threads import Threads
 from weibo_crawler.fetch.egress import Egress
-from weibo_crawler.fetch.keeper import Keeper
-from weibo_crawler.fetch.ring import Ring
-from weibo_crawler.fetch.roster import Roster, differences
-from weibo_crawler.fetch.threads import Threads
+from weibo_crawler.fetch.pool.keeper import Keeper
+from weibo_crawler.fetch.pool.ring import Ring
+from weibo_crawler.fetch.pool.roster import Roster, differences
 from weibo_crawler.metrics import Counters
 
 _log = logging.getLogger(__name__)

@@ -33,6 +33,7 @@ class Slot:
     next_free: float = -inf
     started: float = -inf
     flying: int = 0  # requests under way
+    is_tried: bool = False  # a request of this process went by it
     is_leaving: bool = False
     turn: int = 0  # reservations made for an earlier turn are void
     entry: int = 0  # the number of its valid entry in a queue
@@ -51,6 +52,10 @@ class Slot:
     @property
     def is_out(self) -> bool:
         return self.health in (Health.RESTING, Health.DEAD)
+
+    @property
+    def is_down(self) -> bool:
+        return self.health in (Health.DEAD, Health.PROBING)
 
     @property
     def interval_s(self) -> float:
@@ -77,8 +82,10 @@ class Slot:
 
     @property
     def cost_s(self) -> float:
-        """What a good answer costs in time; the unknown is tried early, what was out late."""
-        if self.is_out or self.deaths:
+        """Expected seconds per good answer: 0 for egresses that nobody has tried here, so that each
+        is tried early; inf for one that was tried and never answered well, and for one that is
+        just back from a rest or on probe."""
+        if self.is_out or self.is_down or (self.is_tried and not self.answers):
             return inf
         return self.latency_s / max(self.success, _LEAST)
 

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from weibo_crawler.fetch.wire import merge_cookies
 from weibo_crawler.records import Kind
 
 _HOUR_S = 3600.0
@@ -65,11 +64,11 @@ class Visit:
     A wall met with an older generation says nothing: ask again with the present one. With the
     present one it means that the session is over, or that visitors are not shown this page. What
     tells them apart is which other requests pass, and requests overtake each other:
-    * the first request of a session renewed just now: closed.
+    * the first answer of a session renewed just now: closed, for then the session was alive. No
+      later wall of such a session proves it, however young it is: some live for one request.
     * a sort that passed within wall_memory_s: over, unless a later request passed meanwhile.
     * another sort is asked for once more: where it is walled again, closed if something passed that
-      was sent after its first wall, or if nothing ever passed by a session renewed just now;
-      else over.
+      was sent after its first wall; else over.
     What is closed renews nothing for wall_memory_s.
 
     The first session of an egress is no renewal, so a wall may renew it at once. After a renewal
@@ -93,6 +92,7 @@ class Visit:
         self._renewed_at: float | None = None
         self._vain = 0  # generations in a row by which nothing passed, before this one
         self._uses = self._last_pass = 0  # of this generation: requests; the last one that passed
+        self._is_answered = False  # whether any of them was answered
         self._suspects: dict[Sort, int] = {}  # walled after so many uses, not passed since
         self._shown: dict[Sort, float] = {}  # when it last passed, with any generation
         self._walled_until: dict[Sort, float] = {}
@@ -154,7 +154,8 @@ class Visit:
         """Go on with the session that another holder saved age_s ago."""
         ago, then = saved.renewed_ago_s, now - age_s
         self._begin(saved.cookies, None if ago is None else then - ago)
-        self._uses = self._last_pass = 1  # it is not new any more
+        self._uses = self._last_pass = 1
+        self._is_answered = True  # it is not new any more
         self._open, self._vain = saved.opened, saved.vain
         self._shown = {sort: then - ago_s for sort, ago_s in saved.shown_ago_s}
         self._walled_until = {sort: then + for_s for sort, for_s in saved.walled_for}
@@ -168,7 +169,7 @@ class Visit:
         if use.generation != self.generation:
             return is_news
         is_news |= self._vain > 0
-        self._vain = 0
+        self._vain, self._is_answered = 0, True
         self._last_pass = max(self._last_pass, use.number)
         self._suspects.pop(sort, None)
         return self._walled_until.pop(sort, None) is not None or is_news
@@ -177,11 +178,12 @@ class Visit:
         """A request of this sort met a login wall."""
         if use.generation != self.generation or self.wanted:
             return Wall.OVER
+        is_first, self._is_answered = not self._is_answered, True
         if now < self._walled_until.get(sort, now):
             return Wall.CLOSED
         if not self._open:
             return Wall.ABSENT if self._cools(now) else self._end()
-        if self._is_fresh(now) and use.number == 1:
+        if is_first and self._is_young(now):
             return self._close(sort, now)
         if self._is_shown(sort, now):
             return Wall.DOUBT if use.number < self._last_pass else self._end()
@@ -190,20 +192,12 @@ class Visit:
         since = self._suspects.setdefault(sort, self._uses)
         if use.number <= since:
             return Wall.DOUBT
-        is_closed = self._last_pass > since or self._is_fresh(now)
-        return self._close(sort, now) if is_closed else self._end()
+        return self._close(sort, now) if self._last_pass > since else self._end()
 
     def expire(self, generation: int) -> None:
         """The session of this generation is of no use any more."""
         if generation == self.generation:
             self.wanted = True
-
-    def merge(self, generation: int, set_cookies: list[str]) -> bool:
-        """Take over the Set-Cookie headers of an answer; True where a cookie changed."""
-        if generation != self.generation:
-            return False
-        before, self.cookies = self.cookies, merge_cookies(self.cookies, set_cookies)
-        return self.cookies != before
 
     # -- inside
 
@@ -214,10 +208,9 @@ class Visit:
     def _cools(self, now: float) -> bool:
         return self._renewed_at is not None and now - self._renewed_at < self._cooldown
 
-    def _is_fresh(self, now: float) -> bool:
-        """Whether nothing passed by it because it was renewed just now."""
-        young = self._renewed_at is not None and now - self._renewed_at < self._cooldown_s
-        return young and not self._last_pass
+    def _is_young(self, now: float) -> bool:
+        """Whether it was renewed just now."""
+        return self._renewed_at is not None and now - self._renewed_at < self._cooldown_s
 
     def _is_shown(self, sort: Sort, now: float) -> bool:
         return sort in self._shown and now - self._shown[sort] <= self._wall_memory_s
@@ -244,4 +237,5 @@ class Visit:
         self.cookies = dict(cookies)
         self._renewed_at = renewed_at
         self._uses = self._last_pass = 0
+        self._is_answered = False
         self._suspects.clear()

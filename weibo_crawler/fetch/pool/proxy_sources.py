@@ -9,9 +9,9 @@ from urllib.parse import unquote, urlsplit
 from weibo_crawler import config
 from weibo_crawler.config import resolve
 from weibo_crawler.errors import BadConfig, TransportError
+from weibo_crawler.fetch.clients.transport import Headers
 from weibo_crawler.fetch.egress import DIRECT
-from weibo_crawler.fetch.proxy_list import Address, Listing, parse_listing
-from weibo_crawler.fetch.transport import Headers
+from weibo_crawler.fetch.pool.proxy_list import Address, Listing, parse_listing
 from weibo_crawler.records import Kind, Page, Request
 
 _ADDRESS = (
@@ -103,7 +103,7 @@ def _run_aside(request: Request, headers: Headers, fetch: config.Fetch) -> Page:
 
     Errors: TransportError. It ends by the transport's own deadline.
     """
-    from weibo_crawler.fetch.requests_transport import RequestsTransport
+    from weibo_crawler.fetch.clients.requests_transport import RequestsTransport
 
     answers: list[Page | BaseException] = []
 

@@ -7,18 +7,21 @@ process's clock from before the call, so a paused or cut-off process sends nothi
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from math import inf
 from typing import Protocol
 
 from weibo_crawler.errors import CrawlerError
+from weibo_crawler.fetch.clients.threads import Threads
 from weibo_crawler.fetch.egress import DIRECT, Egress
-from weibo_crawler.fetch.ring import Ring
-from weibo_crawler.fetch.roster import differences
-from weibo_crawler.fetch.session import Visitor
-from weibo_crawler.fetch.threads import Threads
+from weibo_crawler.fetch.pool.ring import Ring
+from weibo_crawler.fetch.pool.roster import differences
+from weibo_crawler.fetch.pool.session import Visitor
 from weibo_crawler.records import EgressState, LeaseTerm
+
+_log = logging.getLogger(__name__)
 
 _EARLY = 1 / 6  # of a lease: what still connects when it is over must be through
 _LOOK_S = 1.0
@@ -80,6 +83,7 @@ class Keeper:
         self._task: asyncio.Task[None] | None = None
         self._on_renewal: Callable[[bool], None] = lambda is_news: None
         self._contenders = 1
+        self._is_cut_said = False
         self.failure: Exception | None = None
 
     def start(self, on_renewal: Callable[[bool], None]) -> None:
@@ -182,7 +186,13 @@ class Keeper:
             if egress is None:
                 self._unknown.append(name)
                 continue
-            self._ring.admit(egress, state, now)
+            if not self._ring.admit(egress, state, now) and not self._is_cut_said:
+                self._is_cut_said = True
+                _log.warning(
+                    "%s was to wait %.0f s, as the users' database says, which is more than pace "
+                    "and rests allow (did a clock jump?): it goes sooner, and others with it",
+                    *(name, state.next_free_s),
+                )
             self._visitor.restore(egress, state.session, state.age_s, now)
         retired = [self._ring.retire(self._ring_name(name)) for name in term.recalled]
         is_news = bool(term.granted) or any(retired)

@@ -4,7 +4,7 @@ import heapq
 from collections import Counter
 from random import Random
 
-from weibo_crawler.fetch.slot import Slot
+from weibo_crawler.fetch.pool.slot import Slot
 from weibo_crawler.records import Health
 
 _EXPLORED = 1 / 16  # of the choices look at no figures

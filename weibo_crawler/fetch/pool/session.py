@@ -4,14 +4,16 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from random import Random
+from urllib.parse import urlsplit
 
 import msgspec
 
 from weibo_crawler.errors import EgressFailed, TransportError
 from weibo_crawler.fetch.backoff import backoff_s
+from weibo_crawler.fetch.clients.transport import Headers
 from weibo_crawler.fetch.egress import Egress
-from weibo_crawler.fetch.transport import Headers
-from weibo_crawler.fetch.visit import SavedVisit, Sort, Use, Visit, Wall
+from weibo_crawler.fetch.pool.cookies import are_too_large, merge_cookies
+from weibo_crawler.fetch.pool.visit import SavedVisit, Sort, Use, Visit, Wall
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Page, Request
 from weibo_crawler.sites import Site
@@ -57,19 +59,14 @@ class Visitor:
 
     def is_ready(self, egress: Egress) -> bool:
         """Whether a request may go with the session of this egress as it is: nothing is wanted, and
-        nobody asks for a new one. What is most often so, told at once."""
-        visit = self._visits.get(egress.name)
-        return visit is not None and not visit.wanted and egress.name not in self._opening
-
-    def wants(self, egress: Egress) -> bool:
-        """Whether the next turn of this egress is to ask for a session."""
-        return self._visit(egress).wanted
+        nobody asks for a new one."""
+        return not self._visit(egress).wanted and egress.name not in self._opening
 
     async def settled(self, egress: Egress) -> bool:
         """Wait for a session that is being asked for; False: there was none to wait for.
 
-        Where one was asked for in vain, the pause before the next try is waited for as well.
-        Errors: EgressFailed, for all who waited, where the egress and not the site failed.
+        Where one was asked for without success, the pause before the next try is waited for as
+        well. Errors: EgressFailed, for all who waited, where the egress and not the site failed.
         """
         task = self._asking(egress)
         if task is not None:
@@ -82,21 +79,18 @@ class Visitor:
         await asyncio.sleep(pause_s)
         return True
 
+    def bar_s(self, egress: Egress, now: float) -> float | None:
+        """None: somebody asks for a session of this egress. More than 0: it wants one, and may not
+        ask for so long, as the last one is too young, or as it has asked for as many as it may in
+        an hour. 0: the next turn is for a page, or to ask for a session."""
+        return None if self._asking(egress) is not None else self._visit(egress).barred_s(now)
+
     def adopt(self, egress: Egress, cookies: Mapping[str, str]) -> None:
         """A session that was asked for just now, by another way than `open`."""
         now = asyncio.get_running_loop().time()
         self._visit(egress).asks(now)
         self._visit(egress).opened(cookies, now)
         self._renewed(egress)
-
-    def barred_s(self, egress: Egress) -> float:
-        """Seconds for which nothing can be asked by this egress: it wants a session, and the last
-        one is too young, or it has asked for as many as it may in an hour."""
-        return self._visit(egress).barred_s(asyncio.get_running_loop().time())
-
-    def is_opening(self, egress: Egress) -> bool:
-        """Whether somebody is asking for a session of this egress."""
-        return self._asking(egress) is not None
 
     def _asking(self, egress: Egress) -> "asyncio.Task[EgressFailed | None] | None":
         # A task that is over is still listed until the loop has called back: whoever waited for it
@@ -123,13 +117,22 @@ class Visitor:
             headers = self._headers[egress.name] = self._site.session_headers(visit.cookies)
         return headers, visit.use()
 
-    def passed(self, egress: Egress, use: Use, request: Request, page: Page) -> None:
+    def passed(self, egress: Egress, use: Use, request: Request, page: Page | None) -> None:
         """The request was answered as it should be; its cookies join the session's."""
         visit = self._visit(egress)
         if visit.passed(use, sort_of(request), asyncio.get_running_loop().time()):
             self._touched.add(egress.name)
-        cookies = [value for name, value in page.headers if name == "set-cookie"]
-        if cookies and visit.merge(use.generation, cookies):
+        if page is None or use.generation != visit.generation:
+            return
+        set_cookies = [value for name, value in page.headers if name == "set-cookie"]
+        if not set_cookies:
+            return
+        host = urlsplit(request.url).hostname or ""
+        cookies = merge_cookies(visit.cookies, set_cookies, host, page.fetched_at)
+        if are_too_large(cookies):
+            self.retire(egress, use)
+        elif cookies != visit.cookies:
+            visit.cookies = cookies
             self._renewed(egress)
 
     def wall(self, egress: Egress, use: Use, request: Request) -> Wall:
@@ -141,7 +144,7 @@ class Visitor:
         return self._visit(egress).wall(use, sort_of(request), now)
 
     def retire(self, egress: Egress, use: Use) -> None:
-        """The site refused the session itself."""
+        """The session is of no use any more: the site refused it, or it grew too large."""
         if self._site.session(time.time(), self._rng) is None:
             return
         self._visit(egress).expire(use.generation)
@@ -175,6 +178,7 @@ class Visitor:
         if saved.agent != self._agent:
             saved = SavedVisit({}, False, None, [], True, saved.asked_ago_s, agent=self._agent)
         visit.restore(saved, age_s, now)
+        visit.wanted |= are_too_large(visit.cookies)
 
     def forget(self, name: str) -> None:
         """The egress is another process's now."""
@@ -220,6 +224,8 @@ class Visitor:
         try:
             page = await send(request, self._site.session_headers({}), egress)
             cookies = self._site.read_session(page)
+            if cookies is not None and are_too_large(cookies):
+                cookies = None
         except EgressFailed as failure:
             return failure
         except TransportError:

@@ -20,10 +20,10 @@ from wreq.redirect import Policy
 
 from weibo_crawler import errors
 from weibo_crawler.config import Fetch
-from weibo_crawler.fetch.body import ACCEPT_ENCODING, Body
+from weibo_crawler.fetch.clients.body import ACCEPT_ENCODING, Body
+from weibo_crawler.fetch.clients.transport import KEPT_HEADERS, Headers
+from weibo_crawler.fetch.clients.wreq_errors import FOREIGN, local_port, translate, was_closed
 from weibo_crawler.fetch.egress import Egress
-from weibo_crawler.fetch.transport import KEPT_HEADERS, Headers
-from weibo_crawler.fetch.wreq_errors import FOREIGN, local_port, translate, was_closed
 from weibo_crawler.records import Page, Request
 
 if not version("wreq").startswith("0.13."):  # errors are told apart by their texts

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from weibo_crawler import config
 from weibo_crawler.errors import BadConfig
 from weibo_crawler.fetch.egress import DIRECT, Egress
-from weibo_crawler.fetch.proxy_sources import File, Web
+from weibo_crawler.fetch.pool.proxy_sources import File, Web
 
 _log = logging.getLogger(__name__)
 

@@ -1,0 +1,468 @@
+from collections.abc import Iterable
+from itertools import cycle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weibo_crawler.errors import BodyCut, BodyTooLarge, ConnectFailed, EgressFailed, TransportError
+from weibo_crawler.fetch.answers import (
+    UNKNOWN_REFUSAL,
+    WALL_MEMORY_S,
+    Action,
+    Again,
+    Asked,
+    Met,
+    Return,
+    Walls,
+    decide,
+)
+from weibo_crawler.fetch.breaker import Sign
+from weibo_crawler.fetch.pool import Broken, Failed, Good, Refused, SessionOver, Wall, Walled
+from weibo_crawler.records import FACTS, Expect, Kind, Reading, Request, Verdict
+
+Answer = Reading | TransportError
+
+OK = Reading(Verdict.OK)
+EMPTY = Reading(Verdict.EMPTY, ambiguous=True)
+END = Reading(Verdict.END, ambiguous=True)
+FOREIGN = Reading(Verdict.OK, ambiguous=True)
+DRIFTED = Reading(Verdict.DRIFTED, why="$.data")
+GONE = Reading(Verdict.GONE)
+RESTRICTED = Reading(Verdict.RESTRICTED, why="20112")
+WALL = Reading(Verdict.LOGIN_WALL)
+THROTTLED = Reading(Verdict.THROTTLED)
+SESSION_REFUSED = Reading(Verdict.REFUSED, why="432", is_of_session=True, is_ban=True)
+TROUBLE = Reading(Verdict.SERVER_TROUBLE, why="502")
+NOT_JSON = Reading(Verdict.NOT_JSON, why="portal")
+UNKNOWN = Reading(Verdict.SERVER_TROUBLE, why=f"{UNKNOWN_REFUSAL}31337")
+BOMB = BodyTooLarge("large")
+DOUBTS: list[Answer] = [EMPTY, END, FOREIGN, DRIFTED, BOMB]
+
+
+def asked(
+    expect: Expect = Expect.UNKNOWN,
+    nth: int = 1,
+    *,
+    attempts: int = 3,
+    is_retry: bool = False,
+    uid: int = 7,
+    are_walls_told: bool = True,
+) -> Asked:
+    cursor = "" if nth == 1 else str(nth)
+    request = Request(Kind.POSTS, "", uid, cursor=cursor)
+    return Asked(request, attempts, expect, nth, is_retry, are_walls_told)
+
+
+def play(of: Asked, met: Iterable[Met]) -> list[Action]:
+    """All actions of a request that meets these, up to the one that returns."""
+    actions: list[Action] = []
+    before: list[Met] = []
+    for each in met:
+        actions.append(decide(of, before, each))
+        before.append(each)
+        if isinstance(actions[-1].step, Return):
+            break
+    return actions
+
+
+def by(answers: Iterable[Answer], egresses: str = "a", *, is_only: bool | None = None) -> list[Met]:
+    """These answers, by these egresses in turn."""
+    alone = len(set(egresses)) == 1 if is_only is None else is_only
+    return [
+        Met(answer, egress, is_only=alone)
+        for answer, egress in zip(answers, cycle(egresses), strict=False)
+    ]
+
+
+def walls(
+    *said: tuple[str, int, Wall], is_only: bool = False, is_common: bool = False
+) -> list[Met]:
+    """Login walls: by egress and session, and what the session's state machine says."""
+    return [
+        Met(WALL, egress, generation, is_only=is_only, wall=wall, is_common_wall=is_common)
+        for egress, generation, wall in said
+    ]
+
+
+def returned(actions: list[Action]) -> Reading:
+    step = actions[-1].step
+    assert isinstance(step, Return)
+    return step.reading
+
+
+@pytest.mark.parametrize(
+    ("answer", "waits", "sign"),
+    [
+        # what comes again and again by the only egress; at 3 attempts -> the pause after each
+        (OK, [], Sign.ANSWERED),
+        (GONE, [], Sign.ANSWERED),
+        (RESTRICTED, [], Sign.ANSWERED),
+        (Reading(Verdict.EMPTY), [], Sign.ANSWERED),
+        (EMPTY, [None], Sign.ANSWERED),
+        (FOREIGN, [None], Sign.ANSWERED),
+        (DRIFTED, [None], Sign.DRIFTED),
+        (BOMB, [None], None),
+        (THROTTLED, [None, None], Sign.REFUSED),
+        (Reading(Verdict.CAPTCHA), [None, None], Sign.REFUSED),
+        (Reading(Verdict.REFUSED), [None, None], Sign.REFUSED),
+        (TROUBLE, [0, 1], Sign.SILENT),
+        (NOT_JSON, [0, 1], Sign.SILENT),
+        (Reading(Verdict.TRUNCATED), [0, 1], Sign.SILENT),
+        (BodyCut("cut"), [0, 1], Sign.SILENT),
+        (UNKNOWN, [0, 1], None),
+        (EgressFailed("no proxy"), [None] * 8, None),
+        (ConnectFailed("no address", blame="us"), [], None),
+    ],
+)
+def test_same_answer_each_time(answer: Answer, waits: list[int | None], sign: Sign | None) -> None:
+    """Each verdict and error has its own limit, after which it is returned."""
+    *again, last = play(asked(), by([answer] * 99))
+    assert [action.step for action in again] == [Again("a", wait) for wait in waits]
+    reading = returned([last])
+    if isinstance(answer, Reading):
+        assert reading == answer
+    else:
+        assert reading == Reading(Verdict.SERVER_TROUBLE, why=str(answer))
+    assert last.sign is sign
+
+
+def test_what_the_pool_is_told() -> None:
+    """A shown page is good for its egress, a refusal rests it; of what may be broken it is told
+    nothing yet."""
+    [good] = play(asked(), [Met(OK, "a", elapsed_s=0.5)])
+    assert good.outcome == Good(0.5)
+    [refused, *_] = play(asked(), [Met(THROTTLED, "a", retry_after_s=9.0)])
+    assert refused.outcome == Refused("throttled", 9.0, is_ban=False)
+    [banned] = play(asked(), by([Reading(Verdict.CAPTCHA, why="geetest", is_ban=True)]))
+    assert banned.outcome == Refused("geetest", None, is_ban=True)
+    for answer in (TROUBLE, DRIFTED, FOREIGN, BOMB, BodyCut("cut")):
+        [first] = play(asked(), by([answer]))
+        assert first.outcome == Broken()
+    [failed] = play(asked(), by([EgressFailed("no")]))
+    assert failed.outcome == Failed("no")
+    empty, *_ = play(asked(), by([EMPTY]))
+    assert isinstance(empty.outcome, Good)
+    first, last = play(asked(), by([DRIFTED] * 2))
+    assert isinstance(last.outcome, Good)
+
+
+def test_limits_do_not_mix() -> None:
+    """Refusals, troubles and failing egresses are counted each for itself."""
+    answers: list[Answer] = [THROTTLED, BodyCut(""), EgressFailed("")] * 2
+    actions = play(asked(), by([*answers, EMPTY, OK]))
+    assert len(actions) == 8
+    assert returned(actions) is OK
+
+
+# -- doubts
+
+
+@pytest.mark.parametrize("doubt", DOUBTS)
+def test_a_doubt_needs_two_egresses(doubt: Answer) -> None:
+    """It is asked about at once by another egress, and believed when two say the same."""
+    first, last = play(asked(), by([doubt] * 2, "ab"))
+    assert first.step == Again("a")
+    assert returned([last]).verdict is (
+        doubt.verdict if isinstance(doubt, Reading) else Verdict.SERVER_TROUBLE
+    )
+
+
+@pytest.mark.parametrize("doubt", DOUBTS)
+def test_one_egress_of_several_is_one_witness(doubt: Answer) -> None:
+    """Where others rest the same one may come again: it is believed only when it is the only one
+    to be had, at the third time."""
+    assert len(play(asked(), by([doubt] * 9, is_only=False))) == 3
+
+
+@pytest.mark.parametrize("doubt", [FOREIGN, DRIFTED, BOMB])
+def test_who_brought_a_broken_page_is_blamed(doubt: Answer) -> None:
+    """A good page by another egress is returned, and disproves the first one; a proxy that sends
+    bombs fails nobody."""
+    *_, last = play(asked(), by([doubt, OK], "ab"))
+    assert returned([last]) is OK
+    assert last.disproved == (0,)
+    *_, last = play(asked(), by([doubt, OK], "aa"))
+    assert last.disproved == ()
+
+
+def test_who_was_shown_nothing_is_blamed() -> None:
+    """Content by another egress shows that an emptiness was about who was shown it; that the user
+    is gone does not, nor does content by the same egress."""
+    *_, last = play(asked(), by([EMPTY, OK], "ab"))
+    assert last.disproved == (0,)
+    for answers, egresses in (([EMPTY, GONE], "ab"), ([EMPTY, OK], "aa"), ([EMPTY, EMPTY], "ab")):
+        *_, last = play(asked(), by(answers, egresses))
+        assert last.disproved == ()
+
+
+@pytest.mark.parametrize("trouble", [TROUBLE, NOT_JSON, UNKNOWN, BodyCut("cut")])
+def test_trouble_that_another_egress_has_not(trouble: Answer) -> None:
+    """A captive portal, a proxy that cuts: a page by another egress disproves them."""
+    first, last = play(asked(), by([trouble, OK], "ab"))
+    assert first.step == Again("a", 0)
+    assert last.disproved == (0,)
+
+
+def test_each_egress_is_blamed_once_for_a_page() -> None:
+    """However often it brought it broken."""
+    actions = play(asked(attempts=9), by([NOT_JSON, NOT_JSON, NOT_JSON, TROUBLE, OK], "aaabc"))
+    assert actions[-1].disproved == (0, 3)
+
+
+def test_two_different_doubts_are_two_doubts() -> None:
+    """First nothing, then another user's page: neither has a second witness. Who says what two
+    others say is right, and who said otherwise is to blame."""
+    actions = play(asked(), by([EMPTY, FOREIGN, OK], "abc"))
+    assert returned(actions) is OK
+    assert actions[-1].disproved == (0, 1)
+    actions = play(asked(), by([EMPTY, FOREIGN, EMPTY], "abc"))
+    assert returned(actions) is EMPTY
+    assert actions[-1].disproved == (1,)
+
+
+def test_where_no_two_egresses_agree_there_is_no_fact() -> None:
+    """Two egresses that contradict each other again and again are trouble."""
+    reading = returned(play(asked(), by([EMPTY, FOREIGN] * 9, "ab")))
+    assert reading.verdict is Verdict.SERVER_TROUBLE
+    assert "no two egresses agree: another user's page, nothing" in reading.why
+
+
+def test_an_expected_emptiness_is_believed() -> None:
+    """Where nothing more is expected the empty answer needs no second witness; whatever else is
+    doubtful still does."""
+    for doubt in DOUBTS:
+        actions = play(asked(Expect.NOTHING), by([doubt] * 9))
+        assert len(actions) == (1 if doubt in (EMPTY, END) else 2)
+    for expect in (Expect.UNKNOWN, Expect.CONTENT):
+        assert len(play(asked(expect), by([END] * 9))) == 2
+
+
+@given(
+    doubts=st.lists(
+        st.tuples(st.sampled_from(DOUBTS), st.sampled_from("abc")), min_size=12, max_size=12
+    )
+)
+def test_a_doubtful_fact_has_two_witnesses(doubts: list[tuple[Answer, str]]) -> None:
+    """Of several egresses that contradict each other, a fact is what two of them say; and it is
+    returned after a dozen looks at most."""
+    met = [Met(answer, egress) for answer, egress in doubts]
+    actions = play(asked(), met)
+    reading = returned(actions)
+    kinds = {id(m.answer) if m.answer is not END else id(EMPTY) for m in met[: len(actions)]}
+    if reading.verdict in FACTS and len(kinds) > 1:
+        same = (EMPTY, END) if reading.verdict is not Verdict.OK else (FOREIGN,)
+        witnesses = {m.egress for m in met[: len(actions)] if m.answer in same}
+        assert len(witnesses) >= 2
+
+
+# -- trouble
+
+
+def test_a_page_that_fails_on_three_healthy_proxies() -> None:
+    """It is the page's fault, whatever is left of its attempts; a proxy counts once, and one that
+    may be broken itself not at all."""
+    met = [
+        Met(TROUBLE, "a", is_healthy=True),
+        Met(TROUBLE, "a", is_healthy=True),
+        Met(TROUBLE, "b"),
+        Met(BodyCut(""), "c", is_healthy=True),
+        Met(NOT_JSON, "d", is_healthy=True),
+        Met(OK, "e"),
+    ]
+    assert len(play(asked(attempts=9), met)) == 5
+
+
+def test_one_proxy_fails_no_page() -> None:
+    """Where all trouble came by one egress of several it has twice the attempts."""
+    assert len(play(asked(), by([NOT_JSON] * 9, "a", is_only=False))) == 6
+    assert len(play(asked(), by([NOT_JSON] * 9, "ab"))) == 3
+
+
+def test_failing_egresses_cost_nothing_while_none_works() -> None:
+    """In an outage no page is given up."""
+    met = [Met(EgressFailed("no"), "a", is_outage=True)] * 99
+    assert len(play(asked(), [*met, Met(OK, "a")])) == 100
+
+
+def test_an_unknown_refusal_is_counted_once() -> None:
+    """Others ask about it later; the breaker counts it when it comes, not when it stays."""
+    actions = play(asked(), by([TROUBLE, UNKNOWN, UNKNOWN], "abc"))
+    assert [action.sign for action in actions] == [None, Sign.REFUSED, None]
+    assert returned(actions) is UNKNOWN
+
+
+def test_restricted_is_a_fact() -> None:
+    """A post that this reader may not see costs one request, and is no refusal."""
+    for is_retry in (True, False):
+        [only] = play(asked(is_retry=is_retry), by([RESTRICTED]))
+        assert (returned([only]), only.sign) == (RESTRICTED, Sign.ANSWERED)
+
+
+@pytest.mark.parametrize("answer", [THROTTLED, TROUBLE, DRIFTED, UNKNOWN, WALL])
+def test_a_retry_is_no_evidence(answer: Reading) -> None:
+    """What failed before tells the breaker nothing but that the site answers."""
+    met = [Met(answer, "a", is_only=True, wall=Wall.CLOSED)] * 9
+    assert all(action.sign in (None, Sign.ANSWERED) for action in play(asked(is_retry=True), met))
+    assert any(action.sign for action in play(asked(), met))
+
+
+# -- looks
+
+
+def test_which_answer_is_a_look() -> None:
+    """The first one that shows something or nothing, where something is known to be, at a first
+    attempt."""
+    content = asked(Expect.CONTENT)
+    actions = play(content, by([TROUBLE, EMPTY, THROTTLED, OK], "ab"))
+    assert [action.is_empty for action in actions] == [None, True, None, None]
+    assert [action.is_empty for action in play(content, by([OK]))] == [False]
+    assert [action.is_empty for action in play(content, by([FOREIGN, OK]))] == [None, False]
+    assert play(content, by([Reading(Verdict.END)]))[0].is_empty is True
+    assert play(content, by([GONE]))[0].is_empty is None
+    for other in (asked(), asked(Expect.NOTHING), asked(Expect.CONTENT, is_retry=True)):
+        assert play(other, by([EMPTY, OK]))[0].is_empty is None
+
+
+# -- walls
+
+
+def test_whom_to_avoid() -> None:
+    """The next try goes by another egress, but after the end of a session any may go."""
+    over, later, *_ = play(asked(), [*walls(("b", 1, Wall.OVER)), *by([TROUBLE])])
+    assert over.step == Again(None)
+    assert over.outcome == Walled(0.0)
+    assert later.step == Again("a", 0)
+
+
+def test_the_ends_of_sessions_cost_nothing() -> None:
+    """A doubtful wall is asked about as often as `attempts` says with each session; the ends of
+    sessions do not count, but not for ever."""
+    met = walls(*[("a", 1, Wall.DOUBT)] * 9)
+    assert len(play(asked(), met)) == 4
+    met = walls(*[("a", 1, Wall.DOUBT)] * 3, ("b", 1, Wall.DOUBT), ("b", 1, Wall.OVER))
+    met += walls(*(("a", n, Wall.OVER) for n in range(2, 99)))
+    assert len(play(asked(), met)) == 5 + 59
+
+
+def test_an_egress_without_a_session_is_no_witness() -> None:
+    """Another egress is asked, each once and as many as there are attempts."""
+    absent = walls(*((egress, 1, Wall.ABSENT) for egress in "abcd"))
+    assert [action.step for action in play(asked(attempts=2), absent)][:2] == [
+        Again("a"),
+        Again("b"),
+    ]
+    assert len(play(asked(attempts=2), absent)) == 3
+    assert len(play(asked(), [absent[0], absent[0]])) == 2
+    assert returned(play(asked(nth=2), [absent[0], absent[1], absent[0]])).ambiguous
+
+
+def test_a_refused_session_that_no_new_one_helps() -> None:
+    """It is the egress's matter: it rests, the session is retired, another egress goes."""
+    for wall in (Wall.ABSENT, Wall.CLOSED):
+        met = [Met(SESSION_REFUSED, egress, 2, wall=wall) for egress in "abc"]
+        actions = play(asked(), met)
+        assert [action.outcome for action in actions] == [SessionOver("432")] * 3
+        assert returned(actions) is SESSION_REFUSED
+    [over] = play(asked(), [Met(SESSION_REFUSED, "a", 1, wall=Wall.OVER)])
+    assert (over.step, over.sign) == (Again(None), None)
+
+
+def test_a_first_page_that_is_closed_is_returned() -> None:
+    """As far as one session tells."""
+    [only] = play(asked(), walls(("a", 1, Wall.CLOSED)))
+    assert returned([only]) is WALL
+    assert (only.outcome, only.sign) == (Walled(0.0), Sign.REFUSED)
+    [only] = play(asked(are_walls_told=False), walls(("a", 1, Wall.CLOSED)))
+    assert only.sign is None
+
+
+def test_a_wall_on_a_later_page_needs_a_second_witness() -> None:
+    """Another egress or session that met it, or the experience of others; else it is ambiguous."""
+    later = asked(nth=2)
+    first, last = play(later, walls(("a", 1, Wall.CLOSED), ("b", 1, Wall.CLOSED)))
+    assert first.step == Again("a")
+    assert not returned([last]).ambiguous
+    renewed = walls(("a", 1, Wall.OVER), ("a", 2, Wall.CLOSED), is_only=True)
+    assert not returned(play(later, renewed)).ambiguous
+    [only] = play(later, walls(("a", 1, Wall.CLOSED), is_only=True, is_common=True))
+    assert not returned([only]).ambiguous
+    [only] = play(later, walls(("a", 1, Wall.CLOSED), is_only=True))
+    assert returned([only]).ambiguous
+    same = play(later, walls(*[("a", 1, Wall.CLOSED)] * 9))
+    assert len(same) == 3
+    assert returned(same).ambiguous
+
+
+def test_a_wall_that_flaps() -> None:
+    """A later page that another egress shows is returned."""
+    met = [*walls(("a", 1, Wall.CLOSED)), Met(OK, "b")]
+    assert returned(play(asked(nth=2), met)) is OK
+
+
+def test_later_pages_closed_while_first_ones_are_open_are_no_refusals() -> None:
+    """Guests are shown first pages only: no refusal of this run."""
+    for is_shown, sign in ((True, None), (False, Sign.REFUSED)):
+        met = [Met(WALL, "a", wall=Wall.CLOSED, is_only=True, is_first_shown=is_shown)]
+        assert play(asked(nth=2), met)[0].sign is sign
+
+
+def test_what_others_met() -> None:
+    """A wall is common where three others met it, or one of whom it was confirmed, at the same page
+    of the same kind, within ten minutes, and nobody passed there since."""
+    known = Walls()
+    doubtful, here = Reading(Verdict.LOGIN_WALL, ambiguous=True), asked(nth=2)
+    for uid in (1, 2, 2, 2, 7):
+        known.note(asked(nth=2, uid=uid), doubtful, 0.0)
+    assert not known.is_common(here, 1.0)
+    known.note(asked(nth=2, uid=3), doubtful, 1.0)
+    assert known.is_common(here, WALL_MEMORY_S)
+    assert not known.is_common(asked(nth=3), 1.0)
+    assert not known.is_common(here, WALL_MEMORY_S + 0.5)
+    known.note(asked(nth=2, uid=4), OK, 2.0)
+    assert not known.is_common(here, 2.0)
+    known.note(asked(nth=2, uid=1), WALL, 3.0)
+    assert known.is_common(here, 3.0)
+    assert not known.is_common(asked(nth=2, uid=1), 3.0)
+
+
+def test_whether_first_pages_are_shown() -> None:
+    """As the last of a kind came."""
+    known = Walls()
+    assert not known.is_first_shown(Kind.POSTS)
+    known.note(asked(), EMPTY, 0.0)
+    known.note(asked(nth=2), WALL, 0.0)
+    assert known.is_first_shown(Kind.POSTS)
+    assert not known.is_first_shown(Kind.FANS)
+    known.note(asked(), WALL, 0.0)
+    assert not known.is_first_shown(Kind.POSTS)
+
+
+# -- all of them
+
+_WALLS: list[Answer] = [WALL, SESSION_REFUSED]
+_any = st.sampled_from(
+    (
+        *(*DOUBTS, *_WALLS, OK, GONE, RESTRICTED, THROTTLED, TROUBLE, UNKNOWN, NOT_JSON),
+        *(BodyCut("cut"), EgressFailed("no")),
+    )
+)
+
+
+@given(
+    first=st.lists(st.tuples(_any, st.sampled_from("abc"), st.sampled_from(Wall)), max_size=30),
+    last=st.tuples(_any, st.sampled_from(Wall)),
+    nth=st.integers(1, 2),
+    is_only=st.booleans(),
+)
+def test_every_request_ends(
+    first: list[tuple[Answer, str, Wall]], last: tuple[Answer, Wall], nth: int, is_only: bool
+) -> None:
+    """Whatever a request meets, and then meets again and again, it ends; and every answer has an
+    action."""
+    again = [(last[0], "abc"[n % 3], last[1]) for n in range(300)]
+    met = [
+        Met(answer, egress, n, wall=wall if answer in _WALLS else None, is_only=is_only)
+        for n, (answer, egress, wall) in enumerate([*first, *again])
+    ]
+    returned(play(asked(nth=nth), met))

@@ -1,0 +1,164 @@
+"""Liars and silence, the whole way: settings, proxies, the readers of the site, the fetcher."""
+
+import asyncio
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.fetch.servers import Handler, Reader, Writer, head, http, serve
+from weibo_crawler.config import Egress, Fetch, Pace, Settings, Site
+from weibo_crawler.errors import SiteSaysNo
+from weibo_crawler.fetch import Fetched, Fetcher, open_fetcher
+from weibo_crawler.metrics import Counters
+from weibo_crawler.records import Expect, Request, Verdict
+from weibo_crawler.sites.weibo import Weibo
+
+SITE = "http://127.0.0.1:9"  # nobody is there: the proxies answer in its name
+NOTHING = {"ok": 0, "msg": "这里还没有内容", "data": {"cards": []}}
+WALL = {"ok": -100, "url": "https://passport.weibo.com/sso/signin?entry=wapsso"}
+POSTS = {"ok": 1, "data": {"cards": [{"card_type": 4}], "cardlistInfo": {"page": 3}}}
+BOMB = http(b" " * 200_000, "Content-Type: application/json")
+PORTAL = http(b"", "Location: http://portal.invalid/hello", status="302 Found")
+
+Answer = Callable[[int], object]  # to a uid
+
+
+def answers(answer: Answer) -> Handler:
+    """The site, as it is shown by one way: JSON for each uid that is asked for, or bytes."""
+
+    async def handler(reader: Reader, writer: Writer) -> None:
+        while True:
+            found = re.search(rb"value=(\d+)", await head(reader))
+            assert found is not None
+            said = answer(int(found[1]))
+            writer.write(said if isinstance(said, bytes) else http(json.dumps(said).encode()))
+
+    return handler
+
+
+def profile(uid: int) -> object:
+    return {"ok": 1, "data": {"userInfo": {"id": uid, "screen_name": "n", "followers_count": 9}}}
+
+
+class Way:
+    """A fetcher of the real site that goes by these proxies."""
+
+    def __init__(self, folder: Path, *ways: Answer) -> None:
+        self._file, self._ways = folder / "proxies.txt", ways
+        self.site = Weibo(SITE, "", "test")
+        self.counters = Counters()
+
+    async def run(self, scenario: Callable[[Fetcher], object]) -> list[Fetched | BaseException]:
+        """What the fetches of the scenario came to."""
+        async with AsyncExitStack() as stack:
+            ports = [await stack.enter_async_context(serve(answers(way))) for way in self._ways]
+            self._file.write_text("".join(f"http://127.0.0.1:{port}\n" for port in ports))
+            settings = Settings(
+                site=Site(base_url=SITE),
+                pace=Pace(requests_per_second=0),
+                egress=Egress(proxies_file=str(self._file)),
+                fetch=Fetch(concurrency=8, max_body_bytes=100_000),
+            )
+            fetcher = open_fetcher(settings, self.site, self.counters)
+            calls = scenario(fetcher)
+            results = await asyncio.gather(*calls, return_exceptions=True)  # type: ignore[misc]
+            await fetcher.close()
+            return list(results)
+
+
+def verdicts(results: list[Fetched | BaseException]) -> Counter[Verdict]:
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return Counter(one.reading.verdict for one in results if isinstance(one, Fetched))
+
+
+@pytest.mark.parametrize("lie", [BOMB, PORTAL, {"ok": 0, "msg": "Wohl bekomms"}])
+def test_one_lying_proxy_fails_nobody(tmp_path: Path, lie: object) -> None:
+    """One of three proxies sends bombs, a captive portal's redirect, or words that nobody knows:
+    every page comes by another one, and the liar is blamed."""
+    way = Way(tmp_path, lambda uid: lie, profile, profile)
+
+    def scenario(fetcher: Fetcher) -> object:
+        return [fetcher.fetch(way.site.profile(uid)) for uid in range(1, 61)]
+
+    assert verdicts(asyncio.run(way.run(scenario))) == {Verdict.OK: 60}
+    assert 1 <= way.counters["egress.disproved"] <= 40
+
+
+def test_a_page_that_is_too_large(tmp_path: Path) -> None:
+    """By two proxies: it is given up, and nobody is blamed."""
+    way = Way(tmp_path, lambda uid: BOMB, lambda uid: BOMB)
+    results = asyncio.run(way.run(lambda fetcher: [fetcher.fetch(way.site.profile(1))]))
+    assert verdicts(results) == {Verdict.SERVER_TROUBLE: 1}
+    assert way.counters["request.sent"] == 2
+    assert way.counters["egress.disproved"] == 0
+
+
+@pytest.mark.parametrize("lawful", [0, 3])
+def test_a_site_that_falls_silent_stops_the_run(tmp_path: Path, lawful: int) -> None:
+    """From one moment on everybody is shown nothing, in the words of the site for nothing: the run
+    stops within a hundred requests and says why, and nothing more is returned as a fact. lawful:
+    every so manieth user had shown nothing before."""
+    sent, silent_from = 0, 300
+
+    def site(uid: int) -> object:
+        nonlocal sent
+        sent += 1
+        is_lawful = lawful and uid % lawful == 0
+        return NOTHING if sent > silent_from or is_lawful else profile(uid)
+
+    way, talked = Way(tmp_path, site, site), 0
+
+    async def ask(fetcher: Fetcher, request: Request) -> Fetched:
+        nonlocal talked
+        fetched = await fetcher.fetch(request, expect=Expect.CONTENT)
+        talked = max(talked, sent if fetcher.is_talking else 0)
+        return fetched
+
+    results = asyncio.run(
+        way.run(lambda fetcher: [ask(fetcher, way.site.profile(uid)) for uid in range(1, 1000)])
+    )
+    stops = [one for one in results if isinstance(one, BaseException)]
+    assert {type(one) for one in stops} == {SiteSaysNo}
+    assert "the site shows nothing" in str(stops[0])
+    assert sent <= silent_from + 100
+    assert 200 < talked <= silent_from + 50
+
+
+def test_a_wall_that_flaps_on_page_2(tmp_path: Path) -> None:
+    """Every list's second page is walled for whoever asks first: it is asked for by another egress,
+    and shown. Where it stays walled two have said so, and the wall is sure."""
+    seen: Counter[int] = Counter()
+
+    def site(uid: int) -> object:
+        seen[uid] += 1
+        return WALL if seen[uid] == 1 or uid > 30 else POSTS
+
+    way = Way(tmp_path, site, site)
+
+    def scenario(fetcher: Fetcher) -> object:
+        return [fetcher.fetch(way.site.posts(uid, "page=2"), nth=2) for uid in range(1, 61)]
+
+    results = asyncio.run(way.run(scenario))
+    assert verdicts(results[:30]) == {Verdict.OK: 30}
+    assert verdicts(results[30:]) == {Verdict.LOGIN_WALL: 30}
+    assert not any(one.reading.ambiguous for one in results[30:] if isinstance(one, Fetched))
+
+
+def test_a_wall_that_one_egress_met_is_ambiguous(tmp_path: Path) -> None:
+    """Without a second egress, or session, or others: nobody has confirmed it."""
+    way = Way(tmp_path, lambda uid: WALL)
+
+    def scenario(fetcher: Fetcher) -> object:
+        return [fetcher.fetch(way.site.posts(7, "page=2"), nth=2)]
+
+    [fetched] = asyncio.run(way.run(scenario))
+    assert isinstance(fetched, Fetched)
+    assert fetched.reading.verdict is Verdict.LOGIN_WALL
+    assert fetched.reading.ambiguous

@@ -1,0 +1,472 @@
+"""What an answer means, and what to do next. Pure.
+
+answer                          to blame   next
+OK, GONE, EMPTY, END,           nobody     return
+  RESTRICTED
+the ambiguous no-content body   ?          a doubt, but where nothing more was expected: return
+OK with nothing of whom was     ?          a doubt: it may be another user's page
+  asked for
+DRIFTED, BodyTooLarge           ?          a doubt: it may be mangled, or a proxy's own
+LOGIN_WALL; a refusal that a    session    what `Visit.wall` makes of it. OVER, DOUBT: again.
+  new session may help                     ABSENT: no witness, another egress goes. CLOSED: return
+                                           the wall, on a later page once it is confirmed; take the
+                                           refusal for one of the egress
+CAPTCHA, THROTTLED, REFUSED     egress     it rests, another goes; return after `attempts`
+SERVER_TROUBLE, NOT_JSON,       site       later, by another egress; return after `attempts`, or
+  TRUNCATED, transport errors              when it came by three healthy proxies: then the page's
+EgressFailed                    egress     another goes; return after 3 x `attempts`
+what cannot be sent             us         return
+
+A doubt is asked about at once, elsewhere. It is believed when two egresses say the same, or the
+only one says it twice; where none agree it is trouble, never a fact. What is believed then tells
+who was wrong: a broken page is blamed on the proxy that brought it, an emptiness on the egress that
+was shown it (soft throttling).
+
+A wall on a later page is confirmed by a second session or egress that met it, or where others met
+it there of late and nobody passed (`Walls`). Where neither is to be had it is returned, ambiguous.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from enum import Enum
+from itertools import groupby
+from typing import NamedTuple, assert_never
+
+from msgspec.structs import replace
+
+from weibo_crawler.errors import BodyTooLarge, EgressFailed, TransportError
+from weibo_crawler.fetch.breaker import Sign
+from weibo_crawler.fetch.pool import (
+    Broken,
+    Failed,
+    Good,
+    Outcome,
+    Refused,
+    SessionOver,
+    Wall,
+    Walled,
+)
+from weibo_crawler.records import FACTS, REFUSALS, Expect, Kind, Reading, Request, Verdict
+
+# The limits of patience with one request. Those in attempts are multiples of fetch.attempts.
+REFUSED_ATTEMPTS = 1
+TROUBLE_ATTEMPTS = 1
+LONE_TROUBLE_ATTEMPTS = 2  # where all of it came by one egress of several
+EGRESS_FAILURE_ATTEMPTS = 3
+SESSION_ATTEMPTS = 20  # of many requests under way most meet the end of a session
+SESSION_DOUBT_ATTEMPTS = 1  # with one session
+SESSIONLESS_ATTEMPTS = 1  # egresses that could get none
+# And those that are not.
+WITNESSES = 2
+LOOKS = 3  # at a doubt or a closed wall, where no second witness can be had
+HEALTHY_PROXIES = 3  # by which a page fails: more would tell nothing new
+BACKOFF_BASE_S, BACKOFF_CAP_S = 0.1, 5.0
+# The walls of others, as a witness.
+WALL_OTHERS = 3
+WALL_MEMORY_S = 600.0
+
+UNKNOWN_REFUSAL = "unknown refusal: "  # how its `why` begins
+
+_NOTHING = (Verdict.EMPTY, Verdict.END)
+
+
+class Asked(NamedTuple):
+    """A request, and what is known before it is sent (see `Fetcher.fetch`).
+
+    are_walls_told: whether walls on first pages count as refusals of the site.
+    """
+
+    request: Request
+    attempts: int
+    expect: Expect = Expect.UNKNOWN
+    nth: int = 1
+    is_retry: bool = False
+    are_walls_told: bool = True
+
+
+class Met(NamedTuple):
+    """One answer to a request, or none, and how things stood when it came.
+
+    generation: of the session that it was asked with. is_healthy: by a proxy by which answers of
+    the site came of late. is_only: there is no other egress. is_outage: none of them works.
+    wall: what the pool makes of it, once it was told `of_session`. is_common_wall, is_first_shown:
+    as `Walls` says.
+    """
+
+    answer: Reading | TransportError
+    egress: str
+    generation: int = 0
+    elapsed_s: float = 0.0
+    retry_after_s: float | None = None
+    is_healthy: bool = False
+    is_only: bool = False
+    is_outage: bool = False
+    wall: Wall | None = None
+    is_common_wall: bool = False
+    is_first_shown: bool = False
+
+
+class Return(NamedTuple):
+    reading: Reading
+
+
+class Again(NamedTuple):
+    """avoid: the egress to pass over where another one may go. waits: None: at once; else so many
+    pauses came before this one, and each is longer."""
+
+    avoid: str | None
+    waits: int | None = None
+
+
+class Action(NamedTuple):
+    """What to do. outcome: for the pool, of this turn. sign, why: for the breaker, None: nothing.
+
+    is_empty: this is the look that tells the breaker whether the site still shows what is there;
+    None: it is none. disproved: which of the earlier answers this one shows to be wrong, one of
+    each egress that broke the page, and one of each that was shown nothing.
+    """
+
+    step: Return | Again
+    outcome: Outcome
+    sign: Sign | None = None
+    why: str = ""
+    is_empty: bool | None = None
+    disproved: tuple[int, ...] = ()
+
+
+def of_session(met: Met) -> Walled | SessionOver | None:
+    """What the pool is to be told before `decide`, since its state machine of the session has a say
+    in that; None: nothing."""
+    answer = met.answer
+    if isinstance(answer, TransportError):
+        return None
+    if answer.verdict is Verdict.LOGIN_WALL:
+        return Walled(met.elapsed_s)
+    if answer.verdict in REFUSALS and answer.is_of_session:
+        return SessionOver(_why(answer), met.retry_after_s)
+    return None
+
+
+def decide(asked: Asked, before: Sequence[Met], met: Met) -> Action:
+    """What to do after an answer. before: what this request met until now, oldest first."""
+    action = _decide(_Case(asked, (*before, met)))
+    if before and isinstance(action.step, Return):
+        disproved = _disproved(action.step.reading, asked, before, met)
+        action = action._replace(disproved=disproved)
+    if asked.is_retry and action.sign is not Sign.ANSWERED:
+        action = action._replace(sign=None)
+    return action._replace(is_empty=_look(asked, before, met))
+
+
+class _Case(NamedTuple):
+    """A request and all that it met; `met` is the last of it."""
+
+    asked: Asked
+    all: tuple[Met, ...]
+
+    @property
+    def met(self) -> Met:
+        return self.all[-1]
+
+    def is_over(self, n: int, attempts: int) -> bool:
+        return n >= attempts * self.asked.attempts
+
+
+def _decide(case: _Case) -> Action:
+    answer = case.met.answer
+    if isinstance(answer, TransportError):
+        return _failed(answer, case)
+    match answer.verdict:
+        case Verdict.OK | Verdict.EMPTY | Verdict.END | Verdict.GONE | Verdict.DRIFTED:
+            doubt = _doubt_of(answer, case.asked)
+            return _answered(answer, case) if doubt is None else _doubted(answer, doubt, case)
+        case Verdict.RESTRICTED:
+            return _answered(answer, case)
+        case Verdict.LOGIN_WALL:
+            return _walled(answer, case)
+        case Verdict.CAPTCHA | Verdict.THROTTLED | Verdict.REFUSED:
+            if answer.is_of_session:
+                return _walled(answer, case)
+            outcome = Refused(_why(answer), case.met.retry_after_s, answer.is_ban)
+            return _refused(answer, case, outcome)
+        case Verdict.SERVER_TROUBLE | Verdict.NOT_JSON | Verdict.TRUNCATED:
+            return _troubled(answer, case)
+    assert_never(answer.verdict)
+
+
+def _answered(reading: Reading, case: _Case) -> Action:
+    """A page that is believed."""
+    sign = Sign.DRIFTED if reading.verdict is Verdict.DRIFTED else Sign.ANSWERED
+    return Action(Return(reading), Good(case.met.elapsed_s), sign, reading.why)
+
+
+# -- doubts
+
+
+class _Doubt(Enum):
+    EMPTY = "nothing"
+    FOREIGN = "another user's page"
+    DRIFTED = "an unknown shape"
+    TOO_LARGE = "too large a body"
+
+
+def _doubt_of(answer: Reading | TransportError, asked: Asked) -> _Doubt | None:
+    """Why a second witness is needed, None: it is not."""
+    if isinstance(answer, TransportError):
+        return _Doubt.TOO_LARGE if isinstance(answer, BodyTooLarge) else None
+    if answer.verdict is Verdict.DRIFTED:
+        return _Doubt.DRIFTED
+    if not answer.ambiguous or answer.verdict not in FACTS:
+        return None
+    if answer.verdict is Verdict.OK:
+        return _Doubt.FOREIGN
+    is_expected = asked.expect is Expect.NOTHING and answer.verdict in _NOTHING
+    return None if is_expected or answer.verdict is Verdict.RESTRICTED else _Doubt.EMPTY
+
+
+def _doubted(reading: Reading, doubt: _Doubt, case: _Case) -> Action:
+    """A page that needs a second witness."""
+    doubts = [(_doubt_of(met.answer, case.asked), met.egress) for met in case.all]
+    said = [egress for what, egress in doubts if what is doubt]
+    is_alone = case.met.is_only and len(said) >= WITNESSES
+    if is_alone or len(set(said)) >= WITNESSES:
+        return _believed(reading, doubt, case)
+    if len(said) < LOOKS:
+        is_shown = doubt is _Doubt.EMPTY
+        outcome = Good(case.met.elapsed_s) if is_shown else Broken()
+        return Action(Again(case.met.egress), outcome, Sign.ANSWERED if is_shown else None)
+    kinds = sorted({what.value for what, _ in doubts if what is not None})
+    if len(kinds) == 1:
+        return _believed(reading, doubt, case)
+    why = f"no two egresses agree: {', '.join(kinds)}"
+    return Action(Return(Reading(Verdict.SERVER_TROUBLE, why=why)), Broken())
+
+
+def _believed(reading: Reading, doubt: _Doubt, case: _Case) -> Action:
+    if doubt is _Doubt.TOO_LARGE:  # the page is to blame
+        return Action(Return(reading), Broken())
+    return _answered(reading, case)
+
+
+# -- walls and refusals
+
+
+def _walled(reading: Reading, case: _Case) -> Action:
+    """A wall, or a refusal that a new session may help. The end of a session is no fault of the
+    page, but one that meets nothing else is asked for no more."""
+    met, is_over, outcome = case.met, False, of_session(case.met)
+    is_wall = reading.verdict is Verdict.LOGIN_WALL
+    assert outcome is not None
+    assert met.wall is not None
+    match met.wall:
+        case Wall.ABSENT:
+            if is_wall and _may_ask_another(case):
+                return Action(Again(met.egress), outcome)
+        case Wall.OVER | Wall.DOUBT:
+            is_over = _is_too_often(case)
+            if not is_over:
+                return Action(Again(None), outcome)
+        case Wall.CLOSED:
+            pass
+        case _:
+            assert_never(met.wall)
+    if is_wall:
+        return _closed(reading, case)
+    return _refused(reading, case, outcome, is_over=is_over)
+
+
+def _may_ask_another(case: _Case) -> bool:
+    """Whether to ask another egress after one that could get no session: once each, where there is
+    another one."""
+    without = [met.egress for met in case.all[:-1] if _is_sessionless(met)]
+    is_over = case.is_over(len(set(without)), SESSIONLESS_ATTEMPTS)
+    return case.met.egress not in without and not is_over
+
+
+def _is_sessionless(met: Met) -> bool:
+    return met.wall is Wall.ABSENT and _verdict(met) is Verdict.LOGIN_WALL
+
+
+def _is_too_often(case: _Case) -> bool:
+    """Whether one session was doubted too often, or too many came to their end."""
+    walls = [met for met in case.all if met.wall is not None and not _is_sessionless(met)]
+    sessions = [list(same) for _, same in groupby(walls, lambda m: (m.egress, m.generation))]
+    doubts = sum(met.wall is Wall.DOUBT for met in sessions[-1])
+    attempts = case.asked.attempts
+    return doubts > SESSION_DOUBT_ATTEMPTS * attempts or len(sessions) > SESSION_ATTEMPTS * attempts
+
+
+def _closed(reading: Reading, case: _Case) -> Action:
+    """The page is not shown to visitors, as far as this session tells."""
+    met = case.met
+    if case.asked.nth > 1 and not is_confirmed(case.all):
+        looks = sum(m.wall is Wall.CLOSED for m in case.all)
+        if met.wall is Wall.CLOSED and not met.is_only and looks < LOOKS:
+            return Action(Again(met.egress), Walled(met.elapsed_s))
+        reading = replace(reading, ambiguous=True)
+    # Later pages closed to visitors while first pages are open: no refusal of this run.
+    is_refusal = not case.asked.request.cursor or not met.is_first_shown
+    sign = Sign.REFUSED if is_refusal and case.asked.are_walls_told else None
+    return Action(Return(reading), Walled(met.elapsed_s), sign, _why(reading))
+
+
+def is_confirmed(met: Sequence[Met]) -> bool:
+    """Whether the walls that a request met are more than the word of one session, or of an egress
+    without one."""
+    walls = [m for m in met if _verdict(m) is Verdict.LOGIN_WALL]
+    sessions = {(m.egress, m.generation) for m in walls if m.wall is not Wall.ABSENT}
+    return any(m.is_common_wall for m in walls) or len(sessions) >= WITNESSES
+
+
+def _refused(reading: Reading, case: _Case, outcome: Outcome, *, is_over: bool = False) -> Action:
+    """A refusal of the egress; or of its session, and no new one helps."""
+    is_over |= case.is_over(sum(_is_refusal(met) for met in case.all), REFUSED_ATTEMPTS)
+    step = Return(reading) if is_over else Again(case.met.egress)
+    return Action(step, outcome, Sign.REFUSED, _why(reading))
+
+
+def _is_refusal(met: Met) -> bool:
+    """Whether it was the egress that was refused, as far as is known."""
+    is_of_egress = _verdict(met) in (Verdict.CAPTCHA, Verdict.THROTTLED, Verdict.REFUSED)
+    return is_of_egress and met.wall not in (Wall.OVER, Wall.DOUBT)
+
+
+# -- trouble
+
+
+def _troubled(reading: Reading, case: _Case) -> Action:
+    """An answer that is no page."""
+    is_first = sum(_is_unknown_refusal(met) for met in case.all) == 1
+    action = _try_later(reading, case)
+    if _is_unknown_refusal(case.met):  # counted when it comes, not when it stays
+        return action._replace(sign=Sign.REFUSED if is_first else None)
+    return action
+
+
+def _failed(error: TransportError, case: _Case) -> Action:
+    """No whole answer."""
+    reading, met = Reading(Verdict.SERVER_TROUBLE, why=str(error)), case.met
+    if isinstance(error, EgressFailed):
+        failures = sum(isinstance(m.answer, EgressFailed) for m in case.all)
+        # while no egress works that is no page's fault
+        is_over = case.is_over(failures, EGRESS_FAILURE_ATTEMPTS) and not met.is_outage
+        return Action(Return(reading) if is_over else Again(met.egress), Failed(str(error)))
+    doubt = _doubt_of(error, case.asked)
+    if doubt is not None:
+        return _doubted(reading, doubt, case)
+    if error.blame == "us":
+        return Action(Return(reading), Broken())
+    return _try_later(reading, case)
+
+
+def _try_later(reading: Reading, case: _Case) -> Action:
+    troubles = [met for met in case.all if _is_trouble(met.answer)]
+    is_by_one = len({met.egress for met in troubles}) == 1 and not case.met.is_only
+    healthy = {met.egress for met in troubles if met.is_healthy}
+    limit = LONE_TROUBLE_ATTEMPTS if is_by_one else TROUBLE_ATTEMPTS
+    if case.is_over(len(troubles), limit) or len(healthy) >= HEALTHY_PROXIES:
+        return Action(Return(reading), Broken(), Sign.SILENT, _why(reading))
+    return Action(Again(case.met.egress, len(troubles) - 1), Broken())
+
+
+def _is_trouble(answer: Reading | TransportError) -> bool:
+    if isinstance(answer, TransportError):
+        return not isinstance(answer, EgressFailed | BodyTooLarge)
+    return answer.verdict in (Verdict.SERVER_TROUBLE, Verdict.NOT_JSON, Verdict.TRUNCATED)
+
+
+def _is_unknown_refusal(met: Met) -> bool:
+    answer = met.answer
+    return isinstance(answer, Reading) and (
+        answer.verdict is Verdict.SERVER_TROUBLE and answer.why.startswith(UNKNOWN_REFUSAL)
+    )
+
+
+def _why(reading: Reading) -> str:
+    return reading.why or reading.verdict
+
+
+def _verdict(met: Met) -> Verdict | None:
+    return met.answer.verdict if isinstance(met.answer, Reading) else None
+
+
+# -- what an answer tells of earlier ones
+
+
+def _disproved(reading: Reading, asked: Asked, before: Sequence[Met], met: Met) -> tuple[int, ...]:
+    """The answers of other egresses that are wrong where this page is believed: broken ones, and
+    empty ones where it has content. What an egress brought several times counts once."""
+    if reading.verdict not in FACTS:
+        return ()
+    own = _doubt_of(met.answer, asked)
+    is_content = reading.verdict is Verdict.OK and own is None
+    wrong: dict[tuple[str, bool], int] = {}
+    for i, earlier in enumerate(before):
+        doubt = _doubt_of(earlier.answer, asked)
+        if earlier.egress == met.egress or (doubt is not None and doubt is own):
+            continue
+        is_empty = doubt is _Doubt.EMPTY
+        if is_content if is_empty else doubt is not None or _is_trouble(earlier.answer):
+            wrong.setdefault((earlier.egress, is_empty), i)
+    return tuple(wrong.values())
+
+
+def _look(asked: Asked, before: Sequence[Met], met: Met) -> bool | None:
+    """Whether something that is known to be there was not shown; None: this answer is not the one
+    that tells, which is the first one that shows anything or nothing."""
+    if asked.expect is not Expect.CONTENT or asked.is_retry:
+        return None
+    if any(_shows_nothing(m.answer) is not None for m in before):
+        return None
+    return _shows_nothing(met.answer)
+
+
+def _shows_nothing(answer: Reading | TransportError) -> bool | None:
+    if not isinstance(answer, Reading):
+        return None
+    if answer.verdict in _NOTHING:
+        return True
+    return False if answer.verdict is Verdict.OK and not answer.ambiguous else None
+
+
+class Walls:
+    """What others met of late: walls by kind and page number, and whether somebody passed since.
+
+    A wall that was confirmed counts at once, one that was not together with those of two others.
+    `now` is seconds on any clock that never goes back.
+    """
+
+    def __init__(self) -> None:
+        self._walls: dict[tuple[Kind, int], deque[_MetWall]] = {}
+        self._first_shown: dict[Kind, bool] = {}
+
+    def note(self, asked: Asked, reading: Reading, now: float) -> None:
+        """What a request came to."""
+        kind, is_wall = asked.request.kind, reading.verdict is Verdict.LOGIN_WALL
+        if not asked.request.cursor and (is_wall or reading.verdict in FACTS):
+            self._first_shown[kind] = not is_wall
+        if is_wall:
+            walls = self._walls.setdefault((kind, asked.nth), deque(maxlen=2 * WALL_OTHERS))
+            walls.append(_MetWall(asked.request.uid, not reading.ambiguous, now))
+        elif reading.verdict is Verdict.OK:
+            self._walls.pop((kind, asked.nth), None)
+
+    def is_common(self, asked: Asked, now: float) -> bool:
+        """Whether others met this wall, too."""
+        others = [
+            wall
+            for wall in self._walls.get((asked.request.kind, asked.nth), ())
+            if wall.uid != asked.request.uid and now - wall.at <= WALL_MEMORY_S
+        ]
+        uids = {wall.uid for wall in others}
+        return any(wall.is_sure for wall in others) or len(uids) >= WALL_OTHERS
+
+    def is_first_shown(self, kind: Kind) -> bool:
+        """Whether the first page of this kind that was asked for last was shown."""
+        return self._first_shown.get(kind, False)
+
+
+class _MetWall(NamedTuple):
+    uid: int
+    is_sure: bool
+    at: float

@@ -1,0 +1,231 @@
+"""The circuit breaker: when the whole run must stop, and the words for it. Pure.
+
+what comes                                        it stops the run when
+refusals, and pages that never came               they are stop_share of a full window
+pages of an unknown shape                         they are drift_share of the last pages, and come
+                                                  from ten users or more
+nothing, where something is known to be           it is a million times likelier that the site has
+                                                  fallen silent than that it is as it was
+
+Only what was asked for the first time is evidence about the site; a request that failed before
+counts for nothing but its good answer. `now` is an argument, in seconds since the epoch.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from enum import StrEnum
+from math import ceil, log
+from typing import NamedTuple
+
+_ANSWERS_EACH = 2  # of an egress in the window
+_DRIFT_PAGES = 50  # fewer pages make no share
+_DRIFT_USERS = 10
+_USUAL_FLOOR = 0.3  # no site is trusted to show more than 70 % of what it should
+_SILENT = 0.97  # the share of empty answers of a site that has fallen silent
+_CERTAIN = log(1e6)
+_PRIOR_EMPTY, _PRIOR = 9, 15  # looks added to those seen: few tell little of what is usual
+_COME_BACK = (
+    "come back in an hour or more with a lower pace.requests_per_second or other egresses "
+    "(egress.proxies_file, egress.proxies_url; `proxies check` tries them), then run the "
+    "same command again"
+)
+
+
+class Sign(StrEnum):  # hashed by its text, an Enum by a function of Python
+    """What one answer says of the site. DRIFTED: its shape stayed unknown when it was asked for
+    again. SILENT: no usable answer came, however often it was asked for."""
+
+    ANSWERED = "answered"
+    REFUSED = "refused"
+    DRIFTED = "drifted"
+    SILENT = "silent"
+
+
+class Look(NamedTuple):
+    """The first answer to a request for something that is known to be there."""
+
+    is_empty: bool
+    egress: str
+    at: float
+
+
+class _Note(NamedTuple):
+    sign: Sign
+    why: str
+    egress: str
+    at: float
+    uid: int
+
+
+class Breaker:
+    """Watches the last answers; `tripped` says why to stop, "" while all is well.
+
+    The window is of stop_window answers, or of two for each egress that was answered, where that
+    is more: many egresses that begin together above the limit are refused together, once each,
+    which says nothing of the site. Failures of the egresses themselves say nothing of it either.
+    Once tripped it stays so.
+    """
+
+    def __init__(self, stop_share: float, stop_window: int, *, drift_share: float = 1.0) -> None:
+        self._stop_share, self._least = stop_share, stop_window
+        self._window: deque[_Note] = deque()
+        self._pages: deque[_Note] = deque(maxlen=max(_DRIFT_PAGES, stop_window))
+        self._drifts_needed = _needed(drift_share, max(_DRIFT_PAGES, stop_window))
+        self._egresses: set[str] = set()
+        self._counts: Counter[Sign] = Counter()
+        self._drifts = 0  # of the last pages
+        self._silence = _Silence()
+        self._was_shown = False
+        self.tripped = ""
+
+    @property
+    def is_talking(self) -> bool:
+        """Whether the site has shown something in this run, and has not fallen silent of late."""
+        return self._was_shown and not self.tripped and self._silence.score < _CERTAIN / 3
+
+    def note(self, sign: Sign, why: str, egress: str, now: float, *, uid: int = 0) -> None:
+        """One answer of the site, or a request without one."""
+        note = _Note(sign, why, egress, now, uid)
+        self._egresses.add(egress)
+        size = max(self._least, _ANSWERS_EACH * len(self._egresses))
+        self._window.append(note)
+        self._counts[sign] += 1
+        if len(self._window) > size:
+            self._counts[self._window.popleft().sign] -= 1
+        if len(self._pages) == self._pages.maxlen:
+            self._drifts -= self._pages[0].sign is Sign.DRIFTED
+        self._pages.append(note)
+        self._drifts += sign is Sign.DRIFTED
+        bad = self._counts[Sign.REFUSED] + self._counts[Sign.SILENT]
+        if len(self._window) == size and bad >= _needed(self._stop_share, size):
+            self.stop(self._explain(bad))
+        elif self._is_of_new_shape():
+            self.stop(self._explain_drift())
+
+    def shown(self) -> None:
+        """The site showed something."""
+        self._was_shown = True
+
+    def looked(self, look: Look) -> None:
+        """The site showed something, or nothing, where something is known to be. First answers of
+        first attempts only: what is asked for again is asked for because it was empty."""
+        self._was_shown |= not look.is_empty
+        self._silence.add(look)
+        if self._silence.score >= _CERTAIN:
+            self.stop(self._explain_silence())
+
+    def take_back(self, look: Look) -> None:
+        """Another egress was shown something: the emptiness was about the egress of this look."""
+        self._silence.take_back(look)
+
+    def stop(self, why: str) -> None:
+        """Stop for this reason, unless there is one already."""
+        self.tripped = self.tripped or why
+
+    # -- inside
+
+    def _is_of_new_shape(self) -> bool:
+        return (
+            self._drifts >= self._drifts_needed
+            and len(self._pages) == self._pages.maxlen
+            and len({note.uid for note in self._drifted()}) >= _DRIFT_USERS
+        )
+
+    def _drifted(self) -> list[_Note]:
+        return [note for note in self._pages if note.sign is Sign.DRIFTED]
+
+    def _explain(self, bad: int) -> str:
+        notes = [n for n in self._window if n.sign in (Sign.REFUSED, Sign.SILENT)]
+        reasons = Counter(note.why for note in notes).most_common(3)
+        facts = (
+            f"{bad} of the last {len(self._window)} requests since {_clock(notes[0].at)}, "
+            f"{_by(note.egress for note in notes)}: "
+            + ", ".join(f"{n} x {why or 'no reason given'}" for why, n in reasons)
+        )
+        if self._counts[Sign.SILENT] > self._counts[Sign.REFUSED]:
+            return (
+                f"the site does not answer: {facts}; "
+                "check site.base_url and the network, then run the same command again"
+            )
+        return (
+            f"the site says no: {facts}; what was under way goes back and nothing is lost: "
+            + _COME_BACK
+        )
+
+    def _explain_drift(self) -> str:
+        drifted = self._drifted()
+        paths = Counter(note.why for note in drifted)
+        return (
+            f"the site changed its shape: {len(drifted)} of the last {len(self._pages)} pages, of "
+            f"{len({note.uid for note in drifted})} users, are not as this version knows them, at "
+            + ", ".join(path for path, _ in paths.most_common(3))
+            + "; the pages are kept (table `drifted`), look for a newer version"
+        )
+
+    def _explain_silence(self) -> str:
+        looks = self._silence.stretch
+        empty = [look for look in looks if look.is_empty]
+        return (
+            f"the site shows nothing: {len(empty)} of the last {len(looks)} first looks at what is "
+            f"known to hold something, since {_clock(looks[0].at)}, "
+            f"{_by(look.egress for look in empty)}, showed nothing, where "
+            f"{self._silence.usual:.0%} at most is usual in this run; it does not say so, but it "
+            "no longer talks to us, and nobody was marked as gone or done because of it: "
+            + _COME_BACK
+        )
+
+
+class _Silence:
+    """Tells a site that has fallen silent from one that often shows nothing: Page's CUSUM test.
+
+    score: by how much likelier the looks of the present stretch are if the site shows nothing
+    (97 % of looks empty) than if it is as usual, as a logarithm, and never below 0. A stretch
+    begins when the score leaves 0 and is over when it comes back. usual: the share of empty looks
+    before the present stretch, so that a silence does not become usual by lasting.
+    """
+
+    def __init__(self) -> None:
+        self._looks = self._empty = 0  # before the stretch
+        self.stretch: list[Look] = []
+        self.score = 0.0
+
+    @property
+    def usual(self) -> float:
+        share = (self._empty + _PRIOR_EMPTY) / (self._looks + _PRIOR)
+        return min(max(share, _USUAL_FLOOR), _SILENT)
+
+    def add(self, look: Look) -> None:
+        usual = self.usual
+        shares = (_SILENT, usual) if look.is_empty else (1 - _SILENT, 1 - usual)
+        self.stretch.append(look)
+        self.score += log(shares[0] / shares[1])
+        if self.score <= 0:
+            self._looks += len(self.stretch)
+            self._empty += sum(one.is_empty for one in self.stretch)
+            self.stretch, self.score = [], 0.0
+
+    def take_back(self, look: Look) -> None:
+        if look not in self.stretch:
+            self._looks -= 1
+            self._empty -= look.is_empty
+            return
+        looks, self.stretch, self.score = self.stretch, [], 0.0
+        looks.remove(look)
+        for one in looks:
+            self.add(one)
+
+
+def _by(egresses: Iterable[str]) -> str:
+    counts = Counter(egresses)
+    named = ", ".join(f"{name} {n} x" for name, n in counts.most_common(3))
+    named += ", …" if len(counts) > 3 else ""
+    return f"by {len(counts)} egress{'es' if len(counts) > 1 else ''} ({named})"
+
+
+def _needed(share: float, size: int) -> int:
+    return ceil(share * size - 1e-9)  # a share of 0.9 of 10 is 9
+
+
+def _clock(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,0 +1,37 @@
+"""Who may go, and when. `Pool` is the face; nobody outside sees its parts, but who opens it.
+
+`Pool.turn` gives a `Turn` that is paced, leased and in session; `Pool.tell` takes its outcome.
+Inside: `ring` (which egress goes first; `Health` says how one moves), `session` and `visit`
+(visitor sessions), `keeper` (leases), `roster` and `reloading` (lists of proxies), `outage` (when
+nothing usable comes). Ring, visit and outage are pure.
+"""
+
+from weibo_crawler.fetch.pool.outcome import (
+    Broken,
+    Disproved,
+    Failed,
+    Good,
+    Outcome,
+    Refused,
+    SessionOver,
+    Turn,
+    Unused,
+    Walled,
+)
+from weibo_crawler.fetch.pool.pool import Pool
+from weibo_crawler.fetch.pool.visit import Wall
+
+__all__ = [
+    "Broken",
+    "Disproved",
+    "Failed",
+    "Good",
+    "Outcome",
+    "Pool",
+    "Refused",
+    "SessionOver",
+    "Turn",
+    "Unused",
+    "Wall",
+    "Walled",
+]

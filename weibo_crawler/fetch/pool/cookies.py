@@ -1,0 +1,49 @@
+"""The cookies of a session: what Set-Cookie does to them, and how many are too many. Pure."""
+
+from collections.abc import Iterable, Mapping
+from email.utils import parsedate_to_datetime
+
+_MOST, _MOST_BYTES = 50, 8192  # servers refuse longer headers (400, 431)
+
+
+def merge_cookies(
+    cookies: Mapping[str, str], set_cookies: Iterable[str], host: str, now: float
+) -> dict[str, str]:
+    """The cookies after these Set-Cookie headers of an answer of `host`.
+
+    One that has expired is deleted; one that is meant for other hosts is passed over. now: seconds
+    since the epoch.
+    """
+    merged = dict(cookies)
+    for line in set_cookies:
+        pair, *rest = line.split(";")
+        name, equals, value = (part.strip() for part in pair.partition("="))
+        attributes = {k.strip().lower(): v.strip() for k, _, v in (a.partition("=") for a in rest)}
+        if not equals or not name or not _is_of(host, attributes.get("domain", "")):
+            continue
+        if _is_expired(attributes, now):
+            merged.pop(name, None)
+        else:
+            merged[name] = value
+    return merged
+
+
+def are_too_large(cookies: Mapping[str, str]) -> bool:
+    """Whether the session has grown beyond what servers read."""
+    size = sum(len(name) + len(value) + 3 for name, value in cookies.items())  # "=", "; "
+    return len(cookies) > _MOST or size > _MOST_BYTES
+
+
+def _is_of(host: str, domain: str) -> bool:
+    name, domain = host.partition(":")[0], domain.lower().removeprefix(".")
+    return not domain or name == domain or name.endswith(f".{domain}")
+
+
+def _is_expired(attributes: Mapping[str, str], now: float) -> bool:
+    age = attributes.get("max-age", "")
+    if age.removeprefix("-").isdecimal():
+        return age.startswith("-") or not age.strip("0")  # wins over Expires
+    try:
+        return parsedate_to_datetime(attributes.get("expires", "")).timestamp() <= now
+    except (ValueError, OverflowError):
+        return False

@@ -1,0 +1,92 @@
+"""A turn, and what the pool is told when it is over. Frozen, but for the turn."""
+
+from dataclasses import dataclass
+
+from weibo_crawler.fetch.clients.transport import Headers
+from weibo_crawler.fetch.egress import Egress
+from weibo_crawler.fetch.pool.ring import Choice
+from weibo_crawler.fetch.pool.visit import Use
+from weibo_crawler.records import Request
+
+
+@dataclass(frozen=True, slots=True)
+class Good:
+    """The site answered as it should. latency_s: how long that took."""
+
+    latency_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The site refused this egress. why: its sign, as people read it (418, captcha); is_ban: not
+    because this request came too early."""
+
+    why: str
+    retry_after_s: float | None = None
+    is_ban: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOver:
+    """The site refused the session. Where a new one is no help the egress is refused."""
+
+    why: str
+    retry_after_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Walled:
+    """A login wall. latency_s: as in Good, for a wall may be the site's answer to all guests."""
+
+    latency_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The egress itself failed, before the site could answer."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """Nothing usable came (cut, late, trouble, an unknown shape), and nobody knows yet whose fault
+    that is: nothing is held against the egress."""
+
+
+@dataclass(frozen=True, slots=True)
+class Disproved:
+    """After Broken or Good: another egress shows the page that this one broke (then the proxy is to
+    blame) or left empty (then it was refused softly)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unused:
+    """Nothing was learnt of the egress."""
+
+
+Outcome = Good | Refused | SessionOver | Walled | Failed | Broken | Disproved | Unused
+
+
+@dataclass(slots=True, eq=False)
+class Turn:
+    """The right to send one request now: paced, leased and in session.
+
+    headers: those of the session. outcome: the last that was told, None: not told yet.
+    """
+
+    request: Request
+    egress: Egress
+    headers: Headers
+    use: Use
+    choice: Choice
+    outcome: Outcome | None = None
+
+    @property
+    def generation(self) -> int:
+        """Which of the sessions of its egress it goes with."""
+        return self.use.generation
+
+    @property
+    def has_cookies(self) -> bool:
+        return any(name.lower() == "cookie" for name, _ in self.headers)

@@ -1,0 +1,324 @@
+"""Who may send a request, and when: the face of this room.
+
+How a turn is born: the `Ring` chooses the egress that may go first; `Pool.turn` waits for it, for
+its session and for a free slot; `_may_go` has the last word. How it ends: `Pool.tell` passes its
+outcome on to ring, session and outage.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from random import Random
+from typing import assert_never
+
+from weibo_crawler.errors import CrawlerError, EgressFailed, Interrupted, SiteSaysNo
+from weibo_crawler.fetch.egress import Egress
+from weibo_crawler.fetch.pool.keeper import Keeper
+from weibo_crawler.fetch.pool.outage import Outage
+from weibo_crawler.fetch.pool.outcome import (
+    Broken,
+    Disproved,
+    Failed,
+    Good,
+    Outcome,
+    Refused,
+    SessionOver,
+    Turn,
+    Unused,
+    Walled,
+)
+from weibo_crawler.fetch.pool.reloading import Reloader
+from weibo_crawler.fetch.pool.ring import Choice, EgressStatus, Ring
+from weibo_crawler.fetch.pool.session import Visitor
+from weibo_crawler.fetch.pool.visit import Use, Wall
+from weibo_crawler.fetch.sender import Sender
+from weibo_crawler.records import Page, Request
+
+_HEADERS_TOO_LARGE = (400, 431)  # how servers refuse cookies that are too many
+
+_log = logging.getLogger(__name__)
+
+
+class Pool:
+    """Gives out turns. One event loop, any number of callers.
+
+    concurrency: turns at once. keeper: holds the ring's egresses on lease; None: they are this
+    process's own. reloader: reads the lists of proxies again.
+    """
+
+    def __init__(
+        self,
+        ring: Ring,
+        visitor: Visitor,
+        sender: Sender,
+        outage: Outage,
+        *,
+        concurrency: int,
+        rng: Random,
+        keeper: Keeper | None = None,
+        reloader: Reloader | None = None,
+    ) -> None:
+        self._ring, self._visitor, self._sender = ring, visitor, sender
+        self._outage, self._rng = outage, rng
+        self._keeper, self._reloader = keeper, reloader
+        self._slots = asyncio.Semaphore(concurrency)
+        self._stopped = asyncio.Event()
+        self._news = asyncio.Event()  # set, and replaced, when there may be another choice
+        self._is_draining = self._is_cut_said = False
+        self._over = ""
+
+    async def turn(self, request: Request, avoid: str | None = None) -> Turn:
+        """The right to send this request now. avoid: an egress to pass over where another may go.
+
+        Errors: SiteSaysNo when all is refused for too long, and after `stop`; Interrupted after
+        `drain`; StoreError where the leases of the egresses cannot be kept.
+        """
+        if self._keeper is not None:
+            self._keeper.start(self._renewed)
+        if self._reloader is not None:
+            self._reloader.start(self._tell_news)
+        while True:
+            choice, egress = await self._choose(avoid)
+            try:
+                turn = await self._take(request, choice, egress)
+            except EgressFailed:  # while it asked for a session
+                avoid = egress.name
+            else:
+                if turn is not None:
+                    return turn
+
+    def tell(self, turn: Turn, outcome: Outcome, page: Page | None = None) -> Wall | None:
+        """What came of a turn: exactly once; and `Disproved` after that, where it is so.
+
+        page: the answer, if any came; its cookies join the session. For Walled and SessionOver:
+        what that says of the session.
+        """
+        before = turn.outcome
+        is_doubt = isinstance(before, Broken | Good)
+        if isinstance(outcome, Disproved) is not is_doubt or not (is_doubt or before is None):
+            raise CrawlerError(f"a turn that was told {before} is told {outcome}")
+        turn.outcome = outcome
+        if before is None:
+            self._slots.release()
+            self._ring.landed(turn.choice, is_unused=isinstance(outcome, Unused))
+        name, now, wall = turn.egress.name, asyncio.get_running_loop().time(), None
+        if page is not None and page.status in _HEADERS_TOO_LARGE and turn.has_cookies:
+            self._visitor.retire(turn.egress, turn.use)
+        match outcome:
+            case Good(latency_s):
+                self._visitor.passed(turn.egress, turn.use, turn.request, page)
+                self._answered(name, latency_s)
+            case Refused(why, retry_after_s, is_ban):
+                self._refused(name, why, retry_after_s, is_ban=is_ban)
+            case Walled(latency_s):
+                wall = self._visitor.wall(turn.egress, turn.use, turn.request)
+                if wall is Wall.CLOSED:  # it is what the site answers to guests
+                    self._answered(name, latency_s)
+            case SessionOver(why, retry_after_s):
+                wall = self._visitor.wall(turn.egress, turn.use, turn.request)
+                if wall in (Wall.CLOSED, Wall.ABSENT):
+                    self._visitor.retire(turn.egress, turn.use)
+                    self._refused(name, why, retry_after_s, is_ban=True)
+            case Failed(why):
+                self._ring.failed(name, now, self._rng)
+                self._note_bad(why.removeprefix(f"{name}: "))
+            case Disproved() if isinstance(before, Good):
+                self._ring.refused(name, now, self._rng)
+            case Disproved():
+                if turn.egress.proxy_url is not None:  # the direct way breaks nothing
+                    self._ring.failed(name, now, self._rng)
+            case Broken() | Unused():
+                pass
+            case _:
+                assert_never(outcome)
+        return wall
+
+    def is_healthy(self, name: str) -> bool:
+        """Whether this is a proxy by which answers of the site came of late."""
+        return self._ring.is_healthy(name)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether there is one egress only, so that no other one can be a second witness."""
+        return self._ring.is_single
+
+    def states(self) -> Iterator[EgressStatus]:
+        """How each egress stands, in the order they came."""
+        return iter(self._ring.status())
+
+    @property
+    def waits_for(self) -> str:
+        """Why nothing is asked for, in words; "" while something is."""
+        if self._keeper is not None and self._ring.is_empty:
+            return "other processes hold all egresses"
+        return self._outage.words
+
+    @property
+    def is_outage(self) -> bool:
+        """Whether all egresses were out, and none was answered since: no fault of any page."""
+        return self._outage.is_total
+
+    async def pause(self, seconds: float) -> None:
+        """Wait, but not longer than the run goes on."""
+        await self._wait(self._stopped, seconds)
+
+    def drain(self) -> None:
+        """Give out no more turns: who waits for one gets Interrupted."""
+        self._is_draining = True
+        self._wake_all()
+
+    def stop(self, why: str) -> None:
+        """The run is over: who waits for a turn gets SiteSaysNo. why: "" where it is not."""
+        self._over = self._over or why
+        if self._over:
+            self._wake_all()
+
+    async def close(self) -> None:
+        """End what is under way, free the sockets and hand the egresses back."""
+        if self._reloader is not None:
+            await self._reloader.close()
+        await self._visitor.close()
+        await self._sender.close()
+        if self._keeper is not None:
+            await self._keeper.close()
+
+    # -- may it go?
+
+    async def _choose(self, avoid: str | None) -> tuple[Choice, Egress]:
+        """Wait for the turn of an egress."""
+        loop = asyncio.get_running_loop()
+        while True:
+            self._stop_if_over()
+            choice = self._ring.choose(loop.time(), self._rng, avoid)
+            wait_s = choice.wait_s
+            if choice.egress is None:
+                wait_s = self._meet_outage(loop.time(), wait_s)
+            is_news = wait_s > 0 and await self._wait(self._news, wait_s)
+            if not is_news and choice.egress is not None:
+                return choice, choice.egress
+
+    async def _take(self, request: Request, choice: Choice, egress: Egress) -> Turn | None:
+        """The turn; None: it was lost, or used to ask for a session. Errors: EgressFailed."""
+        if await self._visitor.settled(egress):
+            return None
+        wait_s: float | None = 0.0
+        while wait_s is not None:
+            if wait_s > 0:
+                await self.pause(wait_s)
+            await self._slots.acquire()
+            is_kept = False
+            try:
+                wait_s = self._may_go(choice, egress)
+                is_kept = wait_s == 0
+            finally:
+                if not is_kept:
+                    self._slots.release()
+            if is_kept:
+                return await self._begin(request, choice, egress)
+        return None
+
+    def _may_go(self, choice: Choice, egress: Egress) -> float | None:
+        """May the request of this choice go now? The caller has a free slot.
+
+        raises  the run is over: stopped, drained, or leases or lists cannot be kept
+        None    no, choose again:
+                a session is being asked for by another caller, or may not be asked for yet (then
+                the egress rests);
+                or, by `Ring.go`, the egress was refused, died, rests, left or is leased no more
+        more    no, so many seconds too early: its interval, or that of a probe, is not over
+        0       yes; where a session is wanted, to ask for it
+        """
+        self._stop_if_over()
+        now = asyncio.get_running_loop().time()
+        bar_s = self._visitor.bar_s(egress, now)
+        if bar_s is None:
+            return None
+        if bar_s > 0:
+            self._ring.rest(egress.name, now, bar_s)
+            return None
+        return self._ring.go(choice, now)
+
+    async def _begin(self, request: Request, choice: Choice, egress: Egress) -> Turn | None:
+        """The turn; None: it was used to ask for a session. Errors: EgressFailed."""
+        if self._visitor.is_ready(egress):
+            headers, use = self._visitor.headers(egress)
+            return Turn(request, egress, headers, use, choice)
+        turn = Turn(request, egress, (), Use(0, 0), choice)
+        try:
+            await self._visitor.open(egress, self._sender.send)
+        except EgressFailed as failure:
+            self.tell(turn, Failed(str(failure)))
+            raise
+        finally:
+            if turn.outcome is None:
+                self.tell(turn, Unused())
+        return None
+
+    def _meet_outage(self, now: float, wait_s: float) -> float:
+        """No egress may go now: say so, and stop where that is the setting. Returns how long to
+        wait. Errors: SiteSaysNo."""
+        advice = self._outage.met(self._ring.outage(now), wait_s, now)
+        self.stop(self._outage.over)
+        self._stop_if_over()
+        if advice.is_news:
+            _log.warning(
+                '%s; waiting (egress.when_empty = "stop" would end the run)', self._outage.words
+            )
+        return advice.wait_s
+
+    def _stop_if_over(self) -> None:
+        if self._over:
+            raise SiteSaysNo(self._over)
+        if self._is_draining:
+            raise Interrupted("stopped before this page was asked for")
+        for part in (self._keeper, self._reloader):
+            if part is not None and part.failure is not None:
+                raise part.failure
+
+    # -- what came of it
+
+    def _answered(self, name: str, latency_s: float) -> None:
+        self._ring.answered(name, asyncio.get_running_loop().time(), latency_s)
+        self._outage.ended()
+
+    def _refused(self, name: str, why: str, retry_after_s: float | None, *, is_ban: bool) -> None:
+        now, longest_s = asyncio.get_running_loop().time(), self._ring.longest_s
+        if retry_after_s is not None and retry_after_s > longest_s and not self._is_cut_said:
+            self._is_cut_said = True
+            _log.warning(
+                "the site asks to wait %.0f s (Retry-After); %s rests for %.0f s, as always where "
+                "it asks for more",
+                *(retry_after_s, name, longest_s),
+            )
+        self._ring.refused(name, now, self._rng, retry_after_s, is_ban=is_ban)
+        self._note_bad(why)
+
+    def _note_bad(self, why: str) -> None:
+        self._outage.bad(why[:80], asyncio.get_running_loop().time(), time.time())
+        self.stop(self._outage.over)
+
+    # -- waiting
+
+    @staticmethod
+    async def _wait(event: asyncio.Event, seconds: float) -> bool:
+        """Wait for the event, at most so many seconds; whether it came."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                return await event.wait()
+        return False
+
+    def _renewed(self, is_news: bool) -> None:
+        """The leases go on; is_news: whoever waits for a turn chooses again."""
+        self._sender.end_at(self._ring.until)
+        if is_news:
+            self._tell_news()
+
+    def _tell_news(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
+
+    def _wake_all(self) -> None:
+        self._stopped.set()
+        self._news.set()

@@ -1,0 +1,41 @@
+"""One request on its way: to a host of the site, by one egress, once."""
+
+from weibo_crawler.errors import CrawlerError, TransportError
+from weibo_crawler.fetch.clients.transport import Headers, Transport
+from weibo_crawler.fetch.egress import Egress
+from weibo_crawler.fetch.wire import host_of, merge_headers, snake_case
+from weibo_crawler.metrics import Counters
+from weibo_crawler.records import Page, Request
+
+
+class Sender:
+    """Sends for the fetcher and for the pool, which asks for sessions.
+
+    hosts: the only host[:port]s anything is sent to. Counters: `request.sent`,
+    `transport.<error>`.
+    """
+
+    def __init__(self, transport: Transport, hosts: frozenset[str], counters: Counters) -> None:
+        self._transport, self._hosts, self._counters = transport, hosts, counters
+
+    async def send(self, request: Request, headers: Headers, egress: Egress) -> Page:
+        """The answer. headers: beside the request's own. Errors: TransportError."""
+        host = host_of(request.url)
+        if host not in self._hosts:
+            raise CrawlerError(f"a request to {host}, which is not a host of the site, is not sent")
+        self._counters.add("request.sent")
+        try:
+            return await self._transport.send(
+                request, merge_headers(request.headers, headers), egress
+            )
+        except TransportError as error:
+            self._counters.add(f"transport.{snake_case(type(error).__name__)}")
+            raise
+
+    def end_at(self, until: float) -> None:
+        """Let nothing begin from then on, by time.monotonic: the egresses are others' then."""
+        self._transport.until = until
+
+    async def close(self) -> None:
+        """End what is under way and free the sockets."""
+        await self._transport.close()
