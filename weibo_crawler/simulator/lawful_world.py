@@ -15,8 +15,9 @@ from weibo_crawler.simulator.world import World, rounded
 _POPULAR = 10  # who has fewer fans is announced as it is: the default of harvest.min_fans
 # Where there is little else on a page it would be an end, or look like the page of another user, or
 # like one of an unknown shape.
-_NOT_ALONE = ("card58", "liked", "mblog_absent", "user_without_id", "user_words", "user_blank")
-_NOT_ALONE += ("words",)
+_NOT_ALONE = frozenset(
+    ["card58", "liked", "mblog_absent", "words", "user_without_id", "user_words", "user_blank"]
+)
 _ENOUGH = 6  # more than twice as many as there may be of those
 
 
