@@ -358,6 +358,23 @@ class EgressContract:
         assert state.next_free_s == 0
         assert state.age_s == pytest.approx(44.0, abs=1e-3)
 
+    def test_a_wait_that_no_rest_explains_is_cut(self) -> None:
+        """After a clock that jumped nobody waits for a century: who rests is given out after an
+        hour, as after the longest rest there is."""
+        first = self.virtual("first")
+        first.join("", ["a:1", "b:1"], rate=RATE, lease_s=LEASE_S)
+        first.exchange({})
+        resting = EgressState(RATE, 3.2e9, Health.RESTING, 2)
+        first.leave({"a:1": resting, "b:1": resting._replace(next_free_s=1800.0)})
+        second = self.virtual("second")
+        second.join("", ["a:1", "b:1"], rate=RATE, lease_s=LEASE_S)
+        waits = {name: k.state.next_free_s for name, k in second.known(["a:1", "b:1"]).items()}
+        assert waits["a:1"] == pytest.approx(3600.0 + 2 / RATE, abs=1e-3)
+        assert waits["b:1"] == pytest.approx(1800.0, abs=1e-3)
+        self.clock.now += 3600.0 + 2 / RATE
+        second.join("", ["a:1", "b:1"], rate=RATE, lease_s=LEASE_S)
+        assert set(second.exchange({}).granted) == {"a:1", "b:1"}
+
     def test_an_expired_lease_is_lost_whole(self) -> None:
         """Who was paused for longer than its lease writes nothing and begins anew; the next holder
         waits for an interval after the end of the lease."""

@@ -2,7 +2,7 @@ from collections.abc import Callable
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from weibo_crawler.fetch.breaker import Breaker, Look, Sign
@@ -69,6 +69,7 @@ def test_it_stays_tripped() -> None:
     assert breaker.tripped.startswith("the site says no")
 
 
+@example(share=0.5, window=2, signs=[Sign.REFUSED, Sign.ANSWERED])
 @given(
     share=st.floats(0.05, 1.0),
     window=st.integers(2, 30),

@@ -468,3 +468,73 @@ def test_no_more_sessions_in_an_hour_than_allowed() -> None:
     asked = [at for at, _, request, _ in world.transport.log if request.kind == "session"]
     assert len(asked) == 7
     assert all(later - earlier >= 3600 for earlier, later in zip(asked, asked[3:], strict=False))
+
+
+def test_the_site_talks_once_it_has_shown_something() -> None:
+    """Whatever was expected; before, no emptiness is evidence."""
+    world = World([EMPTY, EMPTY, OK])
+    run(world.fetcher.fetch(ask()))
+    assert not world.fetcher.is_talking
+    run(world.fetcher.fetch(ask()))
+    assert world.fetcher.is_talking
+
+
+def test_emptiness_that_others_disprove_stops_no_run() -> None:
+    """Each egress is shown nothing at first, and each time another one shows what is there."""
+    egresses = tuple(Egress(f"10.0.0.{n}:80", f"http://10.0.0.{n}:80") for n in range(50))
+    asked: set[int] = set()
+
+    def answer(request: Request, egress: Egress, headers: dict[str, str]) -> Reading:
+        is_first = request.uid not in asked
+        asked.add(request.uid)
+        return EMPTY if is_first else OK
+
+    world = World(answer, egresses=egresses, takes_s=1.0)
+
+    async def scenario() -> None:
+        for uid in range(100):
+            fetched = await world.fetcher.fetch(ask(uid=uid), expect=Expect.CONTENT)
+            assert fetched.reading is OK
+            assert world.fetcher.is_talking
+
+    run(scenario())
+
+
+def test_a_silent_site_confirms_no_emptiness() -> None:
+    """A second empty answer that was under way when the run stopped is not returned as a fact."""
+    world = World(lambda *_: EMPTY, takes_s=1.0, concurrency=99)
+
+    async def scenario() -> list[object]:
+        first = asyncio.create_task(world.fetcher.fetch(ask(uid=99)))
+        await asyncio.sleep(0.5)
+        calls = (world.fetcher.fetch(ask(uid=n), expect=Expect.CONTENT) for n in range(60))
+        return await asyncio.gather(first, *calls, return_exceptions=True)
+
+    assert {type(result) for result in run(scenario())} == {SiteSaysNo}
+    assert "the site shows nothing" in world.breaker.tripped
+
+
+def test_what_failed_before_stops_no_run() -> None:
+    """Retries that fail, drift or are empty again tell nothing of the site."""
+    world = World(lambda r, *_: [EMPTY, DRIFTED, TROUBLE][r.uid % 3], window=5)
+
+    async def scenario() -> None:
+        for uid in range(200):
+            await world.fetcher.fetch(ask(uid=uid), expect=Expect.CONTENT, is_retry=True)
+
+    run(scenario())
+    assert not world.breaker.tripped
+
+
+def test_walls_that_others_met_are_sure() -> None:
+    """With one egress the walls of later pages are doubtful, until three others have met them; and
+    again when somebody passed."""
+    world = World(lambda r, *_: OK if r.uid == 5 else Reading(Verdict.LOGIN_WALL))
+
+    async def scenario() -> list[bool]:
+        uids = [1, 2, 3, 4, 5, 6]
+        return [
+            (await world.fetcher.fetch(ask("2", uid=uid), nth=2)).reading.ambiguous for uid in uids
+        ]
+
+    assert run(scenario()) == [True, True, True, False, False, True]

@@ -206,7 +206,7 @@ def test_without_a_limit_it_never_gives_up() -> None:
 
 
 def test_a_long_retry_after_is_cut_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
-    """No egress rests for longer than an hour because the site asks for it; the log says so once."""
+    """No egress rests for more than an hour because the site asks for it; the log says so once."""
     world = World([THROTTLED, THROTTLED, OK], rate=1.0, attempts=9)
     world.transport.headers = (("retry-after", "9" * 400),)
     run(world.fetcher.fetch(ask()))

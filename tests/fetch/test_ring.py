@@ -377,6 +377,7 @@ def test_a_proxy_dies_and_is_probed() -> None:
         waits.append(ring.choose(now, Random(0)).wait_s)
         now += waits[-1] + 1e-6
         _use(ring, now)
+        assert _health(ring, name) is Health.PROBING
         assert ring.choose(now, Random(0)).wait_s >= BASE_S / 2  # no second probe beside it
         ring.failed(name, now, Random(0))
     assert waits == sorted(waits)
@@ -766,3 +767,55 @@ def test_a_probe_that_is_handed_on_stays_a_probe() -> None:
     state = ring.lose_all(101.0)["a:1"]
     assert state.health is Health.DEAD
     assert state.deaths == 1
+
+
+@pytest.mark.parametrize("health", list(Health))
+def test_the_states_of_older_versions_are_admitted(health: Health) -> None:
+    """Any state that was saved is gone on with: what is out waits, and what is dead is probed."""
+    ring = _leased()
+    is_out = health in (Health.RESTING, Health.DEAD)
+    state = EgressState(0.5, 100.0 if is_out else 1.0, health, 2)
+    assert ring.admit(Egress("a:1", "http://a:1"), state, 0.0)
+    assert (ring.choose(0.0, Random(0)).egress is None) is is_out
+    _use(ring, 200.0)
+    was_down = health in (Health.DEAD, Health.PROBING)
+    assert (_health(ring, "a:1") is Health.PROBING) is was_down
+    ring.failed("a:1", 201.0, Random(0))
+    assert (_health(ring, "a:1") is Health.DEAD) is was_down
+
+
+@pytest.mark.parametrize(
+    ("health", "wait_s", "longest_s"),
+    [
+        (Health.GOOD, 1.0, 1.0),
+        (Health.GOOD, 3.2e9, 4.0),
+        (Health.UNCHECKED, 5.0, 4.0),
+        (Health.RESTING, 3600.0, 3600.0),
+        (Health.RESTING, 3.2e9, 3604.0),
+        (Health.DEAD, 3.2e9, 3604.0),
+    ],
+)
+def test_a_wait_beyond_pace_and_rests_is_cut(
+    health: Health, wait_s: float, longest_s: float
+) -> None:
+    """A clock that jumped locks nobody out: two intervals at most, or the longest rest. Others are
+    told."""
+    ring = _leased()
+    is_sound = ring.admit(Egress("a:1", "http://a:1"), EgressState(0.5, wait_s, health), 0.0)
+    assert is_sound is (wait_s == longest_s)
+    assert ring.choose(0.0, Random(0)).wait_s == pytest.approx(longest_s)
+    changed = ring.changes(0.0)
+    assert ("a:1" in changed) is not is_sound
+
+
+def test_a_probe_that_is_put_to_rest_is_dead() -> None:
+    """Where a proxy on probe may not ask for a session yet it stays dead until then."""
+    ring = _leased("a:1")
+    for _ in range(3):
+        ring.failed("a:1", 0.0, Random(0))
+    assert _use(ring, 100.0) == "a:1"
+    ring.rest("a:1", 100.0, 500.0)
+    assert _health(ring, "a:1") is Health.DEAD
+    assert ring.choose(100.0, Random(0)).wait_s == pytest.approx(500.0)
+    assert _use(ring, 601.0) == "a:1"
+    assert _health(ring, "a:1") is Health.PROBING

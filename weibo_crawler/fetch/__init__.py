@@ -1,10 +1,10 @@
-"""A page, politely: egress ring, pace, visitor sessions, transports, the retry by blame.
+"""A page, politely.
 
-How a page is born: `Fetcher.fetch` takes a turn from the `Ring`, a session from the `Visitor`,
-sends by a `Transport`, has the `Site` read the answer, and asks `blame` what to do next; the
-`Guard` stops the run when the site says no to all. Ring, guard, `visit` and `blame` are pure.
-Under a pace limit the `Keeper` holds the ring's egresses on lease, so that all processes together
-keep the pace of each.
+How a page is born: `Fetcher.fetch` takes a turn from the `pool` (which egress may go, and when: pace,
+leases, visitor sessions), sends by one of the `clients`, has the `Site` read the answer, asks
+`answers` what that means and what to do next, and tells the pool and the `breaker`, which stops
+the run when the site says no to all, changed its shape, or has fallen silent. `answers` and
+`breaker` are pure.
 """
 
 from weibo_crawler.fetch.fetcher import Fetched, Fetcher

@@ -153,9 +153,11 @@ def decide(asked: Asked, before: Sequence[Met], met: Met) -> Action:
     if before and isinstance(action.step, Return):
         disproved = _disproved(action.step.reading, asked, before, met)
         action = action._replace(disproved=disproved)
-    if asked.is_retry and action.sign is not Sign.ANSWERED:
-        action = action._replace(sign=None)
-    return action._replace(is_empty=_look(asked, before, met))
+    if asked.is_retry:
+        is_evidence = action.sign is Sign.ANSWERED
+        return action if is_evidence else action._replace(sign=None)
+    is_empty = _look(asked, before, met)
+    return action if is_empty is None else action._replace(is_empty=is_empty)
 
 
 class _Case(NamedTuple):
@@ -414,7 +416,7 @@ def _disproved(reading: Reading, asked: Asked, before: Sequence[Met], met: Met) 
 def _look(asked: Asked, before: Sequence[Met], met: Met) -> bool | None:
     """Whether something that is known to be there was not shown; None: this answer is not the one
     that tells, which is the first one that shows anything or nothing."""
-    if asked.expect is not Expect.CONTENT or asked.is_retry:
+    if asked.expect is not Expect.CONTENT:
         return None
     if any(_shows_nothing(m.answer) is not None for m in before):
         return None

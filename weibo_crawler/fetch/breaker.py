@@ -73,7 +73,7 @@ class Breaker:
         self._pages: deque[_Note] = deque(maxlen=max(_DRIFT_PAGES, stop_window))
         self._drifts_needed = _needed(drift_share, max(_DRIFT_PAGES, stop_window))
         self._egresses: set[str] = set()
-        self._counts: Counter[Sign] = Counter()
+        self._counts = dict.fromkeys(Sign, 0)
         self._drifts = 0  # of the last pages
         self._silence = _Silence()
         self._was_shown = False
@@ -97,8 +97,10 @@ class Breaker:
             self._drifts -= self._pages[0].sign is Sign.DRIFTED
         self._pages.append(note)
         self._drifts += sign is Sign.DRIFTED
+        if self.tripped:
+            return
         bad = self._counts[Sign.REFUSED] + self._counts[Sign.SILENT]
-        if len(self._window) == size and bad >= _needed(self._stop_share, size):
+        if bad and len(self._window) == size and bad >= _needed(self._stop_share, size):
             self.stop(self._explain(bad))
         elif self._is_of_new_shape():
             self.stop(self._explain_drift())

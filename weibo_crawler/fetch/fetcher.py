@@ -142,23 +142,25 @@ class Fetcher:
         else:
             answer = self._site.read(asked.request, page)
             self._counters.add(f"page.{answer.verdict}")
-        now = loop.time()
-        met = Met(
-            answer,
-            name,
-            turn.generation,
-            now - started,
-            None if page is None else retry_after_s(page),
-            is_healthy=self._pool.is_healthy(name),
+        met = Met(answer, name, turn.generation, loop.time() - started)
+        if isinstance(answer, Reading) and answer.verdict in FACTS and not answer.ambiguous:
+            return met, page
+        return self._with_context(asked, turn, met, page), page
+
+    def _with_context(self, asked: Asked, turn: Turn, met: Met, page: Page | None) -> Met:
+        """How things stand, for an answer that needs a second thought."""
+        met = met._replace(
+            retry_after_s=None if page is None else retry_after_s(page),
+            is_healthy=self._pool.is_healthy(met.egress),
             is_only=self._pool.is_single,
             is_outage=self._pool.is_outage,
-            is_common_wall=self._walls.is_common(asked, now),
+            is_common_wall=self._walls.is_common(asked, asyncio.get_running_loop().time()),
             is_first_shown=self._walls.is_first_shown(asked.request.kind),
         )
         outcome = of_session(met)
-        if outcome is not None:
-            met = met._replace(wall=self._pool.tell(turn, outcome, page))
-        return met, page
+        if outcome is None:
+            return met
+        return met._replace(wall=self._pool.tell(turn, outcome, page))
 
     def _tell(self, asked: Asked, met: Met, action: Action, past: list[_Past]) -> Look | None:
         """Tell the breaker of this answer, and both of those that it disproves."""

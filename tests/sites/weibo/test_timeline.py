@@ -471,8 +471,14 @@ def test_an_odd_count_is_unknown(key: str, values: list[object], field: str) -> 
 
 @pytest.mark.parametrize(
     ("odd", "repost_of"),
-    [([], None), ({}, None), ("x", None), (7, None), ({"mid": "7", "id": "8"}, None)]
-    + [({"mid": "7", "id": "7"}, 7)],
+    [
+        ([], None),
+        ({}, None),
+        ("x", None),
+        (7, None),
+        ({"mid": "7", "id": "8"}, None),
+        ({"mid": "7", "id": "7"}, 7),
+    ],
 )
 def test_an_odd_original_costs_only_itself(odd: object, repost_of: int | None) -> None:
     """The retweet is read; of the original what is legible, at least its id."""

@@ -1,6 +1,7 @@
 """Fans and follows pages, profiles and comments."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -373,8 +374,12 @@ def test_an_odd_field_of_a_profile_costs_only_itself(
 ) -> None:
     """It is unknown; all other fields are read as they are."""
     whole = record(read("profile.json"))
+
+    def put(tree: Tree, value: object) -> None:
+        tree["data"]["userInfo"][key] = value
+
     for value in values:
-        odd = record(read("profile.json", lambda tree: tree["data"]["userInfo"].update({key: value})))
+        odd = record(read("profile.json", partial(put, value=value)))
         assert odd == replace(whole, **{field: None}), value
 
 

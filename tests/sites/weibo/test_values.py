@@ -157,7 +157,12 @@ def test_relative_words_take_the_second_from_the_mid(posted: int, age: int) -> N
     zone = timezone(timedelta(hours=8))
     then, here = datetime.fromtimestamp(posted, zone), datetime.fromtimestamp(now, zone)
     days = (here.date() - then.date()).days
-    forms = [f"{then:%m-%d}", f"{then:%m-%d %H:%M}", f"{then:%m月%d日 %H:%M}", f"{age // 86400}天前"]
+    forms = [
+        f"{then:%m-%d}",
+        f"{then:%m-%d %H:%M}",
+        f"{then:%m月%d日 %H:%M}",
+        f"{age // 86400}天前",
+    ]
     forms += [f"{then:%Y-%m-%d}", f"{then:%Y-%m-%d %H:%M}", f"{then:%Y年%m月%d日 %H:%M}"]
     if age < 60:
         forms += ["刚刚", f"{age}秒前"]

@@ -244,8 +244,15 @@ def test_captchas(url: str, status: int) -> None:
 
 @pytest.mark.parametrize(
     ("status", "is_of_session", "is_ban"),
-    [(432, True, True), (418, False, True), (414, False, False), (429, False, False)]
-    + [(403, False, True), (401, False, True), (500, False, False)],
+    [
+        (432, True, True),
+        (418, False, True),
+        (414, False, False),
+        (429, False, False),
+        (403, False, True),
+        (401, False, True),
+        (500, False, False),
+    ],
 )
 def test_what_a_status_says_of_session_and_egress(
     status: int, is_of_session: bool, is_ban: bool

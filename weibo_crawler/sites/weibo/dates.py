@@ -7,10 +7,13 @@ apart, the id decides, too (DESIGN, "Row keys, cells").
 
 import re
 from datetime import date, datetime, timedelta, timezone
+from functools import lru_cache
 from typing import NamedTuple
 
-_ZONE = timezone(timedelta(hours=8))
 _HOUR_S = 3_600
+_ZONE_S = 8 * _HOUR_S
+_ZONE = timezone(timedelta(seconds=_ZONE_S))
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
 _DAY_S = 86_400
 _LATE_S = 600  # a page may be so old when it is read, or a clock go so wrong
 _MID_EPOCH_S = 515_483_463  # (mid >> 22) + this = second of posting
@@ -90,7 +93,8 @@ def said(text: str, now: float) -> Said:
     Errors: ValueError for a form that is not known, a day that does not exist, and a time in which
     nobody posted.
     """
-    words = _full(text) or _ago(text, int(now)) or _near(text, now) or _written(text, now)
+    today = (int(now) + _ZONE_S) // _DAY_S + _EPOCH_DAY
+    words = _full(text) or _written(text, today) or _ago(text, int(now)) or _near(text, today)
     if words is None:
         raise ValueError("unknown form of date")
     if not _SITE_BEGAN_S <= words.at_s < _FAR_FUTURE_S:
@@ -108,13 +112,11 @@ def _full(text: str) -> Said | None:
     if match is None:
         return None
     month, day, hour, minute, second, sign, zone_h, zone_min, year = match.groups()
-    zone = _ZONE
-    if (sign, zone_h, zone_min) != ("+", "08", "00"):
-        offset = timedelta(hours=int(zone_h), minutes=int(zone_min))
-        zone = timezone(-offset if sign == "-" else offset)
-    number = _MONTHS.get(month, 0)
-    time = datetime(int(year), number, int(day), int(hour), int(minute), int(second), tzinfo=zone)
-    return _from(int(time.timestamp()), "second", 1)
+    zone_s = int(zone_h) * _HOUR_S + int(zone_min) * 60
+    if zone_s > 18 * _HOUR_S:
+        raise ValueError("a zone that does not exist")
+    words = _on(date(int(year), _MONTHS.get(month, 0), int(day)).toordinal(), hour, minute, second)
+    return _from(words.at_s + _ZONE_S + (zone_s if sign == "-" else -zone_s), "second", 1)
 
 
 def _ago(text: str, now: int) -> Said | None:
@@ -128,30 +130,29 @@ def _ago(text: str, now: int) -> Said | None:
     return Said(at_s, precision, ((at_s - earlier_s, at_s + later_s),))
 
 
-def _near(text: str, now: float) -> Said | None:
+def _near(text: str, today: int) -> Said | None:
     """The page may have been made on the day before it is read; or our clock may be behind."""
     match = _NEAR.fullmatch(text)
     if match is None:
         return None
-    day = _local(now).date() - timedelta(days=_DAYS_BACK[match[1]])
-    words = _on(day, match[2], match[3], match[4])
+    words = _on(today - _DAYS_BACK[match[1]], match[2], match[3], match[4])
     days = (0, -_DAY_S, _DAY_S)
     return words._replace(spans=tuple((a + d, b + d) for a, b in words.spans for d in days))
 
 
-def _written(text: str, now: float) -> Said | None:
+@lru_cache(1024)  # pages hold the same days again and again
+def _written(text: str, today: int) -> Said | None:
     """A day, with or without its year and its time. Without the year it is of this year, or of the
     year before where that would lie in the future."""
     match = _DAY.fullmatch(text)
     if match is None:
         return None
     year, month, dashed, named, *time = match.groups()
-    today = _local(now).date()
-    years = [int(year)] if year else [today.year, today.year - 1]
+    this_year = date.fromordinal(today).year
     days = []
-    for candidate in years:
+    for candidate in (int(year),) if year else (this_year, this_year - 1):
         try:
-            days.append(date(candidate, int(month), int(dashed or named)))
+            days.append(date(candidate, int(month), int(dashed or named)).toordinal())
         except ValueError:  # 02-29
             continue
     likely = [day for day in days if year or day <= today]
@@ -161,13 +162,18 @@ def _written(text: str, now: float) -> Said | None:
     return _on(likely[0], *time)._replace(spans=spans)
 
 
-def _on(day: date, hour: str | None, minute: str | None, second: str | None) -> Said:
-    """A day, or a minute or a second of it. Errors: ValueError for a time that does not exist."""
-    time = (int(hour or 0), int(minute or 0), int(second or 0))
-    at_s = int(datetime(day.year, day.month, day.day, *time, tzinfo=_ZONE).timestamp())
-    if second is not None:
-        return _from(at_s, "second", 1)
-    return _from(at_s, "minute", 60) if hour else _from(at_s, "day", _DAY_S)
+def _on(day: int, hour: str | None, minute: str | None, second: str | None) -> Said:
+    """A day, as its ordinal, or a minute or a second of it.
+
+    Errors: ValueError for a time that does not exist.
+    """
+    at_s = (day - _EPOCH_DAY) * _DAY_S - _ZONE_S
+    if hour is None or minute is None:
+        return _from(at_s, "day", _DAY_S)
+    at_s += int(hour) * _HOUR_S + int(minute) * 60 + int(second or 0)
+    if int(hour) > 23 or int(minute) > 59 or int(second or 0) > 59:
+        raise ValueError("a time that does not exist")
+    return _from(at_s, "minute", 60) if second is None else _from(at_s, "second", 1)
 
 
 def _from(at_s: int, precision: str, length_s: int) -> Said:
