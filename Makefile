@@ -13,7 +13,7 @@ BENCH := .venv-bench
 _ := $(shell $(BIN)/python -c '' 2>/dev/null || rm -f $(VENV)/.ready $(VENV)/.ready-dev)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo init seed harvest import posts scan report status test test-all lint format \
+.PHONY: help demo init seed harvest import posts scan report status test test-all test-laws lint format \
 	check bench bench-whole bench-smoke bench-compare bench-polite wheel stack-up stack-status stack-down stack-clean test-stack clean FORCE
 
 help: ## list the targets
@@ -67,8 +67,10 @@ test-stack: $(VENV)/.ready-dev ## the tests that need it; they start it where it
 
 # -- for developers
 
+# The worlds of tests/laws take minutes and are the same on every Python: `make test-laws` alone runs
+# them, CI with SEEDS=20.
 test: $(VENV)/.ready-dev ## run the tests
-	@$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+	@$(BIN)/python -m pytest -n auto --dist worksteal --ignore=tests/laws $(ARGS)
 
 test-all: ## run the tests on every Python 3.11 to 3.13 that is at hand
 	@for version in 3.11 3.12 3.13; do \
@@ -78,6 +80,10 @@ test-all: ## run the tests on every Python 3.11 to 3.13 that is at hand
 		echo "Python $$version: $$python"; \
 		$(MAKE) --no-print-directory test PYTHON="$$python" VENV=.venv-$$version || exit 1; \
 	done
+
+test-laws: $(VENV)/.ready-dev ## whole crawls of worlds whose rules are drawn: make test-laws SEEDS=200, or 40-60,71
+	@LAWS_SEEDS=$(if $(filter seeds.txt,$(SEEDS)),200,$(SEEDS)) \
+		$(BIN)/python -m pytest -n auto --dist worksteal tests/laws $(ARGS)
 
 lint: $(VENV)/.ready-dev ## format check, lint, types, rooms
 	@$(BIN)/ruff format --check .
@@ -90,7 +96,7 @@ format: $(VENV)/.ready-dev ## format the code
 	@$(BIN)/ruff check --fix .
 
 check: lint ## lint, and the tests with coverage
-	@$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term-missing:skip-covered $(ARGS)
+	@$(BIN)/python -m pytest -n auto --dist worksteal --ignore=tests/laws --cov --cov-report=term-missing:skip-covered $(ARGS)
 
 bench: $(BENCH)/.ready ## how fast each part is, beside its peers, in nine minutes: ARGS='seen start' for parts
 	@$(BENCH)/bin/python -m benchmarks.speed $(ARGS)
