@@ -67,10 +67,10 @@ test-stack: $(VENV)/.ready-dev ## the tests that need it; they start it where it
 
 # -- for developers
 
-# The worlds of tests/laws take minutes and are the same on every Python: `make test-laws` alone runs
+# The worlds of tests/laws/test_laws.py take minutes and are the same on every Python: `make test-laws` alone runs
 # them, CI with SEEDS=20.
 test: $(VENV)/.ready-dev ## run the tests
-	@$(BIN)/python -m pytest -n auto --dist worksteal --ignore=tests/laws $(ARGS)
+	@$(BIN)/python -m pytest -n auto --dist worksteal --ignore=tests/laws/test_laws.py $(ARGS)
 
 test-all: ## run the tests on every Python 3.11 to 3.13 that is at hand
 	@for version in 3.11 3.12 3.13; do \
@@ -96,7 +96,7 @@ format: $(VENV)/.ready-dev ## format the code
 	@$(BIN)/ruff check --fix .
 
 check: lint ## lint, and the tests with coverage
-	@$(BIN)/python -m pytest -n auto --dist worksteal --ignore=tests/laws --cov --cov-report=term-missing:skip-covered $(ARGS)
+	@$(BIN)/python -m pytest -n auto --dist worksteal --ignore=tests/laws/test_laws.py --cov --cov-report=term-missing:skip-covered $(ARGS)
 
 bench: $(BENCH)/.ready ## how fast each part is, beside its peers, in nine minutes: ARGS='seen start' for parts
 	@$(BENCH)/bin/python -m benchmarks.speed $(ARGS)

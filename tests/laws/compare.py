@@ -56,7 +56,7 @@ def _timeline(true: Row, posts: list[Row], held: Row) -> Iterator[str]:
     name = f"timeline of {true['uid']} ({ledger['state']}, {ledger.get('stopped')})"
     if ledger["state"] == "gone" and not true["gone"]:
         yield f"{name}: is not gone"
-    missing = 0
+    missing = unreadable = 0
     for post in posts:
         row = held["posts"].get(post["mid"])
         if row is not None:
@@ -64,6 +64,9 @@ def _timeline(true: Row, posts: list[Row], held: Row) -> Iterator[str]:
         elif post["is_readable"]:
             yield f"{name}: post {post['mid']} of page {post['page']} ({post['form']}) is missing"
         missing += row is None
+        unreadable += row is None and not post["is_readable"]
+    if unreadable > (ledger.get("unreadable") or 0):
+        yield f"{name}: {unreadable} unreadable posts are shown, {ledger.get('unreadable')} told"
     if not ledger.get("is_sure") or ledger["state"] == "gone":
         return
     if missing:
