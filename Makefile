@@ -8,13 +8,13 @@ RUNNER ?= local
 WHAT ?= posts
 COMMAND := $(BIN)/weibo-crawler
 BENCH := .venv-bench
-NOT_FOREIGN := --ignore=tests/foreign
+APART := --ignore=tests/foreign --ignore=tests/laws/test_laws.py
 
 # a virtual environment that does not run any more is no environment: make looks at the stamps early
 _ := $(shell $(BIN)/python -c '' 2>/dev/null || rm -f $(VENV)/.ready $(VENV)/.ready-dev)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo init seed harvest import posts scan report status test test-foreign test-all lint format \
+.PHONY: help demo init seed harvest import posts scan report status test test-foreign test-laws test-all lint format \
 	check bench bench-whole bench-smoke bench-compare bench-polite wheel stack-up stack-status stack-down stack-clean test-stack clean FORCE
 
 help: ## list the targets
@@ -68,8 +68,10 @@ test-stack: $(VENV)/.ready-dev ## the tests that need it; they start it where it
 
 # -- for developers
 
+# The worlds of tests/laws/test_laws.py take minutes and are the same on every Python: `make test-laws` alone runs
+# them, CI with SEEDS=20.
 test: $(VENV)/.ready-dev ## run the tests
-	@$(BIN)/python -m pytest -n auto --dist worksteal $(NOT_FOREIGN) $(ARGS)
+	@$(BIN)/python -m pytest -n auto --dist worksteal $(APART) $(ARGS)
 
 test-foreign: $(VENV)/.ready-dev ## the whole way on worlds by another hand (nginx; WEIBO_FOREIGN), in four minutes
 	@$(BIN)/python -m pytest -n 2 --dist worksteal tests/foreign $(ARGS)
@@ -83,6 +85,10 @@ test-all: ## run the tests on every Python 3.11 to 3.13 that is at hand
 		$(MAKE) --no-print-directory test PYTHON="$$python" VENV=.venv-$$version || exit 1; \
 	done
 
+test-laws: $(VENV)/.ready-dev ## whole crawls of worlds whose rules are drawn: make test-laws SEEDS=200, or 40-60,71
+	@LAWS_SEEDS=$(if $(filter seeds.txt,$(SEEDS)),200,$(SEEDS)) \
+		$(BIN)/python -m pytest -n auto --dist worksteal tests/laws $(ARGS)
+
 lint: $(VENV)/.ready-dev ## format check, lint, types, rooms
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
@@ -95,7 +101,7 @@ format: $(VENV)/.ready-dev ## format the code
 
 check: lint ## lint, and the tests with coverage
 	@$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term-missing:skip-covered \
-		$(NOT_FOREIGN) $(ARGS)
+		$(APART) $(ARGS)
 
 bench: $(BENCH)/.ready ## how fast each part is, beside its peers, in nine minutes: ARGS='seen start' for parts
 	@$(BENCH)/bin/python -m benchmarks.speed $(ARGS)

@@ -10,6 +10,7 @@ egresses by leases in the users' database.
 With `--input hbase` a line is a row key from TableInputFormat, one map a region, as in the paper.
 """
 
+import io
 import os
 import signal
 import sys
@@ -71,6 +72,8 @@ class MRCrawlPosts(MRJob):
         return _FORMATS[self.options.input]
 
     def mapper_init(self) -> None:
+        if not isinstance(sys.stderr, io.TextIOBase):  # mrjob's inline runner: a file of bytes
+            sys.stderr = io.TextIOWrapper(sys.stderr, "utf-8", write_through=True)
         options = self.options
         attempt = worker_name(os.environ, "")
         job = Job(

@@ -241,6 +241,7 @@ def test_what_was_served_is_read_while_it_is_written(tmp_path: Path) -> None:
         host=st.sampled_from(["127.0.0.1", "127.0.0.9"]),
         port=st.integers(0, 65_535),
         seed=st.integers(0, 2**63),
+        laws=st.none() | st.integers(0, 2**63),
         epoch=st.integers(0, 2**32),
         mean_posts=st.floats(0, 100),
         guests=st.sampled_from(["open", "2026"]),

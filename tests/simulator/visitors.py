@@ -8,25 +8,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from weibo_crawler.simulator.options import SimulatorOptions
+from weibo_crawler.simulator.run import world_of
 from weibo_crawler.simulator.site import Served, Visit, Weibo
-from weibo_crawler.simulator.world import World
 
 GET_INDEX = "/api/container/getIndex?"
 Ask = Callable[[str], Any]
-
-
-def world_of(options: SimulatorOptions) -> World:
-    """The world that a simulator with these options shows."""
-    return World.make(
-        options.seed,
-        options.users,
-        epoch=options.epoch,
-        mean_posts=options.mean_posts,
-        inflate_fans=options.inflate_fans,
-        days_later=options.days_later,
-        edited_per_day=options.edited_per_day,
-        deleted_per_day=options.deleted_per_day,
-    )
 
 
 def weibo_of(options: SimulatorOptions) -> Weibo:

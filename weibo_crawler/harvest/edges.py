@@ -127,9 +127,9 @@ class EdgeReader:
         fans = self._entry.fans if edge is Edge.FANS else None
         if not progress.pages:
             return Expect.UNKNOWN if fans is None else Expect.CONTENT if fans else Expect.NOTHING
+        # A list page names the next one by its number, on some sites the last page too: that asks
+        # for a second witness of an end, and is no promise of content.
         is_named = self._is_named.get(edge)
-        if is_named:
-            return Expect.CONTENT
         is_all = is_named is False and fans is not None and self._is_all(progress, fans)
         return Expect.NOTHING if is_all else Expect.UNKNOWN
 

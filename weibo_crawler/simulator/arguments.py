@@ -64,6 +64,15 @@ def _add_world(group: argparse._ArgumentGroup) -> None:
     add("--users", type=int, help=_help("users", "how many users, from 30"))
     add("--mean-posts", type=float, help=_help("mean_posts", "posts per user, on average"))
     add(
+        "--laws",
+        type=int,
+        metavar="SEED",
+        help="draw the rules of the site from this number, too: what is announced and what is "
+        "shown, forms of pages, walls, limits, refusals; they replace the options of the site and "
+        "its limits (default no)",
+    )
+    add("--describe", action="store_true", help="print the laws drawn, and end (default no)")
+    add(
         "--epoch",
         type=_epoch,
         help=_help("epoch", "the last second of the world, seconds since 1970, or: now"),

@@ -19,6 +19,8 @@ class Topic(IntEnum):
     POST = 6
     COMMENTS = 7
     PAGE = 8
+    FAN_SHEETS = 9
+    POST_SHEETS = 10
 
 
 def dice(seed: int, topic: Topic, index: int = 0) -> Random:

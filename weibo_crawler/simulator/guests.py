@@ -23,11 +23,12 @@ def session_of(cookies: str) -> str:
 
 
 class Rules(NamedTuple):
-    """needs_session: a visitor session is asked for. post_pages: how many pages of a timeline
-    a guest sees, None for all."""
+    """needs_session: a visitor session is asked for. post_pages, list_pages: how many pages of a
+    timeline, and of a list of people, a guest sees, None for all."""
 
     needs_session: bool
     post_pages: int | None
+    list_pages: int | None = None
 
 
 class _Life:
@@ -53,11 +54,8 @@ class Guests:
     session_requests, session_s: how many requests and seconds a session lives, 0 for ever.
     """
 
-    def __init__(
-        self, rules: Rules, *, fans_walled: bool, session_requests: int = 0, session_s: float = 0.0
-    ) -> None:
+    def __init__(self, rules: Rules, *, session_requests: int = 0, session_s: float = 0.0) -> None:
         self._rules = rules
-        self._fans_walled = fans_walled
         self._session_requests = session_requests or math.inf
         self._session_s = session_s or math.inf
         self._sessions: dict[str, _Life] = {}  # the living ones, and those nobody came back with
@@ -102,8 +100,9 @@ class Guests:
         if self._rules.needs_session and not self._admits(cookies, now):
             return next(self._refusals)(address)
         if asked.kind in (Kind.FANS, Kind.FOLLOWS):
-            return login_wall(address) if self._fans_walled else None
-        most = 1 if asked.kind is Kind.COMMENTS else self._rules.post_pages
+            most = self._rules.list_pages
+        else:
+            most = 1 if asked.kind is Kind.COMMENTS else self._rules.post_pages
         return login_wall(address) if most is not None and number > most else None
 
     def _admits(self, cookies: str, now: float) -> bool:

@@ -86,10 +86,14 @@ class _Address:
 
 
 class Limits:
-    """What is known of each address. soft: the share of refusals of lists that look empty."""
+    """What is known of each address. soft: the share of refusals of lists that look empty. words:
+    the faults that refusals before a ban are drawn from, in the place of those by haste."""
 
-    def __init__(self, rate: Rate, *, seed: int, ban_s: float, soft: float) -> None:
+    def __init__(
+        self, rate: Rate, *, seed: int, ban_s: float, soft: float, words: tuple[str, ...] = ()
+    ) -> None:
         self._rate, self._seed, self._ban_s, self._soft = rate, seed, ban_s, soft
+        self._words = words
         self._addresses: dict[str, _Address] = {}
 
     def refuse(
@@ -117,7 +121,7 @@ class Limits:
             return self._begin_ban(address, now, dice)
         if is_list and dice.random() < self._soft:
             return Refusal("soft_throttled", "no_content", bucket.wait_s)
-        fault = _by_haste(since_s)
+        fault = dice.choice(self._words) if self._words else _by_haste(since_s)
         return Refusal(fault, fault, bucket.wait_s)
 
     def _begin_ban(self, address: _Address, now: float, dice: Random) -> Refusal:

@@ -5,6 +5,7 @@ import gzip
 import zlib
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import msgspec
 from aiohttp import web
@@ -81,15 +82,14 @@ def _throttled(answer: Answer, address: str) -> Answer:
     return Answer(ascii_json(body), "throttled", status)
 
 
-def _captcha(answer: Answer, address: str) -> Answer:
-    url = f"{SITE}/captcha/show?backUrl="
-    body = {"ok": -100, "errno": "-100", "msg": "", "url": url, "extra": ""}
-    return Answer(ascii_json(body), "captcha")
+def _json(name: str, body: dict[str, Any]) -> Callable[[Answer, str], Answer]:
+    answer = Answer(ascii_json(body), name)
+    return lambda _answer, _address: answer
 
 
-def _server_trouble(answer: Answer, address: str) -> Answer:
-    body = {"ok": 0, "errno": "100001", "msg": "服务器走丢了"}
-    return Answer(ascii_json(body), "server_trouble")
+def _captcha(name: str, place: str) -> Callable[[Answer, str], Answer]:
+    url = f"{SITE}/{place}"
+    return _json(name, {"ok": -100, "errno": "-100", "msg": "", "url": url, "extra": ""})
 
 
 def _plain(name: str, status: int, title: str) -> Callable[[Answer, str], Answer]:
@@ -135,9 +135,18 @@ _SPOILERS: dict[str, Callable[[Answer, str], Answer]] = {
     "too_long_414": _plain("too_long_414", 414, "414 Request-URI Too Large"),
     "refused_403": _plain("refused_403", 403, "403 Forbidden"),
     "refused_432": _plain("refused_432", 432, ""),
-    "captcha": _captcha,
+    "captcha": _captcha("captcha", "captcha/show?backUrl="),
+    "geetest": _captcha("geetest", "api/geetest?testType=1&backUrl=/"),
     "login_wall": lambda _answer, address: login_wall(address),
-    "server_trouble": _server_trouble,
+    "server_trouble": _json("server_trouble", {"ok": 0, "errno": "100001", "msg": "服务器走丢了"}),
+    "unknown_words": _json("unknown_words", {"ok": 0, "msg": "小编正在路上，请稍后再试"}),
+    "unknown_keys": _json(
+        "unknown_keys", {"ok": 0, "message": "target weibo is busy", "error_code": 21399}
+    ),
+    "bare_ok0": _json("bare_ok0", {"ok": 0}),
+    "ok1_refusal": _json(
+        "ok1_refusal", {"ok": 1, "msg": "请求过于频繁,歇歇吧", "data": {"cards": []}}
+    ),
     "status_502": _plain("status_502", 502, "502 Bad Gateway"),
     "empty_200": _plain("empty_200", 200, ""),
     "no_content": lambda _answer, _address: Answer(END.body, "no_content"),

@@ -31,6 +31,8 @@ class SimulatorOptions:
     seed: int = 1
     users: int = 3000
     mean_posts: float = 20.0
+    laws: int | None = None
+    describe: bool = False
     epoch: int = 1_793_462_400  # 2026-11-01 00:00 on the site's clock
     days_later: float = 0.0
     edited_per_day: float = 0.0
@@ -77,6 +79,8 @@ class SimulatorOptions:
         for name, least, most in _RANGES:
             if (number := getattr(self, name)) is not None and not least <= number <= most:
                 raise BadUsage(f"{flag(name)}: {number} does not lie in {least} to {most}")
+        if self.describe and self.laws is None:
+            raise BadUsage("--describe: give the laws to describe: --laws SEED")
         parse_faults(self.faults)
         parse_rate(self.rate_limit)
         parse_mix(self.proxy_mix)
@@ -89,6 +93,7 @@ class SimulatorOptions:
 _CHOICES = {"guests": GUEST_YEARS, "dates": DATES, "paging": PAGING, "numbers": NUMBERS}
 _RANGES = (
     ("port", 0, 65_535),
+    ("laws", 0, math.inf),
     ("session_requests", 0, math.inf),
     ("session_s", 0, math.inf),
     ("ban_s", 0, math.inf),

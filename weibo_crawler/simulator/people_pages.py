@@ -35,7 +35,7 @@ class PeoplePages:
         at = min(number, pages)
         rows = list(shown[(at - 1) * PAGE_OF_USERS : at * PAGE_OF_USERS])
         info: dict[str, Any] = {"since_id": number + 1} if number < pages or ending else {}
-        return self._list(index, "fans", number, rows, info)
+        return self._list(index, "fans", number, self._rows(index, "fans", number, rows), info)
 
     def follows(self, index: int, number: int) -> Answer:
         """Page `number` (from 1) of a follow list; its next page stands in `page`."""
@@ -45,7 +45,8 @@ class PeoplePages:
             return END
         rows = list(shown[(number - 1) * PAGE_OF_USERS : number * PAGE_OF_USERS])
         more = number < pages or scatter(index, 41) % 2 == 0
-        return self._list(index, "followers", number, rows, {"page": number + 1 if more else None})
+        group = self._rows(index, "followers", number, rows)
+        return self._list(index, "followers", number, group, {"page": number + 1 if more else None})
 
     def profile(self, index: int) -> Answer:
         """data.userInfo and the tabs, among them the container of the posts."""
@@ -154,24 +155,29 @@ class PeoplePages:
             "liked": False,
         }
 
-    def _list(
-        self, index: int, edge: str, number: int, rows: list[int], info: dict[str, Any]
-    ) -> Answer:
-        uid, (prefix, title) = self._world.uid(index), _NAMES[edge]
-        container = f"231051_-_{edge}_-_{uid}"
-        group: list[dict[str, Any]] = [self._row(prefix, other) for other in rows]
+    def _rows(self, index: int, edge: str, number: int, rows: list[int]) -> list[dict[str, Any]]:
+        """The items of a page, at times one of them twice, at times one more without a user."""
+        prefix = _NAMES[edge][0]
+        group = [self._row(prefix, other) for other in rows]
         rng = dice(self._world.seed, Topic.PAGE, index * FAN_PAGES * 2 + number)
         if rng.random() < 0.2:  # a user that shows twice
             group.append(self._row(prefix, rng.choice(rows)))
         if rng.random() < 0.1:  # a user that was closed
             group.insert(rng.randrange(len(group)), self._row(prefix, None))
+        return group
+
+    def _list(
+        self, index: int, edge: str, number: int, group: list[Any], info: dict[str, Any]
+    ) -> Answer:
+        uid, (prefix, title) = self._world.uid(index), _NAMES[edge]
+        container = f"231051_-_{edge}_-_{uid}"
         block = {
             "card_type": 11,
             "itemid": f"{prefix}_1_ _{uid}",
             "title": title,
             "card_group": group,
         }
-        recommended = self._recommended(index, rng.randrange(3)) if number == 1 else []
+        recommended = self._recommended(index, scatter(index, 64) % 3) if number == 1 else []
         return envelope(
             {
                 "cardlistInfo": {"containerid": container, "v_p": 42, "show_style": 1, **info},

@@ -34,7 +34,8 @@ class Kind(StrEnum):
 
 
 class Asked(NamedTuple):
-    """One address, understood. page: from 1; since_id instead of it where it is not 0."""
+    """One address, understood. page: from 1; since_id instead of it where it is not 0. token: a
+    since_id that is no number."""
 
     kind: Kind
     uid: int = 0
@@ -43,6 +44,7 @@ class Asked(NamedTuple):
     since_id: int = 0
     container: str = ""
     name: str = ""
+    token: str = ""
 
 
 _CONTAINERS = (
@@ -90,7 +92,10 @@ def _get_index(query: Mapping[str, str]) -> Asked:
         if found := pattern.match(container):
             uid = _number(found[1])
             if kind is Kind.POSTS:
-                return Asked(kind, uid, page=page, since_id=since_id, container=container)
+                token = "" if since_id else query.get("since_id", "")
+                return Asked(
+                    kind, uid, page=page, since_id=since_id, container=container, token=token
+                )
             return Asked(kind, uid, page=max(page, since_id))
     return Asked(Kind.UNKNOWN)
 

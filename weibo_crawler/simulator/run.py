@@ -17,6 +17,8 @@ import msgspec
 import weibo_crawler
 from weibo_crawler import errors
 from weibo_crawler.simulator.arguments import to_arguments
+from weibo_crawler.simulator.lawful_world import LawfulWorld
+from weibo_crawler.simulator.laws import Laws
 from weibo_crawler.simulator.network import Address, listening
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.proxies import Proxy, parse_mix, plan
@@ -104,17 +106,8 @@ def start(options: SimulatorOptions) -> Running:
     raise errors.CrawlerError(f"the simulator did not start: exit code {process.wait()}")
 
 
-def serve(
-    options: SimulatorOptions,
-    ready: Callable[[Address], None] | None = None,
-    *,
-    parent: int | None = None,
-) -> None:
-    """Serve until SIGTERM or SIGINT, or until `parent` (a process id) is the parent no more.
-
-    ready: called once when the simulator listens and the truth is written. To be called in the
-    main thread. BadConfig if the port is in use or a file cannot be written.
-    """
+def world_of(options: SimulatorOptions) -> World:
+    """The world that a simulator with these options shows."""
     world = World.make(
         options.seed,
         options.users,
@@ -125,6 +118,25 @@ def serve(
         edited_per_day=options.edited_per_day,
         deleted_per_day=options.deleted_per_day,
     )
+    return world if options.laws is None else LawfulWorld(world, Laws.drawn(options.laws))
+
+
+def serve(
+    options: SimulatorOptions,
+    ready: Callable[[Address], None] | None = None,
+    *,
+    parent: int | None = None,
+) -> None:
+    """Serve until SIGTERM or SIGINT, or until `parent` (a process id) is the parent no more.
+
+    ready: called once when the simulator listens and the truth is written. To be called in the
+    main thread. With `describe` it prints the laws and returns. BadConfig if the port is in use or
+    a file cannot be written.
+    """
+    if options.describe and options.laws is not None:
+        print(*Laws.drawn(options.laws).described(), sep="\n", flush=True)
+        return
+    world = world_of(options)
     proxies = plan(
         options.proxies,
         parse_mix(options.proxy_mix),

@@ -10,6 +10,8 @@ from aiohttp import web
 
 from weibo_crawler.simulator.faults import FaultPlan, parse_faults
 from weibo_crawler.simulator.guests import GUESTS, Guests, session_of
+from weibo_crawler.simulator.lawful_pages import LawfulPages
+from weibo_crawler.simulator.lawful_world import LawfulWorld
 from weibo_crawler.simulator.limits import Limits, Refusal, parse_rate
 from weibo_crawler.simulator.misbehave import ON_THE_WIRE, misbehave, response, spoil
 from weibo_crawler.simulator.options import SimulatorOptions
@@ -55,14 +57,14 @@ class Weibo:
     """Everything of the site but the network."""
 
     def __init__(self, world: World, options: SimulatorOptions) -> None:
-        self._pages = Pages(
-            world, paging=options.paging, dates=options.dates, numbers=options.numbers
-        )
+        self._pages = _pages(world, options)
         if options.warm:
             self._pages.warm()
+        laws = world.laws if isinstance(world, LawfulWorld) else None
+        options = laws.over(options) if laws else options
+        rules = GUESTS[options.guests]
         self.guests = Guests(
-            GUESTS[options.guests],
-            fans_walled=options.fans_walled,
+            laws.rules if laws else rules._replace(list_pages=0 if options.fans_walled else None),
             session_requests=options.session_requests,
             session_s=options.session_s,
         )
@@ -73,7 +75,11 @@ class Weibo:
         self._limits = None
         if rate := parse_rate(options.rate_limit):
             self._limits = Limits(
-                rate, seed=options.seed, ban_s=options.ban_s, soft=options.soft_share
+                rate,
+                seed=options.seed,
+                ban_s=options.ban_s,
+                soft=options.soft_share,
+                words=laws.limit_words if laws else (),
             )
             self._gates.insert(0, self._limiter)
 
@@ -113,6 +119,12 @@ class Weibo:
 
     def _doorkeeper(self, asked: Asked, number: int, visit: Visit) -> Answer | None:
         return self.guests.turned_away(asked, number, visit.address, visit.cookies, visit.now)
+
+
+def _pages(world: World, options: SimulatorOptions) -> Pages:
+    if isinstance(world, LawfulWorld):
+        return LawfulPages(world)
+    return Pages(world, paging=options.paging, dates=options.dates, numbers=options.numbers)
 
 
 class Site:

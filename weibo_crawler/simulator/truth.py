@@ -7,6 +7,8 @@ from pathlib import Path
 import msgspec
 
 from weibo_crawler.errors import BadConfig
+from weibo_crawler.simulator.lawful_world import LawfulWorld
+from weibo_crawler.simulator.laws import BROKEN_POSTS
 from weibo_crawler.simulator.proxies import Proxy
 from weibo_crawler.simulator.timeline import Post
 from weibo_crawler.simulator.ways import PAGE_OF_POSTS
@@ -17,20 +19,27 @@ _SITE_ZONE = timezone(timedelta(seconds=SITE_UTC_OFFSET_S))
 
 
 class TrueUser(msgspec.Struct, frozen=True):
-    """fans: as announced. depth: of the walk; None and kept false: a true walk leaves it out."""
+    """fans: as announced. depth: of the walk; None and kept false: a true walk leaves it out. gone:
+    how the site says that there is no such user, "" for one that exists. is_short: whether a guest
+    is shown fewer fans than are announced. posts: how many are announced."""
 
     uid: int
     screen_name: str
     fans: int
     depth: int | None
     kept: bool
+    gone: str = ""
+    is_short: bool = False
+    posts: int = 0
 
 
 class TruePost(msgspec.Struct, frozen=True):
     """A post as a reader sees it, the whole text. created_at: ISO 8601, +08:00.
 
     page: on which page of the timeline it first stands, from 1, which tells what the guests of a
-    year can see. repost_of is the mid of the original, also of one that is gone.
+    year can see. repost_of is the mid of the original, also of one that is gone. Under laws only
+    what guests are shown is listed; form: how its card is bent; is_readable: whether a reader can
+    tell what it says; is_restricted: whether no way leads to its whole text.
     """
 
     mid: str
@@ -46,6 +55,9 @@ class TruePost(msgspec.Struct, frozen=True):
     is_long: bool
     page: int
     edits: int
+    form: str = ""
+    is_readable: bool = True
+    is_restricted: bool = False
 
 
 class TrueProxy(msgspec.Struct, frozen=True):
@@ -131,16 +143,32 @@ def _user(world: World, index: int, depth: int | None) -> TrueUser:
         fans=world.fans_announced(index),
         depth=depth,
         kept=depth is not None,
+        gone=world.gone(index) if isinstance(world, LawfulWorld) else "",
+        is_short=len(world.fans_shown(index)) < world.fans_announced(index),
+        posts=len(world.calendar(index).mids),
     )
 
 
 def _posts(world: World, index: int) -> list[TruePost]:
+    if isinstance(world, LawfulWorld):
+        return [_lawful(world, index, mid, *place) for mid, place in world.places(index).items()]
     place = {mid: n // PAGE_OF_POSTS + 1 for n, mid in enumerate(world.order(index))}
     pinned = world.calendar(index).pinned
     place |= dict.fromkeys(pinned, 1)
     return [
         _post(post, pinned=post.mid in pinned, page=place[post.mid]) for post in world.posts(index)
     ]
+
+
+def _lawful(world: LawfulWorld, index: int, mid: int, page: int, form: str) -> TruePost:
+    post = world.written(mid)
+    true = _post(post, pinned=mid in world.calendar(index).pinned, page=page)
+    return msgspec.structs.replace(
+        true,
+        form=form,
+        is_readable=form not in BROKEN_POSTS,
+        is_restricted=post.is_long and world.is_restricted(mid),
+    )
 
 
 def _post(post: Post, *, pinned: bool, page: int) -> TruePost:

@@ -115,6 +115,28 @@ def relative_date(second: int, now: float) -> str:
     return day if then.tm_year == here.tm_year else f"{then.tm_year}-{day}"
 
 
+def spelled_date(second: int, now: float, pick: int) -> str:
+    """One of the forms in which lists were seen to write a date of this age, chosen by `pick`."""
+    age = int(now) - second
+    then = time.gmtime(second + SITE_UTC_OFFSET_S)
+    here = time.gmtime(int(now) + SITE_UTC_OFFSET_S)
+    days = (int(now) + SITE_UTC_OFFSET_S) // 86_400 - (second + SITE_UTC_OFFSET_S) // 86_400
+    clock = f"{then.tm_hour:02}:{then.tm_min:02}"
+    forms = [full_date(second), f"{then.tm_year}-{then.tm_mon:02}-{then.tm_mday:02} {clock}"]
+    if then.tm_year == here.tm_year:
+        forms += [f"{then.tm_mon:02}月{then.tm_mday:02}日 {clock}"]
+        forms += [f"{then.tm_mon:02}-{then.tm_mday:02}"]
+    if 60 <= age < 3600:
+        forms = [f"{age // 60}分钟前"]
+    elif 3600 <= age < 86_400:
+        forms += [f"{age // 3600}小时前"] * 4
+    elif days in (1, 2):
+        forms += [f"{('昨天', '前天')[days - 1]} {clock}"] * 4
+    elif 3 <= days < 30 and age // 86_400 == days:
+        forms += [f"{days}天前"] * 4
+    return forms[pick % len(forms)]
+
+
 def fans_text(fans: int) -> str:
     """`6905`, `145.5万`, `1.51亿`: what profiles show since 2022."""
     if fans >= 100_000_000:

@@ -1,0 +1,121 @@
+"""A crawl of one drawn world by the command line, from seeds to scans, repeated as a user would."""
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tests.cli.crawls import Crawl
+from weibo_crawler.simulator.options import SimulatorOptions
+from weibo_crawler.simulator.run import Running, start
+
+ROUNDS = 4
+_COMMAND_S = 30.0  # longer than any command may take
+_DAY = 86_400
+
+
+def options_of(seed: int) -> SimulatorOptions:
+    """The world of a seed: it ends today, so that relative dates are met; LAWS_EPOCH is the day of
+    a world that is to be made again."""
+    epoch = int(os.environ.get("LAWS_EPOCH", time.time() // _DAY * _DAY))
+    users = 40 + seed % 41
+    return SimulatorOptions(seed=seed, laws=seed, users=users, mean_posts=6.0, epoch=epoch)
+
+
+class Session:
+    """One process that runs commands in a working folder."""
+
+    def __init__(self, crawl: Crawl) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.laws.session"],
+            cwd=crawl.folder,
+            env=crawl.env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.codes: dict[str, int] = {}  # of the last run of each command
+        self.said = ""  # by the last command
+
+    def run(self, *words: str) -> str:
+        """What a command prints; AssertionError where it does not end, or ends otherwise than well
+        or because the site says no."""
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(words) + "\n")
+        process.stdin.flush()
+        ready, _, _ = select.select([process.stdout], [], [], _COMMAND_S)
+        assert ready, f"{' '.join(words)}: does not end"
+        line = process.stdout.readline()
+        assert line, f"{' '.join(words)}: the program died"
+        code, out, err = json.loads(line)
+        self.said = f"{out}{err}"
+        assert code in (0, 4), f"{' '.join(words)}: exit code {code}\n{self.said}"
+        assert "Traceback" not in self.said, self.said
+        self.codes[words[0]] = code
+        return str(out)
+
+    def rows(self, *words: str) -> list[dict[str, Any]]:
+        """What a command prints as JSON lines."""
+        return [json.loads(line) for line in self.run(*words, "--format", "jsonl").splitlines()]
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+@contextmanager
+def session(folder: Path, running: Running) -> Iterator[Session]:
+    """A working folder without patience and without a pace: what the site limits, it refuses."""
+    folder.mkdir()
+    crawl = Crawl(folder, running.base_url, running.visitor_url)
+    crawl.env |= {
+        "WEIBO_HARVEST__REST_S": "0.1",
+        "WEIBO_HARVEST__EDGES_IF_WALLED": "",
+        "WEIBO_FETCH__READ_TIMEOUT_S": "2",
+        "WEIBO_SESSION__PER_HOUR": "3600",
+        "WEIBO_POSTS__RANGES": "1",
+    }
+    one = Session(crawl)
+    try:
+        yield one
+    finally:
+        one.end()
+
+
+class Held(dict[str, Any]):
+    """What a crawl holds: users, posts, ledgers (rows by uid, mid, uid), depths_exact, codes."""
+
+
+def crawl_world(folder: Path, seed: int) -> tuple[dict[str, Any], Held]:
+    """The truth of a seed's world and what is held of it after ROUNDS rounds of the commands."""
+    truth_out, served_out = folder / "truth.json", folder / "served.jsonl"
+    options = replace(options_of(seed), truth_out=str(truth_out), served_out=str(served_out))
+    with (
+        start(options) as running,
+        session(folder / "work", running) as one,
+    ):
+        truth = json.loads(truth_out.read_text("utf-8"))
+        one.run("init")
+        one.run("seed", *map(str, truth["seeds"]))
+        for nth in range(ROUNDS):
+            harvested = one.run("harvest", "--json", *(["--retry-failed"] if nth else []))
+            one.run("import")
+            one.run("posts", "--runner=inline", *(["--refresh", "--all"] if nth else []))
+        held = Held(
+            depths_exact=bool(harvested) and json.loads(harvested)["depths_exact"],
+            codes=dict(one.codes),
+            users={row["id"]: row for row in one.rows("scan", "users")},
+            posts={row["mid"]: row for row in one.rows("scan", "posts")},
+            ledgers={row["id"]: row for row in one.rows("report", "--completeness")},
+        )
+    held["requests"] = served_out.read_bytes().count(b"\n")
+    return truth, held
