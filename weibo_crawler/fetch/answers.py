@@ -58,6 +58,7 @@ SESSION_DOUBT_ATTEMPTS = 1  # with one session
 SESSIONLESS_ATTEMPTS = 1  # egresses that could get none
 # And those that are not.
 WITNESSES = 2
+SILENCE_WAITS = 2  # pauses: while the site may be silent, first looks of others tell sooner
 LOOKS = 3  # at a doubt or a closed wall, where no second witness can be had
 HEALTHY_PROXIES = 3  # by which a page fails: more would tell nothing new
 BACKOFF_BASE_S, BACKOFF_CAP_S = 0.1, 5.0
@@ -90,7 +91,7 @@ class Met(NamedTuple):
     generation: of the session that it was asked with. is_healthy: by a proxy by which answers of
     the site came of late. is_only: there is no other egress. is_outage: none of them works.
     wall: what the pool makes of it, once it was told `of_session`. is_common_wall, is_first_shown:
-    as `Walls` says.
+    as `Walls` says. is_silent: the site may have fallen silent for everybody.
     """
 
     answer: Reading | TransportError
@@ -104,6 +105,7 @@ class Met(NamedTuple):
     wall: Wall | None = None
     is_common_wall: bool = False
     is_first_shown: bool = False
+    is_silent: bool = False
 
 
 class Return(NamedTuple):
@@ -236,7 +238,8 @@ def _doubted(reading: Reading, doubt: _Doubt, case: _Case) -> Action:
     if len(said) < LOOKS:
         is_shown = doubt is _Doubt.EMPTY
         outcome = Good(case.met.elapsed_s) if is_shown else Broken()
-        return Action(Again(case.met.egress), outcome, Sign.ANSWERED if is_shown else None)
+        waits = SILENCE_WAITS if is_shown and case.met.is_silent else None
+        return Action(Again(case.met.egress, waits), outcome, Sign.ANSWERED if is_shown else None)
     kinds = sorted({what.value for what, _ in doubts if what is not None})
     if len(kinds) == 1:
         return _believed(reading, doubt, case)
@@ -415,8 +418,10 @@ def _disproved(reading: Reading, asked: Asked, before: Sequence[Met], met: Met) 
 
 def _look(asked: Asked, before: Sequence[Met], met: Met) -> bool | None:
     """Whether something that is known to be there was not shown; None: this answer is not the one
-    that tells, which is the first one that shows anything or nothing."""
-    if asked.expect is not Expect.CONTENT:
+    that tells, which is the first one that shows anything or nothing. Later pages of lists do not
+    tell: what a page promises is nothing at the end of many lists, and many ends may come in a row.
+    """
+    if asked.expect is not Expect.CONTENT or asked.nth > 1:
         return None
     if any(_shows_nothing(m.answer) is not None for m in before):
         return None
@@ -426,7 +431,7 @@ def _look(asked: Asked, before: Sequence[Met], met: Met) -> bool | None:
 def _shows_nothing(answer: Reading | TransportError) -> bool | None:
     if not isinstance(answer, Reading):
         return None
-    if answer.verdict in _NOTHING:
+    if answer.verdict in _NOTHING and answer.ambiguous:
         return True
     return False if answer.verdict is Verdict.OK and not answer.ambiguous else None
 
