@@ -9,29 +9,21 @@ import re
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _IN_SCHEME = re.compile(r"/status/([0-9A-Za-z]{5,12})(?![0-9A-Za-z])")
 _GROUP = 10**7
+_PAIRS = [first + second for first in _DIGITS for second in _DIGITS]  # two digits of base 62
 
 
 def bid_of(mid: int) -> str:
     """The bid of a mid."""
-    groups = []
+    bid = ""
     while True:
         mid, group = divmod(mid, _GROUP)
+        high, low = divmod(group, len(_PAIRS))
+        bid = _PAIRS[high] + _PAIRS[low] + bid
         if not mid:
-            groups.append(_base62(group))
-            return "".join(reversed(groups))
-        groups.append(_base62(group).rjust(4, "0"))
+            return bid.lstrip("0") or "0"
 
 
 def bid_in_scheme(scheme: object) -> str:
     """The bid in a card's address; "" where there is none. A mid in its place is too long."""
     match = _IN_SCHEME.search(scheme) if isinstance(scheme, str) else None
     return match[1] if match else ""
-
-
-def _base62(number: int) -> str:
-    digits = ""
-    while True:
-        number, digit = divmod(number, 62)
-        digits = _DIGITS[digit] + digits
-        if not number:
-            return digits

@@ -69,8 +69,11 @@ def read_date(text: str, now: float, mid: int) -> tuple[str, str]:
 def settle(words: Said, mid: int) -> tuple[str, str]:
     """What the words and the id of a post say together."""
     second = second_of(mid)
-    is_finer = words.precision != "second" and words.holds(second)
-    if is_finer or contradicts(words, mid):
+    if words.precision == "second":
+        is_better = abs(second - words.at_s) > _DAY_S and contradicts(words, mid)
+    else:
+        is_better = words.holds(second) or contradicts(words, mid)
+    if is_better:
         return _local(second).isoformat(), "mid"
     return _local(words.at_s).isoformat(), words.precision
 
@@ -116,6 +119,8 @@ def _full(text: str) -> Said | None:
     if zone_s > 18 * _HOUR_S:
         raise ValueError("a zone that does not exist")
     words = _on(date(int(year), _MONTHS.get(month, 0), int(day)).toordinal(), hour, minute, second)
+    if sign == "+" and zone_s == _ZONE_S:
+        return words
     return _from(words.at_s + _ZONE_S + (zone_s if sign == "-" else -zone_s), "second", 1)
 
 
