@@ -82,9 +82,9 @@ def filtered(world: World, share: int = 3) -> Callable[[Request, bytes], bytes]:
 def test_a_silent_site_ends_the_run_and_no_list(
     tmp_path: Path, shown: int, concurrency: int, trips_after: int
 ) -> None:
-    """Law 4: with and without a breaker the run stops with the true reason, with one soon; no
-    list is done by an empty answer of that time, nobody is gone or failed, and the same command
-    reaches the truth when the site is well again."""
+    """Law 4: with and without a breaker the run stops with the true reason, with one soon. No list
+    is done or marked by an empty answer of that time, nobody is gone or failed, and the same
+    command reaches the truth when the site is well again."""
     world = make_world(5, users=200)
     true = Crawl(_folder(tmp_path, "true"), world)
     fetcher = SimulatedFetcher(world)
@@ -99,6 +99,9 @@ def test_a_silent_site_ends_the_run_and_no_list(
     assert silent.asked_since <= (100 if trips_after == _TRIPS_AFTER else 500)
     assert {row.state for row in crawl.rows()} <= {"done", "queued", "resting"}
     assert ended_lists(crawl) <= ended_lists(true)
+    with crawl.open() as users:
+        marks = users._all("SELECT DISTINCT last_error FROM userlist WHERE last_error <> ''")
+    assert set(marks) <= {(str(Unsure(Edge.FANS)),)}
     again = SimulatedFetcher(world)
     again.spoil = filtered(world)
     crawl.run(again)
@@ -160,7 +163,7 @@ def test_an_unreachable_site_marks_nobody_failed(tmp_path: Path) -> None:
             return Fetched(Reading(Verdict.SERVER_TROUBLE, why="no route to host"), None)
 
     crawl = Crawl(tmp_path, world)
-    with pytest.raises(SiteSaysNo, match=r"shows nothing to anybody \(server_trouble: no route"):
+    with pytest.raises(SiteSaysNo, match=r"does not answer \(server_trouble: no route"):
         crawl.run(Unreachable(world))
     assert {row.state for row in crawl.rows()} <= {"queued", "resting"}
     with crawl.open() as users:

@@ -268,8 +268,11 @@ class HarvestRun:
             self._unheard_at = self._counters[SHOWN]
         self._unheard[entry.uid] += 1
         if self._unheard[entry.uid] >= self._settings.max_attempts:
+            what = (
+                "does not answer" if isinstance(trouble, NoAnswer) else "shows nothing to anybody"
+            )
             raise SiteSaysNo(
-                f"the site shows nothing to anybody ({trouble}); nothing is concluded from that "
+                f"the site {what} ({trouble}); nothing is concluded from that "
                 "and nothing is lost: check site.base_url and the network, or come back later "
                 "with the same command"
             )
