@@ -16,6 +16,7 @@ from weibo_crawler.errors import BadUsage
 from weibo_crawler.simulator import bends, laws
 from weibo_crawler.simulator.lawful_world import LawfulWorld
 from weibo_crawler.simulator.laws import BROKEN_POSTS, Laws
+from weibo_crawler.simulator.limits import Limits, Rate
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.run import serve, world_of
 from weibo_crawler.simulator.site import Weibo
@@ -239,3 +240,13 @@ def test_the_truth_of_a_lawful_site_is_written(tmp_path: Path) -> None:
     data = json.loads((tmp_path / "truth.json").read_text("utf-8"))
     assert {post["page"] for posts in data["posts"].values() for post in posts} == {1}
     assert all(user["is_short"] in (True, False) for user in data["users"])
+
+
+def test_the_words_of_a_limit() -> None:
+    """Who asks for more than the limit gets the words drawn, however often, and is never banned."""
+    words = ("html_busy", "refused_403")
+    limits = Limits(Rate(1, 1.0), seed=1, ban_s=1.0, soft=0.0, words=words)
+    refusals = [limits.refuse("127.0.0.1", 0.0) for _ in range(30)]
+    assert refusals[0] is None
+    assert {refusal.label for refusal in refusals if refusal} == set(words)
+    assert limits.refuse("127.0.0.1", 1.1) is None

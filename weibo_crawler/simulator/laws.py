@@ -152,7 +152,6 @@ class Laws:
             faults=",".join(f"{name}={share}" for name, share in shares.items() if share),
             max_consecutive=self.in_a_row,
             rate_limit=self.rate_limit,
-            ban_s=1.0,
             soft_share=0.0,
             retry_after=self.retry_after,
             session_requests=self.session_requests if self.needs_session else 0,

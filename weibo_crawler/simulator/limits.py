@@ -86,8 +86,11 @@ class _Address:
 
 
 class Limits:
-    """What is known of each address. soft: the share of refusals of lists that look empty. words:
-    the faults that refusals before a ban are drawn from, in the place of those by haste."""
+    """What is known of each address.
+
+    soft: the share of refusals of lists that look empty. words: the faults that refusals are drawn
+    from, in the place of those by haste; where they are given nobody is banned.
+    """
 
     def __init__(
         self, rate: Rate, *, seed: int, ban_s: float, soft: float, words: tuple[str, ...] = ()
@@ -117,7 +120,7 @@ class Limits:
         address.refusals += 1
         address.times += 1
         dice = Random(f"{self._seed} {egress} {address.times}")
-        if address.refusals > FORBEARANCE:
+        if address.refusals > FORBEARANCE and not self._words:
             return self._begin_ban(address, now, dice)
         if is_list and dice.random() < self._soft:
             return Refusal("soft_throttled", "no_content", bucket.wait_s)
