@@ -32,7 +32,7 @@ from weibo_crawler.posts.crawl import TERMINATED, Job, RangeCrawler
 from weibo_crawler.posts.feed import Feed, row_uid
 from weibo_crawler.posts.manifest import KeyRange, parse_line
 from weibo_crawler.posts.workers import ended_by, worker_name
-from weibo_crawler.printable import guard_streams
+from weibo_crawler.printable import guard_streams, unguarded
 from weibo_crawler.records import Outcome
 from weibo_crawler.store import WorkerRow
 from weibo_crawler.store.owners import new_owner
@@ -72,8 +72,9 @@ class MRCrawlPosts(MRJob):
         return _FORMATS[self.options.input]
 
     def mapper_init(self) -> None:
-        if not isinstance(sys.stderr, io.TextIOBase):  # mrjob's inline runner: a file of bytes
+        if not isinstance(unguarded(sys.stderr), io.TextIOBase):  # mrjob's inline runner: bytes
             sys.stderr = io.TextIOWrapper(sys.stderr, "utf-8", write_through=True)
+            guard_streams()
         options = self.options
         attempt = worker_name(os.environ, "")
         job = Job(
