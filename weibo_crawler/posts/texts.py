@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from weibo_crawler.posts.asking import Asker
-from weibo_crawler.records import FullText, Request, Verdict
+from weibo_crawler.records import Expect, FullText, Request, Verdict
 from weibo_crawler.sites import Site
 
 
@@ -47,8 +47,9 @@ class Texts:
 
     async def _round(self, mid: int, ways: list[Request], is_retry: bool) -> Found:
         why = ""
-        for way in ways:
-            reading = (await self._asker.fetch(way, is_retry=is_retry)).reading
+        for i, way in enumerate(ways):
+            expect = Expect.UNKNOWN if i else Expect.CONTENT  # a post that is shown has a text
+            reading = (await self._asker.fetch(way, expect=expect, is_retry=is_retry)).reading
             if isinstance(reading.record, FullText):
                 self._asker.led(way)
                 self.completed += 1
@@ -59,4 +60,6 @@ class Texts:
                 return Found(why=why, gone=True)
             if reading.verdict not in (Verdict.GONE, Verdict.RESTRICTED):
                 self._troubled.setdefault(mid, way)
+                if not self._asker.is_talking:
+                    break
         return Found(why=why)
