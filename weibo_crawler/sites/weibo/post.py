@@ -62,11 +62,11 @@ def read_post(status: Mblog, card: Card, uid: int, now: float) -> Post:
         likes=optional_count(status.attitudes_count, MOST_REACTIONS),
         bid=bid,
         pics=pics,
-        pic_num=small_number(status.pic_num) or len(pics),
+        pic_num=max(small_number(status.pic_num) or 0, 0) or len(pics),
         is_pinned=_is_pinned(status, card),
         repost_of=repost_of,
         original=original,
-        edit_count=small_number(status.edit_count) or 0,
+        edit_count=max(small_number(status.edit_count) or 0, 0),
         edited_at=_optional_date(status.edit_at, 0, now),
         visible=small_number(_field(status.visible, "type")) or 0,
     )
