@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from weibo_crawler.errors import BodyCut, BodyTooLarge, ConnectFailed, EgressFailed, TransportError
 from weibo_crawler.fetch.answers import (
+    SILENCE_WAITS,
     UNKNOWN_REFUSAL,
     WALL_MEMORY_S,
     Action,
@@ -318,10 +319,20 @@ def test_which_answer_is_a_look() -> None:
     assert [action.is_empty for action in actions] == [None, True, None, None]
     assert [action.is_empty for action in play(content, by([OK]))] == [False]
     assert [action.is_empty for action in play(content, by([FOREIGN, OK]))] == [None, False]
-    assert play(content, by([Reading(Verdict.END)]))[0].is_empty is True
-    assert play(content, by([GONE]))[0].is_empty is None
-    for other in (asked(), asked(Expect.NOTHING), asked(Expect.CONTENT, is_retry=True)):
-        assert play(other, by([EMPTY, OK]))[0].is_empty is None
+    for sure in (GONE, RESTRICTED, Reading(Verdict.EMPTY), Reading(Verdict.END)):
+        assert play(content, by([sure]))[0].is_empty is None
+    retry, later = asked(Expect.CONTENT, is_retry=True), asked(Expect.CONTENT, nth=2)
+    for other in (asked(), asked(Expect.NOTHING), retry, later):
+        for answer in (EMPTY, END, OK):
+            assert play(other, by([answer, OK]))[0].is_empty is None
+
+
+def test_while_the_site_may_be_silent_second_looks_wait() -> None:
+    """First looks of others tell sooner. Whatever else is doubtful is asked about at once."""
+    for doubt in DOUBTS:
+        waits = SILENCE_WAITS if doubt in (EMPTY, END) else None
+        assert play(asked(), [Met(doubt, "a", is_silent=True)])[0].step == Again("a", waits)
+        assert play(asked(), [Met(doubt, "a")])[0].step == Again("a")
 
 
 # -- walls
