@@ -14,7 +14,7 @@ from weibo_crawler.importer import import_users
 from weibo_crawler.posts import crawl
 from weibo_crawler.posts.crawl import Job, RangeCrawler
 from weibo_crawler.posts.manifest import KeyRange
-from weibo_crawler.records import Edge, Original, Outcome, Request
+from weibo_crawler.records import Edge, Expect, Original, Outcome, Request
 from weibo_crawler.store import Frontier, Put, Row, Table, Tables
 from weibo_crawler.store.cells import FAMILIES, post_cells
 from weibo_crawler.store.guard import Guard
@@ -233,8 +233,15 @@ class Forgetting(ScriptedFetcher):
         super().__init__(timelines)  # type: ignore[arg-type]
         self._address, self._home = address, home
 
-    async def fetch(self, request: Request, *, ends: bool = False) -> Fetched:
-        fetched = await super().fetch(request, ends=ends)
+    async def fetch(
+        self,
+        request: Request,
+        *,
+        expect: Expect = Expect.UNKNOWN,
+        nth: int = 1,
+        is_retry: bool = False,
+    ) -> Fetched:
+        fetched = await super().fetch(request, expect=expect, nth=nth, is_retry=is_retry)
         if request.url == self._address:
             self._home.forget()
         return fetched
