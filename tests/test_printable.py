@@ -1,5 +1,6 @@
 """What the site's words may not do to a terminal."""
 
+import io
 import json
 import os
 import pty
@@ -8,11 +9,13 @@ import sys
 from contextlib import suppress
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.crawls import OBEYED
 from weibo_crawler.printable import (
+    guard_streams,
     one_line,
     printable,
     printable_json,
@@ -87,3 +90,16 @@ def test_whoever_prints_prints_it_printable() -> None:
     assert shown.count(b"pwned") >= 7
     for evil in (b"\x1b]0;", b"\x07", "\x9b".encode(), "\u202e".encode()):
         assert evil not in shown, evil
+
+
+def test_a_stream_of_bytes_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """mrjob's inline runner puts files of bytes in the place of a mapper's streams: what goes there
+    is data, byte for byte, while the text stream beside it is guarded."""
+    data, text = io.BufferedWriter(raw := io.BytesIO()), io.StringIO()
+    monkeypatch.setattr(sys, "stdout", data)
+    monkeypatch.setattr(sys, "stderr", text)
+    guard_streams()
+    sys.stdout.write(b"\x1b")  # type: ignore[arg-type]
+    sys.stdout.flush()
+    print("\x1b", file=sys.stderr)
+    assert (raw.getvalue(), text.getvalue()) == (b"\x1b", "␛\n")

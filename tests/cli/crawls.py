@@ -19,6 +19,9 @@ from weibo_crawler.simulator.served import Line, read_served
 # what a terminal obeys: C0 without the line's end, C1, marks that turn the reading order
 OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
+# what becomes of a user of the map job
+STATUSES = ("stored", "unchanged", "partial", "gone", "failed", "empty", "unreached", "existing")
+
 
 class Crawl:
     """A working folder with settings by variables alone."""
@@ -151,6 +154,11 @@ class Truth:
 
     def served(self) -> list[Line]:
         return read_served(self.folder / "served.jsonl")
+
+
+def outcomes(counters: dict[str, int]) -> int:
+    """How many users of a map job had an outcome: as many as went in (law 6)."""
+    return sum(counters.get(f"users.{status}", 0) for status in STATUSES)
 
 
 @contextmanager

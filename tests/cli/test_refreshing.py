@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.cli.crawls import Crawl, Truth, simulated
+from tests.cli.crawls import Crawl, Truth, outcomes, simulated
 from tests.cli.test_whole_way import signal_after, whole_way
 from weibo_crawler.store.keys import post_key
 from weibo_crawler.store.sqlite_tables import SqliteTables
@@ -110,9 +110,7 @@ def test_a_killed_refresh_goes_on(tmp_path: Path) -> None:
             assert code == -signal.SIGKILL
         done = crawl.json("posts", "--refresh", "--all")
         counters = done["counters"]
-        statuses = ("stored", "unchanged", "partial", "gone", "failed", "empty", "existing")
-        outcomes = sum(counters.get(f"users.{status}", 0) for status in statuses)
-        assert outcomes == counters["users.input"] == len(before.depths)
+        assert outcomes(counters) == counters["users.input"] == len(before.depths)
         assert set(stored(crawl)) == set(before.posts()) | set(now.posts())
         assert_changes_told(crawl, before, now)
         figures = crawl.json("report", "--completeness")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.crawls import Crawl, Truth, simulated
+from tests.cli.crawls import Crawl, Truth, outcomes, simulated
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.world import World
 
@@ -49,9 +49,7 @@ def whole_way(crawl: Crawl, truth: Truth, *posts: str) -> None:
     crawl.run("harvest")
     crawl.run("import")
     counters = crawl.json("posts", *posts)["counters"]
-    statuses = ("stored", "unchanged", "partial", "gone", "failed", "empty", "existing")
-    outcomes = sum(counters.get(f"users.{status}", 0) for status in statuses)
-    assert outcomes == counters["users.input"] == len(truth.depths)
+    assert outcomes(counters) == counters["users.input"] == len(truth.depths)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.crawls import Crawl
+from tests.cli.crawls import Crawl, outcomes
 from tests.cli.test_whole_way import assert_true
 from tests.stack.clusters import (
     cluster_crawl,
@@ -32,7 +32,6 @@ if why_not():
 
 PROXIES = 4
 PACE = {"WEIBO_PACE__REQUESTS_PER_SECOND": "40", "WEIBO_EGRESS__DIRECT": "false"}
-STATUSES = ("stored", "unchanged", "partial", "gone", "failed", "empty", "existing")
 # of a run, not of the site: the issue of equality leaves these out
 OF_A_RUN = {"run_id", "found_at", "fetched_at", "visited_at", "started_at"}
 OF_A_RUN |= {"next_visit", "posts_per_day"}  # they follow from the time of the visit
@@ -51,7 +50,7 @@ def posts_on_yarn(crawl: Crawl, **env: str) -> dict[str, Any]:
     """One run of the job; its outcomes add up to its input (law 6)."""
     done = crawl.json("posts", "--runner", "hadoop", **env)
     counters = done["counters"]
-    assert sum(counters.get(f"users.{status}", 0) for status in STATUSES) == done["users"]
+    assert outcomes(counters) == done["users"]
     return done
 
 
