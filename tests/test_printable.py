@@ -1,5 +1,6 @@
 """What the site's words may not do to a terminal."""
 
+import io
 import json
 import os
 import pty
@@ -8,11 +9,13 @@ import sys
 from contextlib import suppress
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.crawls import OBEYED
 from weibo_crawler.printable import (
+    guard_streams,
     one_line,
     printable,
     printable_json,
@@ -87,3 +90,15 @@ def test_whoever_prints_prints_it_printable() -> None:
     assert shown.count(b"pwned") >= 7
     for evil in (b"\x1b]0;", b"\x07", "\x9b".encode(), "\u202e".encode()):
         assert evil not in shown, evil
+
+
+def test_bytes_stay_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream of bytes, as mrjob's inline runner puts one in the place of stdout, is left alone;
+    a text stream beside it is guarded."""
+    out, err = io.BytesIO(), io.StringIO()
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "stderr", err)
+    guard_streams()
+    assert sys.stdout is out  # type: ignore[comparison-overlap]
+    sys.stderr.write("a\x1b[31m")
+    assert "\x1b" not in err.getvalue()

@@ -6,6 +6,7 @@ closing lines, errors, warnings, tracebacks, `logging`. Data that is written as 
 where it is written (analysis/writers.py).
 """
 
+import io
 import re
 import sys
 from typing import Any, TextIO
@@ -74,10 +75,10 @@ class _Guarded:
 
 def guard_streams() -> None:
     """From now on whatever this process prints is printable. May be repeated: a stream that was
-    put in the place of a guarded one is guarded too."""
+    put in the place of a guarded one is guarded too. A stream of bytes is left as it is."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
-        if not isinstance(stream, _Guarded):
+        if not isinstance(stream, (_Guarded, io.BufferedIOBase, io.RawIOBase)):
             setattr(sys, name, _Guarded(stream))
 
 
