@@ -82,7 +82,10 @@ def test_walls_of_later_pages_are_learnt() -> None:
     world = World(_in("SUB=visitor", "2"), has_sessions=True, window=10, rate=0.5)
 
     async def scenario() -> list[Verdict]:
-        return [(await world.fetcher.fetch(ask(c))).reading.verdict for c in ["", "2"] * 20]
+        return [
+            (await world.fetcher.fetch(ask(c), nth=2 if c else 1)).reading.verdict
+            for c in ["", "2"] * 20
+        ]
 
     assert run(scenario()) == [Verdict.OK, Verdict.LOGIN_WALL] * 20
     assert world.transport.sessions == 2
@@ -95,7 +98,7 @@ def test_walls_of_later_pages_alone_are_no_refusals() -> None:
 
     async def scenario() -> None:
         for cursor in ["", *["2"] * 30]:
-            await world.fetcher.fetch(ask(cursor))
+            await world.fetcher.fetch(ask(cursor), nth=2 if cursor else 1)
 
     run(scenario())
     assert world.counters["page.login_wall"] > 30

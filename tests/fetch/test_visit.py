@@ -1,14 +1,17 @@
+import msgspec
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from weibo_crawler.fetch.pool.visit import Sort, Use, Visit, Wall
+from weibo_crawler.fetch.pool.visit import SavedVisit, Sort, Use, Visit, Wall
 from weibo_crawler.records import Kind
 
 COOLDOWN_S, MEMORY_S = 60.0, 600.0
 HOUR_S, PER_HOUR = 3600.0, 4
-FIRST, LATER = (Kind.POSTS, True), (Kind.POSTS, False)
-SORTS = [FIRST, LATER, (Kind.FANS, True)]
+FIRST, LATER, DEEP = (Kind.POSTS, 1), (Kind.POSTS, 2), (Kind.POSTS, 7)
+FANS, LATER_FANS = (Kind.FANS, 1), (Kind.FANS, 2)
+SORTS = [FIRST, LATER, DEEP, FANS, LATER_FANS]
 
 
 def _visit() -> Visit:
@@ -28,13 +31,14 @@ def _pass(visit: Visit, sort: Sort, now: float) -> None:
 
 
 class VisitMachine(RuleBasedStateMachine):
-    """A site whose sessions live for some requests and seconds and that shows some sorts of pages;
-    requests are answered in any order. Renewals never come closer than the cooldown, in no hour is
-    a session asked for more often than the ceiling allows, and nothing that the site shows is taken
-    for closed."""
+    """A site whose sessions live for some requests and seconds and that shows lists down to some
+    page; requests are answered in any order. Renewals never come closer than the cooldown, in no
+    hour is a session asked for more often than the ceiling allows, and nothing that the site shows
+    is taken for closed."""
 
-    @initialize(shown=st.sets(st.sampled_from(SORTS)))
-    def start(self, shown: set[Sort]) -> None:
+    @initialize(posts=st.sampled_from([0, 1, 2, 7]), fans=st.integers(0, 2))
+    def start(self, posts: int, fans: int) -> None:
+        shown = {(kind, n) for kind, n in SORTS if n <= {Kind.POSTS: posts, Kind.FANS: fans}[kind]}
         self.visit = Visit(cooldown_s=COOLDOWN_S, wall_memory_s=MEMORY_S, per_hour=PER_HOUR)
         self.shown = shown
         self.now = self.dies_at = 0.0
@@ -147,11 +151,11 @@ def test_a_young_session_that_dies_early_closes_nothing() -> None:
     _renew(visit, 1.0)
     first, later = visit.use(), visit.use()
     assert visit.wall(first, FIRST, 2.0) is Wall.CLOSED  # with the one request that it lived for
-    assert visit.wall(later, LATER, 2.1) is Wall.DOUBT
-    assert visit.wall(visit.use(), LATER, 2.2) is Wall.OVER
+    assert visit.wall(later, FANS, 2.1) is Wall.DOUBT
+    assert visit.wall(visit.use(), FANS, 2.2) is Wall.OVER
     visit.opened({"SUB": "3"}, 100.0)
-    _pass(visit, LATER, 100.1)
-    assert visit.wall(visit.use(), LATER, 101.0) is Wall.OVER
+    _pass(visit, FANS, 100.1)
+    assert visit.wall(visit.use(), FANS, 101.0) is Wall.OVER
 
 
 def test_the_first_answer_counts_and_not_the_first_request() -> None:
@@ -263,3 +267,57 @@ def test_a_refused_session_is_not_handed_on() -> None:
     other = _handed_over(visit, 2.0, 1.0)
     assert not other.wanted
     assert other.wall(other.use(), FIRST, 3.0 - 1000.0) is Wall.ABSENT
+
+
+@pytest.mark.parametrize("concurrency", [1, 5])
+@pytest.mark.parametrize("depth", [1, 2, 6])
+def test_lists_that_are_walled_behind_some_page(depth: int, concurrency: int) -> None:
+    """Where guests are shown so many pages of each list and none behind, one renewal at most finds
+    that out, however many lists are read."""
+    visit, now = _visit(), 0.0
+    for _ in range(30):
+        for nth in [n for n in range(1, depth + 2) for _ in range(concurrency)]:
+            for _ in range(3):
+                now += 0.1
+                if visit.wanted:
+                    visit.opened({"SUB": str(visit.generation)}, now + visit.barred_s(now))
+                use = visit.use()
+                if nth <= depth:
+                    visit.passed(use, (Kind.POSTS, nth), now)
+                elif visit.wall(use, (Kind.POSTS, nth), now) is not Wall.CLOSED:
+                    continue
+                break
+    assert visit.generation <= 2
+
+
+def test_a_wall_covers_the_pages_behind_it() -> None:
+    """Who is walled at a page is walled at the pages behind it, not at those before it; who is
+    shown one may see those before it, and then no wall is left there."""
+    visit = _visit()
+    _renew(visit, 1.0)
+    assert visit.wall(visit.use(), LATER, 2.0) is Wall.CLOSED
+    assert visit.wall(visit.use(), DEEP, 3.0) is Wall.CLOSED
+    assert visit.wall(visit.use(), LATER_FANS, 3.0) is Wall.DOUBT
+    _pass(visit, DEEP, 4.0)
+    assert visit.wall(visit.use(), LATER, 5.0) is Wall.OVER
+
+
+def test_a_session_of_an_older_version() -> None:
+    """It told first pages and later ones apart; what is saved is small however many pages passed,
+    and what is too old is not saved."""
+    text = (
+        b'{"cookies":{"SUB":"1"},"opened":true,"renewed_ago_s":5.0,"walled_for":[[["posts",false],'
+    )
+    text += b'100.0]],"shown_ago_s":[[["posts",true],3.0],[["fans",false],3.0]]}'
+    visit = Visit(cooldown_s=COOLDOWN_S, wall_memory_s=MEMORY_S)
+    visit.restore(msgspec.json.decode(text, type=SavedVisit), 0.0, 10.0)
+    assert visit.wall(visit.use(), DEEP, 11.0) is Wall.CLOSED
+    for nth in range(1, 1000):
+        _pass(visit, (Kind.FANS, nth), 12.0 + nth)
+    saved = visit.saved(1011.0)
+    assert saved is not None
+    assert saved.shown_ago_s == [((Kind.FANS, 999), 0.0)]
+    assert saved.walled_for == []
+    again = msgspec.json.decode(msgspec.json.encode(saved), type=SavedVisit)
+    assert again == saved
+    assert visit.wall(visit.use(), FANS, 1012.0) is Wall.OVER

@@ -89,7 +89,7 @@ class Fetcher:
         past: list[_Past] = []
         avoid: str | None = None
         while True:
-            turn = await self._pool.turn(request, avoid)
+            turn = await self._pool.turn(request, avoid, nth=nth)
             try:
                 met, page = await self._ask(asked, turn)
                 action = decide(asked, [one.met for one in past], met)

@@ -72,7 +72,8 @@ Outcome = Good | Refused | SessionOver | Walled | Failed | Broken | Disproved | 
 class Turn:
     """The right to send one request now: paced, leased and in session.
 
-    headers: those of the session. outcome: the last that was told, None: not told yet.
+    headers: those of the session. nth: which page of its list the request asks for, from 1.
+    outcome: the last that was told, None: not told yet.
     """
 
     request: Request
@@ -80,6 +81,7 @@ class Turn:
     headers: Headers
     use: Use
     choice: Choice
+    nth: int = 1
     outcome: Outcome | None = None
 
     @property

@@ -69,8 +69,9 @@ class Pool:
         self._is_draining = self._is_cut_said = False
         self._over = ""
 
-    async def turn(self, request: Request, avoid: str | None = None) -> Turn:
+    async def turn(self, request: Request, avoid: str | None = None, *, nth: int = 1) -> Turn:
         """The right to send this request now. avoid: an egress to pass over where another may go.
+        nth: which page of its list it asks for, from 1.
 
         Errors: SiteSaysNo when all is refused for too long, and after `stop`; Interrupted after
         `drain`; StoreError where the leases of the egresses cannot be kept.
@@ -82,7 +83,7 @@ class Pool:
         while True:
             choice, egress = await self._choose(avoid)
             try:
-                turn = await self._take(request, choice, egress)
+                turn = await self._take(request, nth, choice, egress)
             except EgressFailed:  # while it asked for a session
                 avoid = egress.name
             else:
@@ -108,16 +109,16 @@ class Pool:
             self._visitor.retire(turn.egress, turn.use)
         match outcome:
             case Good(latency_s):
-                self._visitor.passed(turn.egress, turn.use, turn.request, page)
+                self._visitor.passed(turn.egress, turn.use, turn.request, page, turn.nth)
                 self._answered(name, latency_s)
             case Refused(why, retry_after_s, is_ban):
                 self._refused(name, why, retry_after_s, is_ban=is_ban)
             case Walled(latency_s):
-                wall = self._visitor.wall(turn.egress, turn.use, turn.request)
+                wall = self._visitor.wall(turn.egress, turn.use, turn.request, turn.nth)
                 if wall is Wall.CLOSED:  # it is what the site answers to guests
                     self._answered(name, latency_s)
             case SessionOver(why, retry_after_s):
-                wall = self._visitor.wall(turn.egress, turn.use, turn.request)
+                wall = self._visitor.wall(turn.egress, turn.use, turn.request, turn.nth)
                 if wall in (Wall.CLOSED, Wall.ABSENT):
                     self._visitor.retire(turn.egress, turn.use)
                     self._refused(name, why, retry_after_s, is_ban=True)
@@ -199,7 +200,9 @@ class Pool:
             if not is_news and choice.egress is not None:
                 return choice, choice.egress
 
-    async def _take(self, request: Request, choice: Choice, egress: Egress) -> Turn | None:
+    async def _take(
+        self, request: Request, nth: int, choice: Choice, egress: Egress
+    ) -> Turn | None:
         """The turn; None: it was lost, or used to ask for a session. Errors: EgressFailed."""
         if await self._visitor.settled(egress):
             return None
@@ -216,7 +219,7 @@ class Pool:
                 if not is_kept:
                     self._slots.release()
             if is_kept:
-                return await self._begin(request, choice, egress)
+                return await self._begin(request, nth, choice, egress)
         return None
 
     def _may_go(self, choice: Choice, egress: Egress) -> float | None:
@@ -240,12 +243,14 @@ class Pool:
             return None
         return self._ring.go(choice, now)
 
-    async def _begin(self, request: Request, choice: Choice, egress: Egress) -> Turn | None:
+    async def _begin(
+        self, request: Request, nth: int, choice: Choice, egress: Egress
+    ) -> Turn | None:
         """The turn; None: it was used to ask for a session. Errors: EgressFailed."""
         if self._visitor.is_ready(egress):
             headers, use = self._visitor.headers(egress)
-            return Turn(request, egress, headers, use, choice)
-        turn = Turn(request, egress, (), Use(0, 0), choice)
+            return Turn(request, egress, headers, use, choice, nth)
+        turn = Turn(request, egress, (), Use(0, 0), choice, nth)
         try:
             await self._visitor.open(egress, self._sender.send)
         except EgressFailed as failure:

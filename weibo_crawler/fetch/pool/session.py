@@ -13,7 +13,7 @@ from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.clients.transport import Headers
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.pool.cookies import are_too_large, merge_cookies
-from weibo_crawler.fetch.pool.visit import SavedVisit, Sort, Use, Visit, Wall
+from weibo_crawler.fetch.pool.visit import SavedVisit, Use, Visit, Wall
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Page, Request
 from weibo_crawler.sites import Site
@@ -21,11 +21,6 @@ from weibo_crawler.sites import Site
 _TRIES = 3
 
 Send = Callable[[Request, Headers, Egress], Awaitable[Page]]  # raises TransportError
-
-
-def sort_of(request: Request) -> Sort:
-    """What a login wall is remembered for."""
-    return request.kind, request.cursor == ""
 
 
 class Visitor:
@@ -117,10 +112,13 @@ class Visitor:
             headers = self._headers[egress.name] = self._site.session_headers(visit.cookies)
         return headers, visit.use()
 
-    def passed(self, egress: Egress, use: Use, request: Request, page: Page | None) -> None:
-        """The request was answered as it should be; its cookies join the session's."""
+    def passed(
+        self, egress: Egress, use: Use, request: Request, page: Page | None, nth: int = 1
+    ) -> None:
+        """The request for the nth page of a list was answered as it should be; its cookies join the
+        session's."""
         visit = self._visit(egress)
-        if visit.passed(use, sort_of(request), asyncio.get_running_loop().time()):
+        if visit.passed(use, (request.kind, nth), asyncio.get_running_loop().time()):
             self._touched.add(egress.name)
         if page is None or use.generation != visit.generation:
             return
@@ -135,13 +133,14 @@ class Visitor:
             visit.cookies = cookies
             self._renewed(egress)
 
-    def wall(self, egress: Egress, use: Use, request: Request) -> Wall:
-        """The request met a wall. OVER: the next turn of this egress is to ask for a session."""
+    def wall(self, egress: Egress, use: Use, request: Request, nth: int = 1) -> Wall:
+        """The request for the nth page of a list met a wall. OVER: the next turn of this egress is
+        to ask for a session."""
         if self._site.session(time.time(), self._rng) is None:
             return Wall.CLOSED
         self._touched.add(egress.name)
         now = asyncio.get_running_loop().time()
-        return self._visit(egress).wall(use, sort_of(request), now)
+        return self._visit(egress).wall(use, (request.kind, nth), now)
 
     def retire(self, egress: Egress, use: Use) -> None:
         """The session is of no use any more: the site refused it, or it grew too large."""

@@ -6,18 +6,22 @@ leads to a renewal only where a renewal may help.
 """
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from weibo_crawler.records import Kind
 
+_T = TypeVar("_T", bound=float)
+
 _HOUR_S = 3600.0
 _COOLDOWN_CAP_S = 3600.0
 
-Sort = tuple[Kind, bool]  # of a request: its kind, and whether it asks for a first page
+Sort = tuple[Kind, int]  # of a request: its kind, and which page of its list it asks for, from 1
+# A list shows its first pages to guests and not the later ones: who is walled at page 3 is walled
+# at page 4, and who is shown page 3 may see page 2.
 
 
 class Use(NamedTuple):
@@ -43,17 +47,18 @@ class SavedVisit(msgspec.Struct, frozen=True):
 
     opened: False where none could be had. renewed_ago_s: None for a first session. wanted: a new
     one is to be asked for; asked_ago_s: when one was asked for, within the last hour. shown_ago_s:
-    when a sort of request last passed. vain: how many sessions in a row were of no use. agent: the
-    user agent that it was opened with.
+    when a sort of request last passed. Older versions wrote sorts as (kind, whether it is a first
+    page). vain: how many sessions in a row were of no use. agent: the user agent that it was opened
+    with.
     """
 
     cookies: dict[str, str]
     opened: bool
     renewed_ago_s: float | None
-    walled_for: list[tuple[Sort, float]]
+    walled_for: list[tuple[tuple[Kind, int | bool], float]]
     wanted: bool = False
     asked_ago_s: list[float] = []
-    shown_ago_s: list[tuple[Sort, float]] = []
+    shown_ago_s: list[tuple[tuple[Kind, int | bool], float]] = []
     vain: int = 0
     agent: str = ""
 
@@ -66,10 +71,11 @@ class Visit:
     tells them apart is which other requests pass, and requests overtake each other:
     * the first answer of a session renewed just now: closed, for then the session was alive. No
       later wall of such a session proves it, however young it is: some live for one request.
-    * a sort that passed within wall_memory_s: over, unless a later request passed meanwhile.
+    * a sort that passed within wall_memory_s, or a deeper page of its kind: over, unless a later
+      request passed meanwhile.
     * another sort is asked for once more: where it is walled again, closed if something passed that
       was sent after its first wall; else over.
-    What is closed renews nothing for wall_memory_s.
+    What is closed renews nothing for wall_memory_s, nor do deeper pages of its kind.
 
     The first session of an egress is no renewal, so a wall may renew it at once. After a renewal
     the next one waits for the cooldown, and nothing goes by this egress when its session is over.
@@ -146,7 +152,7 @@ class Visit:
             [(sort, until - now) for sort, until in self._walled_until.items() if until > now],
             self.wanted,
             [now - at for at in self._asked],
-            [(sort, now - at) for sort, at in self._shown.items()],
+            [(sort, now - at) for sort, at in self._shown.items() if self._is_recent(at, now)],
             self._vain,
         )
 
@@ -157,29 +163,34 @@ class Visit:
         self._uses = self._last_pass = 1
         self._is_answered = True  # it is not new any more
         self._open, self._vain = saved.opened, saved.vain
-        self._shown = {sort: then - ago_s for sort, ago_s in saved.shown_ago_s}
-        self._walled_until = {sort: then + for_s for sort, for_s in saved.walled_for}
+        self._shown = {_sort_of(*sort): then - ago_s for sort, ago_s in saved.shown_ago_s}
+        self._walled_until = {_sort_of(*sort): then + for_s for sort, for_s in saved.walled_for}
         self._asked = deque(then - ago_s for ago_s in saved.asked_ago_s)
         self.wanted = saved.wanted
 
     def passed(self, use: Use, sort: Sort, now: float) -> bool:
         """A request of this sort was answered as it should be; True where that is news."""
         is_news = not self._is_shown(sort, now)
-        self._shown[sort] = now
+        self._shown = {
+            one: at
+            for one, at in self._shown.items()
+            if not _is_within(one, sort) and self._is_recent(at, now)
+        } | {sort: now}
         if use.generation != self.generation:
             return is_news
         is_news |= self._vain > 0
         self._vain, self._is_answered = 0, True
         self._last_pass = max(self._last_pass, use.number)
-        self._suspects.pop(sort, None)
-        return self._walled_until.pop(sort, None) is not None or is_news
+        self._suspects = _without(self._suspects, sort)
+        walled, self._walled_until = self._walled_until, _without(self._walled_until, sort)
+        return len(walled) > len(self._walled_until) or is_news
 
     def wall(self, use: Use, sort: Sort, now: float) -> Wall:
         """A request of this sort met a login wall."""
         if use.generation != self.generation or self.wanted:
             return Wall.OVER
         is_first, self._is_answered = not self._is_answered, True
-        if now < self._walled_until.get(sort, now):
+        if any(now < until for until in _above(self._walled_until, sort)):
             return Wall.CLOSED
         if not self._open:
             return Wall.ABSENT if self._cools(now) else self._end()
@@ -189,7 +200,8 @@ class Visit:
             return Wall.DOUBT if use.number < self._last_pass else self._end()
         if self._renewed_at is None and not self._last_pass:
             return self._end()
-        since = self._suspects.setdefault(sort, self._uses)
+        since = min(_above(self._suspects, sort), default=self._uses)
+        self._suspects[sort] = since
         if use.number <= since:
             return Wall.DOUBT
         return self._close(sort, now) if self._last_pass > since else self._end()
@@ -213,11 +225,20 @@ class Visit:
         return self._renewed_at is not None and now - self._renewed_at < self._cooldown_s
 
     def _is_shown(self, sort: Sort, now: float) -> bool:
-        return sort in self._shown and now - self._shown[sort] <= self._wall_memory_s
+        return any(
+            _is_within(sort, one) and self._is_recent(at, now) for one, at in self._shown.items()
+        )
+
+    def _is_recent(self, at: float, now: float) -> bool:
+        return now - at <= self._wall_memory_s
 
     def _close(self, sort: Sort, now: float) -> Wall:
         if not self._is_shown(sort, now):  # else it is this page alone
-            self._walled_until[sort] = now + self._wall_memory_s
+            self._walled_until = {
+                one: until
+                for one, until in self._walled_until.items()
+                if not _is_within(sort, one) and until > now
+            } | {sort: now + self._wall_memory_s}
         return Wall.CLOSED
 
     def _end(self) -> Wall:
@@ -239,3 +260,23 @@ class Visit:
         self._uses = self._last_pass = 0
         self._is_answered = False
         self._suspects.clear()
+
+
+def _is_within(one: Sort, deeper: Sort) -> bool:
+    """Whether it is of the same kind, and no deeper a page."""
+    return one[0] is deeper[0] and one[1] <= deeper[1]
+
+
+def _above(noted: Mapping[Sort, _T], sort: Sort) -> Iterator[_T]:
+    """What is noted of this page or one before it."""
+    return (what for one, what in noted.items() if _is_within(one, sort))
+
+
+def _without(noted: Mapping[Sort, _T], sort: Sort) -> dict[Sort, _T]:
+    """All but what is noted of this page and those before it."""
+    return {one: what for one, what in noted.items() if not _is_within(one, sort)}
+
+
+def _sort_of(kind: Kind, nth: int | bool) -> Sort:
+    """The sort, also as an older version wrote it."""
+    return kind, (1 if nth else 2) if isinstance(nth, bool) else nth
