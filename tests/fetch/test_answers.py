@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weibo_crawler.errors import BodyCut, BodyTooLarge, ConnectFailed, EgressFailed, TransportError
+from weibo_crawler.errors import (
+    BodyCut,
+    BodyTooLarge,
+    ConnectFailed,
+    EgressFailed,
+    TimedOut,
+    TransportError,
+)
 from weibo_crawler.fetch.answers import (
     UNKNOWN_REFUSAL,
     WALL_MEMORY_S,
@@ -67,10 +74,10 @@ def play(of: Asked, met: Iterable[Met]) -> list[Action]:
 
 
 def by(answers: Iterable[Answer], egresses: str = "a", *, is_only: bool | None = None) -> list[Met]:
-    """These answers, by these egresses in turn."""
+    """These answers, by these egresses in turn; all proxies are trustworthy."""
     alone = len(set(egresses)) == 1 if is_only is None else is_only
     return [
-        Met(answer, egress, is_only=alone)
+        Met(answer, egress, is_healthy=True, is_only=alone)
         for answer, egress in zip(answers, cycle(egresses), strict=False)
     ]
 
@@ -110,6 +117,7 @@ def returned(actions: list[Action]) -> Reading:
         (NOT_JSON, [0, 1], Sign.SILENT),
         (Reading(Verdict.TRUNCATED), [0, 1], Sign.SILENT),
         (BodyCut("cut"), [0, 1], Sign.SILENT),
+        (TimedOut("slow"), [0], Sign.SILENT),
         (UNKNOWN, [0, 1], None),
         (EgressFailed("no proxy"), [None] * 8, None),
         (ConnectFailed("no address", blame="us"), [], None),
@@ -225,7 +233,35 @@ def test_where_no_two_egresses_agree_there_is_no_fact() -> None:
     """Two egresses that contradict each other again and again are trouble."""
     reading = returned(play(asked(), by([EMPTY, FOREIGN] * 9, "ab")))
     assert reading.verdict is Verdict.SERVER_TROUBLE
-    assert "no two egresses agree: another user's page, nothing" in reading.why
+    assert "no two trustworthy egresses agree: another user's page, nothing" in reading.why
+
+
+@pytest.mark.parametrize("lie", [FOREIGN, DRIFTED, BOMB])
+def test_two_strangers_that_lie_alike_are_no_witnesses(lie: Answer) -> None:
+    """Proxies that nothing good came by of late may lie alike: they are believed only beside a
+    trustworthy one; else others are asked, and after `attempts` it is trouble, never a fact."""
+    strangers = [Met(lie, egress) for egress in "abcabcabc"]
+    actions = play(asked(attempts=5), strangers)
+    assert len(actions) == 5
+    assert "no two trustworthy egresses agree" in returned(actions).why
+    assert returned(actions).verdict is Verdict.SERVER_TROUBLE
+    assert returned(play(asked(attempts=5), [*strangers[:4], Met(OK, "d")])) is OK
+    for trusted in (Met(lie, "d", is_healthy=True), Met(lie, "d", is_direct=True)):
+        assert len(play(asked(attempts=5), [strangers[0], trusted])) == 2
+        assert len(play(asked(attempts=5), [trusted, strangers[0]])) == 2
+
+
+def test_what_all_strangers_know_not_is_counted() -> None:
+    """A site that changed its shape before a run began stops it, though no proxy is known yet."""
+    actions = play(asked(), [Met(DRIFTED, egress) for egress in "abc"])
+    assert [action.sign for action in actions] == [None, None, Sign.DRIFTED]
+    actions = play(asked(), [Met(FOREIGN, "a"), *(Met(DRIFTED, egress) for egress in "abc")])
+    assert actions[-1].sign is None
+
+
+def test_strangers_are_believed_when_they_show_nothing() -> None:
+    """Liars show something: two that show nothing are witnesses, whoever they are."""
+    assert len(play(asked(), [Met(EMPTY, "a"), Met(EMPTY, "b")])) == 2
 
 
 def test_an_expected_emptiness_is_believed() -> None:
@@ -318,7 +354,7 @@ def test_which_answer_is_a_look() -> None:
     assert [action.is_empty for action in actions] == [None, True, None, None]
     assert [action.is_empty for action in play(content, by([OK]))] == [False]
     assert [action.is_empty for action in play(content, by([FOREIGN, OK]))] == [None, False]
-    assert play(content, by([Reading(Verdict.END)]))[0].is_empty is True
+    assert play(content, by([END]))[0].is_empty is True
     assert play(content, by([GONE]))[0].is_empty is None
     for other in (asked(), asked(Expect.NOTHING), asked(Expect.CONTENT, is_retry=True)):
         assert play(other, by([EMPTY, OK]))[0].is_empty is None
