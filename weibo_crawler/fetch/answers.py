@@ -25,7 +25,8 @@ that brought good answers of late. What is believed then tells who was wrong: a 
 blamed on the proxy that brought it, an emptiness on the egress that was shown it (soft throttling).
 
 A wall on a later page is confirmed by a second session or egress that met it, or where others met
-it there of late and nobody passed (`Walls`). Where neither is to be had it is returned, ambiguous.
+it there of late and nobody passed (`Walls`). Where neither is to be had it is returned at the third
+time, ambiguous.
 """
 
 from collections import deque
@@ -319,7 +320,7 @@ def _closed(reading: Reading, case: _Case) -> Action:
     met = case.met
     if case.asked.nth > 1 and not is_confirmed(case.all):
         looks = sum(m.wall is Wall.CLOSED for m in case.all)
-        if met.wall is Wall.CLOSED and not met.is_only and looks < LOOKS:
+        if met.wall is Wall.CLOSED and looks < LOOKS:
             return Action(Again(met.egress), Walled(met.elapsed_s))
         reading = replace(reading, ambiguous=True)
     # Later pages closed to visitors while first pages are open: no refusal of this run.
