@@ -77,9 +77,8 @@ def guard_streams() -> None:
     """From now on whatever this process prints is printable. May be repeated: a stream that was
     put in the place of a guarded one is guarded too. A stream of bytes holds data, not text."""
     for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if isinstance(stream, io.TextIOBase):
-            setattr(sys, name, _Guarded(stream))
+        if isinstance(getattr(sys, name), io.TextIOBase):
+            setattr(sys, name, _Guarded(getattr(sys, name)))
 
 
 def unguarded(stream: TextIO) -> TextIO:

@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weibo_crawler.errors import BodyCut, BodyTooLarge, ConnectFailed, EgressFailed, TransportError
+from weibo_crawler.errors import (
+    BodyCut,
+    BodyTooLarge,
+    ConnectFailed,
+    EgressFailed,
+    TimedOut,
+    TransportError,
+)
 from weibo_crawler.fetch.answers import (
     SILENCE_WAITS,
     UNKNOWN_REFUSAL,
@@ -68,10 +75,10 @@ def play(of: Asked, met: Iterable[Met]) -> list[Action]:
 
 
 def by(answers: Iterable[Answer], egresses: str = "a", *, is_only: bool | None = None) -> list[Met]:
-    """These answers, by these egresses in turn."""
+    """These answers, by these egresses in turn; all proxies are trustworthy."""
     alone = len(set(egresses)) == 1 if is_only is None else is_only
     return [
-        Met(answer, egress, is_only=alone)
+        Met(answer, egress, is_healthy=True, is_only=alone)
         for answer, egress in zip(answers, cycle(egresses), strict=False)
     ]
 
@@ -111,6 +118,7 @@ def returned(actions: list[Action]) -> Reading:
         (NOT_JSON, [0, 1], Sign.SILENT),
         (Reading(Verdict.TRUNCATED), [0, 1], Sign.SILENT),
         (BodyCut("cut"), [0, 1], Sign.SILENT),
+        (TimedOut("slow"), [0], Sign.SILENT),
         (UNKNOWN, [0, 1], None),
         (EgressFailed("no proxy"), [None] * 8, None),
         (ConnectFailed("no address", blame="us"), [], None),
@@ -226,7 +234,35 @@ def test_where_no_two_egresses_agree_there_is_no_fact() -> None:
     """Two egresses that contradict each other again and again are trouble."""
     reading = returned(play(asked(), by([EMPTY, FOREIGN] * 9, "ab")))
     assert reading.verdict is Verdict.SERVER_TROUBLE
-    assert "no two egresses agree: another user's page, nothing" in reading.why
+    assert "no two trustworthy egresses agree: another user's page, nothing" in reading.why
+
+
+@pytest.mark.parametrize("lie", [FOREIGN, DRIFTED, BOMB])
+def test_two_strangers_that_lie_alike_are_no_witnesses(lie: Answer) -> None:
+    """Proxies that nothing good came by of late may lie alike: they are believed only beside a
+    trustworthy one; else others are asked, and after `attempts` it is trouble, never a fact."""
+    strangers = [Met(lie, egress) for egress in "abcabcabc"]
+    actions = play(asked(attempts=5), strangers)
+    assert len(actions) == 5
+    assert "no two trustworthy egresses agree" in returned(actions).why
+    assert returned(actions).verdict is Verdict.SERVER_TROUBLE
+    assert returned(play(asked(attempts=5), [*strangers[:4], Met(OK, "d")])) is OK
+    for trusted in (Met(lie, "d", is_healthy=True), Met(lie, "d", is_direct=True)):
+        assert len(play(asked(attempts=5), [strangers[0], trusted])) == 2
+        assert len(play(asked(attempts=5), [trusted, strangers[0]])) == 2
+
+
+def test_what_all_strangers_know_not_is_counted() -> None:
+    """A site that changed its shape before a run began stops it, though no proxy is known yet."""
+    actions = play(asked(), [Met(DRIFTED, egress) for egress in "abc"])
+    assert [action.sign for action in actions] == [None, None, Sign.DRIFTED]
+    actions = play(asked(), [Met(FOREIGN, "a"), *(Met(DRIFTED, egress) for egress in "abc")])
+    assert actions[-1].sign is None
+
+
+def test_strangers_are_believed_when_they_show_nothing() -> None:
+    """Liars show something: two that show nothing are witnesses, whoever they are."""
+    assert len(play(asked(), [Met(EMPTY, "a"), Met(EMPTY, "b")])) == 2
 
 
 def test_an_expected_emptiness_is_believed() -> None:
@@ -398,11 +434,10 @@ def test_a_wall_on_a_later_page_needs_a_second_witness() -> None:
     assert not returned(play(later, renewed)).ambiguous
     [only] = play(later, walls(("a", 1, Wall.CLOSED), is_only=True, is_common=True))
     assert not returned([only]).ambiguous
-    [only] = play(later, walls(("a", 1, Wall.CLOSED), is_only=True))
-    assert returned([only]).ambiguous
-    same = play(later, walls(*[("a", 1, Wall.CLOSED)] * 9))
-    assert len(same) == 3
-    assert returned(same).ambiguous
+    for is_only in (True, False):
+        same = play(later, walls(*[("a", 1, Wall.CLOSED)] * 9, is_only=is_only))
+        assert len(same) == 3
+        assert returned(same).ambiguous
 
 
 def test_a_wall_that_flaps() -> None:
@@ -414,8 +449,8 @@ def test_a_wall_that_flaps() -> None:
 def test_later_pages_closed_while_first_ones_are_open_are_no_refusals() -> None:
     """Guests are shown first pages only: no refusal of this run."""
     for is_shown, sign in ((True, None), (False, Sign.REFUSED)):
-        met = [Met(WALL, "a", wall=Wall.CLOSED, is_only=True, is_first_shown=is_shown)]
-        assert play(asked(nth=2), met)[0].sign is sign
+        met = [Met(WALL, "a", wall=Wall.CLOSED, is_only=True, is_first_shown=is_shown)] * 3
+        assert play(asked(nth=2), met)[-1].sign is sign
 
 
 def test_what_others_met() -> None:

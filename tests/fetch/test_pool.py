@@ -230,14 +230,10 @@ def _page(status: int = 200, *set_cookies: str) -> Page:
         (_page(200, f"c={'x' * 8200}"), True),
         (_page(200, *(f"c{n}=1; Domain=elsewhere.example" for n in range(60))), False),
         (_page(200, *(f"c{n}=1; Max-Age=0" for n in range(60))), False),
-        (_page(400), True),
-        (_page(431), True),
-        (_page(404), False),
     ],
 )
 def test_a_session_that_grew_too_large_is_retired(page: Page, is_retired: bool) -> None:
-    """Too many cookies, too many bytes, or a 400 or 431 while it carries any: the next turn opens
-    another session."""
+    """Too many cookies or too many bytes: the next turn opens another session."""
     world = World([], has_sessions=True)
 
     async def scenario() -> int:
@@ -248,18 +244,6 @@ def test_a_session_that_grew_too_large_is_retired(page: Page, is_retired: bool) 
 
     assert run(scenario()) == is_retired
     assert world.counters["session.retired"] == is_retired
-
-
-def test_a_400_without_cookies_retires_nothing() -> None:
-    """Where there are no cookies they are not the reason."""
-    world = World([], has_sessions=True)
-
-    async def scenario() -> None:
-        world.visitor.adopt(DIRECT, {})
-        world.pool.tell(await world.pool.turn(ask()), Broken(), _page(400))
-
-    run(scenario())
-    assert world.counters["session.retired"] == 0
 
 
 # -- who is preferred

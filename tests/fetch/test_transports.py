@@ -389,8 +389,8 @@ def test_connections_are_reused(make: Make) -> None:
             BodyTooLarge,
             "max_body_bytes",
         ),
-        (stalls, TimedOut, "stalled"),
-        (drips(b"", b"H"), TimedOut, r"stalled|no whole answer after 2.4 s"),
+        (stalls, TimedOut, "stalled|no whole answer"),
+        (drips(b"", b"H"), TimedOut, r"stalled|no whole answer after 1.7 s"),
         (drips(b"HTTP/1.1 200 OK\r\nA: ", b"a"), TimedOut, r"stalled|no whole answer"),
         (drips(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n", b"a"), TimedOut, "no whole"),
     ],
@@ -408,7 +408,7 @@ def test_a_body_that_stalls(make: Make) -> None:
         writer.write(http(BODY, length=len(BODY) + 1))
         await stalls(reader, writer)
 
-    _fails(make, handler, TimedOut, "stalled")
+    _fails(make, handler, TimedOut, "stalled|no whole answer")
 
 
 def _reset(writer: Writer) -> None:

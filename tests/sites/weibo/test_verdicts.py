@@ -247,6 +247,8 @@ def test_captchas(url: str, status: int) -> None:
     ("status", "is_of_session", "is_ban"),
     [
         (432, True, True),
+        (400, True, True),
+        (431, True, True),
         (418, False, True),
         (414, False, False),
         (429, False, False),

@@ -27,7 +27,7 @@ class RequestsTransport:
     """`Transport` by requests.
 
     Connect and each read have the timeouts of the settings; a whole exchange ends after
-    connect_timeout_s + 2 * read_timeout_s, however slowly it drips. tls: how to verify; None: by
+    connect_timeout_s + read_timeout_s, however slowly it drips. tls: how to verify; None: by
     the settings.
     """
 
@@ -38,7 +38,7 @@ class RequestsTransport:
         self._timeout = urllib3.Timeout(
             connect=settings.connect_timeout_s, read=settings.read_timeout_s
         )
-        self._deadline_s = settings.connect_timeout_s + 2 * settings.read_timeout_s
+        self._deadline_s = settings.connect_timeout_s + settings.read_timeout_s
         self._limit = settings.max_body_bytes
         self._concurrency = settings.concurrency
         self._threads: Threads[Page] = Threads(settings.concurrency, "fetch")

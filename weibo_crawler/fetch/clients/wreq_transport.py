@@ -35,10 +35,9 @@ _OPEN_EGRESSES = 128  # whose connections are kept: sockets are scarce, proxies 
 class WreqTransport:
     """`Transport` by wreq.
 
-    Connecting and each read have the timeouts of the settings (the clock of a read starts when
-    connecting does, so it has both); a whole exchange ends after
-    connect_timeout_s + 2 * read_timeout_s, however slowly it drips. HTTP/1.1 only. How many
-    exchanges go on at once is up to the caller. `until` is looked at before connecting, so what
+    Connecting has the timeout of the settings; a whole exchange ends after
+    connect_timeout_s + read_timeout_s, however slowly it drips. HTTP/1.1 only. How many exchanges
+    go on at once is up to the caller. `until` is looked at before connecting, so what
     connects then is through connect_timeout_s later. tls: its authorities are believed; None: those
     that come with requests.
     """
@@ -46,7 +45,7 @@ class WreqTransport:
     name = "wreq"
 
     def __init__(self, settings: Fetch, *, tls: ssl.SSLContext | None = None) -> None:
-        self._deadline_s = settings.connect_timeout_s + 2 * settings.read_timeout_s
+        self._deadline_s = settings.connect_timeout_s + settings.read_timeout_s
         self._limit = settings.max_body_bytes
         self._client: wreq.Client | None = _client(settings, tls)
         self._under_way: dict[asyncio.Task[object], float] = {}  # with its end, the first one first
@@ -138,14 +137,12 @@ class WreqTransport:
 
 
 def _client(settings: Fetch, tls: ssl.SSLContext | None) -> wreq.Client:
-    connect_s, read_s = settings.connect_timeout_s, settings.read_timeout_s
     believed = Path(certifi.where()) if settings.verify_tls else False
     return wreq.Client(
         # Of its own: the shared one does not live on in a forked process. One thread for sockets
         # and TLS keeps up with the one thread of the event loop.
         runtime=wreq.Runtime(workers=1, work_steal=False),
-        connect_timeout=timedelta(seconds=connect_s),
-        read_timeout=timedelta(seconds=connect_s + read_s),
+        connect_timeout=timedelta(seconds=settings.connect_timeout_s),
         redirect=Policy.none(),
         http1_only=True,
         no_proxy=True,  # none from the environment

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from email.utils import parsedate_to_datetime
 
-_MOST, _MOST_BYTES = 50, 8192  # servers refuse longer headers (400, 431)
+_MOST, _MOST_BYTES = 50, 8100  # servers refuse a header line of over 8 kB (400, 431)
 
 
 def merge_cookies(

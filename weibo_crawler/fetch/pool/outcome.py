@@ -88,7 +88,3 @@ class Turn:
     def generation(self) -> int:
         """Which of the sessions of its egress it goes with."""
         return self.use.generation
-
-    @property
-    def has_cookies(self) -> bool:
-        return any(name.lower() == "cookie" for name, _ in self.headers)

@@ -36,8 +36,6 @@ from weibo_crawler.fetch.pool.visit import Use, Wall
 from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.records import Page, Request
 
-_HEADERS_TOO_LARGE = (400, 431)  # how servers refuse cookies that are too many
-
 _log = logging.getLogger(__name__)
 
 
@@ -105,8 +103,6 @@ class Pool:
             self._slots.release()
             self._ring.landed(turn.choice, is_unused=isinstance(outcome, Unused))
         name, now, wall = turn.egress.name, asyncio.get_running_loop().time(), None
-        if page is not None and page.status in _HEADERS_TOO_LARGE and turn.has_cookies:
-            self._visitor.retire(turn.egress, turn.use)
         match outcome:
             case Good(latency_s):
                 self._visitor.passed(turn.egress, turn.use, turn.request, page, turn.nth)

@@ -17,6 +17,7 @@ from weibo_crawler.sites.weibo.text import writable
 _TOO_FAST = (414, 418, 429)
 _BANNED = 418  # an address that was too fast for long is not served for minutes
 _SESSION_REFUSED = 432
+_HEADERS_TOO_LARGE = (400, 431)  # how servers refuse a session with too many cookies
 _ERROR_TITLE = "微博-出错了"
 _NOTICE = "h5-4con"
 _TITLE = re.compile(r"<title>([^<>]*+)</title>", re.IGNORECASE)
@@ -51,7 +52,9 @@ def of_refused(page: Page, body: Reading) -> Reading:
     named = (Verdict.LOGIN_WALL, Verdict.CAPTCHA, Verdict.THROTTLED)
     if body.verdict in named or (page.status == 404 and body.verdict is Verdict.GONE):
         return body
-    return refusal(Verdict.REFUSED, str(page.status))
+    is_of_session = page.status in _HEADERS_TOO_LARGE
+    why = str(page.status)
+    return Reading(Verdict.REFUSED, why=why, is_of_session=is_of_session, is_ban=True)
 
 
 def of_envelope(said: dict[str, Any], request: Request) -> Reading | None:
