@@ -9,7 +9,7 @@ where it is written (analysis/writers.py).
 import io
 import re
 import sys
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 _ORDER_MARKS = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _ENDS_OF_LINES = (0x85, 0x2028, 0x2029)
@@ -79,7 +79,7 @@ def guard_streams() -> None:
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if isinstance(stream, io.TextIOBase):
-            setattr(sys, name, _Guarded(stream))
+            setattr(sys, name, _Guarded(cast("TextIO", stream)))
 
 
 def unguarded(stream: TextIO) -> TextIO:

@@ -9,8 +9,8 @@ import pytest
 
 @pytest.mark.filterwarnings("ignore:'pipes' is deprecated")  # by mrjob
 def test_a_mapper_may_say_something(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The inline runner gives a mapper files of bytes as its streams: a warning, which is text, goes
-    to one of them and commands no terminal; outcomes, which are bytes, go to the other."""
+    """The inline runner gives a mapper files of bytes as its streams: a warning, which is text,
+    goes to one of them and commands no terminal; outcomes, which are bytes, go to the other."""
     from jobs.crawl_posts import MRCrawlPosts
 
     written, outcomes = io.BytesIO(), io.BytesIO()
