@@ -1,6 +1,7 @@
 """A site that begins to show nothing to anybody: nothing is concluded from it, and nothing lost."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -190,6 +191,25 @@ def test_who_alone_gets_no_answer_is_failed(tmp_path: Path) -> None:
     assert {row.uid for row in crawl.rows() if row.state == "failed"} == {uid}
 
 
+def test_a_run_that_asks_only_for_silent_users(tmp_path: Path) -> None:
+    """Where all are queued again and nothing of the first ones is shown, the profiles of others
+    show that the site is not silent: those users are failed, and the run ends well."""
+    world = make_world(5, users=60)
+    crawl = Crawl(tmp_path, world)
+    crawl.run(SimulatedFetcher(world))
+    with crawl.open() as users:
+        users._do("UPDATE progress SET sure = 0")
+        assert users.requeue_failed() == len(crawl.rows())
+
+    class Mute(SimulatedFetcher):
+        is_talking = False
+
+    fetcher = Mute(world)
+    fetcher.odd = lambda r: Verdict.EMPTY if r.uid in world.seeds else None
+    crawl.run(fetcher, max_depth=1)
+    assert {row.uid for row in crawl.rows() if row.state == "failed"} == set(world.seeds)
+
+
 def test_what_costs_an_attempt() -> None:
     """A doubt never does; silence does only where the site shows others something."""
     assert not costs_attempt(Unsure(Edge.FANS), was_answered=True)
@@ -229,7 +249,7 @@ def test_evidence_is_younger_than_what_it_proves() -> None:
 
 
 def test_a_user_is_no_witness_about_itself() -> None:
-    """Another one is asked for, where one is known."""
+    """Others are asked for, where some are known, and one that is shown is enough."""
     evidence, asked = Evidence(), list[int]()
 
     async def ask(request: Request) -> bool:
@@ -240,7 +260,17 @@ def test_a_user_is_no_witness_about_itself() -> None:
         evidence.know(Request(Kind.PROFILE, f"profile/{uid}", uid=uid))
     for uid in (3, 2):
         assert not asyncio.run(evidence.is_given_to_others(uid, 1e12, ask))
-    assert asked == [2, 3]
+    assert asked == [2, 1, 3, 1]
+
+    async def show(request: Request) -> bool:
+        asked.append(request.uid)
+        with evidence.asking() as begun:
+            evidence.shown(request, begun)
+        return True
+
+    asked.clear()
+    assert asyncio.run(evidence.is_given_to_others(3, time.monotonic(), show))
+    assert asked == [2]
 
 
 def test_pages_are_fetched_with_what_is_known(tmp_path: Path) -> None:

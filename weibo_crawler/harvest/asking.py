@@ -77,8 +77,7 @@ class Asker(NamedTuple):
     async def _is_shown(self, request: Request) -> bool:
         """Whether a request brings content again that brought some before."""
         try:
-            nth = 2 if request.cursor else 1
-            fetched = await self.ask(request, Edge.SEED, expect=Expect.CONTENT, nth=nth)
+            fetched = await self.ask(request, Edge.SEED, expect=Expect.CONTENT)
         except (EntryTrouble, Walled):
             return False
         return fetched.reading.verdict is Verdict.OK

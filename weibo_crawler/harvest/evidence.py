@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from weibo_crawler.records import Kind, Request
 
-_WITNESSES = 2  # one of them is another user than the one in question
+_WITNESSES = 3  # one may be the user in question, and another one gone since
 _OF_USERS = frozenset({Kind.PROFILE, Kind.FANS, Kind.FOLLOWS, Kind.POSTS})
 
 
@@ -39,7 +39,7 @@ class Evidence:
     def shown(self, request: Request, begun: float) -> None:
         """Note that a request brought content."""
         self._shown_at = max(self._shown_at, begun)
-        if request.uid and request.kind in _OF_USERS:
+        if request.uid and request.kind in _OF_USERS and not request.cursor:
             self.know(request)
         self._tell()
 
@@ -60,13 +60,16 @@ class Evidence:
     async def is_given_to_others(
         self, uid: int, at: float, ask: Callable[[Request], Awaitable[bool]]
     ) -> bool:
-        """Whether the site shows others than `uid` something after `at`; repeats a request that
-        brought content before, one for all who want to know. False also where there is none."""
+        """Whether the site shows others than `uid` something after `at`; repeats requests that
+        brought content before, the latest first, until one does so again, once for all who want to
+        know. False also where there is none."""
         async with self._lock:
             if self._shown_at <= at and self._silent_at <= at:
-                request = next((r for r in self._witnesses.values() if r.uid != uid), None)
                 begun = time.monotonic()
-                if request is None or not await ask(request):
+                for request in [r for r in self._witnesses.values() if r.uid != uid][::-1]:
+                    if await ask(request):
+                        break
+                else:
                     self._silent_at = begun
             return self._shown_at > at
 

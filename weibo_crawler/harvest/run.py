@@ -131,7 +131,7 @@ class HarvestRun:
         self._reopening.begin()
         self._frontier.requeue_unread()
         for row in islice(self._frontier.users(), _FIRST_USERS):
-            if row.screen_name is not None and row.state == State.DONE:
+            if row.screen_name is not None and row.state not in (State.GONE, State.FAILED):
                 self._evidence.know(self._site.profile(row.uid))
 
     def _make_walker(self, seen: SeenSet) -> Walker:
