@@ -819,3 +819,26 @@ def test_a_probe_that_is_put_to_rest_is_dead() -> None:
     assert ring.choose(100.0, Random(0)).wait_s == pytest.approx(500.0)
     assert _use(ring, 601.0) == "a:1"
     assert _health(ring, "a:1") is Health.PROBING
+
+
+def test_a_proxy_that_stalls_dies_at_once_and_is_probed_seldom() -> None:
+    """It holds up each page that it is tried with, so it rests for longer than its probe takes."""
+    ring, rng = Ring(PROXIES[:2], Pace(requests_per_second=0)), Random(0)
+    name = PROXIES[0].name
+    for n in range(6):
+        now = n * 1000.0
+        ring.failed(name, now, rng, 7.0)
+        health = {status.name: status.health for status in ring.status()}
+        assert health[name] is Health.DEAD
+        if ring.choose(now + 6.9, rng, PROXIES[1].name).egress is PROXIES[0]:
+            pytest.fail("a proxy that stalls is tried again too soon")
+        probe = None
+        while probe != PROXIES[0]:
+            probe = ring.choose(now + 29.0, rng, PROXIES[1].name).egress
+
+
+def test_one_short_failure_kills_no_proxy() -> None:
+    """Only what takes long is enough by itself."""
+    ring = Ring(PROXIES[:2], Pace(requests_per_second=0))
+    ring.failed(PROXIES[0].name, 0.0, Random(0), 0.5)
+    assert ring.status()[0].health is not Health.DEAD

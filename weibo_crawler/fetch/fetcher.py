@@ -167,7 +167,7 @@ class Fetcher:
     def _tell(self, asked: Asked, met: Met, action: Action, past: list[_Past]) -> Look | None:
         """Tell the breaker of this answer, and both of those that it disproves."""
         for one in (past[i] for i in action.disproved):
-            self._pool.tell(one.turn, Disproved())
+            self._pool.tell(one.turn, Disproved(one.met.elapsed_s))
             self._counters.add("egress.disproved")
             if one.look is not None:
                 self._breaker.take_back(one.look)

@@ -57,7 +57,9 @@ class Broken:
 @dataclass(frozen=True, slots=True)
 class Disproved:
     """After Broken or Good: another egress shows the page that this one broke (then the proxy is to
-    blame) or left empty (then it was refused softly)."""
+    blame) or left empty (then it was refused softly). took_s: how long that had taken."""
+
+    took_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

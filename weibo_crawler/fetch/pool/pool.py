@@ -123,9 +123,9 @@ class Pool:
                 self._note_bad(why.removeprefix(f"{name}: "))
             case Disproved() if isinstance(before, Good):
                 self._ring.refused(name, now, self._rng)
-            case Disproved():
+            case Disproved(took_s):
                 if turn.egress.proxy_url is not None:  # the direct way breaks nothing
-                    self._ring.failed(name, now, self._rng)
+                    self._ring.failed(name, now, self._rng, took_s)
             case Broken() | Unused():
                 pass
             case _:

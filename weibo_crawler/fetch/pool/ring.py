@@ -16,6 +16,8 @@ from weibo_crawler.fetch.pool.turns import Turns
 from weibo_crawler.records import LONGEST_REST_S, EgressState, Health
 
 _DEAD_AFTER = 3  # failures in a row
+_STALL_S = 5.0  # a failure that took so long is enough
+_STALL_REST = 4.0  # times as long as its probe takes is the longest rest of who stalls, at least
 _PACE_JITTER = 0.015  # of an interval: at most so much more than the least gap
 _SHORT_REST = 2.0  # intervals: the first rest of who was only too fast
 _LATE = 0.8  # of an interval: a start this close behind another one chooses again
@@ -182,8 +184,9 @@ class Ring:
             health = Health.DEAD if slot.is_down else Health.RESTING
             self._put_out(slot, health, now + for_s)
 
-    def failed(self, name: str, now: float, rng: Random) -> None:
-        """The egress itself failed."""
+    def failed(self, name: str, now: float, rng: Random, took_s: float = 0.0) -> None:
+        """The egress itself failed. took_s: a proxy that takes long to fail dies sooner, and rests
+        for at least as long as its probe holds up a page."""
         slot = self._by_name.get(name)
         if slot is None:
             return
@@ -194,11 +197,12 @@ class Ring:
         slot.failures += 1
         if not slot.is_down:  # that probes fail says how long it is down, not how often
             slot.note_failure()
-            is_lost = slot.failures >= _DEAD_AFTER or slot.is_poor
+            is_stalled = took_s >= _STALL_S
+            is_lost = is_stalled or slot.failures >= _DEAD_AFTER or slot.is_poor
         else:
             is_lost = slot.health is Health.PROBING
         if is_lost:
-            self._die(slot, now, rng)
+            self._die(slot, now, rng, took_s)
 
     def is_healthy(self, name: str) -> bool:
         """Whether this is a proxy by which answers of the site came of late."""
@@ -359,10 +363,11 @@ class Ring:
         else:
             self._turns.put(slot, at)
 
-    def _die(self, slot: Slot, now: float, rng: Random) -> None:
+    def _die(self, slot: Slot, now: float, rng: Random, took_s: float) -> None:
         # soon at first: the site is not troubled by the probes of a proxy that is down
-        base_s = min(self._rest_base_s, slot.interval_s or inf)
-        until = now + backoff_s(slot.deaths + slot.halvings, base_s, self._rest_cap_s, rng)
+        base_s = max(min(self._rest_base_s, slot.interval_s or inf), 2 * took_s)  # less the jitter
+        cap_s = max(self._rest_cap_s, _STALL_REST * took_s)
+        until = now + backoff_s(slot.deaths + slot.halvings, base_s, cap_s, rng)
         slot.deaths += 1
         if slot.health is Health.RESTING:
             until = max(until, slot.next_free)
