@@ -100,7 +100,8 @@ def import_users(
     guard = Guard(frontier)
     changed = 0
     for batch in _batches(mark.changed()):
-        _drop_unknown(tables, batch)
+        for row in batch:
+            drop_unknown(tables, row)
         guard.put(tables.userlist, [_put(row, run_id, mark.started_at) for row in batch])
         changed += len(batch)
     new = 0
@@ -119,6 +120,14 @@ def import_users(
     return Imported(new, changed)
 
 
+def drop_unknown(tables: Tables, row: UserRow) -> None:
+    """Delete, in all versions, the cells that older versions of this program wrote for what nobody
+    knew of a user."""
+    unknown = [f"user:{name}" for name in ("screen_name", "fans") if getattr(row, name) is None]
+    if unknown:
+        tables.userlist.delete(user_key(row.uid), unknown)
+
+
 def _is_empty(tables: Tables) -> bool:
     return next(iter(tables.userlist.scan(columns=["user:id"], limit=1)), None) is None
 
@@ -127,14 +136,6 @@ def _differs(tables: Tables, row: UserRow) -> bool:
     """Whether the table says something else of this user; which run said it does not count."""
     held = tables.userlist.row(user_key(row.uid), ["user"])
     return {**held, "user:run_id": ""} != {**user_cells(row, ""), "user:run_id": ""}
-
-
-def _drop_unknown(tables: Tables, rows: Iterable[UserRow]) -> None:
-    """Delete cells that older versions of this program wrote for what nobody knew."""
-    for row in rows:
-        unknown = [f"user:{name}" for name in ("screen_name", "fans") if getattr(row, name) is None]
-        if unknown:
-            tables.userlist.delete(user_key(row.uid), unknown)
 
 
 def _put(row: UserRow, run_id: str, at: float) -> Put:

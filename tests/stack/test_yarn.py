@@ -12,13 +12,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.crawls import Crawl, Truth, simulated
+from tests.cli.crawls import Crawl, Truth, outcomes, simulated
 from tests.cli.test_whole_way import assert_true
 from tests.stack.clusters import cluster_crawl, database, mappers, wait_for_requests
 from tests.stack.conftest import Running, why_not
@@ -32,7 +32,6 @@ if why_not():
     pytest.skip(why_not(), allow_module_level=True)
 
 LOGIN = "spender:Sesam-oeffne-dich-42"
-STATUSES = ("stored", "unchanged", "partial", "gone", "failed", "empty", "existing")
 # the interpreter below any virtual environment: it has none of our packages
 BARE_PYTHON = Path(sys.base_prefix, "bin", f"python3.{sys.version_info[1]}")
 WORLD = {"users": 120, "mean_posts": 9.0}
@@ -130,7 +129,7 @@ def test_what_is_killed_is_made_up_for_and_no_secret_is_told(
     done = json.loads(told["driver"].splitlines()[0])
     counters = done["counters"]
     assert counters["users.input"] == len(truth.depths)
-    assert sum(counters.get(f"users.{status}", 0) for status in STATUSES) == len(truth.depths)
+    assert outcomes(counters) == len(truth.depths)
     assert counters["posts.new"] == done["new_posts"] == len(truth.posts()) - before
     assert_true(crawl, truth)
     assert set(files.values()) == {"-rw-------"}, files
@@ -194,21 +193,33 @@ def test_ctrl_c_ends_the_mappers(world: tuple[Crawl, Truth], presses: int) -> No
 
 
 def test_users_that_fail(world: tuple[Crawl, Truth], tmp_path: Path) -> None:
-    """A few users whose pages fail for ever fail alone: the run is well, their ledgers say so.
-    Where more than posts.max_failed_share of those visited fail, the run does, with exit code 4."""
+    """A few users whose pages fail for ever fail alone: the run is well, their ledgers say so, and
+    that they fail again says nothing new of the site. Where more than posts.max_failed_share of
+    the first visits fail, the run does, with exit code 4."""
     crawl, _ = world
-    broken = WORLD | {"faults": "server_trouble:permanent=0.04"}
-    with simulated(tmp_path, **broken) as (other, _):
-        env = {
-            "WEIBO_SITE__BASE_URL": other.env["WEIBO_SITE__BASE_URL"],
-            "WEIBO_EGRESS__PROXIES_FILE": "none",
-            "WEIBO_FETCH__ATTEMPTS": "2",
-        }
-        done = crawl.json("posts", "--runner", "hadoop", "--refresh", "--all", **env)
+    env = {"WEIBO_EGRESS__PROXIES_FILE": "none", "WEIBO_FETCH__ATTEMPTS": "2"}
+    few, more = (WORLD | {"faults": f"server_trouble:permanent={p}"} for p in (0.04, 0.12))
+    with broken(tmp_path / "few", few) as site:
+        done = crawl.json("posts", "--runner", "hadoop", "--refresh", "--all", **env | site)
         failed = [uid for uid, (state, _) in ledgers(crawl).items() if state == "failed"]
         assert len(failed) == done["failed"] > 0
-        said = crawl.run("posts", "--runner", "hadoop", code=4, **env).stderr
-    assert f"{len(failed):,} of {len(failed):,} users failed" in said
+        again = crawl.json("posts", "--runner", "hadoop", **env | site)
+        assert again["failed"] == len(failed) == again["users"] - again["existing"]
+    with broken(tmp_path / "more", more) as site:
+        env |= {"WEIBO_POSTS__MAX_FAILED_SHARE": "0.01"}
+        words = ("posts", "--runner", "hadoop", "--refresh", "--all")
+        said = crawl.run(*words, code=4, **env | site).stderr
+    found = re.search(r"(\d+) of (\d+) users failed at their first visit", said)
+    assert found is not None, said
+    assert 0 < int(found[1]) <= int(found[2]) <= len(ledgers(crawl)) - len(failed)
+
+
+@contextmanager
+def broken(folder: Path, knobs: dict[str, Any]) -> Iterator[dict[str, str]]:
+    """The settings that lead to another site of the same users."""
+    folder.mkdir()
+    with simulated(folder, **knobs) as (other, _):
+        yield {"WEIBO_SITE__BASE_URL": other.env["WEIBO_SITE__BASE_URL"]}
 
 
 def test_a_detached_run_reads_the_papers_table(stack: Running, world: tuple[Crawl, Truth]) -> None:
