@@ -120,7 +120,8 @@ def crawl_of(folder: Path, port: int, *, guest: bool = False, **env: str) -> Ite
     folder.mkdir(parents=True, exist_ok=True)
     base = f"http://127.0.0.1:{port}"
     crawl = Crawl(folder, base, f"{base}/visitor/genvisitor2" if guest else "")
-    crawl.env |= {"WEIBO_FETCH__READ_TIMEOUT_S": "2", "WEIBO_HARVEST__REST_S": "0.1", **env}
+    timeouts = {"WEIBO_FETCH__CONNECT_TIMEOUT_S": "1.5", "WEIBO_FETCH__READ_TIMEOUT_S": "2"}
+    crawl.env |= timeouts | {"WEIBO_HARVEST__REST_S": "0.1", **env}
     try:
         yield crawl
     finally:

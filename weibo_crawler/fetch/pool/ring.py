@@ -16,7 +16,7 @@ from weibo_crawler.fetch.pool.turns import Turns
 from weibo_crawler.records import LONGEST_REST_S, EgressState, Health
 
 _DEAD_AFTER = 3  # failures in a row
-_STALL_S = 5.0  # a failure that took so long is enough
+_STALL_S = 3.0  # a failure that took so long is enough
 _STALL_REST = 4.0  # times as long as its probe takes is the longest rest of who stalls, at least
 _PACE_JITTER = 0.015  # of an interval: at most so much more than the least gap
 _SHORT_REST = 2.0  # intervals: the first rest of who was only too fast
