@@ -94,8 +94,12 @@ def _with_gaps(ledger: Ledger, holdings: Holdings) -> Ledger:
         gaps = after_visit((), None, ledger.read_oldest, to_the_end=False)
     else:
         gaps = after_visit(ledger.gaps, ledger.newest, ledger.read_oldest, to_the_end=is_end)
-    tops = [mid for mid in (ledger.newest, ledger.read_newest) if mid is not None]
-    is_whole = ledger.sure and (is_end or (bool(tops) and not gaps))
+    # a visit that was shown pinned posts alone, and then no more, has read no part of the timeline
+    is_read = ledger.read_oldest is not None or (is_end and ledger.sure)
+    read = ledger.read_newest if is_read else None
+    tops = [mid for mid in (ledger.newest, read) if mid is not None]
+    is_joined = bool(tops) and not gaps and (is_read or ledger.stopped == "known")
+    is_whole = ledger.sure and (is_end or is_joined)
     return replace(
         ledger,
         newest=max(tops, default=None),
