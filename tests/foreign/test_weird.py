@@ -51,7 +51,7 @@ def test_a_site_of_odd_users_ends_in_bounds_and_harms_nobody_else(
     assert {kinds[uid] for uid in gone} <= {"profile_gone"}
     for uid, kind in kinds.items():
         if kind in _WHOLE:
-            served = {"csv_inject": 4}.get(kind, 10)
+            served = {"csv_inject": 5}.get(kind, 10)
             assert len({p["mid"] for p in posts if p["uid"] == uid}) == served, (uid, kind)
     for text in [said, *shown]:
         assert not OBEYED.search(text), OBEYED.search(text)
