@@ -265,3 +265,17 @@ def test_who_talks() -> None:
     for _ in range(2):
         breaker.looked(Look(False, "direct", 0.0))
     assert breaker.is_talking
+
+
+def test_what_may_be_silent() -> None:
+    """A site that has shown nothing yet is not suspected of silence before it shows nothing where
+    something should be; one that talks is not suspected for one such look."""
+    breaker = Breaker(0.9, 50)
+    assert not breaker.may_be_silent
+    breaker.looked(Look(True, "direct", 0.0))
+    assert breaker.may_be_silent
+    breaker.shown()
+    assert not breaker.may_be_silent
+    for n in range(20):
+        breaker.looked(Look(True, "direct", float(n)))
+    assert breaker.may_be_silent

@@ -84,6 +84,11 @@ class Breaker:
         """Whether the site has shown something in this run, and has not fallen silent of late."""
         return self._was_shown and not self.tripped and self._silence.score < _CERTAIN / 3
 
+    @property
+    def may_be_silent(self) -> bool:
+        """Whether looks that showed nothing speak against the site, and it has not refuted them."""
+        return self._silence.score > 0 and not self.is_talking
+
     def note(self, sign: Sign, why: str, egress: str, now: float, *, uid: int = 0) -> None:
         """One answer of the site, or a request without one."""
         note = _Note(sign, why, egress, now, uid)

@@ -157,7 +157,7 @@ class Fetcher:
             is_outage=self._pool.is_outage,
             is_common_wall=self._walls.is_common(asked, asyncio.get_running_loop().time()),
             is_first_shown=self._walls.is_first_shown(asked.request.kind),
-            is_silent=not self._breaker.is_talking,
+            is_silent=self._breaker.may_be_silent,
         )
         outcome = of_session(met)
         if outcome is None:
