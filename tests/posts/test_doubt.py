@@ -13,7 +13,7 @@ from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.posts import visit
 from weibo_crawler.posts.schedule import is_another_day
 from weibo_crawler.posts.stops import most_pages
-from weibo_crawler.posts.workers import FIRST, FIRST_FAILED, too_many_failed
+from weibo_crawler.posts.workers import FIRST, FIRST_FAILED, SILENT, fell_silent, too_many_failed
 from weibo_crawler.records import Reading, Verdict
 
 T0 = Clock().now
@@ -323,3 +323,16 @@ def test_a_long_timeline_takes_several_runs(crawl_: Crawl, monkeypatch: pytest.M
     assert pages[1] == ["posts/6/4", "posts/6/5", "posts/6/6"]
     assert len(pages[2]) == 3
     assert (len(crawl_.posts(6)), crawl_.ledger(6).whole) == (75, True)
+
+
+@pytest.mark.parametrize(
+    ("silent", "shown", "visited", "is_over"),
+    [(0, 0, 9, False), (1, 0, 9, True), (4, 9, 9, False), (5, 9, 9, True), (5, 9, 50, False)],
+)
+def test_a_run_that_met_silence_says_so(
+    silent: int, shown: int, visited: int, is_over: bool
+) -> None:
+    """Each mapper meets too few users to tell; the run ends with 4 where none of them was shown
+    anything, or where many visits found the site silent."""
+    counters = {SILENT: silent, "page.ok": shown}
+    assert fell_silent(counters, visited, 0.2) == is_over

@@ -26,7 +26,14 @@ from weibo_crawler.posts.crawl import Job
 from weibo_crawler.posts.driver import JobFiles, JobRun, LocalRun
 from weibo_crawler.posts.hadoop import HadoopRun
 from weibo_crawler.posts.manifest import manifest
-from weibo_crawler.posts.workers import FIRST, FIRST_FAILED, WAITING, too_many_failed
+from weibo_crawler.posts.workers import (
+    FIRST,
+    FIRST_FAILED,
+    SILENT,
+    WAITING,
+    fell_silent,
+    too_many_failed,
+)
 from weibo_crawler.resources import resource
 from weibo_crawler.store.owners import is_at_work, new_owner
 from weibo_crawler.store.temporary import log_of, owned_folder
@@ -291,6 +298,13 @@ def _posts_done(home: Home, counters: dict[str, int], span_s: float) -> Done:
     }
     if unreached and unreached == total - existing:
         raise SiteSaysNo("\n".join([*lines, "the site did not answer at all: stopped here"]))
+    if fell_silent(counters, total - existing, home.settings.posts.max_failed_share):
+        why = (
+            f"the site shows nothing: {get(SILENT, 0):,} visits found it silent to everybody; "
+            "nobody was marked as gone or done by it: come back in an hour or more, then run the "
+            "same command again"
+        )
+        raise SiteSaysNo("\n".join([*lines, why]))
     if too_many_failed(counters, home.settings.posts.max_failed_share):
         first, broken = get(FIRST, 0), get(FIRST_FAILED, 0)
         why = f"{broken:,} of {first:,} users failed at their first visit: stopped here"

@@ -13,7 +13,7 @@ serve all its edges.
 
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from weibo_crawler.config import Harvest
 from weibo_crawler.fetch import Fetched
@@ -21,6 +21,7 @@ from weibo_crawler.harvest.asking import Asker, Doubtful, People, fetched_at
 from weibo_crawler.harvest.seen import SeenSet
 from weibo_crawler.harvest.trouble import (
     EntryGone,
+    EntryTrouble,
     PageDrifted,
     Silent,
     Unsure,
@@ -184,8 +185,18 @@ class EdgeReader:
             is_retry=edge in self._retried,
         )
         if fetched.reading.verdict is Verdict.GONE:
-            raise EntryGone
+            await self._is_gone(edge)
         return fetched
+
+    async def _is_gone(self, edge: Edge) -> NoReturn:
+        """A list says that its owner is gone; who is shown a profile of is not."""
+        try:
+            record = (await self._profile(edge)).reading.record
+        except Walled:  # so nothing contradicts it
+            raise EntryGone from None
+        if isinstance(record, User):
+            raise EntryTrouble(f"{edge}: the list says gone, and the profile is shown")
+        raise EntryGone
 
     # -- from pages of posts
 

@@ -24,6 +24,7 @@ from weibo_crawler.posts.workers import (
     FIRST,
     FIRST_FAILED,
     ORDERED,
+    SILENT,
     WAITING,
     ended_by,
     parse_said,
@@ -297,6 +298,7 @@ class RangeCrawler:
         if outcome.is_evidence and outcome.status not in ("existing", "unreached"):
             add(FIRST)
             add(FIRST_FAILED, outcome.status == "failed")
+        add(SILENT, outcome.is_silent)
         add("posts.new", outcome.new)
         add("posts.edited", outcome.edited)
         add("posts.gone", outcome.gone)

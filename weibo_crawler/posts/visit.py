@@ -315,7 +315,11 @@ class _Visit:
         if is_doubt and self.old.state == "empty" and not self.ledger.pages:
             self.ledger = replace(self.old, next_visit=self.env.clock() + EMPTY_WAIT_S)
         await self.env.writer.put([], [self.pages.ledger_put(self.ledger)])
-        return replace(self._outcome(), is_evidence=not (is_doubt or self.is_retry))
+        return replace(
+            self._outcome(),
+            is_evidence=not (is_doubt or self.is_retry),
+            is_silent=why == _SILENCE and self.old.state != "empty",
+        )
 
     def _with_figures(self) -> Ledger:
         figures = self.sightings.figures()

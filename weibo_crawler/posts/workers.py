@@ -16,6 +16,7 @@ WAITING = "mappers.waiting"  # the figure of a mapper that has no egress for now
 # visits that tell something about the site (no retries of what failed before, no doubts), and how
 # many of them failed
 FIRST, FIRST_FAILED = "users.first_visits", "users.first_visits_failed"
+SILENT = "users.silent"  # visits that ended because the site showed nothing to anybody
 _FIRST_AT_LEAST, _FAILED_AT_LEAST = 20, 5  # fewer say nothing about a share
 _ATTEMPT = re.compile(r"attempt_(\d+_\d+_m_\d+)_(\d+)")
 # what an attempt says of each user again, also of those that attempts before it were done with
@@ -62,6 +63,15 @@ def too_many_failed(counters: Mapping[str, int], most_share: float) -> bool:
     if first < _FIRST_AT_LEAST or failed < _FAILED_AT_LEAST:
         return False
     return failed > most_share * first
+
+
+def fell_silent(counters: Mapping[str, int], visited: int, most_share: float) -> bool:
+    """Whether the site showed nothing to anybody in this run, or to many from some moment on. Each
+    mapper sees too few of them to tell."""
+    silent = counters.get(SILENT, 0)
+    if not silent or not counters.get("page.ok"):
+        return silent > 0
+    return silent >= _FAILED_AT_LEAST and silent > most_share * visited
 
 
 def ended_by(exit_code: int, message: str) -> str:

@@ -235,6 +235,25 @@ def test_a_page_of_items_that_are_none_goes_on_where_it_names_the_next() -> None
     assert page.is_next_named
 
 
+@pytest.mark.parametrize("item", [{}, {"user": {}}, {"user": None}, {"user": "x"}])
+def test_a_short_page_of_odd_items_goes_on(item: Tree) -> None:
+    """One or two odd items make no new shape: they are counted, and the list goes on."""
+
+    def change(tree: Tree) -> None:
+        tree["data"]["cardlistInfo"] = {"since_id": "5"}
+        cards(tree)[1]["card_group"] = [{"card_type": 10, **item}] * 2
+
+    page = fans(change, SECOND)
+    assert (page.users, sum(page.skipped.values()), page.next_cursor) == ((), 2, "5")
+
+
+@pytest.mark.parametrize(("number", "cursor"), [(5, "5"), ("7", "7"), (251, "3"), (10**15, "3")])
+def test_a_named_page_number_is_followed(number: object, cursor: str) -> None:
+    """A list may leave out page numbers; a number that no list has is none."""
+    page = fans(lambda tree: tree["data"].update(cardlistInfo={"since_id": number}), SECOND)
+    assert page.next_cursor == cursor
+
+
 @pytest.mark.parametrize(
     ("info", "is_named"),
     [
@@ -426,7 +445,7 @@ def test_the_last_page_of_comments(max_id: object) -> None:
         (lambda tree: tree.pop("data"), "$.data"),
         (lambda tree: tree["data"].update(data={}), "$.data.data"),
         (
-            lambda tree: tree["data"].update(data=[{}, {"user": {}}]),
+            lambda tree: tree["data"].update(data=[{}, {"user": {}}, {}, {}]),
             "$.data.data[0].user",
         ),
     ],

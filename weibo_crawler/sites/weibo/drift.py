@@ -1,5 +1,6 @@
 """JSON that is not the shape we know, and the path to the node that changed."""
 
+_ODD_AT_LEAST = 3
 LARGEST_ID = 2**63 - 1  # ids are kept in signed 64 bits by the stores
 
 
@@ -16,8 +17,9 @@ class Drift(Exception):
 
 
 def is_drift(unreadable: int, all_of_them: int) -> bool:
-    """Whether so many of the items of a page mean that the page has changed its shape."""
-    return 2 * unreadable > all_of_them
+    """Whether so many of the items of a page mean that the page has changed its shape: most of
+    them, and more than the one or two that may be odd on a short page."""
+    return unreadable >= _ODD_AT_LEAST and 2 * unreadable > all_of_them
 
 
 def identity(value: object, path: str) -> int:

@@ -64,7 +64,10 @@ def read_user_list(page: UserList | None, request: Request, now: float) -> Readi
     if page is None or not isinstance(page.cards, list | None):
         raise Drift(".data" if page is None else ".data.cards")
     n = page_number(request.cursor)
-    is_next_named = _names_next(page.cardlistInfo, n)
+    last = LAST_PAGE[request.kind]
+    named = _named_next(page.cardlistInfo, n)
+    is_next_named = named is not None
+    following = named if named is not None and named <= last else n + 1
     cards = page.cards or []
     if not cards and not is_next_named:
         return nothing(request)
@@ -83,7 +86,7 @@ def read_user_list(page: UserList | None, request: Request, now: float) -> Readi
     fan_page = FanPage(
         request.uid,
         tuple(found.users),
-        str(n + 1) if n < LAST_PAGE[request.kind] else None,
+        str(following) if following <= last else None,
         recommended,
         tuple(found.uncounted),
         dict(found.skipped),
@@ -92,12 +95,13 @@ def read_user_list(page: UserList | None, request: Request, now: float) -> Readi
     return Reading(Verdict.OK, fan_page)
 
 
-def _names_next(info: PageInfo | None, n: int) -> bool:
-    """Whether the page names a later one. The site may do so on its last page, too."""
+def _named_next(info: PageInfo | None, n: int) -> int | None:
+    """The number of a later page that the page names. The site may do so on its last page, too."""
     if info is None:
-        return False
+        return None
     tokens = (read_token(info.since_id)[0], read_token(info.page)[0])
-    return any(token is not None and token.isdecimal() and int(token) > n for token in tokens)
+    later = (int(token) for token in tokens if token is not None and token.isdecimal())
+    return next((number for number in later if number > n), None)
 
 
 def _list_of(items: list[ListCard | None], request: Request) -> list[int]:
