@@ -4,9 +4,13 @@ A counter's name is words joined by dots, such as `page.ok` or `users.kept`. One
 to one worker; a worker's figures are absolute and written as a whole, never incremented (law 8).
 """
 
+import glob
+import os
+import re
 import threading
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from weibo_crawler.config import Metrics, masked, resolve
@@ -67,6 +71,8 @@ class OpenMetrics:
         self._registry.register(self)
         if self._settings.listen is not None:
             self._listen(self._settings.listen)
+        if self._settings.textfile is not None:
+            _remove_parts(resolve(self._settings.textfile))
         self.write()
         return self
 
@@ -116,3 +122,22 @@ class OpenMetrics:
             raise BadConfig(
                 f"metrics.textfile: cannot write {masked(str(path))}: {error.strerror}"
             ) from None
+
+
+def _remove_parts(path: Path) -> None:
+    """Remove what runs that were killed while they wrote this file left beside it. The library
+    that writes it adds process and thread to the name."""
+    for part in path.parent.glob(f"{glob.escape(path.name)}.*.*"):
+        found = re.fullmatch(r"\.(\d+)\.\d+", part.name.removeprefix(path.name), re.ASCII)
+        if found and not _is_alive(int(found[1])):
+            part.unlink(missing_ok=True)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True

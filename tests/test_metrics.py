@@ -1,0 +1,23 @@
+"""The sinks of counters."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from weibo_crawler.config import Metrics
+from weibo_crawler.metrics import Counters, OpenMetrics
+
+
+def test_what_a_killed_run_left_of_the_file_is_removed(tmp_path: Path) -> None:
+    """The next run removes parts of dead processes; those of living ones and other files stay."""
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    left = tmp_path / f"crawl[1].prom.{dead.pid}.140001"
+    others = [tmp_path / f"crawl[1].prom.{os.getpid()}.1", tmp_path / "crawl[1].prom.old.1"]
+    for file in (left, *others):
+        file.write_text("x")
+    with OpenMetrics(Metrics(textfile=str(tmp_path / "crawl[1].prom")), Counters(), "harvest"):
+        pass
+    assert not left.exists()
+    assert all(file.exists() for file in others)
