@@ -60,7 +60,8 @@ def test_a_day_of_a_hostile_site() -> None:
     async def ask_all_day(uid: int) -> None:
         while asyncio.get_running_loop().time() < DAY_S:
             for cursor in ("", "", "", "2"):
-                fetched = await world.fetcher.fetch(ask(cursor, uid=uid))
+                nth = int(cursor or 1)
+                fetched = await world.fetcher.fetch(ask(cursor, uid=uid), nth=nth)
                 got[cursor, fetched.reading.verdict] += 1
 
     async def scenario() -> None:

@@ -339,9 +339,18 @@ def test_a_store_that_fails_while_settling_ends_the_run(tmp_path: Path) -> None:
 def test_a_user_who_is_gone_is_done(tmp_path: Path) -> None:
     """Law 5: gone is the user's, for ever; nobody else pays for it."""
     graph = Graph({1: [2, 3], 2: [4]}, {1: 99, 2: 99, 3: 99, 4: 99})
-    depths, _, counters, _ = harvest(tmp_path, graph, [1], trouble={(2, Verdict.GONE): 1})
+    depths, _, counters, _ = harvest(tmp_path, graph, [1], trouble={(2, Verdict.GONE): 2})
     assert set(depths) == {1, 2, 3}
     assert counters["entries.gone"] == 1
+
+
+def test_who_shows_a_profile_is_not_gone(tmp_path: Path) -> None:
+    """Law 4: a list that says that its owner is gone is contradicted by the owner's profile; the
+    list is asked for again."""
+    graph = Graph({1: [2, 3], 2: [4]}, {1: 99, 2: 99, 3: 99, 4: 99})
+    depths, _, counters, _ = harvest(tmp_path, graph, [1], trouble={(2, Verdict.GONE): 1})
+    assert set(depths) == {1, 2, 3, 4}
+    assert counters["entries.gone"] == 0
 
 
 def test_two_processes_share_one_frontier(tmp_path: Path) -> None:

@@ -91,7 +91,8 @@ class ScriptedFetcher:
         self.ends |= {request.url} if expect is Expect.NOTHING else set()
         page = Page(request.url, 200, (), b"{}", 1_700_000_000.0)
         for (uid, verdict), left in self.trouble.items():
-            if uid == request.uid and request.kind is self.troubled and left:
+            is_hit = request.kind is self.troubled or verdict is Verdict.GONE  # wherever one looks
+            if uid == request.uid and is_hit and left:
                 self.trouble[uid, verdict] -= 1
                 return Fetched(Reading(verdict, why="scripted"), page)
         if request.kind == Kind.PROFILE and self.profiles is not Verdict.OK:

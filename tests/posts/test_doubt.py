@@ -12,9 +12,11 @@ from tests.posts.worlds import ScriptedFetcher
 from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.posts import visit
 from weibo_crawler.posts.schedule import is_another_day
+from weibo_crawler.posts.silence import Silences
 from weibo_crawler.posts.stops import most_pages
 from weibo_crawler.posts.workers import FIRST, FIRST_FAILED, SILENT, fell_silent, too_many_failed
 from weibo_crawler.records import Reading, Verdict
+from weibo_crawler.store.cells import Ledger
 
 T0 = Clock().now
 BAD = Verdict.SERVER_TROUBLE
@@ -336,3 +338,12 @@ def test_a_run_that_met_silence_says_so(
     anything, or where many visits found the site silent."""
     counters = {SILENT: silent, "page.ok": shown}
     assert fell_silent(counters, visited, 0.2) == is_over
+
+
+def test_a_silence_is_compared_as_exactly_as_ledgers_keep_times(crawl_: Crawl) -> None:
+    """A visit that ended within the millisecond in which the site was last shown is in doubt."""
+    silences = Silences(crawl_.users)
+    silences.tell("run", 1_700_000_000.0007)
+    for visited_at, is_suspect in ((1_700_000_000.0, True), (1_699_999_999.999, False)):
+        ledger = Ledger(state="done", stopped="end", run_id="run", visited_at=visited_at)
+        assert silences.is_suspect(ledger) == is_suspect

@@ -8,6 +8,7 @@ from weibo_crawler.store import Frontier
 from weibo_crawler.store.cells import Ledger
 
 _NOTE = "silent."  # + run id: the meta entry; seconds since the epoch
+_GRAIN_S = 0.001  # of the times that ledgers keep
 _BY_EMPTINESS = ("end", "nothing_shown")  # why visits stop
 
 
@@ -31,7 +32,7 @@ class Silences:
         if ledger.run_id not in self._since:
             self._since[ledger.run_id] = self._read(ledger.run_id)
         since = self._since[ledger.run_id]
-        return since is not None and ledger.visited_at >= since
+        return since is not None and ledger.visited_at + _GRAIN_S > since
 
     def _read(self, run_id: str) -> float | None:
         noted = self._frontier.get_meta(_NOTE + run_id)
