@@ -440,6 +440,15 @@ def test_a_wall_on_a_later_page_needs_a_second_witness() -> None:
         assert returned(same).ambiguous
 
 
+def test_a_wall_on_a_first_page_while_those_of_others_are_shown() -> None:
+    """One answer is not believed where others are shown such pages; where nobody is, it is."""
+    for is_shown, looks in ((True, 3), (False, 1)):
+        met = [Met(WALL, "a", wall=Wall.CLOSED, is_only=True, is_first_shown=is_shown)] * 3
+        actions = play(asked(), met)
+        assert len(actions) == looks
+        assert returned(actions).ambiguous == is_shown
+
+
 def test_a_wall_that_flaps() -> None:
     """A later page that another egress shows is returned."""
     met = [*walls(("a", 1, Wall.CLOSED)), Met(OK, "b")]

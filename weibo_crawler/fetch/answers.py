@@ -9,7 +9,7 @@ OK, but nothing on it is the    ?          a doubt: it may be another user's pag
 DRIFTED, BodyTooLarge           ?          a doubt: it may be mangled, or a proxy's own
 LOGIN_WALL; a refusal that a    session    what `Visit.wall` makes of it. OVER, DOUBT: again.
   new session may help                     ABSENT: no witness, another egress goes. CLOSED: return
-                                           the wall, on a later page once it is confirmed; take the
+                                           the wall, once it is confirmed where need be; take the
                                            refusal for one of the egress
 CAPTCHA, THROTTLED, REFUSED     egress     it rests, another goes; return after `attempts`
 SERVER_TROUBLE, NOT_JSON,       site       later, by another egress; return after `attempts`, or
@@ -24,9 +24,9 @@ of two that say anything but nothing one must be trustworthy, which is the direc
 that brought good answers of late. What is believed then tells who was wrong: a broken page is
 blamed on the proxy that brought it, an emptiness on the egress that was shown it (soft throttling).
 
-A wall on a later page is confirmed by a second session or egress that met it, or where others met
-it there of late and nobody passed (`Walls`). Where neither is to be had it is returned at the third
-time, ambiguous.
+A wall on a later page, or on a first one while those of others are shown, is confirmed by a second
+session or egress that met it, or where others met it there of late and nobody passed (`Walls`).
+Where neither is to be had it is returned at the third time, ambiguous.
 """
 
 from collections import deque
@@ -318,7 +318,8 @@ def _is_too_often(case: _Case) -> bool:
 def _closed(reading: Reading, case: _Case) -> Action:
     """The page is not shown to visitors, as far as this session tells."""
     met = case.met
-    if case.asked.nth > 1 and not is_confirmed(case.all):
+    is_doubtful = case.asked.nth > 1 or met.is_first_shown  # others are shown such pages
+    if is_doubtful and not is_confirmed(case.all):
         looks = sum(m.wall is Wall.CLOSED for m in case.all)
         if met.wall is Wall.CLOSED and looks < LOOKS:
             return Action(Again(met.egress), Walled(met.elapsed_s))
