@@ -285,8 +285,12 @@ def test_a_site_that_is_not_there_is_said(crawl: Crawl) -> None:
         address = f"http://127.0.0.1:{taken.getsockname()[1]}"
         crawl.run("seed", "1234567890")
         done = crawl.run("harvest", code=4, WEIBO_SITE__BASE_URL=address)
+        crawl.run("import")
+        crawl.run("posts", code=4, WEIBO_SITE__BASE_URL=address)
     assert "1 of 1" in done.stderr or "does not answer" in done.stderr
     assert len(crawl.scan("users")) == 1
+    assert "posts    not at work" in (said := crawl.run("status").stdout)
+    assert "the site did not answer at all" in said
 
 
 def test_a_port_in_use_is_said(crawl: Crawl) -> None:

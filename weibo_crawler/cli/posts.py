@@ -31,10 +31,12 @@ from weibo_crawler.posts.workers import (
     FIRST_FAILED,
     SILENT,
     WAITING,
+    ended_by,
     fell_silent,
     too_many_failed,
 )
 from weibo_crawler.resources import resource
+from weibo_crawler.store import WorkerRow
 from weibo_crawler.store.owners import is_at_work, new_owner
 from weibo_crawler.store.temporary import log_of, owned_folder
 
@@ -182,7 +184,13 @@ def run_posts(home: Home, title: str, how: How, env: dict[str, str]) -> Done:
         files.log.unlink(missing_ok=True)  # of interest only where the error names it
     if isinstance(run, HadoopRun) and run.is_left_running:
         return left_running(run)
-    return _posts_done(home, counters, time.monotonic() - started)
+    try:
+        return _posts_done(home, counters, time.monotonic() - started)
+    except SiteSaysNo as no:  # all mappers together say what none of them could tell
+        now, why = time.time(), str(no).splitlines()[-1]
+        ended = ended_by(no.exit_code, why)
+        home.users.report(WorkerRow(job.run_id, new_owner(), "posts", now, now, ended, {}))
+        raise
 
 
 def _warn_of_others(home: Home) -> None:
