@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,10 +14,11 @@ from hypothesis import strategies as st
 from tests.harvest.worlds import Graph, ScriptedFetcher, ScriptedSite
 from weibo_crawler.config import Harvest
 from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
+from weibo_crawler.fetch import Fetched
 from weibo_crawler.harvest.run import Ended, HarvestRun, is_over_share
 from weibo_crawler.harvest.trouble import Refused, costs_attempt
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import Kind, Verdict
+from weibo_crawler.records import Edge, Kind, Reading, Request, Verdict
 from weibo_crawler.store import Found
 from weibo_crawler.store.owners import new_owner
 from weibo_crawler.store.sqlite_frontier import SqliteUsers
@@ -375,3 +377,24 @@ def test_two_processes_share_one_frontier(tmp_path: Path) -> None:
     users.close()
     asked = [url for fetcher in fetchers for url in fetcher.asked]
     assert len(asked) == len(set(asked))
+
+
+def test_two_lists_in_doubt_do_not_keep_an_entry_resting(tmp_path: Path) -> None:
+    """Walls that nobody confirmed on both lists of a user: each is asked for twice, and the run
+    ends; with one doubt remembered only, each would forget the other for ever."""
+
+    class Doubtful(ScriptedFetcher):
+        async def fetch(self, request: Request, **more: Any) -> Fetched:
+            fetched = await super().fetch(request, **more)
+            if request.kind is not Kind.FANS or request.uid != 2:
+                return fetched
+            return fetched._replace(reading=Reading(Verdict.LOGIN_WALL, ambiguous=True))
+
+    users = open_users(tmp_path)
+    users.add_seeds([Found(1, "")], "run", 1.0)
+    graph = Graph({1: [2, 3]}, {1: 99, 2: 99, 3: 99})
+    fetcher = Doubtful(graph, Random(1), None, Verdict.OK)
+    run, _ = make_run(users, fetcher, edges=(Edge.FANS, Edge.FOLLOWS), edges_if_walled=())
+    asyncio.run(asyncio.wait_for(run.run(), 20))
+    assert sum(url.startswith("fans/2/") for url in fetcher.asked) <= 2 * 2 * Harvest().max_attempts
+    users.close()

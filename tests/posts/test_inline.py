@@ -7,7 +7,7 @@ import sys
 import pytest
 
 
-@pytest.mark.filterwarnings("ignore:'pipes' is deprecated")  # by mrjob
+@pytest.mark.filterwarnings("ignore:.*pipes")  # by mrjob
 def test_a_mapper_may_say_something(monkeypatch: pytest.MonkeyPatch) -> None:
     """The inline runner gives a mapper files of bytes as its streams: a warning, which is text,
     goes to one of them and commands no terminal; outcomes, which are bytes, go to the other."""

@@ -20,6 +20,7 @@ from weibo_crawler.fetch import Fetched
 from weibo_crawler.harvest.asking import Asker, Doubtful, People, fetched_at
 from weibo_crawler.harvest.seen import SeenSet
 from weibo_crawler.harvest.trouble import (
+    DOUBTS,
     EntryGone,
     EntryTrouble,
     PageDrifted,
@@ -32,6 +33,7 @@ from weibo_crawler.records import CommentPage, Edge, Expect, FanPage, PostPage, 
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Entry, Progress
 
+_EDGES = frozenset(map(str, Edge))
 _BARREN_PAGES = 3  # in a row that hold nobody legible, though each names the next one
 _NOT_SHOWN = "nothing is shown, nor is the profile"
 _DOUBT = "?"  # begins a cursor of comments: an earlier post showed less than it announced
@@ -64,11 +66,12 @@ class Source(NamedTuple):
 
 
 class EdgeReader:
-    """Reads the edges of one entry. Errors of `read`: Walled, EntryGone, EntryTrouble, Unsure."""
+    """Reads the edges of one entry. doubted: what earlier walks doubted and no page has settled, in
+    the words of the doubts. Errors of `read`: Walled, EntryGone, EntryTrouble, Unsure."""
 
     def __init__(self, source: Source, entry: Entry) -> None:
         self._source, self._entry = source, entry
-        self._doubted = entry.last_error
+        self.doubted = {said for said in entry.last_error.split(DOUBTS) if _edge_of(said)}
         self._listed = {edge: set(done.last_ids) for edge, done in entry.progress.items()}
         self._is_named: dict[Edge, bool] = {}  # whether the page before named the next one
         self._barren = dict.fromkeys(entry.progress, 0)
@@ -82,10 +85,10 @@ class EdgeReader:
         try:
             shown = await self._read(edge, progress)
         except UnsureWall as wall:
-            if self._doubted == str(wall):
+            if str(wall) in self.doubted:
                 raise Walled(wall.said) from None
             raise
-        self._doubted = ""
+        self.doubted = {said for said in self.doubted if _edge_of(said) != edge}
         self._retried.discard(edge)
         return shown
 
@@ -351,7 +354,7 @@ class EdgeReader:
         if sure and expect is Expect.NOTHING:
             return
         asker, now = self._source.asker, time.monotonic()
-        if not sure and self._doubted != str(Unsure(edge)):
+        if not sure and str(Unsure(edge)) not in self.doubted:
             is_heard = asker.is_talking or await self._is_shown(edge)
             raise Unsure(edge) if is_heard else Silent(f"{edge}: {_NOT_SHOWN}")
         if asker.is_talking and (
@@ -369,6 +372,12 @@ class EdgeReader:
             return (await self._profile(edge)).reading.record is not None
         except (Walled, UnsureWall, PageDrifted):
             return False
+
+
+def _edge_of(said: str) -> str:
+    """The edge that the words of a doubt begin with, "" for other words."""
+    edge = said.partition(":")[0]
+    return edge if edge in _EDGES else ""
 
 
 class _Found:

@@ -7,6 +7,9 @@ class EntryTrouble(Exception):
     """This entry cannot go on now: let it rest, or fail it after too many attempts."""
 
 
+DOUBTS = "; "  # between the doubts of one entry
+
+
 class Doubt(EntryTrouble):
     """The answer may be right: let the entry rest and ask once more; costs no attempt."""
 

@@ -13,6 +13,7 @@ from typing import NamedTuple, NoReturn
 from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.harvest.edges import EdgeReader, Shown, Source
 from weibo_crawler.harvest.trouble import (
+    DOUBTS,
     Doubt,
     EntryGone,
     EntryLost,
@@ -120,7 +121,8 @@ class _Visit:
     async def end(self, edges: Sequence[Edge]) -> bool:
         """After all lists; see `Walker.walk`. edges: all that were to be read."""
         if self._troubles:
-            raise min(self._troubles, key=lambda trouble: isinstance(trouble, Doubt))
+            worst = min(self._troubles, key=lambda trouble: isinstance(trouble, Doubt))
+            raise self._all_doubts() if isinstance(worst, Doubt) else worst
         if not self.walled:
             return self._is_done
         if set(self.walled) == set(edges):
@@ -128,6 +130,11 @@ class _Visit:
         for edge in self.walled:
             await self._mark_walled(edge, self._entry.progress[edge], edge == [*self.walled][-1])
         return True
+
+    def _all_doubts(self) -> Doubt:
+        """The doubts of all lists in one: one that is not remembered would be the first one again
+        at the next walk, and two lists could keep an entry resting for ever."""
+        return Doubt(DOUBTS.join(sorted(self._reader.doubted | set(map(str, self._troubles)))))
 
     def _say_no(self, edges: Sequence[Edge]) -> NoReturn:
         """Nothing at all is shown of this entry, or of any."""
