@@ -188,11 +188,11 @@ class EdgeReader:
             is_retry=edge in self._retried,
         )
         if fetched.reading.verdict is Verdict.GONE:
-            await self._is_gone(edge)
+            await self._raise_gone(edge)
         return fetched
 
-    async def _is_gone(self, edge: Edge) -> NoReturn:
-        """A list says that its owner is gone; who is shown a profile of is not."""
+    async def _raise_gone(self, edge: Edge) -> NoReturn:
+        """Raise EntryGone, or EntryTrouble where the profile of the owner is shown."""
         try:
             record = (await self._profile(edge)).reading.record
         except Walled:  # so nothing contradicts it
