@@ -1,0 +1,72 @@
+"""Second looks as an experiment: all while they may pay, a sample when they do not."""
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weibo_crawler.samples import Samples
+
+KIND = "fans.end"
+LIMIT = 0.01
+
+
+def meet(samples: Samples, n: int, share: float, rng: Random) -> int:
+    """So many ends, of which a second look opens this share; how many were looked at."""
+    looks = 0
+    for _ in range(n):
+        if samples.wants(KIND, rng):
+            looks += 1
+            samples.looked(KIND, found=rng.random() < share)
+    return looks
+
+
+def test_all_are_looked_at_until_finding_nothing_says_something() -> None:
+    """299 looks without a find: had one of 100 shown more, that would happen in one case of 20."""
+    samples, rng = Samples(LIMIT), Random(1)
+    assert meet(samples, 299, 0.0, rng) == 299
+    assert 20 <= meet(samples, 1000, 0.0, rng) <= 100
+    (figures,) = samples.figures().values()
+    assert figures.ends == 1299
+    assert figures.finds == 0
+    assert figures.most < LIMIT
+
+
+@given(seed=st.integers(0, 10**6), share=st.floats(0.05, 1.0))
+def test_what_often_shows_more_is_always_looked_at(seed: int, share: float) -> None:
+    samples = Samples(LIMIT)
+    assert meet(samples, 700, share, Random(seed)) >= 690
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_change_is_noticed(seed: int) -> None:
+    """A site that begins to hide: within 600 ends all are looked at again."""
+    samples, rng = Samples(LIMIT), Random(seed)
+    meet(samples, 1000, 0.0, rng)
+    meet(samples, 600, 0.3, rng)
+    assert meet(samples, 100, 0.3, rng) == 100
+
+
+@given(st.dictionaries(st.text(min_size=1), st.text("01", max_size=600)))
+def test_a_later_run_goes_on_where_the_last_one_stood(looks: dict[str, str]) -> None:
+    samples = Samples(LIMIT)
+    samples.load(looks)
+    assert samples.dump() == {kind: said[-500:] for kind, said in looks.items()}
+    again = Samples(LIMIT)
+    again.load({**samples.dump(), "odd": "0x1"})
+    assert again.dump() == samples.dump()
+    assert again.figures() == {}  # nothing was met yet
+
+
+def test_without_a_limit_all_are_looked_at() -> None:
+    assert meet(Samples(0.0), 5000, 0.0, Random(1)) == 5000
+
+
+@pytest.mark.parametrize(("n", "finds", "most"), [(0, 0, 1.0), (299, 0, 0.01), (100, 3, 0.0757)])
+def test_the_bound_is_that_of_clopper_and_pearson(n: int, finds: int, most: float) -> None:
+    """The figures are those of published tables."""
+    samples = Samples(LIMIT)
+    samples.load({KIND: "1" * finds + "0" * (n - finds)})
+    samples.wants(KIND, Random(1))
+    assert samples.figures()[KIND].most == pytest.approx(most, abs=3e-4)
