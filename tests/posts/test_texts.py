@@ -127,6 +127,18 @@ def test_one_way_may_show_what_another_restricts(crawl_: Crawl) -> None:
     assert len([url for url in fetcher.asked if url.startswith("extend")]) <= 2
 
 
+def test_while_one_way_is_in_trouble_nothing_is_concluded(crawl_: Crawl) -> None:
+    """One way restricts the text, the other one fails: the next visit asks both again, and then it
+    is whole."""
+    crawl_.add(6)
+    fetcher = ScriptedFetcher(long(1), closed={"extend/1": RESTRICTED})
+    crawl_.run(fetcher)
+    assert (crawl_.ledger(6).cut, crawl_.ledger(6).restricted) == ((1,), ())
+    again = ScriptedFetcher(long(1), texts={1: "one"}, closed={"extend/1": RESTRICTED})
+    crawl_.run(again, refresh=True)
+    assert crawl_.posts(6)[1]["text"] == "one"
+
+
 def test_what_the_site_says_is_deleted_is_a_fact_about_the_post(crawl_: Crawl) -> None:
     """Of a post that a page shows, its text is not to be had; one that no page of the visit showed
     has disappeared. Neither is asked for at each visit."""

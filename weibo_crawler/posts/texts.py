@@ -20,8 +20,9 @@ class Texts:
     """Asks for the whole texts of one user's posts. completed: how many were got.
 
     A text costs one round of ways, the way that worked last in this run first. A restriction is a
-    fact about the post, but another way may show it, so the round goes on; what does not exist is
-    asked for no further. Only the first way that had trouble is tried `again`.
+    fact about the post, but another way may show it, so the round goes on, and while one way is in
+    trouble nothing is concluded; what does not exist is asked for no further. Only the first way
+    that had trouble is tried `again`.
     """
 
     def __init__(self, site: Site, asker: Asker, uid: int) -> None:
@@ -35,7 +36,7 @@ class Texts:
 
     async def again(self, mid: int) -> Found:
         """Once more by the first way that had trouble in this visit; nothing where none had."""
-        way = self._troubled.get(mid)
+        way = self._troubled.pop(mid, None)
         return await self._round(mid, [way] if way else [], True)
 
     async def if_opened(self, mid: int) -> Found:
@@ -62,4 +63,4 @@ class Texts:
                 self._troubled.setdefault(mid, way)
                 if not self._asker.is_talking:
                     break
-        return Found(why=why)
+        return Found(why="" if mid in self._troubled else why)

@@ -14,18 +14,20 @@ from weibo_crawler.sites.weibo.text import reader_text
 from weibo_crawler.sites.weibo.verdicts import of_html
 from weibo_crawler.sites.weibo.wire import LongText, Mblog, Rendered
 
+CUT = "only the cut text is shown"
 _RENDER_DATA = re.compile(r"\$render_data\s*=\s*(?=\[)")
 
 
 def read_extend(answer: LongText | None, request: Request, now: float) -> Reading:
-    """OK with a FullText. Errors: Drift, also for an empty text and one that is itself cut."""
+    """OK with a FullText; RESTRICTED where it is itself cut. Errors: Drift, also for no text."""
     if answer is None:
         raise Drift(".data")
     return _whole(answer.longTextContent, ".data.longTextContent", request)
 
 
 def read_show(status: Mblog | None, request: Request, now: float) -> Reading:
-    """OK with a FullText; GONE where the post is deleted or hidden. Errors: Drift."""
+    """OK with a FullText; RESTRICTED where it is itself cut; GONE where the post is deleted or
+    hidden. Errors: Drift."""
     if status is None:
         raise Drift(".data")
     return _of_status(status, ".data", request)
@@ -65,6 +67,8 @@ def _of_status(status: Mblog, path: str, request: Request) -> Reading:
 
 def _whole(html: object, path: str, request: Request) -> Reading:
     text, is_cut = reader_text(html) if isinstance(html, str) else ("", False)
-    if not text or is_cut:
+    if not text:
         raise Drift(path)
+    if is_cut:  # as lists show it: another way may have the whole
+        return Reading(Verdict.RESTRICTED, why=CUT)
     return Reading(Verdict.OK, FullText(request.mid, text))
