@@ -41,7 +41,7 @@ def test_stores_are_private_and_exports_are_as_the_umask_says(tmp_path: Path, um
         lines = [f"seed {truth.seeds[0]}", "harvest", "import", "posts --runner inline"]
         lines += ["export users -o users.csv", "report -o report.html"]
         crawl.env["WEIBO_POSTS__RANGES"] = "1"
-        watch = "(for i in $(seq 400); do stat -c '%n %a' *.db*; sleep .02; done 2>/dev/null) & "
+        watch = "(for i in $(seq 6000); do stat -c '%n %a' *.db*; sleep .02; done 2>/dev/null) & "
         done = crawl.shell(
             f"umask {umask}; {watch} W=$!; "
             + "".join(f"{program} {line} >&2 || exit 9; " for line in lines)
