@@ -63,9 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench-economy", description=__doc__.partition("\n")[0])
-    parser.add_argument("--users", type=int, default=1500, help="of a foreign world (1500)")
-    parser.add_argument("--lawful-users", type=int, default=400, help="of a world of laws (400)")
-    parser.add_argument("--laws", default="14,22,23", metavar="SEED,…", help="(14,22,23)")
+    parser.add_argument("--users", type=int, default=1200, help="of a foreign world (1200)")
+    parser.add_argument("--lawful-users", type=int, default=300, help="of a world of laws (300)")
+    parser.add_argument("--laws", default="14,23,40", metavar="SEED,…", help="(14,23,40)")
     parser.add_argument("--only", default="", metavar="WORD", help="worlds whose name has it")
     parser.add_argument("--out", type=Path, default=RESULTS / "economy.json", metavar="FILE")
     parser.add_argument("--docs", type=Path, metavar="FILE", help="put the tables into its section")

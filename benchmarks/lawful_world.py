@@ -103,7 +103,7 @@ class Lawful:
         """A walled list ends where the wall is, which an all-knowing crawler does not ask for."""
         laws, pages = self._world.laws, len(self._sheets(kind, index))
         wall = laws.fans_wall if kind is Kind.FANS else laws.posts_wall
-        if wall is not None and pages > wall:
+        if wall is not None and pages >= wall:
             return Extent(wall, is_open=False)
         if not pages:
             return Extent(0, is_open=True)
