@@ -9,39 +9,29 @@ of their tools: WEIBO_FOREIGN, ../shared/foreign if unset.
 import argparse
 import os
 import shutil
+import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
-from benchmarks.common import RESULTS, described, machine, say, table, write_json, write_section
+from msgspec.structs import replace
+
+from benchmarks.common import RESULTS, described, machine, say, write_json, write_section
+from benchmarks.economy_tables import STAGES, Measured, show, shown_ratio
 from benchmarks.foreign_world import Foreign
 from benchmarks.lawful_world import Lawful
-from benchmarks.needs import KINDS, SESSION, Errors, Sent, Tally, askers, tally
+from benchmarks.needs import Sent, askers, tally
 from tests.cli.crawls import Crawl
+from weibo_crawler.store import Put
+from weibo_crawler.store.cells import ledger_cells, read_ledger
+from weibo_crawler.store.sqlite_tables import SqliteTables
 
 Site = Foreign | Lawful
-AIM = 1.1
-# A visit is due a moment after it was made: the only setting that is not the default, but for the
-# addresses, the pace (none), and edges in place of fan lists that are walled (none).
-_SETTINGS = {
-    "WEIBO_POSTS__REVISIT_MIN_H": "0.0000001",
-    "WEIBO_POSTS__REVISIT_MAX_D": "0.00000001",
-    "WEIBO_HARVEST__EDGES_IF_WALLED": "",
-}
-STAGES = {"harvest": ("harvest",), "posts": ("posts",), "refresh": ("posts", "--refresh")}
-
-
-class Measured(NamedTuple):
-    """One world. due: users of whom the refresh asked something, of so many kept."""
-
-    name: str
-    stages: dict[str, Tally]
-    due: int
-    kept: int
-    errors: Errors
+# All else is as by default, but for the addresses and the pace (none).
+_SETTINGS = {"WEIBO_HARVEST__EDGES_IF_WALLED": ""}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -106,9 +96,12 @@ def measure(site: Site, work: Path) -> Measured:
         for stage in STAGES:
             if stage == "posts":
                 crawl.run("import")
+            if stage == "refresh":
+                make_due(work)
             began[stage] = time.time()
-            codes[stage] = crawl.ended(*STAGES[stage]).returncode
-            say(f"{stage}: {time.time() - began[stage]:.1f} s")
+            done = crawl.ended(*STAGES[stage])
+            codes[stage] = done.returncode
+            say(f"{stage}: {time.time() - began[stage]:.1f} s" + _ending(done))
         ended = time.time()
         errors = site.errors(crawl, codes)
     log = [line for line in site.log() if line.at < ended]
@@ -121,6 +114,27 @@ def measure(site: Site, work: Path) -> Measured:
     return Measured(site.name, stages, len(askers(parts[-1])), kept, errors)
 
 
+def _ending(done: subprocess.CompletedProcess[str]) -> str:
+    """How a command ended, where that was not well."""
+    if not done.returncode:
+        return ""
+    return f", exit code {done.returncode}: {done.stderr.strip().rpartition(chr(10))[2]}"
+
+
+def make_due(work: Path) -> None:
+    """Move the dates of all next visits to now. Nothing else is older than it was: what rests for
+    days after a visit, such as walls, still rests."""
+    tables, now = SqliteTables(f"sqlite:///{work}/tables.db"), time.time()
+    puts = []
+    for row in tables.userlist.scan(columns=["crawl"]):
+        ledger = read_ledger(row.cells)
+        if ledger is not None and ledger.next_visit is not None:
+            due = ledger_cells(replace(ledger, next_visit=now))
+            puts.append(Put(row.key, due, int(now * 1000)))
+    tables.userlist.put(puts)
+    tables.close()
+
+
 def _cut(log: Sequence[Sent], times: Sequence[float]) -> list[list[Sent]]:
     """The lines from each of the times to the next."""
     ends = [*times[1:], float("inf")]
@@ -130,67 +144,8 @@ def _cut(log: Sequence[Sent], times: Sequence[float]) -> list[list[Sent]]:
     ]
 
 
-# -- tables
-
-
-def show(results: Sequence[Measured]) -> str:
-    """Ratios by world, then requests by kind."""
-    head = ["world", *STAGES, "due users asked", "missing", "extra", "wrong"]
-    rows = [
-        [
-            one.name,
-            *(_ratio(one, stage) for stage in STAGES),
-            f"{one.due:,} of {one.kept:,}",
-            *(f"{n:,}" for n in one.errors.values()),
-        ]
-        for one in results
-    ]
-    parts = [_MEANING, table(head, rows)]
-    for stage in STAGES:
-        parts += [
-            f"Requests of `{' '.join(STAGES[stage])}`, needed → sent:",
-            _kinds(results, stage),
-        ]
-    return "\n\n".join(parts)
-
-
-_MEANING = f"""\
-Requests sent, by the site's own log, over those needed, sessions aside; of the refresh, requests a
-due user. Aim: {AIM:.2f} each; figures over it are bold. Missing, extra and wrong: users and posts
-held, compared with the truth after the refresh. The refresh is `posts --refresh` by default
-settings but for `posts.revisit_min_h` and `.revisit_max_d`, which make everybody due at once."""
-
-
-def _ratio(one: Measured, stage: str) -> str:
-    ratio = one.stages[stage].total / one.due if stage == "refresh" else one.stages[stage].ratio
-    return f"{ratio:.2f}" if ratio <= AIM else f"**{ratio:.2f}**"
-
-
-def _kinds(results: Sequence[Measured], stage: str) -> str:
-    """A row for each kind that was sent or needed anywhere."""
-    tallies = [one.stages[stage] for one in results]
-    rows = [
-        [kind, *(_cell(counted, kind) for counted in tallies)]
-        for kind in KINDS
-        if any(counted.needed[kind] or counted.sent[kind] for counted in tallies)
-    ]
-    rows.append(["all", *(f"{one.needed.total():,} → {one.total:,}" for one in tallies)])
-    rows.append([SESSION, *(f"{one.sent[SESSION]:,}" for one in tallies)])
-    return table([stage, *(one.name for one in results)], rows)
-
-
-def _cell(counted: Tally, kind: str) -> str:
-    parts = {
-        "again": counted.again[kind],
-        "not needed": counted.vain[kind],
-        "refused": counted.refused[kind],
-    }
-    said = ", ".join(f"{n:,} {name}" for name, n in parts.items() if n)
-    return f"{counted.needed[kind]:,} → {counted.sent[kind]:,}" + (f" ({said})" if said else "")
-
-
 def _line(one: Measured) -> str:
-    ratios = ", ".join(f"{stage} {_ratio(one, stage)}" for stage in STAGES)
+    ratios = ", ".join(f"{stage} {shown_ratio(one, stage)}" for stage in STAGES)
     return f"{one.name}: {ratios}; {one.errors}"
 
 
