@@ -14,6 +14,7 @@ from tests.cli.crawls import Crawl
 from tests.laws.compare import differences
 from weibo_crawler.simulator.lawful_pages import LawfulPages
 from weibo_crawler.simulator.lawful_world import LawfulWorld, Sheet
+from weibo_crawler.simulator.laws import Laws
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.routes import Asked, Kind, understand
 from weibo_crawler.simulator.run import start, world_of
@@ -55,6 +56,14 @@ class Lawful:
     def log(self) -> list[Sent]:
         lines = read_served(self._folder / "served.jsonl")
         return [Sent(line.time, line.request, line.served not in _ANSWERS) for line in lines]
+
+    @property
+    def laws(self) -> Laws:
+        return self._world.laws
+
+    def answer(self, address: str) -> bytes:
+        """What the site shows at an address, to who may see all."""
+        return self._pages.answer(address).body
 
     def number(self, asked: Asked) -> int:
         return self._pages.number(asked)
@@ -112,7 +121,7 @@ class Lawful:
         uid = self._world.uid(index)
         names = {Kind.FANS: f"231051_-_fans_-_{uid}", Kind.POSTS: f"107603{uid}"}
         address = f"/api/container/getIndex?containerid={names[kind]}&page={pages}"
-        info = msgspec.json.decode(self._pages.answer(address).body)["data"]["cardlistInfo"]
+        info = msgspec.json.decode(self.answer(address))["data"]["cardlistInfo"]
         named = info.get("since_id") or info.get("page")
         if not named:
             return Extent(pages, is_open=False)

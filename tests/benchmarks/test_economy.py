@@ -1,11 +1,15 @@
 """What is needed of a site is counted once, whatever was sent."""
 
 from collections.abc import Iterable
+from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.foreign_world import sent
+from benchmarks.lawful_world import Lawful
 from benchmarks.needs import Extent, Needs, Sent, Tally, askers, tally
 from weibo_crawler.simulator.routes import Asked, Kind
 
@@ -114,3 +118,39 @@ def test_who_was_asked() -> None:
     """Users of whom a list or a profile was asked for; a text or a session is nobody's."""
     log = [Sent(0.0, address) for address in (*ALL_FANS, TEXT.format(77), SESSION)]
     assert askers(log) == {1, 2}
+
+
+def test_a_line_of_the_log() -> None:
+    """What nginx writes of a request."""
+    line = f"1795147200.250 127.0.0.1 {FANS.format(1, 2)} 4711"
+    assert sent(line) == Sent(1795147200.25, FANS.format(1, 2))
+
+
+@pytest.mark.parametrize("laws", [10, 14, 22, 23, 27, 40, 54])
+def test_what_is_needed_of_a_lawful_world_is_what_its_pages_show(tmp_path: Path, laws: int) -> None:
+    """Each page that is needed has an answer that is no end, and the pages behind the last one show
+    nothing else; whoever is due for a refresh needs one request."""
+    world = Lawful(tmp_path, laws, 60)
+    for stage, form in (("harvest", FANS), ("posts", POSTS)):
+        needs = world.needs(stage)
+        assert needs.lists
+        for (_, uid), extent in needs.lists.items():
+            shown = [_shown(world, form.format(uid, n + 1)) for n in range(extent.pages + 1)]
+            assert all(is_page for is_page, _ in shown[:-1])
+            is_page, ids = shown[-1]
+            is_walled = _laws_wall(world, stage) == extent.pages
+            assert is_walled or not is_page or ids <= shown[-2][1]
+    assert world.needs("refresh").by_kind().total() == len(world.needs("refresh").lists)
+
+
+def _shown(world: Lawful, address: str) -> tuple[bool, frozenset[str]]:
+    """Whether an address is answered with a page of a list, and the ids of what stands on it."""
+    answer = msgspec.json.decode(world.answer(address))
+    data = answer.get("data") or {}
+    named = "containerid" in data.get("cardlistInfo", {})
+    return answer["ok"] == 1 and named, frozenset(str(card) for card in data.get("cards", []))
+
+
+def _laws_wall(world: Lawful, stage: str) -> int | None:
+    laws = world.laws
+    return laws.fans_wall if stage == "harvest" else laws.posts_wall
