@@ -1,1 +1,1 @@
-"""What is measured, and how: `make bench-polite`. Figures go to docs/benchmarks.md."""
+"""What is measured, and how: the `bench` targets of `make help`. Figures: docs/benchmarks.md."""

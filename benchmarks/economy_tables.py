@@ -1,0 +1,76 @@
+"""The tables of `benchmarks.economy`."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from benchmarks.common import table
+from benchmarks.needs import KINDS, SESSION, Errors, Tally
+
+AIM = 1.1
+STAGES = {"harvest": ("harvest",), "posts": ("posts",), "refresh": ("posts", "--refresh")}
+_MEANING = f"""\
+Requests sent, by the site's own log, over those needed, sessions aside; of the refresh, requests a
+due user. Aim: {AIM:.2f} each; figures over it are bold. Missing, extra and wrong: users and posts
+held, compared with the truth after the refresh. For the refresh the dates of all next visits in the
+store were moved to now; settings are the defaults, without a pace."""
+
+
+class Measured(NamedTuple):
+    """One world. due: users of whom the refresh asked something, of so many kept."""
+
+    name: str
+    stages: dict[str, Tally]
+    due: int
+    kept: int
+    errors: Errors
+
+
+def show(results: Sequence[Measured]) -> str:
+    """Ratios by world, then requests by kind."""
+    head = ["world", *STAGES, "due users asked", "missing", "extra", "wrong"]
+    rows = [
+        [
+            one.name,
+            *(shown_ratio(one, stage) for stage in STAGES),
+            f"{one.due:,} of {one.kept:,}",
+            *(f"{n:,}" for n in one.errors.values()),
+        ]
+        for one in results
+    ]
+    parts = [_MEANING, table(head, rows)]
+    for stage in STAGES:
+        parts += [
+            f"Requests of `{' '.join(STAGES[stage])}`, needed → sent:",
+            _kinds(results, stage),
+        ]
+    return "\n\n".join(parts)
+
+
+def shown_ratio(one: Measured, stage: str) -> str:
+    """Bold where it is over the aim."""
+    counted = one.stages[stage]
+    ratio = counted.total / max(1, one.due) if stage == "refresh" else counted.ratio
+    return f"{ratio:.2f}" if ratio <= AIM else f"**{ratio:.2f}**"
+
+
+def _kinds(results: Sequence[Measured], stage: str) -> str:
+    """A row for each kind that was sent or needed anywhere."""
+    tallies = [one.stages[stage] for one in results]
+    rows = [
+        [kind, *(_cell(counted, kind) for counted in tallies)]
+        for kind in KINDS
+        if any(counted.needed[kind] or counted.sent[kind] for counted in tallies)
+    ]
+    rows.append(["all", *(f"{one.needed.total():,} → {one.total:,}" for one in tallies)])
+    rows.append([SESSION, *(f"{one.sent[SESSION]:,}" for one in tallies)])
+    return table([stage, *(one.name for one in results)], rows)
+
+
+def _cell(counted: Tally, kind: str) -> str:
+    parts = {
+        "again": counted.again[kind],
+        "not needed": counted.vain[kind],
+        "refused": counted.refused[kind],
+    }
+    said = ", ".join(f"{n:,} {name}" for name, n in parts.items() if n)
+    return f"{counted.needed[kind]:,} → {counted.sent[kind]:,}" + (f" ({said})" if said else "")

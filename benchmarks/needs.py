@@ -1,0 +1,135 @@
+"""What an all-knowing crawler asks of a site, beside what was asked by the site's own log. Pure."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import NamedTuple
+
+from weibo_crawler.simulator.routes import VISITOR, Asked, Kind, understand
+
+LISTS = {Kind.FANS: "fans", Kind.POSTS: "posts"}
+PROFILE, TEXT, SESSION, OTHER = "profile", "long text", "session", "other"
+KINDS = (PROFILE, "fans page", "fans end", "posts page", "posts end", TEXT, OTHER)
+_TEXTS = (Kind.EXTEND, Kind.SHOW, Kind.DETAIL)
+_SESSIONS = ("/", "/visitor/visitor", VISITOR)
+
+List = tuple[Kind, int]
+Errors = dict[str, int]  # missing, extra, wrong -> how many
+
+
+class Extent(NamedTuple):
+    """How much there is of one list. pages: those that exist and a guest may see. is_open: whether
+    the last of them names a next one that does not exist (or there is none), so that nobody can
+    know the end without a request."""
+
+    pages: int
+    is_open: bool
+
+
+class Needs(NamedTuple):
+    """What must be asked for in one stage: lists by kind and uid, whole texts by mid, profiles by
+    uid. is_first_enough: page 1 of a list tells all that is needed of it."""
+
+    lists: Mapping[List, Extent]
+    texts: Collection[int] = frozenset()
+    profiles: Collection[int] = frozenset()
+    is_first_enough: bool = False
+
+    def wants_page(self, page: int) -> bool:
+        """Whether a page that exists is needed."""
+        return page == 1 or not self.is_first_enough
+
+    def wants_end(self, key: List) -> bool:
+        """Whether a request behind the last page of a list is needed."""
+        extent = self.lists[key]
+        return extent.is_open and not (self.is_first_enough and extent.pages)
+
+    def by_kind(self) -> Counter[str]:
+        """How many requests of each kind are needed."""
+        needed = Counter({TEXT: len(self.texts), PROFILE: len(self.profiles)})
+        for key, extent in self.lists.items():
+            pages = range(1, extent.pages + 1)
+            name = LISTS[key[0]]
+            needed[f"{name} page"] += sum(self.wants_page(page) for page in pages)
+            needed[f"{name} end"] += self.wants_end(key)
+        return +needed
+
+
+class Sent(NamedTuple):
+    """One line of the log. at: seconds since the epoch. address: path and query. is_refused:
+    whether the site answered with a refusal or a fault, which must be asked again."""
+
+    at: float
+    address: str
+    is_refused: bool = False
+
+
+class Tally(NamedTuple):
+    """Requests by kind. again: of `sent`, those for a thing that was answered before; refused: of
+    `sent`, those that were refused; vain: of `sent`, the first ones for what nobody needs."""
+
+    needed: Counter[str]
+    sent: Counter[str]
+    again: Counter[str]
+    refused: Counter[str]
+    vain: Counter[str]
+
+    @property
+    def ratio(self) -> float:
+        """Sent over needed, sessions aside."""
+        return self.total / self.needed.total()
+
+    @property
+    def total(self) -> int:
+        """Sent, sessions aside."""
+        return self.sent.total() - self.sent[SESSION]
+
+
+def tally(log: Iterable[Sent], needs: Needs, number: Callable[[Asked], int]) -> Tally:
+    """Count a stage. number: which page of its list a request stands for, from 1."""
+    needed = needs.by_kind()
+    sent, again, refused, vain = (Counter[str]() for _ in range(4))
+    answered: set[tuple[str, object]] = set()
+    for line in log:
+        kind, thing, is_needed = _judged(line.address, needs, number)
+        sent[kind] += 1
+        if kind == SESSION:
+            continue
+        if (kind, thing) in answered:
+            again[kind] += 1
+        elif line.is_refused:
+            refused[kind] += 1
+        else:
+            answered.add((kind, thing))
+            vain[kind] += not is_needed
+    return Tally(needed, sent, again, refused, vain)
+
+
+def askers(log: Iterable[Sent]) -> set[int]:
+    """The users of whom a list or a profile was asked for."""
+    asked = (understand(line.address) for line in log)
+    return {one.uid for one in asked if one.kind in (Kind.PROFILE, *LISTS)}
+
+
+def _judged(address: str, needs: Needs, number: Callable[[Asked], int]) -> tuple[str, object, bool]:
+    """The kind of a request, what it asks for, and whether that is needed."""
+    if address.partition("?")[0] in _SESSIONS:
+        return SESSION, None, True
+    asked = understand(address)
+    if asked.kind in LISTS:
+        key = (asked.kind, asked.uid)
+        if key not in needs.lists:
+            return OTHER, address, False
+        page, name = number(asked), LISTS[asked.kind]
+        if page <= needs.lists[key].pages:
+            return f"{name} page", (asked.uid, page), needs.wants_page(page)
+        return f"{name} end", asked.uid, needs.wants_end(key)
+    if asked.kind is Kind.PROFILE:
+        return PROFILE, asked.uid, asked.uid in needs.profiles
+    if asked.kind in _TEXTS:
+        return TEXT, asked.mid, asked.mid in needs.texts
+    return OTHER, address, False
+
+
+def no_errors(codes: Mapping[str, int]) -> Errors:
+    """codes: of the commands; one that ended otherwise than well is wrong."""
+    return {"missing": 0, "extra": 0, "wrong": sum(map(bool, codes.values()))}

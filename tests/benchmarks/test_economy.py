@@ -1,0 +1,156 @@
+"""What is needed of a site is counted once, whatever was sent."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.foreign_world import sent
+from benchmarks.lawful_world import Lawful
+from benchmarks.needs import Extent, Needs, Sent, Tally, askers, tally
+from weibo_crawler.simulator.routes import Asked, Kind
+
+FANS = "/api/container/getIndex?containerid=231051_-_fans_-_{}&since_id={}"
+POSTS = "/api/container/getIndex?type=uid&value={0}&containerid=107603{0}&page={1}"
+PROFILE = "/api/container/getIndex?type=uid&value={}"
+TEXT = "/statuses/extend?id={}"
+DETAIL = "/detail/{}"
+SESSION = "/visitor/genvisitor2"
+
+# User 1 has two pages of fans and an end that no page names; user 2 has no fans. User 1 has three
+# pages of posts whose last one names no next, one of them with a long text; user 2 has none, so
+# page 1 does not show the profile.
+HARVEST = Needs({(Kind.FANS, 1): Extent(2, True), (Kind.FANS, 2): Extent(0, True)}, profiles={1})
+TIMELINES = {(Kind.POSTS, 1): Extent(3, False), (Kind.POSTS, 2): Extent(0, True)}
+POSTS_NEEDED = Needs(TIMELINES, texts={77}, profiles={2})
+REFRESH = Needs(TIMELINES, is_first_enough=True)
+
+ALL_FANS = [PROFILE.format(1), FANS.format(1, 1), FANS.format(1, 2), FANS.format(1, 3)]
+ALL_FANS += [FANS.format(2, 1)]
+ALL_POSTS = [POSTS.format(1, page) for page in (1, 2, 3)]
+ALL_POSTS += [POSTS.format(2, 1), PROFILE.format(2), TEXT.format(77)]
+
+
+def counted(addresses: Iterable[str], needs: Needs, refused: Iterable[int] = ()) -> Tally:
+    """refused: which of the addresses, by number."""
+    gone = set(refused)
+    log = [Sent(float(n), address, n in gone) for n, address in enumerate(addresses)]
+    return tally(log, needs, _number)
+
+
+def _number(asked: Asked) -> int:
+    return asked.page
+
+
+@pytest.mark.parametrize(("needs", "addresses"), [(HARVEST, ALL_FANS), (POSTS_NEEDED, ALL_POSTS)])
+def test_what_is_needed_makes_a_ratio_of_one(needs: Needs, addresses: list[str]) -> None:
+    """Whoever asks for each thing once and for nothing else has sent what is needed, by kind."""
+    found = counted(addresses, needs)
+    assert found.ratio == 1
+    assert found.sent == found.needed
+    assert not +found.again
+    assert not +found.vain
+
+
+def test_the_needed_requests_by_kind() -> None:
+    """Pages that exist, ends that no page names, profiles that no page shows, cut texts."""
+    assert HARVEST.by_kind() == {"profile": 1, "fans page": 2, "fans end": 2}
+    posts = {"profile": 1, "posts page": 3, "posts end": 1, "long text": 1}
+    assert POSTS_NEEDED.by_kind() == posts
+    assert REFRESH.by_kind() == {"posts page": 1, "posts end": 1}
+
+
+@given(st.lists(st.sampled_from([*ALL_POSTS, POSTS.format(1, 4), PROFILE.format(1), "/n/x"])))
+def test_each_request_more_raises_the_ratio(more: list[str]) -> None:
+    """By one over those needed, whatever it asks for; each is counted as again or as needless."""
+    found = counted([*ALL_POSTS, *more], POSTS_NEEDED)
+    assert found.ratio == pytest.approx(1 + len(more) / len(ALL_POSTS))
+    assert found.again.total() + found.vain.total() == len(more)
+
+
+@pytest.mark.parametrize(
+    ("address", "kind", "part"),
+    [
+        (POSTS.format(1, 3), "posts page", "again"),
+        (POSTS.format(1, 4), "posts end", "vain"),
+        (POSTS.format(2, 1), "posts end", "again"),
+        (POSTS.format(2, 2), "posts end", "again"),
+        (POSTS.format(9, 1), "other", "vain"),
+        (PROFILE.format(1), "profile", "vain"),
+        (PROFILE.format(2), "profile", "again"),
+        (DETAIL.format(77), "long text", "again"),
+        (TEXT.format(78), "long text", "vain"),
+        ("/n/somebody", "other", "vain"),
+    ],
+)
+def test_where_a_request_goes_that_nobody_needs(address: str, kind: str, part: str) -> None:
+    """A second look at an end is one by whatever address, a second way to a text asks again."""
+    found = counted([*ALL_POSTS, address], POSTS_NEEDED)
+    assert getattr(found, part)[kind] == 1
+    assert found.sent[kind] == found.needed[kind] + 1
+
+
+def test_pages_that_a_refresh_does_not_need() -> None:
+    """Page 1 shows that nothing is new; a page behind it is a page that nobody needs, no end."""
+    found = counted([POSTS.format(1, 1), POSTS.format(1, 2), POSTS.format(2, 1)], REFRESH)
+    assert found.needed.total() == 2
+    assert +found.vain == {"posts page": 1}
+
+
+def test_what_was_refused_is_asked_for_anew() -> None:
+    """Before an answer came, a request is no repetition; its refusal is counted as sent."""
+    found = counted([TEXT.format(77), *ALL_POSTS], POSTS_NEEDED, refused=[0])
+    assert (+found.refused, +found.again) == ({"long text": 1}, {})
+    assert found.ratio == pytest.approx(7 / 6)
+
+
+def test_sessions_stand_aside() -> None:
+    """However many were opened, the ratio is the same; they are counted."""
+    found = counted([SESSION, "/", *ALL_FANS, SESSION], HARVEST)
+    assert found.ratio == 1
+    assert found.sent["session"] == 3
+
+
+def test_who_was_asked() -> None:
+    """Users of whom a list or a profile was asked for; a text or a session is nobody's."""
+    log = [Sent(0.0, address) for address in (*ALL_FANS, TEXT.format(77), SESSION)]
+    assert askers(log) == {1, 2}
+
+
+def test_a_line_of_the_log() -> None:
+    """What nginx writes of a request."""
+    line = f"1795147200.250 127.0.0.1 {FANS.format(1, 2)} 4711"
+    assert sent(line) == Sent(1795147200.25, FANS.format(1, 2))
+
+
+@pytest.mark.parametrize("laws", [10, 14, 22, 23, 27, 40, 54])
+def test_what_is_needed_of_a_lawful_world_is_what_its_pages_show(tmp_path: Path, laws: int) -> None:
+    """Each page that is needed has an answer that is no end, and the pages behind the last one show
+    nothing else; whoever is due for a refresh needs one request."""
+    world = Lawful(tmp_path, laws, 60)
+    for stage, form in (("harvest", FANS), ("posts", POSTS)):
+        needs = world.needs(stage)
+        assert needs.lists
+        for (_, uid), extent in needs.lists.items():
+            shown = [_shown(world, form.format(uid, n + 1)) for n in range(extent.pages + 1)]
+            assert all(is_page for is_page, _ in shown[:-1])
+            is_page, ids = shown[-1]
+            is_walled = _laws_wall(world, stage) == extent.pages
+            assert is_walled or not is_page or ids <= shown[-2][1]
+    assert world.needs("refresh").by_kind().total() == len(world.needs("refresh").lists)
+
+
+def _shown(world: Lawful, address: str) -> tuple[bool, frozenset[str]]:
+    """Whether an address is answered with a page of a list, and the ids of what stands on it."""
+    answer = msgspec.json.decode(world.answer(address))
+    data = answer.get("data") or {}
+    named = "containerid" in data.get("cardlistInfo", {})
+    return answer["ok"] == 1 and named, frozenset(str(card) for card in data.get("cards", []))
+
+
+def _laws_wall(world: Lawful, stage: str) -> int | None:
+    laws = world.laws
+    return laws.fans_wall if stage == "harvest" else laws.posts_wall
