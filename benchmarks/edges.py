@@ -3,7 +3,7 @@
 import asyncio
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from weibo_crawler import config
@@ -12,6 +12,7 @@ from weibo_crawler.harvest.run import HarvestRun
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Edge
+from weibo_crawler.simulator.company import COMPANIES
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.run import Running, start
 from weibo_crawler.simulator.world import World
@@ -32,18 +33,20 @@ WALKS: dict[str, tuple[tuple[Edge, ...], tuple[Edge, ...], bool]] = {
 
 
 class _Counting(Counters):
-    """Calls `enough` once so many requests were sent."""
+    """Notes the users kept when so many requests were sent, by `marks`, and calls `enough` at the
+    last one."""
 
-    def __init__(self, requests: int) -> None:
+    def __init__(self, marks: Sequence[int]) -> None:
         super().__init__()
-        self._left = requests
+        self._marks = marks
+        self.kept: list[int] = []  # at each mark that was reached
         self.enough: Callable[[], None] = lambda: None
 
     def add(self, name: str, n: int = 1) -> None:
         super().add(name, n)
-        if name == "request.sent":
-            self._left -= n
-            if self._left == 0:
+        if name == "request.sent" and self[name] in self._marks:
+            self.kept.append(self["users.kept"])
+            if self[name] == self._marks[-1]:
                 self.enough()
 
 
@@ -58,16 +61,40 @@ def run(seed: int, users: int, requests: int) -> dict[str, float]:
             for name, (edges, if_walled, shown) in WALKS.items():
                 if shown is is_shown:
                     harvest = config.Harvest(edges=edges, edges_if_walled=if_walled)
-                    kept, sent = _walk(site, harvest, world.seeds[:_SEEDS], requests)
-                    found[name] = 1000 * kept / sent
+                    counters = _walk(site, harvest, world.seeds[:_SEEDS], [requests])
+                    sent = counters["request.sent"]
+                    found[name] = 1000 * counters["users.kept"] / sent
                     found[f"{name}: requests"] = sent
     return found
 
 
+def run_dry(seed: int, users: int, marks: tuple[int, ...]) -> dict[str, float]:
+    """The default walk behind walled lists to its end, in both companies of the simulator: users
+    found by so many requests, by all, how many these were, and who of those there are."""
+    found: dict[str, float] = {}
+    for company in COMPANIES:
+        options = SimulatorOptions(
+            seed=seed, users=users, guests="2026", fans_walled=True, company=company
+        )
+        world = World.make(
+            seed, users, epoch=options.epoch, mean_posts=options.mean_posts, company=company
+        )
+        popular = sum(world.fans_announced(i) >= DEFAULT.min_fans for i in range(users))
+        with start(options) as site:
+            counters = _walk(site, DEFAULT, world.seeds[:_SEEDS], [*marks, 10**9])
+        kept = counters["users.kept"]
+        for i, mark in enumerate(marks):
+            found[f"{company}: by {mark}"] = counters.kept[i] if i < len(counters.kept) else kept
+        found[f"{company}: users"] = kept
+        found[f"{company}: requests"] = counters["request.sent"]
+        found[f"{company}: reach"] = kept / popular
+    return found
+
+
 def _walk(
-    site: Running, harvest: config.Harvest, seeds: tuple[int, ...], requests: int
-) -> tuple[int, int]:
-    """One walk in an empty home: users found, requests sent."""
+    site: Running, harvest: config.Harvest, seeds: tuple[int, ...], marks: Sequence[int]
+) -> _Counting:
+    """The figures of one walk in an empty home, until the last mark."""
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{Path(folder, 'users.db')}"
         settings = config.Settings(
@@ -76,12 +103,12 @@ def _walk(
             pace=config.Pace(requests_per_second=0.0),
             harvest=harvest,
         )
-        counters = _Counting(requests)
+        counters = _Counting(marks)
         with Home(settings) as home:
             found = [Found(uid, home.site.home(uid)) for uid in seeds]
             home.users.add_seeds(found, new_run_id(), time.time())
             asyncio.run(_harvest(home, counters))
-    return counters["users.kept"], counters["request.sent"]
+    return counters
 
 
 async def _harvest(home: Home, counters: _Counting) -> None:

@@ -98,11 +98,15 @@ def _faults(seed: int, sizes: Sizes) -> Figures:
 # -- edges
 
 
-def measure_edges(sizes: Sizes) -> list[Figures]:
-    """The figures of each run."""
+def measure_edges(sizes: Sizes) -> dict[str, list[Figures]]:
+    """The figures of each run: of short walks by each edge, and of the default to its end."""
     users, requests = sizes.edge_users, sizes.edge_requests
-    ways = {"edges": lambda seed: partial(edges.run, seed, users, requests)}
-    return _side_by_side(ways, sizes.runs, workers=1)["edges"]
+    marks = (requests, 5 * requests)
+    ways: dict[str, Callable[[int], Job]] = {
+        "edges": lambda seed: partial(edges.run, seed, users, requests),
+        "to the end": lambda seed: partial(edges.run_dry, seed, users, marks),
+    }
+    return _side_by_side(ways, sizes.runs, workers=1)
 
 
 def _side_by_side(

@@ -6,6 +6,7 @@ from benchmarks import edges, faults, schedulers
 from benchmarks.budget import HEALTHY
 from benchmarks.common import medians, spread, table
 from benchmarks.sizes import Sizes
+from weibo_crawler.simulator.company import COMPANIES
 
 Figures = dict[str, float]
 SCHEDULERS = {
@@ -107,8 +108,9 @@ def show_faults(runs: Sequence[Figures], sizes: Sizes) -> str:
     )
 
 
-def show_edges(runs: Sequence[Figures], sizes: Sizes) -> str:
-    """One table."""
+def show_edges(measured: Mapping[str, Sequence[Figures]], sizes: Sizes) -> str:
+    """Two tables."""
+    runs, dry = measured["edges"], medians(measured["to the end"])
     median = medians(runs)
     rows = [
         (
@@ -126,5 +128,24 @@ def show_edges(runs: Sequence[Figures], sizes: Sizes) -> str:
             f"medians over worlds 1 to {sizes.runs}. A walk ends after {sizes.edge_requests:,} "
             "requests, or where nobody else is to be found.",
             table(("edges", "users per 1,000 requests", "least to most", "requests"), rows),
+            "The default where lists are walled, to its end. *near*: who comments, is passed on "
+            "and named is mostly near and popular; *even*: it is anybody, which flatters a walk.",
+            _to_the_end(dry, sizes.edge_requests),
         )
     )
+
+
+def _to_the_end(dry: Figures, requests: int) -> str:
+    marks = (requests, 5 * requests)
+    titles = [f"users by {mark:,} requests" for mark in marks]
+    rows = [
+        (
+            company,
+            *(_whole(dry[f"{company}: by {mark}"]) for mark in marks),
+            _whole(dry[f"{company}: users"]),
+            _whole(dry[f"{company}: requests"]),
+            _percent(dry[f"{company}: reach"]),
+        )
+        for company in COMPANIES
+    ]
+    return table(("company", *titles, "users at the end", "requests", "of those there are"), rows)

@@ -13,6 +13,7 @@ from benchmarks.budget import LIMIT_S, options_of
 from benchmarks.common import medians, write_section
 from benchmarks.virtual_site import is_up, proxies_of, up_s
 from tests.cli.crawls import Truth
+from weibo_crawler.simulator.company import COMPANIES
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.proxies import Proxy
 from weibo_crawler.simulator.served import Line, ServedLog
@@ -80,6 +81,22 @@ def test_an_edge_finds_whom_it_leads_to() -> None:
         assert found[name] > 0, name
     for name in edges.WALKS:  # what was in flight is finished
         assert 0 < found[f"{name}: requests"] < requests + 40
+
+
+def test_a_walk_that_runs_dry_has_found_whom_it_leads_to() -> None:
+    """Behind walled lists the default finds at its end exactly whom its edges lead to, and what was
+    found by then rises from mark to mark."""
+    seed, users = 3, 150
+    found = edges.run_dry(seed, users, (50, 150))
+    options = SimulatorOptions(seed=seed, users=users)
+    for company in COMPANIES:
+        world = World.make(
+            seed, users, epoch=options.epoch, mean_posts=options.mean_posts, company=company
+        )
+        true = world.kept(world.seeds[:3], 10, edges=("reposts", "comments"))
+        assert found[f"{company}: users"] == len(true) - 3
+        early, later = found[f"{company}: by 50"], found[f"{company}: by 150"]
+        assert 0 < early < later <= found[f"{company}: users"]
 
 
 def truth_of(folder: Path) -> Truth:

@@ -194,7 +194,7 @@ def test_a_walled_edge_is_asked_a_few_times_only(tmp_path: Path) -> None:
 def test_what_was_walled_is_read_when_it_opens(tmp_path: Path) -> None:
     """A later run tries walled lists again, all of them once they are shown; nobody is lost, and
     depths are said to be bounds."""
-    world = make_world(7, users=300, mean_posts=30.0)
+    world = make_world(7, users=400, mean_posts=30.0)
     crawl = Crawl(tmp_path, world)
     how: dict[str, Any] = {"edges_if_walled": (Edge.MENTIONS,), "mentions_per_page": 9}
     crawl.run(SimulatedFetcher(world, wall(Edge.FANS)), **how)

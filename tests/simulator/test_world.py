@@ -84,6 +84,47 @@ def test_kept_is_the_breadth_first_truth(seed: int, min_fans: int, max_depth: in
     assert world.kept(seeds, min_fans, max_depth) == depths
 
 
+@A_FEW
+@given(SEEDS, st.integers(120, 600))
+def test_company_is_near(seed: int, users: int) -> None:
+    """Whoever comments, is passed on or named lives on the same island, or on none; each commenter
+    comes once, and as many as there may be."""
+    world = make(seed, users)
+    near = {i: set(world.graph.near(i)[1]) | {i} for i in range(users)}
+    blocks = [set(world.graph.near(i)[0]) for i in range(users)]
+    for index in range(0, users, 7):
+        for mid in world.calendar(index).mids[:5]:
+            commenters = world.commenters(mid, 20)
+            assert len(commenters) == len(set(commenters)) == 20
+            post = world.written(mid)
+            met = set(commenters) | (
+                {timeline.writer_of(post.repost_of)}
+                if post.repost_of and not post.notice
+                else set()
+            )
+            reached = near[index] | blocks[index] | set(world.graph.fans(index))
+            assert met <= reached
+            if index < world.graph.main:
+                assert max(met) < world.graph.main
+
+
+def test_popular_and_active_people_are_met_more_often() -> None:
+    """In the company of those near; even company meets each about as often as any other."""
+    shares = {}
+    for company in ("near", "even"):
+        world = World.make(3, 1000, epoch=EPOCH, company=company)
+        met = Counter(
+            world.index(uid)
+            for index in range(300)
+            for mid in world.calendar(index).mids[:10]
+            if (post := world.written(mid)).repost_of and not post.notice
+            for uid in [world.uid(timeline.writer_of(post.repost_of))]
+        )
+        popular = sorted(range(1000), key=world.graph.degree)[-100:]
+        shares[company] = sum(met[index] for index in popular) / met.total()
+    assert shares["near"] > 2 * shares["even"]
+
+
 def test_kept_over_follows() -> None:
     """With both edges a walk also reaches whom kept users follow."""
     world = make()

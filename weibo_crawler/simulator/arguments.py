@@ -4,6 +4,7 @@ import argparse
 import time
 from dataclasses import fields
 
+from weibo_crawler.simulator.company import COMPANIES
 from weibo_crawler.simulator.faults import FAULTS
 from weibo_crawler.simulator.limits import FORBEARANCE, LONGEST
 from weibo_crawler.simulator.options import (
@@ -93,6 +94,11 @@ def _add_world(group: argparse._ArgumentGroup) -> None:
         "--inflate-fans",
         type=float,
         help=_help("inflate_fans", "announce this many times the fans of accounts with 100"),
+    )
+    add(
+        "--company",
+        choices=COMPANIES,
+        help=_help("company", "who comments, is passed on and named: those near, or anybody"),
     )
 
 

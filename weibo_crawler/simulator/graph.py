@@ -81,6 +81,11 @@ class Graph:
             self._follows = [array("I", one) for one in follows]
         return self._follows[index]
 
+    def near(self, index: int) -> tuple[range, range]:
+        """Where most fans of a user come from, its own and the next community; and all."""
+        block = self._block(index)
+        return block.local, block.wide
+
     def _block(self, index: int) -> _Block:
         return self._blocks[bisect_right(self._starts, index) - 1]
 

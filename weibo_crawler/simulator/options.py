@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass
 
 from weibo_crawler.errors import BadUsage
+from weibo_crawler.simulator.company import COMPANIES
 from weibo_crawler.simulator.faults import parse_faults
 from weibo_crawler.simulator.limits import parse_rate
 from weibo_crawler.simulator.proxies import MOST_PROXIES, parse_mix
@@ -38,6 +39,7 @@ class SimulatorOptions:
     edited_per_day: float = 0.0
     deleted_per_day: float = 0.0
     inflate_fans: float = 1.0
+    company: str = "near"
     guests: str = "open"
     fans_walled: bool = False
     session_requests: int = 0
@@ -90,7 +92,13 @@ class SimulatorOptions:
             raise BadUsage("--proxies: they reach only a --host of IPv4, such as 127.0.0.1")
 
 
-_CHOICES = {"guests": GUEST_YEARS, "dates": DATES, "paging": PAGING, "numbers": NUMBERS}
+_CHOICES = {
+    "company": COMPANIES,
+    "guests": GUEST_YEARS,
+    "dates": DATES,
+    "paging": PAGING,
+    "numbers": NUMBERS,
+}
 _RANGES = (
     ("port", 0, 65_535),
     ("laws", 0, math.inf),

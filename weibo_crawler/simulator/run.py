@@ -113,6 +113,7 @@ def world_of(options: SimulatorOptions) -> World:
         options.users,
         epoch=options.epoch,
         mean_posts=options.mean_posts,
+        company=options.company,
         inflate_fans=options.inflate_fans,
         days_later=options.days_later,
         edited_per_day=options.edited_per_day,

@@ -6,14 +6,15 @@ Only the skeleton of the graph is made at once; lists, people and posts are made
 from array import array
 from collections import deque
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from weibo_crawler.errors import BadUsage
 from weibo_crawler.simulator import lexicon, people, timeline
-from weibo_crawler.simulator.dice import Topic, dice, scatter
+from weibo_crawler.simulator.company import Company
+from weibo_crawler.simulator.dice import scatter
 from weibo_crawler.simulator.fates import Fates, edited
 from weibo_crawler.simulator.graph import Graph
 from weibo_crawler.simulator.people import Person
@@ -37,6 +38,7 @@ class Knobs(NamedTuple):
     days_later: float
     edited_per_day: float = 0.0
     deleted_per_day: float = 0.0
+    company: str = "near"
 
 
 class World:
@@ -45,6 +47,7 @@ class World:
     def __init__(self, seed: int, users: int, knobs: "Knobs") -> None:
         self.seed, self.size, self.knobs = seed, users, knobs
         self.graph = Graph(seed, users)
+        self._company = Company(seed, self.graph, knobs.company)
         now = knobs.epoch + knobs.days_later * timeline.DAY
         self.fates = Fates(knobs.epoch, now, knobs.edited_per_day, knobs.deleted_per_day)
         self.calendar = lru_cache(maxsize=None)(self._calendar)
@@ -62,6 +65,7 @@ class World:
         days_later: float = 0.0,
         edited_per_day: float = 0.0,
         deleted_per_day: float = 0.0,
+        company: str = "near",
     ) -> "World":
         """The world of a seed number >= 0.
 
@@ -69,11 +73,12 @@ class World:
         user. inflate_fans: announced fans of accounts with 100 and more are their list times this.
         days_later: the same world so many days after the epoch, with what was posted since.
         edited_per_day, deleted_per_day: shares of the posts that are edited, deleted on each of
-        these days.
+        these days. company: who meets whom in posts, see `Company`.
         BadUsage for values out of these ranges.
         """
         knobs = Knobs(
-            int(epoch), mean_posts, inflate_fans, days_later, edited_per_day, deleted_per_day
+            *(int(epoch), mean_posts, inflate_fans, days_later),
+            *(edited_per_day, deleted_per_day, company),
         )
         _check(("seed", seed, 0, 2**63), ("users", users, FEWEST_USERS, timeline.MOST_USERS))
         _check(
@@ -164,7 +169,8 @@ class World:
     def written(self, mid: int) -> Post:
         """The post of a mid of some calendar; see `post` for any mid."""
         original = self._original(mid) if timeline.is_retweet(mid) else None
-        post = timeline.write(self.seed, mid, original, self._name)
+        name = partial(self._name, timeline.writer_of(mid))
+        post = timeline.write(self.seed, mid, original, name)
         if original is not None and self.fates.is_deleted(original):
             post = replace(post, notice=lexicon.DELETED)
         return edited(post) if self.fates.is_edited(mid) else post
@@ -175,23 +181,23 @@ class World:
 
     def commenters(self, mid: int, count: int) -> list[int]:
         """Who commented on a post, first comments first: at most `count`, each once."""
-        rng = dice(self.seed, Topic.COMMENTS, mid)
-        return rng.sample(range(self.size), min(count, self.size))
+        return self._company.commenters(timeline.writer_of(mid), mid, count)
 
     def _original(self, mid: int) -> int | None:
         """What a retweet is of: an older post, no retweet itself, of somebody; None: it is gone."""
         if scatter(mid, 4) % 100 < _GONE:
             return None
         for salt in range(10, 20):
-            calendar = self.calendar(scatter(mid, salt) % self.size)
+            met = self._company.met(timeline.writer_of(mid), scatter(mid, salt))
+            calendar = self.calendar(met)
             mids = sorted(calendar.mids + calendar.deleted, reverse=True)  # as on any other day
             older = [one for one in mids if one < mid and not timeline.is_retweet(one)]
             if older:
                 return older[scatter(mid, 9) % len(older)]
         return None
 
-    def _name(self, number: int) -> str:
-        return people.screen_name(self.seed, number % self.size)
+    def _name(self, writer: int, number: int) -> str:
+        return people.screen_name(self.seed, self._company.met(writer, number))
 
     def _person(self, index: int) -> Person:
         return people.person(self.seed, index)

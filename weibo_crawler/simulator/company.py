@@ -1,0 +1,59 @@
+"""Who meets whom in posts: who comments, whose posts are passed on, who is named. Pure.
+
+near   people meet those near them: fans comment, the active ones most; passed on and named are
+       mostly accounts of the own community, the popular ones most; islands keep to themselves
+even   everybody meets everybody alike, islands too: a walk over posts then finds users more easily
+       than it would on any real site
+"""
+
+from collections.abc import Sequence
+from random import Random
+
+from weibo_crawler.simulator.dice import Topic, dice, scatter
+from weibo_crawler.simulator.graph import Graph
+
+COMPANIES = ("near", "even")
+_LOCAL = 0.8  # of the accounts that are passed on or named are of the own or the next community
+_BY_FANS = 0.7  # of the comments
+_CHOSEN_OF = 4  # drawn at once; the most popular, or the most active, one meets
+_TRIES = 4  # draws for each commenter wanted, before it is anybody near
+
+
+class Company:
+    """Users are handled by index."""
+
+    def __init__(self, seed: int, graph: Graph, kind: str) -> None:
+        self._seed, self._graph = seed, graph
+        self._is_even = kind == "even"
+
+    def commenters(self, writer: int, mid: int, count: int) -> list[int]:
+        """Who commented on a post, first comments first: at most `count`, each once."""
+        rng, size = dice(self._seed, Topic.COMMENTS, mid), self._graph.size
+        if self._is_even:
+            return rng.sample(range(size), min(count, size))
+        fans, others = self._graph.fans(writer), self._graph.near(writer)[1]
+        chosen: dict[int, None] = {}
+        for _ in range(count * _TRIES):
+            if len(chosen) == count:
+                break
+            pool = fans if fans and rng.random() < _BY_FANS else others
+            chosen[max(_draw(pool, rng), key=_activity)] = None
+        left = [index for index in others if index not in chosen] if len(chosen) < count else []
+        return [*chosen, *rng.sample(left, min(count - len(chosen), len(left)))]
+
+    def met(self, writer: int, number: int) -> int:
+        """Whom a user passes on or names; number: up to 32 bits that tell one time from another."""
+        if self._is_even:
+            return number % self._graph.size
+        rng = Random(scatter(number, writer))
+        local, wide = self._graph.near(writer)
+        pool = local if rng.random() < _LOCAL else wide
+        return max(_draw(pool, rng), key=self._graph.degree)
+
+
+def _draw(pool: Sequence[int], rng: Random) -> list[int]:
+    return [pool[int(rng.random() * len(pool))] for _ in range(_CHOSEN_OF)]
+
+
+def _activity(index: int) -> int:
+    return scatter(index, 78)
