@@ -1,5 +1,6 @@
 """What is needed of a site is counted once, whatever was sent."""
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks import economy
 from benchmarks.foreign_world import sent
 from benchmarks.lawful_world import Lawful
 from benchmarks.needs import Extent, Needs, Sent, Tally, askers, tally
@@ -154,3 +156,23 @@ def _shown(world: Lawful, address: str) -> tuple[bool, frozenset[str]]:
 def _laws_wall(world: Lawful, stage: str) -> int | None:
     laws = world.laws
     return laws.fans_wall if stage == "harvest" else laws.posts_wall
+
+
+@pytest.mark.timeout(300)
+def test_the_command_counts_prints_and_writes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A whole crawl of a small lawful world: what is held is true, whoever is due was asked, no
+    needed request lacks, the tables are printed and in the docs, all figures in the file."""
+    docs, out = tmp_path / "docs.md", tmp_path / "economy.json"
+    docs.write_text("above\n<!-- economy: begin -->\n<!-- economy: end -->\nbelow\n", "utf-8")
+    words = ["--only", "laws", "--laws", "40", "--lawful-users", "60"]
+    assert economy.main([*words, "--out", str(out), "--docs", str(docs)]) == 0
+    (world,) = json.loads(out.read_text("utf-8"))["worlds"]
+    assert world["errors"] == {"missing": 0, "extra": 0, "wrong": 0}
+    assert world["due"] == world["kept"] > 0
+    for stage in ("posts", "refresh"):
+        counted = world["stages"][stage]
+        assert all(counted["sent"][kind] >= n for kind, n in counted["needed"].items()), stage
+    assert "laws 40, 60 users" in docs.read_text("utf-8")
+    assert docs.read_text("utf-8").split("economy: begin -->\n")[1][:80] in capsys.readouterr().out
