@@ -7,6 +7,7 @@ of their tools: WEIBO_FOREIGN, ../shared/foreign if unset.
 """
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -23,7 +24,7 @@ from benchmarks.common import RESULTS, described, machine, say, write_json, writ
 from benchmarks.economy_tables import STAGES, Measured, show, shown_ratio
 from benchmarks.foreign_world import Foreign
 from benchmarks.lawful_world import Lawful
-from benchmarks.needs import Sent, askers, tally
+from benchmarks.needs import Ended, Sent, askers, tally
 from tests.cli.crawls import Crawl
 from weibo_crawler.store import Put
 from weibo_crawler.store.cells import ledger_cells, read_ledger
@@ -87,7 +88,7 @@ def _has_nginx() -> bool:
 def measure(site: Site, work: Path) -> Measured:
     """The real commands against one site; then its log, cut at the times they began."""
     began: dict[str, float] = {}
-    codes: dict[str, int] = {}
+    ended = Ended()
     with site.served() as (base, visitor):
         crawl = Crawl(work, base, visitor)
         crawl.env |= _SETTINGS
@@ -99,12 +100,12 @@ def measure(site: Site, work: Path) -> Measured:
             if stage == "refresh":
                 make_due(work)
             began[stage] = time.time()
-            done = crawl.ended(*STAGES[stage])
-            codes[stage] = done.returncode
+            done = crawl.ended(*STAGES[stage], "--json")
+            ended = _after(ended, done)
             say(f"{stage}: {time.time() - began[stage]:.1f} s" + _ending(done))
-        ended = time.time()
-        errors = site.errors(crawl, codes)
-    log = [line for line in site.log() if line.at < ended]
+        over = time.time()
+        errors = site.errors(crawl, ended)
+    log = [line for line in site.log() if line.at < over]
     parts = _cut(log, [began[stage] for stage in STAGES])
     stages = {
         stage: tally(part, site.needs(stage), site.number)
@@ -112,6 +113,13 @@ def measure(site: Site, work: Path) -> Measured:
     }
     kept = len(site.needs("refresh").lists)
     return Measured(site.name, stages, len(askers(parts[-1])), kept, errors)
+
+
+def _after(ended: Ended, done: subprocess.CompletedProcess[str]) -> Ended:
+    """What is known of the commands once one more has ended."""
+    said = json.loads(done.stdout) if not done.returncode else {}
+    is_exact = ended.depths_exact and said.get("depths_exact", True)
+    return Ended(ended.faults + bool(done.returncode), is_exact)
 
 
 def _ending(done: subprocess.CompletedProcess[str]) -> str:

@@ -71,6 +71,7 @@ def _cell(counted: Tally, kind: str) -> str:
         "again": counted.again[kind],
         "not needed": counted.vain[kind],
         "refused": counted.refused[kind],
+        "missed": counted.missed(kind),
     }
     said = ", ".join(f"{n:,} {name}" for name, n in parts.items() if n)
     return f"{counted.needed[kind]:,} → {counted.sent[kind]:,}" + (f" ({said})" if said else "")

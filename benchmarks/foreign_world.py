@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks.needs import Errors, Extent, Needs, Sent, no_errors
+from benchmarks.needs import Ended, Errors, Extent, Needs, Sent
 from tests.cli.crawls import Crawl
 from tests.foreign.worlds import World
 from tests.ports import free_port
@@ -77,9 +77,9 @@ class Foreign:
         texts = frozenset(int(mid) for facts in kept.values() for mid in facts["long"])
         return Needs(lists, texts, frozenset(uid for uid in kept if not self._tokens[uid]))
 
-    def errors(self, crawl: Crawl, codes: dict[str, int]) -> Errors:
+    def errors(self, crawl: Crawl, ended: Ended) -> Errors:
         found = self._truth.compare(crawl)
-        errors = no_errors(codes)
+        errors = ended.errors()
         for name, n in found.items():
             words = name.split("_")
             errors[next((kind for kind in ("missing", "extra") if kind in words), "wrong")] += n

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.needs import Errors, Extent, Needs, Sent, no_errors
+from benchmarks.needs import Ended, Errors, Extent, Needs, Sent
 from tests.cli.crawls import Crawl
 from tests.laws.compare import differences
 from weibo_crawler.simulator.lawful_pages import LawfulPages
@@ -81,10 +81,10 @@ class Lawful:
         hidden = frozenset(uid(i) for i in self._kept if not self._shows_owner(i))
         return Needs(lists, texts, hidden)
 
-    def errors(self, crawl: Crawl, codes: dict[str, int]) -> Errors:
+    def errors(self, crawl: Crawl, ended: Ended) -> Errors:
         truth = json.loads((self._folder / "truth.json").read_text("utf-8"))
         held: dict[str, Any] = {
-            "depths_exact": True,
+            "depths_exact": ended.depths_exact,
             "codes": {},
             "requests": 0,
             "users": {row["id"]: row for row in crawl.scan("users")},
@@ -92,7 +92,7 @@ class Lawful:
         }
         ledgers = crawl.run("report", "--completeness", "--format", "jsonl").stdout
         rows = map(json.loads, ledgers.splitlines())
-        errors = no_errors(codes)
+        errors = ended.errors()
         for line in differences(truth, held | {"ledgers": {row["id"]: row for row in rows}}):
             is_extra = "is kept, and" in line or "no page shows" in line or "nobody can" in line
             missing = "extra" if is_extra else "missing" if "missing" in line else "wrong"

@@ -16,6 +16,18 @@ List = tuple[Kind, int]
 Errors = dict[str, int]  # missing, extra, wrong -> how many
 
 
+class Ended(NamedTuple):
+    """How the commands ended. faults: how many ended otherwise than well; depths_exact: whether the
+    harvest says so."""
+
+    faults: int = 0
+    depths_exact: bool = True
+
+    def errors(self) -> Errors:
+        """Those that are known before anything is compared."""
+        return {"missing": 0, "extra": 0, "wrong": self.faults}
+
+
 class Extent(NamedTuple):
     """How much there is of one list. pages: those that exist and a guest may see. is_open: whether
     the last of them names a next one that does not exist (or there is none), so that nobody can
@@ -73,6 +85,12 @@ class Tally(NamedTuple):
     refused: Counter[str]
     vain: Counter[str]
 
+    def missed(self, kind: str) -> int:
+        """How many needed requests of a kind were never sent, or never answered: where there are
+        some, the ratio looks better than it is."""
+        more = self.again[kind] + self.refused[kind] + self.vain[kind]
+        return self.needed[kind] - (self.sent[kind] - more)
+
     @property
     def ratio(self) -> float:
         """Sent over needed, sessions aside."""
@@ -128,8 +146,3 @@ def _judged(address: str, needs: Needs, number: Callable[[Asked], int]) -> tuple
     if asked.kind in _TEXTS:
         return TEXT, asked.mid, asked.mid in needs.texts
     return OTHER, address, False
-
-
-def no_errors(codes: Mapping[str, int]) -> Errors:
-    """codes: of the commands; one that ended otherwise than well is wrong."""
-    return {"missing": 0, "extra": 0, "wrong": sum(map(bool, codes.values()))}
