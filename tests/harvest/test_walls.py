@@ -13,56 +13,74 @@ HOUR = 3600.0
 def closed_at(now: float) -> Walls:
     walls = Walls()
     while not walls.is_closed(FANS):
-        walls.met(FANS, True, now)
+        walls.met(FANS, 1, now)
     return walls
 
 
 def test_walls_close_an_edge_and_an_hour_grants_a_probe() -> None:
     """A closed edge is asked by one request an hour."""
     walls = closed_at(100.0)
-    assert not walls.may_ask(FANS, True, 100.0 + HOUR - 1)
-    assert walls.may_ask(FANS, True, 100.0 + HOUR)
-    assert not walls.may_ask(FANS, True, 100.0 + HOUR)
-    assert walls.may_ask(FANS, True, 100.0 + 2 * HOUR)
+    assert not walls.may_ask(FANS, 1, 100.0 + HOUR - 1)
+    assert walls.may_ask(FANS, 1, 100.0 + HOUR)
+    assert not walls.may_ask(FANS, 1, 100.0 + HOUR)
+    assert walls.may_ask(FANS, 1, 100.0 + 2 * HOUR)
 
 
 def test_a_probe_that_passes_opens_the_edge() -> None:
     """At once, and for all."""
     walls = closed_at(0.0)
     assert not walls.is_proven_open(FANS)
-    walls.passed(FANS, True)
+    walls.passed(FANS, 1)
     assert not walls.is_closed(FANS)
     assert walls.is_proven_open(FANS)
-    assert all(walls.may_ask(FANS, True, 1.0) for _ in range(50))
+    assert all(walls.may_ask(FANS, 1, 1.0) for _ in range(50))
 
 
 def test_a_probe_that_fails_keeps_it_closed() -> None:
     """The next one is due an hour after it."""
     walls = closed_at(0.0)
-    assert walls.may_ask(FANS, True, HOUR)
-    walls.met(FANS, True, HOUR)
+    assert walls.may_ask(FANS, 1, HOUR)
+    walls.met(FANS, 1, HOUR)
     assert walls.is_closed(FANS)
-    assert not walls.may_ask(FANS, True, HOUR + 1)
+    assert not walls.may_ask(FANS, 1, HOUR + 1)
 
 
 def test_edges_and_later_pages_are_apart() -> None:
     """Guests may be shown first pages and no later ones, fans and no follows, or the reverse."""
     walls = closed_at(0.0)
-    assert walls.may_ask(Edge.FOLLOWS, True, 0.0)
+    assert walls.may_ask(Edge.FOLLOWS, 1, 0.0)
     walls = Walls()
     for _ in range(WINDOW):
-        walls.passed(FANS, True)
-        walls.met(FANS, False, 0.0)
-    assert walls.may_ask(FANS, True, 1.0)
-    assert not walls.may_ask(FANS, False, 1.0)
+        walls.passed(FANS, 1)
+        walls.met(FANS, 2, 0.0)
+    assert walls.may_ask(FANS, 1, 1.0)
+    assert not walls.may_ask(FANS, 2, 1.0)
     assert not walls.is_closed(FANS)
     assert not walls.is_proven_open(FANS)
+
+
+def test_a_wall_closes_its_page_and_those_behind_it_alone() -> None:
+    """Guests who see two pages of a list meet walls at page 3, and nothing before it is closed,
+    however many of them there are; a probe that passes opens all that lies before it."""
+    walls = Walls()
+    for n in range(3 * WINDOW):
+        walls.passed(FANS, 1)
+        if n % 3 == 0:
+            walls.passed(FANS, 2)
+        walls.met(FANS, 3, 0.0)
+    assert walls.may_ask(FANS, 2, 1.0)
+    assert not walls.may_ask(FANS, 3, 1.0)
+    assert not walls.may_ask(FANS, 7, 1.0)
+    assert not walls.is_proven_open(FANS)
+    assert walls.may_ask(FANS, 7, HOUR)
+    walls.passed(FANS, 7)
+    assert walls.may_ask(FANS, 3, HOUR)
 
 
 def test_nothing_is_proven_by_silence() -> None:
     """An edge that nobody asked for is neither closed nor proven open."""
     walls = Walls()
-    assert walls.may_ask(FANS, True, 0.0)
+    assert walls.may_ask(FANS, 1, 0.0)
     assert not walls.is_closed(FANS)
     assert not walls.is_proven_open(FANS)
 
@@ -73,9 +91,9 @@ def test_a_wall_now_and_then_closes_nothing(answers: list[bool]) -> None:
     walls = Walls()
     for n, is_wall in enumerate(answers):
         if is_wall:
-            walls.met(FANS, True, float(n))
+            walls.met(FANS, 1, float(n))
         else:
-            walls.passed(FANS, True)
+            walls.passed(FANS, 1)
         if walls.is_closed(FANS):
             assert sum(answers[max(0, n + 1 - WINDOW) : n + 1]) >= 9
             return

@@ -70,13 +70,13 @@ class Walker(NamedTuple):
         of an unknown shape the walk goes on without, only nobody knows then what is announced, and
         the next run asks again."""
         walls, now = self.walls, time.time()
-        if not walls.may_ask(Edge.SEED, True, now):
+        if not walls.may_ask(Edge.SEED, 1, now):
             return entry
         site, asker = self.source.site, self.source.asker
         try:
             fetched = await asker.ask(site.profile(entry.uid), Edge.SEED, is_retry=entry.is_retry)
         except Walled:
-            walls.met(Edge.SEED, True, now)
+            walls.met(Edge.SEED, 1, now)
             return entry
         except (UnsureWall, PageDrifted):
             return entry
@@ -84,7 +84,7 @@ class Walker(NamedTuple):
             if entry.begun or any(edge in entry.progress for edge in self.source.settings.edges):
                 raise
             return entry  # its lists were read in earlier runs
-        walls.passed(Edge.SEED, True)
+        walls.passed(Edge.SEED, 1)
         reading = fetched.reading
         if reading.verdict is Verdict.GONE:
             raise EntryGone
@@ -168,16 +168,16 @@ class _Visit:
 
     async def _show(self, edge: Edge, progress: Progress) -> Shown:
         """The next page of a list, if the edge may be asked for. Errors: Walled, and others."""
-        walls, is_first, now = self._env.walls, not progress.pages, time.time()
-        if not walls.may_ask(edge, is_first, now):
+        walls, nth, now = self._env.walls, progress.pages + 1, time.time()
+        if not walls.may_ask(edge, nth, now):
             raise Walled(Verdict.LOGIN_WALL)
         try:
             shown = await self._reader.read(edge, progress)
         except Walled:
-            walls.met(edge, is_first, now)
+            walls.met(edge, nth, now)
             raise
         if shown.is_proof:
-            walls.passed(edge, is_first)
+            walls.passed(edge, nth)
         await self._env.note_shown(self._entry.uid)
         return shown
 

@@ -15,11 +15,12 @@ _PROBE_AFTER_S = 3600.0  # a closed edge is asked again by one request an hour
 
 
 class _Gate:
-    """The last answers to one sort of page of one edge: True where it was a wall."""
+    """The last answers to pages of one number of an edge: True where it was a wall. is_shown:
+    whether such a page, or a later one, was shown."""
 
     def __init__(self) -> None:
         self.answers: deque[bool] = deque(maxlen=WINDOW)
-        self.passes = 0
+        self.is_shown = False
         self.probe_at = 0.0
 
     @property
@@ -29,48 +30,54 @@ class _Gate:
 
 class Walls:
     """Open until 9 of the last 10 answers were login walls; then closed, but for a probe an hour.
-    A probe that passes opens it again. First pages and later ones of an edge are told apart."""
+    A probe that passes opens it again.
+
+    Pages of an edge are told apart by their number, from 1: guests who see two pages of a list meet
+    walls at page 3 alone, and more of those than answers of page 2. A wall closes what lies behind
+    it, too, and a page that is shown opens those before it.
+    """
 
     def __init__(self) -> None:
-        self._gates: dict[tuple[Edge, bool], _Gate] = {}
+        self._gates: dict[Edge, dict[int, _Gate]] = {}
 
-    def may_ask(self, edge: Edge, is_first: bool, now: float) -> bool:
-        """Whether to send: the edge is open, or it is time for a probe, which this call grants."""
-        gate = self._gate(edge, is_first)
-        if not gate.is_closed:
-            return True
-        if now < gate.probe_at:
+    def may_ask(self, edge: Edge, nth: int, now: float) -> bool:
+        """Whether to send: the edge is open as far as this page, or it is time for a probe, which
+        this call grants."""
+        closed = [gate for gate in self._until(edge, nth) if gate.is_closed]
+        if any(now < gate.probe_at for gate in closed):
             return False
-        gate.probe_at = now + _PROBE_AFTER_S
+        for gate in closed:
+            gate.probe_at = now + _PROBE_AFTER_S
         return True
 
-    def met(self, edge: Edge, is_first: bool, now: float) -> None:
+    def met(self, edge: Edge, nth: int, now: float) -> None:
         """A request was answered by a login wall."""
-        gate = self._gate(edge, is_first)
+        gate = self._gate(edge, nth)
         was_closed = gate.is_closed
         gate.answers.append(True)
         if gate.is_closed and not was_closed:
             gate.probe_at = now + _PROBE_AFTER_S
 
-    def passed(self, edge: Edge, is_first: bool) -> None:
+    def passed(self, edge: Edge, nth: int) -> None:
         """A page was shown."""
-        gate = self._gate(edge, is_first)
-        if gate.is_closed:
-            gate.answers.clear()
-        gate.answers.append(False)
-        gate.passes += 1
+        asked = self._gate(edge, nth)
+        for gate in self._until(edge, nth):
+            gate.is_shown = True
+            if gate.is_closed:
+                gate.answers.clear()
+        asked.answers.append(False)
 
     def is_closed(self, edge: Edge) -> bool:
         """Whether guests are shown nothing of the edge."""
-        return self._gate(edge, True).is_closed
+        return self._gate(edge, 1).is_closed
 
     def is_proven_open(self, edge: Edge) -> bool:
         """Whether all that was asked of the edge was also shown to somebody, and still is."""
-        gates = [gate for (of, _), gate in self._gates.items() if of == edge and gate.answers]
-        return bool(gates) and all(gate.passes and not gate.is_closed for gate in gates)
+        gates = [gate for gate in self._gates.get(edge, {}).values() if gate.answers]
+        return bool(gates) and all(gate.is_shown and not gate.is_closed for gate in gates)
 
-    def _gate(self, edge: Edge, is_first: bool) -> _Gate:
-        gate = self._gates.get((edge, is_first))
-        if gate is None:
-            gate = self._gates[edge, is_first] = _Gate()
-        return gate
+    def _until(self, edge: Edge, nth: int) -> list[_Gate]:
+        return [gate for n, gate in self._gates.get(edge, {}).items() if n <= nth]
+
+    def _gate(self, edge: Edge, nth: int) -> _Gate:
+        return self._gates.setdefault(edge, {}).setdefault(nth, _Gate())
