@@ -56,10 +56,13 @@ class Asker:
         expect: Expect = Expect.UNKNOWN,
         nth: int = 1,
         is_retry: bool = False,
+        end: str = "",
     ) -> Fetched:
         """As `Fetcher.fetch`; a drifted page is kept. Errors: Unreached, and the fetcher's."""
         self.has_asked = True
-        fetched = await self._fetcher.fetch(request, expect=expect, nth=nth, is_retry=is_retry)
+        fetched = await self._fetcher.fetch(
+            request, expect=expect, nth=nth, is_retry=is_retry, end=end
+        )
         reading, page = fetched.reading, fetched.page
         if page is None:
             if not self._has_answered:
@@ -68,7 +71,7 @@ class Asker:
         self._has_answered = True
         if reading.verdict is Verdict.DRIFTED:
             await self._keep(page, reading.why, page.body)
-        elif reading.verdict is Verdict.OK and expect is Expect.CONTENT:
+        elif reading.verdict is Verdict.OK:
             self.talked_at = self._clock()
         return fetched
 

@@ -326,6 +326,7 @@ class RangeCrawler:
             run_id=self._job.run_id,
             max_pages=self._settings.posts.max_pages,
             revisit=_revisit(self._settings.posts),
+            profile_s=self._settings.posts.profile_days * 86_400,
             every=self._job.every,
         )
 
