@@ -198,8 +198,8 @@ class Page(msgspec.Struct, frozen=True):
 
 
 class User(msgspec.Struct, frozen=True):
-    """A user as a profile or a post shows them; of lists and comments only uid, name and fans are read.
-    None: not said, or not legible."""
+    """A user as a profile or a post shows them; of lists and comments only uid, name and fans are
+    read. None: not said, or not legible."""
 
     uid: int
     screen_name: str | None
@@ -216,7 +216,7 @@ class User(msgspec.Struct, frozen=True):
 
     @property
     def is_told(self) -> bool:
-        """Whether all is there that a profile shows of everybody; a reason only the verified have."""
+        """Whether all is there that a profile shows of everybody: not of all a verified_reason."""
         return None not in (
             *(self.screen_name, self.fans, self.follows, self.posts, self.gender, self.avatar),
             *(self.description, self.verified, self.verified_type, self.rank),

@@ -71,7 +71,7 @@ def test_the_number_of_posts_is_asked_for_at_each_visit(crawl_: Crawl) -> None:
 
 @pytest.mark.parametrize("verdict", [Verdict.LOGIN_WALL, Verdict.DRIFTED, Verdict.GONE])
 def test_a_first_page_without_posts_asks_for_the_profile(crawl_: Crawl, verdict: Verdict) -> None:
-    """Whatever keeps the posts back, the profile is stored; and it says whether the user is gone."""
+    """Whatever keeps the posts back, the profile is stored; it says whether the user is gone."""
     crawl_.add(6)
     fetcher = ScriptedFetcher({6: timeline(6, 5)}, trouble={"posts/6/": [verdict]})
     outcome = crawl_.run(fetcher)[6]

@@ -53,9 +53,9 @@ class Due(NamedTuple):
 
 class Visitor(NamedTuple):
     """What visits need. posts: the table, for reading; clock: seconds; revisit: bounds of the time
-    until the next visit; profile_s: posts.profile_days; every: ask also for what guests were refused at most `revisit.most_s`
-    ago, and for posts that could not be read; is_forgotten: whether `forget` removed a user, as far
-    as the last put knows."""
+    until the next visit; profile_s: posts.profile_days; every: ask also for what guests were
+    refused at most `revisit.most_s` ago, and for posts that could not be read; is_forgotten:
+    whether `forget` removed a user, as far as the last put knows."""
 
     site: Site
     asker: Asker

@@ -48,7 +48,7 @@ class Ledger(msgspec.Struct, frozen=True):
     that is older than the newest known post is known. newest: the largest mid of the last complete
     visit; gaps: what below it was on no page read. read_newest, read_oldest: how far the visit
     under way has read without a break. empty_since: when the site first showed nothing of a user
-    of whom it shows nothing since. profile_at: when the profile itself was last asked for, and shown.
+    of whom it shows nothing since. profile_at: when the profile was last asked for, and shown.
     cursor: the page to fetch next while partial; the first page, "", reads back as None.
     visited_at: end of the last complete visit; next_visit: when the next one is due, None = never;
     doubts: how many complete visits in a row left something in doubt; posts_per_day: the posting
