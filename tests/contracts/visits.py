@@ -21,7 +21,7 @@ class VisitContract:
         return claims.claim(uids, now=NOW + after_s, lease_s=LEASE_S)
 
     def test_a_user_is_claimed_by_one_run_at_a_time(self) -> None:
-        """Who is released, by name or with all, is free; claiming again what one holds is no change."""
+        """Who is released, by name or with all, is free; claiming again changes nothing."""
         with (
             closing(self.open(new_owner(), "a")) as one,
             closing(self.open(new_owner(), "b")) as other,
@@ -49,7 +49,7 @@ class VisitContract:
             assert self.claim(one, 1, 2, after_s=2 * LEASE_S) == {2}
 
     def test_an_attempt_takes_over_what_one_before_it_held(self) -> None:
-        """The processes of one run share no user, so a claim of the run is left by a dead attempt."""
+        """Processes of one run share no user: a claim of the run was left by a dead attempt."""
         with (
             closing(self.open(ELSEWHERE, "a")) as died,
             closing(self.open(new_owner(), "a")) as again,

@@ -162,19 +162,20 @@ def test_an_end_against_the_announced_count_is_unsure(crawl_: Crawl) -> None:
 def test_what_is_expected_is_told_to_the_fetcher(crawl_: Crawl) -> None:
     """A page that the page before named, a first page where posts are announced or held, and the
     profile of a named user hold something; that many posts were seen does not make the named page
-    an end (law 4). Where page 1 was empty nothing is expected there."""
+    an end (law 4). A first page of which nothing is known is looked at again when the profile has
+    told that it contradicts."""
     crawl_.add(6, 8)
     crawl_.add(7, name="somebody")
     fetcher = ScriptedFetcher({6: timeline(6, 20), 7: (), 8: ()}, announced={6: 35})
     crawl_.run(fetcher)
-    content, unknown = Expect.CONTENT, Expect.UNKNOWN
+    content, unknown, nothing = Expect.CONTENT, Expect.UNKNOWN, Expect.NOTHING
     assert fetcher.expected == {
-        "posts/6/": unknown,
+        "posts/6/": nothing,
         "posts/6/2": content,
         "posts/6/3": content,
-        "posts/7/": unknown,
+        "posts/7/": nothing,
         "profile/7": content,
-        "posts/8/": unknown,
+        "posts/8/": nothing,
         "profile/8": unknown,
     }
     ends = {url.partition("/")[0]: end for url, end in fetcher.ends.items()}
@@ -183,7 +184,7 @@ def test_what_is_expected_is_told_to_the_fetcher(crawl_: Crawl) -> None:
     again = ScriptedFetcher({6: timeline(6, 20), 7: timeline(7, 10), 8: ()})
     crawl_.run(again, refresh=True)
     assert again.expected["posts/6/"] == content
-    assert again.expected["posts/7/"] == again.expected["posts/8/"] == Expect.NOTHING
+    assert again.expected["posts/7/"] == again.expected["posts/8/"] == nothing
     assert again.retried == []
 
 

@@ -19,6 +19,7 @@ from weibo_crawler.records import (
     User,
     Verdict,
 )
+from weibo_crawler.samples import Samples
 
 PAGE = 10
 _EMPTY = (Verdict.EMPTY, Verdict.END)
@@ -56,6 +57,7 @@ class ScriptedFetcher:
     """
 
     waits_for = ""
+    samples = Samples(0.0)
 
     def __init__(
         self,

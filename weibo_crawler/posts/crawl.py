@@ -7,6 +7,7 @@ from asyncio import FIRST_COMPLETED
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
+from random import Random
 from typing import NamedTuple
 
 from weibo_crawler import config
@@ -339,7 +340,7 @@ class RangeCrawler:
                 *(self._job.run_id, page.url, why, body, page.fetched_at),
             )
 
-        self._asker = Asker(fetcher, keep, self._counters, self._clock)
+        self._asker = Asker(fetcher, keep, self._counters, self._clock, Random())
         return Visitor(
             site=self._site,
             asker=self._asker,

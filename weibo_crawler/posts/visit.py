@@ -179,7 +179,7 @@ class _Visit:
     async def _timeline(self) -> str | None:
         """Read pages until the site, a limit or what is known ends it; says why. None: there is
         more, for the next run."""
-        stops, is_first = self._stops(), True
+        stops, is_first, is_again = self._stops(), True, False
         last_page = self.ledger.pages + _PAGES_A_RUN
         while self.ledger.pages < last_page:
             if self.env.max_pages is not None and self.ledger.pages >= self.env.max_pages:
@@ -195,6 +195,8 @@ class _Visit:
             if is_first and reading.verdict in _TOLD:
                 await self._know_owner(fetched)
             is_first = False
+            if is_again:
+                self.env.asker.looked(_END, found=reading.verdict not in _EMPTY)
             is_expected = self.ledger.announced == 0
             self._check(reading, is_expected=is_expected, walled_ok=self.ledger.pages > 0)
             if reading.verdict is Verdict.LOGIN_WALL:
@@ -205,7 +207,11 @@ class _Visit:
             if reading.verdict is Verdict.GONE:
                 return "gone"
             if reading.verdict in _EMPTY:
-                return "end"
+                if is_again or not self._contradicts() or not self.env.asker.wants_look(_END):
+                    return "end"
+                is_again = True
+                continue
+            is_again = False
             page = _of(reading.record, PostPage)
             why = self._why_last(stops, page)
             cursor = self.cursor if why is not None else page.next_cursor or ""
@@ -236,10 +242,14 @@ class _Visit:
         """What is known of the next page before it is asked for."""
         if self.cursor:  # the page before named it
             return Expect.CONTENT
-        if was_empty(self.old):
-            return Expect.NOTHING
-        is_there = self.sightings.standing() or self.ledger.announced
-        return Expect.CONTENT if is_there else Expect.UNKNOWN
+        is_there = self.sightings.standing() or (self.ledger.announced and not self.profile)
+        return Expect.CONTENT if is_there and not was_empty(self.old) else Expect.NOTHING
+
+    def _contradicts(self) -> bool:
+        """Whether page 1 is empty against the profile that was asked for because of it. Of later
+        pages, and of those of which posts are held, the fetcher has taken a second look."""
+        is_look = self.ledger.announced and self.profile is Verdict.OK
+        return bool(is_look) and not self.cursor and not self.sightings.standing()
 
     # -- the end
 
