@@ -84,7 +84,8 @@ class MRCrawlPosts(MRJob):
             self.home = Home(config.load())  # opens nothing yet
             stores = self.home.users, self.home.tables
             self.crawler = RangeCrawler(
-                self.home.settings, self.home.site, *stores, job, self.set_status, self.home.leases
+                *(self.home.settings, self.home.site, *stores, job, self.set_status),
+                *(self.home.leases, self.home.claims(job.run_id)),
             )
         signal.signal(signal.SIGTERM, lambda *_: self.crawler.stop(TERMINATED))
         self.ranges: list[KeyRange] = []

@@ -111,7 +111,8 @@ class Harvest(_Section, frozen=True, forbid_unknown_fields=True):
 class Posts(_Section, frozen=True, forbid_unknown_fields=True):
     """revisit_posts: `posts --refresh` comes back to a user when so many new posts are expected, by
     the user's own posting rate, but not before revisit_min_h hours and not after revisit_max_d
-    days."""
+    days. profile_days: what page 1 of a user's posts does not show of the profile is asked for once
+    in so many days."""
 
     max_pages: Positive | None = None
     users_in_flight: Count = 32
@@ -119,6 +120,7 @@ class Posts(_Section, frozen=True, forbid_unknown_fields=True):
     revisit_posts: Annotated[float, Meta(gt=0, le=1000)] = 5.0
     revisit_min_h: Annotated[float, Meta(gt=0, le=100_000)] = 1.0
     revisit_max_d: Annotated[float, Meta(gt=0, le=10_000)] = 30.0
+    profile_days: Annotated[float, Meta(gt=0, le=10_000)] = 30.0
     max_failed_share: Share = 0.2
 
 
@@ -191,6 +193,7 @@ class Fetch(_Section, frozen=True, forbid_unknown_fields=True):
     read_timeout_s: Seconds = 20.0
     max_body_bytes: Positive = 4 * 1024 * 1024
     attempts: Count = 5
+    doubt_share: Annotated[float, Meta(ge=0, lt=1)] = 0.01
     verify_tls: bool = True
 
 

@@ -10,9 +10,12 @@ from weibo_crawler.errors import BadConfig
 from weibo_crawler.sites.weibo import Weibo
 from weibo_crawler.store import Frontier, Tables
 from weibo_crawler.store.egresses import EgressLeases
+from weibo_crawler.store.owners import new_owner
 from weibo_crawler.store.sqlite_egresses import SqliteEgresses
 from weibo_crawler.store.sqlite_frontier import SqliteUsers
 from weibo_crawler.store.sqlite_tables import SqliteTables
+from weibo_crawler.store.sqlite_visits import SqliteVisits
+from weibo_crawler.store.visits import VisitClaims
 
 
 class Home:
@@ -68,6 +71,16 @@ class Home:
         from weibo_crawler.store.mysql_egresses import MysqlEgresses
 
         return MysqlEgresses(store.users, store.read_password())
+
+    def claims(self, run_id: str) -> VisitClaims:
+        """By which a process of this run shares the users with other runs."""
+        store = self.settings.store
+        if store.users.startswith("sqlite:"):
+            return SqliteVisits(store.users, new_owner(), run_id)
+        self.users  # noqa: B018 - says what is missing where the driver is not installed
+        from weibo_crawler.store.mysql_visits import MysqlVisits
+
+        return MysqlVisits(store.users, store.read_password(), new_owner(), run_id)
 
     def bind_site(self) -> None:
         """Users of a simulated site and of the real one do not go into one store: BadConfig.

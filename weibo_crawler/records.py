@@ -198,8 +198,8 @@ class Page(msgspec.Struct, frozen=True):
 
 
 class User(msgspec.Struct, frozen=True):
-    """A user as a profile shows them; of lists and comments only uid, name and fans are read.
-    None: not said, or not legible."""
+    """A user as a profile or a post shows them; of lists and comments only uid, name and fans are
+    read. None: not said, or not legible."""
 
     uid: int
     screen_name: str | None
@@ -213,7 +213,14 @@ class User(msgspec.Struct, frozen=True):
     verified_reason: str | None = None
     rank: int | None = None
     avatar: str | None = None
-    posts_container: str | None = None  # profile only: the tab that holds the posts
+
+    @property
+    def is_told(self) -> bool:
+        """Whether all is there that a profile shows of everybody: not of all a verified_reason."""
+        return None not in (
+            *(self.screen_name, self.fans, self.follows, self.posts, self.gender, self.avatar),
+            *(self.description, self.verified, self.verified_type, self.rank),
+        )
 
 
 class FanPage(msgspec.Struct, frozen=True):
@@ -297,7 +304,8 @@ class PostPage(msgspec.Struct, frozen=True):
 
     skipped: how many cards were no posts, by reason. unreadable: posts that could not be read.
     authors: who wrote the originals of the retweets on it, each once. mentions: the screen names
-    linked in the owner's own texts as the page shows them, newest post first, each once.
+    linked in the owner's own texts as the page shows them, newest post first, each once. profile:
+    the owner, as far as the posts show them.
     """
 
     owner: int
@@ -308,6 +316,7 @@ class PostPage(msgspec.Struct, frozen=True):
     mentions: tuple[str, ...] = ()
     skipped: dict[str, int] = {}
     unreadable: tuple[Unreadable, ...] = ()
+    profile: User | None = None
 
 
 class FullText(msgspec.Struct, frozen=True):

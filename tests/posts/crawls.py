@@ -9,7 +9,7 @@ import pytest
 
 from tests.posts.worlds import ScriptedFetcher, ScriptedSite, post
 from weibo_crawler import config
-from weibo_crawler.posts import crawl, visit
+from weibo_crawler.posts import crawl
 from weibo_crawler.posts.crawl import Job, RangeCrawler
 from weibo_crawler.posts.manifest import KeyRange
 from weibo_crawler.records import Outcome, Post, Verdict
@@ -31,7 +31,6 @@ class Crawl:
         self.tables.create()
         self.monkeypatch = monkeypatch
         self.runs = 0
-        monkeypatch.setattr(visit, "ASK_AGAIN_S", 0.0)
 
     def add(self, *uids: int, name: str = "") -> None:
         named = {"user:screen_name": name} if name else {}

@@ -98,7 +98,7 @@ def test_refresh_reads_new_posts_only_and_passes_pinned_ones(crawl_: Crawl) -> N
     fetcher = ScriptedFetcher({6: [*new, *old]}, pinned={6: old[40]})
     outcome = crawl_.run(fetcher, refresh=True)[6]
     assert (outcome.status, outcome.new, outcome.stored) == ("stored", 12, 57)
-    assert fetcher.asked == ["profile/6", "posts/6/", "posts/6/2", "posts/6/3"]
+    assert fetcher.asked == ["posts/6/", "posts/6/2", "posts/6/3"]
     assert set(crawl_.posts(6)) == {p.mid for p in [*new, *old]}
     assert crawl_.run(ScriptedFetcher({6: [*new, *old]}), refresh=True)[6].status == "unchanged"
 
@@ -161,29 +161,30 @@ def test_an_end_against_the_announced_count_is_unsure(crawl_: Crawl) -> None:
 
 def test_what_is_expected_is_told_to_the_fetcher(crawl_: Crawl) -> None:
     """A page that the page before named, a first page where posts are announced or held, and the
-    profile of a named user hold something; only where nothing is announced nothing is expected, and
-    that many posts were seen does not make the named page an end (law 4)."""
+    profile of a named user hold something; that many posts were seen does not make the named page
+    an end (law 4). A first page of which nothing is known is looked at again when the profile has
+    told that it contradicts."""
     crawl_.add(6, 8)
     crawl_.add(7, name="somebody")
-    fetcher = ScriptedFetcher({6: timeline(6, 20), 7: timeline(7, 10), 8: ()}, announced={6: 15})
+    fetcher = ScriptedFetcher({6: timeline(6, 20), 7: (), 8: ()}, announced={6: 35})
     crawl_.run(fetcher)
-    content, unknown = Expect.CONTENT, Expect.UNKNOWN
+    content, unknown, nothing = Expect.CONTENT, Expect.UNKNOWN, Expect.NOTHING
     assert fetcher.expected == {
-        "profile/6": unknown,
-        "posts/6/": content,
+        "posts/6/": nothing,
         "posts/6/2": content,
         "posts/6/3": content,
+        "posts/7/": nothing,
         "profile/7": content,
-        "posts/7/": content,
-        "posts/7/2": content,
+        "posts/8/": nothing,
         "profile/8": unknown,
-        "posts/8/": Expect.NOTHING,
     }
+    ends = {url.partition("/")[0]: end for url, end in fetcher.ends.items()}
+    assert ends == {"posts": "posts.end", "profile": ""}
     assert fetcher.nth["posts/6/3"] == 3
-    again = ScriptedFetcher({6: timeline(6, 20), 7: timeline(7, 10), 8: ()}, announced={6: 0})
+    again = ScriptedFetcher({6: timeline(6, 20), 7: timeline(7, 10), 8: ()})
     crawl_.run(again, refresh=True)
-    assert again.expected["profile/6"] == content
-    assert again.expected["posts/6/"] == unknown  # nothing is announced, and posts are held
+    assert again.expected["posts/6/"] == content
+    assert again.expected["posts/7/"] == again.expected["posts/8/"] == nothing
     assert again.retried == []
 
 

@@ -19,8 +19,10 @@ from weibo_crawler.records import (
     User,
     Verdict,
 )
+from weibo_crawler.samples import Samples
 
 PAGE = 10
+_EMPTY = (Verdict.EMPTY, Verdict.END)
 
 
 def post(uid: int, mid: int, **more: object) -> Post:
@@ -50,10 +52,12 @@ class ScriptedFetcher:
     texts: whole texts by mid. pinned: a post shown first on page 1, and in its place too. broken:
     mids of posts that cannot be read, nameless: those of them whose mid is not legible either.
     closed: url -> a fact about its post. doubted: urls whose answers are ambiguous. skipped: cards
-    on each page that are no posts. is_dead: no answer comes at all.
+    on each page that are no posts. lacks: what the posts do not show of their owner. is_dead: no
+    answer comes at all.
     """
 
     waits_for = ""
+    samples = Samples(0.0)
 
     def __init__(
         self,
@@ -68,6 +72,7 @@ class ScriptedFetcher:
         closed: Mapping[str, Verdict] | None = None,
         doubted: Collection[str] = (),
         skipped: Mapping[str, int] | None = None,
+        lacks: Collection[str] = (),
         is_dead: bool = False,
     ) -> None:
         self.timelines, self.announced = timelines, dict(announced or {})
@@ -76,8 +81,10 @@ class ScriptedFetcher:
         self.broken, self.nameless = frozenset(broken), frozenset(nameless)
         self.closed, self.doubted = dict(closed or {}), frozenset(doubted)
         self.skipped, self.is_dead = dict(skipped or {}), is_dead
+        self.lacks = dict.fromkeys(lacks)
         self.asked: list[str] = []
         self.expected: dict[str, Expect] = {}
+        self.ends: dict[str, str] = {}
         self.nth: dict[str, int] = {}
         self.retried: list[str] = []
         self.is_talking = True
@@ -96,7 +103,16 @@ class ScriptedFetcher:
         expect: Expect = Expect.UNKNOWN,
         nth: int = 1,
         is_retry: bool = False,
+        end: str = "",
     ) -> Fetched:
+        self.ends[request.url] = end
+        fetched = await self._once(request, expect, nth, is_retry)
+        # an emptiness is looked at twice
+        if end and expect is not Expect.NOTHING and fetched.reading.verdict in _EMPTY:
+            return await self._once(request, expect, nth, is_retry)
+        return fetched
+
+    async def _once(self, request: Request, expect: Expect, nth: int, is_retry: bool) -> Fetched:
         await asyncio.sleep(0)
         self.asked.append(request.url)
         self.expected[request.url] = expect
@@ -125,8 +141,7 @@ class ScriptedFetcher:
             return Reading(Verdict.EMPTY, ambiguous=True)
         timeline = self.timelines[uid]
         if request.kind == Kind.PROFILE:
-            announced = self.announced.get(uid, len(timeline))
-            return Reading(Verdict.OK, User(uid, f"name {uid}", 50, posts=announced))
+            return Reading(Verdict.OK, self._user(uid))
         number = int(request.cursor or 1)
         posts = tuple(timeline[(number - 1) * PAGE : number * PAGE])
         if not posts:
@@ -142,4 +157,10 @@ class ScriptedFetcher:
             if p.mid in self.broken
         )
         legible = tuple(p for p in posts if p.mid not in self.broken)
-        return PostPage(uid, legible, cursor, skipped=self.skipped, unreadable=odd)
+        owner = replace(self._user(uid), **self.lacks) if legible else None
+        return PostPage(uid, legible, cursor, skipped=self.skipped, unreadable=odd, profile=owner)
+
+    def _user(self, uid: int) -> User:
+        announced = self.announced.get(uid, len(self.timelines[uid]))
+        told = (2, announced, "f", "", False, -1, None, 3, f"{uid}.jpg")
+        return User(uid, f"name {uid}", 50, *told)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable
+from random import Random
 from typing import NamedTuple, TypeVar
 
 from weibo_crawler.fetch import Fetched, Fetcher
@@ -27,12 +28,16 @@ _REMEMBERED = 100_000  # names, and as many profiles: about 30 MB
 
 class Asker(NamedTuple):
     """Fetches for the walk. Counters: `edge.<edge>.asked`, a page each, however often it took;
-    `walk.shown`, those that showed something."""
+    `walk.shown`, those that showed something. rng: decides which ends are looked at again.
+    awaited: when ends were met that wait for a look, and need none if looks at others show nothing.
+    """
 
     fetcher: Fetcher
     counters: Counters
     keep_drifted: Callable[[Fetched], Awaitable[None]]
     evidence: Evidence
+    rng: Random
+    awaited: dict[tuple[int, Edge], float]
 
     async def ask(
         self,
@@ -42,12 +47,22 @@ class Asker(NamedTuple):
         expect: Expect = Expect.UNKNOWN,
         nth: int = 1,
         is_retry: bool = False,
+        contradicts: bool | None = None,
     ) -> Fetched:
         """A page that is a fact (GONE among them). expect, nth, is_retry: as in `Fetcher.fetch`.
-        Errors: Walled, UnsureWall, PageDrifted, NoAnswer, Refused, EntryTrouble."""
+        contradicts: whether an emptiness would contradict what is announced, and be looked at again
+        by a later visit (`wants_look`); None: it would be no end of an edge. Errors: Walled,
+        UnsureWall, PageDrifted, NoAnswer, Refused, EntryTrouble."""
         self.counters.add(f"edge.{edge}.asked")
         with self.evidence.asking() as begun:
-            fetched = await self.fetcher.fetch(request, expect=expect, nth=nth, is_retry=is_retry)
+            fetched = await self.fetcher.fetch(
+                request,
+                expect=expect,
+                nth=nth,
+                is_retry=is_retry,
+                end="" if contradicts is None else _end_of(edge),
+                is_looked_later=bool(contradicts),
+            )
         reading = fetched.reading
         verdict, why = reading.verdict, reading.why
         if verdict is Verdict.OK:
@@ -64,6 +79,32 @@ class Asker(NamedTuple):
         if verdict in REFUSALS:
             raise Refused(said)
         raise EntryTrouble(said) if fetched.page else NoAnswer(said)
+
+    def wants_look(self, uid: int, edge: Edge, *, is_bare: bool) -> bool:
+        """Count an end that contradicts what is announced; whether a later visit is to look again,
+        as it is in any case while the site is not talking. is_bare: nothing at all was shown."""
+        samples, kind = self.fetcher.samples, _end_of(edge)
+        was_rare, is_wanted = samples.is_rare(kind), samples.wants(kind, self.rng)
+        if is_wanted and is_bare and not was_rare:  # one of the sample is looked at in any case
+            self.awaited[uid, edge] = time.monotonic()
+        return is_wanted or not self.is_talking
+
+    def is_needless(self, uid: int, edge: Edge) -> bool:
+        """Whether the looks that were taken since an end was met make this one needless. The end
+        was none of a silence: something was shown that was asked for after it."""
+        met_at = self.awaited.pop((uid, edge), None)
+        if met_at is None or not self.fetcher.samples.is_rare(_end_of(edge)):
+            return False
+        return self.is_talking and self.evidence.has_come_after(met_at)
+
+    def wants_end(self, edge: Edge) -> bool:
+        """Count a list that has shown all that was announced; whether to ask for its end."""
+        return self.fetcher.samples.wants(_full_of(edge), self.rng) or not self.is_talking
+
+    def looked(self, edge: Edge, *, found: bool, is_full: bool = False) -> None:
+        """Tell what such a look has shown. found: more. is_full: one that `wants_end` wanted."""
+        if self.is_talking:
+            self.fetcher.samples.looked((_full_of if is_full else _end_of)(edge), found=found)
 
     @property
     def is_talking(self) -> bool:
@@ -124,6 +165,18 @@ class People:
 
 class Doubtful(Exception):
     """The site says nothing where somebody should be: no fact (law 4)."""
+
+
+def _end_of(edge: Edge) -> str:
+    """The kind of end in `Samples`: of first pages and later ones, whether an emptiness contradicts
+    what is announced or not. All ends of an edge are one experiment: it ends sooner, and what it
+    says of the share of all of them holds."""
+    return f"{edge}.end"
+
+
+def _full_of(edge: Edge) -> str:
+    """The kind of those that are ends by the announced count."""
+    return f"{edge}.full"
 
 
 def fetched_at(fetched: Fetched) -> float:

@@ -73,7 +73,6 @@ class EdgeReader:
         self._source, self._entry = source, entry
         self.doubted = {said for said in entry.last_error.split(DOUBTS) if _edge_of(said)}
         self._listed = {edge: set(done.last_ids) for edge, done in entry.progress.items()}
-        self._is_named: dict[Edge, bool] = {}  # whether the page before named the next one
         self._barren = dict.fromkeys(entry.progress, 0)
         self._retried = set(entry.progress) if entry.is_retry else set()
         self._unsure = set[Edge]()  # lists of which a page showed less than it should
@@ -82,14 +81,22 @@ class EdgeReader:
 
     async def read(self, edge: Edge, progress: Progress) -> Shown:
         """The next page of an edge. A wall that nobody confirmed is one when it is met again."""
+        asker, uid = self._source.asker, self._entry.uid
+        is_second_look = str(Unsure(edge)) in self.doubted
+        is_needless = is_second_look and asker.is_needless(uid, edge)
         try:
-            shown = await self._read(edge, progress)
+            if is_needless:  # the end stands that the last visit met
+                shown = Shown((), progress, "end", time.time(), sure=False)
+            else:
+                shown = await self._read(edge, progress)
         except UnsureWall as wall:
             if str(wall) in self.doubted:
                 raise Walled(wall.said) from None
             raise
         self.doubted = {said for said in self.doubted if _edge_of(said) != edge}
         self._retried.discard(edge)
+        if is_second_look and not is_needless:
+            asker.looked(edge, found=shown.after.listed > progress.listed)
         return shown
 
     async def _read(self, edge: Edge, progress: Progress) -> Shown:
@@ -104,12 +111,23 @@ class EdgeReader:
     # -- fans and follows
 
     async def _list(self, edge: Edge, progress: Progress) -> Shown:
-        expect = self._expected(edge, progress)
+        """The next page of a list; one that has shown all that was announced ends with the last
+        page, but for a sample."""
+        asker, expect = self._source.asker, self._expected(edge, progress)
+        is_full = expect is Expect.NOTHING and progress.pages > 0
+        if is_full and not asker.wants_end(edge):
+            return Shown((), progress, "end", time.time())
+        shown = await self._list_page(edge, progress, expect)
+        if is_full:
+            asker.looked(edge, found=shown.after.listed > progress.listed, is_full=True)
+        return shown
+
+    async def _list_page(self, edge: Edge, progress: Progress, expect: Expect) -> Shown:
         fetched = await self._ask_of_owner(edge, progress, expect)
         record = fetched.reading.record
         if not isinstance(record, FanPage):
-            sure = self._is_enough(edge, progress) and edge not in self._unsure
-            await self._end(edge, sure=sure, expect=expect)
+            sure = self._is_whole(edge, progress)
+            await self._end(edge, sure=sure, expect=expect, is_bare=True)
             return Shown((), progress, "end", fetched_at(fetched), sure)
         for reason, n in record.skipped.items():
             self._source.asker.counters.add(f"list.skipped.{reason}", n)
@@ -126,15 +144,12 @@ class EdgeReader:
         return Shown(tuple(found.users), after, ended, fetched_at(fetched), sure, found.again)
 
     def _expected(self, edge: Edge, progress: Progress) -> Expect:
-        """What is known of the next page of a list. After a restart nobody knows whether the page
-        before named it."""
+        """What is known of the next page of a list. That the page before names it is no promise: on
+        some sites the last page does so, too."""
         fans = self._entry.fans if edge is Edge.FANS else None
         if not progress.pages:
             return Expect.UNKNOWN if fans is None else Expect.CONTENT if fans else Expect.NOTHING
-        # A list page names the next one by its number, on some sites the last page too: that asks
-        # for a second witness of an end, and is no promise of content.
-        is_named = self._is_named.get(edge)
-        is_all = is_named is False and fans is not None and self._is_all(progress, fans)
+        is_all = fans is not None and self._is_all(progress, fans)
         return Expect.NOTHING if is_all else Expect.UNKNOWN
 
     def _is_all(self, progress: Progress, fans: int) -> bool:
@@ -142,6 +157,10 @@ class EdgeReader:
         owner may have won many since."""
         one_more = self._source.site.announced_pages(Edge.FANS, progress.listed + 1)
         return 0 < fans <= progress.listed and one_more <= progress.pages
+
+    def _is_whole(self, edge: Edge, progress: Progress) -> bool:
+        """Whether nothing would contradict the end of a list here."""
+        return self._is_enough(edge, progress) and edge not in self._unsure
 
     def _is_enough(self, edge: Edge, progress: Progress) -> bool:
         """Whether the end of a list agrees with what is announced. Where there are some, or
@@ -157,7 +176,6 @@ class EdgeReader:
         ids = {user.uid for user in page.users} | set(page.uncounted)
         fresh = ids - self._listed[edge]
         self._listed[edge] |= fresh
-        self._is_named[edge] = page.is_next_named
         self._barren[edge] = 0 if fresh else self._barren[edge] + 1
         if ids and not fresh:
             return progress, "no_new_user"
@@ -186,6 +204,7 @@ class EdgeReader:
             expect=expect,
             nth=progress.pages + 1,
             is_retry=edge in self._retried,
+            contradicts=is_list and not self._is_whole(edge, progress),
         )
         if fetched.reading.verdict is Verdict.GONE:
             await self._raise_gone(edge)
@@ -319,7 +338,8 @@ class EdgeReader:
             mids = self._most_recent(page)
         if not mids:
             return Shown((), progress, "last_page", time.time(), is_proof=False)
-        fetched = await self._source.asker.ask(self._source.site.comments(mids[0]), Edge.COMMENTS)
+        request = self._source.site.comments(mids[0])
+        fetched = await self._source.asker.ask(request, Edge.COMMENTS, contradicts=True)
         record, found = fetched.reading.record, _Found()
         if isinstance(record, CommentPage):
             await self._count(record.users, record.uncounted, Edge.COMMENTS, found)
@@ -342,25 +362,29 @@ class EdgeReader:
 
     # -- ends
 
-    async def _end(self, edge: Edge, *, sure: bool, expect: Expect = Expect.UNKNOWN) -> None:
+    async def _end(
+        self, edge: Edge, *, sure: bool, expect: Expect = Expect.UNKNOWN, is_bare: bool = False
+    ) -> None:
         """Return where the end of a list, or of what a page shows, may be believed (law 4).
 
-        What contradicts an announced count (not sure) is asked for again later; when it stands, it
-        is stored as unsure. Nothing is believed of a site that shows nothing to anybody: an end
-        that contradicts anything waits until something comes that was asked for after it, which is
-        asked for where nothing else is; and while the site is not talking only the owner's profile
-        is a proof. Errors: Unsure, Silent, EntryGone.
+        What contradicts an announced count (not sure) is asked for again later, or a sample of it;
+        when it stands, it is stored as unsure. Nothing is believed of a site that shows nothing to
+        anybody: an end that contradicts anything waits until something comes that was asked for
+        after it, which is asked for where nothing else is; and while the site is not talking only
+        the owner's profile is a proof. Errors: Unsure, Silent, EntryGone.
         """
         if sure and expect is Expect.NOTHING:
             return
-        asker, now = self._source.asker, time.monotonic()
+        asker, uid, now = self._source.asker, self._entry.uid, time.monotonic()
         if not sure and str(Unsure(edge)) not in self.doubted:
-            is_heard = asker.is_talking or await self._is_shown(edge)
-            raise Unsure(edge) if is_heard else Silent(f"{edge}: {_NOT_SHOWN}")
+            if not (asker.is_talking or await self._is_shown(edge)):
+                raise Silent(f"{edge}: {_NOT_SHOWN}")
+            if asker.wants_look(uid, edge, is_bare=is_bare):
+                raise Unsure(edge)
         if asker.is_talking and (
             (sure and expect is Expect.UNKNOWN)
             or await asker.evidence.came_after(now)
-            or await asker.is_given_to_others(self._entry.uid, now)
+            or await asker.is_given_to_others(uid, now)
         ):
             return
         if not await self._is_shown(edge):

@@ -1,6 +1,7 @@
 """Asking the site on behalf of all visits of one run, and what the answers tell of the run."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from random import Random
 
 from weibo_crawler.fetch import Fetched, Fetcher
 from weibo_crawler.metrics import Counters
@@ -31,14 +32,20 @@ class Asker:
     """Fetches for the visits. keep: stores an odd page, or a part of one, for a developer; clock:
     the one by which visits are dated. Counters: `cards.unreadable`, `cards.skipped.<reason>`.
 
-    talked_at: when the site last showed content where content was expected, None for never.
+    rng: decides which ends are looked at again. talked_at: when the site last showed a page of a
+    user, None for never.
     """
 
     def __init__(
-        self, fetcher: Fetcher, keep: Keep, counters: Counters, clock: Callable[[], float]
+        self,
+        fetcher: Fetcher,
+        keep: Keep,
+        counters: Counters,
+        clock: Callable[[], float],
+        rng: Random,
     ) -> None:
         self._fetcher, self._keep, self._counters = fetcher, keep, counters
-        self._clock = clock
+        self._clock, self._rng = clock, rng
         self._has_answered = False
         self.has_asked = False
         self._leads: Kind | None = None  # the way to a whole text that worked last
@@ -56,10 +63,13 @@ class Asker:
         expect: Expect = Expect.UNKNOWN,
         nth: int = 1,
         is_retry: bool = False,
+        end: str = "",
     ) -> Fetched:
         """As `Fetcher.fetch`; a drifted page is kept. Errors: Unreached, and the fetcher's."""
         self.has_asked = True
-        fetched = await self._fetcher.fetch(request, expect=expect, nth=nth, is_retry=is_retry)
+        fetched = await self._fetcher.fetch(
+            request, expect=expect, nth=nth, is_retry=is_retry, end=end
+        )
         reading, page = fetched.reading, fetched.page
         if page is None:
             if not self._has_answered:
@@ -68,9 +78,18 @@ class Asker:
         self._has_answered = True
         if reading.verdict is Verdict.DRIFTED:
             await self._keep(page, reading.why, page.body)
-        elif reading.verdict is Verdict.OK and expect is Expect.CONTENT:
+        elif reading.verdict is Verdict.OK and request.kind in (Kind.POSTS, Kind.PROFILE):
             self.talked_at = self._clock()
         return fetched
+
+    def wants_look(self, end: str) -> bool:
+        """Count an end of this kind; whether to look at it again: see `Samples`."""
+        return self._fetcher.samples.wants(end, self._rng) or not self.is_talking
+
+    def looked(self, end: str, *, found: bool) -> None:
+        """Tell what that look has shown. found: more."""
+        if self.is_talking:
+            self._fetcher.samples.looked(end, found=found)
 
     async def keep_card(self, page: Page, path: str, raw: bytes) -> None:
         """Keep the card of a post that could not be read."""

@@ -1,5 +1,5 @@
-"""What the ledger says when a visit came to its end: gaps, when to come back, the outcome. `closed`
-reads the table, so it is to be called in its thread."""
+"""What the ledger says when a visit begins, and when it came to its end: gaps, when to come back,
+the outcome. `closed` reads the table, so it is to be called in its thread."""
 
 from msgspec.structs import replace
 
@@ -20,6 +20,26 @@ from weibo_crawler.store.gaps import Gap
 _RATE_POSTS = 20  # the newest ones, from which the posting rate is told
 _DAY_S = 86_400
 EMPTY_WAIT_S = 86_400.0  # until a user of whom nothing is shown is looked at again
+
+
+def begun(old: Ledger, now: float, *, resumed: bool) -> Ledger:
+    """The ledger of a visit under way. resumed: it goes on with what the last attempt had read."""
+    kept = old if resumed else Ledger(state="partial", started_at=now)
+    return replace(
+        old,
+        state="partial",
+        seen=kept.seen,
+        pages=kept.pages,
+        read_newest=kept.read_newest,
+        read_oldest=kept.read_oldest,
+        pinned=kept.pinned,
+        unnamed_now=kept.unnamed_now,
+        foreign=kept.foreign,
+        skipped=kept.skipped,
+        refused_pages=kept.refused_pages,
+        stopped="",
+        started_at=kept.started_at,
+    )
 
 
 def closed(ledger: Ledger, holdings: Holdings, revisit: Revisit, now: float) -> Ledger:

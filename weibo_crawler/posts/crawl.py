@@ -7,6 +7,7 @@ from asyncio import FIRST_COMPLETED
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
+from random import Random
 from typing import NamedTuple
 
 from weibo_crawler import config
@@ -18,6 +19,7 @@ from weibo_crawler.posts.asking import Asker
 from weibo_crawler.posts.closing import outcome_of
 from weibo_crawler.posts.manifest import KeyRange
 from weibo_crawler.posts.schedule import Revisit
+from weibo_crawler.posts.sharing import Sharing
 from weibo_crawler.posts.silence import Silences
 from weibo_crawler.posts.visit import Due, Visitor
 from weibo_crawler.posts.workers import (
@@ -33,15 +35,17 @@ from weibo_crawler.posts.writer import Writer
 from weibo_crawler.records import Outcome, Page
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Cells, Frontier, Tables, WorkerRow
-from weibo_crawler.store.cells import Ledger, read_ledger
+from weibo_crawler.store.cells import read_ledger
 from weibo_crawler.store.guard import Guard, remove_user
-from weibo_crawler.store.keys import parse_user_key
+from weibo_crawler.store.keys import parse_user_key, user_key
 from weibo_crawler.store.owners import is_dead, is_here, new_owner
+from weibo_crawler.store.visits import VisitClaims
 
 _REPORT_S = 1.0
 _CHUNK = 256  # users read from the table at once
 STOP = "stop."  # + run id: the meta entry by which a driver ends all mappers of its run
 DRIVER = "driver."  # + run id: the meta entry that a driver changes while it lives
+ELSEWHERE = "elsewhere"  # why a user is left alone: another run visits it
 TERMINATED = "terminated"  # this mapper alone was told to end: its work is not done
 # a driver elsewhere that says nothing for so long is gone; a database restarts in less
 _DRIVER_PATIENCE_S = 180.0
@@ -82,8 +86,8 @@ class RangeCrawler:
     """Crawls key ranges, as one list of users, with one fetcher and one writer.
 
     Opened once a mapper process, used from its main thread; closes what it opened. `heartbeat` is
-    called about once a second with a line for people. clock: seconds since the epoch, by which
-    visits are dated and due.
+    called about once a second with a line for people. claims: keep others from the same
+    users; closed with this. clock: seconds since the epoch, by which visits are dated and due.
     """
 
     def __init__(
@@ -95,12 +99,14 @@ class RangeCrawler:
         job: Job,
         heartbeat: Callable[[str], None] = lambda line: None,
         leases: Leases | None = None,
+        claims: VisitClaims | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._clock = clock
         self._settings, self._site, self._job = settings, site, job
         self._frontier, self._tables, self._leases = frontier, tables, leases
         self._guard = Guard(frontier)
+        self._sharing = Sharing(claims, clock)
         self._heartbeat = heartbeat
         self._owner = new_owner()
         self._worker = job.attempt or self._owner
@@ -173,6 +179,7 @@ class RangeCrawler:
         if self._fetcher is not None:
             self._runner.run(self._fetcher.close())
         self._runner.close()
+        self._sharing.close()
         self._metrics.__exit__(None, None, None)
 
     def failed(self, error: CrawlerError) -> None:
@@ -217,11 +224,10 @@ class RangeCrawler:
             while not self._stopping:
                 if more and len(due) < places:
                     chunk, more = await writer.call(self._welcome, take)
-                    for user in chunk:
-                        if user.ledger is None or self._is_due(user.ledger, user.is_suspect):
-                            due.append(user)
-                        else:
-                            emit(self._count(self._known(user.uid, user.ledger)))
+                    mine, others = await writer.call(self._shared, chunk)
+                    due += mine
+                    for outcome in others:
+                        emit(self._count(outcome))
                 while due and len(running) < places:
                     running.add(asyncio.create_task(visitor.visit(due.popleft())))
                 if running:
@@ -243,6 +249,7 @@ class RangeCrawler:
         for task in tasks:
             error = task.exception()
             if error is None:
+                self._sharing.ended(task.result())
                 emit(self._count(task.result()))
             elif not isinstance(error, Interrupted):
                 broken.append(error)
@@ -271,12 +278,29 @@ class RangeCrawler:
             ]
         )
 
-    def _is_due(self, ledger: Ledger, is_suspect: bool) -> bool:
+    def _shared(self, chunk: list[Due]) -> tuple[list[Due], list[Outcome]]:
+        """The users to visit, and the outcomes of the others: those who are not due, and those whom
+        another run visits, or has visited since the row was read."""
+        due = [user for user in chunk if self._is_due(user)]
+        mine, asked = self._sharing.take(due), {user.uid for user in due}
+        visits, outcomes = [], [self._known(user) for user in chunk if user.uid not in asked]
+        for user in due:
+            row = self._tables.userlist.row(user_key(user.uid), USER_COLUMNS)
+            if user.uid in mine and read_ledger(row) == user.ledger:
+                visits.append(user)
+            else:
+                outcomes.append(Outcome(user.uid, "existing", stopped=ELSEWHERE))
+        return visits, outcomes
+
+    def _is_due(self, user: Due) -> bool:
+        ledger = user.ledger
+        if ledger is None:
+            return True
         if ledger.state in ("partial", "failed"):
             return True
         if ledger.run_id == self._job.run_id:  # by an attempt of this task that died later
             return False
-        if is_suspect:
+        if user.is_suspect:
             return True
         is_time = ledger.next_visit is None or ledger.next_visit <= self._clock()
         if ledger.state == "empty" and is_time:
@@ -285,16 +309,17 @@ class RangeCrawler:
             return False
         return self._job.every or is_time
 
-    def _known(self, uid: int, ledger: Ledger) -> Outcome:
+    def _known(self, user: Due) -> Outcome:
         """Of a user that is not due: what this run did with it already, else nothing (law 6)."""
-        if ledger.run_id == self._job.run_id:
-            return outcome_of(uid, ledger)
-        return Outcome(uid, "existing")
+        if user.ledger is not None and user.ledger.run_id == self._job.run_id:
+            return outcome_of(user.uid, user.ledger)
+        return Outcome(user.uid, "existing")
 
     def _count(self, outcome: Outcome) -> Outcome:
         add = self._counters.add
         add("users.input")
         add(f"users.{outcome.status}")
+        add(f"users.{ELSEWHERE}", outcome.stopped == ELSEWHERE)
         if outcome.is_evidence and outcome.status not in ("existing", "unreached"):
             add(FIRST)
             add(FIRST_FAILED, outcome.status == "failed")
@@ -315,7 +340,7 @@ class RangeCrawler:
                 *(self._job.run_id, page.url, why, body, page.fetched_at),
             )
 
-        self._asker = Asker(fetcher, keep, self._counters, self._clock)
+        self._asker = Asker(fetcher, keep, self._counters, self._clock, Random())
         return Visitor(
             site=self._site,
             asker=self._asker,
@@ -326,6 +351,7 @@ class RangeCrawler:
             run_id=self._job.run_id,
             max_pages=self._settings.posts.max_pages,
             revisit=_revisit(self._settings.posts),
+            profile_s=self._settings.posts.profile_days * 86_400,
             every=self._job.every,
         )
 
@@ -334,6 +360,7 @@ class RangeCrawler:
         try:
             while True:
                 await asyncio.to_thread(self._report, None)
+                await asyncio.to_thread(self._sharing.keep)
                 await asyncio.to_thread(self._look_for_orders)
                 await asyncio.sleep(_REPORT_S)
         except Exception as error:  # noqa: BLE001 - the top of a task: it ends the run, loudly

@@ -1,6 +1,5 @@
-"""One user of the map job: profile, timeline, long texts, ledger; one Outcome (law 6)."""
+"""One user of the map job: timeline, profile, long texts, ledger; one Outcome (law 6)."""
 
-import asyncio
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
@@ -14,15 +13,16 @@ from weibo_crawler.posts.asking import (
     VisitDoubt,
     VisitTrouble,
 )
-from weibo_crawler.posts.closing import EMPTY_WAIT_S, closed, empty, outcome_of
+from weibo_crawler.posts.closing import EMPTY_WAIT_S, begun, closed, empty, outcome_of
 from weibo_crawler.posts.holdings import Holdings
 from weibo_crawler.posts.pages import Pages
+from weibo_crawler.posts.profile import NOTHING, needs_profile, owner_of, was_empty
 from weibo_crawler.posts.schedule import Revisit
 from weibo_crawler.posts.sightings import Sightings
 from weibo_crawler.posts.stops import ENDS, LIMITS, Stops
 from weibo_crawler.posts.texts import Texts
 from weibo_crawler.posts.writer import Writer
-from weibo_crawler.records import Expect, Outcome, Page, PostPage, Request, User, Verdict
+from weibo_crawler.records import Expect, Outcome, Page, PostPage, Reading, Request, User, Verdict
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Put, Table
 from weibo_crawler.store.cells import Ledger, pinned_cells, possible_posts, profile_cells
@@ -30,14 +30,15 @@ from weibo_crawler.store.keys import post_key, user_key
 
 R = TypeVar("R")
 
-ASK_AGAIN_S = 1.0  # before an end that contradicts the announced count is believed
 # of the announced posts: counts include posts that nobody can see any more
 _MISSING_SHARE = 0.1
-_NOTHING = "nothing is shown of the posts that are announced"  # when that stands, it is stored
+_END = "posts.end"  # the kind of all ends of timelines in `Samples`: one experiment ends sooner
 _SILENCE = "the site shows nothing, and has shown nothing to anybody of late: no evidence"
 _PAGES_A_RUN = 1000  # of one user; then others have their turn, and the next run goes on there
 _CLOSED_REST_S = 30 * 86_400.0  # restricted texts are asked for again after so long
 _EMPTY = (Verdict.EMPTY, Verdict.END)
+# page 1 says something of the user, if only that guests are not shown the posts
+_TOLD = (Verdict.OK, Verdict.GONE, Verdict.LOGIN_WALL, Verdict.DRIFTED, *_EMPTY)
 
 
 class Due(NamedTuple):
@@ -52,9 +53,9 @@ class Due(NamedTuple):
 
 class Visitor(NamedTuple):
     """What visits need. posts: the table, for reading; clock: seconds; revisit: bounds of the time
-    until the next visit; every: ask also for what guests were refused at most `revisit.most_s`
-    ago, and for posts that could not be read; is_forgotten: whether `forget` removed a user, as far
-    as the last put knows."""
+    until the next visit; profile_s: posts.profile_days; every: ask also for what guests were
+    refused at most `revisit.most_s` ago, and for posts that could not be read; is_forgotten:
+    whether `forget` removed a user, as far as the last put knows."""
 
     site: Site
     asker: Asker
@@ -65,6 +66,7 @@ class Visitor(NamedTuple):
     run_id: str
     max_pages: int | None
     revisit: Revisit
+    profile_s: float
     every: bool
 
     async def visit(self, due: Due) -> Outcome:
@@ -99,10 +101,13 @@ class _Visit:
         self.resumed = old.state in ("partial", "failed") and bool(old.cursor)
         # a visit that goes on with what was in trouble or doubt tells nothing of the site
         self.is_retry = old.state in ("failed", "empty") or bool(old.last_error)
+        # what the profile came to in this visit; None: it was not needed, or not yet
+        self.profile: Verdict | None = None
         self.cursor = old.cursor or "" if self.resumed else ""
         self.start = self.cursor
         same_run = old.run_id == env.run_id  # an attempt that died had begun this visit
-        self.asks_closed = _is_over(old.restricted_at, _CLOSED_REST_S, env.clock())
+        is_time = _is_over(old.restricted_at, _CLOSED_REST_S, env.clock())
+        self.asks_closed = is_time and old.restricted_at is not None
         self.sightings = Sightings(
             old,
             resumed=self.resumed,
@@ -114,83 +119,86 @@ class _Visit:
             *(self.uid, env.run_id, env.writer, self.holdings, self.sightings, self.texts),
             *(env.asker, env.clock, self.asks_closed),
         )
-        kept = old if self.resumed else Ledger(state="partial")  # what the last attempt had read
         self.ledger = replace(
-            old,
-            state="partial",
+            begun(old, env.clock(), resumed=self.resumed),
             new=old.new if same_run else 0,
-            seen=kept.seen,
-            pages=kept.pages,
-            read_newest=kept.read_newest,
-            read_oldest=kept.read_oldest,
-            pinned=kept.pinned,
-            unnamed_now=kept.unnamed_now,
-            foreign=kept.foreign,
-            skipped=kept.skipped,
-            refused_pages=kept.refused_pages,
             restricted_at=env.clock() if self.asks_closed else old.restricted_at,
-            stopped="",
             cursor=self.cursor,
-            started_at=old.started_at if self.resumed else env.clock(),
             run_id=env.run_id,
         )
 
     async def run(self) -> Outcome:
         if not self.is_first:
             self.sightings.known = await self.env.writer.call(self.holdings.mids)
-        profile = await self._profile()
-        if profile is Verdict.GONE:
-            return await self._finish("gone", "gone", sure=True)
         stopped = await self._timeline()
         if stopped is None:
             return await self._leave()
         seen = self.sightings.seen
-        if profile in _EMPTY and not seen:
-            if stopped == "gone":
+        if not seen and stopped in ENDS:
+            is_hidden = self.profile in _EMPTY
+            if self.profile is Verdict.GONE or (is_hidden and stopped == "gone"):
                 return await self._finish("gone", "gone", sure=True)
-            if stopped in ENDS:
+            if is_hidden:
                 return await self._nothing_shown()
         sure = self._is_sure(stopped)
-        if not seen and not sure and stopped in ENDS and self.old.last_error != _NOTHING:
-            raise VisitDoubt(_NOTHING)
+        if not seen and not sure and stopped in ENDS and not was_empty(self.old):
+            raise VisitDoubt(NOTHING)
         await self.pages.repair()
         await self._unpin()
         return await self._finish("done", stopped, sure=sure)
 
     # -- the pages
 
-    async def _profile(self) -> Verdict:
-        """Store the profile, where the site shows one."""
+    async def _know_owner(self, fetched: Fetched) -> None:
+        """Store the profile as page 1 shows it, or ask for it."""
+        owner, env = owner_of(fetched.reading), self.env
+        is_recent = not _is_over(self.old.profile_at, env.profile_s, env.clock())
+        if owner is not None:
+            await self._put_profile(owner, _page(fetched))
+        if needs_profile(
+            fetched.reading, self.old, is_recent=is_recent, is_talking=env.asker.is_talking
+        ):
+            await self._ask_profile()
+
+    async def _ask_profile(self) -> None:
         is_known = self.is_named or self.old.announced is not None
         expect = Expect.CONTENT if is_known else Expect.UNKNOWN
-        fetched = await self._fetch(
-            self.env.site.profile(self.uid), expect=expect, is_retry=self.is_retry
-        )
-        if fetched.reading.verdict is not Verdict.OK:
-            return fetched.reading.verdict
-        user, page = _of(fetched.reading.record, User), _page(fetched)
+        request = self.env.site.profile(self.uid)
+        asked = await self._fetch(request, expect=expect, is_retry=self.is_retry)
+        self._check(asked.reading)
+        self.profile = asked.reading.verdict
+        if self.profile is Verdict.OK:
+            self.ledger = replace(self.ledger, profile_at=self.env.clock())
+            await self._put_profile(_of(asked.reading.record, User), _page(asked))
+
+    async def _put_profile(self, user: User, page: Page) -> None:
         self.ledger = replace(self.ledger, announced=possible_posts(user.posts), empty_since=None)
         cells = profile_cells(user, page.fetched_at, self.env.run_id)
         await self.env.writer.put((), [Put(user_key(self.uid), cells, _ms(page.fetched_at))])
-        return Verdict.OK
 
     async def _timeline(self) -> str | None:
         """Read pages until the site, a limit or what is known ends it; says why. None: there is
         more, for the next run."""
-        is_again = False
-        stops = self._stops()
+        stops, is_first, is_again = self._stops(), True, False
         last_page = self.ledger.pages + _PAGES_A_RUN
         while self.ledger.pages < last_page:
             if self.env.max_pages is not None and self.ledger.pages >= self.env.max_pages:
                 return "max_pages"
             fetched = await self._fetch(
                 self.env.site.posts(self.uid, self.cursor),
-                walled_ok=self.ledger.pages > 0,
                 expect=self._expected(),
                 nth=self.ledger.pages + 1,
-                is_retry=is_again or (self.is_retry and self.cursor == self.start),
+                is_retry=self.is_retry and self.cursor == self.start,
+                end=_END,
             )
             reading = fetched.reading
+            if is_first and reading.verdict in _TOLD:
+                await self._know_owner(fetched)
+            is_first = False
+            if is_again:
+                self.env.asker.looked(_END, found=reading.verdict not in _EMPTY)
+            is_expected = self.ledger.announced == 0
+            self._check(reading, is_expected=is_expected, walled_ok=self.ledger.pages > 0)
             if reading.verdict is Verdict.LOGIN_WALL:
                 # one that nobody confirmed is asked for again soon
                 walled_at = None if reading.ambiguous else self.env.clock()
@@ -199,10 +207,9 @@ class _Visit:
             if reading.verdict is Verdict.GONE:
                 return "gone"
             if reading.verdict in _EMPTY:
-                if is_again or not self.sightings.missing(self.ledger.announced):
+                if is_again or not self._contradicts() or not self.env.asker.wants_look(_END):
                     return "end"
                 is_again = True
-                await asyncio.sleep(ASK_AGAIN_S)
                 continue
             is_again = False
             page = _of(reading.record, PostPage)
@@ -235,12 +242,14 @@ class _Visit:
         """What is known of the next page before it is asked for."""
         if self.cursor:  # the page before named it
             return Expect.CONTENT
-        announced = self.ledger.announced
-        if announced or (announced is None and self.sightings.standing()):
-            return Expect.CONTENT
-        if announced is None or self.sightings.standing():
-            return Expect.UNKNOWN
-        return Expect.NOTHING
+        is_there = self.sightings.standing() or (self.ledger.announced and not self.profile)
+        return Expect.CONTENT if is_there and not was_empty(self.old) else Expect.NOTHING
+
+    def _contradicts(self) -> bool:
+        """Whether page 1 is empty against the profile that was asked for because of it. Of later
+        pages, and of those of which posts are held, the fetcher has taken a second look."""
+        is_look = self.ledger.announced and self.profile is Verdict.OK
+        return bool(is_look) and not self.cursor and not self.sightings.standing()
 
     # -- the end
 
@@ -347,29 +356,34 @@ class _Visit:
         request: Request,
         *,
         expect: Expect,
-        walled_ok: bool = False,
         nth: int = 1,
         is_retry: bool = False,
+        end: str = "",
     ) -> Fetched:
-        """A page that is a fact (or a wall that ends the timeline), else VisitTrouble. expect, nth,
-        is_retry: as in `Fetcher.fetch`."""
+        """One page, as `Fetcher.fetch` gives it."""
         if self.env.is_forgotten(self.uid):
             raise UserForgotten
-        asker = self.env.asker
-        fetched = await asker.fetch(request, expect=expect, nth=nth, is_retry=is_retry)
-        reading = fetched.reading
-        if reading.verdict in _EMPTY and expect is not Expect.NOTHING and not asker.is_talking:
+        return await self.env.asker.fetch(
+            request, expect=expect, nth=nth, is_retry=is_retry, end=end
+        )
+
+    def _check(
+        self, reading: Reading, *, is_expected: bool = False, walled_ok: bool = False
+    ) -> None:
+        """Raise VisitTrouble for what is no fact, nor a wall that ends the timeline. is_expected:
+        an emptiness contradicts nothing."""
+        if reading.verdict in _EMPTY and not (is_expected or self.env.asker.is_talking):
             raise VisitDoubt(_SILENCE)
         if reading.verdict in (Verdict.OK, Verdict.GONE, *_EMPTY):
-            return fetched
+            return
         self.ledger = replace(self.ledger, refused_pages=self.ledger.refused_pages + 1)
         if reading.verdict is Verdict.LOGIN_WALL and walled_ok:
-            return fetched
+            return
         raise VisitTrouble(f"{reading.verdict}: {reading.why}" if reading.why else reading.verdict)
 
 
 def _is_over(since: float | None, rest_s: float, now: float) -> bool:
-    return since is not None and now - since >= rest_s
+    return since is None or now - since >= rest_s
 
 
 def _of(record: object, kind: type[R]) -> R:

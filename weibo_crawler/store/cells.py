@@ -48,7 +48,7 @@ class Ledger(msgspec.Struct, frozen=True):
     that is older than the newest known post is known. newest: the largest mid of the last complete
     visit; gaps: what below it was on no page read. read_newest, read_oldest: how far the visit
     under way has read without a break. empty_since: when the site first showed nothing of a user
-    of whom it shows nothing since.
+    of whom it shows nothing since. profile_at: when the profile was last asked for, and shown.
     cursor: the page to fetch next while partial; the first page, "", reads back as None.
     visited_at: end of the last complete visit; next_visit: when the next one is due, None = never;
     doubts: how many complete visits in a row left something in doubt; posts_per_day: the posting
@@ -88,6 +88,7 @@ class Ledger(msgspec.Struct, frozen=True):
     posts_per_day: float | None = None
     walled_at: float | None = None
     empty_since: float | None = None
+    profile_at: float | None = None
     started_at: float | None = None
     last_error: str = ""
     run_id: str = ""
@@ -377,6 +378,7 @@ _LEDGER: Mapping[str, Callable[[str], Any]] = {
     "posts_per_day": float,
     "walled_at": from_iso,
     "empty_since": from_iso,
+    "profile_at": from_iso,
     "started_at": from_iso,
     "last_error": str,
     "run_id": str,

@@ -61,7 +61,7 @@ class SqliteEgresses(EgressLeases):
 
     def transaction(self, work: Callable[[Cursor], T]) -> T:
         with self._db.translated(), immediate(self._db.conn()) as conn:
-            return work(_Statements(conn))
+            return work(Statements(conn))
 
     def clock(self, cursor: Cursor) -> float:
         cursor.execute("SELECT (julianday('now') - 2440587.5) * 86400.0")
@@ -71,7 +71,7 @@ class SqliteEgresses(EgressLeases):
         self._db.close()
 
 
-class _Statements:
+class Statements:
     """A cursor that takes %s for a parameter."""
 
     def __init__(self, conn: Connection) -> None:

@@ -165,12 +165,11 @@ def test_bid_and_second_are_in_the_mid(name: str) -> None:
     ],
 )
 def test_profiles(name: str, expected: tuple[int, ...]) -> None:
-    """Numbers of a profile, of both times, and the container of its posts."""
+    """Numbers of a profile, of both times."""
     uid = data(name)["userInfo"]["id"]
     user = record(read(name, SITE.profile(uid)))
     numbers = (user.fans, user.follows, user.posts, user.rank, user.verified_type)
     assert (user.uid, numbers) == (uid, expected)
-    assert user.posts_container == f"107603{uid}"
     assert (user.gender, user.verified) == ("f", True)
 
 
@@ -243,3 +242,19 @@ def test_no_sample_is_left_out() -> None:
     names = [path.name for path in SAMPLES.rglob("*.*") if path.suffix != ".md"]
     assert names
     assert [name for name in names if name not in source] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers"),
+    [
+        ("posts/2019-06_relative_dates_page.json", (63356825, 240, 1008, 43, 0)),
+        ("posts/2021-06_since_id_pinned.json", (1363591, 33, 1218, 4, 2)),
+    ],
+)
+def test_pages_of_posts_show_the_profile(name: str, numbers: tuple[int, ...]) -> None:
+    """Nothing lacks of what a profile is read for."""
+    uid = data(name)["cards"][0]["mblog"]["user"]["id"]
+    user = record(read(name, SITE.posts(uid, ""))).profile
+    assert user.is_told
+    assert (user.fans, user.follows, user.posts, user.rank, user.verified_type) == numbers
+    assert user.verified_reason

@@ -643,3 +643,46 @@ def test_a_page_of_others_only_is_a_page() -> None:
 def test_posts_are_plain_records() -> None:
     """Nothing of the wire is left in a record."""
     assert all(type(post) is Post for post in page_mode().posts)
+
+
+# -- the owner, as the posts show them
+
+_FIELDS = {
+    "screen_name": "screen_name",
+    "statuses_count": "posts",
+    "followers_count": "fans",
+    "follow_count": "follows",
+    "description": "description",
+    "gender": "gender",
+    "verified": "verified",
+    "verified_type": "verified_type",
+    "urank": "rank",
+}
+
+
+def test_the_posts_show_the_profile_of_their_owner() -> None:
+    """All that the profile answer would be read for, by the same reader."""
+    user = card(tree("posts_since_id.json"), 0)["mblog"]["user"]
+    answer = {"ok": 1, "data": {"userInfo": user}}
+    by_profile = judge(json.dumps(answer), SITE.profile(OWNER)).record
+    assert since_id().profile == by_profile
+    assert by_profile.is_told
+
+
+@pytest.mark.parametrize("name", _FIELDS)
+def test_what_lacks_in_one_post_is_read_from_another(name: str) -> None:
+    """An odd part of one post's owner costs nothing; a part that no post shows is None, and told as
+    lacking. Posts of others tell nothing."""
+
+    def odd(value: Tree) -> None:
+        card(value, 0)["mblog"]["user"][name] = []
+
+    def lacking(value: Tree) -> None:
+        for one in value["data"]["cards"]:
+            if "mblog" in one and one["mblog"]["user"]["id"] == OWNER:
+                one["mblog"]["user"].pop(name)
+
+    whole, found = since_id().profile, since_id(lacking).profile
+    assert since_id(odd).profile == whole
+    assert found == replace(whole, **{_FIELDS[name]: None})
+    assert not found.is_told

@@ -325,7 +325,7 @@ def test_an_item_is_known_by_its_user_too() -> None:
 
 
 def test_a_profile() -> None:
-    """The numbers of a profile, and the container of its posts."""
+    """All that is read of a profile."""
     assert record(read("profile.json")) == User(
         uid=OWNER,
         screen_name="青藤邮局",
@@ -339,25 +339,7 @@ def test_a_profile() -> None:
         verified_reason="慢信发起人",
         rank=9,
         avatar=f"https://wx1.sinaimg.example/orj480/{OWNER}.jpg",
-        posts_container=f"107603{OWNER}",
     )
-
-
-def test_tabs_in_a_dict() -> None:
-    """PHP writes a list as a dict when a number is left out."""
-
-    def change(tree: Tree) -> None:
-        info = tree["data"]["tabsInfo"]
-        info["tabs"] = {str(n): tab for n, tab in enumerate(info["tabs"])}
-
-    assert record(read("profile.json", change)).posts_container == f"107603{OWNER}"
-
-
-@pytest.mark.parametrize("tabs", [None, 7, {}, {"tabs": 7}, {"tabs": [7, {}]}])
-def test_odd_tabs_cost_only_themselves(tabs: object) -> None:
-    """The container is a decoration of the profile."""
-    user = record(read("profile.json", lambda tree: tree["data"].update(tabsInfo=tabs)))
-    assert (user.fans, user.posts_container) == (151_000_000, None)
 
 
 @pytest.mark.parametrize(

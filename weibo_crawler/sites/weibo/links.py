@@ -10,7 +10,7 @@ from weibo_crawler.sites.weibo.counts import MOST_FANS, optional_count
 from weibo_crawler.sites.weibo.drift import Drift, identity
 from weibo_crawler.sites.weibo.post import author_of, is_gone
 from weibo_crawler.sites.weibo.text import mentioned, read_name
-from weibo_crawler.sites.weibo.wire import Author, Mblog
+from weibo_crawler.sites.weibo.wire import Mblog, Person
 
 
 def authors(statuses: Iterable[Mblog]) -> tuple[User | NamedUser, ...]:
@@ -41,6 +41,6 @@ def mentions(statuses: Iterable[tuple[int, Mblog]]) -> tuple[str, ...]:
     return tuple(name for name in names if read_name(name) is not None)
 
 
-def _fans(author: Author) -> int | None:
+def _fans(author: Person) -> int | None:
     fans = optional_count(author.followers_count, MOST_FANS)
     return optional_count(author.followers_count_str, MOST_FANS) if fans is None else fans

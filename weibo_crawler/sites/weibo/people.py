@@ -1,7 +1,9 @@
 """Users: from a profile, from lists and from comments."""
 
 import re
-from typing import Any
+from collections.abc import Iterable
+
+from msgspec.structs import asdict, replace
 
 from weibo_crawler.records import CommentPage, Reading, Request, User, Verdict
 from weibo_crawler.sites.weibo.counts import (
@@ -33,7 +35,7 @@ def read_face(face: Face, *descriptions: object) -> User:
     return User(uid, read_name(face.screen_name), fans)
 
 
-def read_person(person: Person, posts_container: str | None) -> User:
+def read_person(person: Person) -> User:
     """A user with all that a profile tells. Errors: Drift for a missing id."""
     follows = person.follow_count if person.follow_count is not None else person.friends_count
     face = read_face(person)
@@ -50,8 +52,24 @@ def read_person(person: Person, posts_container: str | None) -> User:
         verified_reason=read_remark(person.verified_reason),
         rank=small_number(person.urank),
         avatar=read_remark(person.avatar_hd) or read_remark(person.profile_image_url),
-        posts_container=posts_container,
     )
+
+
+def read_owner(people: Iterable[Person]) -> User | None:
+    """The owner of a timeline, as its posts show them: what is odd or lacks in the first of them is
+    read from the others. None where there are none. Errors: Drift for a missing id."""
+    owner: User | None = None
+    for person in people:
+        user = read_person(person)
+        if owner is None:
+            owner = user
+        else:
+            told = asdict(owner)
+            new = {name: value for name, value in asdict(user).items() if told[name] is None}
+            owner = replace(owner, **new)
+        if owner.is_told:
+            break
+    return owner
 
 
 def read_profile(profile: Profile | None, request: Request, now: float) -> Reading:
@@ -59,7 +77,7 @@ def read_profile(profile: Profile | None, request: Request, now: float) -> Readi
     if profile is None or profile.userInfo is None:
         raise Drift(".data" if profile is None else ".data.userInfo")
     try:
-        user = read_person(profile.userInfo, _posts_container(profile.tabsInfo))
+        user = read_person(profile.userInfo)
     except Drift as drift:
         raise drift.under(".data.userInfo") from None
     if user.uid != request.uid:
@@ -103,13 +121,4 @@ def _fans_in_words(descriptions: tuple[object, ...]) -> str | None:
         match = _FANS_IN_WORDS.search(words) if isinstance(words, str) else None
         if match:
             return match[1]
-    return None
-
-
-def _posts_container(tabs_info: Any) -> str | None:
-    """The containerid of the tab with the posts (WEIBO_API, "Endpoints": profile)."""
-    tabs = tabs_info.get("tabs") if isinstance(tabs_info, dict) else None
-    for tab in tabs.values() if isinstance(tabs, dict) else tabs if isinstance(tabs, list) else ():
-        if isinstance(tab, dict) and tab.get("tab_type") == "weibo":
-            return read_remark(tab.get("containerid"))
     return None

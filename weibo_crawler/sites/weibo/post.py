@@ -16,7 +16,7 @@ from weibo_crawler.sites.weibo.drift import Drift, identity
 from weibo_crawler.sites.weibo.fitting import fit
 from weibo_crawler.sites.weibo.ids import check_bid, mid_of
 from weibo_crawler.sites.weibo.text import read_name, read_remark, reader_text
-from weibo_crawler.sites.weibo.wire import Author, Card, Mblog, Picture
+from weibo_crawler.sites.weibo.wire import Card, Mblog, Person, Picture
 
 _LONGEST_DECORATION = 5_000
 _PICTURES = msgspec.json.Decoder(list[Picture | None] | dict[str, Picture | None] | None)
@@ -28,9 +28,9 @@ def is_gone(status: Mblog) -> bool:
     return is_flagged or status.user is None
 
 
-def author_of(status: Mblog) -> Author:
+def author_of(status: Mblog) -> Person:
     """Who wrote a post that is not gone. Errors: Drift, as a live post always has an author."""
-    if not isinstance(status.user, Author):
+    if not isinstance(status.user, Person):
         raise Drift(".user")
     return status.user
 

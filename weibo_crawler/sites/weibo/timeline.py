@@ -12,6 +12,7 @@ from weibo_crawler.sites.weibo.cursors import read_token
 from weibo_crawler.sites.weibo.drift import Drift, identity, is_drift
 from weibo_crawler.sites.weibo.ids import mid_of
 from weibo_crawler.sites.weibo.links import authors, mentions
+from weibo_crawler.sites.weibo.people import read_owner
 from weibo_crawler.sites.weibo.post import author_of, is_gone, read_post
 from weibo_crawler.sites.weibo.verdicts import nothing
 from weibo_crawler.sites.weibo.wire import Card, Mblog, PageInfo, Timeline, is_type
@@ -108,6 +109,7 @@ def read_timeline(page: Timeline | None, request: Request, now: float) -> Readin
         mentions((post.mid, status) for post, status in in_order),
         dict(+found.skipped),
         tuple(found.unreadable),
+        read_owner(author_of(status) for _, status in found.shown.values()),
     )
     if not found.shown:
         return Reading(Verdict.OK, post_page, why="no post of the owner", ambiguous=True)

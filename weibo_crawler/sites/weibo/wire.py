@@ -35,7 +35,7 @@ class Face(Struct, gc=False):
 
 
 class Person(Face, gc=False):
-    """A user as a profile holds it; `follow_count` or, older, `friends_count`."""
+    """A user as a profile and a post hold it; `follow_count` or, older, `friends_count`."""
 
     follow_count: Any = None
     friends_count: Any = None
@@ -50,15 +50,6 @@ class Person(Face, gc=False):
     profile_image_url: Any = None
 
 
-class Author(Struct, gc=False):
-    """A user as a post holds it. The number of fans matters to a harvest only: see `links`."""
-
-    id: Any = None
-    screen_name: Any = None
-    followers_count: Any = None
-    followers_count_str: Any = None
-
-
 class LongText(Struct, gc=False):
     longTextContent: Any = None
 
@@ -71,7 +62,7 @@ class Mblog(Struct, gc=False):
     idstr: Any = None
     text: Any = None
     created_at: Any = None
-    user: Author | UnsetType | None = UNSET
+    user: Person | UnsetType | None = UNSET
     retweeted_status: "Mblog | None" = None
     reposts_count: Any = None
     comments_count: Any = None
@@ -144,7 +135,6 @@ class UserList(Struct, gc=False):
 
 class Profile(Struct, gc=False):
     userInfo: Person | None = None
-    tabsInfo: Any = None
 
 
 class Comment(Struct, gc=False):

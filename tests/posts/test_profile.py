@@ -1,0 +1,114 @@
+"""The profile: shown by page 1, asked for where that shows too little."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.posts.crawls import Crawl, timeline
+from tests.posts.test_refresh import DAY, Clock
+from tests.posts.worlds import ScriptedFetcher
+from weibo_crawler.records import Verdict
+from weibo_crawler.store.keys import user_key
+
+
+def profile_of(crawl: Crawl, uid: int) -> dict[str, str]:
+    """The cells of a profile, but when and by which run they were read."""
+    cells = crawl.tables.userlist.row(user_key(uid), ["profile"])
+    return {k: v for k, v in cells.items() if k not in ("profile:fetched_at", "profile:run_id")}
+
+
+def profiles(fetcher: ScriptedFetcher) -> int:
+    return sum(url.startswith("profile/") for url in fetcher.asked)
+
+
+def test_the_posts_show_the_profile(crawl_: Crawl) -> None:
+    """The same cells as by a profile request, and no such request, at no visit."""
+    crawl_.add(6, 7)
+    world = {6: timeline(6, 15)}
+    by_posts = ScriptedFetcher(world)
+    crawl_.run(by_posts)
+    cells = profile_of(crawl_, 6)
+    assert profiles(by_posts) == 1  # of user 7, of whom page 1 shows nothing
+    assert crawl_.ledger(6).announced == 15
+    by_profile = ScriptedFetcher(world, lacks=["posts"])
+    crawl_.run(by_profile, refresh=True)
+    assert "profile/6" in by_profile.asked
+    assert profile_of(crawl_, 6) == cells
+    assert cells["profile:posts"] == "15"
+
+
+def test_what_the_posts_lack_is_asked_for_once_in_so_many_days(crawl_: Crawl) -> None:
+    """In between, what they show is stored; the rest stays as the profile said."""
+    crawl_.add(6)
+    clock = Clock()
+    world = {6: timeline(6, 5)}
+    asked = []
+    for days in (0, 3, 3, 5):
+        clock.now += days * DAY
+        fetcher = ScriptedFetcher(world, lacks=["rank"])
+        crawl_.run(fetcher, refresh=True, clock=clock, profile_days=7.0)
+        asked.append(profiles(fetcher))
+        assert profile_of(crawl_, 6)["profile:rank"] == "3"
+    assert asked == [1, 0, 0, 1]
+
+
+def test_the_number_of_posts_is_asked_for_at_each_visit(crawl_: Crawl) -> None:
+    """Law 4: by it ends are judged. But not where the profile does not tell it either."""
+    crawl_.add(6, 7)
+    world = {6: timeline(6, 5), 7: timeline(7, 5)}
+
+    class Uncounted(ScriptedFetcher):
+        def _user(self, uid: int) -> Any:
+            return replace(super()._user(uid), posts=None if uid == 7 else 5)
+
+    first, again = (Uncounted(world, lacks=["posts"]) for _ in range(2))
+    crawl_.run(first)
+    crawl_.run(again, refresh=True)
+    assert profiles(first) == 2
+    assert [url for url in again.asked if url.startswith("profile")] == ["profile/6"]
+
+
+@pytest.mark.parametrize("verdict", [Verdict.LOGIN_WALL, Verdict.DRIFTED, Verdict.GONE])
+def test_a_first_page_without_posts_asks_for_the_profile(crawl_: Crawl, verdict: Verdict) -> None:
+    """Whatever keeps the posts back, the profile is stored; it says whether the user is gone."""
+    crawl_.add(6)
+    fetcher = ScriptedFetcher({6: timeline(6, 5)}, trouble={"posts/6/": [verdict]})
+    outcome = crawl_.run(fetcher)[6]
+    assert fetcher.asked == ["posts/6/", "profile/6"]
+    assert profile_of(crawl_, 6)["profile:screen_name"] == "name 6"
+    assert outcome.status == "failed"
+    assert crawl_.run(ScriptedFetcher({6: timeline(6, 5)}))[6].stored == 5
+
+
+def test_a_server_in_trouble_is_not_asked_for_the_profile_too(crawl_: Crawl) -> None:
+    crawl_.add(6)
+    fetcher = ScriptedFetcher({}, trouble={"posts/6/": [Verdict.SERVER_TROUBLE]})
+    assert crawl_.run(fetcher)[6].status == "failed"
+    assert fetcher.asked == ["posts/6/"]
+
+
+def test_an_empty_timeline_costs_a_refresh_one_request(crawl_: Crawl) -> None:
+    """That it is empty as before is no news; and a user who has written since is met."""
+    crawl_.add(6, 7)
+    world = {6: timeline(6, 9), 7: ()}
+    hidden = {"posts/6/": [Verdict.EMPTY] * 2}
+    crawl_.run(ScriptedFetcher(world, trouble=hidden))
+    assert crawl_.ledger(6).state == "failed"  # posts are announced, and none is shown
+    for _ in range(2):
+        again = ScriptedFetcher(world, trouble={"posts/6/": [Verdict.EMPTY]})
+        again.is_talking = True
+        crawl_.run(again, refresh=True)
+        assert sorted(again.asked) == ["posts/6/", "posts/7/"]
+        assert not crawl_.ledger(6).sure
+    assert crawl_.run(ScriptedFetcher(world), refresh=True)[6].stored == 9
+
+
+def test_an_empty_timeline_is_no_fact_in_a_silence(crawl_: Crawl) -> None:
+    """Law 4: while the site shows nothing to anybody, the profile has to be shown as well."""
+    crawl_.add(6)
+    crawl_.run(ScriptedFetcher({6: ()}))
+    silent = ScriptedFetcher({})
+    silent.is_talking = False
+    assert crawl_.run(silent, refresh=True)[6].is_evidence is False
+    assert silent.asked == ["posts/6/", "profile/6"]

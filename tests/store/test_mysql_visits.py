@@ -1,0 +1,20 @@
+"""The claims of visits in MariaDB keep their contract."""
+
+import pytest
+
+from tests.contracts.visits import VisitContract
+from tests.store import mariadb
+from tests.store.mariadb import PASSWORD, MariaDb
+from weibo_crawler.store.mysql_visits import MysqlVisits
+from weibo_crawler.store.visits import VisitClaims
+
+pytestmark = pytest.mark.skipif(mariadb.binary() is None, reason=mariadb.why_not())
+
+
+class TestMysqlVisits(VisitContract):
+    @pytest.fixture(autouse=True)
+    def _place(self, server: MariaDb) -> None:
+        self.url = server.url()
+
+    def open(self, owner: str, run_id: str) -> VisitClaims:
+        return MysqlVisits(self.url, PASSWORD, owner, run_id)
