@@ -191,6 +191,7 @@ class Fetch(_Section, frozen=True, forbid_unknown_fields=True):
     read_timeout_s: Seconds = 20.0
     max_body_bytes: Positive = 4 * 1024 * 1024
     attempts: Count = 5
+    doubt_share: Annotated[float, Meta(ge=0, lt=1)] = 0.01
     verify_tls: bool = True
 
 

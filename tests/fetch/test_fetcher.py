@@ -1,5 +1,6 @@
 import asyncio
 from itertools import pairwise
+from random import Random
 
 import pytest
 
@@ -19,9 +20,11 @@ from weibo_crawler.fetch.egress import DIRECT, Egress
 from weibo_crawler.fetch.fetcher import Fetched
 from weibo_crawler.fetch.wire import retry_after_s
 from weibo_crawler.records import Expect, Health, Page, Reading, Request, Verdict
+from weibo_crawler.samples import Samples
 
 OK = Reading(Verdict.OK)
 EMPTY = Reading(Verdict.EMPTY, ambiguous=True)
+END = Reading(Verdict.END, ambiguous=True)
 THROTTLED = Reading(Verdict.THROTTLED, why="429")
 BANNED = Reading(Verdict.CAPTCHA, why="captcha", is_ban=True)
 TROUBLE = Reading(Verdict.SERVER_TROUBLE, why="502")
@@ -110,6 +113,79 @@ def test_an_expected_end_is_asked_for_once() -> None:
     world = World([EMPTY, OK])
     assert run(world.fetcher.fetch(ask(), expect=Expect.NOTHING)).reading is EMPTY
     assert len(world.transport.pages) == 1
+
+
+def known(looks: int, *, found: int = 0) -> Samples:
+    """What so many second looks at ends of kind "end" have shown."""
+    samples = Samples(0.1)
+    for i in range(looks):
+        samples.wants("end", Random(1))
+        samples.looked("end", found=i < found)
+    return samples
+
+
+def ends(world: World, n: int, *, talks: bool = True) -> None:
+    """Ask for what turns out to be an end, n times, of a site that has shown something."""
+
+    async def scenario() -> None:
+        if talks:
+            await world.fetcher.fetch(ask())
+        for _ in range(n):
+            await world.fetcher.fetch(ask("2"), nth=2, end="end")
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("egresses", [(DIRECT,), (A, B)])
+def test_second_looks_that_show_nothing_become_a_sample(egresses: tuple[Egress, ...]) -> None:
+    """29 looks without a find: fewer than one of ten shows more, at 95 %. From then on one of
+    twenty ends is looked at again, and the others are believed."""
+    world = World([OK, *[END] * 999], egresses=egresses)
+    world.fetcher.samples = Samples(0.1)
+    ends(world, 29)
+    assert len(world.transport.pages) == 1 + 2 * 29
+    ends(world, 400, talks=False)
+    known = world.fetcher.samples.figures()["end"]
+    assert (known.ends, known.finds) == (429, 0)
+    assert 29 < known.looks < 29 + 60
+    assert len(world.transport.pages) == 1 + known.ends + known.looks
+
+
+def test_second_looks_that_show_more_go_on() -> None:
+    """A site of which every fifth emptiness is none: all are looked at again."""
+    world = World([OK, *([END, OK] + [END] * 8) * 99])
+    world.fetcher.samples = Samples(0.1)
+    ends(world, 200)
+    found = world.fetcher.samples.figures()["end"]
+    assert found.looks == found.ends == 200
+    assert found.finds == 40
+
+
+def test_no_look_is_spared_before_the_site_talks() -> None:
+    """Law 4: what is empty while nothing was shown says nothing of second looks, nor do these."""
+    world = World([END] * 99)
+    world.fetcher.samples = known(100)
+    ends(world, 5, talks=False)
+    assert len(world.transport.pages) == 2 * 5
+    assert world.fetcher.samples.figures()["end"].ends == 100
+
+
+def test_no_look_is_spared_while_the_site_may_be_silent() -> None:
+    """Law 4: from the moment at which looks at what is known to be there come empty."""
+    world = World([OK, *[EMPTY] * 99])
+    world.fetcher.samples = known(100)
+
+    async def scenario() -> None:
+        await world.fetcher.fetch(ask())
+        while world.fetcher.is_talking:
+            await world.fetcher.fetch(ask(), expect=Expect.CONTENT, end="end")
+        sent, ends = len(world.transport.pages), world.fetcher.samples.figures()
+        for _ in range(3):
+            await world.fetcher.fetch(ask("2"), nth=2, end="end")
+        assert len(world.transport.pages) == sent + 2 * 3
+        assert world.fetcher.samples.figures() == ends
+
+    run(scenario())
 
 
 def test_the_refused_egress_rests_and_another_goes() -> None:

@@ -3,7 +3,8 @@
 answer                          to blame   next
 OK, GONE, EMPTY, END,           nobody     return
   RESTRICTED
-the ambiguous no-content body   ?          a doubt, but where nothing more was expected: return
+the ambiguous no-content body   ?          a doubt, but where nothing more was expected, or a look
+                                           is spared: return
 OK, but nothing on it is the    ?          a doubt: it may be another user's page
   user's
 DRIFTED, BodyTooLarge           ?          a doubt: it may be mangled, or a proxy's own
@@ -73,13 +74,14 @@ WALL_MEMORY_S = 600.0
 
 UNKNOWN_REFUSAL = "unknown refusal: "  # how its `why` begins
 
-_NOTHING = (Verdict.EMPTY, Verdict.END)
+NOTHING = (Verdict.EMPTY, Verdict.END)
 
 
 class Asked(NamedTuple):
     """A request, and what is known before it is sent (see `Fetcher.fetch`).
 
-    are_walls_told: whether walls on first pages count as refusals of the site.
+    are_walls_told: whether walls on first pages count as refusals of the site. end: the kind of end
+    that an emptiness would be, "" where no end is met by it.
     """
 
     request: Request
@@ -88,6 +90,7 @@ class Asked(NamedTuple):
     nth: int = 1
     is_retry: bool = False
     are_walls_told: bool = True
+    end: str = ""
 
 
 class Met(NamedTuple):
@@ -97,7 +100,8 @@ class Met(NamedTuple):
     the site came of late. is_direct: by no proxy. is_only: there is no other egress. is_outage:
     none of them works. wall: what the pool makes of it, once it was told `of_session`.
     is_common_wall, is_first_shown: as `Walls` says. is_silent: the site may have fallen silent for
-    everybody.
+    everybody. is_spared: it is an emptiness of a kind that second looks hardly ever contradict, and
+    this one is not in the sample.
     """
 
     answer: Reading | TransportError
@@ -113,6 +117,7 @@ class Met(NamedTuple):
     is_common_wall: bool = False
     is_first_shown: bool = False
     is_silent: bool = False
+    is_spared: bool = False
 
 
 class Return(NamedTuple):
@@ -214,6 +219,11 @@ def _answered(reading: Reading, case: _Case) -> Action:
 # -- doubts
 
 
+def is_nothing(asked: Asked, met: Met) -> bool:
+    """Whether it is an emptiness at which to look again."""
+    return _verdict(met) in NOTHING and _doubt_of(met.answer, asked) is _Doubt.EMPTY
+
+
 class _Doubt(Enum):
     EMPTY = "nothing"
     FOREIGN = "another user's page"
@@ -231,7 +241,7 @@ def _doubt_of(answer: Reading | TransportError, asked: Asked) -> _Doubt | None:
         return None
     if answer.verdict is Verdict.OK:
         return _Doubt.FOREIGN
-    is_expected = asked.expect is Expect.NOTHING and answer.verdict in _NOTHING
+    is_expected = asked.expect is Expect.NOTHING and answer.verdict in NOTHING
     return None if is_expected or answer.verdict is Verdict.RESTRICTED else _Doubt.EMPTY
 
 
@@ -242,7 +252,8 @@ def _doubted(reading: Reading, doubt: _Doubt, case: _Case) -> Action:
     is_shown = doubt is _Doubt.EMPTY
     is_trusted = is_shown or any(_is_trustworthy(met) for met in said)
     is_alone = case.met.is_only and len(said) >= WITNESSES
-    if is_alone or (is_trusted and len({met.egress for met in said}) >= WITNESSES):
+    is_seen_twice = is_trusted and len({met.egress for met in said}) >= WITNESSES
+    if is_alone or is_seen_twice or case.met.is_spared:
         return _believed(reading, doubt, case)
     if len(said) < LOOKS or not (is_trusted or case.is_over(len(said), DISTRUST_ATTEMPTS)):
         outcome = Good(case.met.elapsed_s) if is_shown else Broken()
@@ -448,7 +459,7 @@ def _look(asked: Asked, before: Sequence[Met], met: Met) -> bool | None:
 def _shows_nothing(answer: Reading | TransportError) -> bool | None:
     if not isinstance(answer, Reading):
         return None
-    if answer.verdict in _NOTHING and answer.ambiguous:
+    if answer.verdict in NOTHING and answer.ambiguous:
         return True
     return False if answer.verdict is Verdict.OK and not answer.ambiguous else None
 

@@ -9,12 +9,14 @@ from weibo_crawler.errors import SiteSaysNo, TransportError
 from weibo_crawler.fetch.answers import (
     BACKOFF_BASE_S,
     BACKOFF_CAP_S,
+    NOTHING,
     Action,
     Asked,
     Met,
     Return,
     Walls,
     decide,
+    is_nothing,
     of_session,
 )
 from weibo_crawler.fetch.backoff import backoff_s
@@ -24,6 +26,7 @@ from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.wire import retry_after_s
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import FACTS, Expect, Page, Reading, Request, Verdict
+from weibo_crawler.samples import Samples
 from weibo_crawler.sites import Site
 
 
@@ -44,7 +47,7 @@ class _Past(NamedTuple):
 
 class Fetcher:
     """Asks for pages: turn, send, read, decide (`answers`), tell the pool and the breaker. One
-    event loop, any number of callers.
+    event loop, any number of callers. samples: what second looks at ends have shown.
 
     Counters: `request.retried`, `page.<verdict>` for every answer, `egress.disproved` for each
     egress that broke or emptied a page another one shows; those of `Sender` and of the pool.
@@ -60,12 +63,14 @@ class Fetcher:
         *,
         attempts: int,
         rng: Random,
+        samples: Samples | None = None,
     ) -> None:
         self._site, self._pool, self._sender = site, pool, sender
         self._breaker, self._counters = breaker, counters
         self._attempts, self._rng = attempts, rng
         self._walls = Walls()
         self._are_walls_told = True
+        self.samples = samples or Samples(0.0)
 
     async def fetch(
         self,
@@ -74,24 +79,27 @@ class Fetcher:
         expect: Expect = Expect.UNKNOWN,
         nth: int = 1,
         is_retry: bool = False,
+        end: str = "",
     ) -> Fetched:
         """The page, or what stands in its place after all attempts.
 
         expect: what the caller knows of it; where nothing is expected an empty answer is not asked
         for twice. nth: which page of its list it is, from 1. is_retry: it was asked for before and
-        failed or was in doubt, so its answer is no evidence about the site. A login wall that
-        comes back ambiguous was confirmed by nobody.
+        failed or was in doubt, so its answer is no evidence about the site. end: the kind of end
+        that an emptiness would be: `samples` then tells whether it is asked for again at once; ""
+        where it always is. A login wall that comes back ambiguous was confirmed by nobody.
 
         Errors: SiteSaysNo, to all callers from the moment the site says no to all; Interrupted
         after `drain`; StoreError where the leases of the egresses cannot be kept.
         """
-        asked = Asked(request, self._attempts, expect, nth, is_retry, self._are_walls_told)
+        asked = Asked(request, self._attempts, expect, nth, is_retry, self._are_walls_told, end)
         past: list[_Past] = []
         avoid: str | None = None
         while True:
             turn = await self._pool.turn(request, avoid, nth=nth)
             try:
                 met, page = await self._ask(asked, turn)
+                met = self._spared(asked, past, met)
                 action = decide(asked, [one.met for one in past], met)
                 if turn.outcome is None:
                     self._pool.tell(turn, action.outcome, page)
@@ -100,6 +108,7 @@ class Fetcher:
                     self._pool.tell(turn, Unused())
             look = self._tell(asked, met, action, past)
             if isinstance(action.step, Return):
+                self._learn(asked, past, action.step.reading)
                 return self._returned(asked, action.step.reading, page)
             past.append(_Past(met, turn, look))
             self._counters.add("request.retried")
@@ -163,6 +172,20 @@ class Fetcher:
         if outcome is None:
             return met
         return met._replace(wall=self._pool.tell(turn, outcome, page))
+
+    def _spared(self, asked: Asked, past: list[_Past], met: Met) -> Met:
+        """Ask the dice whether an emptiness is asked for again. While the site may be silent it
+        always is, and that is no part of the experiment."""
+        is_end = asked.end and is_nothing(asked, met) and self._breaker.is_talking
+        if not is_end or any(is_nothing(asked, one.met) for one in past):
+            return met
+        return met._replace(is_spared=not self.samples.wants(asked.end, self._rng))
+
+    def _learn(self, asked: Asked, past: list[_Past], reading: Reading) -> None:
+        """Note what a second look has shown."""
+        is_second = asked.end and any(is_nothing(asked, one.met) for one in past)
+        if is_second and reading.verdict in FACTS and self._breaker.is_talking:
+            self.samples.looked(asked.end, found=reading.verdict not in NOTHING)
 
     def _tell(self, asked: Asked, met: Met, action: Action, past: list[_Past]) -> Look | None:
         """Tell the breaker of this answer, and both of those that it disproves."""

@@ -19,6 +19,7 @@ from weibo_crawler.fetch.pool.session import Visitor
 from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.wire import host_of
 from weibo_crawler.metrics import Counters
+from weibo_crawler.samples import Samples
 from weibo_crawler.sites import Site
 
 if TYPE_CHECKING:
@@ -71,8 +72,10 @@ def open_fetcher(
         reloader=Reloader(roster, egresses, ring, keeper, counters, reload_s=reload_s),
     )
     breaker = Breaker(pace.stop_share, pace.stop_window, drift_share=pace.drift_share)
-    attempts = settings.fetch.attempts
-    return Fetcher(site, pool, sender, breaker, counters, attempts=attempts, rng=rng)
+    attempts, samples = settings.fetch.attempts, Samples(settings.fetch.doubt_share)
+    return Fetcher(
+        site, pool, sender, breaker, counters, attempts=attempts, rng=rng, samples=samples
+    )
 
 
 def load_egresses(settings: config.Egress, fetch: config.Fetch) -> list[Egress]:
