@@ -48,15 +48,45 @@ def test_a_change_is_noticed(seed: int) -> None:
     assert meet(samples, 100, 0.3, rng) == 100
 
 
-@given(st.dictionaries(st.text(min_size=1), st.text("01", max_size=600)))
-def test_a_later_run_goes_on_where_the_last_one_stood(looks: dict[str, str]) -> None:
+looks = st.dictionaries(st.sampled_from("abc"), st.text("01", min_size=1, max_size=600))
+
+
+def look(samples: Samples, seen: dict[str, str]) -> None:
+    for kind, marks in seen.items():
+        for mark in marks:
+            samples.wants(kind, Random(1))
+            samples.looked(kind, found=mark == "1")
+
+
+@given(looks, looks, looks)
+def test_runs_learn_from_one_another(
+    first: dict[str, str], second: dict[str, str], third: dict[str, str]
+) -> None:
+    """A later run goes on where the last one stood; of two at once each gets what the other one
+    noted, and nothing is counted twice."""
+    one, other = Samples(LIMIT), Samples(LIMIT)
+    look(one, first)
+    note = one.exchange(None)
+    assert (note is not None) == bool(first)
+    assert one.exchange(note) is None
+    look(other, second)
+    note = other.exchange(note) or note
+    look(one, third)
+    note = one.exchange(note) or note
+    assert other.exchange(note) is None
+    assert one.figures() == other.figures()
+    for kind in {*first, *second, *third}:
+        all_looks = "".join(seen.get(kind, "") for seen in (first, second, third))
+        figures = one.figures()[kind]
+        assert figures[:3] == (len(all_looks), len(all_looks), all_looks.count("1"))
+        assert one.has_found(kind) == ("1" in all_looks[-500:])
+
+
+@pytest.mark.parametrize("note", ["", "[]", "no", "{", '{"a": [1, 1, 0]}', '{"a": [1, 1, 0, "x"]}'])
+def test_an_odd_note_is_as_none(note: str) -> None:
     samples = Samples(LIMIT)
-    samples.load(looks)
-    assert samples.dump() == {kind: said[-500:] for kind, said in looks.items()}
-    again = Samples(LIMIT)
-    again.load({**samples.dump(), "odd": "0x1"})
-    assert again.dump() == samples.dump()
-    assert again.figures() == {}  # nothing was met yet
+    assert samples.exchange(note) is None
+    assert samples.figures() == {}
 
 
 def test_without_a_limit_all_are_looked_at() -> None:
@@ -67,6 +97,6 @@ def test_without_a_limit_all_are_looked_at() -> None:
 def test_the_bound_is_that_of_clopper_and_pearson(n: int, finds: int, most: float) -> None:
     """The figures are those of published tables."""
     samples = Samples(LIMIT)
-    samples.load({KIND: "1" * finds + "0" * (n - finds)})
     samples.wants(KIND, Random(1))
+    look(samples, {KIND: "1" * finds + "0" * (n - finds)})
     assert samples.figures()[KIND].most == pytest.approx(most, abs=3e-4)

@@ -5,13 +5,13 @@ a sample is, and the latest looks go on deciding: where they show more again, al
 Pure: the dice are an argument.
 """
 
-from collections import deque
-from collections.abc import Iterable, Mapping
+import json
 from random import Random
 from typing import NamedTuple
 
 _CONFIDENCE = 0.95
 _REMEMBERED = 5.0  # looks by the limit: with 500 at 1 in 100 two finds end the sampling
+_USUAL_LIMIT = 0.01
 _SAMPLED = 1 / 20  # of the ends, once second looks are known to be futile
 
 
@@ -24,9 +24,15 @@ class Figures(NamedTuple):
     finds: int
     most: float
 
+    @property
+    def unlooked(self) -> int:
+        """Ends that were believed at the first look."""
+        return max(0, self.ends - self.looks)
+
 
 class Samples:
-    """The experiments of one run, by kind of end.
+    """The experiments on one site, by kind of end: of this run, and those of earlier and parallel
+    ones that `exchange` has told.
 
     limit: the share of second looks that show more below which only a sample is taken; 0: all ends
     are looked at again.
@@ -39,27 +45,34 @@ class Samples:
     def wants(self, kind: str, rng: Random) -> bool:
         """Count an end of this kind; whether it is to be looked at again."""
         known = self._of(kind)
-        known.ends += 1
+        known.count(ends=1)
         return not known.is_rare or rng.random() < _SAMPLED
 
     def looked(self, kind: str, *, found: bool) -> None:
         """Tell what a second look has shown. found: more than the first one."""
-        self._of(kind).looked(found)
+        self._of(kind).count(looks="01"[found])
+
+    def has_found(self, kind: str) -> bool:
+        """Whether one of the latest second looks showed more; also where no share is rare."""
+        return not self._limit or (kind in self._kinds and "1" in self._kinds[kind].latest)
 
     def figures(self) -> dict[str, Figures]:
-        """Of each kind of end that was met in this run."""
+        """Of each kind of end that was met."""
         return {kind: known.figures() for kind, known in self._kinds.items() if known.ends}
 
-    def dump(self) -> dict[str, str]:
-        """The latest looks of each kind, for a later run: one character a look, "1" where it found
-        something."""
-        return {kind: "".join("01"[found] for found in k.latest) for kind, k in self._kinds.items()}
-
-    def load(self, looks: Mapping[str, str]) -> None:
-        """Go on from what `dump` gave. What is no such text is left out."""
-        for kind, said in looks.items():
-            if not set(said) - {"0", "1"}:
-                self._of(kind).remember(mark == "1" for mark in said)
+    def exchange(self, note: str | None) -> str | None:
+        """Learn from the note that all runs on the site share; the note with what this process has
+        counted since its last exchange, None: that is nothing. Errors: none, an odd note is lost."""
+        fresh = {kind: known.fresh for kind, known in self._kinds.items() if any(known.fresh)}
+        noted = _read(note)
+        for kind in {*noted, *fresh}:
+            self._of(kind).learn(noted.get(kind, (0, 0, 0, "")))
+        for kind, (ends, looks) in fresh.items():
+            self._of(kind).count(ends, looks)
+        for known in self._kinds.values():
+            known.fresh = (0, "")
+        all_kinds = {kind: known.said() for kind, known in self._kinds.items()}
+        return json.dumps(all_kinds) if fresh else None
 
     def _of(self, kind: str) -> "_Kind":
         if kind not in self._kinds:
@@ -68,29 +81,42 @@ class Samples:
 
 
 class _Kind:
-    """One experiment. latest: whether each of the latest looks found something; is_rare: whether so
-    few finds would be a coincidence if their share were the limit."""
+    """One experiment. latest: the latest looks, one character each, "1" where it found something;
+    fresh: ends and looks since the last exchange; is_rare: whether so few finds would be a
+    coincidence if their share were the limit."""
 
     def __init__(self, limit: float) -> None:
         self._limit = limit
-        self.latest = deque[bool](maxlen=round(_REMEMBERED / limit) if limit else 0)
+        self._size = round(_REMEMBERED / (limit or _USUAL_LIMIT))
         self.ends = self._looks = self._finds = 0
+        self.latest = ""
+        self.fresh = (0, "")
         self.is_rare = False
 
-    def remember(self, looks: Iterable[bool]) -> None:
-        self.latest.extend(looks)
-        self.is_rare = self._limit > 0 and self._is_below(self._limit)
+    def count(self, ends: int = 0, looks: str = "") -> None:
+        self.ends += ends
+        self._looks += len(looks)
+        self._finds += looks.count("1")
+        self.fresh = (self.fresh[0] + ends, self.fresh[1] + looks)
+        if looks:
+            self._remember(self.latest + looks)
 
-    def looked(self, found: bool) -> None:
-        self._looks += 1
-        self._finds += found
-        self.remember([found])
+    def said(self) -> "_Said":
+        return self.ends, self._looks, self._finds, self.latest
+
+    def learn(self, said: "_Said") -> None:
+        self.ends, self._looks, self._finds, latest = said
+        self._remember(latest)
 
     def figures(self) -> Figures:
         return Figures(self.ends, self._looks, self._finds, self._most())
 
+    def _remember(self, latest: str) -> None:
+        self.latest = latest[-self._size :]
+        self.is_rare = self._limit > 0 and self._is_below(self._limit)
+
     def _is_below(self, share: float) -> bool:
-        n, finds = len(self.latest), sum(self.latest)
+        n, finds = len(self.latest), self.latest.count("1")
         return _chance_of_at_most(finds, n, share) <= 1 - _CONFIDENCE
 
     def _most(self) -> float:
@@ -100,6 +126,26 @@ class _Kind:
             middle = (low + high) / 2
             low, high = (low, middle) if self._is_below(middle) else (middle, high)
         return high
+
+
+_Said = tuple[int, int, int, str]
+
+
+def _read(note: str | None) -> dict[str, _Said]:
+    """The kinds of a note that can be read."""
+    try:
+        said = json.loads(note or "{}")
+    except ValueError:
+        return {}
+    kinds = said.items() if isinstance(said, dict) else ()
+    return {kind: tuple(one) for kind, one in kinds if _is_said(one)}
+
+
+def _is_said(one: object) -> bool:
+    """Whether these are the three counts and the latest looks of a kind."""
+    if not isinstance(one, list) or [type(part) for part in one] != [int, int, int, str]:
+        return False
+    return not set(one[3]) - {"0", "1"}
 
 
 def _chance_of_at_most(k: int, n: int, share: float) -> float:

@@ -10,6 +10,7 @@ from random import Random
 from weibo_crawler.errors import Interrupted
 from weibo_crawler.fetch import Fetched
 from weibo_crawler.records import Expect, Page, Reading, Request, Verdict
+from weibo_crawler.samples import Samples
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.pages import Pages
 from weibo_crawler.simulator.world import World
@@ -40,6 +41,7 @@ class SimulatedFetcher:
         self.odd: Callable[[Request], Verdict | None] = lambda _: None
         self.spoil: Callable[[Request, bytes], bytes] = lambda _, body: body
         self.asked: list[Request] = []
+        self.samples = Samples(0.01)
 
     def leave_walls(self) -> None:
         """There is no guard here to tell walls to."""
@@ -54,6 +56,8 @@ class SimulatedFetcher:
         expect: Expect = Expect.UNKNOWN,
         nth: int = 1,
         is_retry: bool = False,
+        end: str = "",
+        is_looked_later: bool = False,
     ) -> Fetched:
         await asyncio.sleep(self._rng.choice([0, 0, 0, 0.001]))
         if self._draining:

@@ -52,8 +52,9 @@ class Switched(SimulatedFetcher):
         expect: Expect = Expect.UNKNOWN,
         nth: int = 1,
         is_retry: bool = False,
+        **how: Any,
     ) -> Fetched:
-        fetched = await super().fetch(request, expect=expect, nth=nth, is_retry=is_retry)
+        fetched = await super().fetch(request, expect=expect, nth=nth, is_retry=is_retry, **how)
         self._left -= 1
         if self._left < 0:
             self.asked_since += 1

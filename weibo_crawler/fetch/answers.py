@@ -81,7 +81,8 @@ class Asked(NamedTuple):
     """A request, and what is known before it is sent (see `Fetcher.fetch`).
 
     are_walls_told: whether walls on first pages count as refusals of the site. end: the kind of end
-    that an emptiness would be, "" where no end is met by it.
+    that an emptiness would be, "" where no end is met by it. is_looked_later: the caller takes the
+    second look.
     """
 
     request: Request
@@ -91,6 +92,7 @@ class Asked(NamedTuple):
     is_retry: bool = False
     are_walls_told: bool = True
     end: str = ""
+    is_looked_later: bool = False
 
 
 class Met(NamedTuple):
@@ -100,8 +102,7 @@ class Met(NamedTuple):
     the site came of late. is_direct: by no proxy. is_only: there is no other egress. is_outage:
     none of them works. wall: what the pool makes of it, once it was told `of_session`.
     is_common_wall, is_first_shown: as `Walls` says. is_silent: the site may have fallen silent for
-    everybody. is_spared: it is an emptiness of a kind that second looks hardly ever contradict, and
-    this one is not in the sample.
+    everybody. is_spared: it is an emptiness at which nobody needs to look again at once.
     """
 
     answer: Reading | TransportError

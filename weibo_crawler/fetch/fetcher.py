@@ -80,6 +80,7 @@ class Fetcher:
         nth: int = 1,
         is_retry: bool = False,
         end: str = "",
+        is_looked_later: bool = False,
     ) -> Fetched:
         """The page, or what stands in its place after all attempts.
 
@@ -87,12 +88,16 @@ class Fetcher:
         for twice. nth: which page of its list it is, from 1. is_retry: it was asked for before and
         failed or was in doubt, so its answer is no evidence about the site. end: the kind of end
         that an emptiness would be: `samples` then tells whether it is asked for again at once; ""
-        where it always is. A login wall that comes back ambiguous was confirmed by nobody.
+        where it always is. is_looked_later: it is only where such looks have shown more of late,
+        since the caller looks again, and tells `samples`. A login wall that comes back ambiguous was confirmed by nobody.
 
         Errors: SiteSaysNo, to all callers from the moment the site says no to all; Interrupted
         after `drain`; StoreError where the leases of the egresses cannot be kept.
         """
-        asked = Asked(request, self._attempts, expect, nth, is_retry, self._are_walls_told, end)
+        is_told = self._are_walls_told
+        asked = Asked(
+            request, self._attempts, expect, nth, is_retry, is_told, end, is_looked_later
+        )
         past: list[_Past] = []
         avoid: str | None = None
         while True:
@@ -174,18 +179,25 @@ class Fetcher:
         return met._replace(wall=self._pool.tell(turn, outcome, page))
 
     def _spared(self, asked: Asked, past: list[_Past], met: Met) -> Met:
-        """Ask the dice whether an emptiness is asked for again. While the site may be silent it
+        """Decide whether an emptiness is asked for again at once. While the site may be silent it
         always is, and that is no part of the experiment."""
         is_end = asked.end and is_nothing(asked, met) and self._breaker.is_talking
         if not is_end or any(is_nothing(asked, one.met) for one in past):
             return met
+        if asked.is_looked_later:
+            return met._replace(is_spared=not self.samples.has_found(asked.end))
         return met._replace(is_spared=not self.samples.wants(asked.end, self._rng))
 
     def _learn(self, asked: Asked, past: list[_Past], reading: Reading) -> None:
-        """Note what a second look has shown."""
+        """Note what a second look has shown. Where the caller looks later it tells of those ends
+        that are one at both looks."""
         is_second = asked.end and any(is_nothing(asked, one.met) for one in past)
+        is_found = reading.verdict not in NOTHING
         if is_second and reading.verdict in FACTS and self._breaker.is_talking:
-            self.samples.looked(asked.end, found=reading.verdict not in NOTHING)
+            if asked.is_looked_later and is_found:
+                self.samples.wants(asked.end, self._rng)  # it is counted as an end
+            if is_found or not asked.is_looked_later:
+                self.samples.looked(asked.end, found=is_found)
 
     def _tell(self, asked: Asked, met: Met, action: Action, past: list[_Past]) -> Look | None:
         """Tell the breaker of this answer, and both of those that it disproves."""
