@@ -15,6 +15,9 @@ _USUAL_LIMIT = 0.01
 _SAMPLED = 1 / 20  # of the ends, once second looks are known to be futile
 
 
+NOTE = "second_looks"  # where `exchange` keeps it in the users' database
+
+
 class Figures(NamedTuple):
     """ends: met in all; looks: how many were looked at again; finds: how many of these showed more;
     most: the share of ends that a second look would open is below, at 95 %, by the latest looks."""
@@ -52,6 +55,10 @@ class Samples:
         """Tell what a second look has shown. found: more than the first one."""
         self._of(kind).count(looks="01"[found])
 
+    def is_rare(self, kind: str) -> bool:
+        """Whether second looks show more so rarely that a sample is enough."""
+        return kind in self._kinds and self._kinds[kind].is_rare
+
     def has_found(self, kind: str) -> bool:
         """Whether one of the latest second looks showed more; also where no share is rare."""
         return not self._limit or (kind in self._kinds and "1" in self._kinds[kind].latest)
@@ -61,8 +68,8 @@ class Samples:
         return {kind: known.figures() for kind, known in self._kinds.items() if known.ends}
 
     def exchange(self, note: str | None) -> str | None:
-        """Learn from the note that all runs on the site share; the note with what this process has
-        counted since its last exchange, None: that is nothing. Errors: none, an odd note is lost."""
+        """Learn from the note that all runs on the site share, unless it is odd; the note with what
+        this process has counted since its last exchange, None: that is nothing."""
         fresh = {kind: known.fresh for kind, known in self._kinds.items() if any(known.fresh)}
         noted = _read(note)
         for kind in {*noted, *fresh}:

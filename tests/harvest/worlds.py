@@ -8,6 +8,7 @@ from random import Random
 from weibo_crawler.errors import Interrupted
 from weibo_crawler.fetch import Fetched
 from weibo_crawler.records import Edge, Expect, FanPage, Kind, Page, Reading, Request, User, Verdict
+from weibo_crawler.samples import Samples
 
 PAGE = 2  # users a page: many pages from small graphs
 
@@ -69,6 +70,7 @@ class ScriptedFetcher:
         self.asked: list[str] = []
         self.ends: set[str] = set()  # asked for with nothing more expected
         self.draining = False
+        self.samples = Samples(0.01)
 
     def leave_walls(self) -> None:
         """There is no guard here to tell walls to."""
@@ -83,6 +85,8 @@ class ScriptedFetcher:
         expect: Expect = Expect.UNKNOWN,
         nth: int = 1,
         is_retry: bool = False,
+        end: str = "",
+        is_looked_later: bool = False,
     ) -> Fetched:
         await asyncio.sleep(self.rng.choice([0, 0, 0.001, 0.003]))
         if self.draining:

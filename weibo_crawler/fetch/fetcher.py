@@ -89,15 +89,14 @@ class Fetcher:
         failed or was in doubt, so its answer is no evidence about the site. end: the kind of end
         that an emptiness would be: `samples` then tells whether it is asked for again at once; ""
         where it always is. is_looked_later: it is only where such looks have shown more of late,
-        since the caller looks again, and tells `samples`. A login wall that comes back ambiguous was confirmed by nobody.
+        since the caller looks again, and tells `samples`. A login wall that comes back ambiguous
+        was confirmed by nobody.
 
         Errors: SiteSaysNo, to all callers from the moment the site says no to all; Interrupted
         after `drain`; StoreError where the leases of the egresses cannot be kept.
         """
         is_told = self._are_walls_told
-        asked = Asked(
-            request, self._attempts, expect, nth, is_retry, is_told, end, is_looked_later
-        )
+        asked = Asked(request, self._attempts, expect, nth, is_retry, is_told, end, is_looked_later)
         past: list[_Past] = []
         avoid: str | None = None
         while True:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable
+from random import Random
 from typing import NamedTuple, TypeVar
 
 from weibo_crawler.fetch import Fetched, Fetcher
@@ -27,12 +28,15 @@ _REMEMBERED = 100_000  # names, and as many profiles: about 30 MB
 
 class Asker(NamedTuple):
     """Fetches for the walk. Counters: `edge.<edge>.asked`, a page each, however often it took;
-    `walk.shown`, those that showed something."""
+    `walk.shown`, those that showed something. rng: decides which ends are looked at again.
+    awaited: ends that wait for a look, and need none if looks at others show that it is rare."""
 
     fetcher: Fetcher
     counters: Counters
     keep_drifted: Callable[[Fetched], Awaitable[None]]
     evidence: Evidence
+    rng: Random
+    awaited: set[tuple[int, Edge]]
 
     async def ask(
         self,
@@ -42,12 +46,22 @@ class Asker(NamedTuple):
         expect: Expect = Expect.UNKNOWN,
         nth: int = 1,
         is_retry: bool = False,
+        contradicts: bool | None = None,
     ) -> Fetched:
         """A page that is a fact (GONE among them). expect, nth, is_retry: as in `Fetcher.fetch`.
-        Errors: Walled, UnsureWall, PageDrifted, NoAnswer, Refused, EntryTrouble."""
+        contradicts: whether an emptiness would contradict what is announced, and be looked at again
+        by a later visit (`wants_look`); None: it would be no end of an edge. Errors: Walled,
+        UnsureWall, PageDrifted, NoAnswer, Refused, EntryTrouble."""
         self.counters.add(f"edge.{edge}.asked")
         with self.evidence.asking() as begun:
-            fetched = await self.fetcher.fetch(request, expect=expect, nth=nth, is_retry=is_retry)
+            fetched = await self.fetcher.fetch(
+                request,
+                expect=expect,
+                nth=nth,
+                is_retry=is_retry,
+                end="" if contradicts is None else _end_of(edge),
+                is_looked_later=bool(contradicts),
+            )
         reading = fetched.reading
         verdict, why = reading.verdict, reading.why
         if verdict is Verdict.OK:
@@ -64,6 +78,27 @@ class Asker(NamedTuple):
         if verdict in REFUSALS:
             raise Refused(said)
         raise EntryTrouble(said) if fetched.page else NoAnswer(said)
+
+    def wants_look(self, edge: Edge) -> bool:
+        """Count an end that contradicts what is announced; whether a later visit is to look again,
+        as it is in any case while the site is not talking."""
+        return self.fetcher.samples.wants(_end_of(edge), self.rng) or not self.is_talking
+
+    def is_needless(self, uid: int, edge: Edge) -> bool:
+        """Whether the looks that were taken since an end was met make this one needless."""
+        samples = self.fetcher.samples
+        return (uid, edge) in self.awaited and samples.is_rare(_end_of(edge)) and self.is_talking
+
+    def await_look(self, uid: int, edge: Edge) -> None:
+        """A later visit is to look again at this end, at a time when the site talked. A sample of
+        what is rare is looked at in any case."""
+        if not self.fetcher.samples.is_rare(_end_of(edge)):
+            self.awaited.add((uid, edge))
+
+    def looked(self, edge: Edge, *, found: bool) -> None:
+        """Tell what that look has shown. found: more."""
+        if self.is_talking:
+            self.fetcher.samples.looked(_end_of(edge), found=found)
 
     @property
     def is_talking(self) -> bool:
@@ -124,6 +159,13 @@ class People:
 
 class Doubtful(Exception):
     """The site says nothing where somebody should be: no fact (law 4)."""
+
+
+def _end_of(edge: Edge) -> str:
+    """The kind of end in `Samples`: of first pages and later ones, whether an emptiness contradicts
+    what is announced or not. All ends of an edge are one experiment: it ends sooner, and what it
+    says of the share of all of them holds."""
+    return f"{edge}.end"
 
 
 def fetched_at(fetched: Fetched) -> float:

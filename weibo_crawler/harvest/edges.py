@@ -73,7 +73,6 @@ class EdgeReader:
         self._source, self._entry = source, entry
         self.doubted = {said for said in entry.last_error.split(DOUBTS) if _edge_of(said)}
         self._listed = {edge: set(done.last_ids) for edge, done in entry.progress.items()}
-        self._is_named: dict[Edge, bool] = {}  # whether the page before named the next one
         self._barren = dict.fromkeys(entry.progress, 0)
         self._retried = set(entry.progress) if entry.is_retry else set()
         self._unsure = set[Edge]()  # lists of which a page showed less than it should
@@ -82,15 +81,27 @@ class EdgeReader:
 
     async def read(self, edge: Edge, progress: Progress) -> Shown:
         """The next page of an edge. A wall that nobody confirmed is one when it is met again."""
+        asker, uid = self._source.asker, self._entry.uid
+        is_second_look = str(Unsure(edge)) in self.doubted
+        is_needless = is_second_look and asker.is_needless(uid, edge)
+        asker.awaited.discard((uid, edge))
         try:
-            shown = await self._read(edge, progress)
+            read = self._end_as_it_was if is_needless else self._read
+            shown = await read(edge, progress)
         except UnsureWall as wall:
             if str(wall) in self.doubted:
                 raise Walled(wall.said) from None
             raise
         self.doubted = {said for said in self.doubted if _edge_of(said) != edge}
         self._retried.discard(edge)
+        if is_second_look and not is_needless:
+            asker.looked(edge, found=shown.after.listed > progress.listed)
         return shown
+
+    async def _end_as_it_was(self, edge: Edge, progress: Progress) -> Shown:
+        """The end that the last visit met."""
+        await self._end(edge, sure=False)
+        return Shown((), progress, "end", time.time(), sure=False)
 
     async def _read(self, edge: Edge, progress: Progress) -> Shown:
         if edge is Edge.REPOSTS:
@@ -108,7 +119,7 @@ class EdgeReader:
         fetched = await self._ask_of_owner(edge, progress, expect)
         record = fetched.reading.record
         if not isinstance(record, FanPage):
-            sure = self._is_enough(edge, progress) and edge not in self._unsure
+            sure = self._is_whole(edge, progress)
             await self._end(edge, sure=sure, expect=expect)
             return Shown((), progress, "end", fetched_at(fetched), sure)
         for reason, n in record.skipped.items():
@@ -126,15 +137,12 @@ class EdgeReader:
         return Shown(tuple(found.users), after, ended, fetched_at(fetched), sure, found.again)
 
     def _expected(self, edge: Edge, progress: Progress) -> Expect:
-        """What is known of the next page of a list. After a restart nobody knows whether the page
-        before named it."""
+        """What is known of the next page of a list. That the page before names it is no promise: on
+        some sites the last page does so, too."""
         fans = self._entry.fans if edge is Edge.FANS else None
         if not progress.pages:
             return Expect.UNKNOWN if fans is None else Expect.CONTENT if fans else Expect.NOTHING
-        # A list page names the next one by its number, on some sites the last page too: that asks
-        # for a second witness of an end, and is no promise of content.
-        is_named = self._is_named.get(edge)
-        is_all = is_named is False and fans is not None and self._is_all(progress, fans)
+        is_all = fans is not None and self._is_all(progress, fans)
         return Expect.NOTHING if is_all else Expect.UNKNOWN
 
     def _is_all(self, progress: Progress, fans: int) -> bool:
@@ -142,6 +150,10 @@ class EdgeReader:
         owner may have won many since."""
         one_more = self._source.site.announced_pages(Edge.FANS, progress.listed + 1)
         return 0 < fans <= progress.listed and one_more <= progress.pages
+
+    def _is_whole(self, edge: Edge, progress: Progress) -> bool:
+        """Whether nothing would contradict the end of a list here."""
+        return self._is_enough(edge, progress) and edge not in self._unsure
 
     def _is_enough(self, edge: Edge, progress: Progress) -> bool:
         """Whether the end of a list agrees with what is announced. Where there are some, or
@@ -157,7 +169,6 @@ class EdgeReader:
         ids = {user.uid for user in page.users} | set(page.uncounted)
         fresh = ids - self._listed[edge]
         self._listed[edge] |= fresh
-        self._is_named[edge] = page.is_next_named
         self._barren[edge] = 0 if fresh else self._barren[edge] + 1
         if ids and not fresh:
             return progress, "no_new_user"
@@ -186,6 +197,7 @@ class EdgeReader:
             expect=expect,
             nth=progress.pages + 1,
             is_retry=edge in self._retried,
+            contradicts=is_list and not self._is_whole(edge, progress),
         )
         if fetched.reading.verdict is Verdict.GONE:
             await self._raise_gone(edge)
@@ -319,7 +331,8 @@ class EdgeReader:
             mids = self._most_recent(page)
         if not mids:
             return Shown((), progress, "last_page", time.time(), is_proof=False)
-        fetched = await self._source.asker.ask(self._source.site.comments(mids[0]), Edge.COMMENTS)
+        request = self._source.site.comments(mids[0])
+        fetched = await self._source.asker.ask(request, Edge.COMMENTS, contradicts=True)
         record, found = fetched.reading.record, _Found()
         if isinstance(record, CommentPage):
             await self._count(record.users, record.uncounted, Edge.COMMENTS, found)
@@ -345,26 +358,27 @@ class EdgeReader:
     async def _end(self, edge: Edge, *, sure: bool, expect: Expect = Expect.UNKNOWN) -> None:
         """Return where the end of a list, or of what a page shows, may be believed (law 4).
 
-        What contradicts an announced count (not sure) is asked for again later; when it stands, it
-        is stored as unsure. Nothing is believed of a site that shows nothing to anybody: an end
-        that contradicts anything waits until something comes that was asked for after it, which is
-        asked for where nothing else is; and while the site is not talking only the owner's profile
-        is a proof. Errors: Unsure, Silent, EntryGone.
+        What contradicts an announced count (not sure) is asked for again later, or a sample of it;
+        when it stands, it is stored as unsure. Nothing is believed of a site that shows nothing to
+        anybody: an end that contradicts anything waits until something comes that was asked for
+        after it, which is asked for where nothing else is; and while the site is not talking only
+        the owner's profile is a proof. Errors: Unsure, Silent, EntryGone.
         """
         if sure and expect is Expect.NOTHING:
             return
-        asker, now = self._source.asker, time.monotonic()
-        if not sure and str(Unsure(edge)) not in self.doubted:
-            is_heard = asker.is_talking or await self._is_shown(edge)
-            raise Unsure(edge) if is_heard else Silent(f"{edge}: {_NOT_SHOWN}")
-        if asker.is_talking and (
+        asker, uid, now = self._source.asker, self._entry.uid, time.monotonic()
+        is_first = not sure and str(Unsure(edge)) not in self.doubted
+        is_heard = asker.is_talking and (
             (sure and expect is Expect.UNKNOWN)
             or await asker.evidence.came_after(now)
-            or await asker.is_given_to_others(self._entry.uid, now)
-        ):
-            return
-        if not await self._is_shown(edge):
+            or await asker.is_given_to_others(uid, now)
+        )
+        if not (is_heard or await self._is_shown(edge)):
             raise Silent(f"{edge}: {_NOT_SHOWN}")
+        if is_first and asker.wants_look(edge):
+            if is_heard:
+                asker.await_look(uid, edge)
+            raise Unsure(edge)
 
     async def _is_shown(self, edge: Edge) -> bool:
         """Whether the site shows the owner's profile now."""

@@ -8,10 +8,11 @@ is believed when somebody was shown something that was asked for after it.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from weibo_crawler.records import Kind, Request
 
+_PATIENCE_S = 0.2  # between two pages a walk waits for a commit, and the loop starts the next walk
 _WITNESSES = 3  # one may be the user in question, and another one gone since
 _OF_USERS = frozenset({Kind.PROFILE, Kind.FANS, Kind.FOLLOWS, Kind.POSTS})
 
@@ -52,9 +53,14 @@ class Evidence:
 
     async def came_after(self, at: float) -> bool:
         """Whether content came that was asked for after `at`. Waits for it, without asking for
-        anything, as long as other requests are under way."""
-        while self._shown_at <= at and self._under_way:
-            await self._news.wait()
+        anything, as long as other requests are under way, or may soon be."""
+        while self._shown_at <= at:
+            left_s = at + _PATIENCE_S - time.monotonic()
+            if not self._under_way and left_s <= 0:
+                break
+            with suppress(TimeoutError):
+                async with asyncio.timeout(None if self._under_way else left_s):
+                    await self._news.wait()
         return self._shown_at > at
 
     async def is_given_to_others(

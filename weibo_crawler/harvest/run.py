@@ -32,6 +32,7 @@ from weibo_crawler.harvest.walk import Walker
 from weibo_crawler.harvest.walls import Walls
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Edge, State, User
+from weibo_crawler.samples import NOTE
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Entry, Frontier, WorkerRow
 
@@ -109,6 +110,7 @@ class HarvestRun:
             self.stop(f"harvest.max_users = {self._settings.max_users:,} is reached")
         else:
             await self._committer.call(self._begin)
+            await self._share_looks()
         helpers = [
             asyncio.create_task(self._committer.run()),
             asyncio.create_task(self._keep_house()),
@@ -133,6 +135,12 @@ class HarvestRun:
         for row in islice(self._frontier.users(), _FIRST_USERS):
             if row.screen_name is not None and row.state not in (State.GONE, State.FAILED):
                 self._evidence.know(self._site.profile(row.uid))
+
+    async def _share_looks(self) -> None:
+        """Learn what second looks of other runs have shown, and tell what those of this have."""
+        call, samples = self._committer.call, self._fetcher.samples
+        if note := samples.exchange(await call(self._frontier.get_meta, NOTE)):
+            await call(self._frontier.set_meta, NOTE, note)
 
     def _make_walker(self, seen: SeenSet) -> Walker:
         call, frontier = self._committer.call, self._frontier
@@ -160,7 +168,9 @@ class HarvestRun:
                 await call(self._reopening.shown)
 
         self._fetcher.leave_walls()
-        self._asker = asker = Asker(self._fetcher, self._counters, keep_drifted, self._evidence)
+        self._asker = asker = Asker(
+            self._fetcher, self._counters, keep_drifted, self._evidence, self._rng, set()
+        )
         people = People(self._site, asker)
         return Walker(
             source=Source(self._site, asker, people, seen, self._settings),
@@ -317,6 +327,7 @@ class HarvestRun:
                 await call(frontier.reclaim_dead)
                 await call(frontier.set_aside, now=now, level_wait_s=settings.level_wait_s)
                 await call(frontier.report, self._worker_row(None))
+                await self._share_looks()
                 await call(self._reopening.go_on)
                 self._progress()
                 if settings.max_time_s and now - self._started_at >= settings.max_time_s:
@@ -347,6 +358,7 @@ class HarvestRun:
         await asyncio.gather(*self._tasks, *helpers, return_exceptions=True)
         try:
             await self._committer.call(self._frontier.give_back, self._owner)
+            await self._share_looks()
             ended = f"failed: {self._failure}" if self._failure else why
             await self._committer.call(self._frontier.report, self._worker_row(ended))
         except StoreError as error:
