@@ -113,6 +113,21 @@ def test_lists_cut_short_are_told() -> None:
     assert as_dict(status(MemoryUsers([user(1, 7)]), T0))["depths_exact"]
 
 
+def test_ends_that_were_looked_at_once_are_told() -> None:
+    """How many ends were met, looked at again and showed more, and what that says of the others; a
+    kind of which all were looked at again needs no word."""
+    note = {"fans.end": [900, 320, 0, "0" * 320], "posts.end": [9, 9, 1, "0" * 8 + "1"]}
+    report = status(MemoryUsers([user(1, 7)], note=json.dumps(note)), T0)
+    text = "\n".join(lines(report))
+    said = "fans.end: 900 ends met, 320 looked at again, 0 showed more; of the 580 others fewer"
+    assert f"{said} than 1 % may hold more" in text
+    assert "posts.end" not in text
+    looks = as_dict(report)["second_looks"]
+    assert looks["fans.end"]["unlooked"] == 580
+    assert looks["fans.end"]["most"] == pytest.approx(0.00932, abs=1e-4)
+    assert (looks["posts.end"]["ends"], looks["posts.end"]["finds"]) == (9, 1)
+
+
 def test_a_report_is_json() -> None:
     """as_dict holds plain values only."""
     users = crawl(worker("harvest", {"page.ok": 5}), worker("posts", {}, ended="done"))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from weibo_crawler.records import Original, Post, User
+from weibo_crawler.samples import NOTE
 from weibo_crawler.store import Put, UserRow, WalledEdge, WorkerRow
 from weibo_crawler.store.cells import Ledger, ledger_cells, post_cells, profile_cells, user_cells
 from weibo_crawler.store.keys import post_key, user_key
@@ -24,7 +25,9 @@ class MemoryUsers:
         walled: Sequence[WalledEdge] = (),
         unsure: int = 0,
         bounds: str = "",
+        note: str | None = None,
     ) -> None:
+        self._note = note
         self._unsure, self._bounds = unsure, bounds
         self.rows, self._workers, self._walled = list(rows), list(workers), list(walled)
 
@@ -41,6 +44,9 @@ class MemoryUsers:
 
     def unsure_lists(self) -> int:
         return self._unsure
+
+    def get_meta(self, name: str) -> str | None:
+        return self._note if name == NOTE else None
 
     def depths_are_bounds(self) -> str:
         return self._bounds

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
 from typing import NamedTuple
 
+from weibo_crawler import samples
 from weibo_crawler.analysis.completeness import Completeness, Tally, read_ledgers, share_of
+from weibo_crawler.analysis.second_looks import second_looks
 from weibo_crawler.records import Verdict
 from weibo_crawler.store import Tables, UserRow, Users
 
@@ -28,6 +30,7 @@ class Figures(NamedTuple):
 
     users: int
     unsure_lists: int
+    second_looks: dict[str, samples.Figures]
     states: dict[str, int]
     depths: dict[int, int]
     growth: "GrowthTally"
@@ -52,6 +55,7 @@ def gather(users: Users, tables: Tables, now: float) -> Figures:
     return Figures(
         users=sum(states.values()),
         unsure_lists=users.unsure_lists(),
+        second_looks=second_looks(users),
         states=states,
         depths=dict(sorted(users.depths().items())),
         growth=growth,

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from weibo_crawler.analysis.completeness import Completeness
 from weibo_crawler.analysis.figures import Figures
 from weibo_crawler.analysis.numbers import duration, grouped, minute, percent, plural
+from weibo_crawler.analysis.second_looks import looks_lines
 from weibo_crawler.records import REFUSALS
 
 KeyFigure = tuple[str, str, str]  # what, the figure, what it means
@@ -13,6 +14,7 @@ KeyFigure = tuple[str, str, str]  # what, the figure, what it means
 def key_figures(figures: Figures, depths_are_bounds: str) -> Iterator[KeyFigure]:
     """All rows of the table, texts. depths_are_bounds: why depths are upper bounds, "" if not."""
     yield from _users(figures, depths_are_bounds)
+    yield from _ends(figures)
     yield _pages(figures)
     yield (
         "Posts stored",
@@ -51,6 +53,18 @@ def _users(figures: Figures, depths_are_bounds: str) -> Iterator[KeyFigure]:
             grouped(figures.unsure_lists),
             "They ended before their announced count: the site hides users, or held them back. "
             "`harvest --retry-failed` asks for them again.",
+        )
+
+
+def _ends(figures: Figures) -> Iterator[KeyFigure]:
+    if figures.second_looks:
+        known = figures.second_looks.values()
+        finds = sum(one.finds for one in known)
+        yield (
+            "Ends looked at twice",
+            grouped(sum(one.looks for one in known)),
+            f"Of {grouped(sum(one.ends for one in known))} ends; {grouped(finds)} of these looks "
+            f"showed more. {'; '.join(looks_lines(figures.second_looks)) or 'No end got none'}.",
         )
 
 

@@ -7,7 +7,9 @@ import msgspec
 
 from weibo_crawler.analysis.completeness import Completeness
 from weibo_crawler.analysis.numbers import duration, grouped, minute, percent, plural
+from weibo_crawler.analysis.second_looks import looks_dict, looks_lines, second_looks
 from weibo_crawler.records import State
+from weibo_crawler.samples import Figures
 from weibo_crawler.store import Users, WalledEdge, WorkerRow
 from weibo_crawler.store.owners import is_at_work
 
@@ -55,6 +57,7 @@ class StatusReport(msgspec.Struct, frozen=True):
     depths_are_bounds: str = ""
     walled: tuple[WalledEdge, ...] = ()
     unsure_lists: int = 0
+    second_looks: Mapping[str, Figures] = msgspec.field(default_factory=dict)
 
 
 def status(users: Users, now: float, completeness: Completeness | None = None) -> StatusReport:
@@ -85,6 +88,7 @@ def status(users: Users, now: float, completeness: Completeness | None = None) -
         users.depths_are_bounds(),
         tuple(users.walled()),
         users.unsure_lists(),
+        second_looks(users),
     )
 
 
@@ -121,6 +125,7 @@ def as_dict(report: StatusReport) -> dict[str, Any]:
     plain["last"] = [
         {"stage": stage, "updated_at": at, "ended": ended} for stage, at, ended in report.last
     ]
+    plain["second_looks"] = looks_dict(report.second_looks)
     plain["walled"] = walled_dict(report.walled)
     plain["depths_exact"] = not report.depths_are_bounds
     return plain
@@ -163,6 +168,7 @@ def lines(report: StatusReport) -> list[str]:
     if report.depths_are_bounds:
         out.append(f"         upper bounds only: {report.depths_are_bounds}")
     out += [f"unsure   {line}" for line in unsure_lines(report.unsure_lists)]
+    out += [f"ends     {line}" for line in looks_lines(report.second_looks)]
     out += [f"walled   {line}" for line in walled_lines(report.walled)]
     if report.completeness is not None:
         out += _posts_lines(report.completeness)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from weibo_crawler import config
+from weibo_crawler.analysis.second_looks import looks_dict, looks_lines, second_looks
 from weibo_crawler.analysis.status import unsure_lines, walled_dict, walled_lines
 from weibo_crawler.cli.harvesters import Others, on_closed_stdin, tell
 from weibo_crawler.cli.main import Done
@@ -174,7 +175,7 @@ def _harvest_figures(
     counts, states = counters.snapshot(), home.users.states()
     depth = max(home.users.depths(), default=0)
     bounds, walled = home.users.depths_are_bounds(), home.users.walled()
-    unsure = home.users.unsure_lists()
+    unsure, looks = home.users.unsure_lists(), second_looks(home.users)
     data = {
         "stopped": ended.why,
         "kept": sum(states.values()),
@@ -184,6 +185,7 @@ def _harvest_figures(
         "depth": depth,
         "depths_exact": not bounds,
         "unsure_lists": unsure,
+        "second_looks": looks_dict(looks),
         "walled": walled_dict(walled),
         "states": states,
         "counters": counts,
@@ -200,7 +202,7 @@ def _harvest_figures(
         lines.append(f"{failed:,} users failed: `harvest --retry-failed` asks for them again")
     if bounds:
         lines.append(f"depths are upper bounds: {bounds}")
-    lines += unsure_lines(unsure)
+    lines += unsure_lines(unsure) + looks_lines(looks)
     return "\n".join(lines + _by_edge(counts) + walled_lines(walled)), data
 
 

@@ -175,6 +175,10 @@ class Users(Protocol):
         """How many users have a seq of at most this."""
         ...
 
+    def get_meta(self, name: str) -> str | None:
+        """A note, None: there is none of this name."""
+        ...
+
     def states(self) -> dict[str, int]:
         """How many users are in each state; absent states are 0 and left out."""
         ...
@@ -412,8 +416,6 @@ class Frontier(Users, Protocol):
     def keep_drifted(self, run_id: str, url: str, why: str, body: bytes, at: float) -> None:
         """Keep a page whose shape is unknown, for a developer to look at."""
         ...
-
-    def get_meta(self, name: str) -> str | None: ...
 
     def set_meta(self, name: str, value: str) -> None: ...
 

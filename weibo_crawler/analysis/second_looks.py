@@ -1,0 +1,35 @@
+"""What second looks at ends have shown, and what may be behind the ends that got none."""
+
+from collections.abc import Mapping
+from math import ceil
+from typing import Any
+
+from weibo_crawler.analysis.numbers import grouped, percent, plural
+from weibo_crawler.samples import NOTE, Figures, Samples
+from weibo_crawler.store import Users
+
+
+def second_looks(users: Users) -> dict[str, Figures]:
+    """By kind of end, over all runs, as the users' database has it."""
+    samples = Samples(0.0)
+    samples.exchange(users.get_meta(NOTE))
+    return samples.figures()
+
+
+def looks_dict(figures: Mapping[str, Figures]) -> dict[str, dict[str, Any]]:
+    """For --json: by kind of end; most: of the ends without a second look (unlooked) a smaller
+    share than this may hold more, at 95 %."""
+    return {
+        kind: {**known._asdict(), "unlooked": known.unlooked} for kind, known in figures.items()
+    }
+
+
+def looks_lines(figures: Mapping[str, Figures]) -> list[str]:
+    """For people, a line a kind of end of which some were not looked at again."""
+    return [
+        f"{kind}: {plural(known.ends, 'end')} met, {grouped(known.looks)} looked at again, "
+        f"{grouped(known.finds)} showed more; of the {grouped(known.unlooked)} others fewer than "
+        f"{percent(ceil(1000 * known.most) / 1000)} may hold more"
+        for kind, known in figures.items()
+        if known.unlooked
+    ]
