@@ -29,14 +29,15 @@ _REMEMBERED = 100_000  # names, and as many profiles: about 30 MB
 class Asker(NamedTuple):
     """Fetches for the walk. Counters: `edge.<edge>.asked`, a page each, however often it took;
     `walk.shown`, those that showed something. rng: decides which ends are looked at again.
-    awaited: ends that wait for a look, and need none if looks at others show that it is rare."""
+    awaited: when ends were met that wait for a look, and need none if looks at others show nothing.
+    """
 
     fetcher: Fetcher
     counters: Counters
     keep_drifted: Callable[[Fetched], Awaitable[None]]
     evidence: Evidence
     rng: Random
-    awaited: set[tuple[int, Edge]]
+    awaited: dict[tuple[int, Edge], float]
 
     async def ask(
         self,
@@ -79,21 +80,22 @@ class Asker(NamedTuple):
             raise Refused(said)
         raise EntryTrouble(said) if fetched.page else NoAnswer(said)
 
-    def wants_look(self, edge: Edge) -> bool:
+    def wants_look(self, uid: int, edge: Edge, *, is_bare: bool) -> bool:
         """Count an end that contradicts what is announced; whether a later visit is to look again,
-        as it is in any case while the site is not talking."""
-        return self.fetcher.samples.wants(_end_of(edge), self.rng) or not self.is_talking
+        as it is in any case while the site is not talking. is_bare: nothing at all was shown."""
+        samples, kind = self.fetcher.samples, _end_of(edge)
+        was_rare, is_wanted = samples.is_rare(kind), samples.wants(kind, self.rng)
+        if is_wanted and is_bare and not was_rare:  # one of the sample is looked at in any case
+            self.awaited[uid, edge] = time.monotonic()
+        return is_wanted or not self.is_talking
 
     def is_needless(self, uid: int, edge: Edge) -> bool:
-        """Whether the looks that were taken since an end was met make this one needless."""
-        samples = self.fetcher.samples
-        return (uid, edge) in self.awaited and samples.is_rare(_end_of(edge)) and self.is_talking
-
-    def await_look(self, uid: int, edge: Edge) -> None:
-        """A later visit is to look again at this end, at a time when the site talked. A sample of
-        what is rare is looked at in any case."""
-        if not self.fetcher.samples.is_rare(_end_of(edge)):
-            self.awaited.add((uid, edge))
+        """Whether the looks that were taken since an end was met make this one needless. The end
+        was none of a silence: something was shown that was asked for after it."""
+        met_at = self.awaited.pop((uid, edge), None)
+        if met_at is None or not self.fetcher.samples.is_rare(_end_of(edge)):
+            return False
+        return self.is_talking and self.evidence.has_come_after(met_at)
 
     def looked(self, edge: Edge, *, found: bool) -> None:
         """Tell what that look has shown. found: more."""

@@ -84,10 +84,11 @@ class EdgeReader:
         asker, uid = self._source.asker, self._entry.uid
         is_second_look = str(Unsure(edge)) in self.doubted
         is_needless = is_second_look and asker.is_needless(uid, edge)
-        asker.awaited.discard((uid, edge))
         try:
-            read = self._end_as_it_was if is_needless else self._read
-            shown = await read(edge, progress)
+            if is_needless:  # the end stands that the last visit met
+                shown = Shown((), progress, "end", time.time(), sure=False)
+            else:
+                shown = await self._read(edge, progress)
         except UnsureWall as wall:
             if str(wall) in self.doubted:
                 raise Walled(wall.said) from None
@@ -97,11 +98,6 @@ class EdgeReader:
         if is_second_look and not is_needless:
             asker.looked(edge, found=shown.after.listed > progress.listed)
         return shown
-
-    async def _end_as_it_was(self, edge: Edge, progress: Progress) -> Shown:
-        """The end that the last visit met."""
-        await self._end(edge, sure=False)
-        return Shown((), progress, "end", time.time(), sure=False)
 
     async def _read(self, edge: Edge, progress: Progress) -> Shown:
         if edge is Edge.REPOSTS:
@@ -120,7 +116,7 @@ class EdgeReader:
         record = fetched.reading.record
         if not isinstance(record, FanPage):
             sure = self._is_whole(edge, progress)
-            await self._end(edge, sure=sure, expect=expect)
+            await self._end(edge, sure=sure, expect=expect, is_bare=True)
             return Shown((), progress, "end", fetched_at(fetched), sure)
         for reason, n in record.skipped.items():
             self._source.asker.counters.add(f"list.skipped.{reason}", n)
@@ -355,7 +351,9 @@ class EdgeReader:
 
     # -- ends
 
-    async def _end(self, edge: Edge, *, sure: bool, expect: Expect = Expect.UNKNOWN) -> None:
+    async def _end(
+        self, edge: Edge, *, sure: bool, expect: Expect = Expect.UNKNOWN, is_bare: bool = False
+    ) -> None:
         """Return where the end of a list, or of what a page shows, may be believed (law 4).
 
         What contradicts an announced count (not sure) is asked for again later, or a sample of it;
@@ -367,18 +365,19 @@ class EdgeReader:
         if sure and expect is Expect.NOTHING:
             return
         asker, uid, now = self._source.asker, self._entry.uid, time.monotonic()
-        is_first = not sure and str(Unsure(edge)) not in self.doubted
-        is_heard = asker.is_talking and (
+        if not sure and str(Unsure(edge)) not in self.doubted:
+            if not (asker.is_talking or await self._is_shown(edge)):
+                raise Silent(f"{edge}: {_NOT_SHOWN}")
+            if asker.wants_look(uid, edge, is_bare=is_bare):
+                raise Unsure(edge)
+        if asker.is_talking and (
             (sure and expect is Expect.UNKNOWN)
             or await asker.evidence.came_after(now)
             or await asker.is_given_to_others(uid, now)
-        )
-        if not (is_heard or await self._is_shown(edge)):
+        ):
+            return
+        if not await self._is_shown(edge):
             raise Silent(f"{edge}: {_NOT_SHOWN}")
-        if is_first and asker.wants_look(edge):
-            if is_heard:
-                asker.await_look(uid, edge)
-            raise Unsure(edge)
 
     async def _is_shown(self, edge: Edge) -> bool:
         """Whether the site shows the owner's profile now."""

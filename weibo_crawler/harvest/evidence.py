@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 
 from weibo_crawler.records import Kind, Request
 
-_PATIENCE_S = 0.2  # between two pages a walk waits for a commit, and the loop starts the next walk
+_PATIENCE_S = 0.05  # between two pages a walk waits for a commit, and the loop starts the next walk
 _WITNESSES = 3  # one may be the user in question, and another one gone since
 _OF_USERS = frozenset({Kind.PROFILE, Kind.FANS, Kind.FOLLOWS, Kind.POSTS})
 
@@ -51,6 +51,10 @@ class Evidence:
         while len(self._witnesses) > _WITNESSES:
             del self._witnesses[next(iter(self._witnesses))]
 
+    def has_come_after(self, at: float) -> bool:
+        """Whether content came that was asked for after `at`."""
+        return self._shown_at > at
+
     async def came_after(self, at: float) -> bool:
         """Whether content came that was asked for after `at`. Waits for it, without asking for
         anything, as long as other requests are under way, or may soon be."""
@@ -61,7 +65,7 @@ class Evidence:
             with suppress(TimeoutError):
                 async with asyncio.timeout(None if self._under_way else left_s):
                     await self._news.wait()
-        return self._shown_at > at
+        return self.has_come_after(at)
 
     async def is_given_to_others(
         self, uid: int, at: float, ask: Callable[[Request], Awaitable[bool]]
