@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from weibo_crawler.records import (
     User,
     Verdict,
 )
+from weibo_crawler.samples import Samples
 from weibo_crawler.simulator.world import World
 
 _TRIPS_AFTER = 15  # expected contents that came empty, in a row: about what a breaker needs
@@ -112,6 +114,95 @@ def test_a_silent_site_ends_the_run_and_no_list(
     with crawl.open() as users, true.open() as truth:
         assert users.unsure_lists() == truth.unsure_lists() > 0
     assert {uid for uid, _, _ in ends} <= set(world.kept(world.seeds, MIN_FANS))
+
+
+@pytest.mark.parametrize("shown", [1, 40, 140])
+def test_a_silence_is_noticed_where_second_looks_are_rare(tmp_path: Path, shown: int) -> None:
+    """Law 4: also where earlier runs have learned that ends need no second look, no list is ended
+    by an empty answer of a silence."""
+    world = make_world(5, users=200)
+    true = Crawl(_folder(tmp_path, "true"), world)
+    fetcher = SimulatedFetcher(world)
+    fetcher.spoil = filtered(world)
+    true.run(fetcher)
+    crawl = Crawl(_folder(tmp_path, "crawl"), world)
+    silent = Switched(world, shown)
+    silent.spoil = filtered(world)
+    learned(silent)
+    with pytest.raises(SiteSaysNo, match="shows nothing"):
+        crawl.run(silent)
+    assert {row.state for row in crawl.rows()} <= {"done", "queued", "resting"}
+    assert ended_lists(crawl) <= ended_lists(true)
+
+
+def learned(fetcher: SimulatedFetcher) -> None:
+    """Let 400 second looks at the ends of fan lists have shown nothing."""
+    for _ in range(400):
+        fetcher.samples.wants("fans.end", Random(1))
+        fetcher.samples.looked("fans.end", found=False)
+
+
+@pytest.mark.parametrize("is_learned", [True, False])
+def test_ends_that_contradict_the_count_are_looked_at_again_as_an_experiment(
+    tmp_path: Path, is_learned: bool
+) -> None:
+    """All lists that end too early rest for a second look, or one of twenty where earlier looks
+    have shown nothing; the others are stored as unsure at once. A later run knows it."""
+    world = make_world(5, users=200)
+    crawl = Crawl(tmp_path, world)
+    fetcher = SimulatedFetcher(world)
+    fetcher.spoil = filtered(world)
+    if is_learned:
+        learned(fetcher)
+    rested = crawl.run(fetcher)["entries.rested"]
+    ends = fetcher.samples.figures()["fans.end"]
+    with crawl.open() as users:
+        unsure = users.unsure_lists()
+    assert unsure == ends.ends - 400 * is_learned > 40
+    assert rested == ends.looks - 400 * is_learned
+    assert (rested < unsure / 4) is is_learned
+    assert ends.finds == 0
+    again = SimulatedFetcher(world)
+    crawl.run(again)
+    assert again.samples.figures()["fans.end"] == ends
+
+
+def test_a_second_look_that_shows_more_is_told(tmp_path: Path) -> None:
+    """Lists that hide once what they hold: the truth is reached, and all looks go on."""
+    world = make_world(5, users=200)
+    crawl = Crawl(tmp_path, world)
+    hidden: set[int] = set()
+
+    class Shy(SimulatedFetcher):
+        async def fetch(self, request: Request, **how: Any) -> Fetched:
+            fetched = await super().fetch(request, **how)
+            is_first = request.kind is Kind.FANS and not request.cursor
+            if not is_first or request.uid % 3 or request.uid in hidden:
+                return fetched
+            hidden.add(request.uid)
+            return Fetched(Reading(Verdict.EMPTY, ambiguous=True), fetched.page)
+
+    fetcher = Shy(world)
+    crawl.run(fetcher)
+    assert crawl.depths() == world.kept(world.seeds, MIN_FANS)
+    ends = fetcher.samples.figures()["fans.end"]
+    assert ends.finds == len(hidden) > 20
+    assert ends.looks == ends.ends
+
+
+def test_a_look_is_needless_once_others_have_shown_nothing(tmp_path: Path) -> None:
+    """Many ends wait for their second look while the first of these looks say that it is rare: the
+    others end as they are, without a request, and each list is stored as unsure."""
+    world = make_world(5, users=900)
+    crawl = Crawl(tmp_path, world)
+    fetcher = SimulatedFetcher(world)
+    fetcher.spoil = filtered(world, share=1)
+    fetcher.samples = Samples(0.1)  # 29 looks without a find tell
+    counters = crawl.run(fetcher, concurrency=2, rest_s=1.0)
+    ends = fetcher.samples.figures()["fans.end"]
+    with crawl.open() as users:
+        assert users.unsure_lists() == ends.ends
+    assert 29 <= ends.looks < counters["entries.rested"]
 
 
 def ended_lists(crawl: Crawl) -> set[tuple[object, ...]]:

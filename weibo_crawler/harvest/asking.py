@@ -97,10 +97,14 @@ class Asker(NamedTuple):
             return False
         return self.is_talking and self.evidence.has_come_after(met_at)
 
-    def looked(self, edge: Edge, *, found: bool) -> None:
-        """Tell what that look has shown. found: more."""
+    def wants_end(self, edge: Edge) -> bool:
+        """Count a list that has shown all that was announced; whether to ask for its end."""
+        return self.fetcher.samples.wants(_full_of(edge), self.rng) or not self.is_talking
+
+    def looked(self, edge: Edge, *, found: bool, is_full: bool = False) -> None:
+        """Tell what such a look has shown. found: more. is_full: one that `wants_end` wanted."""
         if self.is_talking:
-            self.fetcher.samples.looked(_end_of(edge), found=found)
+            self.fetcher.samples.looked((_full_of if is_full else _end_of)(edge), found=found)
 
     @property
     def is_talking(self) -> bool:
@@ -168,6 +172,11 @@ def _end_of(edge: Edge) -> str:
     what is announced or not. All ends of an edge are one experiment: it ends sooner, and what it
     says of the share of all of them holds."""
     return f"{edge}.end"
+
+
+def _full_of(edge: Edge) -> str:
+    """The kind of those that are ends by the announced count."""
+    return f"{edge}.full"
 
 
 def fetched_at(fetched: Fetched) -> float:

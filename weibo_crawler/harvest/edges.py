@@ -111,7 +111,18 @@ class EdgeReader:
     # -- fans and follows
 
     async def _list(self, edge: Edge, progress: Progress) -> Shown:
-        expect = self._expected(edge, progress)
+        """The next page of a list; one that has shown all that was announced ends with the last
+        page, but for a sample."""
+        asker, expect = self._source.asker, self._expected(edge, progress)
+        is_full = expect is Expect.NOTHING and progress.pages > 0
+        if is_full and not asker.wants_end(edge):
+            return Shown((), progress, "end", time.time())
+        shown = await self._list_page(edge, progress, expect)
+        if is_full:
+            asker.looked(edge, found=shown.after.listed > progress.listed, is_full=True)
+        return shown
+
+    async def _list_page(self, edge: Edge, progress: Progress, expect: Expect) -> Shown:
         fetched = await self._ask_of_owner(edge, progress, expect)
         record = fetched.reading.record
         if not isinstance(record, FanPage):
