@@ -19,6 +19,7 @@ from weibo_crawler.harvest.run import Ended, HarvestRun, is_over_share
 from weibo_crawler.harvest.trouble import Refused, costs_attempt
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Edge, Kind, Reading, Request, Verdict
+from weibo_crawler.samples import Samples
 from weibo_crawler.store import Found
 from weibo_crawler.store.owners import new_owner
 from weibo_crawler.store.sqlite_frontier import SqliteUsers
@@ -274,6 +275,29 @@ def test_an_expected_end_needs_no_second_witness(tmp_path: Path) -> None:
     asyncio.run(make_run(users, fetcher)[0].run())
     users.close()
     assert fetcher.ends == {"fans/2/16"}
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_full_lists_end_without_a_request(tmp_path: Path, goes_on: bool) -> None:
+    """Law 16: where many lists that had shown all that was announced did end there, only a sample
+    of such ends is asked for. Where some go on, all are asked for, and everybody is found."""
+    level, size = range(2, 202), 15 if goes_on else 11
+    fans_of: dict[int, list[int]] = {1: [*level]}
+    fans_of |= {uid: [uid * 1000 + i for i in range(size)] for uid in level}
+    last = {fans_of[uid][-1]: MIN_FANS for uid in level}
+    fans = dict.fromkeys(range(300_000), 0) | dict.fromkeys(level, 11) | last | {1: 200}
+    fans_of |= {uid: list(range(300_000 - MIN_FANS, 300_000)) for uid in last}
+    graph, users = Graph(fans_of, fans), open_users(tmp_path)
+    users.add_seeds([Found(1, "")], "run", 1.0)
+    fetcher = ScriptedFetcher(graph, Random(0))
+    fetcher.samples = Samples(0.1)  # 29 looks without a find tell
+    asyncio.run(make_run(users, fetcher)[0].run())
+    assert {user.uid: user.depth for user in users.users()} == graph.depths([1], MIN_FANS)
+    users.close()
+    full = fetcher.samples.figures()["fans.full"]
+    assert full.ends > 400
+    assert full.finds == (2 * len(level) if goes_on else 0)  # two pages more of each list
+    assert goes_on or 29 <= full.looks < 90
 
 
 def test_a_seed_that_shows_nothing_is_no_fact(tmp_path: Path) -> None:
