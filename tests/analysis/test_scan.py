@@ -91,7 +91,7 @@ def test_posts_have_the_declared_columns(tables: SqliteTables) -> None:
     assert tuple(row) == tuple(columns.POSTS)
     assert " ".join(columns.POSTS_SHOWN) == (
         "mid uid created_at text text_complete source region reposts comments likes repost_of "
-        "is_pinned fetched_at"
+        "is_pinned fetched_at topics mentions page_info"
     )
     assert (row["mid"], row["uid"], row["repost_of"], row["region"]) == ("11", 5, "44", "北京")
     assert row["original"]["text"] == "原文"

@@ -120,7 +120,8 @@ class ScriptedFetcher:
             text = self.texts.get(request.mid)
             if text is None:
                 return Reading(Verdict.SERVER_TROUBLE)
-            return Reading(Verdict.OK, FullText(request.mid, text))
+            topics = tuple(text.split("#")[1::2])
+            return Reading(Verdict.OK, FullText(request.mid, text, topics))
         if uid not in self.timelines:
             return Reading(Verdict.EMPTY, ambiguous=True)
         timeline = self.timelines[uid]

@@ -66,6 +66,8 @@ POSTS: Mapping[str, Kind] = {
     "repost_of": Kind.TEXT,
     "is_pinned": Kind.TRUTH,
     "fetched_at": Kind.TIME,
+    "topics": Kind.NESTED,
+    "mentions": Kind.NESTED,
     "gone_at": Kind.TIME,
     "text_why": Kind.TEXT,
     "bid": Kind.TEXT,
@@ -75,6 +77,7 @@ POSTS: Mapping[str, Kind] = {
     "edit_count": Kind.WHOLE,
     "edited_at": Kind.TEXT,
     "visible": Kind.WHOLE,
+    "page_info": Kind.NESTED,
     "original": Kind.NESTED,
     "egress": Kind.TEXT,
     "schema_version": Kind.WHOLE,
@@ -86,7 +89,7 @@ KINDS: Mapping[str, Kind] = {**IMPORTED, **POSTS}
 # what is shown unless --columns asks for others
 USERS_SHOWN = tuple(USERS)
 IMPORTED_SHOWN = (*USERS, "announced", "stored", "visited_at")
-POSTS_SHOWN = tuple(POSTS)[:13]
+POSTS_SHOWN = (*tuple(POSTS)[:15], "page_info")
 # and in a table, where room is scarce
 USERS_TABLE = ("id", "screen_name", "fans", "depth", "found_from", "state")
 POSTS_TABLE = ("mid", "uid", "created_at", "text", "reposts", "comments", "likes")

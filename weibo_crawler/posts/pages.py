@@ -133,14 +133,17 @@ class Pages(NamedTuple):
         found = await self.texts.whole(post.mid)
         is_cut = post.mid in self.sightings.cut or post.mid in self.sightings.closed
         self.sightings.judged(post.mid, found)
-        if found.text is None:
+        if found.full is None:
             if found.why and is_cut:
                 await self._put(post.mid, why_cells(found.why), raw.fetched_at)
             return
         if held is None or is_edited(held, post):  # all its cells were put with the page
-            await self._put(post.mid, text_cells(found.text), raw.fetched_at)
+            await self._put(post.mid, text_cells(found.full), raw.fetched_at)
             return
-        whole = replace(post, text=found.text, text_complete=True)
+        full = found.full
+        whole = replace(
+            post, text=full.text, text_complete=True, topics=full.topics, mentions=full.mentions
+        )
         self.sightings.edited += is_edited(held, whole)
         await self._put(post.mid, changed_cells(held, whole, raw, self.run_id), raw.fetched_at)
 
@@ -150,8 +153,8 @@ class Pages(NamedTuple):
         found = await asked
         self.sightings.judged(mid, found)
         now = self.clock()
-        if found.text is not None:
-            cells = dict(text_cells(found.text))
+        if found.full is not None:
+            cells = dict(text_cells(found.full))
             await self._put(mid, {**cells, **why_cells("")} if was_closed else cells, now)
         elif mid in self.sightings.gone:
             await self._put(mid, gone_cells(now), now)
