@@ -111,7 +111,8 @@ class Harvest(_Section, frozen=True, forbid_unknown_fields=True):
 class Posts(_Section, frozen=True, forbid_unknown_fields=True):
     """revisit_posts: `posts --refresh` comes back to a user when so many new posts are expected, by
     the user's own posting rate, but not before revisit_min_h hours and not after revisit_max_d
-    days."""
+    days. comments: of how many posts of each page of posts the first page of comments is read, the
+    newest first; one request each; 0 = none."""
 
     max_pages: Positive | None = None
     users_in_flight: Count = 32
@@ -119,6 +120,7 @@ class Posts(_Section, frozen=True, forbid_unknown_fields=True):
     revisit_posts: Annotated[float, Meta(gt=0, le=1000)] = 5.0
     revisit_min_h: Annotated[float, Meta(gt=0, le=100_000)] = 1.0
     revisit_max_d: Annotated[float, Meta(gt=0, le=10_000)] = 30.0
+    comments: Annotated[int, Meta(ge=0, le=100)] = 0
     max_failed_share: Share = 0.2
 
 

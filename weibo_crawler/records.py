@@ -347,13 +347,29 @@ class FullText(msgspec.Struct, frozen=True):
     mentions: tuple[str, ...] = ()
 
 
+class Comment(msgspec.Struct, frozen=True):
+    """A comment on a post. uid, screen_name: who wrote it; created_at: ISO 8601 with offset;
+    replies: how many answers it announces; region: as in Post."""
+
+    id: int
+    uid: int
+    screen_name: str | None
+    text: str
+    created_at: str
+    likes: int | None = None
+    replies: int | None = None
+    region: str | None = None
+
+
 class CommentPage(msgspec.Struct, frozen=True):
-    """Page 1 of the comments of one post: who wrote them. uncounted: as in FanPage."""
+    """Page 1 of the comments of one post: who wrote them, and what. uncounted: as in FanPage. A
+    comment that cannot be read is left out of `comments`."""
 
     mid: int
     users: tuple[User, ...]
     next_cursor: str | None
     uncounted: tuple[int, ...] = ()
+    comments: tuple[Comment, ...] = ()
 
 
 Record = User | FanPage | PostPage | FullText | CommentPage | NamedUser

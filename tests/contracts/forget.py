@@ -14,11 +14,12 @@ from weibo_crawler.importer import import_users
 from weibo_crawler.posts import crawl
 from weibo_crawler.posts.crawl import Job, RangeCrawler
 from weibo_crawler.posts.manifest import KeyRange
-from weibo_crawler.records import Edge, Expect, Original, Outcome, Request
+from weibo_crawler.records import Comment, Edge, Expect, Original, Outcome, Request
 from weibo_crawler.store import Frontier, Put, Row, Table, Tables
 from weibo_crawler.store.cells import FAMILIES, post_cells
+from weibo_crawler.store.comments import comment_puts
 from weibo_crawler.store.guard import Guard
-from weibo_crawler.store.keys import post_key, user_key
+from weibo_crawler.store.keys import comment_key, post_key, user_key
 
 _TESTS = count()  # each has people of its own: HBase remembers the deletions of others
 NAME = "将被遗忘的人"
@@ -104,9 +105,15 @@ class ForgetContract:
             ]
         )
         posts.put([withdrawn])
+        theirs = Comment(8, self.gone, NAME, f"said by {NAME}", "2026-01-01T00:00:00+08:00")
+        others = Comment(9, self.third, "name", "said", "2026-01-01T00:00:00+08:00")
+        self.tables.comments.put(comment_puts(self.other, 2, [theirs, others], NOW, "run"))
+        self.tables.comments.put(comment_puts(self.gone, 1, [others], NOW, "run"))
         kept = posts.row(post_key(self.other, 3))
         removed = self.forget()
         assert (removed.users, removed.posts, removed.reposts, removed.found) == (1, 1, 2, 2)
+        assert removed.comments == 1
+        assert list(self.tables.comments.keys("")) == [comment_key(self.other, 2, 9)]
         left = [line for line in self.traces() if post_key(self.other, 3) not in line]
         assert left == []
         assert posts.row(post_key(self.other, 3)) == kept
@@ -144,10 +151,19 @@ class ForgetContract:
         raise NotImplementedError
 
     @pytest.mark.parametrize("moment", ["before", "behind"])
-    @pytest.mark.parametrize("kind", ["user", "post", "repost", "found"])
+    @pytest.mark.parametrize("kind", ["user", "post", "repost", "found", "comment", "below"])
     def test_a_put_under_way_brings_nobody_back(self, kind: str, moment: str) -> None:
         """`forget` may run wholly while a put is on its way, or just before it is acknowledged."""
+        date = "2026-01-01T00:00:00+08:00"
+        (theirs,) = comment_puts(
+            self.other, 2, [Comment(8, self.gone, NAME, NAME, date)], NOW, "run"
+        )
+        (below,) = comment_puts(
+            self.gone, 2, [Comment(8, self.other, "name", "text", date)], NOW, "run"
+        )
         put = {
+            "comment": theirs,
+            "below": below,
             "user": Put(user_key(self.gone), {"user:screen_name": NAME}, AT),
             "post": Put(post_key(self.gone, 1), {"post:text": NAME}, AT),
             "repost": repost(self.other, 2, self.gone),
@@ -155,7 +171,9 @@ class ForgetContract:
                 user_key(self.other), {"user:found_from": str(self.gone), "user:id": "1"}, AT
             ),
         }[kind]
-        table = self.tables.posts if kind in ("post", "repost") else self.tables.userlist
+        homes = {"post": self.tables.posts, "repost": self.tables.posts}
+        homes |= {"comment": self.tables.comments, "below": self.tables.comments}
+        table = homes.get(kind, self.tables.userlist)
         moments = {"before": lambda: None, "behind": lambda: None, moment: self.forget}
         guard = Guard(self.frontier)
         guard.put(Meddler(table, **moments), [put])  # type: ignore[arg-type]

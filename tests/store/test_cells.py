@@ -174,6 +174,7 @@ def test_a_post_comes_back_whole(post: Post, fetched_at: float) -> None:
         "original": post.original
         and msgspec.to_builtins(post.original) | {"mid": str(post.original.mid)},
         "fetched_at": to_iso(fetched_at),
+        "comments_read": None,
         "gone_at": None,
         "text_why": None,
         "egress": "direct",

@@ -21,6 +21,7 @@ from weibo_crawler.posts.changes import (
     needs_text,
     span_of,
 )
+from weibo_crawler.posts.comments import Comments
 from weibo_crawler.posts.holdings import Holdings
 from weibo_crawler.posts.sightings import Sightings
 from weibo_crawler.posts.texts import Found, Texts
@@ -34,7 +35,8 @@ _KEPT_CARDS = 10  # of one page: what is odd in ten of them is odd in all
 
 
 class Pages(NamedTuple):
-    """Stores what one visit is shown. asks_closed: ask also for texts that were restricted."""
+    """Stores what one visit is shown. asks_closed: ask also for texts that were restricted.
+    comments: None where nobody asks for them."""
 
     uid: int
     run_id: str
@@ -45,6 +47,7 @@ class Pages(NamedTuple):
     asker: Asker
     clock: Callable[[], float]
     asks_closed: bool
+    comments: Comments | None = None
 
     async def store(self, page: PostPage, raw: Page, ledger: Ledger, cursor: str) -> Ledger:
         """Store one page. cursor: the page to go on with; returns the ledger as it was put."""
@@ -79,6 +82,8 @@ class Pages(NamedTuple):
         await self.writer.put(puts, [self.ledger_put(ledger)])
         self.holdings.stored(fresh)
         await _all(self._complete(post, held.get(post.mid), raw) for post in wanted)
+        if self.comments is not None:
+            await self.comments.read(fresh, held)
         return replace(ledger, **sightings.figures())
 
     async def repair(self) -> None:

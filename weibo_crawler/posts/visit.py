@@ -15,6 +15,7 @@ from weibo_crawler.posts.asking import (
     VisitTrouble,
 )
 from weibo_crawler.posts.closing import EMPTY_WAIT_S, closed, empty, outcome_of
+from weibo_crawler.posts.comments import Comments
 from weibo_crawler.posts.holdings import Holdings
 from weibo_crawler.posts.pages import Pages
 from weibo_crawler.posts.schedule import Revisit
@@ -54,7 +55,7 @@ class Visitor(NamedTuple):
     """What visits need. posts: the table, for reading; clock: seconds; revisit: bounds of the time
     until the next visit; every: ask also for what guests were refused at most `revisit.most_s`
     ago, and for posts that could not be read; is_forgotten: whether `forget` removed a user, as far
-    as the last put knows."""
+    as the last put knows; comments: None where nobody asks for them."""
 
     site: Site
     asker: Asker
@@ -66,6 +67,7 @@ class Visitor(NamedTuple):
     max_pages: int | None
     revisit: Revisit
     every: bool
+    comments: Comments | None = None
 
     async def visit(self, due: Due) -> Outcome:
         """Visit one user; whatever the site answers, the ledger says how it went."""
@@ -112,7 +114,7 @@ class _Visit:
         self.texts = Texts(env.site, env.asker, self.uid)
         self.pages = Pages(
             *(self.uid, env.run_id, env.writer, self.holdings, self.sightings, self.texts),
-            *(env.asker, env.clock, self.asks_closed),
+            *(env.asker, env.clock, self.asks_closed, env.comments),
         )
         kept = old if self.resumed else Ledger(state="partial")  # what the last attempt had read
         self.ledger = replace(

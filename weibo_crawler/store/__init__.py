@@ -89,13 +89,16 @@ class Table(Protocol):
 
 
 class Tables(Protocol):
-    """The two tables of this program and their home."""
+    """The tables of this program and their home."""
 
     @property
     def userlist(self) -> Table: ...
 
     @property
     def posts(self) -> Table: ...
+
+    @property
+    def comments(self) -> Table: ...
 
     def create(self) -> list[str]:
         """Create what is missing; says what it did, a line each. May be repeated."""

@@ -25,6 +25,7 @@ T = TypeVar("T")
 FAMILIES: Mapping[str, Mapping[str, int]] = {
     "userlist": {"user": 3, "profile": 5, "crawl": 1},
     "posts": {"post": 5, "count": 100, "raw": 1},
+    "comments": {"comment": 3},
 }
 
 
@@ -217,6 +218,11 @@ def gone_cells(at: float | None) -> Cells:
     """Since when a post has disappeared from the timeline (seconds since the epoch); None: it is
     there again, and the empty cell covers the older one."""
     return {"post:gone_at": "" if at is None else to_iso(at)}
+
+
+def comments_read_cells(announced: int) -> Cells:
+    """How many comments a post announced when the first page of them was read."""
+    return {"post:comments_read": str(announced)}
 
 
 def pinned_cells(is_pinned: bool) -> Cells:
@@ -417,6 +423,7 @@ POST_CELLS: Mapping[str, tuple[str, Callable[[str], Any] | None]] = {
     "fetched_at": ("post:fetched_at", None),
     "topics": ("post:topics", _read_list),
     "mentions": ("post:mentions", _read_list),
+    "comments_read": ("post:comments_read", int),
     "gone_at": ("post:gone_at", str),
     "text_why": ("post:text_why", str),
 }

@@ -187,6 +187,12 @@ class Profile(Struct, gc=False):
 
 
 class Comment(Struct, gc=False):
+    id: Any = None
+    text: Any = None
+    created_at: Any = None
+    like_count: Any = None
+    total_number: Any = None
+    source: Any = None
     user: Face | UnsetType | None = UNSET
 
 
