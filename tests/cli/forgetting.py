@@ -19,7 +19,7 @@ def forget_midway(crawl: Crawl, truth: Truth, dump: Callable[[], Iterable[str]])
     crawl.run("seed", *truth.seeds)
     crawl.run("harvest", **shallow)
     crawl.run("import")
-    crawl.run("posts", "--runner", "inline", "--comments", "3")
+    crawl.run("posts", "--runner", "inline", "--comments", "1")
     uid, name = most_reposted(crawl, truth)
     names_them = re.compile(rf"(?<!\d){uid}(?!\d)|{re.escape(name)}").search
     assert any(map(names_them, dump()))
@@ -35,7 +35,7 @@ def forget_midway(crawl: Crawl, truth: Truth, dump: Callable[[], Iterable[str]])
     crawl.run("seed", str(uid))
     assert crawl.json("harvest")["kept"] > 0
     crawl.run("import")
-    crawl.run("posts", "--runner", "inline", "--refresh", "--all", "--comments", "3")
+    crawl.run("posts", "--runner", "inline", "--refresh", "--all", "--comments", "1")
     assert list(filter(names_them, dump())) == []
     said = crawl.run("forget", str(uid)).stdout
     assert "0 users and 0 posts deleted, and 0 comments below the posts of others;" in said

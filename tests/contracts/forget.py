@@ -14,7 +14,7 @@ from weibo_crawler.importer import import_users
 from weibo_crawler.posts import crawl
 from weibo_crawler.posts.crawl import Job, RangeCrawler
 from weibo_crawler.posts.manifest import KeyRange
-from weibo_crawler.records import Comment, Edge, Expect, Original, Outcome, Request
+from weibo_crawler.records import Comment, Edge, Expect, Original, Outcome, Request, State
 from weibo_crawler.store import Frontier, Put, Row, Table, Tables
 from weibo_crawler.store.cells import FAMILIES, post_cells
 from weibo_crawler.store.comments import comment_puts
@@ -45,6 +45,7 @@ def versions(table: Table, rows: Iterable[Row], families: Iterable[str]) -> Iter
 def everything(frontier: Frontier, tables: Tables) -> list[str]:
     """All that readers can see of both stores."""
     told = [f"sql {user!r}" for user in frontier.users()]
+    told += [f"sql {page!r}" for page in frontier.seen_pages()]
     for name in FAMILIES:
         table: Table = getattr(tables, name)
         told += versions(table, list(table.scan()), FAMILIES[name])
@@ -131,7 +132,8 @@ class ForgetContract:
         frontier.add_seeds(found(self.other), "run", NOW)
         claim = {"edges": (Edge.FANS,), "deepest": 9, "now": NOW, "lease_s": 60.0}
         (entry,) = frontier.claim(me, 1, **claim)  # type: ignore[arg-type]
-        frontier.commit(me, "run", [page(entry, self.gone, self.third)], max_users=99)
+        shown = page(entry, self.gone, self.third)._replace(seen=(self.gone, self.third))
+        frontier.commit(me, "run", [shown], max_users=99)
         frontier.keep_drifted("run", "u/1", "why", f'{{"id":{self.gone}}}'.encode(), NOW)
         frontier.keep_drifted("run", "u/2", "why", f'{{"id":{self.gone}0}}'.encode(), NOW)
         assert self.forget().users == 1
@@ -139,13 +141,20 @@ class ForgetContract:
         frontier.give_back(me)
         (entry,) = frontier.claim(me, 1, **claim)  # type: ignore[arg-type]
         assert entry.progress[Edge.FANS].last_ids == (self.third,)
-        frontier.commit(me, "run", [page(entry, self.gone, self.fourth)], max_users=99)
+        assert [one.uids for one in frontier.seen_pages()] == [(self.third,)]
+        shown = page(entry, self.gone, self.fourth)
+        shown = shown._replace(nth=1, seen=(self.gone, self.fourth))
+        frontier.commit(me, "run", [shown], max_users=99)
+        assert [one.uids for one in frontier.seen_pages()] == [(self.third,), (self.fourth,)]
         frontier.give_back(me)
         claims = frontier.claim(me, 9, **claim)  # type: ignore[arg-type]
         progress = {each.uid: each.progress[Edge.FANS].last_ids for each in claims}
         assert progress[self.other] == (self.fourth,)
         assert self.gone not in progress
         assert self.drifted_urls() == ["u/2"]
+        frontier.finish(me, self.other, State.DONE, "")
+        assert self.forget(self.other).users == 1
+        assert list(frontier.seen_pages()) == []
 
     def drifted_urls(self) -> list[str]:
         raise NotImplementedError

@@ -102,7 +102,15 @@ COMMENTS: Mapping[str, Kind] = {
     "run_id": Kind.TEXT,
 }
 
-KINDS: Mapping[str, Kind] = {**IMPORTED, **COMMENTS, **POSTS}
+# scan_edges; uid was seen in the list `edge` of owner
+EDGES: Mapping[str, Kind] = {
+    "owner": Kind.WHOLE,
+    "uid": Kind.WHOLE,
+    "edge": Kind.TEXT,
+    "seen_at": Kind.TIME,
+}
+
+KINDS: Mapping[str, Kind] = {**EDGES, **IMPORTED, **COMMENTS, **POSTS}
 
 # what is shown unless --columns asks for others
 USERS_SHOWN = tuple(USERS)

@@ -73,6 +73,21 @@ def scan_comments(
     return _first(map(read_comment, _post_rows(tables.comments, uids)), limit)
 
 
+def scan_edges(
+    users: Users, *, uids: Sequence[int] | None = None, limit: int | None = None
+) -> Iterator[dict[str, Any]]:
+    """Who was seen in whose list, as harvest keeps it: by owner, edge and place; columns.EDGES. A
+    user on two pages of a list comes twice. uids: whose lists."""
+    return _first(
+        (
+            {"owner": page.owner, "uid": uid, "edge": page.edge, "seen_at": to_iso(page.seen_at)}
+            for page in users.seen_pages(owners=uids)
+            for uid in page.uids
+        ),
+        limit,
+    )
+
+
 def parse_when(option: str, text: str | None) -> float | None:
     """A date or a time with an offset, as seconds since the epoch; BadUsage names the option."""
     if text is None:

@@ -248,7 +248,7 @@ def _analyst_commands(commands: Any) -> None:
         help="default: table on a terminal, jsonl elsewhere",
     )
     export = _command(
-        commands, "export", "analysts:export", "write users, posts or comments to a file"
+        commands, "export", "analysts:export", "write users, posts, comments or edges to a file"
     )
     _add_selection(export)
     export.add_argument("--output", "-o", type=Path, required=True, metavar="FILE")
@@ -284,7 +284,7 @@ def _add_selection(command: argparse.ArgumentParser) -> None:
         type=_uid,
         action="append",
         metavar="UID",
-        help="only this user (comments: on their posts); may be repeated",
+        help="only this user (comments: on their posts; edges: in their lists); may be repeated",
     )
     add("--since", metavar="DATE", help="posts created at or after, such as 2026-01-31")
     add("--until", metavar="DATE", help="posts created before")
