@@ -35,7 +35,8 @@ class WeiboSchema
   def tables
     { 'userlist' => { 'user' => { versions: 3 }, 'profile' => { versions: 5 }, 'crawl' => {} },
       'posts' => { 'post' => { versions: 5 }, 'count' => { versions: 100 },
-                   'raw' => { ttl: @raw_days * 86_400 } } }
+                   'raw' => { ttl: @raw_days * 86_400 } },
+      'comments' => { 'comment' => { versions: 3 } } }
   end
 
   def run

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from weibo_crawler.store import Cell, Frontier, Row, Table, Tables
+from weibo_crawler.store.comments import AUTHOR
 from weibo_crawler.store.forgotten import original_of, without_others
 from weibo_crawler.store.guard import remove_user, replace_cells
 from weibo_crawler.store.owners import is_at_work
@@ -24,13 +25,15 @@ _MENTIONS = {"posts": "post:more", "userlist": "user:found_from"}  # table -> co
 
 class Removed(NamedTuple):
     """What `forget_users` removed. users: rows of the SQL userlist; posts: rows of `posts`;
-    reposts: reposts by others that had packed a post of theirs; found: users who had been found on
-    their lists; paper: rows of the table of `import --paper`, None where there is no such table.
-    busy: stages (harvest, import, posts) that were at work meanwhile."""
+    reposts: reposts by others that had packed a post of theirs; comments: those that they wrote
+    below the posts of others; found: users who had been found on their lists; paper: rows of the
+    table of `import --paper`, None where there is no such table. busy: stages (harvest, import,
+    posts) that were at work meanwhile."""
 
     users: int
     posts: int
     reposts: int
+    comments: int
     found: int
     paper: int | None
     busy: tuple[str, ...]
@@ -51,9 +54,12 @@ def forget_users(
     is_gone = frontier.forgotten().has
     reposts = _cut_mentions(tables.posts, "posts", is_gone, progress)
     found = _cut_mentions(tables.userlist, "userlist", is_gone, progress)
+    comments = _remove_comments(tables.comments, is_gone, progress)
     # the scans took their time: what a put that was under way had left since
     posts += sum(remove_user(tables, uid) for uid in uids)
-    return Removed(users, posts, reposts, found, _from_paper(tables, uids), _busy(frontier))
+    return Removed(
+        users, posts, reposts, comments, found, _from_paper(tables, uids), _busy(frontier)
+    )
 
 
 def _from_paper(tables: Tables, uids: Sequence[int]) -> int | None:
@@ -64,6 +70,20 @@ def _from_paper(tables: Tables, uids: Sequence[int]) -> int | None:
     for key in held:
         table.delete(key)
     return len(held)
+
+
+def _remove_comments(
+    table: Table, is_gone: Callable[[int], bool], progress: Callable[[str], None]
+) -> int:
+    """Delete what they wrote below the posts of others; how many rows."""
+    removed = 0
+    for n, row in enumerate(table.scan(columns=[AUTHOR])):
+        if n % _SAY_EVERY == 0:
+            progress(f"{n:,} rows of comments looked through")
+        if is_gone(int(row.cells[AUTHOR])):
+            table.delete(row.key)
+            removed += 1
+    return removed
 
 
 def _cut_mentions(

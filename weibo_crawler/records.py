@@ -240,6 +240,28 @@ class FanPage(msgspec.Struct, frozen=True):
     is_next_named: bool = False
 
 
+class PageInfo(msgspec.Struct, frozen=True):
+    """What a post shows beside its text: a video, a link, a topic, an article, a place.
+
+    type: one of these five, or "other"; site_type: the site's own word for it. url: the page it
+    leads to; object_id: the site's id of it, such as `1034:…` of a video. content1, content2: the
+    lines under the title. stream: the best address of a video, which the site lets expire.
+    duration_s: of a video; plays: how often it was played.
+    """
+
+    type: str
+    site_type: str = ""
+    title: str = ""
+    url: str = ""
+    object_id: str = ""
+    content1: str = ""
+    content2: str = ""
+    picture: str = ""
+    stream: str = ""
+    duration_s: float | None = None
+    plays: int | None = None
+
+
 class Original(msgspec.Struct, frozen=True):
     """The reposted post, packed into the row of the retweet."""
 
@@ -253,6 +275,7 @@ class Original(msgspec.Struct, frozen=True):
     reposts: int | None = None
     comments: int | None = None
     likes: int | None = None
+    page_info: PageInfo | None = None
 
 
 class Post(msgspec.Struct, frozen=True):
@@ -260,6 +283,8 @@ class Post(msgspec.Struct, frozen=True):
 
     created_at: ISO 8601 with offset; created_at_precision: "second", "minute", "hour", "day",
     or "mid" where the second was read from the post's id. Counts as numbers (`100万+` is 1000000).
+    topics, mentions: what the text links to, `#…#` without its signs (a super topic ends in 超话)
+    and screen names, each once; of a cut text what stands in its beginning.
     """
 
     mid: int
@@ -282,6 +307,9 @@ class Post(msgspec.Struct, frozen=True):
     edit_count: int = 0
     edited_at: str | None = None
     visible: int = 0  # 0 public, 1 self, 6 friends, 10 fans
+    topics: tuple[str, ...] = ()
+    mentions: tuple[str, ...] = ()
+    page_info: PageInfo | None = None
 
 
 class NamedUser(msgspec.Struct, frozen=True):
@@ -320,19 +348,37 @@ class PostPage(msgspec.Struct, frozen=True):
 
 
 class FullText(msgspec.Struct, frozen=True):
-    """The whole text of one long post, as a reader sees it."""
+    """The whole text of one long post, as a reader sees it; topics, mentions: as in Post."""
 
     mid: int
     text: str
+    topics: tuple[str, ...] = ()
+    mentions: tuple[str, ...] = ()
+
+
+class Comment(msgspec.Struct, frozen=True):
+    """A comment on a post. uid, screen_name: who wrote it; created_at: ISO 8601 with offset;
+    replies: how many answers it announces; region: as in Post."""
+
+    id: int
+    uid: int
+    screen_name: str | None
+    text: str
+    created_at: str
+    likes: int | None = None
+    replies: int | None = None
+    region: str | None = None
 
 
 class CommentPage(msgspec.Struct, frozen=True):
-    """Page 1 of the comments of one post: who wrote them. uncounted: as in FanPage."""
+    """Page 1 of the comments of one post: who wrote them, and what. uncounted: as in FanPage. A
+    comment that cannot be read is left out of `comments`."""
 
     mid: int
     users: tuple[User, ...]
     next_cursor: str | None
     uncounted: tuple[int, ...] = ()
+    comments: tuple[Comment, ...] = ()
 
 
 Record = User | FanPage | PostPage | FullText | CommentPage | NamedUser

@@ -14,10 +14,19 @@ from tests.analysis.worlds import (
     user,
 )
 from weibo_crawler.analysis import columns
-from weibo_crawler.analysis.scan import parse_when, scan_imported, scan_posts, scan_users
-from weibo_crawler.errors import BadUsage
+from weibo_crawler.analysis.scan import (
+    parse_when,
+    scan_comments,
+    scan_edges,
+    scan_imported,
+    scan_posts,
+    scan_users,
+)
+from weibo_crawler.errors import BadUsage, StoreError
+from weibo_crawler.records import Comment
 from weibo_crawler.store import Put
 from weibo_crawler.store.cells import Ledger, gone_cells
+from weibo_crawler.store.comments import comment_puts
 from weibo_crawler.store.keys import post_key
 from weibo_crawler.store.sqlite_tables import SqliteTables
 
@@ -83,6 +92,35 @@ def test_imported_users_carry_ledger_and_profile(tables: SqliteTables) -> None:
     assert [row["id"] for row in scan_imported(tables, uids=[6, 99, 6])] == [6]
 
 
+def test_edges_are_a_row_each() -> None:
+    """Who was seen in whose list, by which edge, when; of some owners, and some of them."""
+    rows = list(scan_edges(MemoryUsers()))
+    at = "2026-09-21T14:13:20.000Z"
+    assert rows[0] == {"owner": 5, "uid": 7, "edge": "fans", "seen_at": at}
+    assert [(row["owner"], row["uid"]) for row in rows] == [(5, 7), (5, 8), (6, 5)]
+    assert tuple(rows[0]) == tuple(columns.EDGES)
+    assert [row["uid"] for row in scan_edges(MemoryUsers(), uids=[6])] == [5]
+    assert len(list(scan_edges(MemoryUsers(), limit=2))) == 2
+
+
+def test_comments_have_the_declared_columns(tables: SqliteTables) -> None:
+    """A row of scan_comments holds the declared columns in their order; of the posts of some users,
+    and some of them. What no comment is, is named."""
+    one = Comment(3, 9, "name", "said", "2026-01-01T00:00:00+08:00", 2, 1, "北京")
+    tables.comments.put(comment_puts(5, 11, [one], T0, "run"))
+    tables.comments.put(comment_puts(6, 12, [one], T0, "run"))
+    rows = list(scan_comments(tables))
+    assert all(tuple(row) == tuple(columns.COMMENTS) for row in rows)
+    assert {row["owner"] for row in rows} == {5, 6}
+    (row,) = scan_comments(tables, uids=[5])
+    assert (row["mid"], row["comment_id"], row["uid"], row["likes"]) == ("11", "3", 9, 2)
+    assert (row["replies"], row["region"], row["screen_name"]) == (1, "北京", "name")
+    assert len(list(scan_comments(tables, limit=1))) == 1
+    tables.comments.put([Put("x", {"comment:uid": "9"}, 1)])
+    with pytest.raises(StoreError, match="row x of comments"):
+        list(scan_comments(tables))
+
+
 def test_posts_have_the_declared_columns(tables: SqliteTables) -> None:
     """A row of scan_posts holds the declared columns in their order, those of the design first;
     a mid is text, a uid a number."""
@@ -91,7 +129,7 @@ def test_posts_have_the_declared_columns(tables: SqliteTables) -> None:
     assert tuple(row) == tuple(columns.POSTS)
     assert " ".join(columns.POSTS_SHOWN) == (
         "mid uid created_at text text_complete source region reposts comments likes repost_of "
-        "is_pinned fetched_at"
+        "is_pinned fetched_at topics mentions page_info"
     )
     assert (row["mid"], row["uid"], row["repost_of"], row["region"]) == ("11", 5, "44", "北京")
     assert row["original"]["text"] == "原文"

@@ -7,7 +7,7 @@ from typing import Any
 
 from weibo_crawler.records import Original, Post, User
 from weibo_crawler.samples import NOTE
-from weibo_crawler.store import Put, UserRow, WalledEdge, WorkerRow
+from weibo_crawler.store import Put, SeenPage, UserRow, WalledEdge, WorkerRow
 from weibo_crawler.store.cells import Ledger, ledger_cells, post_cells, profile_cells, user_cells
 from weibo_crawler.store.keys import post_key, user_key
 from weibo_crawler.store.sqlite_tables import SqliteTables
@@ -35,6 +35,10 @@ class MemoryUsers:
         if uids is not None:
             return (row for uid in uids for row in self.rows if row.uid == uid)
         return (row for row in self.rows if row.seq > after_seq)
+
+    def seen_pages(self, *, owners: Sequence[int] | None = None) -> Iterator[SeenPage]:
+        pages = [SeenPage(5, "fans", 0, T0, (7, 8)), SeenPage(6, "reposts", 0, T0, (5,))]
+        return (page for page in pages if owners is None or page.owner in owners)
 
     def states(self) -> dict[str, int]:
         return dict(Counter(row.state for row in self.rows))

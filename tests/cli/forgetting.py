@@ -19,7 +19,7 @@ def forget_midway(crawl: Crawl, truth: Truth, dump: Callable[[], Iterable[str]])
     crawl.run("seed", *truth.seeds)
     crawl.run("harvest", **shallow)
     crawl.run("import")
-    crawl.run("posts", "--runner", "inline")
+    crawl.run("posts", "--runner", "inline", "--comments", "1")
     uid, name = most_reposted(crawl, truth)
     names_them = re.compile(rf"(?<!\d){uid}(?!\d)|{re.escape(name)}").search
     assert any(map(names_them, dump()))
@@ -35,10 +35,11 @@ def forget_midway(crawl: Crawl, truth: Truth, dump: Callable[[], Iterable[str]])
     crawl.run("seed", str(uid))
     assert crawl.json("harvest")["kept"] > 0
     crawl.run("import")
-    crawl.run("posts", "--runner", "inline", "--refresh", "--all")
+    crawl.run("posts", "--runner", "inline", "--refresh", "--all", "--comments", "1")
     assert list(filter(names_them, dump())) == []
     said = crawl.run("forget", str(uid)).stdout
-    assert "0 users and 0 posts deleted; their words cut out of 0 reposts" in said
+    assert "0 users and 0 posts deleted, and 0 comments below the posts of others;" in said
+    assert "their words cut out of 0 reposts" in said
     return said
 
 
@@ -55,11 +56,15 @@ def most_reposted(crawl: Crawl, truth: Truth) -> tuple[int, str]:
 
 def cells_by_themselves(row: str, column: str, value: str) -> Iterable[str]:
     """A cell as lines, without what others wrote."""
-    if column == "post:text":
+    if column in ("post:text", "post:mentions", "comment:text"):
         return
     if column == "post:more":
         more: dict[str, Any] = json.loads(value)
-        (more.get("original") or {}).pop("text", None)
+        original = more.get("original") or {}
+        original.pop("text", None)
+        for info in (more.get("page_info"), original.get("page_info")):
+            for said in ("title", "url", "content2"):  # begin as the text does
+                (info or {}).pop(said, None)
         value = json.dumps(more, ensure_ascii=False)
     yield f"{row} {column} {value}"
 

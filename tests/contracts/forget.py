@@ -14,11 +14,12 @@ from weibo_crawler.importer import import_users
 from weibo_crawler.posts import crawl
 from weibo_crawler.posts.crawl import Job, RangeCrawler
 from weibo_crawler.posts.manifest import KeyRange
-from weibo_crawler.records import Edge, Expect, Original, Outcome, Request
+from weibo_crawler.records import Comment, Edge, Expect, Original, Outcome, Request, State
 from weibo_crawler.store import Frontier, Put, Row, Table, Tables
 from weibo_crawler.store.cells import FAMILIES, post_cells
+from weibo_crawler.store.comments import comment_puts
 from weibo_crawler.store.guard import Guard
-from weibo_crawler.store.keys import post_key, user_key
+from weibo_crawler.store.keys import comment_key, post_key, user_key
 
 _TESTS = count()  # each has people of its own: HBase remembers the deletions of others
 NAME = "将被遗忘的人"
@@ -44,6 +45,7 @@ def versions(table: Table, rows: Iterable[Row], families: Iterable[str]) -> Iter
 def everything(frontier: Frontier, tables: Tables) -> list[str]:
     """All that readers can see of both stores."""
     told = [f"sql {user!r}" for user in frontier.users()]
+    told += [f"sql {page!r}" for page in frontier.seen_pages()]
     for name in FAMILIES:
         table: Table = getattr(tables, name)
         told += versions(table, list(table.scan()), FAMILIES[name])
@@ -104,9 +106,15 @@ class ForgetContract:
             ]
         )
         posts.put([withdrawn])
+        theirs = Comment(8, self.gone, NAME, f"said by {NAME}", "2026-01-01T00:00:00+08:00")
+        others = Comment(9, self.third, "name", "said", "2026-01-01T00:00:00+08:00")
+        self.tables.comments.put(comment_puts(self.other, 2, [theirs, others], NOW, "run"))
+        self.tables.comments.put(comment_puts(self.gone, 1, [others], NOW, "run"))
         kept = posts.row(post_key(self.other, 3))
         removed = self.forget()
         assert (removed.users, removed.posts, removed.reposts, removed.found) == (1, 1, 2, 2)
+        assert removed.comments == 1
+        assert list(self.tables.comments.keys("")) == [comment_key(self.other, 2, 9)]
         left = [line for line in self.traces() if post_key(self.other, 3) not in line]
         assert left == []
         assert posts.row(post_key(self.other, 3)) == kept
@@ -124,7 +132,8 @@ class ForgetContract:
         frontier.add_seeds(found(self.other), "run", NOW)
         claim = {"edges": (Edge.FANS,), "deepest": 9, "now": NOW, "lease_s": 60.0}
         (entry,) = frontier.claim(me, 1, **claim)  # type: ignore[arg-type]
-        frontier.commit(me, "run", [page(entry, self.gone, self.third)], max_users=99)
+        shown = page(entry, self.gone, self.third)._replace(seen=(self.gone, self.third))
+        frontier.commit(me, "run", [shown], max_users=99)
         frontier.keep_drifted("run", "u/1", "why", f'{{"id":{self.gone}}}'.encode(), NOW)
         frontier.keep_drifted("run", "u/2", "why", f'{{"id":{self.gone}0}}'.encode(), NOW)
         assert self.forget().users == 1
@@ -132,22 +141,38 @@ class ForgetContract:
         frontier.give_back(me)
         (entry,) = frontier.claim(me, 1, **claim)  # type: ignore[arg-type]
         assert entry.progress[Edge.FANS].last_ids == (self.third,)
-        frontier.commit(me, "run", [page(entry, self.gone, self.fourth)], max_users=99)
+        assert [one.uids for one in frontier.seen_pages()] == [(self.third,)]
+        shown = page(entry, self.gone, self.fourth)
+        shown = shown._replace(nth=1, seen=(self.gone, self.fourth))
+        frontier.commit(me, "run", [shown], max_users=99)
+        assert [one.uids for one in frontier.seen_pages()] == [(self.third,), (self.fourth,)]
         frontier.give_back(me)
         claims = frontier.claim(me, 9, **claim)  # type: ignore[arg-type]
         progress = {each.uid: each.progress[Edge.FANS].last_ids for each in claims}
         assert progress[self.other] == (self.fourth,)
         assert self.gone not in progress
         assert self.drifted_urls() == ["u/2"]
+        frontier.finish(me, self.other, State.DONE, "")
+        assert self.forget(self.other).users == 1
+        assert list(frontier.seen_pages()) == []
 
     def drifted_urls(self) -> list[str]:
         raise NotImplementedError
 
     @pytest.mark.parametrize("moment", ["before", "behind"])
-    @pytest.mark.parametrize("kind", ["user", "post", "repost", "found"])
+    @pytest.mark.parametrize("kind", ["user", "post", "repost", "found", "comment", "below"])
     def test_a_put_under_way_brings_nobody_back(self, kind: str, moment: str) -> None:
         """`forget` may run wholly while a put is on its way, or just before it is acknowledged."""
+        date = "2026-01-01T00:00:00+08:00"
+        (theirs,) = comment_puts(
+            self.other, 2, [Comment(8, self.gone, NAME, NAME, date)], NOW, "run"
+        )
+        (below,) = comment_puts(
+            self.gone, 2, [Comment(8, self.other, "name", "text", date)], NOW, "run"
+        )
         put = {
+            "comment": theirs,
+            "below": below,
             "user": Put(user_key(self.gone), {"user:screen_name": NAME}, AT),
             "post": Put(post_key(self.gone, 1), {"post:text": NAME}, AT),
             "repost": repost(self.other, 2, self.gone),
@@ -155,7 +180,9 @@ class ForgetContract:
                 user_key(self.other), {"user:found_from": str(self.gone), "user:id": "1"}, AT
             ),
         }[kind]
-        table = self.tables.posts if kind in ("post", "repost") else self.tables.userlist
+        homes = {"post": self.tables.posts, "repost": self.tables.posts}
+        homes |= {"comment": self.tables.comments, "below": self.tables.comments}
+        table = homes.get(kind, self.tables.userlist)
         moments = {"before": lambda: None, "behind": lambda: None, moment: self.forget}
         guard = Guard(self.frontier)
         guard.put(Meddler(table, **moments), [put])  # type: ignore[arg-type]

@@ -28,6 +28,7 @@ from weibo_crawler.store import (
     Landing,
     PageCommit,
     Progress,
+    SeenPage,
     WalledEdge,
     WorkerRow,
 )
@@ -83,6 +84,35 @@ class FrontierContract:
         return frontier.commit(owner, "run", pages, max_users=cap)
 
     # -- the insert is the dedup
+
+    def test_who_was_seen_is_stored_with_the_page(self, frontier: Frontier) -> None:
+        """Laws 3, 7, 8: whom a page shows lands with its progress, or not at all; the same page,
+        read again, replaces what it showed."""
+        frontier.add_seeds(found(1, 2), "run", NOW)
+        one, two = self.claim(frontier, "me", 2)
+
+        def land(page: PageCommit, owner: str = "me") -> Landing:
+            return frontier.commit(owner, "run", [page], max_users=4)[0].landing
+
+        first = page(one, 11)._replace(seen=(11, 12))
+        again = first._replace(edge=Edge.REPOSTS, found=(), seen=(18,), fetched_at=NOW + 1)
+        assert land(first) is Landing.STORED
+        assert land(page(two, 13)._replace(seen=(13,)), "other") is Landing.LOST
+        assert land(page(two, 14)._replace(depth=1, seen=(14,))) is Landing.AHEAD
+        assert land(page(two, 15, 16)._replace(seen=(15, 16))) is Landing.FULL
+        assert list(frontier.seen_pages()) == [SeenPage(1, "fans", 0, NOW, (11, 12))]
+        assert land(first._replace(cursor="2", nth=1, seen=(12, 2**63 - 1))) is Landing.STORED
+        assert land(again) is Landing.STORED
+        assert land(again._replace(cursor="2", seen=(17,))) is Landing.STORED
+        assert land(again._replace(edge=Edge.COMMENTS, seen=())) is Landing.STORED
+        shown = [
+            SeenPage(1, "fans", 0, NOW, (11, 12)),
+            SeenPage(1, "fans", 1, NOW, (12, 2**63 - 1)),
+            SeenPage(1, "reposts", 0, NOW + 1, (17,)),
+        ]
+        assert list(frontier.seen_pages()) == shown
+        assert list(frontier.seen_pages(owners=[2, 1, 1])) == shown
+        assert list(frontier.seen_pages(owners=[2])) == []
 
     def test_a_user_is_stored_once(self, frontier: Frontier) -> None:
         """Law 3: whoever finds a user again, one row stands, as it was at first."""

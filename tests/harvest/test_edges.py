@@ -449,3 +449,30 @@ def test_an_illegible_number_of_fans_among_comments(tmp_path: Path) -> None:
         found.append((crawl.depths(), sum(r.kind is Kind.PROFILE for r in fetcher.asked)))
     assert found[0][0] == found[1][0]
     assert found[0][1] < found[1][1]
+
+
+@pytest.mark.parametrize("edge", EDGES)
+def test_who_was_seen_in_whose_list_is_kept(tmp_path: Path, edge: Edge) -> None:
+    """Whom an edge showed, and on whose list, also of people with too few fans; nothing where the
+    setting says so."""
+    world = make_world(7, users=120, mean_posts=20.0)
+    (tmp_path / "off").mkdir()
+    off, on = Crawl(tmp_path / "off", world), Crawl(tmp_path, world)
+    off.run(SimulatedFetcher(world), edges=(edge,), keep_edges=False, max_depth=1)
+    on.run(SimulatedFetcher(world), edges=(edge,), max_depth=1)
+    assert off.depths() == on.depths()
+    with off.open() as users:
+        assert list(users.seen_pages()) == []
+    with on.open() as users:
+        pages = list(users.seen_pages())
+    seen = {(page.owner, uid) for page in pages for uid in page.uids}
+    assert {page.edge for page in pages} == {edge}
+    assert {(r.found_from, r.uid) for r in on.rows() if r.found_from is not None} <= seen
+    if edge is Edge.FANS:
+        seed = world.seeds[0]
+        index = world.index(seed)
+        assert index is not None
+        listed = world.fans_shown(index)
+        assert {uid for owner, uid in seen if owner == seed} == {world.uid(i) for i in listed}
+        fans = {world.uid(i): world.fans_announced(i) for i in listed}
+        assert min(fans.values()) < MIN_FANS

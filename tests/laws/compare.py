@@ -92,6 +92,14 @@ def _post(uid: int, post: Row, row: Row) -> Iterator[str]:
         yield f"{name}: text begins {row['text'][:30]!r}, not {post['text'][:30]!r}"
     if datetime.fromisoformat(row["created_at"]) != datetime.fromisoformat(post["created_at"]):
         yield f"{name}: of {row['created_at']}, not {post['created_at']}"
+    if row["text_complete"]:
+        for links in ("topics", "mentions"):
+            if sorted(row[links] or []) != sorted(post[links]):
+                yield f"{name}: {links} {row[links]}, not {post[links]}"
+    if not post["form"].startswith("page_info"):
+        attached = row["page_info"] and row["page_info"]["type"]
+        if attached != post["attached"]:
+            yield f"{name}: {attached} beside it, not {post['attached']}"
     if row["is_pinned"] != post["is_pinned"]:
         yield f"{name}: pinned {row['is_pinned']}"
     for count in ("reposts", "comments", "likes"):

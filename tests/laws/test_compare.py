@@ -44,7 +44,9 @@ def held(truth: Row) -> Row:
         uid, shown = user["uid"], truth["posts"][str(user["uid"])]
         readable = [post for post in shown if post["is_readable"]]
         posts |= {
-            post["mid"]: post | {"uid": uid, "text_complete": not post["is_restricted"]}
+            post["mid"]: post
+            | {"uid": uid, "text_complete": not post["is_restricted"]}
+            | {"page_info": post["attached"] and {"type": post["attached"]}}
             for post in readable
         }
         ledgers[uid] = {
@@ -107,6 +109,12 @@ DAMAGES: dict[str, Callable[[Row, Row], Any]] = {
     "no such user": lambda held, _: _first(held["users"], state="gone").update(state="done"),
     "was left failed": lambda held, _: _first(held["users"], state="done").update(state="failed"),
     "of page": _lose_post,
+    "topics ['x'], not": lambda held, _: _first(held["posts"], text_complete=True).update(
+        topics=["x"]
+    ),
+    "None beside it, not video": lambda held, _: _first(held["posts"], attached="video").update(
+        page_info=None
+    ),
     "no page shows it": lambda held, _: held["posts"].update({"7": {}}),
     "nobody can read it": _store_unreadable,
     "text 'x', not": lambda held, _: _first(held["posts"], text_complete=True).update(text="x"),

@@ -40,6 +40,22 @@ def test_an_edit_at_the_end_of_a_long_text_is_seen(crawl_: Crawl) -> None:
     assert crawl_.texts(5) == ["begin, other end", "begin and end"]
 
 
+def test_an_edit_takes_its_links_along(crawl_: Crawl) -> None:
+    """What the new text links to is what is shown; the old links are the version below. Of a long
+    text the whole one tells."""
+    crawl_.add(6)
+    first = post(6, 5, topics=("old",), mentions=("somebody",))
+    long = post(6, 4, text="begin ...", text_complete=False, topics=("begun",))
+    crawl_.run(ScriptedFetcher({6: [first, long]}, texts={4: "begin and #end#"}))
+    assert (crawl_.posts(6)[5]["topics"], crawl_.posts(6)[5]["mentions"]) == (["old"], ["somebody"])
+    assert crawl_.posts(6)[4]["topics"] == ["end"]
+    edited = replace(first, text="other", topics=(), mentions=("another",))
+    crawl_.run(ScriptedFetcher({6: [edited, long]}), refresh=True)
+    assert (crawl_.posts(6)[5]["topics"], crawl_.posts(6)[5]["mentions"]) == (None, ["another"])
+    versions = crawl_.tables.posts.versions(post_key(6, 5), "post:topics")
+    assert [cell.value for cell in versions] == ["", '["old"]']
+
+
 def test_an_edited_text_that_cannot_be_had_waits_for_repair(crawl_: Crawl) -> None:
     """It is marked as cut and stands in the queue until a visit mends it."""
     crawl_.add(6)

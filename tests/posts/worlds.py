@@ -7,6 +7,8 @@ from msgspec.structs import replace
 
 from weibo_crawler.fetch import Fetched
 from weibo_crawler.records import (
+    Comment,
+    CommentPage,
     Expect,
     FullText,
     Kind,
@@ -38,6 +40,9 @@ class ScriptedSite:
 
     def posts(self, uid: int, cursor: str) -> Request:
         return Request(Kind.POSTS, f"posts/{uid}/{cursor}", uid=uid, cursor=cursor)
+
+    def comments(self, mid: int) -> Request:
+        return Request(Kind.COMMENTS, f"comments/{mid}", mid=mid)
 
     def full_text(self, uid: int, mid: int) -> tuple[Request, ...]:
         return (
@@ -82,6 +87,7 @@ class ScriptedFetcher:
         self.closed, self.doubted = dict(closed or {}), frozenset(doubted)
         self.skipped, self.is_dead = dict(skipped or {}), is_dead
         self.lacks = dict.fromkeys(lacks)
+        self.comments: dict[int, Sequence[Comment]] = {}
         self.asked: list[str] = []
         self.expected: dict[str, Expect] = {}
         self.ends: dict[str, str] = {}
@@ -136,7 +142,14 @@ class ScriptedFetcher:
             text = self.texts.get(request.mid)
             if text is None:
                 return Reading(Verdict.SERVER_TROUBLE)
-            return Reading(Verdict.OK, FullText(request.mid, text))
+            topics = tuple(text.split("#")[1::2])
+            return Reading(Verdict.OK, FullText(request.mid, text, topics))
+        if request.kind == Kind.COMMENTS:
+            said = self.comments.get(request.mid)
+            if said is None:
+                return Reading(Verdict.EMPTY, ambiguous=True)
+            users = tuple(User(one.uid, one.screen_name, 5) for one in said)
+            return Reading(Verdict.OK, CommentPage(request.mid, users, None, comments=tuple(said)))
         if uid not in self.timelines:
             return Reading(Verdict.EMPTY, ambiguous=True)
         timeline = self.timelines[uid]

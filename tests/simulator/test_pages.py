@@ -12,6 +12,7 @@ import pytest
 from tests.simulator import visitors
 from tests.simulator.conftest import SMALL
 from tests.simulator.visitors import Ask, fans, mblogs, posts, profile, visit, weibo_of, world_of
+from weibo_crawler.simulator.attached import attached_type
 from weibo_crawler.simulator.run import Running
 from weibo_crawler.simulator.site import Weibo
 from weibo_crawler.simulator.wire import NO_CONTENT, relative_date
@@ -266,7 +267,7 @@ RECORDED = {
 }
 # Keys of single posts (advertisements, videos, buttons) that the simulator leaves out.
 LEFT_OUT = {
-    "mblog": {"thumbnail_pic", "bmiddle_pic", "original_pic", "picStatus", "page_info"},
+    "mblog": {"thumbnail_pic", "bmiddle_pic", "original_pic", "picStatus"},
     "show": {"buttons", "status_title"},
     "comment": {"comment_badge", "pic"},
 }
@@ -291,7 +292,7 @@ def test_recorded_keys(name: str) -> None:
     index = next(i for i in range(world.size) if len(world.calendar(i).mids) > 20)
     uid = world.uid(index)
     retweet = next(post for post in written if post.repost_of and not post.notice)
-    pictured = next(post for post in written if post.pics and not post.repost_of)
+    pictured = next(post for post in written if post.pics and attached_type(post))
     talked = next(post for post in written if post.comments > 20)
     simulated = {
         "profile": lambda: ask(profile(uid))["data"],

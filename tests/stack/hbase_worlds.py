@@ -43,7 +43,7 @@ def make(url: str, families: Mapping[str, Mapping[str, int]] = FAMILIES) -> None
 
 
 def drop(url: str) -> None:
-    """Remove both tables, where they are."""
+    """Remove the tables, where they are."""
     connection = connect(url)
     there = connection.tables()
     for name in FAMILIES:
@@ -103,6 +103,7 @@ class PartOfTables:
         self._tables = tables
         self.userlist: Table = PartOfTable(tables.userlist, part)
         self.posts: Table = PartOfTable(tables.posts, part)
+        self.comments: Table = PartOfTable(tables.comments, part)
         self.create, self.check, self.close = tables.create, tables.check, tables.close
         self.paper = tables.paper
 

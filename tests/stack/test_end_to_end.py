@@ -23,7 +23,8 @@ from tests.stack.clusters import (
     wait_for_requests,
 )
 from tests.stack.conftest import Running, why_not
-from weibo_crawler.store import Tables
+from weibo_crawler.store import Table, Tables
+from weibo_crawler.store.cells import FAMILIES
 from weibo_crawler.store.hbase_tables import HbaseTables
 from weibo_crawler.store.sqlite_tables import SqliteTables
 
@@ -55,9 +56,10 @@ def posts_on_yarn(crawl: Crawl, **env: str) -> dict[str, Any]:
 
 
 def held(tables: Tables) -> dict[str, dict[str, Any]]:
-    """All cells of both tables, by row; what is packed as JSON is unpacked."""
+    """All cells of all tables, by row; what is packed as JSON is unpacked."""
     rows: dict[str, dict[str, Any]] = {}
-    for name, table in (("userlist", tables.userlist), ("posts", tables.posts)):
+    for name in FAMILIES:
+        table: Table = getattr(tables, name)
         for key, cells in table.scan():
             kept: dict[str, Any] = {
                 column: value

@@ -15,7 +15,7 @@ from tests.cli.forgetting import cells_by_themselves, drifted_urls, forget_midwa
 from tests.contracts.forget import ForgetContract, versions
 from tests.stack.conftest import Running, why_not
 from weibo_crawler.forget import forget_users
-from weibo_crawler.store import Frontier, Tables
+from weibo_crawler.store import Frontier, Table, Tables
 from weibo_crawler.store.cells import FAMILIES
 from weibo_crawler.store.hbase_tables import HbaseTables
 from weibo_crawler.store.mysql_base import connect, parse_address
@@ -50,7 +50,7 @@ class TestHbase(ForgetContract):
         users = SqliteUsers(f"sqlite:///{tmp_path}/users.db")
         yield users, tables
         users.close()
-        for table in (tables.userlist, tables.posts):
+        for table in (tables.userlist, tables.posts, tables.comments):
             for key in list(table.keys("")):
                 table.delete(key)
 
@@ -109,13 +109,14 @@ def dump(cursor: Cursor, database: str, tables: HbaseTables) -> Iterator[str]:
         cursor.execute(f"SELECT * FROM {database}.{name}")
         for row in cursor.fetchall():
             yield from (f"{name} {plain(name, value)!r}" for value in row)
-    for table, families in ((tables.userlist, "userlist"), (tables.posts, "posts")):
-        for line in versions(table, list(table.scan()), FAMILIES[families]):
+    for name, families in FAMILIES.items():
+        table: Table = getattr(tables, name)
+        for line in versions(table, list(table.scan()), families):
             yield from cells_by_themselves(*line.split(" ", 2))
 
 
 def plain(table: str, value: object) -> object:
     """Packed ids and pages as what they hold."""
-    if isinstance(value, bytes) and table == "progress":
+    if isinstance(value, bytes) and table in ("progress", "edges"):
         return struct.unpack(f"<{len(value) // 8}Q", value)
     return zlib.decompress(value) if isinstance(value, bytes) and table == "drifted" else value

@@ -23,7 +23,7 @@ from weibo_crawler import sqoop_import
 from weibo_crawler.cli.main import main
 from weibo_crawler.records import Edge
 from weibo_crawler.store import Found, UserRow
-from weibo_crawler.store.cells import user_cells
+from weibo_crawler.store.cells import FAMILIES, user_cells
 from weibo_crawler.store.hbase_tables import HbaseTables
 from weibo_crawler.store.keys import user_key
 from weibo_crawler.store.mysql_frontier import MysqlUsers
@@ -81,7 +81,7 @@ def schema(stack: Running) -> Iterator[str]:
     assert stack.schema(WEIBO_TABLE_PREFIX=prefix)[-1] == "schema: as it should be"
     address = f"{stack.addresses['STACK_TABLES']}/{prefix}"
     yield address
-    Place("", "", address, "").drop("userlist", "posts")
+    Place("", "", address, "").drop(*FAMILIES)
 
 
 @pytest.fixture

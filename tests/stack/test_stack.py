@@ -39,12 +39,13 @@ def test_the_schema_script_may_be_repeated(stack: Running) -> None:
     assert stack.schema(WEIBO_TABLE_PREFIX="twice") == [
         "exists: twice_userlist",
         "exists: twice_posts",
+        "exists: twice_comments",
         "schema: as it should be",
     ]
     host, _, port = stack.addresses["STACK_TABLES"].removeprefix("hbase://").partition(":")
     connection = happybase.Connection(host, int(port))
     assert len(connection.table("twice_posts").regions()) == 16
-    for name in ("twice_userlist", "twice_posts"):
+    for name in ("twice_userlist", "twice_posts", "twice_comments"):
         connection.delete_table(name, disable=True)
     connection.close()
 

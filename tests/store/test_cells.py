@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weibo_crawler.errors import StoreError
-from weibo_crawler.records import SCHEMA_VERSION, Original, Post, User
+from weibo_crawler.records import SCHEMA_VERSION, FullText, Original, PageInfo, Post, User
 from weibo_crawler.store import Row, UserRow
 from weibo_crawler.store.cells import (
     FAMILIES,
@@ -36,6 +36,20 @@ some_words = words.filter(bool)
 # our times are kept to the millisecond
 times = st.integers(0, 4_000_000_000_000).map(lambda ms: ms / 1000)
 
+page_infos = st.builds(
+    PageInfo,
+    type=st.sampled_from(["video", "link", "topic", "article", "place", "other"]),
+    site_type=words,
+    title=words,
+    url=words,
+    object_id=words,
+    content1=words,
+    content2=words,
+    picture=words,
+    stream=words,
+    duration_s=st.none() | st.floats(0.125, 1e6),
+    plays=st.none() | counts,
+)
 originals = st.builds(
     Original,
     mid=ids,
@@ -48,6 +62,7 @@ originals = st.builds(
     reposts=st.none() | counts,
     comments=st.none() | counts,
     likes=st.none() | counts,
+    page_info=st.none() | page_infos,
 )
 posts = st.builds(
     Post,
@@ -71,6 +86,9 @@ posts = st.builds(
     edit_count=counts,
     edited_at=st.none() | words,
     visible=st.sampled_from([0, 1, 6, 10]),
+    topics=st.lists(words, max_size=3).map(tuple),
+    mentions=st.lists(words, max_size=3).map(tuple),
+    page_info=st.none() | page_infos,
 )
 users = st.builds(
     User,
@@ -150,9 +168,13 @@ def test_a_post_comes_back_whole(post: Post, fetched_at: float) -> None:
     expected = msgspec.structs.asdict(post) | {
         "mid": str(post.mid),
         "repost_of": None if post.repost_of is None else str(post.repost_of),
+        "topics": list(post.topics) or None,
+        "mentions": list(post.mentions) or None,
+        "page_info": msgspec.to_builtins(post.page_info),
         "original": post.original
-        and msgspec.structs.asdict(post.original) | {"mid": str(post.original.mid)},
+        and msgspec.to_builtins(post.original) | {"mid": str(post.original.mid)},
         "fetched_at": to_iso(fetched_at),
+        "comments_read": None,
         "gone_at": None,
         "text_why": None,
         "egress": "direct",
@@ -164,10 +186,11 @@ def test_a_post_comes_back_whole(post: Post, fetched_at: float) -> None:
 
 @given(posts, times)
 def test_cells_of_a_post_are_text_in_known_families(post: Post, fetched_at: float) -> None:
-    """All values are text, at most twelve cells, in families that the table has."""
+    """All values are text, at most twelve cells and two for what a text links to, in families that
+    the table has."""
     cells = post_cells(post, fetched_at, "direct", "r1")
     assert all(type(value) is str for value in cells.values())
-    assert len(cells) <= 12
+    assert len(cells) <= 12 + bool(post.topics) + bool(post.mentions)
     assert _family_names(cells) <= set(FAMILIES["posts"])
 
 
@@ -186,6 +209,8 @@ def test_what_a_post_looks_like_in_the_table() -> None:
         likes=0,
         pics=("https://pic.example/1.jpg",),
         pic_num=1,
+        topics=("爬山",),
+        page_info=PageInfo("video", "video", "山顶", duration_s=9.5),
         repost_of=4500000000000001,
         original=Original(
             4500000000000001, None, None, "抱歉，此微博已被作者删除", True, None, False
@@ -200,8 +225,10 @@ def test_what_a_post_looks_like_in_the_table() -> None:
         "post:is_pinned": "false",
         "post:text_complete": "true",
         "post:fetched_at": "2023-11-14T22:13:20.250Z",
+        "post:topics": '["爬山"]',
         "post:more": '{"created_at_precision":"second","pics":["https://pic.example/1.jpg"],'
-        '"pic_num":1,"original":{"mid":"4500000000000001","text":"抱歉，此微博已被作者删除",'
+        '"pic_num":1,"page_info":{"type":"video","site_type":"video","title":"山顶",'
+        '"duration_s":9.5},"original":{"mid":"4500000000000001","text":"抱歉，此微博已被作者删除",'
         '"available":false},"egress":"direct","schema_version":1,"run_id":"r1"}',
         "count:reposts": "1000000",
         "count:likes": "0",
@@ -224,14 +251,16 @@ def test_scan_begins_with_the_promised_fields() -> None:
 
 @given(posts, words)
 def test_later_sightings_change_only_what_they_say(post: Post, text: str) -> None:
-    """Counts alone touch no text; a completed text touches nothing else and is complete."""
+    """Counts alone touch no text; a completed text touches what it links to, and nothing else."""
     cells = dict(post_cells(post, 1.0, "direct", "r1"))
     row = Row(post_key(post.uid, post.mid), cells)
+    full = FullText(post.mid, text, topics=("whole",))
     assert _family_names(count_cells(post)) <= {"count"}
     assert {**cells, **count_cells(post)} == cells
     before = read_post(row)
-    after = read_post(Row(row.key, {**cells, **text_cells(text)}))
-    assert after == before | {"text": text, "text_complete": True}
+    after = read_post(Row(row.key, {**cells, **text_cells(full)}))
+    expected = before | {"text": text, "text_complete": True, "topics": ["whole"]}
+    assert after == expected
 
 
 @given(users, times)

@@ -66,6 +66,9 @@ POSTS: Mapping[str, Kind] = {
     "repost_of": Kind.TEXT,
     "is_pinned": Kind.TRUTH,
     "fetched_at": Kind.TIME,
+    "topics": Kind.NESTED,
+    "mentions": Kind.NESTED,
+    "comments_read": Kind.WHOLE,
     "gone_at": Kind.TIME,
     "text_why": Kind.TEXT,
     "bid": Kind.TEXT,
@@ -75,20 +78,48 @@ POSTS: Mapping[str, Kind] = {
     "edit_count": Kind.WHOLE,
     "edited_at": Kind.TEXT,
     "visible": Kind.WHOLE,
+    "page_info": Kind.NESTED,
     "original": Kind.NESTED,
     "egress": Kind.TEXT,
     "schema_version": Kind.WHOLE,
     "run_id": Kind.TEXT,
 }
 
-KINDS: Mapping[str, Kind] = {**IMPORTED, **POSTS}
+# scan_comments; owner: whose post it is, uid: who wrote it
+COMMENTS: Mapping[str, Kind] = {
+    "comment_id": Kind.TEXT,
+    "mid": Kind.TEXT,
+    "owner": Kind.WHOLE,
+    "uid": Kind.WHOLE,
+    "screen_name": Kind.TEXT,
+    "created_at": Kind.TEXT,
+    "text": Kind.TEXT,
+    "likes": Kind.WHOLE,
+    "replies": Kind.WHOLE,
+    "region": Kind.TEXT,
+    "fetched_at": Kind.TIME,
+    "schema_version": Kind.WHOLE,
+    "run_id": Kind.TEXT,
+}
+
+# scan_edges; uid was seen in the list `edge` of owner
+EDGES: Mapping[str, Kind] = {
+    "owner": Kind.WHOLE,
+    "uid": Kind.WHOLE,
+    "edge": Kind.TEXT,
+    "seen_at": Kind.TIME,
+}
+
+KINDS: Mapping[str, Kind] = {**EDGES, **IMPORTED, **COMMENTS, **POSTS}
 
 # what is shown unless --columns asks for others
 USERS_SHOWN = tuple(USERS)
 IMPORTED_SHOWN = (*USERS, "announced", "stored", "visited_at")
-POSTS_SHOWN = tuple(POSTS)[:13]
+POSTS_SHOWN = (*tuple(POSTS)[:15], "page_info")
+COMMENTS_SHOWN = tuple(COMMENTS)[:11]
 # and in a table, where room is scarce
 USERS_TABLE = ("id", "screen_name", "fans", "depth", "found_from", "state")
+COMMENTS_TABLE = ("mid", "uid", "screen_name", "created_at", "text", "likes")
 POSTS_TABLE = ("mid", "uid", "created_at", "text", "reposts", "comments", "likes")
 
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from weibo_crawler.errors import BadUsage
 from weibo_crawler.store import Row, Table, Tables, UserRow, Users
 from weibo_crawler.store.cells import from_iso, read_ledger, read_post, read_user, to_iso
+from weibo_crawler.store.comments import read_comment
 from weibo_crawler.store.keys import posts_prefix, user_key
 
 T = TypeVar("T")
@@ -63,6 +64,28 @@ def scan_posts(
     if first is not None or last is not None:
         rows = (row for row in rows if _is_within(row, first, last))
     return PostRows(_first(rows, limit))
+
+
+def scan_comments(
+    tables: Tables, *, uids: Sequence[int] | None = None, limit: int | None = None
+) -> Iterator[dict[str, Any]]:
+    """Stored comments by row key; columns.COMMENTS. uids: whose posts they are on."""
+    return _first(map(read_comment, _post_rows(tables.comments, uids)), limit)
+
+
+def scan_edges(
+    users: Users, *, uids: Sequence[int] | None = None, limit: int | None = None
+) -> Iterator[dict[str, Any]]:
+    """Who was seen in whose list, as harvest keeps it: by owner, edge and place; columns.EDGES. A
+    user on two pages of a list comes twice. uids: whose lists."""
+    return _first(
+        (
+            {"owner": page.owner, "uid": uid, "edge": page.edge, "seen_at": to_iso(page.seen_at)}
+            for page in users.seen_pages(owners=uids)
+            for uid in page.uids
+        ),
+        limit,
+    )
 
 
 def parse_when(option: str, text: str | None) -> float | None:

@@ -28,6 +28,10 @@ def _rows(options: argparse.Namespace, home: Home) -> Iterable[dict[str, Any]]:
         )
     if options.since or options.until:
         raise BadUsage("--since and --until are for posts")
+    if options.what == "edges":
+        return scans.scan_edges(home.users, uids=options.uid, limit=options.limit)
+    if options.what == "comments":
+        return scans.scan_comments(home.tables, uids=options.uid, limit=options.limit)
     if options.imported:
         return scans.scan_imported(home.tables, uids=options.uid, limit=options.limit)
     return scans.scan_users(home.users, uids=options.uid, limit=options.limit)
@@ -42,6 +46,10 @@ def _columns(options: argparse.Namespace, form: str) -> tuple[str, ...]:
     table: tuple[str, ...]
     if options.what == "posts":
         every, shown, table = known.POSTS, known.POSTS_SHOWN, known.POSTS_TABLE
+    elif options.what == "edges":
+        every, shown, table = known.EDGES, tuple(known.EDGES), tuple(known.EDGES)
+    elif options.what == "comments":
+        every, shown, table = known.COMMENTS, known.COMMENTS_SHOWN, known.COMMENTS_TABLE
     elif options.imported:
         every, shown, table = known.IMPORTED, known.IMPORTED_SHOWN, known.USERS_TABLE
     else:

@@ -40,7 +40,8 @@ def _uids(arguments: list[str]) -> list[int]:
 def _lines(uids: int, removed: Removed, in_hbase: bool) -> list[str]:
     lines = [
         f"forget: {uids:,} uids given: {removed.users:,} users and {removed.posts:,} posts "
-        f"deleted; their words cut out of {removed.reposts:,} reposts by others, and they out of "
+        f"deleted, and {removed.comments:,} comments below the posts of others; their words cut "
+        f"out of {removed.reposts:,} reposts by others, and they out of "
         f"{removed.found:,} rows of users found from them; no later run stores them",
         "what others wrote to or about them (@name) stays",
     ]

@@ -219,20 +219,37 @@ def _crawl_commands(commands: Any) -> None:
     posts.add_argument(
         "--all", action="store_true", help="with --refresh: also before they are due"
     )
+    comments = posts.add_mutually_exclusive_group()
+    comments.add_argument(
+        "--comments",
+        type=_comments,
+        metavar="N",
+        help="read the first comments of the N newest posts of each page that announce some: at "
+        "most N requests a page of posts (default: posts.comments)",
+    )
+    comments.add_argument(
+        "--no-comments",
+        dest="comments",
+        action="store_const",
+        const=0,
+        help="read none, whatever the settings say: no request",
+    )
     posts.add_argument(
         "--manifest", type=Path, metavar="FILE", help="only write the job's input, the key ranges"
     )
 
 
 def _analyst_commands(commands: Any) -> None:
-    scan = _command(commands, "scan", "analysts:scan", "print users or posts")
+    scan = _command(commands, "scan", "analysts:scan", "print users, posts or comments")
     _add_selection(scan)
     scan.add_argument(
         "--format",
         choices=["table", "jsonl", "csv"],
         help="default: table on a terminal, jsonl elsewhere",
     )
-    export = _command(commands, "export", "analysts:export", "write users or posts to a file")
+    export = _command(
+        commands, "export", "analysts:export", "write users, posts, comments or edges to a file"
+    )
     _add_selection(export)
     export.add_argument("--output", "-o", type=Path, required=True, metavar="FILE")
     export.add_argument(
@@ -260,9 +277,15 @@ def _analyst_commands(commands: Any) -> None:
 
 def _add_selection(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
-    add("what", choices=["users", "posts"])
+    add("what", choices=["users", "posts", "comments"])
     add("--imported", action="store_true", help="users: read the table, not the live userlist")
-    add("--uid", type=_uid, action="append", metavar="UID", help="only this user; may be repeated")
+    add(
+        "--uid",
+        type=_uid,
+        action="append",
+        metavar="UID",
+        help="only this user (comments: on their posts; edges: in their lists); may be repeated",
+    )
     add("--since", metavar="DATE", help="posts created at or after, such as 2026-01-31")
     add("--until", metavar="DATE", help="posts created before")
     add("--columns", metavar="A,B", help="only these columns, in this order")
@@ -310,6 +333,10 @@ def _uid(text: str) -> int:
 
 def _processes(text: str) -> int:
     return _between(text, 1, 64)
+
+
+def _comments(text: str) -> int:
+    return _between(text, 0, 100)
 
 
 def _between(text: str, least: int, most: int) -> int:

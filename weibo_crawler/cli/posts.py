@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from itertools import count
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from weibo_crawler import config
 from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.show import Progress, grouped, seconds, verdicts
@@ -94,6 +96,8 @@ def _imported(done: Imported, *, from_start: bool) -> Done:
 def posts(options: argparse.Namespace) -> Done:
     """Run the map job over all key ranges."""
     settings = config.load(options.config)
+    if options.comments is not None:
+        settings = replace(settings, posts=replace(settings.posts, comments=options.comments))
     if options.all and not options.refresh:
         raise BadUsage("--all is for --refresh: add that")
     if options.manifest is not None:
@@ -110,6 +114,8 @@ def posts(options: argparse.Namespace) -> Done:
         if options.config is not None:
             env["WEIBO_CONFIG"] = str(options.config.resolve())
         table = _table(options, settings)
+        # the mappers of this machine read the settings themselves
+        env["WEIBO_POSTS__COMMENTS"] = str(settings.posts.comments)
         how = How(options.runner, options.refresh, options.detach, table, options.all)
         return run_posts(home, "posts", how, env)
 
@@ -266,6 +272,8 @@ def _posts_done(home: Home, counters: dict[str, int], span_s: float) -> Done:
             f"complete: {percent(complete.share)} of the {complete.announced:,} announced posts "
             f"are held{_because(complete.stopped)}"
         )
+    if read := get("comments.pages"):
+        lines.append(f"comments: {get('comments.stored', 0):,} stored, of {read:,} posts")
     if get("posts.edited") or get("posts.gone"):
         lines.append(
             f"changed: {get('posts.edited', 0):,} stored posts were edited, "

@@ -42,7 +42,8 @@ _DOUBT = "?"  # begins a cursor of comments: an earlier post showed less than it
 class Shown(NamedTuple):
     """What one page shows: users with their fans, and the progress behind it.
 
-    ended, sure: as in PageCommit. again: users known already whose fans nobody asked for.
+    ended, sure: as in PageCommit. again: users known already whose fans nobody asked for. seen: all
+    whom it shows.
     is_proof: whether the site showed something that it refuses where the edge is walled.
     """
 
@@ -53,6 +54,7 @@ class Shown(NamedTuple):
     sure: bool = True
     again: int = 0
     is_proof: bool = True
+    seen: tuple[int, ...] = ()
 
 
 class Source(NamedTuple):
@@ -141,7 +143,7 @@ class EdgeReader:
             await self._end(edge, sure=False)
             self._unsure.add(edge)
         sure = edge not in self._unsure
-        return Shown(tuple(found.users), after, ended, fetched_at(fetched), sure, found.again)
+        return found.shown(after, ended, fetched_at(fetched), sure)
 
     def _expected(self, edge: Edge, progress: Progress) -> Expect:
         """What is known of the next page of a list. That the page before names it is no promise: on
@@ -247,8 +249,7 @@ class EdgeReader:
             ended = "last_page"
         elif after.pages >= self._source.settings.posts_pages:
             ended = "limit"
-        is_proof = is_proof or found.asked
-        return Shown(tuple(found.users), after, ended, at, found.sure, found.again, is_proof)
+        return found.shown(after, ended, at, found.sure, is_proof=is_proof or found.asked)
 
     async def _post_page(self, edge: Edge, progress: Progress) -> tuple[Fetched, PostPage | None]:
         """None: the timeline shows no more. A later page was named by the one before it."""
@@ -296,6 +297,7 @@ class EdgeReader:
                 found.sure = False
                 continue
             if uid is not None:
+                found.seen.append(uid)
                 await self._add(uid, Edge.MENTIONS, found)
         return found
 
@@ -303,7 +305,8 @@ class EdgeReader:
         self, users: Iterable[User], uncounted: Iterable[int], edge: Edge, found: "_Found"
     ) -> None:
         """Find the users whose fans the page tells, then those whose fans it does not."""
-        users = list(users)
+        users, uncounted = list(users), list(uncounted)
+        found.seen += [*(user.uid for user in users), *uncounted]
         found.users += [user for user in users if user.fans is not None]
         for uid in (*(user.uid for user in users if user.fans is None), *uncounted):
             await self._add(uid, edge, found)
@@ -353,7 +356,7 @@ class EdgeReader:
         after = Progress(cursor, (), progress.listed + len(found.users), progress.pages + 1)
         is_sure, ended = bool(left) or not doubt, None if left else "limit"
         at = fetched_at(fetched)
-        return Shown(tuple(found.users), after, ended, at, is_sure, found.again)
+        return found.shown(after, ended, at, is_sure)
 
     def _most_recent(self, page: PostPage) -> list[int]:
         """The mids of the newest posts that announce comments."""
@@ -405,11 +408,18 @@ def _edge_of(said: str) -> str:
 
 
 class _Found:
-    """Users found on a page, while they are looked up. again, sure: as in Shown. asked: whether
-    the site was asked for a name."""
+    """Users found on a page, while they are looked up. again, sure, seen: as in Shown. asked:
+    whether the site was asked for a name."""
 
     def __init__(self) -> None:
         self.users: list[User] = []
+        self.seen: list[int] = []
         self.again = 0
         self.sure = True
         self.asked = False
+
+    def shown(
+        self, after: Progress, ended: str | None, at: float, sure: bool, *, is_proof: bool = True
+    ) -> Shown:
+        users, seen = tuple(self.users), tuple(dict.fromkeys(self.seen))
+        return Shown(users, after, ended, at, sure, self.again, is_proof, seen)

@@ -193,6 +193,8 @@ class _Visit:
             ended=shown.ended,
             sure=shown.sure,
             last=is_last and shown.ended is not None,
+            nth=progress.pages,
+            seen=shown.seen if self._env.source.settings.keep_edges else (),
         )
 
     async def _mark_walled(self, edge: Edge, progress: Progress, is_last: bool) -> None:

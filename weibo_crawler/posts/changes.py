@@ -19,6 +19,7 @@ from weibo_crawler.store.cells import (
     pinned_cells,
     post_cells,
     text_cells,
+    unlinked_cells,
     why_cells,
 )
 
@@ -76,11 +77,12 @@ def changed_cells(held: Held | None, post: Post, page: Page, run_id: str) -> Cel
             created_at=held["created_at"] or post.created_at,
             created_at_precision=held["created_at_precision"] or post.created_at_precision,
         )
-        cells = dict(post_cells(dated, page.fetched_at, page.egress, run_id))
+        linked = post_cells(dated, page.fetched_at, page.egress, run_id)
+        cells = {**unlinked_cells(), **linked}
     else:
         cells = dict(count_cells(post))
         if post.text_complete and not held["text_complete"]:
-            cells.update(text_cells(post.text))
+            cells.update(text_cells(post))
         if post.is_pinned != held["is_pinned"]:
             cells.update(pinned_cells(post.is_pinned))
     if held["gone_at"]:

@@ -17,6 +17,7 @@ from weibo_crawler.fetch import Fetcher, Leases, open_fetcher
 from weibo_crawler.metrics import Counters, OpenMetrics
 from weibo_crawler.posts.asking import Asker
 from weibo_crawler.posts.closing import outcome_of
+from weibo_crawler.posts.comments import Comments
 from weibo_crawler.posts.manifest import KeyRange
 from weibo_crawler.posts.schedule import Revisit
 from weibo_crawler.posts.sharing import Sharing
@@ -341,6 +342,9 @@ class RangeCrawler:
             )
 
         self._asker = Asker(fetcher, keep, self._counters, self._clock, Random())
+        parts = self._site, self._asker, writer, self._counters, self._clock
+        most = self._settings.posts.comments
+        comments = Comments(*parts, run_id=self._job.run_id, most=most) if most else None
         return Visitor(
             site=self._site,
             asker=self._asker,
@@ -353,6 +357,7 @@ class RangeCrawler:
             revisit=_revisit(self._settings.posts),
             profile_s=self._settings.posts.profile_days * 86_400,
             every=self._job.every,
+            comments=comments,
         )
 
     async def _keep_house(self) -> None:

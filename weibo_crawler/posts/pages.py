@@ -21,6 +21,7 @@ from weibo_crawler.posts.changes import (
     needs_text,
     span_of,
 )
+from weibo_crawler.posts.comments import Comments
 from weibo_crawler.posts.holdings import Holdings
 from weibo_crawler.posts.sightings import Sightings
 from weibo_crawler.posts.texts import Found, Texts
@@ -34,7 +35,8 @@ _KEPT_CARDS = 10  # of one page: what is odd in ten of them is odd in all
 
 
 class Pages(NamedTuple):
-    """Stores what one visit is shown. asks_closed: ask also for texts that were restricted."""
+    """Stores what one visit is shown. asks_closed: ask also for texts that were restricted.
+    comments: None where nobody asks for them."""
 
     uid: int
     run_id: str
@@ -45,6 +47,7 @@ class Pages(NamedTuple):
     asker: Asker
     clock: Callable[[], float]
     asks_closed: bool
+    comments: Comments | None = None
 
     async def store(self, page: PostPage, raw: Page, ledger: Ledger, cursor: str) -> Ledger:
         """Store one page. cursor: the page to go on with; returns the ledger as it was put."""
@@ -79,6 +82,8 @@ class Pages(NamedTuple):
         await self.writer.put(puts, [self.ledger_put(ledger)])
         self.holdings.stored(fresh)
         await _all(self._complete(post, held.get(post.mid), raw) for post in wanted)
+        if self.comments is not None:
+            await self.comments.read(fresh, held)
         return replace(ledger, **sightings.figures())
 
     async def repair(self) -> None:
@@ -133,14 +138,17 @@ class Pages(NamedTuple):
         found = await self.texts.whole(post.mid)
         is_cut = post.mid in self.sightings.cut or post.mid in self.sightings.closed
         self.sightings.judged(post.mid, found)
-        if found.text is None:
+        if found.full is None:
             if found.why and is_cut:
                 await self._put(post.mid, why_cells(found.why), raw.fetched_at)
             return
         if held is None or is_edited(held, post):  # all its cells were put with the page
-            await self._put(post.mid, text_cells(found.text), raw.fetched_at)
+            await self._put(post.mid, text_cells(found.full), raw.fetched_at)
             return
-        whole = replace(post, text=found.text, text_complete=True)
+        full = found.full
+        whole = replace(
+            post, text=full.text, text_complete=True, topics=full.topics, mentions=full.mentions
+        )
         self.sightings.edited += is_edited(held, whole)
         await self._put(post.mid, changed_cells(held, whole, raw, self.run_id), raw.fetched_at)
 
@@ -150,8 +158,8 @@ class Pages(NamedTuple):
         found = await asked
         self.sightings.judged(mid, found)
         now = self.clock()
-        if found.text is not None:
-            cells = dict(text_cells(found.text))
+        if found.full is not None:
+            cells = dict(text_cells(found.full))
             await self._put(mid, {**cells, **why_cells("")} if was_closed else cells, now)
         elif mid in self.sightings.gone:
             await self._put(mid, gone_cells(now), now)

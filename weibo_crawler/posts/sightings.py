@@ -67,7 +67,7 @@ class Sightings:
 
     def judged(self, mid: int, found: Found) -> None:
         """What came of asking for a whole text."""
-        if found.text is not None:
+        if found.full is not None:
             self.cut.discard(mid)
             self.closed.discard(mid)
         elif found.gone and mid not in self.seen:

@@ -8,10 +8,10 @@ from weibo_crawler.sites import Site
 
 
 class Found(NamedTuple):
-    """What came of asking for a text. text: the whole one; else why: the fact that there is none
+    """What came of asking for a text. full: the whole one; else why: the fact that there is none
     for us, "" where there is no fact; gone: the site says that there is no such post."""
 
-    text: str | None = None
+    full: FullText | None = None
     why: str = ""
     gone: bool = False
 
@@ -54,7 +54,7 @@ class Texts:
             if isinstance(reading.record, FullText):
                 self._asker.led(way)
                 self.completed += 1
-                return Found(reading.record.text)
+                return Found(reading.record)
             if reading.verdict in (Verdict.GONE, Verdict.RESTRICTED):
                 why = why or f"{reading.verdict}: {reading.why}".removesuffix(": ")
             if reading.verdict is Verdict.GONE:

@@ -14,6 +14,7 @@ from weibo_crawler.posts.asking import (
     VisitTrouble,
 )
 from weibo_crawler.posts.closing import EMPTY_WAIT_S, begun, closed, empty, outcome_of
+from weibo_crawler.posts.comments import Comments
 from weibo_crawler.posts.holdings import Holdings
 from weibo_crawler.posts.pages import Pages
 from weibo_crawler.posts.profile import NOTHING, needs_profile, owner_of, was_empty
@@ -55,7 +56,8 @@ class Visitor(NamedTuple):
     """What visits need. posts: the table, for reading; clock: seconds; revisit: bounds of the time
     until the next visit; profile_s: posts.profile_days; every: ask also for what guests were
     refused at most `revisit.most_s` ago, and for posts that could not be read; is_forgotten:
-    whether `forget` removed a user, as far as the last put knows."""
+    whether `forget` removed a user, as far as the last put knows; comments: None where nobody asks
+    for them."""
 
     site: Site
     asker: Asker
@@ -68,6 +70,7 @@ class Visitor(NamedTuple):
     revisit: Revisit
     profile_s: float
     every: bool
+    comments: Comments | None = None
 
     async def visit(self, due: Due) -> Outcome:
         """Visit one user; whatever the site answers, the ledger says how it went."""
@@ -117,7 +120,7 @@ class _Visit:
         self.texts = Texts(env.site, env.asker, self.uid)
         self.pages = Pages(
             *(self.uid, env.run_id, env.writer, self.holdings, self.sightings, self.texts),
-            *(env.asker, env.clock, self.asks_closed),
+            *(env.asker, env.clock, self.asks_closed, env.comments),
         )
         self.ledger = replace(
             begun(old, env.clock(), resumed=self.resumed),

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from weibo_crawler.store import Put, Tables
 from weibo_crawler.store.guard import Guard
@@ -11,23 +11,35 @@ from weibo_crawler.store.guard import Guard
 T = TypeVar("T")
 
 
+class _Waiting(NamedTuple):
+    """What one visit puts, and what it waits for."""
+
+    posts: tuple[Put, ...]
+    users: tuple[Put, ...]
+    comments: tuple[Put, ...]
+    future: asyncio.Future[None]
+
+
 class Writer:
     """Groups what waits while a put runs into the next one.
 
-    Within a group all post rows are put, and acknowledged, before any row of `userlist`: a ledger
-    never speaks of posts that are not stored (law 8). The guard keeps out whom `forget` removed.
+    Within a group comments are put, and acknowledged, before any post, and posts before any row of
+    `userlist`: a ledger never speaks of posts that are not stored, nor a post of comments (law 8).
+    The guard keeps out whom `forget` removed.
     """
 
     def __init__(self, tables: Tables, guard: Guard) -> None:
         self._tables, self._guard = tables, guard
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="tables")
-        self._waiting: list[tuple[tuple[Put, ...], tuple[Put, ...], asyncio.Future[None]]] = []
+        self._waiting: list[_Waiting] = []
         self._running: asyncio.Task[None] | None = None
 
-    async def put(self, posts: Iterable[Put], users: Iterable[Put]) -> None:
+    async def put(
+        self, posts: Iterable[Put], users: Iterable[Put], comments: Iterable[Put] = ()
+    ) -> None:
         """Returns when all of it is acknowledged; raises StoreError."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((tuple(posts), tuple(users), future))
+        self._waiting.append(_Waiting(tuple(posts), tuple(users), tuple(comments), future))
         if self._running is None or self._running.done():
             self._running = asyncio.create_task(self._drain())
         await future
@@ -46,23 +58,20 @@ class Writer:
             else:
                 _settle(group, None)
 
-    def _put_group(
-        self, group: list[tuple[tuple[Put, ...], tuple[Put, ...], asyncio.Future[None]]]
-    ) -> None:
-        if posts := [put for item in group for put in item[0]]:
+    def _put_group(self, group: list[_Waiting]) -> None:
+        if comments := [put for item in group for put in item.comments]:
+            self._guard.put(self._tables.comments, comments)
+        if posts := [put for item in group for put in item.posts]:
             self._guard.put(self._tables.posts, posts)
-        if users := [put for item in group for put in item[1]]:
+        if users := [put for item in group for put in item.users]:
             self._guard.put(self._tables.userlist, users)
 
     def close(self) -> None:
         self._thread.shutdown(wait=True)
 
 
-def _settle(
-    group: list[tuple[tuple[Put, ...], tuple[Put, ...], asyncio.Future[None]]],
-    error: Exception | None,
-) -> None:
-    for _, _, future in group:
+def _settle(group: list[_Waiting], error: Exception | None) -> None:
+    for *_, future in group:
         if future.done():
             continue
         if error is None:

@@ -75,6 +75,8 @@ _POSTS: dict[str, Callable[[Json], Json]] = {
     "original_without_user": _original_without_user,
     "longtext_list": _with(longText=[]),
     "pics_blank": _with(pics="", pic_ids=None, pic_num=""),
+    "page_info_list": _with(page_info=[]),
+    "page_info_odd": _with(page_info={"type": "video", "page_pic": "", "media_info": [7]}),
     "counts_blank": _counts(""),
     "counts_negative": _counts(-1),
     "counts_float": _float_counts,

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from weibo_crawler.simulator import lexicon
 from weibo_crawler.simulator.dice import scatter
 from weibo_crawler.simulator.timeline import DAY, Post, second_of
-from weibo_crawler.simulator.writing import Writing
 
 _DELETED, _EDITED, _WHERE = 5, 6, 7  # salts
 
@@ -37,10 +36,10 @@ class Fates(NamedTuple):
 def edited(post: Post) -> Post:
     """The post after an edit: a few words more, at its beginning or its end. An edit at the end of
     a long one does not show in what lists show of it."""
-    html, text, cut = post.writing
-    more = lexicon.EDITED
+    old, more = post.writing, lexicon.EDITED
     if scatter(post.mid, _WHERE) % 2:
-        writing = Writing(html + more, text + more, cut)
+        writing = old._replace(html=old.html + more, text=old.text + more)
     else:
-        writing = Writing(more + html, more + text, None if cut is None else more + cut)
+        cut = None if old.cut is None else more + old.cut
+        writing = old._replace(html=more + old.html, text=more + old.text, cut=cut)
     return replace(post, writing=writing, edits=post.edits + 1)

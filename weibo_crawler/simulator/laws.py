@@ -22,7 +22,7 @@ JUNK_CARDS = (
 ODD_POSTS = (
     *("retweeted_list", "retweeted_blank", "original_without_user", "longtext_list", "pics_blank"),
     *("counts_blank", "counts_negative", "counts_float", "source_null", "region_number"),
-    *("bid_number", "user_name_null", "title_list"),
+    *("bid_number", "user_name_null", "title_list", "page_info_list", "page_info_odd"),
 )
 BROKEN_POSTS = ("text_absent", "text_number", "mid_list", "date_nonsense")
 JUNK_PEOPLE = ("user_null", "user_blank", "user_words", "user_without_id", "null", "words")

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from weibo_crawler.simulator.attached import attached
 from weibo_crawler.simulator.dice import scatter
 from weibo_crawler.simulator.timeline import MILLION, Post, second_of
 from weibo_crawler.simulator.wire import SITE, Users, bid_of, full_date
@@ -72,6 +73,8 @@ class Mblogs:
             ids = [f"{scatter(post.mid, 30):08x}gy1{n}" for n in range(min(post.pics, most_pics))]
             mblog["pic_ids"] = ids
             mblog["pics"] = _pictures(post.mid, ids)
+        if (info := attached(post)) is not None:
+            mblog["page_info"] = info
         if post.region:
             mblog["region_name"] = f"发布于 {post.region}"
         if post.edits:

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from weibo_crawler.errors import BadConfig
+from weibo_crawler.simulator.attached import KINDS, attached_type
 from weibo_crawler.simulator.lawful_world import LawfulWorld
 from weibo_crawler.simulator.laws import BROKEN_POSTS
 from weibo_crawler.simulator.proxies import Proxy
@@ -37,9 +38,11 @@ class TruePost(msgspec.Struct, frozen=True):
     """A post as a reader sees it, the whole text. created_at: ISO 8601, +08:00.
 
     page: on which page of the timeline it first stands, from 1, which tells what the guests of a
-    year can see. repost_of is the mid of the original, also of one that is gone. Under laws only
-    what guests are shown is listed; form: how its card is bent; is_readable: whether a reader can
-    tell what it says; is_restricted: whether no way leads to its whole text.
+    year can see. topics, mentions: what the whole text links to; attached: what stands beside it
+    ("video", "link", "topic", "article", "place", "other"), None for nothing. repost_of is the mid
+    of the original, also of one that is gone. Under laws only what guests are shown is
+    listed; form: how its card is bent; is_readable: whether a reader can tell what it says;
+    is_restricted: whether no way leads to its whole text.
     """
 
     mid: str
@@ -55,6 +58,9 @@ class TruePost(msgspec.Struct, frozen=True):
     is_long: bool
     page: int
     edits: int
+    topics: tuple[str, ...] = ()
+    mentions: tuple[str, ...] = ()
+    attached: str | None = None
     form: str = ""
     is_readable: bool = True
     is_restricted: bool = False
@@ -186,4 +192,7 @@ def _post(post: Post, *, pinned: bool, page: int) -> TruePost:
         is_long=post.is_long,
         page=page,
         edits=post.edits,
+        topics=post.writing.topics,
+        mentions=post.writing.mentions,
+        attached=KINDS.get(attached_type(post) or ""),
     )

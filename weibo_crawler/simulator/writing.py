@@ -15,10 +15,13 @@ CUT_AFTER = 140  # characters a list shows of a long post, about
 
 
 class Piece(NamedTuple):
-    """The same words twice: as the site's HTML, and as a reader sees them."""
+    """The same words twice: as the site's HTML, and as a reader sees them. topics, mentions: whom
+    and what they name, each once."""
 
     html: str
     text: str
+    topics: tuple[str, ...] = ()
+    mentions: tuple[str, ...] = ()
 
 
 class Writing(NamedTuple):
@@ -27,6 +30,8 @@ class Writing(NamedTuple):
     html: str
     text: str
     cut: str | None
+    topics: tuple[str, ...] = ()
+    mentions: tuple[str, ...] = ()
 
 
 Name = Callable[[int], str]  # any number -> the name of somebody a post may mention
@@ -46,7 +51,7 @@ def compose(rng: Random, name: Name, mid: int, *, long: bool) -> Writing:
         pieces.append(piece)
         length += len(piece.text)
     pieces.append(_pick(rng, _SENTENCES))
-    return Writing(*_join(pieces), _cut(pieces, mid) if long else None)
+    return _whole(pieces, _cut(pieces, mid) if long else None)
 
 
 def retweet(rng: Random, name: Name) -> Writing:
@@ -58,7 +63,12 @@ def retweet(rng: Random, name: Name) -> Writing:
     if kind < 0.6:
         colon = Piece(":", ":")
         pieces += [Piece("//", "//"), _mention(rng, name), colon, _pick(rng, _SENTENCES)]
-    return Writing(*_join(pieces), None)
+    return _whole(pieces, None)
+
+
+def _whole(pieces: Sequence[Piece], cut: str | None) -> Writing:
+    post = _join(pieces)
+    return Writing(post.html, post.text, cut, post.topics, post.mentions)
 
 
 def _pick(rng: Random, pool: Sequence[_T]) -> _T:
@@ -66,7 +76,12 @@ def _pick(rng: Random, pool: Sequence[_T]) -> _T:
 
 
 def _join(pieces: Sequence[Piece]) -> Piece:
-    return Piece("".join(p.html for p in pieces), "".join(p.text for p in pieces))
+    return Piece(
+        "".join(p.html for p in pieces),
+        "".join(p.text for p in pieces),
+        tuple(dict.fromkeys(topic for p in pieces for topic in p.topics)),
+        tuple(dict.fromkeys(name for p in pieces for name in p.mentions)),
+    )
 
 
 def _cut(pieces: Sequence[Piece], mid: int) -> str:
@@ -103,11 +118,23 @@ def _emoticon(rng: Random, name: Name) -> Piece:
 def _topics() -> tuple[Piece, ...]:
     search = "https://m.weibo.cn/search?containerid=231522type%3D1%26t%3D10%26q%3D"
     pieces = []
-    for topic in (f"#{words}#" for words in lexicon.TOPICS):
+    for words in lexicon.TOPICS:
+        topic = f"#{words}#"
         inner = f'<span class="surl-text">{topic}</span>'
         start = f'<a  href="{search}{quote(topic)}&isnewpage=1" data-hide="">'
-        pieces.append(Piece(f"{start}{inner}</a>", topic))
+        pieces.append(Piece(f"{start}{inner}</a>", topic, topics=(words,)))
+    pieces.append(_super_topic(lexicon.SUPER_TOPIC))
     return tuple(pieces)
+
+
+def _super_topic(words: str) -> Piece:
+    """A link without signs to the topic's own page, as recorded in 2019."""
+    page = "https://m.weibo.cn/p/index?containerid=10080811d6e5c3b8641062e9ae6b7b26604ba5"
+    icon = "https://n.sinaimg.cn/photo/5213b46e/20181127/timeline_card_small_super_default.png"
+    image = f"<span class='url-icon'><img style='width: 1rem;height: 1rem' src='{icon}'></span>"
+    inner = f'{image}<span class="surl-text">{words}</span>'
+    html = f'<a  href="{page}&extparam={quote(words)}" data-hide="">{inner}</a>'
+    return Piece(html, words, topics=(words,))
 
 
 def _topic(rng: Random, name: Name) -> Piece:
@@ -116,7 +143,7 @@ def _topic(rng: Random, name: Name) -> Piece:
 
 def _mention(rng: Random, name: Name) -> Piece:
     who = name(rng.getrandbits(22))
-    return Piece(f"<a href='/n/{who}'>@{who}</a>", f"@{who}")
+    return Piece(f"<a href='/n/{who}'>@{who}</a>", f"@{who}", mentions=(who,))
 
 
 def _link(rng: Random, name: Name) -> Piece:

@@ -89,13 +89,16 @@ class Table(Protocol):
 
 
 class Tables(Protocol):
-    """The two tables of this program and their home."""
+    """The tables of this program and their home."""
 
     @property
     def userlist(self) -> Table: ...
 
     @property
     def posts(self) -> Table: ...
+
+    @property
+    def comments(self) -> Table: ...
 
     def create(self) -> list[str]:
         """Create what is missing; says what it did, a line each. May be repeated."""
@@ -134,6 +137,17 @@ class UserRow(NamedTuple):
     run_id: str
 
 
+class SeenPage(NamedTuple):
+    """Whom one page showed: `uids` on the list `edge` of `owner`, of which it was the nth page from
+    0 on, when it was last read (seconds since the epoch)."""
+
+    owner: int
+    edge: str
+    nth: int
+    seen_at: float
+    uids: tuple[int, ...]
+
+
 class WalledEdge(NamedTuple):
     """An edge of which lists were not shown to guests. lists: how many, to be asked for again;
     since: when the first of them was, seconds since the epoch."""
@@ -164,6 +178,11 @@ class Users(Protocol):
 
     def users(self, *, uids: Sequence[int] | None = None, after_seq: int = 0) -> Iterator[UserRow]:
         """Kept users by seq; pages inside, so a harvest may write meanwhile."""
+        ...
+
+    def seen_pages(self, *, owners: Sequence[int] | None = None) -> Iterator[SeenPage]:
+        """Whom pages showed, by owner, edge and page; pages inside, as `users`. owners: only of
+        these."""
         ...
 
     def last_seq(self) -> int:
@@ -266,7 +285,8 @@ class PageCommit(NamedTuple):
 
     cursor: what was read before the fetch; after: the progress from here. ended: why this list is
     finished, None while it goes on. sure: False where its end contradicts the announced count.
-    last: the entry is done with this page. An end that is not sure makes depths bounds.
+    last: the entry is done with this page. An end that is not sure makes depths bounds. nth, seen:
+    which page of the list it is, from 0 on, and all whom it shows, for `seen_pages`; () keeps none.
     """
 
     uid: int
@@ -279,6 +299,8 @@ class PageCommit(NamedTuple):
     ended: str | None = None
     sure: bool = True
     last: bool = False
+    nth: int = 0
+    seen: tuple[int, ...] = ()
 
 
 class Landing(Enum):
@@ -401,7 +423,8 @@ class Frontier(Users, Protocol):
 
     def forget(self, uids: Sequence[int]) -> int:
         """Delete users and keep a keyed hash of each, against which every insert is checked;
-        returns how many rows were there. Lists of others and kept pages lose them too."""
+        returns how many rows were there. Lists of others, pages that showed them and kept pages
+        lose them too."""
         ...
 
     def forgotten(self, known: Forgotten = NOBODY) -> Forgotten:

@@ -5,7 +5,7 @@ milliseconds, `2026-11-21T08:30:00.250Z`. What analysts ask for has a cell of it
 post is packed as JSON into `post:more`, because a table's cost is by cell (docs/architecture.md).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from weibo_crawler.errors import StoreError
-from weibo_crawler.records import SCHEMA_VERSION, Post, User
+from weibo_crawler.records import SCHEMA_VERSION, FullText, Post, User
 from weibo_crawler.store import Cells, Row, UserRow
 from weibo_crawler.store.gaps import Gap, pack_gaps, unpack_gaps
 from weibo_crawler.store.keys import parse_post_key, parse_user_key
@@ -25,9 +25,11 @@ T = TypeVar("T")
 FAMILIES: Mapping[str, Mapping[str, int]] = {
     "userlist": {"user": 3, "profile": 5, "crawl": 1},
     "posts": {"post": 5, "count": 100, "raw": 1},
+    "comments": {"comment": 3},
 }
 
 
+_LIST = msgspec.json.Encoder()
 _MOST_POSTS = 10_000_000  # of one user: a post a minute for nineteen years
 
 
@@ -179,6 +181,7 @@ def post_cells(post: Post, fetched_at: float, egress: str, run_id: str) -> Cells
         cells["post:region"] = post.region
     if post.repost_of is not None:
         cells["post:repost_of"] = str(post.repost_of)
+    cells.update(link_cells(post.topics, post.mentions))
     cells.update(count_cells(post))
     return cells
 
@@ -188,9 +191,22 @@ def count_cells(post: Post) -> Cells:
     return _texts("count:", reposts=post.reposts, comments=post.comments, likes=post.likes)
 
 
-def text_cells(text: str) -> Cells:
+def text_cells(full: FullText | Post) -> Cells:
     """The whole text of a long post, over the cut one."""
-    return {"post:text": text, "post:text_complete": "true"}
+    links = link_cells(full.topics, full.mentions)
+    return {"post:text": full.text, "post:text_complete": "true", **links}
+
+
+def link_cells(topics: Sequence[str], mentions: Sequence[str]) -> Cells:
+    """What a text links to, each a JSON list; no cell where there is nothing."""
+    named = {"post:topics": topics, "post:mentions": mentions}
+    return {name: _LIST.encode(found).decode() for name, found in named.items() if found}
+
+
+def unlinked_cells() -> Cells:
+    """Beneath the cells of an edited post: what its text does not link to any more is no value, and
+    the empty cells cover the older ones."""
+    return {"post:topics": "", "post:mentions": ""}
 
 
 def why_cells(why: str) -> Cells:
@@ -203,6 +219,11 @@ def gone_cells(at: float | None) -> Cells:
     """Since when a post has disappeared from the timeline (seconds since the epoch); None: it is
     there again, and the empty cell covers the older one."""
     return {"post:gone_at": "" if at is None else to_iso(at)}
+
+
+def comments_read_cells(announced: int) -> Cells:
+    """How many comments a post announced when the first page of them was read."""
+    return {"post:comments_read": str(announced)}
 
 
 def pinned_cells(is_pinned: bool) -> Cells:
@@ -246,7 +267,6 @@ def read_post(row: Row) -> dict[str, Any]:
     cells = row.cells
     uid, mid = _of_key(parse_post_key, row.key)
     more = _value(cells, "post:more", unpack, row.key) or Unpacked()
-    original = None if more.original is None else msgspec.structs.asdict(more.original)
     return {
         "mid": str(mid),
         "uid": uid,
@@ -255,7 +275,8 @@ def read_post(row: Row) -> dict[str, Any]:
             for name, (column, convert) in POST_CELLS.items()
         },
         **msgspec.structs.asdict(more),
-        "original": original,
+        "page_info": msgspec.to_builtins(more.page_info),
+        "original": msgspec.to_builtins(more.original),
     }
 
 
@@ -387,6 +408,8 @@ _LEDGER: Mapping[str, Callable[[str], Any]] = {
 _MIDS = tuple(name for name, convert in _LEDGER.items() if convert is _mids)
 _TIMES = tuple(name for name, convert in _LEDGER.items() if convert is from_iso)
 
+_read_list = msgspec.json.Decoder(list[str]).decode
+
 # the columns of a post that are a cell each, and how it is read; None: as it is, even if empty
 POST_CELLS: Mapping[str, tuple[str, Callable[[str], Any] | None]] = {
     "created_at": ("post:created_at", None),
@@ -400,6 +423,9 @@ POST_CELLS: Mapping[str, tuple[str, Callable[[str], Any] | None]] = {
     "repost_of": ("post:repost_of", None),
     "is_pinned": ("post:is_pinned", _bool),
     "fetched_at": ("post:fetched_at", None),
+    "topics": ("post:topics", _read_list),
+    "mentions": ("post:mentions", _read_list),
+    "comments_read": ("post:comments_read", int),
     "gone_at": ("post:gone_at", str),
     "text_why": ("post:text_why", str),
 }

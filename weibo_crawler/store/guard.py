@@ -8,6 +8,7 @@ So whatever the order, either the put sees the hash or `forget` sees the row.
 from collections.abc import Iterable, Iterator, Sequence
 
 from weibo_crawler.store import Frontier, Put, Table, Tables
+from weibo_crawler.store.comments import AUTHOR
 from weibo_crawler.store.forgotten import NOBODY, Forgotten, without_others
 from weibo_crawler.store.keys import owner_of, posts_prefix, user_key
 
@@ -42,13 +43,18 @@ class Guard:
             yield from puts
             return
         for put in puts:
-            if not self.has(owner_of(put.key)):
+            if not self._is_of_gone(put):
                 new = without_others(put.cells, self.has)
                 yield put._replace(cells={**put.cells, **new}) if new else put
 
+    def _is_of_gone(self, put: Put) -> bool:
+        """Whether the row is theirs: it stands under their uid, or they wrote the comment."""
+        author = put.cells.get(AUTHOR)
+        return self.has(owner_of(put.key)) or (author is not None and self.has(int(author)))
+
     def _undo(self, table: Table, puts: Sequence[Put]) -> None:
         for put in puts:
-            if self.has(owner_of(put.key)):
+            if self._is_of_gone(put):
                 table.delete(put.key)
             elif new := without_others(put.cells, self.has):
                 replace_cells(table, put.key, new, put.timestamp)
@@ -63,10 +69,13 @@ def replace_cells(table: Table, key: str, cells: dict[str, str], newest: int) ->
 
 
 def remove_user(tables: Tables, uid: int) -> int:
-    """Delete a user's rows with all versions; how many posts there were."""
+    """Delete a user's rows with all versions, and what others wrote below their posts; how many
+    posts there were."""
     posts = 0
     for key in list(tables.posts.keys(posts_prefix(uid))):
         tables.posts.delete(key)
         posts += 1
+    for key in list(tables.comments.keys(posts_prefix(uid))):
+        tables.comments.delete(key)
     tables.userlist.delete(user_key(uid))
     return posts

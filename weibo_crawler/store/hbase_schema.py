@@ -20,7 +20,7 @@ REGIONS = 16
 FOREVER = 2_147_483_647
 _ATTRIBUTES = {"COMPRESSION": "GZ", "BLOOMFILTER": "ROW"}
 _SCRIPT = "conf/hbase_schema.rb"
-_SHELL_S = 600  # of a shell that starts, and makes two tables of 16 regions
+_SHELL_S = 600  # of a shell that starts, and makes tables of 16 regions
 _LAST_LINES = 15
 
 

@@ -21,8 +21,8 @@ _DEFAULT_COMMAND = Store().hbase_command
 
 
 class HbaseTables:
-    """The tables `userlist` and `posts` in HBase. Methods raise StoreError; the constructor
-    BadConfig for an address of another form, and does not connect."""
+    """The tables of `FAMILIES` in HBase. Methods raise StoreError; the constructor BadConfig for an
+    address of another form, and does not connect."""
 
     def __init__(self, url: str, command: str = _DEFAULT_COMMAND) -> None:
         """command: starts the HBase shell, where tables are to be made."""
@@ -30,6 +30,7 @@ class HbaseTables:
         self._thrift = Thrift(self.address)
         self.userlist: Table = self._open("userlist")
         self.posts: Table = self._open("posts")
+        self.comments: Table = self._open("comments")
 
     def create(self) -> list[str]:
         """By conf/hbase_schema.rb in the HBase shell; StoreError tells where there is none.

@@ -2,6 +2,7 @@
 
     userlist   <salt>-<uid>
     posts      <salt>-<uid>-<20 digits of 10^20 - 1 - mid>
+    comments   <salt>-<uid>-<20 digits of 10^20 - 1 - mid>-<20 digits of the comment's id>
 
 The salt is two hexadecimal digits, CRC32 of the decimal uid modulo 256. It spreads users evenly
 over 256 shards whatever their ids look like, and equals MariaDB's `CRC32(id) & 255`.
@@ -71,8 +72,22 @@ def parse_post_key(key: str) -> tuple[int, int]:
     return parse_user_key(prefix), _LAST_MID - int(digits)
 
 
+def comment_key(uid: int, mid: int, comment: int) -> str:
+    """The key of a comment on a post of `uid`; ValueError as post_key. The comments of a post stand
+    together, the oldest first, and those of a user's posts have the prefix of the posts."""
+    return f"{post_key(uid, mid)}-{comment:020d}"
+
+
+def parse_comment_key(key: str) -> tuple[int, int, int]:
+    """(uid, mid, comment) of a key of `comments`; ValueError where it is none."""
+    post, _, digits = key.rpartition("-")
+    if len(digits) != 20 or not _is_decimal(digits):
+        raise ValueError(f"no row key of a comment: {key!r}")
+    return *parse_post_key(post), int(digits)
+
+
 def owner_of(key: str) -> int:
-    """The uid in a key of either table, unchecked: for keys that this program made."""
+    """The uid in a key of any table, unchecked: for keys that this program made."""
     return int(key.split("-", 2)[1])
 
 

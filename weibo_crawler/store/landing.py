@@ -114,6 +114,13 @@ class Batch:
         last_ids = page.after.last_ids
         return [uid for uid in last_ids if uid not in self._gone] if self._gone else [*last_ids]
 
+    def seen(self) -> list[tuple[PageCommit, list[int]]]:
+        """The pages that landed and showed somebody, and whom."""
+        pages = (
+            (page, [u for u in page.seen if u not in self._gone]) for page in self.advanced.values()
+        )
+        return [(page, uids) for page, uids in pages if uids]
+
     def _add(self, place: int, page: PageCommit) -> bool:
         """Its users who are not known; whether there was room for all of them."""
         for user in page.found:
@@ -129,6 +136,6 @@ class Batch:
 
 
 def users_of(pages: Sequence[PageCommit]) -> tuple[set[int], set[int]]:
-    """Whom the pages found, and whom their lists remember."""
+    """Whom the pages found, and whom else they name: on their lists, or seen."""
     found = {user.uid for page in pages for user in page.found}
-    return found, {uid for page in pages for uid in page.after.last_ids}
+    return found, {uid for page in pages for uid in (*page.after.last_ids, *page.seen)}

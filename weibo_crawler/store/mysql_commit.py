@@ -41,6 +41,12 @@ _ADVANCE = """
 """
 
 
+_SEEN = """
+    INSERT INTO edges (owner, edge, nth, seen_at, uids) VALUES (%s, %s, %s, %s, %s)
+    ON DUPLICATE KEY UPDATE seen_at = VALUES(seen_at), uids = VALUES(uids)
+"""
+
+
 class Gate(NamedTuple):
     """What the gate's row says. forget_key: None where nobody was ever forgotten."""
 
@@ -127,6 +133,10 @@ def _write(cursor: Cursor, gate: Gate, batch: Batch) -> Counter[int]:
     if batch.advanced:
         pages = [batch.advanced[key] for key in sorted(batch.advanced)]
         cursor.executemany(_ADVANCE, [_progress_row(page, batch.listed(page)) for page in pages])
+    if seen := batch.seen():
+        # in the order of the keys, as every lock on several rows
+        rows = sorted((p.uid, p.edge, p.nth, p.fetched_at, pack_ids(ids)) for p, ids in seen)
+        cursor.executemany(_SEEN, rows)
     for uids, change in (
         (batch.done, "state = 'done', lease_owner = NULL, lease_until = NULL"),
         (batch.fresh, "attempts = 0, last_error = '', resting_since = NULL"),

@@ -13,6 +13,8 @@ from weibo_crawler.store.mysql_base import Database
 from weibo_crawler.store.mysql_claim import pack_ids
 from weibo_crawler.store.mysql_commit import enter
 
+# tables of lists: the packed ids, and the key
+_LISTS = (("progress", "last_ids", "uid", "edge"), ("edges", "uids", "owner", "edge", "nth"))
 _AT_ONCE = 50  # ids looked for in one pass over all lists
 _NOTE = "SELECT (SELECT value FROM meta WHERE name = 'forget_version'), forget_key FROM gate"
 
@@ -45,6 +47,7 @@ def forget_users(cursor: Cursor, uids: Sequence[int]) -> int:
     )
     ids = (tuple(uids),)
     cursor.execute("DELETE FROM progress WHERE uid IN %s", ids)
+    cursor.execute("DELETE FROM edges WHERE owner IN %s", ids)
     cursor.execute("UPDATE userlist SET found_from = NULL WHERE found_from IN %s", ids)
     gone = int(cursor.execute("DELETE FROM userlist WHERE id IN %s", ids))
     cursor.execute("UPDATE gate SET users = users - %s, forget_key = %s", (gone, key))
@@ -52,19 +55,19 @@ def forget_users(cursor: Cursor, uids: Sequence[int]) -> int:
 
 
 def strip_lists(db: Database, uids: Sequence[int]) -> None:
-    """Take the ids out of what others' lists remember. A list that moves on meanwhile is left: a
-    page that is committed after the hashes holds none of them."""
+    """Take the ids out of what others' lists remember, and of the pages that showed them. What
+    moves on meanwhile is left: a page that is committed after the hashes holds none of them."""
     for start in range(0, len(uids), _AT_ONCE):
         some = uids[start : start + _AT_ONCE]
-        where = " OR ".join(["LOCATE(%s, last_ids)"] * len(some))
         packed = [pack_ids([uid]) for uid in some]
-        sql = f"SELECT uid, edge, last_ids FROM progress WHERE {where}"
-        for uid, edge, before in db.read(sql, packed):
-            ids = struct.unpack(f"<{len(before) // 8}Q", before)
-            db.write(
-                "UPDATE progress SET last_ids = %s WHERE uid = %s AND edge = %s AND last_ids = %s",
-                (pack_ids([one for one in ids if one not in some]), uid, edge, before),
-            )
+        for table, ids, *key in _LISTS:
+            where = " OR ".join([f"LOCATE(%s, {ids})"] * len(some))
+            sql = f"SELECT {', '.join(key)}, {ids} FROM {table} WHERE {where}"
+            is_there = " AND ".join(f"{name} = %s" for name in (*key, ids))
+            for *place, before in db.read(sql, packed):
+                uids_there = struct.unpack(f"<{len(before) // 8}Q", before)
+                left = pack_ids([one for one in uids_there if one not in some])
+                db.write(f"UPDATE {table} SET {ids} = %s WHERE {is_there}", (left, *place, before))
 
 
 def drop_drifted(db: Database) -> None:

@@ -1,6 +1,7 @@
 """The userlist in MariaDB/MySQL: its schema, what readers see of it, and the books of the runs."""
 
 import json
+import struct
 import zlib
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -9,7 +10,7 @@ from typing import Any
 from pymysql.cursors import Cursor
 
 from weibo_crawler.records import Edge
-from weibo_crawler.store import WALLED, UserRow, WalledEdge, WorkerRow, past_runs
+from weibo_crawler.store import WALLED, SeenPage, UserRow, WalledEdge, WorkerRow, past_runs
 from weibo_crawler.store.forgotten import NOBODY, Forgotten
 from weibo_crawler.store.mysql_base import Database
 from weibo_crawler.store.mysql_commit import enter
@@ -105,6 +106,17 @@ _SCHEMA = (
         "WHERE EXISTS (SELECT 1 FROM progress WHERE sure = 0 AND ended IS NOT NULL) "
         "ON DUPLICATE KEY UPDATE name = meta.name",
     ),
+    # a row a page, its users packed: a row for each takes ten times the room
+    (
+        f"""CREATE TABLE edges (
+            owner BIGINT UNSIGNED NOT NULL,
+            edge VARCHAR(16) NOT NULL,
+            nth INT NOT NULL,
+            seen_at DOUBLE NOT NULL,
+            uids MEDIUMBLOB NOT NULL,
+            PRIMARY KEY (owner, edge, nth)
+        ) {OPTIONS}""",
+    ),
 )
 VERSION = len(_SCHEMA)
 _DRIFTED_KEPT = 1000  # pages; enough to see a change of shape, bounded against a site that drifts
@@ -137,6 +149,23 @@ class MysqlUserlist:
         ):
             yield from map(UserRow._make, rows)
             after_seq = rows[-1][0]
+
+    def seen_pages(self, *, owners: Sequence[int] | None = None) -> Iterator[SeenPage]:
+        columns = "SELECT owner, edge, nth, seen_at, uids FROM edges"
+        if owners is not None:
+            for owner in sorted(set(owners)):
+                rows = self._db.read(f"{columns} WHERE owner = %s ORDER BY edge, nth", (owner,))
+                yield from map(_seen_page, rows)
+            return
+        owner, edge, nth = 0, "", 0  # nobody's uid
+        # written out: MariaDB does not look a row value up in an index
+        later = "owner > %s OR (owner = %s AND (edge > %s OR (edge = %s AND nth > %s)))"
+        while rows := self._db.read(
+            f"{columns} WHERE owner >= %s AND ({later}) ORDER BY owner, edge, nth LIMIT %s",
+            (owner, owner, owner, edge, edge, nth, _PAGE),
+        ):
+            yield from map(_seen_page, rows)
+            owner, edge, nth = rows[-1][:3]
 
     def _these(self, uids: Sequence[int]) -> Iterator[UserRow]:
         rows = self._db.read(f"SELECT {_COLUMNS} FROM userlist WHERE id IN %s", (tuple(uids),))
@@ -271,3 +300,7 @@ def _rows(cursor: Cursor, sql: str, values: Sequence[object] = ()) -> Sequence[A
     cursor.execute(sql, values or None)
     rows: Sequence[Any] = cursor.fetchall()
     return rows
+
+
+def _seen_page(row: Any) -> SeenPage:
+    return SeenPage._make((*row[:4], struct.unpack(f"<{len(row[4]) // 8}Q", row[4])))

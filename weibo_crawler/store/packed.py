@@ -1,8 +1,13 @@
 """`post:more`: what few ask for of a post, packed as compact JSON into one cell. Pure."""
 
 import msgspec
+from msgspec.structs import astuple
 
-from weibo_crawler.records import SCHEMA_VERSION, Original, Post
+from weibo_crawler.records import SCHEMA_VERSION, Original, PageInfo, Post
+
+
+class PackedPageInfo(PageInfo, frozen=True, omit_defaults=True):
+    """records.PageInfo as it is packed."""
 
 
 class PackedOriginal(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -18,6 +23,7 @@ class PackedOriginal(msgspec.Struct, frozen=True, omit_defaults=True):
     reposts: int | None = None
     comments: int | None = None
     likes: int | None = None
+    page_info: PageInfo | None = None
 
 
 class More(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -30,6 +36,7 @@ class More(msgspec.Struct, frozen=True, omit_defaults=True):
     edit_count: int = 0
     edited_at: str | None = None
     visible: int = 0
+    page_info: PageInfo | None = None
     original: PackedOriginal | None = None
     egress: str = ""
     schema_version: int | None = None
@@ -46,6 +53,7 @@ def pack(post: Post, egress: str, run_id: str) -> str:
         post.edit_count,
         post.edited_at,
         post.visible,
+        _pack_page_info(post.page_info),
         None if post.original is None else _pack_original(post.original),
         egress,
         SCHEMA_VERSION,
@@ -69,4 +77,9 @@ unpack = msgspec.json.Decoder(Unpacked).decode  # raises msgspec.DecodeError, a 
 
 def _pack_original(original: Original) -> PackedOriginal:
     fields = {name: getattr(original, name) for name in original.__struct_fields__}
-    return PackedOriginal(**{**fields, "mid": str(original.mid)})
+    fields |= {"mid": str(original.mid), "page_info": _pack_page_info(original.page_info)}
+    return PackedOriginal(**fields)
+
+
+def _pack_page_info(info: PageInfo | None) -> PageInfo | None:
+    return None if info is None else PackedPageInfo(*astuple(info))

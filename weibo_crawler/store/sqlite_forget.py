@@ -9,6 +9,8 @@ from sqlite3 import Connection
 from weibo_crawler.store.forgotten import NOBODY, Forgotten, hash_of
 from weibo_crawler.store.sqlite_base import immediate
 
+# tables of lists: the packed ids, and the key
+_LISTS = (("progress", "last_ids", "uid", "edge"), ("edges", "uids", "owner", "edge", "nth"))
 _AT_ONCE = 50  # ids looked for in one pass over all lists
 
 
@@ -47,25 +49,29 @@ def forget_users(conn: Connection, uids: Sequence[int]) -> int:
     conn.executemany("INSERT INTO forgotten VALUES (?) ON CONFLICT DO NOTHING", hashes)
     ids = [(uid,) for uid in uids]
     conn.executemany("DELETE FROM progress WHERE uid = ?", ids)
+    conn.executemany("DELETE FROM edges WHERE owner = ?", ids)
     conn.executemany("UPDATE userlist SET found_from = NULL WHERE found_from = ?", ids)
     return conn.executemany("DELETE FROM userlist WHERE id = ?", ids).rowcount
 
 
 def strip_lists(conn: Connection, uids: Sequence[int]) -> None:
-    """Take the ids out of what others' lists remember. A list that moves on meanwhile is left: a
-    page that is committed after the hashes holds none of them."""
+    """Take the ids out of what others' lists remember, and of the pages that showed them. What
+    moves on meanwhile is left: a page that is committed after the hashes holds none of them."""
     for start in range(0, len(uids), _AT_ONCE):
         some = uids[start : start + _AT_ONCE]
-        where = " OR ".join(["instr(last_ids, ?)"] * len(some))
         packed = [array("q", [uid]).tobytes() for uid in some]
-        rows = conn.execute(f"SELECT uid, edge, last_ids FROM progress WHERE {where}", packed)
-        for uid, edge, before in rows.fetchall():
-            left = array("q", [one for one in array("q", before) if one not in some]).tobytes()
-            with immediate(conn):
-                conn.execute(
-                    "UPDATE progress SET last_ids = ? WHERE uid = ? AND edge = ? AND last_ids = ?",
-                    (left, uid, edge, before),
-                )
+        for table, ids, *key in _LISTS:
+            where = " OR ".join([f"instr({ids}, ?)"] * len(some))
+            rows = conn.execute(
+                f"SELECT {', '.join(key)}, {ids} FROM {table} WHERE {where}", packed
+            )
+            for *place, before in rows.fetchall():
+                left = array("q", [one for one in array("q", before) if one not in some]).tobytes()
+                is_there = " AND ".join(f"{name} = ?" for name in (*key, ids))
+                with immediate(conn):
+                    conn.execute(
+                        f"UPDATE {table} SET {ids} = ? WHERE {is_there}", (left, *place, before)
+                    )
 
 
 def drop_drifted(conn: Connection) -> None:

@@ -52,6 +52,10 @@ _ADVANCE = """
     cursor = excluded.cursor, last_ids = excluded.last_ids, listed = excluded.listed,
     pages = excluded.pages, ended = excluded.ended, sure = excluded.sure
 """
+_SEEN = """
+    INSERT INTO edges (owner, edge, nth, seen_at, uids) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (owner, edge, nth) DO UPDATE SET seen_at = excluded.seen_at, uids = excluded.uids
+"""
 _INSERT = """
     INSERT INTO userlist (id, url, screen_name, fans, depth, found_from, found_edge, found_at,
                           changed_at, run_id)
@@ -295,6 +299,7 @@ def _write(conn: Connection, batch: Batch) -> Counter[int]:
         inserted[place] = conn.total_changes - before
     pages = batch.advanced.values()
     conn.executemany(_ADVANCE, [_progress_row(page, batch.listed(page)) for page in pages])
+    conn.executemany(_SEEN, [_seen_row(page, uids) for page, uids in batch.seen()])
     for uids, change in ((batch.done, _DONE), (batch.fresh, _FRESH)):
         if uids:
             conn.execute(change, (_json(uids),))
@@ -307,6 +312,10 @@ def _progress_row(page: PageCommit, listed: Sequence[int]) -> tuple[object, ...]
         *(page.uid, page.edge, after.cursor, array("q", listed).tobytes()),
         *(after.listed, after.pages, page.ended, page.sure),
     )
+
+
+def _seen_row(page: PageCommit, uids: Sequence[int]) -> tuple[object, ...]:
+    return page.uid, page.edge, page.nth, page.fetched_at, array("q", uids).tobytes()
 
 
 def _json(numbers: Iterable[int]) -> str:

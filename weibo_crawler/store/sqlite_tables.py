@@ -31,7 +31,10 @@ _CREATE = """
         PRIMARY KEY (row_key, family, ts)
     ) WITHOUT ROWID;
 """
-_MIGRATIONS = ("".join(_CREATE.format(name=name) for name in FAMILIES),)
+_MIGRATIONS = (
+    "".join(_CREATE.format(name=name) for name in ("userlist", "posts")),
+    _CREATE.format(name="comments"),
+)
 
 # A page of a scan ends at the first of these; no statement stays open while the caller works.
 _PAGE_ROWS = 1000
@@ -43,7 +46,7 @@ _decode = msgspec.json.Decoder(dict[str, str]).decode
 
 
 class SqliteTables:
-    """The tables `userlist` and `posts` in one SQLite file. Methods raise StoreError."""
+    """The tables of `FAMILIES` in one SQLite file. Methods raise StoreError."""
 
     def __init__(self, url: str) -> None:
         self._db = Database(url, "tables", _MIGRATIONS)
@@ -52,6 +55,7 @@ class SqliteTables:
         }
         self.userlist: Table = self._tables["userlist"]
         self.posts: Table = self._tables["posts"]
+        self.comments: Table = self._tables["comments"]
 
     def create(self) -> list[str]:
         """Create what is missing; a line for each table made, none the second time."""

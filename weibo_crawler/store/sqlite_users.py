@@ -2,11 +2,12 @@
 
 import json
 import zlib
+from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from weibo_crawler.records import Edge
-from weibo_crawler.store import WALLED, UserRow, WalledEdge, WorkerRow, past_runs
+from weibo_crawler.store import WALLED, SeenPage, UserRow, WalledEdge, WorkerRow, past_runs
 from weibo_crawler.store.forgotten import NOBODY, Forgotten
 from weibo_crawler.store.sqlite_base import Database, immediate
 from weibo_crawler.store.sqlite_forget import read_forgotten
@@ -113,6 +114,17 @@ _SCHEMA = (
         WHERE EXISTS (SELECT 1 FROM progress WHERE sure = 0 AND ended IS NOT NULL)
         ON CONFLICT DO NOTHING;
     """,
+    # a row a page, its users packed: a row for each takes ten times the room
+    """
+    CREATE TABLE edges (
+        owner INTEGER NOT NULL,
+        edge TEXT NOT NULL,
+        nth INTEGER NOT NULL,
+        seen_at REAL NOT NULL,
+        uids BLOB NOT NULL,
+        PRIMARY KEY (owner, edge, nth)
+    ) WITHOUT ROWID;
+    """,
 )
 _DRIFTED_KEPT = 1000  # pages; enough to see a change of shape, bounded against a site that drifts
 # a new user's id falls anywhere in the index, and each page touched is written whole
@@ -149,6 +161,21 @@ class SqliteUserlist:
         ):
             yield from map(UserRow._make, rows)
             after_seq = rows[-1][0]
+
+    def seen_pages(self, *, owners: Sequence[int] | None = None) -> Iterator[SeenPage]:
+        columns = "SELECT owner, edge, nth, seen_at, uids FROM edges"
+        if owners is not None:
+            for owner in sorted(set(owners)):
+                rows = self._all(f"{columns} WHERE owner = ? ORDER BY edge, nth", owner)
+                yield from map(_seen_page, rows)
+            return
+        after: tuple[object, ...] = (-1, "", 0)
+        while rows := self._all(
+            f"{columns} WHERE (owner, edge, nth) > (?, ?, ?) ORDER BY owner, edge, nth LIMIT ?",
+            *(*after, _PAGE),
+        ):
+            yield from map(_seen_page, rows)
+            after = rows[-1][:3]
 
     def changed_users(self, since: float) -> Iterator[UserRow]:
         """Users whose row changed at or after `since`: seeds that were named or lifted."""
@@ -269,3 +296,7 @@ class SqliteUserlist:
         # others that take turns hardly ever leave the file alone when one ends
         with self._db.translated(), immediate(self._db.conn()) as conn:
             return conn.execute(sql, values).rowcount
+
+
+def _seen_page(row: Any) -> SeenPage:
+    return SeenPage._make((*row[:4], tuple(array("q", row[4]))))

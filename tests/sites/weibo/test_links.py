@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.sites.weibo.helpers import read, record
 from weibo_crawler.records import NamedUser, PostPage, User
-from weibo_crawler.sites.weibo.text import mentioned
+from weibo_crawler.sites.weibo.text import mentions, topics
 
 AUTHOR = 2900000023
 
@@ -98,7 +98,7 @@ def test_a_name_too_long_is_none() -> None:
         ("<a href='/n/a&amp;b'>@a&amp;b</a>", ["a&b"]),
         (
             "<a href='/n/一'>@一</a><a href='/n/二'>@二</a><a href='/n/一'>@一</a>",
-            ["一", "二", "一"],
+            ["一", "二"],
         ),
         ("@nobody /n/nobody", []),
         ("<a href='/status/1/n/x'>y</a> <a data-href='/n/x'>y</a>", []),
@@ -107,12 +107,36 @@ def test_a_name_too_long_is_none() -> None:
 )
 def test_names_that_a_text_links_to(html: str, names: list[str]) -> None:
     """Only links to /n/ count, whatever their quotes; a reader's @name is no link."""
-    assert mentioned(html) == names
+    assert list(mentions(html)) == names
+
+
+@pytest.mark.parametrize(
+    ("html", "named"),
+    [
+        ('<a  href="/search?q=%23x%23"><span class="surl-text">#慢信#</span></a>', ["慢信"]),
+        ("<a href=x><span class='surl-text'>#A&amp;B#</span></a>", ["A&B"]),
+        (
+            '<a  href="https://m.weibo.cn/p/index?containerid=10080811d6&extparam=x" data-hide="">'
+            "<span class='url-icon'><img style='width: 1rem' src='https://x.example/s.png'></span>"
+            '<span class="surl-text">慢城超话</span></a>'
+            '<a href=x><span class="surl-text">#慢信#</span></a>',
+            ["慢信", "慢城超话"],
+        ),
+        ('<a href=x><span class="surl-text">#一#</span></a>' * 2, ["一"]),
+        ('<a href=x><span class="surl-text">网页链接</span></a>', []),
+        ("C# and F# #nothing#", []),
+        (f'<a href=x><span class="surl-text">#{"长" * 201}#</span></a>', []),
+    ],
+)
+def test_topics_that_a_text_links_to(html: str, named: list[str]) -> None:
+    """What the site links as a topic, without its signs; a reader's #words# are none."""
+    assert list(topics(html)) == named
 
 
 @given(st.text("<a href='/n/\"?#%&;x一 \n", max_size=200))
 def test_any_text_gives_names_that_can_be_asked_for(html: str) -> None:
     """Total: no text crashes it, and no name holds what would break a request."""
-    for name in mentioned(html):
+    for name in mentions(html):
         name.encode()
         assert "\0" not in name
+    assert topics(html + "surl-text") == ()

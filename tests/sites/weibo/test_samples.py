@@ -6,6 +6,7 @@ WEIBO_SAMPLES names their folder; the default is ../shared/samples, seen from th
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable
 from hashlib import sha256
 from html.parser import HTMLParser
@@ -104,6 +105,27 @@ def test_whom_pages_of_posts_lead_to(name: str, fans: int) -> None:
     assert len(found.mentions) == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "types", "streams", "topics"),
+    [
+        (RELATIVE, {"video": 2, "topic": 3, "link": 1}, 2, 7),
+        (PINNED, {"video": 2, "topic": 7, "link": 1}, 2, 11),
+    ],
+)
+def test_what_stands_beside_texts(
+    name: str, types: dict[str, int], streams: int, topics: int
+) -> None:
+    """All page_infos of the page, those of originals too, by type; and linked topics."""
+    found = posts(name).posts
+    infos = [post.page_info for post in found]
+    infos += [post.original.page_info for post in found if post.original]
+    assert Counter(info.type for info in infos if info) == types
+    assert sum(bool(info.stream and info.plays) for info in infos if info) == streams
+    assert all(info.url for info in infos if info)
+    assert sum(len(post.topics) for post in found) == topics
+    assert sum(len(post.mentions) for post in found) == 2
+
+
 def test_counts_of_the_relative_page() -> None:
     """Counts as numbers; `100万+` is a million."""
     found = posts(RELATIVE).posts
@@ -190,12 +212,16 @@ def test_show() -> None:
 
 
 def test_comments() -> None:
-    """Twenty authors and the token of the next page."""
+    """Twenty authors, what they wrote, and the token of the next page."""
     name = "comments/2019-06_hotflow.json"
     found = record(read(name, SITE.comments(9)))
     assert len(found.users) == len({user.uid for user in found.users}) == 20
     assert sum(user.fans for user in found.users) == 2123261
     assert found.next_cursor == str(data(name)["max_id"])
+    raw = data(name)["data"]
+    assert [one.text for one in found.comments] == [Seen(c["text"]).text.strip() for c in raw]
+    assert sum(one.likes for one in found.comments) == 32787
+    assert {one.created_at[:10] for one in found.comments} == {"2019-06-14"}
 
 
 def test_fans_of_the_app() -> None:

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.sites.weibo.helpers import LONG_MID, OWNER, SITE, judge, read, record
-from weibo_crawler.records import CommentPage, Edge, FanPage, Request, User, Verdict
+from weibo_crawler.records import Comment, CommentPage, Edge, FanPage, Request, User, Verdict
 
 Tree = Any
 FANS = [4900000001, 4900000002, 4900000001, 4900000003, 4900000004]
@@ -322,6 +322,42 @@ def test_an_item_is_known_by_its_user_too() -> None:
                 one["card_type"] = "30"
 
     assert [user.uid for user in fans(change).users] == FANS
+
+
+def test_what_commenters_wrote() -> None:
+    """Text, author, time and likes of each comment; a user who comments twice is one user."""
+    found = record(read("comments.json"))
+    first = found.comments[0]
+    assert (len(found.comments), len(found.users)) == (3, 2)
+    assert first == Comment(
+        id=4383183984547601,
+        uid=4900000001,
+        screen_name="纸飞机",
+        text="说得好[偷笑]",
+        created_at="2019-06-14T20:39:20+08:00",
+        likes=3,
+        replies=0,
+    )
+
+
+@pytest.mark.parametrize(
+    "odd", [{"id": None}, {"text": 7}, {"created_at": "很久以前"}, {"text": "长" * 5001}]
+)
+def test_a_comment_that_cannot_be_read_costs_only_itself(odd: Tree) -> None:
+    """Law 15: its author is read all the same."""
+    whole = record(read("comments.json"))
+    found = record(read("comments.json", lambda tree: tree["data"]["data"][0].update(odd)))
+    assert found.users == whole.users
+    assert found.comments == whole.comments[1:]
+
+
+def test_where_a_comment_is_from() -> None:
+    """Since 2022 its source says so; odd numbers cost themselves."""
+    odd = {"source": "来自北京", "like_count": "many", "total_number": -1}
+    found = record(read("comments.json", lambda tree: tree["data"]["data"][0].update(odd)))
+    assert (found.comments[0].region, found.comments[0].likes, found.comments[0].replies) == (
+        *("北京", None, None),
+    )
 
 
 def test_a_profile() -> None:

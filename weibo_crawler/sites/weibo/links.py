@@ -1,15 +1,15 @@
 """Whom a page of posts leads to: authors of the originals, and names in the texts.
 
-Nothing of it is stored with the posts, so what is odd here costs the link, not the page.
+What is odd here costs the link, not the page.
 """
 
 from collections.abc import Iterable
 
-from weibo_crawler.records import NamedUser, User
+from weibo_crawler.records import NamedUser, Post, User
 from weibo_crawler.sites.weibo.counts import MOST_FANS, optional_count
 from weibo_crawler.sites.weibo.drift import Drift, identity
 from weibo_crawler.sites.weibo.post import author_of, is_gone
-from weibo_crawler.sites.weibo.text import mentioned, read_name
+from weibo_crawler.sites.weibo.text import read_name
 from weibo_crawler.sites.weibo.wire import Mblog, Person
 
 
@@ -33,12 +33,10 @@ def authors(statuses: Iterable[Mblog]) -> tuple[User | NamedUser, ...]:
     return tuple(found.values())
 
 
-def mentions(statuses: Iterable[tuple[int, Mblog]]) -> tuple[str, ...]:
-    """The screen names in the texts of these posts (mid, post), newest post first, each once."""
-    names: dict[str, None] = {}
-    for _, status in sorted(statuses, key=lambda one: -one[0]):
-        names |= dict.fromkeys(mentioned(status.text))
-    return tuple(name for name in names if read_name(name) is not None)
+def mentions(posts: Iterable[Post]) -> tuple[str, ...]:
+    """The screen names in the texts of these posts, newest post first, each once."""
+    by_age = sorted(posts, key=lambda post: -post.mid)
+    return tuple(dict.fromkeys(name for post in by_age for name in post.mentions))
 
 
 def _fans(author: Person) -> int | None:

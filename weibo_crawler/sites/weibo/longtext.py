@@ -10,7 +10,7 @@ from weibo_crawler.sites.weibo.fitting import fit
 from weibo_crawler.sites.weibo.ids import mid_of
 from weibo_crawler.sites.weibo.loose import decoded, first_value
 from weibo_crawler.sites.weibo.post import is_gone
-from weibo_crawler.sites.weibo.text import reader_text
+from weibo_crawler.sites.weibo.text import mentions, reader_text, topics
 from weibo_crawler.sites.weibo.verdicts import of_html
 from weibo_crawler.sites.weibo.wire import LongText, Mblog, Rendered
 
@@ -66,9 +66,11 @@ def _of_status(status: Mblog, path: str, request: Request) -> Reading:
 
 
 def _whole(html: object, path: str, request: Request) -> Reading:
-    text, is_cut = reader_text(html) if isinstance(html, str) else ("", False)
+    if not isinstance(html, str):
+        raise Drift(path)
+    text, is_cut = reader_text(html)
     if not text:
         raise Drift(path)
     if is_cut:  # as lists show it: another way may have the whole
         return Reading(Verdict.RESTRICTED, why=CUT)
-    return Reading(Verdict.OK, FullText(request.mid, text))
+    return Reading(Verdict.OK, FullText(request.mid, text, topics(html), mentions(html)))

@@ -5,7 +5,9 @@ from collections.abc import Iterable
 
 from msgspec.structs import asdict, replace
 
+from weibo_crawler import records
 from weibo_crawler.records import CommentPage, Reading, Request, User, Verdict
+from weibo_crawler.sites.weibo.comment import read_comment
 from weibo_crawler.sites.weibo.counts import (
     MOST_FANS,
     MOST_POSTS,
@@ -86,7 +88,7 @@ def read_profile(profile: Profile | None, request: Request, now: float) -> Readi
 
 
 def read_comments(comments: Comments | None, request: Request, now: float) -> Reading:
-    """OK with a CommentPage of its authors, each once; null users are left out.
+    """OK with a CommentPage: its authors, each once, and what they wrote; null users are left out.
 
     Errors: Drift, also where most of the authors cannot be read.
     """
@@ -96,6 +98,7 @@ def read_comments(comments: Comments | None, request: Request, now: float) -> Re
     if not comments.data and next_cursor is None:
         return nothing(request)
     users: dict[int, User] = {}
+    said: list[records.Comment] = []
     odd: list[Drift] = []
     shown = 0
     for i, comment in enumerate(comments.data or ()):
@@ -107,13 +110,16 @@ def read_comments(comments: Comments | None, request: Request, now: float) -> Re
                 raise Drift("")
             user = read_face(comment.user)
             users.setdefault(user.uid, user)
+            if (one := read_comment(comment, user, now)) is not None:
+                said.append(one)
         except Drift as drift:
             odd.append(drift.under(f".data.data[{i}].user"))
     if is_drift(len(odd), shown):
         raise odd[0]
     counted = tuple(user for user in users.values() if user.fans is not None)
     uncounted = tuple(user.uid for user in users.values() if user.fans is None)
-    return Reading(Verdict.OK, CommentPage(request.mid, counted, next_cursor, uncounted))
+    page = CommentPage(request.mid, counted, next_cursor, uncounted, tuple(said))
+    return Reading(Verdict.OK, page)
 
 
 def _fans_in_words(descriptions: tuple[object, ...]) -> str | None:

@@ -9,13 +9,20 @@ from typing import Any
 import msgspec
 
 from weibo_crawler.records import Original, Post
+from weibo_crawler.sites.weibo.attached import read_attached
 from weibo_crawler.sites.weibo.bid import bid_of
 from weibo_crawler.sites.weibo.counts import MOST_REACTIONS, optional_count, small_number
 from weibo_crawler.sites.weibo.dates import Said, read_date, said, settle
 from weibo_crawler.sites.weibo.drift import Drift, identity
 from weibo_crawler.sites.weibo.fitting import fit
 from weibo_crawler.sites.weibo.ids import check_bid, mid_of
-from weibo_crawler.sites.weibo.text import read_name, read_remark, reader_text
+from weibo_crawler.sites.weibo.text import (
+    mentions,
+    read_name,
+    read_remark,
+    reader_text,
+    topics,
+)
 from weibo_crawler.sites.weibo.wire import Card, Mblog, Person, Picture
 
 _LONGEST_DECORATION = 5_000
@@ -69,6 +76,9 @@ def read_post(status: Mblog, card: Card, uid: int, now: float) -> Post:
         edit_count=max(small_number(status.edit_count) or 0, 0),
         edited_at=_optional_date(status.edit_at, 0, now),
         visible=small_number(_field(status.visible, "type")) or 0,
+        topics=topics(status.text),
+        mentions=mentions(status.text),
+        page_info=read_attached(status.page_info),
     )
 
 
@@ -98,6 +108,7 @@ def _read_original(status: Mblog | None, now: float) -> tuple[int | None, Origin
         reposts=optional_count(status.reposts_count, MOST_REACTIONS),
         comments=optional_count(status.comments_count, MOST_REACTIONS),
         likes=optional_count(status.attitudes_count, MOST_REACTIONS),
+        page_info=read_attached(status.page_info),
     )
 
 

@@ -15,6 +15,13 @@ _ALT = re.compile(r"""\salt=(?:"([^"]*)"|'([^']*)'|([^\s"'/]\S*?)(?=\s|/?$))""",
 _TAG = re.compile(r"<[a-zA-Z/!][^<>]*+>")
 _ENDLESS_REFERENCE = re.compile(r"&#[0-9]{9,};?")
 _MENTION = re.compile(r"""\shref=["']?(?:https?:)?(?://[\w.]++)?/n/([^\s"'<>?#]++)""")
+_TOPIC = re.compile(r">#([^<>#]++)#</span></a>")
+# the page of a super topic, which its link leads to; the text of the link has no signs
+_SUPER_TOPIC_PAGE = "containerid=100808"
+_SUPER_TOPIC = re.compile(
+    _SUPER_TOPIC_PAGE + r"[^<>]*+>(?:<span[^<>]*+><img[^<>]*+></span>)?<span[^<>]*+>([^<]++)<"
+)
+_LONGEST_TOPIC = 200  # characters; the site's own limit is 32
 _LONGEST_NAME = 60  # characters; the site's own limit is half of it
 _LONGEST_REMARK = 5_000  # a description, a reason, an address: far above what is shown
 _UNWRITABLE = re.compile("[\0\ud800-\udfff]")
@@ -41,11 +48,24 @@ def reader_text(html: str) -> tuple[str, bool]:
     return writable(html).strip(), is_cut
 
 
-def mentioned(html: str) -> list[str]:
-    """The screen names that a text links to (`<a href='/n/name'>`), in its order."""
+def mentions(html: str) -> tuple[str, ...]:
+    """The screen names that a text links to (`<a href='/n/name'>`), in its order, each once."""
     if "/n/" not in html:
-        return []
-    return [writable(unquote(unescape(name))) for name in _MENTION.findall(html)]
+        return ()
+    found = (unquote(unescape(name)) for name in _MENTION.findall(html))
+    return tuple(dict.fromkeys(name for name in map(read_name, found) if name is not None))
+
+
+def topics(html: str) -> tuple[str, ...]:
+    """The topics that a text links to, each once: `#…#` without its signs, then super topics."""
+    if "surl-text" not in html:
+        return ()
+    found = _TOPIC.findall(html)
+    if _SUPER_TOPIC_PAGE in html:
+        found += _SUPER_TOPIC.findall(html)
+    return tuple(
+        dict.fromkeys(writable(unescape(name)) for name in found if len(name) <= _LONGEST_TOPIC)
+    )
 
 
 def read_name(value: object) -> str | None:

@@ -106,7 +106,7 @@ def read_timeline(page: Timeline | None, request: Request, now: float) -> Readin
         next_cursor,
         found.foreign,
         authors(status for _, status in in_order),
-        mentions((post.mid, status) for post, status in in_order),
+        mentions(post for post, _ in in_order),
         dict(+found.skipped),
         tuple(found.unreadable),
         read_owner(author_of(status) for _, status in found.shown.values()),

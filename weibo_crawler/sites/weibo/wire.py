@@ -54,6 +54,44 @@ class LongText(Struct, gc=False):
     longTextContent: Any = None
 
 
+class Cover(Struct, gc=False):
+    url: Any = None
+
+
+class Media(Struct, gc=False):
+    """A video. Its streams: on recorded pages of 2019 here, later in `urls` of the page_info."""
+
+    duration: Any = None
+    mp4_720p_mp4: Any = None
+    mp4_hd_url: Any = None
+    mp4_sd_url: Any = None
+    stream_url_hd: Any = None
+    stream_url: Any = None
+
+
+class Streams(Struct, gc=False):
+    mp4_720p_mp4: Any = None
+    mp4_hd_mp4: Any = None
+    mp4_ld_mp4: Any = None
+
+
+class Attached(Struct, gc=False):
+    """page_info: what a post shows beside its text. It stood on 14 of the 20 posts of two recorded
+    pages, as video, topic, search_topic or webpage."""
+
+    type: Any = None
+    title: Any = None
+    page_title: Any = None
+    page_url: Any = None
+    object_id: Any = None
+    content1: Any = None
+    content2: Any = None
+    page_pic: Cover | None = None
+    media_info: Media | None = None
+    urls: Streams | None = None
+    play_count: Any = None
+
+
 class Mblog(Struct, gc=False):
     """A post. Where it is deleted or hidden: user null, deleted "1" or state 7 or 8."""
 
@@ -68,6 +106,7 @@ class Mblog(Struct, gc=False):
     comments_count: Any = None
     attitudes_count: Any = None
     longText: LongText | None = None
+    page_info: Attached | None = None
     pics: Raw = Raw(b"")  # decoded apart: a list, or a dict keyed "0", "1", and often odd
     isLongText: Any = None
     deleted: Any = None
@@ -138,6 +177,12 @@ class Profile(Struct, gc=False):
 
 
 class Comment(Struct, gc=False):
+    id: Any = None
+    text: Any = None
+    created_at: Any = None
+    like_count: Any = None
+    total_number: Any = None
+    source: Any = None
     user: Face | UnsetType | None = UNSET
 
 

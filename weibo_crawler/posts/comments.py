@@ -1,0 +1,80 @@
+"""The first page of the comments of posts: one request each, where posts.comments says so."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+
+from weibo_crawler.metrics import Counters
+from weibo_crawler.posts.asking import Asker
+from weibo_crawler.posts.changes import Held
+from weibo_crawler.posts.writer import Writer
+from weibo_crawler.records import CommentPage, Post, Verdict
+from weibo_crawler.sites import Site
+from weibo_crawler.store import Put
+from weibo_crawler.store.cells import comments_read_cells
+from weibo_crawler.store.comments import comment_puts
+from weibo_crawler.store.keys import post_key
+
+_WALLS = 3  # in a row: guests are shown no comments, and this mapper asks no more
+# these are facts: the post has no comments to show to us
+_NONE = (Verdict.EMPTY, Verdict.END, Verdict.GONE, Verdict.RESTRICTED)
+
+
+class Comments:
+    """Reads the comments of posts for all visits of a mapper. most: posts of each page; counters:
+    comments.pages, comments.stored.
+
+    A post says how many comments it had announced when they were read (`post:comments_read`), which
+    is put after they are: so a visit that dies in between asks again.
+    """
+
+    def __init__(
+        self,
+        site: Site,
+        asker: Asker,
+        writer: Writer,
+        counters: Counters,
+        clock: Callable[[], float],
+        *,
+        run_id: str,
+        most: int,
+    ) -> None:
+        self._site, self._asker, self._writer = site, asker, writer
+        self._counters, self._clock = counters, clock
+        self._run_id, self._most = run_id, most
+        self._walls = 0
+
+    async def read(self, posts: Iterable[Post], held: Mapping[int, Held]) -> None:
+        """Ask for the comments of the newest of these posts, and put them; raises StoreError."""
+        wanted = [post for post in posts if _is_wanted(post, held.get(post.mid))]
+        newest = sorted(wanted, key=lambda post: -post.mid)[: self._most]
+        asked = (self._read(post) for post in newest)
+        for result in await asyncio.gather(*asked, return_exceptions=True):
+            if isinstance(result, BaseException):
+                raise result
+
+    async def _read(self, post: Post) -> None:
+        if self._walls >= _WALLS:
+            return
+        fetched = await self._asker.fetch(self._site.comments(post.mid))
+        reading, page = fetched.reading, fetched.page
+        self._walls = self._walls + 1 if reading.verdict is Verdict.LOGIN_WALL else 0
+        record = reading.record
+        is_of_post = isinstance(record, CommentPage)
+        if not is_of_post and (reading.verdict not in _NONE or not self._asker.is_talking):
+            return
+        at = self._clock() if page is None else page.fetched_at
+        said = record.comments if isinstance(record, CommentPage) else ()
+        puts = comment_puts(post.uid, post.mid, said, at, self._run_id)
+        mark = comments_read_cells(post.comments or 0)
+        key = post_key(post.uid, post.mid)
+        await self._writer.put([Put(key, mark, int(at * 1000))], [], puts)
+        self._counters.add("comments.pages")
+        self._counters.add("comments.stored", len(puts))
+
+
+def _is_wanted(post: Post, held: Held | None) -> bool:
+    """Whether a post announces comments of which none were read, or twice as many as there were."""
+    if not post.comments:
+        return False
+    read = held["comments_read"] if held is not None else None
+    return read is None or post.comments >= 2 * read
