@@ -23,6 +23,8 @@ def forget_midway(crawl: Crawl, truth: Truth, dump: Callable[[], Iterable[str]])
     uid, name = most_reposted(crawl, truth)
     names_them = re.compile(rf"(?<!\d){uid}(?!\d)|{re.escape(name)}").search
     assert any(map(names_them, dump()))
+    assert crawl.scan("comments")
+    assert uid in {edge["uid"] for edge in crawl.scan("edges")}
     before = len(crawl.scan("posts"))
     (crawl.folder / "people.txt").write_text(f"# asked to\nhttps://m.weibo.cn/u/{uid}\n", "utf-8")
     done = crawl.json("forget", "people.txt", "99")
@@ -32,6 +34,7 @@ def forget_midway(crawl: Crawl, truth: Truth, dump: Callable[[], Iterable[str]])
     assert done["found"] > 0
     assert len(crawl.scan("posts")) == before - done["posts"]
     assert list(filter(names_them, dump())) == []
+    assert not any(uid in (edge["uid"], edge["owner"]) for edge in crawl.scan("edges"))
     crawl.run("seed", str(uid))
     assert crawl.json("harvest")["kept"] > 0
     crawl.run("import")

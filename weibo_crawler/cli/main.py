@@ -240,7 +240,7 @@ def _crawl_commands(commands: Any) -> None:
 
 
 def _analyst_commands(commands: Any) -> None:
-    scan = _command(commands, "scan", "analysts:scan", "print users, posts or comments")
+    scan = _command(commands, "scan", "analysts:scan", "print users, posts, comments or edges")
     _add_selection(scan)
     scan.add_argument(
         "--format",
@@ -277,7 +277,7 @@ def _analyst_commands(commands: Any) -> None:
 
 def _add_selection(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
-    add("what", choices=["users", "posts", "comments"])
+    add("what", choices=["users", "posts", "comments", "edges"])
     add("--imported", action="store_true", help="users: read the table, not the live userlist")
     add(
         "--uid",
