@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from weibo_crawler.importer import import_users
 from weibo_crawler.posts import crawl
 from weibo_crawler.posts.crawl import Job, RangeCrawler
 from weibo_crawler.posts.manifest import KeyRange
-from weibo_crawler.records import Comment, Edge, Expect, Original, Outcome, Request, State
+from weibo_crawler.records import Comment, Edge, Original, Outcome, Request, State
 from weibo_crawler.store import Frontier, Put, Row, Table, Tables
 from weibo_crawler.store.cells import FAMILIES, post_cells
 from weibo_crawler.store.comments import comment_puts
@@ -257,18 +258,13 @@ class Forgetting(ScriptedFetcher):
     """Forgets a person while the answer to one address is on its way."""
 
     def __init__(self, timelines: object, address: str, home: ForgetContract) -> None:
-        super().__init__(timelines)  # type: ignore[arg-type]
+        # what page 1 does not show of the profile is asked for
+        lacks = ("posts",) if address.startswith("profile/") else ()
+        super().__init__(timelines, lacks=lacks)  # type: ignore[arg-type]
         self._address, self._home = address, home
 
-    async def fetch(
-        self,
-        request: Request,
-        *,
-        expect: Expect = Expect.UNKNOWN,
-        nth: int = 1,
-        is_retry: bool = False,
-    ) -> Fetched:
-        fetched = await super().fetch(request, expect=expect, nth=nth, is_retry=is_retry)
+    async def fetch(self, request: Request, **how: Any) -> Fetched:  # type: ignore[override]
+        fetched = await super().fetch(request, **how)
         if request.url == self._address:
             self._home.forget()
         return fetched
