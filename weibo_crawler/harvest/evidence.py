@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 
 from weibo_crawler.records import Kind, Request
 
-_PATIENCE_S = 0.05  # between two pages a walk waits for a commit, and the loop starts the next walk
+_PATIENCE_S = 0.02  # between two pages a walk waits for a commit, and the loop starts the next walk
 _WITNESSES = 3  # one may be the user in question, and another one gone since
 _OF_USERS = frozenset({Kind.PROFILE, Kind.FANS, Kind.FOLLOWS, Kind.POSTS})
 
