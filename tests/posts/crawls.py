@@ -18,6 +18,7 @@ from weibo_crawler.store.cells import read_ledger, read_post
 from weibo_crawler.store.keys import post_key, posts_prefix, user_key
 from weibo_crawler.store.sqlite_frontier import SqliteUsers
 from weibo_crawler.store.sqlite_tables import SqliteTables
+from weibo_crawler.store.visits import VisitClaims
 
 ALL = KeyRange(0, "", None)
 
@@ -46,6 +47,7 @@ class Crawl:
         run_id: str = "",
         driver: str = "",
         due: bool = False,
+        claims: VisitClaims | None = None,
         clock: Callable[[], float] = time.time,
         **posts: Any,
     ) -> dict[int, Outcome]:
@@ -61,6 +63,7 @@ class Crawl:
             self.users,
             self.tables,
             Job(run_id or f"run {self.runs}", refresh, driver, every=refresh and not due),
+            claims=claims,
             clock=clock,
         )
         outcomes: list[Outcome] = []

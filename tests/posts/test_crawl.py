@@ -1,5 +1,8 @@
 """The body of the map job over a scripted site and real SQLite stores."""
 
+import time
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +14,12 @@ from weibo_crawler.posts import crawl
 from weibo_crawler.posts.crawl import DRIVER, STOP
 from weibo_crawler.posts.manifest import manifest, parse_line
 from weibo_crawler.records import Expect, Kind, PostPage, Reading, Verdict
+from weibo_crawler.samples import NOTE, Samples
+from weibo_crawler.store import Put
+from weibo_crawler.store.cells import Ledger, ledger_cells
 from weibo_crawler.store.keys import posts_prefix, user_key
+from weibo_crawler.store.owners import new_owner
+from weibo_crawler.store.sqlite_visits import SqliteVisits
 
 
 def test_every_post_of_every_user_is_stored_once(crawl_: Crawl) -> None:
@@ -170,12 +178,12 @@ def test_what_is_expected_is_told_to_the_fetcher(crawl_: Crawl) -> None:
     crawl_.run(fetcher)
     content, unknown, nothing = Expect.CONTENT, Expect.UNKNOWN, Expect.NOTHING
     assert fetcher.expected == {
-        "posts/6/": nothing,
+        "posts/6/": Expect.LIKELY,
         "posts/6/2": content,
         "posts/6/3": content,
-        "posts/7/": nothing,
+        "posts/7/": Expect.LIKELY,
         "profile/7": content,
-        "posts/8/": nothing,
+        "posts/8/": Expect.LIKELY,
         "profile/8": unknown,
     }
     ends = {url.partition("/")[0]: end for url, end in fetcher.ends.items()}
@@ -444,3 +452,64 @@ def test_a_refusal_ends_the_other_mappers_too(crawl_: Crawl) -> None:
     with pytest.raises(SiteSaysNo, match=r"^the site says no on every egress$"):
         crawl_.run(fetcher, run_id="refused")
     assert fetcher.asked == []
+
+
+# -- runs side by side
+
+
+def test_another_run_at_work_keeps_its_users(crawl_: Crawl, tmp_path: Path) -> None:
+    """Nobody is asked for twice: users that another run visits, or has visited since the row was
+    read, are left to it and counted; those of the dead are taken over."""
+    crawl_.add(6, 7, 8)
+    world = {uid: timeline(uid, 5) for uid in (6, 7, 8)}
+    url = f"sqlite:///{tmp_path}/users.db"
+    with closing(SqliteVisits(url, new_owner(), "another")) as other:
+        assert other.claim([7], now=time.time(), lease_s=60.0) == {7}
+        fetcher = ScriptedFetcher(world)
+        outcomes = crawl_.run(fetcher, claims=SqliteVisits(url, new_owner(), "run"))
+        assert {uid: o.status for uid, o in outcomes.items()} == {
+            6: "stored",
+            7: "existing",
+            8: "stored",
+        }
+        assert crawl_.counters()["users.elsewhere"] == 1
+        assert not [url for url in fetcher.asked if "/7" in url]
+        assert other.claim([6, 7, 8], now=time.time(), lease_s=60.0) == {6, 7, 8}  # all released
+        other.release()
+    other = SqliteVisits(url, "elsewhere_0_0/1/1/abc", "killed")
+    other.claim([7], now=time.time() - 100.0, lease_s=60.0)
+    with closing(other):
+        claims = SqliteVisits(url, new_owner(), "run 2")
+        assert crawl_.run(ScriptedFetcher(world), claims=claims)[7].status == "stored"
+
+
+def test_a_row_that_changed_since_it_was_read_is_not_visited(crawl_: Crawl, tmp_path: Path) -> None:
+    """Another run came and went between."""
+    crawl_.add(6)
+    world = {6: timeline(6, 5)}
+
+    class Overtaken(SqliteVisits):
+        def claim(self, uids: Any, **more: Any) -> set[int]:
+            crawl_.tables.userlist.put(
+                [Put(user_key(6), ledger_cells(Ledger(state="done", run_id="another")), 2)]
+            )
+            return set(uids)
+
+    claims = Overtaken(f"sqlite:///{tmp_path}/users.db", new_owner(), "run")
+    fetcher = ScriptedFetcher(world)
+    assert crawl_.run(fetcher, claims=claims)[6].status == "existing"
+    assert fetcher.asked == []
+
+
+def test_what_looks_have_shown_is_kept_for_the_next_run(crawl_: Crawl) -> None:
+    """By a note in the users' database."""
+    crawl_.add(6)
+    world = {6: timeline(6, 9)}
+    crawl_.run(ScriptedFetcher(world, trouble={"posts/6/": [Verdict.EMPTY] * 2}))
+    kept = Samples(0.01)
+    kept.exchange(crawl_.users.get_meta(NOTE))
+    found = kept.figures()["posts.end"]
+    assert (found.ends, found.looks, found.finds) == (1, 1, 0)
+    again = ScriptedFetcher(world)
+    crawl_.run(again)
+    assert again.samples.figures()["posts.end"].ends == 1

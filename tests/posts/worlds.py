@@ -62,7 +62,6 @@ class ScriptedFetcher:
     """
 
     waits_for = ""
-    samples = Samples(0.0)
 
     def __init__(
         self,
@@ -88,6 +87,7 @@ class ScriptedFetcher:
         self.skipped, self.is_dead = dict(skipped or {}), is_dead
         self.lacks = dict.fromkeys(lacks)
         self.comments: dict[int, Sequence[Comment]] = {}
+        self.samples = Samples(0.01)
         self.asked: list[str] = []
         self.expected: dict[str, Expect] = {}
         self.ends: dict[str, str] = {}
@@ -114,7 +114,7 @@ class ScriptedFetcher:
         self.ends[request.url] = end
         fetched = await self._once(request, expect, nth, is_retry)
         # an emptiness is looked at twice
-        if end and expect is not Expect.NOTHING and fetched.reading.verdict in _EMPTY:
+        if end and expect is Expect.CONTENT and fetched.reading.verdict in _EMPTY:
             return await self._once(request, expect, nth, is_retry)
         return fetched
 

@@ -24,7 +24,7 @@ from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.importer import Imported, import_users
 from weibo_crawler.metrics import Counters, OpenMetrics
 from weibo_crawler.posts.cluster import Cluster
-from weibo_crawler.posts.crawl import Job
+from weibo_crawler.posts.crawl import ELSEWHERE, Job
 from weibo_crawler.posts.driver import JobFiles, JobRun, LocalRun
 from weibo_crawler.posts.hadoop import HadoopRun
 from weibo_crawler.posts.manifest import manifest
@@ -200,7 +200,7 @@ def run_posts(home: Home, title: str, how: How, env: dict[str, str]) -> Done:
 
 
 def _warn_of_others(home: Home) -> None:
-    """Two runs on one store double nothing in it, but each asks the site for everything."""
+    """Two runs on one store share its users and egresses."""
     now = time.time()
     others = {
         row.run_id
@@ -209,8 +209,8 @@ def _warn_of_others(home: Home) -> None:
     }
     if others:
         print(
-            f"posts: another run is at work on these stores ({', '.join(sorted(others))}): both "
-            "ask the site for the same users; Ctrl-C here, and wait for it",
+            f"posts: another run is at work on these stores ({', '.join(sorted(others))}): its "
+            "users are left to it",
             file=sys.stderr,
         )
 
@@ -249,8 +249,9 @@ def _because(stopped: Mapping[str, int]) -> str:
 def _posts_done(home: Home, counters: dict[str, int], span_s: float) -> Done:
     from weibo_crawler.analysis.completeness import completeness
     from weibo_crawler.analysis.numbers import percent
+    from weibo_crawler.analysis.second_looks import looks_dict, looks_lines, second_looks
 
-    get = counters.get
+    get, looks = counters.get, second_looks(home.users)
     total, failed, existing = (
         get("users.input", 0),
         get("users.failed", 0),
@@ -279,6 +280,9 @@ def _posts_done(home: Home, counters: dict[str, int], span_s: float) -> Done:
             f"changed: {get('posts.edited', 0):,} stored posts were edited, "
             f"{get('posts.gone', 0):,} are gone from the site; their texts are kept"
         )
+    if elsewhere := get(f"users.{ELSEWHERE}", 0):
+        lines.append(f"{elsewhere:,} users were left to another run that is at work on them")
+    lines += looks_lines({kind: one for kind, one in looks.items() if kind.startswith("posts.")})
     if complete.gaps:
         lines.append(f"{complete.gaps:,} gaps between visits: `report --completeness` says more")
     if complete.gone:
@@ -309,6 +313,8 @@ def _posts_done(home: Home, counters: dict[str, int], span_s: float) -> Done:
         "gone_posts": get("posts.gone", 0),
         "stored_posts": complete.stored,
         "share": complete.share,
+        "elsewhere": elsewhere,
+        "second_looks": looks_dict(looks),
         "counters": counters,
         "seconds": round(span_s, 3),
     }

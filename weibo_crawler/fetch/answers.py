@@ -242,7 +242,7 @@ def _doubt_of(answer: Reading | TransportError, asked: Asked) -> _Doubt | None:
         return None
     if answer.verdict is Verdict.OK:
         return _Doubt.FOREIGN
-    is_expected = asked.expect is Expect.NOTHING and answer.verdict in NOTHING
+    is_expected = asked.expect in (Expect.NOTHING, Expect.LIKELY) and answer.verdict in NOTHING
     return None if is_expected or answer.verdict is Verdict.RESTRICTED else _Doubt.EMPTY
 
 
@@ -450,7 +450,7 @@ def _look(asked: Asked, before: Sequence[Met], met: Met) -> bool | None:
     that tells, which is the first one that shows anything or nothing. Later pages of lists do not
     tell: what a page promises is nothing at the end of many lists, and many ends may come in a row.
     """
-    if asked.expect is not Expect.CONTENT or asked.nth > 1:
+    if asked.expect not in (Expect.CONTENT, Expect.LIKELY) or asked.nth > 1:
         return None
     if any(_shows_nothing(m.answer) is not None for m in before):
         return None

@@ -34,6 +34,7 @@ from weibo_crawler.posts.workers import (
 )
 from weibo_crawler.posts.writer import Writer
 from weibo_crawler.records import Outcome, Page
+from weibo_crawler.samples import NOTE
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Cells, Frontier, Tables, WorkerRow
 from weibo_crawler.store.cells import read_ledger
@@ -198,6 +199,7 @@ class RangeCrawler:
         self._look_for_orders()  # an attempt that follows one that was stopped begins nothing
         if self._fetcher is None:
             self._fetcher = open_fetcher(self._settings, self._site, self._counters, self._leases)
+        await self._share_looks(self._fetcher)
         writer = Writer(self._tables, self._guard)
         house = asyncio.create_task(self._keep_house())
         try:
@@ -206,6 +208,7 @@ class RangeCrawler:
             house.cancel()
             await asyncio.gather(house, return_exceptions=True)
             writer.close()
+            await self._share_looks(self._fetcher)
         if self._failure is not None:
             raise self._failure
         if self._stopping:
@@ -367,10 +370,18 @@ class RangeCrawler:
                 await asyncio.to_thread(self._report, None)
                 await asyncio.to_thread(self._sharing.keep)
                 await asyncio.to_thread(self._look_for_orders)
+                if self._fetcher is not None:
+                    await self._share_looks(self._fetcher)
                 await asyncio.sleep(_REPORT_S)
         except Exception as error:  # noqa: BLE001 - the top of a task: it ends the run, loudly
             self._failure = self._failure or error
             self.stop("failed")
+
+    async def _share_looks(self, fetcher: Fetcher) -> None:
+        """Learn what second looks of other runs have shown, and tell what those of this have."""
+        note = await asyncio.to_thread(self._frontier.get_meta, NOTE)
+        if told := fetcher.samples.exchange(note):
+            await asyncio.to_thread(self._frontier.set_meta, NOTE, told)
 
     def _look_for_orders(self) -> None:
         if why := self._frontier.get_meta(STOP + self._job.run_id):

@@ -26,8 +26,10 @@ class Silences:
             self._frontier.set_meta(_NOTE + run_id, repr(since))
 
     def is_suspect(self, ledger: Ledger | None) -> bool:
-        """Whether a visit ended by an emptiness in the silence of its run."""
-        if ledger is None or ledger.stopped not in _BY_EMPTINESS or ledger.visited_at is None:
+        """Whether a visit ended by an emptiness, or without a text, in the silence of its run."""
+        if ledger is None or ledger.visited_at is None:
+            return False
+        if ledger.stopped not in _BY_EMPTINESS and not (ledger.cut or ledger.restricted):
             return False
         if ledger.run_id not in self._since:
             self._since[ledger.run_id] = self._read(ledger.run_id)

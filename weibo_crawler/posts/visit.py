@@ -98,7 +98,8 @@ class _Visit:
         self.env, self.uid, self.is_named = env, due.uid, due.is_named
         old = due.ledger or Ledger(state="partial")
         if due.is_suspect:  # what it concluded about the older part is not known
-            old = replace(old, newest=None, gaps=(), whole=False)
+            cut = (*old.cut, *old.restricted)
+            old = replace(old, newest=None, gaps=(), whole=False, cut=cut, restricted=())
         self.old = old
         self.is_first = due.ledger is None
         self.resumed = old.state in ("partial", "failed") and bool(old.cursor)
@@ -245,8 +246,10 @@ class _Visit:
         """What is known of the next page before it is asked for."""
         if self.cursor:  # the page before named it
             return Expect.CONTENT
-        is_there = self.sightings.standing() or (self.ledger.announced and not self.profile)
-        return Expect.CONTENT if is_there and not was_empty(self.old) else Expect.NOTHING
+        is_there = self.sightings.standing() or self.ledger.announced
+        if was_empty(self.old) or self.profile:
+            return Expect.NOTHING
+        return Expect.CONTENT if is_there else Expect.LIKELY
 
     def _contradicts(self) -> bool:
         """Whether page 1 is empty against the profile that was asked for because of it. Of later

@@ -81,6 +81,11 @@ class LawfulUsers(Users):
             user["statuses_count"] = written[self._laws.statuses]
         return user
 
+    def _raw(self, index: int) -> msgspec.Raw:
+        user = self.fields(index)
+        user.pop(self._laws.owners_lack, None)
+        return msgspec.Raw(msgspec.json.encode(user))
+
 
 class LawfulPeople(PeoplePages):
     """Fan lists and profiles."""

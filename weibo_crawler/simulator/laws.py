@@ -67,6 +67,9 @@ class Laws:
     statuses: str = _law(
         _one("exact", "exact", "text", "null", "absent"), "how statuses_count is written"
     )
+    owners_lack: str = _law(
+        _one("", "", "", "statuses_count", "urank"), "what the users in posts and lists lack"
+    )
     filtered: float = _law(_share(0.5), "of the fans of a list are left out by it")
     hidden_people: float = _law(_share(0.2), "of the users stand on no list")
     hidden_lists: float = _law(_share(0.15), "of the fan lists are empty, whatever is announced")
