@@ -49,8 +49,7 @@ class VisitReplay:
             if kept.exchange.told is not None:
                 self._answers[key_of(kept.exchange.kind, kept.url)].append(kept)
         self._ends: dict[str, Fetched] = {}
-        self._asked = ""
-        self.samples = AllLooks(0.0)
+        self.samples: Samples = AllLooks(0.0)
         self._now = answers[0].exchange.at
         self.is_talking = False
 
@@ -59,8 +58,8 @@ class VisitReplay:
         return self._now
 
     def was_asked_again(self) -> bool:
-        """Whether what was asked for last was asked for once more then."""
-        return bool(self._answers[self._asked])
+        """Whether a page that showed nothing was asked for once more then."""
+        return any(self._answers[key] for key in self._ends)
 
     def place_of(self, request: Request) -> float:
         """When the next answer to this came, inf where none is left."""
@@ -78,7 +77,7 @@ class VisitReplay:
         is_looked_later: bool = False,
     ) -> Fetched:
         """See `Fetcher`. Errors: Unreached."""
-        key = self._asked = key_of(request.kind, request.url)
+        key = key_of(request.kind, request.url)
         left = self._answers[key]
         if not left and key in self._ends:
             return self._ends[key]
@@ -118,7 +117,7 @@ class WalkReplay:
         self._waiting: list[tuple[float, int, asyncio.Future[None]]] = []
         self._walled: set[tuple[Kind, bool]] = set()  # kinds, first pages apart from later ones
         self._timer: asyncio.TimerHandle | None = None
-        self.samples = AllLooks(0.0)
+        self.samples: Samples = AllLooks(0.0)
         self.given = self.lacking = 0
 
     async def fetch(
