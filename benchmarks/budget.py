@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from benchmarks.virtual_site import up_s
 from weibo_crawler.errors import SiteSaysNo
-from weibo_crawler.fetch.fetcher import Fetched, Fetcher
+from weibo_crawler.fetch import Fetched, Fetcher
 from weibo_crawler.records import PostPage, Verdict
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.proxies import Proxy

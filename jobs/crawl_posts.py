@@ -83,9 +83,11 @@ class MRCrawlPosts(MRJob):
         with self._ending_in_order():
             self.home = Home(config.load())  # opens nothing yet
             stores = self.home.users, self.home.tables
+            archive = self.home.archive("posts", job.run_id, {"every": job.every})
             self.crawler = RangeCrawler(
                 *(self.home.settings, self.home.site, *stores, job, self.set_status),
                 *(self.home.leases, self.home.claims(job.run_id)),
+                on_answer=None if archive is None else archive.keep,
             )
         signal.signal(signal.SIGTERM, lambda *_: self.crawler.stop(TERMINATED))
         self.ranges: list[KeyRange] = []
@@ -137,6 +139,12 @@ class MRCrawlPosts(MRJob):
                 row = WorkerRow(self.options.run_id or "", name, "posts", now, now, why, {})
                 self.home.users.report(row)
 
+    def _complete_archive(self) -> None:
+        """The folder of a container goes with it. What went wrong with the archive was told."""
+        with suppress(CrawlerError):
+            if hasattr(self, "home"):
+                self.home.close_archives()
+
     @contextmanager
     def _ending_in_order(self) -> Iterator[None]:
         """A mapper that was told to end has done its part: another attempt would end at once too.
@@ -145,9 +153,11 @@ class MRCrawlPosts(MRJob):
             yield
         except Interrupted:
             if self.crawler.stopping == TERMINATED:
+                self._complete_archive()
                 raise
         except CrawlerError as error:
             self._tell(error)
+            self._complete_archive()
             if "CONTAINER_ID" not in os.environ:
                 raise
             print(f"weibo-crawler: {error}", file=sys.stderr, flush=True)

@@ -28,6 +28,7 @@ from weibo_crawler.records import Edge
 DEFAULT_FILE = Path("conf/crawler.toml")
 TRANSPORTS = ("auto", "requests", "wreq")
 WHEN_EMPTY = ("wait", "stop")
+COMPRESSIONS = ("gzip", "zstd")
 LIVE_SITE = "https://m.weibo.cn"
 LIVE_VISITOR = "https://visitor.passport.weibo.cn/visitor/genvisitor2"
 
@@ -201,6 +202,16 @@ class Fetch(_Section, frozen=True, forbid_unknown_fields=True):
     verify_tls: bool = True
 
 
+class Archive(_Section, frozen=True, forbid_unknown_fields=True):
+    """Every answer of the site as WARC 1.1. folder: where the files go, None = none are written; an
+    address hdfs://…: each is put there when it is full or the run ends. max_file_bytes: a file that
+    has reached it is closed, and another one begun."""
+
+    folder: str | None = None
+    max_file_bytes: Annotated[int, Meta(ge=1_000, le=10**12)] = 1_000_000_000
+    compression: str = "gzip"
+
+
 class Sqoop(_Section, frozen=True, forbid_unknown_fields=True):
     """Import by Sqoop 1.4.7. maps: how many of its maps read at once. jdbc_parameters: behind the
     question mark of the database's JDBC address. options: more words for Sqoop, `-D name=value`
@@ -250,6 +261,7 @@ class Settings(_Section, frozen=True, forbid_unknown_fields=True):
     egress: Egress = Egress()
     session: Session = Session()
     fetch: Fetch = Fetch()
+    archive: Archive = Archive()
     sqoop: Sqoop = Sqoop()
     hadoop: Hadoop = Hadoop()
     metrics: Metrics = Metrics()
@@ -430,6 +442,11 @@ def _check(settings: Settings, environ: Mapping[str, str]) -> None:
         raise BadConfig(
             f"fetch.transport: {masked(settings.fetch.transport)!r} is not known; "
             f"use one of: {', '.join(TRANSPORTS)}"
+        )
+    if settings.archive.compression not in COMPRESSIONS:
+        raise BadConfig(
+            f"archive.compression: {masked(settings.archive.compression)!r} is not known; "
+            f"use one of: {', '.join(COMPRESSIONS)}"
         )
     homes = (("users", ("sqlite:///", "mysql://")), ("tables", ("sqlite:///", "hbase://")))
     for name, schemes in homes:

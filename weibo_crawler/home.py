@@ -2,11 +2,15 @@
 
 import secrets
 import time
+from collections.abc import Callable, Mapping
 from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig
+from weibo_crawler.posts.hdfs import Hdfs
 from weibo_crawler.sites.weibo import Weibo
 from weibo_crawler.store import Frontier, Tables
 from weibo_crawler.store.egresses import EgressLeases
@@ -17,12 +21,18 @@ from weibo_crawler.store.sqlite_tables import SqliteTables
 from weibo_crawler.store.sqlite_visits import SqliteVisits
 from weibo_crawler.store.visits import VisitClaims
 
+if TYPE_CHECKING:
+    from weibo_crawler.archive import Archive
+
+NO_OPTIONS: Mapping[str, bool] = MappingProxyType({})
+
 
 class Home:
     """A context manager; each part is opened when first asked for, and closed with it."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self._archives: list[Archive] = []
 
     @cached_property
     def site(self) -> Weibo:
@@ -82,6 +92,37 @@ class Home:
 
         return MysqlVisits(store.users, store.read_password(), new_owner(), run_id)
 
+    def archive(
+        self, stage: str, run_id: str, options: Mapping[str, bool] = NO_OPTIONS
+    ) -> "Archive | None":
+        """Where this process keeps the answers of one stage, closed with the home; None where
+        archive.folder is unset. options: what a later `reparse` must know of the run. Errors:
+        BadConfig, StoreError."""
+        settings = self.settings.archive
+        if settings.folder is None:
+            return None
+        try:
+            from weibo_crawler.archive import open_archive
+        except ImportError as error:
+            raise BadConfig(
+                f"archive.folder: needs warcio and zstandard ({error}): "
+                "pip install 'weibo-crawler[archive]'"
+            ) from None
+
+        def is_gone() -> Callable[[int], bool] | None:
+            forgotten = self.users.forgotten()
+            return forgotten.has if forgotten.hashes else None
+
+        put = None
+        if "://" in settings.folder:
+            hdfs, folder = Hdfs(self.settings.hadoop.command), settings.folder.rstrip("/")
+            hdfs.make_folder(folder)
+            put = lambda path: hdfs.put([path], folder)  # noqa: E731
+        self._archives.append(
+            open_archive(settings, stage, run_id, options=options, is_gone=is_gone, put=put)
+        )
+        return self._archives[-1]
+
     def bind_site(self) -> None:
         """Users of a simulated site and of the real one do not go into one store: BadConfig.
 
@@ -101,6 +142,17 @@ class Home:
         return self
 
     def __exit__(self, *_: object) -> None:
+        try:
+            self.close_archives()
+        finally:
+            self._close_stores()
+
+    def close_archives(self) -> None:
+        """Complete their files, and wait until each is where it is to go. Errors: StoreError."""
+        while self._archives:
+            self._archives.pop().close()
+
+    def _close_stores(self) -> None:
         for name in ("leases", "users", "tables"):
             part = self.__dict__.pop(name, None)
             if part is not None:

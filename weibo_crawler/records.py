@@ -186,6 +186,8 @@ class Page(msgspec.Struct, frozen=True):
     headers: lower-case names; `set-cookie` may stand several times.
     body: decoded from its content encoding. fetched_at: seconds since the epoch.
     egress: the name of the way out it came by, without credentials.
+    encoding, encoded: the Content-Encoding header and the body as it stood on the wire; both empty
+    where it came as it is.
     """
 
     url: str
@@ -194,6 +196,8 @@ class Page(msgspec.Struct, frozen=True):
     body: bytes
     fetched_at: float
     egress: str = "direct"
+    encoding: str = ""
+    encoded: bytes = b""
 
     def header(self, name: str) -> str | None:
         """The first header of this lower-case name, or None."""
@@ -404,6 +408,21 @@ class Reading(msgspec.Struct, frozen=True):
     ambiguous: bool = False
     is_of_session: bool = False
     is_ban: bool = False
+
+
+class Answer(NamedTuple):
+    """What came of sending a request once, for who keeps it.
+
+    page, reading: the answer of the site, and what it was read as; both None where no whole answer
+    came and the caller was told so. told: what the caller of the fetcher was told, None where the
+    request was sent again. is_talking: whether an emptiness was evidence then (`Fetcher`).
+    """
+
+    request: Request
+    page: Page | None
+    reading: Reading | None
+    told: Reading | None
+    is_talking: bool
 
 
 class Outcome(msgspec.Struct, frozen=True):

@@ -17,7 +17,7 @@ from weibo_crawler.errors import (
     TransportError,
 )
 from weibo_crawler.fetch.egress import DIRECT, Egress
-from weibo_crawler.fetch.fetcher import Fetched
+from weibo_crawler.fetch.source import Fetched
 from weibo_crawler.fetch.wire import retry_after_s
 from weibo_crawler.records import Expect, Health, Page, Reading, Request, Verdict
 from weibo_crawler.samples import Samples

@@ -51,6 +51,8 @@ def test_what_nodes_cannot_reach_is_refused() -> None:
     refused(BadConfig, "store.users: .* needs mysql://", Settings())
     users = config.Store(users=STORE.users)
     refused(BadConfig, "store.tables: .* needs hbase://", Settings(store=users))
+    archive = config.Archive(folder="/data/archive")
+    refused(BadConfig, "archive.folder: .* hdfs://", Settings(store=STORE, archive=archive))
 
 
 def test_a_missing_part_of_hadoop_is_named(hadoop: config.Hadoop, tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from weibo_crawler.cli.exports import known_exports
 from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.seed import read_seeds
 from weibo_crawler.cli.show import Progress
-from weibo_crawler.errors import BadSeed
+from weibo_crawler.config import Settings
+from weibo_crawler.errors import BadConfig, BadSeed
 from weibo_crawler.forget import Removed, forget_users
 from weibo_crawler.home import Home
 
@@ -18,11 +19,48 @@ def forget(options: argparse.Namespace) -> Done:
     with Home(config.load(options.config)) as home, Progress("forget") as progress:
         removed = forget_users(home.users, home.tables, uids, progress.say)
         exports = known_exports(home.users)
+        archived, where = _from_archive(home.settings, set(uids), progress)
         in_hbase = home.settings.store.tables.startswith("hbase:")
     lines = _lines(len(uids), removed, in_hbase)
+    lines += where
     lines.append("files written before may still hold them, delete those by hand: exports, reports")
     lines[-1] += ", backups" + "".join(f"\n  {file}" for file in exports)
-    return Done("\n".join(lines), {"uids": len(uids), **removed._asdict(), "exports": exports})
+    return Done(
+        "\n".join(lines), {"uids": len(uids), **removed._asdict(), "exports": exports, **archived}
+    )
+
+
+def _from_archive(
+    settings: Settings, uids: set[int], progress: Progress
+) -> tuple[dict[str, int], list[str]]:
+    """Figures of what was taken out of the files of archive.folder, and the lines that say so."""
+    folder = settings.archive.folder
+    if folder is None:
+        return {}, []
+    if "://" in folder:
+        return {}, [
+            f"the archive in {folder} still holds them: hadoop fs -get it, run this with "
+            "archive.folder set to the copy, and put that in its place"
+        ]
+    try:
+        from weibo_crawler.archive.forgetting import forget_in
+    except ImportError as error:
+        raise BadConfig(
+            f"archive.folder: needs warcio and zstandard ({error}): "
+            "pip install 'weibo-crawler[archive]'"
+        ) from None
+    cleaned = forget_in(config.resolve(folder), uids, progress.say)
+    lines = [
+        f"archive: {cleaned.dropped:,} answers to what had asked for them dropped, "
+        f"{cleaned.blanked:,} of others blanked"
+    ]
+    if cleaned.busy:
+        lines.append(
+            f"{len(cleaned.busy):,} files of the archive are being written and were left as they "
+            "are: run this again after that"
+        )
+    figures = {"archive_dropped": cleaned.dropped, "archive_blanked": cleaned.blanked}
+    return {**figures, "archive_busy": len(cleaned.busy)}, lines
 
 
 def _uids(arguments: list[str]) -> list[int]:

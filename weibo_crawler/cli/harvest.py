@@ -5,6 +5,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable
+from itertools import takewhile
 from typing import Any
 
 from weibo_crawler import config
@@ -121,7 +122,12 @@ async def _harvest(
     """The part of this process, and who judges the failures of all. others: started and stopped
     with it; None: it is one of them."""
     settings = home.settings
-    fetcher = open_fetcher(settings, home.site, counters, home.leases)
+    archive = home.archive("harvest", run_id)
+    if archive is not None:
+        seeds = takewhile(lambda row: row.depth == 0, home.users.users())
+        archive.note("seeds", [row.uid for row in seeds], time.time())
+    keep = None if archive is None else archive.keep
+    fetcher = open_fetcher(settings, home.site, counters, home.leases, keep)
     run = HarvestRun(
         settings.harvest,
         home.users,

@@ -310,6 +310,22 @@ def _operator_commands(commands: Any) -> None:
     )
     simulate = _command(commands, "simulate", "operate:simulate", "run the simulated site alone")
     add_simulator_arguments(simulate)
+    reparse = _command(
+        commands,
+        "reparse",
+        "reparse:reparse",
+        "fill the tables from archives, without a request",
+        "Reads what archive.folder kept (docs/archive.md): harvest, import and visits come out\n"
+        "as they did, with the readers of today. New stores are filled as they were then; a visit\n"
+        "that is in the tables already is left as it is. May be repeated.",
+    )
+    reparse.add_argument(
+        "folders",
+        nargs="*",
+        type=Path,
+        metavar="FOLDER",
+        help="a folder of WARC files, or one file (default: archive.folder)",
+    )
     forget = _command(
         commands,
         "forget",

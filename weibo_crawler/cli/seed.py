@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from weibo_crawler import config
 from weibo_crawler.cli.main import Done
@@ -15,19 +16,27 @@ from weibo_crawler.metrics import Counters
 from weibo_crawler.records import FACTS, NamedUser
 from weibo_crawler.store import Found
 
+if TYPE_CHECKING:
+    from weibo_crawler.archive import Archive
+
 
 def seed(options: argparse.Namespace) -> Done:
     """Store seeds; all are parsed and resolved before any is stored."""
     seeds = read_seeds(options.seeds)
     with Home(config.load(options.config)) as home:
         home.bind_site()
+        run_id = new_run_id()
+        archive = home.archive("seed", run_id)
         uids = (
-            asyncio.run(_resolve(seeds, home))
+            asyncio.run(_resolve(seeds, home, archive))
             if any(s.uid is None for s in seeds)
             else [s.uid for s in seeds if s.uid is not None]
         )
         found = [Found(uid, home.site.home(uid)) for uid in dict.fromkeys(uids)]
-        new = home.users.add_seeds(found, new_run_id(), time.time())
+        now = time.time()
+        new = home.users.add_seeds(found, run_id, now)
+        if archive is not None:
+            archive.note("seeds", [one.uid for one in found], now)
         gone = home.users.forgotten()
         forgotten = sum(gone.has(one.uid) for one in found)
     known = len(found) - new - forgotten
@@ -62,9 +71,10 @@ def read_seeds(arguments: list[str]) -> list[Seed]:
     return seeds
 
 
-async def _resolve(seeds: list[Seed], home: Home) -> list[int]:
+async def _resolve(seeds: list[Seed], home: Home, archive: "Archive | None") -> list[int]:
     """The uid of each seed; screen names are asked of the site."""
-    fetcher = open_fetcher(home.settings, home.site, Counters(), home.leases)
+    keep = None if archive is None else archive.keep
+    fetcher = open_fetcher(home.settings, home.site, Counters(), home.leases, keep)
 
     async def one(seed: Seed) -> int:
         if seed.uid is not None:

@@ -7,8 +7,9 @@ the run when the site says no to all, changed its shape, or has fallen silent. `
 `breaker` are pure.
 """
 
-from weibo_crawler.fetch.fetcher import Fetched, Fetcher
+from weibo_crawler.fetch.fetcher import Fetcher
 from weibo_crawler.fetch.opening import open_fetcher
 from weibo_crawler.fetch.pool import Leases
+from weibo_crawler.fetch.source import Fetched, PageSource
 
-__all__ = ["Fetched", "Fetcher", "Leases", "open_fetcher"]
+__all__ = ["Fetched", "Fetcher", "Leases", "PageSource", "open_fetcher"]

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
@@ -23,18 +24,12 @@ from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.breaker import Breaker, Look
 from weibo_crawler.fetch.pool import Disproved, Pool, Turn, Unused
 from weibo_crawler.fetch.sender import Sender
+from weibo_crawler.fetch.source import Fetched
 from weibo_crawler.fetch.wire import retry_after_s
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import FACTS, Expect, Page, Reading, Request, Verdict
+from weibo_crawler.records import FACTS, Answer, Expect, Page, Reading, Request, Verdict
 from weibo_crawler.samples import Samples
 from weibo_crawler.sites import Site
-
-
-class Fetched(NamedTuple):
-    """The answer of the site, read. page: None where no whole answer came (see reading.why)."""
-
-    reading: Reading
-    page: Page | None
 
 
 class _Past(NamedTuple):
@@ -51,6 +46,7 @@ class Fetcher:
 
     Counters: `request.retried`, `page.<verdict>` for every answer, `egress.disproved` for each
     egress that broke or emptied a page another one shows; those of `Sender` and of the pool.
+    on_answer: is told of every answer of the site, and of each request that ended without one.
     """
 
     def __init__(
@@ -64,7 +60,9 @@ class Fetcher:
         attempts: int,
         rng: Random,
         samples: Samples | None = None,
+        on_answer: Callable[[Answer], None] | None = None,
     ) -> None:
+        self._on_answer = on_answer
         self._site, self._pool, self._sender = site, pool, sender
         self._breaker, self._counters = breaker, counters
         self._attempts, self._rng = attempts, rng
@@ -111,9 +109,15 @@ class Fetcher:
                 if turn.outcome is None:
                     self._pool.tell(turn, Unused())
             look = self._tell(asked, met, action, past)
-            if isinstance(action.step, Return):
-                self._learn(asked, past, action.step.reading)
-                return self._returned(asked, action.step.reading, page)
+            told: Reading | None = None
+            try:
+                if isinstance(action.step, Return):
+                    self._learn(asked, past, action.step.reading)
+                    fetched = self._returned(asked, action.step.reading, page)
+                    told = fetched.reading
+                    return fetched
+            finally:
+                self._note(request, page, met.answer, told)
             past.append(_Past(met, turn, look))
             self._counters.add("request.retried")
             avoid, waits = action.step
@@ -197,6 +201,14 @@ class Fetcher:
                 self.samples.wants(asked.end, self._rng)  # it is counted as an end
             if is_found or not asked.is_looked_later:
                 self.samples.looked(asked.end, found=is_found)
+
+    def _note(
+        self, request: Request, page: Page | None, answer: object, told: Reading | None
+    ) -> None:
+        """Tell the observer, if there is one, of an answer or of a request without any."""
+        if self._on_answer is not None and (page is not None or told is not None):
+            reading = answer if isinstance(answer, Reading) else None
+            self._on_answer(Answer(request, page, reading, told, self.is_talking))
 
     def _tell(self, asked: Asked, met: Met, action: Action, past: list[_Past]) -> Look | None:
         """Tell the breaker of this answer, and both of those that it disproves."""

@@ -1,5 +1,6 @@
 """A fetcher from the settings."""
 
+from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from weibo_crawler.fetch.pool.session import Visitor
 from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.wire import host_of
 from weibo_crawler.metrics import Counters
+from weibo_crawler.records import Answer
 from weibo_crawler.samples import Samples
 from weibo_crawler.sites import Site
 
@@ -28,12 +30,17 @@ if TYPE_CHECKING:
 
 
 def open_fetcher(
-    settings: Settings, site: Site, counters: Counters, leases: Leases | None = None
+    settings: Settings,
+    site: Site,
+    counters: Counters,
+    leases: Leases | None = None,
+    on_answer: Callable[[Answer], None] | None = None,
 ) -> Fetcher:
     """The fetcher of one process; close it after use. Errors: BadConfig, as `Roster.load`.
 
     leases: where the egresses are leased from; None: this process has them for itself. Without a
     pace limit (loopback only) it has, and all waits are short: nobody is there to be spared.
+    on_answer: as in `Fetcher`.
     """
     rng, pace = Random(), settings.pace
     roster = Roster(settings.egress, settings.fetch)
@@ -74,7 +81,11 @@ def open_fetcher(
     breaker = Breaker(pace.stop_share, pace.stop_window, drift_share=pace.drift_share)
     attempts, samples = settings.fetch.attempts, Samples(settings.fetch.doubt_share)
     return Fetcher(
-        site, pool, sender, breaker, counters, attempts=attempts, rng=rng, samples=samples
+        *(site, pool, sender, breaker, counters),
+        attempts=attempts,
+        rng=rng,
+        samples=samples,
+        on_answer=on_answer,
     )
 
 

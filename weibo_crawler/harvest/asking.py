@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import NamedTuple, TypeVar
 
-from weibo_crawler.fetch import Fetched, Fetcher
+from weibo_crawler.fetch import Fetched, PageSource
 from weibo_crawler.harvest.evidence import Evidence
 from weibo_crawler.harvest.trouble import (
     EntryTrouble,
@@ -32,7 +32,7 @@ class Asker(NamedTuple):
     awaited: when ends were met that wait for a look, and need none if looks at others show nothing.
     """
 
-    fetcher: Fetcher
+    fetcher: PageSource
     counters: Counters
     keep_drifted: Callable[[Fetched], Awaitable[None]]
     evidence: Evidence

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from weibo_crawler.config import Harvest
 from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
-from weibo_crawler.fetch import Fetched, Fetcher
+from weibo_crawler.fetch import Fetched, PageSource
 from weibo_crawler.harvest.asking import SHOWN, Asker, People
 from weibo_crawler.harvest.claims import Claims
 from weibo_crawler.harvest.committer import Committer
@@ -63,7 +63,7 @@ class HarvestRun:
         settings: Harvest,
         frontier: Frontier,
         site: Site,
-        fetcher: Fetcher,
+        fetcher: PageSource,
         counters: Counters,
         *,
         owner: str,

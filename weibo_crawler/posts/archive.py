@@ -128,8 +128,9 @@ def _files() -> Iterator[tuple[str, Path | bytes]]:
 
 
 def _extras() -> tuple[str, ...]:
-    """The quick transport travels where it is installed: the nodes are to fetch as we do here."""
-    return ("cluster", "fast") if find_spec("wreq") else ("cluster",)
+    """What is optional travels where it is installed: the nodes are to do as we do here."""
+    optional = {"fast": ("wreq",), "archive": ("warcio", "zstandard")}
+    return ("cluster", *(name for name, needs in optional.items() if all(map(find_spec, needs))))
 
 
 def _is_needed(file: metadata.PackagePath) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from random import Random
 
-from weibo_crawler.fetch import Fetched, Fetcher
+from weibo_crawler.fetch import Fetched, PageSource
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Expect, Kind, Page, Request, Verdict
 
@@ -38,7 +38,7 @@ class Asker:
 
     def __init__(
         self,
-        fetcher: Fetcher,
+        fetcher: PageSource,
         keep: Keep,
         counters: Counters,
         clock: Callable[[], float],

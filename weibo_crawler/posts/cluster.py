@@ -55,6 +55,12 @@ class Cluster:
                     f"store.{name}: the nodes of a cluster cannot reach {masked(address)}: "
                     f"--runner hadoop needs {scheme}host:port"
                 )
+        archive = settings.archive.folder
+        if archive is not None and "://" not in archive:
+            raise BadConfig(
+                f"archive.folder: what the nodes of a cluster write into {archive} is lost with "
+                "them: --runner hadoop needs a folder of HDFS, hdfs://…, or none"
+            )
         self.hdfs = hdfs.Hdfs(hadoop.command)
         self.jar = _jar(hadoop)
         self.yarn = yarn(hadoop)

@@ -33,7 +33,7 @@ from weibo_crawler.posts.workers import (
     parse_said,
 )
 from weibo_crawler.posts.writer import Writer
-from weibo_crawler.records import Outcome, Page
+from weibo_crawler.records import Answer, Outcome, Page
 from weibo_crawler.samples import NOTE
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Cells, Frontier, Tables, WorkerRow
@@ -90,6 +90,7 @@ class RangeCrawler:
     Opened once a mapper process, used from its main thread; closes what it opened. `heartbeat` is
     called about once a second with a line for people. claims: keep others from the same
     users; closed with this. clock: seconds since the epoch, by which visits are dated and due.
+    on_answer: as in `Fetcher`.
     """
 
     def __init__(
@@ -103,8 +104,9 @@ class RangeCrawler:
         leases: Leases | None = None,
         claims: VisitClaims | None = None,
         clock: Callable[[], float] = time.time,
+        on_answer: Callable[[Answer], None] | None = None,
     ) -> None:
-        self._clock = clock
+        self._clock, self._on_answer = clock, on_answer
         self._settings, self._site, self._job = settings, site, job
         self._frontier, self._tables, self._leases = frontier, tables, leases
         self._guard = Guard(frontier)
@@ -198,7 +200,9 @@ class RangeCrawler:
     async def _crawl(self, take: Callable[[], Chunk], emit: Emit) -> None:
         self._look_for_orders()  # an attempt that follows one that was stopped begins nothing
         if self._fetcher is None:
-            self._fetcher = open_fetcher(self._settings, self._site, self._counters, self._leases)
+            self._fetcher = open_fetcher(
+                *(self._settings, self._site, self._counters, self._leases, self._on_answer)
+            )
         await self._share_looks(self._fetcher)
         writer = Writer(self._tables, self._guard)
         house = asyncio.create_task(self._keep_house())
@@ -357,7 +361,7 @@ class RangeCrawler:
             is_forgotten=self._guard.has,
             run_id=self._job.run_id,
             max_pages=self._settings.posts.max_pages,
-            revisit=_revisit(self._settings.posts),
+            revisit=revisit_of(self._settings.posts),
             profile_s=self._settings.posts.profile_days * 86_400,
             every=self._job.every,
             comments=comments,
@@ -424,5 +428,6 @@ def due_of(uid: int, cells: Cells) -> Due:
     return Due(uid, read_ledger(cells), is_named=bool(cells.get("user:screen_name")))
 
 
-def _revisit(posts: config.Posts) -> Revisit:
+def revisit_of(posts: config.Posts) -> Revisit:
+    """The bounds of the time until the next visit."""
     return Revisit(posts.revisit_min_h * 3600, posts.revisit_max_d * 86_400, posts.revisit_posts)

@@ -30,6 +30,7 @@ class Body:
         # What does not compress grows by less than a thousandth, and gzip has a header.
         self._wire_limit = limit if self._is_plain else limit + limit // 1000 + 1024
         self._pieces: list[bytes] = []
+        self._wire: list[bytes] = []
         self._size = 0
         self._wire_size = 0
         self._zlib: zlib._Decompress | None = None
@@ -42,6 +43,7 @@ class Body:
         if self._is_plain:
             self._pieces.append(data)
         else:
+            self._wire.append(data)
             try:
                 self._inflate(data)
             except zlib.error:
@@ -52,6 +54,13 @@ class Body:
         if self._zlib is not None and not self._zlib.eof:
             raise BodyCut(f"the {self._encoding} body ends before its end")
         return self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+
+    @property
+    def encoded(self) -> tuple[str, bytes]:
+        """The encoding, and the body as the wire brought it; both empty for a plain one."""
+        if self._is_plain:
+            return "", b""
+        return self._encoding, self._wire[0] if len(self._wire) == 1 else b"".join(self._wire)
 
     def _inflate(self, data: bytes) -> None:
         while data:

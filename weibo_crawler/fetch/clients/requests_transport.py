@@ -101,7 +101,7 @@ class RequestsTransport:
                 exchange.wants_fresh = True
                 raw = adapter.answer(*what)
             try:
-                body = self._read(raw)
+                body, content = self._read(raw)
             finally:
                 raw.close()  # does nothing where the body was read to its end
         except FOREIGN as error:
@@ -112,13 +112,16 @@ class RequestsTransport:
             )
         kept = [(name, raw.headers[name]) for name in KEPT_HEADERS if name in raw.headers]
         kept += [("set-cookie", value) for value in raw.headers.getlist("set-cookie")]
-        return Page(request.url, raw.status, tuple(kept), body, time.time(), egress.name)
+        return Page(
+            *(request.url, raw.status, tuple(kept), content, time.time(), egress.name),
+            *body.encoded,
+        )
 
-    def _read(self, raw: urllib3.BaseHTTPResponse) -> bytes:
+    def _read(self, raw: urllib3.BaseHTTPResponse) -> tuple[Body, bytes]:
         body = Body(raw.headers.get("content-encoding", ""), self._limit)
         while data := raw.read(_CHUNK, decode_content=False):
             body.feed(data)
-        return body.finish()
+        return body, body.finish()
 
     def _adapter(self, egress: str) -> Adapter:
         with self._lock:

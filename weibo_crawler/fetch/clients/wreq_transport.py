@@ -112,7 +112,10 @@ class WreqTransport:
             raise errors.EgressFailed(
                 f"{egress.name}: the proxy refuses its user or password (407)"
             )
-        return Page(request.url, status, _kept(received), content, time.time(), egress.name)
+        return Page(
+            *(request.url, status, _kept(received), content, time.time(), egress.name),
+            *body.encoded,
+        )
 
     async def _answer(self, request: Request, headers: Headers, egress: Egress) -> wreq.Response:
         """The answer's head. Servers close idle connections when they like, and so may cross a

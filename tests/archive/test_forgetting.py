@@ -1,0 +1,78 @@
+"""People are taken out of files that were written before."""
+
+import fcntl
+from pathlib import Path
+
+import pytest
+
+from tests.archive.answers import answer, archive, records, whole
+from weibo_crawler.archive.forgetting import forget_in
+
+THEM = {"id": 9, "screen_name": "nine"}
+OTHER = {"id": 8, "screen_name": "eight"}
+
+
+def _post(mid: int, user: object, **more: object) -> dict[str, object]:
+    return {"id": str(mid), "mid": str(mid), "text": f"text {mid}", "user": user, **more}
+
+
+def _forget(folder: Path) -> tuple[int, int, tuple[str, ...]]:
+    return forget_in(folder, {9}, lambda text: None)
+
+
+@pytest.mark.parametrize("compression", ["gzip", "zstd"])
+def test_what_is_theirs_goes_and_the_rest_stays(tmp_path: Path, compression: str) -> None:
+    """Answers to what had asked for them, their items in lists, their posts in reposts."""
+    repost = _post(81, OTHER, retweeted_status=_post(91, THEM, reads="theirs"))
+    comments = [{"id": "5", "user": THEM, "text": "by nine"}, {"id": "6", "user": OTHER}]
+    item = {"card_type": 10, "user": THEM, "scheme": "http://site.test/u/9"}
+    with_archive = archive(tmp_path, compression=compression)
+    with_archive.note("seeds", [8, 9], 1.0)
+    with_archive.keep(answer(9))
+    with_archive.keep(answer(8, {"cards": [{"card_type": 9, "mblog": repost}]}))
+    with_archive.keep(answer(8, {"data": comments}, cursor="2"))
+    with_archive.keep(answer(8, {"cards": [{"card_group": [item, {"user": OTHER}]}]}, cursor="3"))
+    with_archive.keep(answer(8, {"text": "nobody is named in 91"}, cursor="4"))
+    with_archive.close()
+    assert _forget(tmp_path) == (1, 3, ())
+    (path,) = tmp_path.iterdir()
+    if compression == "gzip":
+        assert whole(path)
+        kept = records(path)
+        said = b"".join(body for kind, _, body in kept if kind == "response")
+        assert [kind for kind, _, _ in kept].count("request") == 4
+        assert all(word not in said for word in (b"nine", b"theirs", b"text 91", b"/u/9"))
+        assert all(word in said for word in (b"eight", b"text 81", b'"mid":"91"', b"nobody"))
+        assert [body for kind, _, body in kept if kind == "metadata"] == [b"[8]"]
+    assert _forget(tmp_path) == (0, 0, ())
+
+
+def test_a_file_that_names_nobody_stays_as_it_is(tmp_path: Path) -> None:
+    with_archive = archive(tmp_path)
+    with_archive.keep(answer(8))
+    with_archive.close()
+    (path,) = tmp_path.iterdir()
+    before = path.read_bytes(), path.stat().st_ino
+    assert _forget(tmp_path) == (0, 0, ())
+    assert (path.read_bytes(), path.stat().st_ino) == before
+
+
+def test_a_file_that_is_written_is_left_and_said(tmp_path: Path) -> None:
+    """Its writer would go on in a file that is not there any more."""
+    with_archive = archive(tmp_path)
+    with_archive.keep(answer(9))
+    (path,) = tmp_path.iterdir()
+    assert _forget(tmp_path) == (0, 0, (path.name,))
+    with_archive.close()
+    assert _forget(tmp_path) == (1, 0, ())
+
+
+def test_a_killed_process_holds_no_file(tmp_path: Path) -> None:
+    with_archive = archive(tmp_path)
+    with_archive.keep(answer(9))
+    fcntl.flock(with_archive._file, fcntl.LOCK_UN)  # as the kernel does at its end
+    (path,) = tmp_path.iterdir()
+    with path.open("ab") as file:
+        file.write(path.read_bytes()[:50])
+    assert _forget(tmp_path) == (1, 0, ())
+    assert [kind for kind, _, _ in records(path)] == ["warcinfo"]

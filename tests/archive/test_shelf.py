@@ -1,0 +1,78 @@
+"""Files that are to go elsewhere: where mappers write on YARN."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.archive.answers import answer, archive, whole
+from tests.cli.crawls import Crawl
+from weibo_crawler.archive.shelf import Shelf
+from weibo_crawler.errors import StoreError
+
+# as much of Hadoop's client as the archive uses
+_HADOOP = """#!/bin/sh
+[ "$1" = fs ] && [ "$2" = -D ] || exit 2
+shift 3
+case "$1" in
+-mkdir) mkdir -p "$HDFS" ;;
+-put) cp "$2" "$HDFS/" ;;
+*) exit 2 ;;
+esac
+"""
+
+
+def test_complete_files_go_elsewhere(tmp_path: Path) -> None:
+    """Each when it is full or the process ends, and nothing of it stays."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    there.mkdir()
+    shelf = Shelf(lambda path: (there / path.name).write_bytes(path.read_bytes()) and None)
+    kept = archive(here, max_bytes=2_000, shelf=shelf)
+    for uid in range(1, 11):
+        kept.keep(answer(uid))
+    kept.close()
+    assert list(here.iterdir()) == []
+    assert len(list(there.iterdir())) > 2
+    assert all(map(whole, there.iterdir()))
+
+
+def test_what_cannot_go_stays_and_is_said(tmp_path: Path) -> None:
+    def put(path: Path) -> None:
+        raise StoreError("HDFS: no such host")
+
+    kept = archive(tmp_path, shelf=Shelf(put))
+    kept.keep(answer())
+    with pytest.raises(StoreError, match=r"stays here: HDFS: no such host"):
+        kept.close()
+    (path,) = tmp_path.iterdir()
+    assert whole(path)
+
+
+def test_what_a_killed_process_left_goes_with_the_next(tmp_path: Path) -> None:
+    """But not what another one is writing."""
+    left, other = archive(tmp_path), archive(tmp_path)
+    left.close()
+    gone: list[str] = []
+    shelf = Shelf(lambda path: gone.append(path.name))
+    shelf.take_left(tmp_path)
+    shelf.close()
+    assert gone == ["posts-run-one-00001.warc.gz"]
+    other.close()
+
+
+def test_a_folder_of_hdfs(tmp_path: Path) -> None:
+    """By the `hadoop` command of the settings."""
+    command, there = tmp_path / "hadoop", tmp_path / "hdfs"
+    command.write_text(_HADOOP)
+    command.chmod(0o755)
+    crawl = Crawl(tmp_path)
+    crawl.env |= {
+        "WEIBO_ARCHIVE__FOLDER": "hdfs:///archive",
+        "WEIBO_HADOOP__COMMAND": str(command),
+        "HDFS": str(there),
+    }
+    crawl.run("seed", "7")
+    (path,) = there.iterdir()
+    assert whole(path)
+    assert "hadoop fs -get hdfs:///archive" in crawl.run("reparse", code=2).stderr
+    command.write_text("#!/bin/sh\nexit 1\n")
+    assert "HDFS" in crawl.run("seed", "8", code=5).stderr

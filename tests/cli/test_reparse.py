@@ -1,0 +1,179 @@
+"""Tables from an archive beside those of the crawl that wrote it, from outside."""
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from tests.archive.answers import whole
+from tests.cli.crawls import Crawl, Truth, simulated
+from tests.cli.forgetting import most_reposted
+from weibo_crawler.store.sqlite_tables import SqliteTables
+
+TRANSIENT = "throttled=0.01,server_trouble=0.02,cut=0.01,no_content=0.01,not_json=0.01"
+# told by this machine's clock between two answers, or by the run that imports
+TIMES = {"crawl:started_at", "crawl:visited_at", "crawl:next_visit", "user:run_id", "user:url"}
+TIMES |= {"crawl:walled_at", "crawl:profile_at", "crawl:posts_per_day"}
+OF_RUN = TIMES | {"user:seq", "user:found_from", "user:found_at"}
+
+
+def cells(crawl: Crawl, table: str) -> dict[str, dict[str, str]]:
+    """All rows, without what no two crawls have alike."""
+    tables = SqliteTables(f"sqlite:///{crawl.folder}/tables.db")
+    try:
+        return {
+            row.key: {name: text for name, text in row.cells.items() if name not in OF_RUN}
+            for row in getattr(tables, table).scan()
+        }
+    finally:
+        tables.close()
+
+
+def users(crawl: Crawl) -> dict[int, tuple[Any, ...]]:
+    return {u["id"]: (u["depth"], u["state"], u["fans"]) for u in crawl.scan("users")}
+
+
+def again(folder: Path, archives: Path) -> Crawl:
+    """A crawl with empty stores and no site, whose tables come from an archive."""
+    folder.mkdir()
+    crawl = Crawl(folder)
+    crawl.env["WEIBO_SITE__BASE_URL"] = "http://127.0.0.1:9"
+    done = crawl.json("reparse", str(archives))
+    assert done["answers"] > 0
+    return crawl
+
+
+def assert_equal(crawl: Crawl, other: Crawl) -> None:
+    assert users(other) == users(crawl)
+    for table in ("posts", "userlist"):
+        here, there = cells(crawl, table), cells(other, table)
+        assert here.keys() == there.keys()
+        differ = {
+            (key, name): (row.get(name), there[key].get(name))
+            for key, row in here.items()
+            for name in row.keys() | there[key].keys()
+            if row.get(name) != there[key].get(name)
+        }
+        assert not differ
+
+
+def archived(crawl: Crawl, **env: str) -> Path:
+    crawl.env |= {"WEIBO_ARCHIVE__FOLDER": "archive", **env}
+    return crawl.folder / "archive"
+
+
+def main_job(crawl: Crawl, truth: Truth) -> None:
+    crawl.run("seed", *truth.seeds)
+    crawl.run("harvest")
+    crawl.run("import")
+    crawl.run("posts", "--runner", "inline")
+
+
+@pytest.mark.parametrize(
+    "knobs",
+    [{"guests": "2020", "faults": TRANSIENT}, {"guests": "2026", "fans_walled": True}],
+    ids=["faults", "walled"],
+)
+def test_tables_come_out_as_they_were(tmp_path: Path, knobs: dict[str, Any]) -> None:
+    """Users with depth, state and fans, posts and ledgers: of a crawl that met refusals, faults,
+    walls and second looks, without a request; and the same again adds nothing."""
+    with simulated(tmp_path, users=120, mean_posts=14.0, **knobs) as (crawl, truth):
+        folder = archived(crawl, WEIBO_ARCHIVE__MAX_FILE_BYTES="200000")
+        main_job(crawl, truth)
+        crawl.run("posts", "--runner", "inline", "--refresh", "--all")
+        files = sorted(folder.iterdir())
+        assert len(files) > 4
+        assert all(map(whole, files))
+        other = again(tmp_path / "again", folder)
+        assert_equal(crawl, other)
+        found = {user["id"]: user for user in other.scan("users")}
+        for user in found.values():
+            if user["depth"]:
+                assert found[user["found_from"]]["depth"] == user["depth"] - 1
+        before = cells(other, "userlist")
+        assert other.json("reparse", str(folder))["new"] == 0
+        assert cells(other, "userlist") == before
+
+
+def test_every_answer_of_the_site_is_kept(tmp_path: Path) -> None:
+    """As many as the site's log says it gave, sessions aside; no cookie among them."""
+    with simulated(tmp_path, users=60, guests="2020", faults=TRANSIENT) as (crawl, truth):
+        folder = archived(crawl)
+        main_job(crawl, truth)
+        kept = 0
+        for path in folder.iterdir():
+            with path.open("rb") as file:
+                for record in ArchiveIterator(file):
+                    kept += record.rec_type == "response"
+            assert b"SUB=" not in path.read_bytes()
+        asked = [line for line in truth.served() if "genvisitor" not in line.request]
+        cuts = [line for line in asked if line.served == "cut"]
+        assert kept == len(asked) - len(cuts)
+
+
+def test_a_harvest_killed_in_the_middle(tmp_path: Path) -> None:
+    """What is in the tables after kill -9 is in the archive; the same after it went on."""
+    knobs = {"users": 150, "seed": 5, "faults": "slow=0.3", "slow_s": 0.05}
+    with simulated(tmp_path, **knobs) as (crawl, truth):
+        folder = archived(crawl)
+        crawl.run("seed", *truth.seeds)
+        process = crawl.start("harvest")
+        deadline = time.monotonic() + 30
+        while len(crawl.scan("users")) < 30 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        held = users(crawl)
+        half = again(tmp_path / "half", folder)
+        assert set(held) <= set(users(half))
+        crawl.run("harvest")
+        crawl.run("import")
+        crawl.run("posts", "--runner", "inline")
+        assert_equal(crawl, again(tmp_path / "again", folder))
+
+
+def test_who_is_forgotten_is_not_in_the_archive(tmp_path: Path) -> None:
+    """Nor in tables that come from it."""
+    with simulated(tmp_path, users=120, mean_posts=10.0, seed=3) as (crawl, truth):
+        folder = archived(crawl)
+        main_job(crawl, truth)
+        uid, name = most_reposted(crawl, truth)
+        done = crawl.json("forget", str(uid))
+        assert done["archive_dropped"] > 0
+        assert done["archive_blanked"] > 0
+        for path in folder.iterdir():
+            assert whole(path)
+            with path.open("rb") as file:
+                for record in ArchiveIterator(file):
+                    body = record.content_stream().read().decode("utf-8", "replace")
+                    said = f"{record.rec_headers} {body}"
+                    assert str(uid) not in said
+                    assert f'"screen_name":"{name}"' not in said
+        other = again(tmp_path / "again", folder)
+        assert uid not in users(other)
+        mids = {post["mid"] for post in crawl.scan("posts")}
+        assert {post["mid"] for post in other.scan("posts")} <= mids
+
+
+def test_what_is_needed_is_said(tmp_path: Path) -> None:
+    """Without warcio, without a folder, and where a folder holds no archive."""
+    crawl = Crawl(tmp_path)
+    assert "archive.folder" in crawl.run("reparse", code=2).stderr
+    assert "*.warc.gz" in crawl.run("reparse", str(tmp_path), code=2).stderr
+    (tmp_path / "blocked").mkdir()
+    (tmp_path / "blocked" / "warcio.py").write_text("raise ImportError('no warcio')")
+    path = f"{tmp_path / 'blocked'}:{crawl.env['PYTHONPATH']}"
+    crawl.env |= {"PYTHONPATH": path, "WEIBO_ARCHIVE__FOLDER": "archive"}
+    for words in (("reparse", "."), ("seed", "7"), ("forget", "7")):
+        assert "weibo-crawler[archive]" in crawl.run(*words, code=3).stderr
+
+
+def test_a_folder_that_cannot_be_written_ends_with_5(tmp_path: Path) -> None:
+    crawl = Crawl(tmp_path)
+    (tmp_path / "file").write_text("")
+    said = crawl.run("seed", "7", code=5, WEIBO_ARCHIVE__FOLDER="file").stderr
+    assert "archive.folder" in said

@@ -1,0 +1,187 @@
+"""The files of an archive, and the answers in them in the order in which they came."""
+
+import sqlite3
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from weibo_crawler.archive.exchanges import Kept, NoRecord, info_of, kept, note_of, parse
+from weibo_crawler.archive.members import SUFFIXES, members
+from weibo_crawler.archive.writer import OPEN
+from weibo_crawler.errors import BadUsage, StoreError
+
+_SCHEMA = """
+CREATE TABLE writers (id INTEGER PRIMARY KEY, stage TEXT, run_id TEXT, name TEXT UNIQUE, info TEXT);
+CREATE TABLE answers (
+    writer INT, uid INT, at REAL, key TEXT, is_last INT, file INT, offset INT, is_used INT
+);
+"""
+_INDICES = """
+CREATE INDEX by_key ON answers (key, at);
+CREATE INDEX by_user ON answers (writer, uid, at);
+"""
+_SAY_EVERY = 10_000  # records
+_READ = 32 * 1024  # bytes, of one record
+
+
+class Torn(NamedTuple):
+    """Where a file goes on with something that is no whole record, and how much of it there is."""
+
+    path: Path
+    offset: int
+    size: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: the last {self.size:,} bytes are no whole record (a process was killed "
+            "while it wrote): skipped"
+        )
+
+
+class Writer(NamedTuple):
+    """One process that wrote: its stage (harvest, posts), run, and the options of that run."""
+
+    id: int
+    stage: str
+    run_id: str
+    options: dict[str, bool]
+
+
+def files_of(folders: Iterable[Path]) -> list[Path]:
+    """The WARC files of some folders, or files, by name; those of killed processes too. Errors:
+    BadUsage where there are none."""
+    ends = [suffix + state for suffix in SUFFIXES.values() for state in ("", OPEN)]
+    found: list[Path] = []
+    for folder in folders:
+        names = [folder] if folder.is_file() else sorted(folder.glob("*.warc.*"))
+        here = [path for path in names if path.name.endswith(tuple(ends))]
+        if not here:
+            raise BadUsage(f"{folder}: there is no file *.warc.gz or *.warc.zst")
+        found += here
+    return found
+
+
+class ArchiveIndex:
+    """Which answer lies where, in a temporary SQLite file: an archive may hold millions.
+
+    torn: what was skipped. notes: uids that tell something of a run, by kind, each with its time.
+    """
+
+    def __init__(self, place: Path, files: list[Path], say: Callable[[str], None]) -> None:
+        self._files, self._say = files, say
+        self._db = sqlite3.connect(place, isolation_level=None)
+        self._db.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;" + _SCHEMA)
+        self.torn: list[Torn] = []
+        self.notes: dict[str, list[tuple[float, list[int]]]] = {}
+        self.answers = 0
+        self._latest: dict[int, float] = {}
+        self._db.execute("BEGIN")
+        for n, path in enumerate(files):
+            self._add(n, path)
+        self._db.execute("COMMIT")
+        self._db.executescript(_INDICES)
+
+    def _add(self, n: int, path: Path) -> None:
+        writer: int | None = None
+        for member in members(path, lambda offset: self._tear(path, offset)):
+            try:
+                record = parse(member.data)
+                if record.rec_type == "warcinfo":
+                    writer = self._writer(path, info_of(record))
+                    continue
+                one = kept(record)
+            except (NoRecord, msgspec.MsgspecError) as error:
+                raise StoreError(f"{path}: no WARC at byte {member.offset}: {error}") from None
+            if name := record.rec_headers.get_header("Crawler-Note"):
+                self.notes.setdefault(name, []).append(note_of(record))
+            if one is None or writer is None:
+                continue
+            about = one.exchange
+            order = self._latest[writer] = max(self._latest.get(writer, 0.0), about.at)
+            row = (writer, about.uid, order, key_of(about.kind, one.url))
+            is_last = about.told is not None
+            self._db.execute(
+                "INSERT INTO answers VALUES (?,?,?,?,?,?,?,0)",
+                (*row, is_last, n, member.offset),
+            )
+            self.answers += 1
+            if self.answers % _SAY_EVERY == 0:
+                self._say(f"{self.answers:,} answers found")
+
+    def _tear(self, path: Path, offset: int) -> None:
+        self.torn.append(Torn(path, offset, path.stat().st_size - offset))
+
+    def _writer(self, path: Path, info: dict[str, str]) -> int | None:
+        """The process that wrote a file; None for a file that is not of this program."""
+        if "crawler-stage" not in info:
+            return None
+        row = (info["crawler-stage"], info["isPartOf"], info["crawler-process"])
+        self._db.execute(
+            "INSERT OR IGNORE INTO writers (stage, run_id, name, info) VALUES (?,?,?,?)",
+            (*row, info.get("crawler-options", "{}")),
+        )
+        ((found,),) = self._db.execute("SELECT id FROM writers WHERE name = ?", row[2:]).fetchall()
+        return int(found)
+
+    def writers(self, stage: str) -> list[Writer]:
+        """Who wrote answers of a stage, by run."""
+        rows = self._db.execute(
+            "SELECT id, stage, run_id, info FROM writers WHERE stage = ? ORDER BY run_id, id",
+            (stage,),
+        )
+        return [
+            Writer(a, b, c, msgspec.json.decode(options)) for a, b, c, options in rows.fetchall()
+        ]
+
+    def users(self, writer: Writer) -> list[int]:
+        """Whose answers a process wrote, by the first of each."""
+        rows = self._db.execute(
+            "SELECT uid FROM answers WHERE writer = ? AND uid > 0 GROUP BY uid ORDER BY min(at)",
+            (writer.id,),
+        )
+        return [row[0] for row in rows]
+
+    def of_user(self, writer: Writer, uid: int) -> list[Kept]:
+        """All answers that a process got for one user, in their order."""
+        rows = self._db.execute(
+            "SELECT file, offset, at FROM answers WHERE writer = ? AND uid = ? ORDER BY at, rowid",
+            (writer.id, uid),
+        )
+        return [self._read(*row) for row in rows.fetchall()]
+
+    def take(self, stage: str, key: str) -> Kept | None:
+        """The next answer that ended an asking for a key, each given once; None: no other is
+        there."""
+        return self._one("AND NOT is_used ORDER BY at, rowid", stage, key)
+
+    def last(self, stage: str, key: str) -> Kept | None:
+        """The answer that `take` gave last."""
+        return self._one("AND is_used ORDER BY at DESC, rowid DESC", stage, key)
+
+    def _one(self, which: str, stage: str, key: str) -> Kept | None:
+        row = self._db.execute(
+            "SELECT rowid, file, offset, at FROM answers WHERE key = ? AND is_last "
+            f"AND writer IN (SELECT id FROM writers WHERE stage = ?) {which} LIMIT 1",
+            (key, stage),
+        ).fetchone()
+        if row is None:
+            return None
+        self._db.execute("UPDATE answers SET is_used = 1 WHERE rowid = ?", row[:1])
+        return self._read(*row[1:])
+
+    def _read(self, file: int, offset: int, order: float) -> Kept:
+        member = next(members(self._files[file], start=offset, chunk=_READ))
+        found = kept(parse(member.data))
+        if found is None:
+            raise StoreError(f"{self._files[file]}: changed while it was read; run this again")
+        return found._replace(order=order)
+
+    def close(self) -> None:
+        self._db.close()
+
+
+def key_of(kind: str, url: str) -> str:
+    """What an asking is known by: kind and address, without the host."""
+    return f"{kind} {url.partition('://')[2].partition('/')[2]}"

@@ -1,0 +1,178 @@
+"""Who answers from an archive in place of a `Fetcher`."""
+
+import asyncio
+import heapq
+from collections import defaultdict, deque
+from collections.abc import Sequence
+
+from weibo_crawler.archive.exchanges import Kept, reading_of
+from weibo_crawler.archive.reader import ArchiveIndex, key_of
+from weibo_crawler.errors import Interrupted
+from weibo_crawler.fetch import Fetched
+from weibo_crawler.posts.asking import Unreached
+from weibo_crawler.records import Expect, Kind, Reading, Request, Verdict
+from weibo_crawler.samples import Samples
+from weibo_crawler.sites import Site
+
+_LULL_S = 0.005
+_ENDS = (Verdict.EMPTY, Verdict.END)
+
+
+def fetched_of(site: Site, request: Request, kept: Kept) -> Fetched:
+    """An archived answer, read by the site's reader as it is today."""
+    page, about = kept.page(), kept.exchange
+    if page is not None:
+        return Fetched(reading_of(about, site.read(request, page)), page)
+    told = about.told
+    verdict, why = (Verdict.SERVER_TROUBLE, "") if told is None else (told.verdict, told.why)
+    return Fetched(Reading(verdict, why=why), None)
+
+
+class AllLooks(Samples):
+    """Looks at every end again, as far as the archive holds a second look, and tells nobody."""
+
+    def exchange(self, note: str | None) -> str | None:
+        return None
+
+
+class VisitReplay:
+    """Answers one visit of posts from what one process got for one user, in its order.
+
+    An end that nobody looked at twice then is the same at a second look. What else the archive
+    lacks is Unreached: nothing is concluded from it.
+    """
+
+    def __init__(self, site: Site, answers: Sequence[Kept]) -> None:
+        self._site = site
+        self._answers: defaultdict[str, deque[Kept]] = defaultdict(deque)
+        for kept in answers:
+            if kept.exchange.told is not None:
+                self._answers[key_of(kept.exchange.kind, kept.url)].append(kept)
+        self._ends: dict[str, Fetched] = {}
+        self.samples: Samples = AllLooks(0.0)
+        self._now = answers[0].exchange.at
+        self.is_talking = False
+
+    def now(self) -> float:
+        """When the latest answer came that was given, or the first one."""
+        return self._now
+
+    def was_asked_again(self) -> bool:
+        """Whether a page that showed nothing was asked for once more then."""
+        return any(self._answers[key] for key in self._ends)
+
+    def place_of(self, request: Request) -> float:
+        """When the next answer to this came, inf where none is left."""
+        left = self._answers[key_of(request.kind, request.url)]
+        return left[0].exchange.at if left else float("inf")
+
+    async def fetch(
+        self,
+        request: Request,
+        *,
+        expect: Expect = Expect.UNKNOWN,
+        nth: int = 1,
+        is_retry: bool = False,
+        end: str = "",
+        is_looked_later: bool = False,
+    ) -> Fetched:
+        """See `Fetcher`. Errors: Unreached."""
+        key = key_of(request.kind, request.url)
+        left = self._answers[key]
+        if not left and key in self._ends:
+            return self._ends[key]
+        if not left:
+            raise Unreached("the archive holds no answer to this")
+        kept = left.popleft()
+        self._now = max(self._now, kept.exchange.at)
+        self.is_talking = kept.exchange.is_talking
+        fetched = fetched_of(self._site, request, kept)
+        if fetched.reading.verdict in _ENDS:
+            self._ends[key] = fetched
+        return fetched
+
+    def drain(self) -> None:
+        """Nothing is under way."""
+
+    def leave_walls(self) -> None:
+        """Nothing is judged here."""
+
+
+class WalkReplay:
+    """Answers a harvest from all harvests of an archive.
+
+    Of those who wait the one goes first whose answer came first then: who is found from whom
+    depends on which page lands first. When `places` wait, or nobody has joined them for a few
+    milliseconds, one of them is answered. Content that was given before is given again where
+    somebody wants a witness of it, and an end that nobody looked at twice then is the same at a
+    second look. A sort of list that was walled the last time counts as walled
+    where the archive lacks one, for then nobody had asked. What else it lacks is Interrupted: the
+    entry goes back as it was. given, lacking: how many of each.
+    """
+
+    is_talking = True
+
+    def __init__(self, site: Site, index: ArchiveIndex, places: int) -> None:
+        self._site, self._index, self._places = site, index, places
+        self._waiting: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._walled: set[tuple[Kind, bool]] = set()  # kinds, first pages apart from later ones
+        self._timer: asyncio.TimerHandle | None = None
+        self.samples: Samples = AllLooks(0.0)
+        self.given = self.lacking = 0
+
+    async def fetch(
+        self,
+        request: Request,
+        *,
+        expect: Expect = Expect.UNKNOWN,
+        nth: int = 1,
+        is_retry: bool = False,
+        end: str = "",
+        is_looked_later: bool = False,
+    ) -> Fetched:
+        """See `Fetcher`. Errors: Interrupted."""
+        key = key_of(request.kind, request.url)
+        kept = self._index.take("harvest", key)
+        if kept is None:
+            last = self._index.last("harvest", key)
+            is_end = last and last.exchange.told and last.exchange.told.verdict in _ENDS
+            kept = last if is_end or expect is Expect.CONTENT else None
+        sort = request.kind, not request.cursor
+        if kept is None and sort in self._walled:
+            return Fetched(Reading(Verdict.LOGIN_WALL), None)
+        if kept is None:
+            self.lacking += 1
+            raise Interrupted("the archive holds no answer to this")
+        self.given += 1
+        await self._turn(kept.order)
+        self.is_talking = kept.exchange.is_talking
+        fetched = fetched_of(self._site, request, kept)
+        self._walled.discard(sort)
+        if fetched.reading.verdict is Verdict.LOGIN_WALL:
+            self._walled.add(sort)
+        return fetched
+
+    def drain(self) -> None:
+        """Nothing is under way."""
+
+    def leave_walls(self) -> None:
+        """Nothing is judged here."""
+
+    async def _turn(self, at: float) -> None:
+        loop = asyncio.get_running_loop()
+        turn: asyncio.Future[None] = loop.create_future()
+        heapq.heappush(self._waiting, (at, self.given, turn))
+        if self._timer is not None:
+            self._timer.cancel()
+        if len(self._waiting) >= self._places:
+            self._answer_one()
+        else:
+            self._timer = loop.call_later(_LULL_S, self._answer_one)
+        await turn
+
+    def _answer_one(self) -> None:
+        if self._waiting:
+            _, _, turn = heapq.heappop(self._waiting)
+            if not turn.done():
+                turn.set_result(None)
+            self._timer = asyncio.get_running_loop().call_later(_LULL_S, self._answer_one)

@@ -1,0 +1,115 @@
+"""The visits of a posts job again, from an archive."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import NamedTuple
+
+from weibo_crawler.archive.exchanges import Kept
+from weibo_crawler.archive.reader import ArchiveIndex, Writer
+from weibo_crawler.config import Posts
+from weibo_crawler.metrics import Counters
+from weibo_crawler.posts.asking import Asker, Keep
+from weibo_crawler.posts.crawl import USER_COLUMNS, due_of, revisit_of
+from weibo_crawler.posts.visit import Visitor
+from weibo_crawler.posts.writer import Writer as TablesWriter
+from weibo_crawler.records import Page, Request
+from weibo_crawler.reparse.replay import VisitReplay
+from weibo_crawler.sites import Site
+from weibo_crawler.store import Frontier, Tables
+from weibo_crawler.store.cells import Ledger
+from weibo_crawler.store.guard import Guard
+from weibo_crawler.store.keys import user_key
+
+_AT_ONCE = 32  # visits, so that their puts are grouped
+_KNOWN = "existing"
+
+
+class Stores(NamedTuple):
+    """Where the visits write."""
+
+    frontier: Frontier
+    tables: Tables
+    guard: Guard
+
+
+class _Asker(Asker):
+    """Takes the ways to a whole text in the order in which they were taken then, and second looks
+    where they were taken then: both followed from visits of others."""
+
+    def __init__(self, replay: VisitReplay, keep: Keep, counters: Counters) -> None:
+        super().__init__(replay, keep, counters, replay.now, Random(0))
+        self._replay = replay
+
+    def wants_look(self, end: str) -> bool:
+        return self._replay.was_asked_again()
+
+    def by_lead(self, ways: tuple[Request, ...]) -> list[Request]:
+        return sorted(ways, key=self._replay.place_of)
+
+
+async def replay_visits(
+    index: ArchiveIndex, site: Site, stores: Stores, posts: Posts, say: Callable[[str], None]
+) -> Counter[str]:
+    """Visit everybody whom the posts jobs of the archive visited, run by run; how many visits ended
+    how. A visit that the tables know to be over is not made again. Errors: StoreError."""
+    outcomes: Counter[str] = Counter()
+    for process in index.writers("posts"):
+        users = index.users(process)
+        writer = TablesWriter(stores.tables, stores.guard)
+        places = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(uid: int, process: Writer = process, writer: TablesWriter = writer) -> str:
+            async with places:  # noqa: B023 - of this round of the loop
+                return await _visit(uid, index, process, site, stores, posts, writer)
+
+        try:
+            for start in range(0, len(users), 1024):
+                outcomes.update(await asyncio.gather(*map(one, users[start : start + 1024])))
+                say(f"{sum(outcomes.values()):,} visits replayed")
+        finally:
+            writer.close()
+    return outcomes
+
+
+async def _visit(
+    uid: int,
+    index: ArchiveIndex,
+    process: Writer,
+    site: Site,
+    stores: Stores,
+    posts: Posts,
+    writer: TablesWriter,
+) -> str:
+    answers: Sequence[Kept] = index.of_user(process, uid)
+    if stores.guard.has(uid):
+        return "forgotten"
+    cells = await writer.call(stores.tables.userlist.row, user_key(uid), USER_COLUMNS)
+    due, replay = due_of(uid, cells), VisitReplay(site, answers)
+    if due.ledger is not None and _is_over(due.ledger, process.run_id):
+        return _KNOWN
+
+    async def keep(page: Page, why: str, body: bytes) -> None:
+        drifted = (process.run_id, page.url, why, body, page.fetched_at)
+        await writer.call(stores.frontier.keep_drifted, *drifted)
+
+    visitor = Visitor(
+        site=site,
+        asker=_Asker(replay, keep, Counters()),
+        writer=writer,
+        posts=stores.tables.posts,
+        clock=replay.now,
+        is_forgotten=stores.guard.has,
+        run_id=process.run_id,
+        max_pages=posts.max_pages,
+        revisit=revisit_of(posts),
+        profile_s=posts.profile_days * 86_400,
+        every=process.options.get("every", False),
+    )
+    return (await visitor.visit(due)).status
+
+
+def _is_over(ledger: Ledger, run_id: str) -> bool:
+    """Whether this visit, or a later one, is in the tables with its end. Run ids sort by time."""
+    return ledger.run_id > run_id or (ledger.run_id == run_id and ledger.state != "partial")

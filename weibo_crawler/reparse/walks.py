@@ -1,0 +1,68 @@
+"""The harvests of an archive again, as one."""
+
+import asyncio
+from collections.abc import Callable
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from weibo_crawler.archive.reader import ArchiveIndex
+from weibo_crawler.config import Settings
+from weibo_crawler.harvest.run import HarvestRun
+from weibo_crawler.metrics import Counters
+from weibo_crawler.reparse.replay import WalkReplay
+from weibo_crawler.sites import Site
+from weibo_crawler.store import Found, Frontier
+from weibo_crawler.store.owners import new_owner
+
+_LOOK_S = 0.5
+_PATIENT_LOOKS = 6  # without an answer given, before the archive counts as used up
+
+
+class Walked(NamedTuple):
+    """why: the harvest ended; lacking: how many wanted pages the archive does not hold."""
+
+    why: str
+    lacking: int
+
+
+async def replay_walks(
+    index: ArchiveIndex,
+    site: Site,
+    frontier: Frontier,
+    settings: Settings,
+    counters: Counters,
+    say: Callable[[str], None],
+) -> Walked:
+    """Seed and walk as the archive says. Errors: SiteSaysNo where the harvest ended by that, and
+    StoreError."""
+    run_id = index.writers("harvest")[0].run_id
+    for at, uids in sorted(index.notes.get("seeds", [])):
+        frontier.add_seeds([Found(uid, site.home(uid)) for uid in uids], run_id, at)
+    source = WalkReplay(site, index, settings.fetch.concurrency)
+    run = HarvestRun(
+        *(replace(settings.harvest, rest_s=0.05, max_time_s=None), frontier, site),
+        *(source, counters),
+        owner=new_owner(),
+        run_id=run_id,
+        concurrency=settings.fetch.concurrency,
+        progress=lambda: say(f"{source.given:,} pages replayed"),
+        judges=False,
+    )
+    watch = asyncio.create_task(_end_where_nothing_comes(run, source))
+    try:
+        ended = await run.run()
+    finally:
+        watch.cancel()
+    return Walked(ended.why, source.lacking)
+
+
+async def _end_where_nothing_comes(run: HarvestRun, source: WalkReplay) -> None:
+    """An entry that the archive does not hold to its end keeps its level open: what lies deeper
+    waits for it for ever."""
+    given, looks = -1, 0
+    while looks < _PATIENT_LOOKS:
+        await asyncio.sleep(_LOOK_S)
+        looks = looks + 1 if source.lacking and source.given == given else 0
+        given = source.given
+    run.stop("the archive holds no more")
