@@ -15,7 +15,7 @@ _ := $(shell $(BIN)/python -c '' 2>/dev/null || rm -f $(VENV)/.ready $(VENV)/.re
 
 .DEFAULT_GOAL := help
 .PHONY: help demo init seed harvest import posts scan report status test test-foreign test-laws test-all lint format \
-	check bench bench-whole bench-smoke bench-compare bench-polite bench-economy bench-archive wheel stack-up stack-status stack-down stack-clean test-stack clean FORCE
+	check bench bench-whole bench-smoke bench-compare bench-polite bench-economy bench-allowed bench-archive wheel stack-up stack-status stack-down stack-clean test-stack clean FORCE
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -120,6 +120,9 @@ bench-polite: $(VENV)/.ready-dev ## a site that says no, in figures: make bench-
 
 bench-economy: $(VENV)/.ready-dev ## requests sent over requests needed, by the sites' own logs: ARGS='--users 8000'
 	@$(BIN)/python -m benchmarks.economy $(ARGS)
+
+bench-allowed: $(VENV)/.ready-dev ## how much of what a foreign site allows is used: ARGS='--mix half-bad --seconds 600'
+	@$(BIN)/python -m benchmarks.allowed $(ARGS)
 
 bench-archive: $(VENV)/.ready-dev ## what keeping every answer costs in processor time: ARGS='--users 8000'
 	@$(BIN)/python -m benchmarks.archiving $(ARGS)

@@ -72,8 +72,8 @@ class Health(StrEnum):
     resting     the site refused it: nothing goes before its rest ends. A rest doubles with each
                 refusal in a row; a refusal that arrives during a rest belongs to the burst that
                 caused it, and only a longer Retry-After adds to it
-    dead        the proxy failed three times in a row, or once and less than half of its answers
-                came of late: nothing goes before its next probe
+    dead        the proxy failed three times in a row, or once and it had not proved itself or less
+                than half of its answers came of late: nothing goes before its next probe
     probing     one request goes by a dead proxy, and nothing beside it until its outcome is known.
                 Another process is told that it is dead, and probes it anew
 

@@ -408,8 +408,8 @@ def _with_one_bad(bad: Reading | TransportError) -> World:
 
 @pytest.mark.parametrize("broken", [TROUBLE, Reading(Verdict.NOT_JSON), DRIFTED, FOREIGN, CUT])
 def test_a_proxy_that_breaks_pages_is_blamed(broken: Reading | TransportError) -> None:
-    """What another egress shows to be a good page was broken on the way: three in a row and the
-    proxy is dead; nobody else suffers for it."""
+    """What another egress shows to be a good page was broken on the way: three in a row, or one
+    where it never proved itself, and the proxy is dead; nobody else suffers for it."""
     world = _with_one_bad(broken)
 
     async def scenario() -> None:
@@ -419,7 +419,7 @@ def test_a_proxy_that_breaks_pages_is_blamed(broken: Reading | TransportError) -
     run(scenario())
     status = {s.name: s for s in world.ring.status()}
     assert status[A.name].health is Health.DEAD
-    assert world.counters["egress.disproved"] == 3
+    assert 1 <= world.counters["egress.disproved"] <= 3
     assert (status[B.name].health, status[B.name].success) == (Health.GOOD, 1.0)
     assert not world.breaker.tripped
 
@@ -442,7 +442,7 @@ def test_one_page_that_fails_everywhere() -> None:
     )
 
     async def scenario() -> None:
-        await asyncio.gather(*(world.fetcher.fetch(ask(uid=n)) for n in range(20)))
+        await asyncio.gather(*(world.fetcher.fetch(ask(uid=n)) for n in range(60)))
         before = len(world.transport.pages)
         assert (await world.fetcher.fetch(ask(uid=99))).reading is TROUBLE
         by = [name for _, name in world.transport.pages[before:]]

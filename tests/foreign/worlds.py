@@ -41,12 +41,12 @@ class World:
         return {name: n for name, n in said.items() if n and name not in ("users", "posts")}
 
 
-def build(tools: Path, folder: Path, *options: str, seed: int = 7) -> World:
+def build(tools: Path, folder: Path, *options: str, seed: int = 7, users: int = USERS) -> World:
     """Relative dates of its posts are meant from this moment."""
     command = [sys.executable, str(tools / "world.py"), "build", "--out", str(folder)]
-    command += ["--users", str(USERS), "--seed", str(seed), *options]
+    command += ["--users", str(users), "--seed", str(seed), *options]
     env = {**os.environ, "WORLD_NOW": str(int(time.time()))}
-    subprocess.run(command, check=True, capture_output=True, timeout=100, env=env)
+    subprocess.run(command, check=True, capture_output=True, timeout=100 + users / 10, env=env)
     return World(tools, folder)
 
 

@@ -3,10 +3,11 @@
 import asyncio
 import time
 from collections.abc import Callable
+from math import inf
 from random import Random
 from typing import NamedTuple
 
-from weibo_crawler.errors import SiteSaysNo, TransportError
+from weibo_crawler.errors import SiteSaysNo, TimedOut, TransportError
 from weibo_crawler.fetch.answers import (
     BACKOFF_BASE_S,
     BACKOFF_CAP_S,
@@ -22,7 +23,7 @@ from weibo_crawler.fetch.answers import (
 )
 from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.breaker import Breaker, Look
-from weibo_crawler.fetch.pool import Disproved, Pool, Turn, Unused
+from weibo_crawler.fetch.pool import Broken, Disproved, Pool, Turn, Unused
 from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.source import Fetched
 from weibo_crawler.fetch.wire import retry_after_s
@@ -40,11 +41,29 @@ class _Past(NamedTuple):
     look: Look | None
 
 
+class _Answer(NamedTuple):
+    """What came of one turn. page: None where no whole answer came."""
+
+    turn: Turn
+    met: Met
+    page: Page | None
+
+
+_Run = asyncio.Task[_Answer] | asyncio.Task[_Answer | None]
+
+
+def _is_clear(met: Met) -> bool:
+    """Whether this is a fact that needs no second thought."""
+    answer = met.answer
+    return isinstance(answer, Reading) and answer.verdict in FACTS and not answer.ambiguous
+
+
 class Fetcher:
     """Asks for pages: turn, send, read, decide (`answers`), tell the pool and the breaker. One
     event loop, any number of callers. samples: what second looks at ends have shown.
 
-    Counters: `request.retried`, `page.<verdict>` for every answer, `egress.disproved` for each
+    Counters: `request.retried`, `request.hedged` for each second request beside
+    one that is late, `page.<verdict>` for every answer, `egress.disproved` for each
     egress that broke or emptied a page another one shows; those of `Sender` and of the pool.
     on_answer: is told of every answer of the site, and of each request that ended without one.
     """
@@ -69,6 +88,7 @@ class Fetcher:
         self._walls = Walls()
         self._are_walls_told = True
         self.samples = samples or Samples(0.0)
+        self._left: set[_Run] = set()  # nobody waits for them
 
     async def fetch(
         self,
@@ -97,17 +117,14 @@ class Fetcher:
         asked = Asked(request, self._attempts, expect, nth, is_retry, is_told, end, is_looked_later)
         past: list[_Past] = []
         avoid: str | None = None
+        patience = 1.0
         while True:
-            turn = await self._pool.turn(request, avoid, nth=nth)
-            try:
-                met, page = await self._ask(asked, turn)
-                met = self._spared(asked, past, met)
-                action = decide(asked, [one.met for one in past], met)
-                if turn.outcome is None:
-                    self._pool.tell(turn, action.outcome, page)
-            finally:
-                if turn.outcome is None:
-                    self._pool.tell(turn, Unused())
+            turn, met, page = await self._answer(asked, avoid, patience)
+            patience *= 2.0 if isinstance(met.answer, TimedOut) else 1.0
+            met = self._spared(asked, past, met)
+            action = decide(asked, [one.met for one in past], met)
+            if turn.outcome is None:
+                self._pool.tell(turn, action.outcome, page)
             look = self._tell(asked, met, action, past)
             told: Reading | None = None
             try:
@@ -145,24 +162,92 @@ class Fetcher:
 
     async def close(self) -> None:
         """End what is under way, free the sockets and hand the egresses back."""
+        left = list(self._left)
+        for run in left:
+            run.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
         await self._pool.close()
 
-    async def _ask(self, asked: Asked, turn: Turn) -> tuple[Met, Page | None]:
+    async def _answer(self, asked: Asked, avoid: str | None, patience: float = 1.0) -> _Answer:
+        """One answer, whose turn is to be told of it. patience: times as long as usual."""
+        turn = await self._pool.turn(asked.request, avoid, nth=asked.nth)
+        if turn.patience.late_s == inf:
+            return await self._ask(asked, turn, patience)
+        first = asyncio.create_task(self._ask(asked, turn, patience))
+        return await self._hedged(asked, turn, first)
+
+    async def _hedged(self, asked: Asked, turn: Turn, first: "_Run") -> _Answer:
+        """The first of two answers: one by an egress of which nobody knows whether it answers and,
+        where that is late, one by another. The pool is told of the other answer as well."""
+        runs, best = [first], first
+        try:
+            await asyncio.wait(runs, timeout=turn.patience.late_s)
+            if not first.done():
+                self._pool.leave(turn)
+                self._counters.add("request.hedged")
+                runs.append(asyncio.create_task(self._second(asked, turn.egress.name, first)))
+                await asyncio.wait(runs, return_when=asyncio.FIRST_COMPLETED)
+            if not first.done() and runs[1].exception() is None:
+                best = runs[1]
+            answer = await best
+            assert answer is not None  # the second one says nothing only after the first one
+        except BaseException:
+            for run in runs:
+                run.cancel()
+                self._learn_later(asked, run, is_shown=False)
+            raise
+        for run in runs:
+            if run is not best:
+                self._learn_later(asked, run, is_shown=_is_clear(answer.met))
+        return answer
+
+    async def _second(self, asked: Asked, avoid: str, first: "_Run") -> _Answer | None:
+        turn = await self._pool.turn(asked.request, avoid, nth=asked.nth)
+        if first.done():
+            self._pool.tell(turn, Unused())
+            return None
+        run = asyncio.create_task(self._ask(asked, turn))
+        return await self._hedged(asked, turn, run)
+
+    def _learn_later(self, asked: Asked, run: "_Run", *, is_shown: bool) -> None:
+        """Tell the pool of an answer that nobody waits for. is_shown: another egress showed it."""
+
+        def learn(run: _Run) -> None:
+            self._left.discard(run)
+            answer = None if run.cancelled() or run.exception() else run.result()
+            if answer is None:
+                return
+            self._note(asked.request, answer.page, answer.met.answer, None)
+            if answer.turn.outcome is None:
+                self._pool.tell(answer.turn, decide(asked, [], answer.met).outcome, answer.page)
+            if is_shown and isinstance(answer.turn.outcome, Broken):
+                self._pool.tell(answer.turn, Disproved(answer.met.elapsed_s))
+
+        self._left.add(run)
+        run.add_done_callback(learn)
+
+    async def _ask(self, asked: Asked, turn: Turn, patience: float = 1.0) -> _Answer:
         """Send once, and read what comes. A wall is told at once: the pool knows the session."""
         loop, name, page = asyncio.get_running_loop(), turn.egress.name, None
         started = loop.time()
-        answer: Reading | TransportError
+        answer: Reading | TransportError | None = None
         try:
-            page = await self._sender.send(asked.request, turn.headers, turn.egress)
-        except TransportError as error:
-            answer = error
-        else:
+            page = await self._sender.send(
+                asked.request, turn.headers, turn.egress, turn.patience.deadline_s * patience
+            )
             answer = self._site.read(asked.request, page)
             self._counters.add(f"page.{answer.verdict}")
+        except TransportError as error:
+            answer = error
+        finally:
+            if answer is None:
+                self._pool.tell(turn, Unused())
         met = Met(answer, name, turn.generation, loop.time() - started)
-        if isinstance(answer, Reading) and answer.verdict in FACTS and not answer.ambiguous:
-            return met, page
-        return self._with_context(asked, turn, met, page), page
+        if isinstance(answer, TimedOut):
+            self._pool.tell(turn, Broken(is_stall=True))
+        return _Answer(
+            turn, met if _is_clear(met) else self._with_context(asked, turn, met, page), page
+        )
 
     def _with_context(self, asked: Asked, turn: Turn, met: Met, page: Page | None) -> Met:
         """How things stand, for an answer that needs a second thought."""

@@ -1,6 +1,9 @@
 """One request on its way: to a host of the site, by one egress, once."""
 
-from weibo_crawler.errors import CrawlerError, TransportError
+import asyncio
+from math import inf
+
+from weibo_crawler.errors import CrawlerError, TimedOut, TransportError
 from weibo_crawler.fetch.clients.transport import Headers, Transport
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.wire import host_of, merge_headers, snake_case
@@ -18,16 +21,25 @@ class Sender:
     def __init__(self, transport: Transport, hosts: frozenset[str], counters: Counters) -> None:
         self._transport, self._hosts, self._counters = transport, hosts, counters
 
-    async def send(self, request: Request, headers: Headers, egress: Egress) -> Page:
-        """The answer. headers: beside the request's own. Errors: TransportError."""
+    async def send(
+        self, request: Request, headers: Headers, egress: Egress, deadline_s: float = inf
+    ) -> Page:
+        """The answer. headers: beside the request's own. deadline_s: the exchange is given up then,
+        if the transport has not done so. Errors: TransportError."""
         host = host_of(request.url)
         if host not in self._hosts:
             raise CrawlerError(f"a request to {host}, which is not a host of the site, is not sent")
         self._counters.add("request.sent")
+        sent = merge_headers(request.headers, headers)
         try:
-            return await self._transport.send(
-                request, merge_headers(request.headers, headers), egress
-            )
+            if deadline_s == inf:
+                return await self._transport.send(request, sent, egress)
+            try:
+                async with asyncio.timeout(deadline_s):
+                    return await self._transport.send(request, sent, egress)
+            except TimeoutError:
+                reason = f"no whole answer within {deadline_s:.1f} s ({egress.name})"
+                raise TimedOut(reason) from None
         except TransportError as error:
             self._counters.add(f"transport.{snake_case(type(error).__name__)}")
             raise

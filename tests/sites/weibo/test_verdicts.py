@@ -249,7 +249,7 @@ def test_captchas(url: str, status: int) -> None:
         (432, True, True),
         (400, True, True),
         (431, True, True),
-        (418, False, True),
+        (418, False, False),
         (414, False, False),
         (429, False, False),
         (403, False, True),

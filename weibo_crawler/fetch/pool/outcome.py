@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from weibo_crawler.fetch.clients.transport import Headers
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.pool.ring import Choice
+from weibo_crawler.fetch.pool.slot import UNLIMITED, Patience
 from weibo_crawler.fetch.pool.visit import Use
 from weibo_crawler.records import Request
 
@@ -51,7 +52,9 @@ class Failed:
 @dataclass(frozen=True, slots=True)
 class Broken:
     """Nothing usable came (cut, late, trouble, an unknown shape), and nobody knows yet whose fault
-    that is: nothing is held against the egress."""
+    that is: nothing is held against the egress. is_stall: nothing at all within its deadline."""
+
+    is_stall: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,8 @@ class Turn:
     """The right to send one request now: paced, leased and in session.
 
     headers: those of the session. nth: which page of its list the request asks for, from 1.
-    outcome: the last that was told, None: not told yet.
+    patience: how long to wait for the answer. outcome: the last that was told, None: not told yet.
+    is_left: the caller waits for it no more, so it takes none of the turns at once.
     """
 
     request: Request
@@ -84,7 +88,9 @@ class Turn:
     use: Use
     choice: Choice
     nth: int = 1
+    patience: Patience = UNLIMITED
     outcome: Outcome | None = None
+    is_left: bool = False
 
     @property
     def generation(self) -> int:

@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from math import inf
 from random import Random
 from typing import assert_never
 
@@ -100,7 +101,8 @@ class Pool:
             raise CrawlerError(f"a turn that was told {before} is told {outcome}")
         turn.outcome = outcome
         if before is None:
-            self._slots.release()
+            if not turn.is_left:
+                self._slots.release()
             self._ring.landed(turn.choice, is_unused=isinstance(outcome, Unused))
         name, now, wall = turn.egress.name, asyncio.get_running_loop().time(), None
         match outcome:
@@ -126,11 +128,20 @@ class Pool:
             case Disproved(took_s):
                 if turn.egress.proxy_url is not None:  # the direct way breaks nothing
                     self._ring.failed(name, now, self._rng, took_s)
-            case Broken() | Unused():
+            case Broken(is_stall):
+                if is_stall:
+                    self._ring.stalled(name)
+            case Unused():
                 pass
             case _:
                 assert_never(outcome)
         return wall
+
+    def leave(self, turn: Turn) -> None:
+        """Its caller has gone on without it; what comes of it is told all the same."""
+        if turn.outcome is None and not turn.is_left:
+            turn.is_left = True
+            self._slots.release()
 
     def is_healthy(self, name: str) -> bool:
         """Whether this is a proxy by which answers of the site came of late."""
@@ -243,15 +254,30 @@ class Pool:
         self, request: Request, nth: int, choice: Choice, egress: Egress
     ) -> Turn | None:
         """The turn; None: it was used to ask for a session. Errors: EgressFailed."""
+        patience = self._ring.patience(choice)
         if self._visitor.is_ready(egress):
             headers, use = self._visitor.headers(egress)
-            return Turn(request, egress, headers, use, choice, nth)
-        turn = Turn(request, egress, (), Use(0, 0), choice, nth)
+            return Turn(request, egress, headers, use, choice, nth, patience)
+        turn = Turn(request, egress, (), Use(0, 0), choice, nth, patience)
+        if patience.late_s == inf:
+            failure = await self._open(turn)
+        else:
+            opening = asyncio.create_task(self._open(turn))
+            done, _ = await asyncio.wait([opening], timeout=patience.late_s)
+            if not done:
+                self.leave(turn)
+            failure = opening.result() if done else EgressFailed(f"{egress.name}: no session yet")
+        if failure is not None:
+            raise failure
+        return None
+
+    async def _open(self, turn: Turn) -> EgressFailed | None:
+        """Ask for a session, and tell what came of it."""
         try:
-            await self._visitor.open(egress, self._sender.send)
+            await self._visitor.open(turn.egress, self._sender.send)
         except EgressFailed as failure:
             self.tell(turn, Failed(str(failure)))
-            raise
+            return failure
         finally:
             if turn.outcome is None:
                 self.tell(turn, Unused())

@@ -11,27 +11,33 @@ from typing import NamedTuple
 from weibo_crawler.config import Pace
 from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.egress import Egress
-from weibo_crawler.fetch.pool.slot import Slot
+from weibo_crawler.fetch.pool.slot import PROVEN, UNLIMITED, Patience, Slot
 from weibo_crawler.fetch.pool.turns import Turns
 from weibo_crawler.records import LONGEST_REST_S, EgressState, Health
 
 _DEAD_AFTER = 3  # failures in a row
 _STALL_S = 3.0  # a failure that took so long is enough
+_DEAD_REST = 4.0  # intervals: the first rest of a dead one
 _STALL_REST = 4.0  # times as long as its probe takes is the longest rest of who stalls, at least
 _PACE_JITTER = 0.015  # of an interval: at most so much more than the least gap
 _SHORT_REST = 2.0  # intervals: the first rest of who was only too fast
-_LATE = 0.8  # of an interval: a start this close behind another one chooses again
+_FORGIVEN = 24  # answers to one egress at the cadence: then all others go at it as well
+_TRIAL_S = 5.0  # nobody else goes meanwhile by an egress that has not answered yet
+_TRIAL_LOOK_S = 0.1  # who finds nothing but trials looks again then
+_RECENT = 1 / 32  # of the newest answer in what is usual everywhere
 _GRAIN_S = 1e-6  # what is left of an interval after rounding
 _EMPTY_S = 1.0  # where there is no egress at all: ask again then
 
 
 class Choice(NamedTuple):
-    """Wait wait_s, then use `egress` if the ring still says `go`; None: wait, then ask again."""
+    """Wait wait_s, then use `egress` if the ring still says `go`; None: wait, then ask again.
+    is_trial: nobody knows whether it answers."""
 
     egress: Egress | None
     wait_s: float
     number: int = -1
     turn: int = 0
+    is_trial: bool = False
 
 
 class EgressStatus(NamedTuple):
@@ -85,6 +91,9 @@ class Ring:
         self._by_name: dict[str, Slot] = {}
         self._touched: set[str] = set()
         self._numbers = 0
+        self._usual_s = 0.0  # of all that answer
+        self._canary: int | None = None
+        self._forgiven = 0  # answers to the canary; -1: the site forgives no jitter
         self._turns = Turns()
         for egress in egresses:
             self.join(egress)
@@ -100,30 +109,38 @@ class Ring:
         if slot is None:
             back_at = self._turns.back_at()
             return Choice(None, _EMPTY_S if back_at is None else back_at - now)
+        is_trial = slot.is_on_trial  # nothing else until its outcome is known
+        if slot.is_taken and slot.next_free > now:
+            return Choice(None, min(slot.next_free - now, _TRIAL_LOOK_S))
         at = max(now, slot.next_free)
-        gap_s = slot.gap_s + slot.interval_s * rng.uniform(0.0, _PACE_JITTER)
-        if slot.is_down:  # a probe: nothing else until its outcome is known
+        after = max(now - slot.slack_s, slot.next_free) + slot.gap_s
+        after += slot.interval_s * rng.uniform(0.0, _PACE_JITTER)
+        if slot.is_down:
             slot.health = Health.PROBING
-            gap_s = max(gap_s, self._rest_base_s)
-        elif slot.health is Health.RESTING:
+            after = max(after, at + self._rest_base_s)
+        elif is_trial:
+            after = max(after, at + _TRIAL_S)
+            slot.is_taken = True
+        if slot.health is Health.RESTING:
             slot.health = Health.UNCHECKED
-        self._turns.put(slot, at + gap_s)
-        return Choice(slot.egress, at - now, slot.number, slot.turn)
+        self._turns.put(slot, after)
+        return Choice(slot.egress, at - now, slot.number, slot.turn, is_trial)
 
     def go(self, choice: Choice, now: float) -> float | None:
         """0: the request of this choice starts now; then `landed` says when it is over. More: it is
         early by so many seconds, ask again then. None: choose again.
 
-        Choose again where its egress was refused, died or was lost since, and where requests that
-        were held up elsewhere would now start in a bunch.
+        Choose again where its egress was refused, died or was lost since, and where the turns ahead
+        of it were held up for so long that it is more than one turn behind.
         """
         slot = self._slots.get(choice.number)
         if slot is None or slot.is_leaving or slot.turn != choice.turn or now >= self.until:
             return None
-        early_s = slot.ready_at - now
+        early_s = slot.due - now
         if early_s > _GRAIN_S:
-            return early_s if early_s <= (1 - _LATE) * slot.interval_s else None
-        slot.started, slot.is_tried = now, True
+            return early_s if early_s <= slot.gap_s else None
+        slot.start(now)
+        slot.is_tried = True
         slot.flying += 1
         return 0.0
 
@@ -133,7 +150,22 @@ class Ring:
         if slot is not None:
             slot.flying -= 1
             slot.is_tried = slot.is_tried and not is_unused
+            if choice.is_trial and not slot.is_out and not slot.is_down:
+                self._free_at(slot, slot.due)
             self._let_go(slot)
+
+    def patience(self, choice: Choice) -> Patience:
+        """How long to wait for the answer to the request of this choice."""
+        slot = self._slots.get(choice.number)
+        if slot is None or self.is_single or self.ceiling == 0:
+            return UNLIMITED
+        return slot.patience(self._usual_s)
+
+    def stalled(self, name: str) -> None:
+        """No answer came in the time that was given: it gets more of it."""
+        slot = self._by_name.get(name)
+        if slot is not None:
+            slot.stalls += 1
 
     def answered(self, name: str, now: float, elapsed_s: float) -> None:
         """The site answered by this egress, and it was no refusal. elapsed_s: how long it took."""
@@ -142,8 +174,11 @@ class Ring:
             return
         slot.note_answer(elapsed_s)
         slot.arrived(now, elapsed_s)
-        was_down = slot.is_down
-        slot.failures = slot.deaths = 0
+        self._usual_s += (slot.usual_s - self._usual_s) * (_RECENT if self._usual_s else 1)
+        was_on_trial = slot.is_down or slot.is_taken
+        slot.failures = 0
+        if slot.is_proven:
+            slot.deaths = 0
         if slot.health is Health.RESTING:
             return
         if slot.rests or slot.rate < self.ceiling or slot.health is not Health.GOOD:
@@ -151,8 +186,9 @@ class Ring:
         slot.rests = 0
         slot.rise(self.ceiling * self._rise, self.ceiling)
         slot.health = Health.GOOD
-        if was_down:  # do not let it wait for its next probe
-            self._free_at(slot, max(now, slot.ready_at))
+        self._learn(slot)
+        if was_on_trial:  # do not let it wait for its next probe
+            self._free_at(slot, max(now, slot.due))
 
     def refused(
         self,
@@ -163,7 +199,8 @@ class Ring:
         *,
         is_ban: bool = False,
     ) -> None:
-        """The site refused this egress. is_ban: not because this request came too early."""
+        """The site refused this egress. is_ban: not because this request came too early. The pace
+        of one that goes at the cadence stays: it may have been the jitter of arrivals."""
         slot = self._by_name.get(name)
         if slot is None:
             return
@@ -173,7 +210,9 @@ class Ring:
             if now + asked_s > slot.next_free:
                 self._put_out(slot, Health.RESTING, now + asked_s)
             return
-        slot.fall(self._fall, self._floor, is_ban=is_ban)
+        if slot.is_careful:
+            slot.fall(self._fall, self._floor, is_ban=is_ban)
+        self._unlearn(slot)
         slot.failures = slot.deaths = 0
         self._rest(slot, now, rng, asked_s, inf if is_ban else _SHORT_REST * slot.interval_s)
 
@@ -197,8 +236,9 @@ class Ring:
         slot.failures += 1
         if not slot.is_down:  # that probes fail says how long it is down, not how often
             slot.note_failure()
-            is_stalled = took_s >= _STALL_S
-            is_lost = is_stalled or slot.failures >= _DEAD_AFTER or slot.is_poor
+            is_doubtful = not slot.is_proven and self._usual_s > 0  # and others answer
+            is_lost = took_s >= _STALL_S or is_doubtful
+            is_lost = is_lost or slot.failures >= _DEAD_AFTER or slot.is_poor
         else:
             is_lost = slot.health is Health.PROBING
         if is_lost:
@@ -212,7 +252,7 @@ class Ring:
             and slot.egress.proxy_url is not None
             and slot.health is Health.GOOD
             and not slot.failures
-            and not slot.is_poor
+            and slot.is_proven
         )
 
     def status(self) -> list[EgressStatus]:
@@ -275,10 +315,11 @@ class Ring:
         rate = min(self.ceiling, max(state.rate, self._floor))
         slot = self._add(egress, rate)
         slot.health, slot.rests, slot.deaths = state.health, state.rests, state.deaths
+        slot.streak = PROVEN if state.health is Health.GOOD and not state.deaths else 0
         sound = state.sound()
         slot.next_free = now + sound.next_free_s
         if not slot.is_out:
-            slot.started = slot.next_free - slot.gap_s
+            slot.due = slot.next_free
         if rate != state.rate or sound is not state:
             self._touched.add(egress.name)
         self._free_at(slot, slot.next_free)
@@ -324,18 +365,18 @@ class Ring:
     def rearrange(self, now: float) -> None:
         """Void all reservations, so that those who wait choose anew among what is here now."""
         for slot in self._slots.values():
-            ready = slot.ready_at
             # a probe keeps its egress for itself until its outcome is known
-            is_waited_for = slot.next_free > max(now, ready) and not slot.is_down
+            is_kept = slot.is_down or (slot.is_taken and slot.flying)
+            is_waited_for = slot.next_free > max(now, slot.due) and not is_kept
             if is_waited_for and not slot.is_out and not slot.is_leaving:
                 slot.turn += 1
-                self._free_at(slot, ready)
+                self._free_at(slot, slot.due)
 
     # -- inside
 
     def _state(self, slot: Slot, now: float) -> EgressState:
         # reserved turns are not in it: they end with the lease
-        ready = slot.ready_at
+        ready = slot.due
         health = Health.DEAD if slot.is_down else slot.health
         if slot.is_out or slot.is_down:
             ready = slot.next_free
@@ -343,6 +384,7 @@ class Ring:
 
     def _add(self, egress: Egress, rate: float) -> Slot:
         slot = Slot(egress, self._numbers, rate)
+        slot.is_careful = self._forgiven < _FORGIVEN
         self._numbers += 1
         self._slots[slot.number] = self._by_name[egress.name] = slot
         return slot
@@ -358,6 +400,7 @@ class Ring:
             self._remove(slot)
 
     def _free_at(self, slot: Slot, at: float) -> None:
+        slot.is_taken = False
         if slot.is_leaving:
             slot.next_free = at
         else:
@@ -365,13 +408,31 @@ class Ring:
 
     def _die(self, slot: Slot, now: float, rng: Random, took_s: float) -> None:
         # soon at first: the site is not troubled by the probes of a proxy that is down
-        base_s = max(min(self._rest_base_s, slot.interval_s or inf), 2 * took_s)  # less the jitter
+        base_s = min(self._rest_base_s, _DEAD_REST * slot.interval_s or inf)
+        base_s = max(base_s, 2 * took_s)  # less the jitter
         cap_s = max(self._rest_cap_s, _STALL_REST * took_s)
         until = now + backoff_s(slot.deaths + slot.halvings, base_s, cap_s, rng)
-        slot.deaths += 1
+        slot.deaths, slot.streak = slot.deaths + 1, 0
         if slot.health is Health.RESTING:
             until = max(until, slot.next_free)
         self._put_out(slot, Health.DEAD, until)
+
+    def _learn(self, slot: Slot) -> None:
+        """One egress goes at the cadence at first, to learn whether the site forgives the jitter of
+        arrivals."""
+        is_fit = slot.egress.proxy_url is not None  # nobody's own address is put at risk
+        if self._canary is None and is_fit:
+            self._canary, slot.is_careful = slot.number, False
+        elif self._canary == slot.number and 0 <= self._forgiven < _FORGIVEN:
+            self._forgiven += 1
+            if self._forgiven == _FORGIVEN:
+                for one in self._slots.values():
+                    one.is_careful = False
+
+    def _unlearn(self, slot: Slot) -> None:
+        slot.is_careful = True
+        if self._canary == slot.number and self._forgiven < _FORGIVEN:
+            self._forgiven = -1
 
     def _rest(
         self, slot: Slot, now: float, rng: Random, asked_s: float, base_s: float = inf
@@ -385,4 +446,4 @@ class Ring:
         slot.health = health
         slot.turn += 1
         self._touched.add(slot.egress.name)
-        self._free_at(slot, max(until, slot.ready_at))
+        self._free_at(slot, max(until, slot.due))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from math import inf, log2
+from typing import NamedTuple
 
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.records import Health
@@ -11,18 +12,41 @@ _POOR = 0.5  # a proxy that works less often than this dies at its next failure
 _LEAST = 1 / 64  # of the success that a cost or a rest is reckoned with
 _LEAST_GAP = 1.005  # intervals: clocks differ, and a way may be shorter than any before
 _TELLING = 4  # answers tell how long an exchange takes: the first ones meet cold connections
+_SHORTEST = 24  # answers tell how short a way may be
+PROVEN = 8  # good answers without dying between them
+_SLACK = 0.2  # of an interval: who was held up for so long catches up
+_DEVIATIONS = 4.0  # above the mean: within that nearly all answers come
+_LEAST_USUAL_S = 0.25  # what a busy machine adds is no news of the egress
+_LATE, _LEAST_LATE_S = 2.0, 0.5  # times what is usual elsewhere
+_DEADLINE = 4.0  # times what is usual
+_LEAST_DEADLINE_S = 3.0
+_MOST_DOUBLINGS = 6
 _NEAR = 0.05  # of a rate that was refused
 _CAREFUL = 0.001  # of the rate: what an answer adds there
+
+
+class Patience(NamedTuple):
+    """How long to wait for an answer. late_s: then somebody else is asked as well (hedging), inf:
+    nobody is; deadline_s: then it is given up, inf: when the transport gives up."""
+
+    late_s: float = inf
+    deadline_s: float = inf
+
+
+UNLIMITED = Patience()
 
 
 @dataclass(slots=True)
 class Slot:
     """success: of the answers asked of the egress, the share that came, of late; refusals: the
-    share of those that were refusals; latency_s: of late, 0.0: never answered.
+    share of those that were refusals; latency_s: of late, 0.0: never answered; deviation_s: how far
+    answers are from that.
 
-    started: when the last request reached the site, at the latest that is known. First that is
-    when it was sent; its answer may tell that it was on its way for longer than one need be, and
-    the next one, which need not be, would come too early.
+    Requests are sent at a cadence (GCRA, the virtual scheduling algorithm): due is when the next
+    one may go. In any time T at most (T + slack) / gap + 1 go, and they arrive with the jitter of
+    the way. is_careful: the site does not forgive that, so each request waits until an interval
+    after the one before it arrived at the latest: a request may be on its way for longer than one
+    need be, and the next one, which need not be, would come too early.
     refused_rate: the last one that was refused, inf: none, or it proved to be allowed.
     """
 
@@ -31,9 +55,11 @@ class Slot:
     rate: float
     health: Health = Health.UNCHECKED
     next_free: float = -inf
-    started: float = -inf
+    due: float = -inf
+    is_careful: bool = True
     flying: int = 0  # requests under way
     is_tried: bool = False  # a request of this process went by it
+    is_taken: bool = False  # on trial, by a request that has not landed
     is_leaving: bool = False
     turn: int = 0  # reservations made for an earlier turn are void
     entry: int = 0  # the number of its valid entry in a queue
@@ -46,6 +72,9 @@ class Slot:
     least_s: float = inf  # the quickest of them
     refused_rate: float = inf
     latency_s: float = 0.0
+    deviation_s: float = 0.0
+    stalls: int = 0  # in a row
+    streak: int = 0  # good answers since it came, or since it died
     success: float = 1.0
     refusals: float = 0.0
 
@@ -67,9 +96,37 @@ class Slot:
         return self.interval_s * _LEAST_GAP
 
     @property
-    def ready_at(self) -> float:
-        """Nothing may start before."""
-        return self.started + self.gap_s
+    def slack_s(self) -> float:
+        return 0.0 if self.is_careful else _SLACK * self.interval_s
+
+    @property
+    def is_on_trial(self) -> bool:
+        """Whether nobody knows if this proxy answers: it gets one request at a time."""
+        is_known = self.answers > 0 or self.rate == 0 or self.egress.proxy_url is None
+        return self.is_down or not is_known
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether a failure is news of this proxy: some liars tell the truth now and then."""
+        return self.streak >= PROVEN
+
+    @property
+    def usual_s(self) -> float:
+        """The time in which nearly all of its answers come; 0.0: not known yet."""
+        if self.answers < _TELLING:
+            return 0.0
+        return max(_LEAST_USUAL_S, self.latency_s + _DEVIATIONS * self.deviation_s)
+
+    def patience(self, others_usual_s: float) -> Patience:
+        """How long to wait for an answer. others_usual_s: what is usual elsewhere, 0.0: unknown.
+        The deadline doubles with each exchange in a row that met it."""
+        usual_s = self.usual_s or others_usual_s
+        late_s = max(_LEAST_LATE_S, _LATE * others_usual_s) if self.is_on_trial else inf
+        if not usual_s:
+            return Patience(late_s)
+        tries = self.deaths if self.is_down else self.stalls
+        least_s = max(_LEAST_DEADLINE_S, _DEADLINE * usual_s)
+        return Patience(late_s, least_s * 2.0 ** min(tries, _MOST_DOUBLINGS))
 
     @property
     def is_poor(self) -> bool:
@@ -109,17 +166,27 @@ class Slot:
         elif not is_ban:
             self.refused_rate = refused
 
+    def start(self, now: float) -> None:
+        """A request is sent now."""
+        self.due = max(self.due, now - self.slack_s) + self.gap_s
+
     def arrived(self, now: float, elapsed_s: float) -> None:
         """The site has answered the request that took so long: it was there by now, less the
         shortest time that an exchange takes."""
         self.answers += 1
+        self.streak += 1
+        self.stalls = 0
         self.least_s = min(self.least_s, elapsed_s)
-        travel_s = self.least_s if self.answers > _TELLING else 0.0
-        if self.started > -inf:
-            self.started = max(self.started, now - travel_s)
+        if self.is_careful and self.due > -inf:
+            travel_s = self.least_s if self.answers > _SHORTEST else 0.0
+            self.due = max(self.due, now - travel_s + self.gap_s)
 
     def note_answer(self, elapsed_s: float) -> None:
-        self.latency_s += (elapsed_s - self.latency_s) * (_WEIGHT if self.latency_s else 1)
+        if not self.latency_s:
+            self.latency_s, self.deviation_s = elapsed_s, elapsed_s / 2
+        error_s = elapsed_s - self.latency_s
+        self.latency_s += error_s * _WEIGHT
+        self.deviation_s += (abs(error_s) - self.deviation_s) * _WEIGHT
         self.success += (1.0 - self.success) * _WEIGHT
         self.refusals -= self.refusals * _WEIGHT
 

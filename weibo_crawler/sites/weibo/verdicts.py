@@ -15,7 +15,6 @@ from weibo_crawler.sites.weibo.loose import decoded
 from weibo_crawler.sites.weibo.text import writable
 
 _TOO_FAST = (414, 418, 429)
-_BANNED = 418  # an address that was too fast for long is not served for minutes
 _SESSION_REFUSED = 432
 _HEADERS_TOO_LARGE = (400, 431)  # how servers refuse a session with too many cookies
 _ERROR_TITLE = "微博-出错了"
@@ -34,7 +33,7 @@ def of_status(page: Page) -> Reading | None:
     """What the status alone says; None: look at the body. 4xx: `of_refused` looks further."""
     status = page.status
     if status in _TOO_FAST:
-        return Reading(Verdict.THROTTLED, why=str(status), is_ban=status == _BANNED)
+        return Reading(Verdict.THROTTLED, why=str(status))
     if status == _SESSION_REFUSED:
         return Reading(Verdict.REFUSED, why=str(status), is_of_session=True, is_ban=True)
     if 300 <= status < 400:

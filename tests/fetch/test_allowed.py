@@ -1,0 +1,162 @@
+"""How much of what a site allows is used, and what is spent on proxies that are no good.
+
+In virtual time: a site with a token bucket for each address that answers within 100 ms, and walkers
+that ask for page after page.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from math import inf
+from random import Random
+
+import pytest
+
+from tests.fetch.virtual import run
+from tests.fetch.worlds import ScriptedSite, ask
+from weibo_crawler.config import Pace
+from weibo_crawler.errors import ConnectFailed, EgressFailed
+from weibo_crawler.fetch.breaker import Breaker
+from weibo_crawler.fetch.egress import Egress
+from weibo_crawler.fetch.fetcher import Fetcher
+from weibo_crawler.fetch.pool import Pool
+from weibo_crawler.fetch.pool.outage import Outage
+from weibo_crawler.fetch.pool.ring import Ring
+from weibo_crawler.fetch.pool.session import Visitor
+from weibo_crawler.fetch.sender import Sender
+from weibo_crawler.metrics import Counters
+from weibo_crawler.records import Page, Reading, Request, Verdict
+
+WALKERS = 32
+HEALTHY = ("good", "slow")
+HALF_BAD = {"good": 20, "slow": 4, "blackhole": 4, "html": 3, "other": 3, "captive": 2, "dead": 3}
+PAGE = Reading(Verdict.OK)
+READINGS = {
+    b"page": PAGE,
+    b"html": Reading(Verdict.NOT_JSON, why="html"),
+    b"other": Reading(Verdict.OK, ambiguous=True),
+    b"418": Reading(Verdict.THROTTLED, why="418"),
+}
+
+
+class Bucket:
+    """The limit of one address, as site.py has it."""
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+        self.most = max(1.0, rate)
+        self.tokens, self.at = self.most, 0.0
+
+    def takes(self, now: float) -> bool:
+        self.tokens = min(self.most, self.tokens + (now - self.at) * self.rate)
+        self.at = now
+        if self.tokens < 1:
+            return False
+        self.tokens -= 1
+        return True
+
+
+class LimitedSite:
+    """A transport, the proxies and the site behind them."""
+
+    name = "limited"
+    until = inf
+
+    def __init__(self, kinds: Mapping[str, int], limit: float, seed: int) -> None:
+        self.rng = Random(seed)
+        self.kinds = {f"10.0.{k}.{n}:80": k for k in kinds for n in range(kinds[k])}
+        self.buckets = {name: Bucket(limit) for name in self.kinds}
+        self.sent: Counter[str] = Counter()
+        self.answered: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
+
+    @property
+    def egresses(self) -> list[Egress]:
+        return [Egress(name, f"http://{name}") for name in self.kinds]
+
+    async def send(self, request: Request, headers: object, egress: Egress) -> Page:
+        name = egress.name
+        self.sent[name] += 1
+        body = await self._answer(self.kinds[name], name)
+        return Page(request.url, 200, (), body, 0.0, name)
+
+    async def _answer(self, kind: str, name: str) -> bytes:
+        if kind == "dead":
+            raise EgressFailed(f"{name}: refused")
+        if kind in ("html", "captive"):
+            return b"html"
+        if kind == "blackhole":
+            await asyncio.sleep(25)
+            raise ConnectFailed("nothing came")
+        await asyncio.sleep(1.5 if kind == "slow" else 0.005)
+        await asyncio.sleep(self.rng.uniform(0.0, 0.1))
+        if not self.buckets[name].takes(asyncio.get_running_loop().time()):
+            self.refused[name] += 1
+            return b"418"
+        self.answered[name] += 1
+        return b"other" if kind == "other" and self.rng.random() < 0.7 else b"page"
+
+    async def close(self) -> None:
+        pass
+
+
+class Site(ScriptedSite):
+    def read(self, request: Request, page: Page) -> Reading:
+        return READINGS[page.body]
+
+
+def crawl(
+    kinds: Mapping[str, int], limit: float, pace: float, seconds: float, seed: int = 1
+) -> tuple[LimitedSite, float, Counters]:
+    """The site after so many seconds, and the share of the allowed that was used."""
+    limited, counters, rng = LimitedSite(kinds, limit, seed), Counters(), Random(seed)
+    site = Site()
+    ring = Ring(limited.egresses, Pace(requests_per_second=pace))
+    sender = Sender(limited, frozenset({"site.invalid"}), counters)
+    visitor = Visitor(site, counters, rng)
+    pool = Pool(ring, visitor, sender, Outage(), concurrency=WALKERS, rng=rng)
+    breaker = Breaker(1.0, 10**9, drift_share=1.0)
+    fetcher = Fetcher(site, pool, sender, breaker, counters, attempts=5, rng=rng)
+
+    async def walk(uid: int) -> None:
+        while True:
+            reading = (await fetcher.fetch(ask(uid=uid))).reading
+            assert reading in (PAGE, READINGS[b"418"])
+
+    async def crawled() -> None:
+        walks = [asyncio.create_task(walk(uid)) for uid in range(WALKERS)]
+        await asyncio.wait(walks, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
+        failed = [one.exception() for one in walks if one.done()]
+        assert not failed, failed
+        for one in walks:
+            one.cancel()
+        await asyncio.gather(*walks, return_exceptions=True)
+        await fetcher.close()
+
+    run(crawled())
+    healthy = [name for name, kind in limited.kinds.items() if kind in HEALTHY]
+    used = sum(limited.answered[name] for name in healthy) / (limit * seconds * len(healthy))
+    return limited, used, counters
+
+
+@pytest.mark.parametrize(
+    ("kinds", "limit", "pace", "seconds", "least"),
+    [
+        ({"good": 20}, 2.0, 2.0, 100.0, 0.95),
+        ({"good": 20}, 1 / 3, 1 / 3, 600.0, 0.97),
+        (HALF_BAD, 2.0, 2.0, 120.0, 0.90),
+        (HALF_BAD, 1 / 3, 1 / 3, 600.0, 0.90),
+        ({"good": 20}, 1.0, 3.0, 150.0, 0.80),
+    ],
+)
+def test_the_allowed_is_used(
+    kinds: Mapping[str, int], limit: float, pace: float, seconds: float, least: float
+) -> None:
+    """Of what the healthy addresses may do nearly all is used, and little is spent on the others;
+    who is asked beside one that is late is few."""
+    limited, used, counters = crawl(kinds, limit, pace, seconds)
+    sent = limited.sent.total()
+    bad = sum(n for name, n in limited.sent.items() if limited.kinds[name] not in HEALTHY)
+    assert used >= least
+    assert bad <= 0.03 * sent
+    assert counters["request.hedged"] <= 0.02 * sent
