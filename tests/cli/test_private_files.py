@@ -101,7 +101,11 @@ def _working(
     process = crawl.start("posts")
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
-        made = {each.name.split(".")[1] for each in tmp.iterdir() if each.name not in besides}
+        made = {
+            each.name.partition(".")[2].partition(".")[0]
+            for each in tmp.iterdir()
+            if each.name not in besides
+        }
         if {"posts", "job"} <= made:
             return process
         assert process.poll() is None, crawl.said(process)

@@ -51,8 +51,23 @@ class Asker(NamedTuple):
     ) -> Fetched:
         """A page that is a fact (GONE among them). expect, nth, is_retry: as in `Fetcher.fetch`.
         contradicts: whether an emptiness would contradict what is announced, and be looked at again
-        by a later visit (`wants_look`); None: it would be no end of an edge. Errors: Walled,
-        UnsureWall, PageDrifted, NoAnswer, Refused, EntryTrouble."""
+        by a later visit (`wants_look`); None: it would be no end of an edge. After many ends in a
+        row it waits until a witness was asked. Errors: Walled, UnsureWall, PageDrifted, NoAnswer,
+        Refused, EntryTrouble."""
+        async with self.evidence.places:
+            if self.evidence.is_quiet:
+                await self.evidence.break_silence(request.uid, self._is_shown)
+            return await self._ask(request, edge, expect, nth, is_retry, contradicts)
+
+    async def _ask(
+        self,
+        request: Request,
+        edge: Edge,
+        expect: Expect,
+        nth: int = 1,
+        is_retry: bool = False,
+        contradicts: bool | None = None,
+    ) -> Fetched:
         self.counters.add(f"edge.{edge}.asked")
         with self.evidence.asking() as begun:
             fetched = await self.fetcher.fetch(
@@ -68,6 +83,8 @@ class Asker(NamedTuple):
         if verdict is Verdict.OK:
             self.counters.add(SHOWN)
             self.evidence.shown(request, begun)
+        elif verdict in (Verdict.EMPTY, Verdict.END):
+            self.evidence.not_shown()
         if verdict in FACTS:
             return fetched
         said = f"{verdict}: {why}" if why else str(verdict)
@@ -118,7 +135,7 @@ class Asker(NamedTuple):
     async def _is_shown(self, request: Request) -> bool:
         """Whether a request brings content again that brought some before."""
         try:
-            fetched = await self.ask(request, Edge.SEED, expect=Expect.CONTENT)
+            fetched = await self._ask(request, Edge.SEED, Expect.CONTENT)
         except (EntryTrouble, Walled):
             return False
         return fetched.reading.verdict is Verdict.OK

@@ -372,20 +372,23 @@ class EdgeReader:
 
         What contradicts an announced count (not sure) is asked for again later, or a sample of it;
         when it stands, it is stored as unsure. Nothing is believed of a site that shows nothing to
-        anybody: an end that contradicts anything waits until something comes that was asked for
-        after it, which is asked for where nothing else is; and while the site is not talking only
-        the owner's profile is a proof. Errors: Unsure, Silent, EntryGone.
+        anybody: an end that contradicts anything, or is one of many in a row, waits until something
+        comes that was asked for after it, which is asked for where nothing else is; and while the
+        site is not talking only the owner's profile is a proof. Errors: Unsure, Silent, EntryGone.
         """
         if sure and expect is Expect.NOTHING:
             return
         asker, uid, now = self._source.asker, self._entry.uid, time.monotonic()
         if not sure and str(Unsure(edge)) not in self.doubted:
-            if not (asker.is_talking or await self._is_shown(edge)):
+            is_heard = asker.is_talking and (
+                not asker.evidence.is_quiet or await asker.is_given_to_others(uid, now)
+            )
+            if not is_heard and not await self._is_shown(edge):
                 raise Silent(f"{edge}: {_NOT_SHOWN}")
             if asker.wants_look(uid, edge, is_bare=is_bare):
                 raise Unsure(edge)
         if asker.is_talking and (
-            (sure and expect is Expect.UNKNOWN)
+            (sure and expect is Expect.UNKNOWN and not asker.evidence.is_quiet)
             or await asker.evidence.came_after(now)
             or await asker.is_given_to_others(uid, now)
         ):

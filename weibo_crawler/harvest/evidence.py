@@ -13,15 +13,21 @@ from contextlib import contextmanager, suppress
 from weibo_crawler.records import Kind, Request
 
 _PATIENCE_S = 0.02  # between two pages a walk waits for a commit, and the loop starts the next walk
+_QUIET = 20  # ends in a row: many lists may end together, and so may the site
 _WITNESSES = 3  # one may be the user in question, and another one gone since
 _OF_USERS = frozenset({Kind.PROFILE, Kind.FANS, Kind.FOLLOWS, Kind.POSTS})
 
 
 class Evidence:
-    """The requests under way, and the latest that brought content. Times are `time.monotonic`."""
+    """The requests under way, and the latest that brought content. Times are `time.monotonic`.
 
-    def __init__(self) -> None:
-        self._under_way = 0
+    places: for so many requests at once, as the fetcher sends, so that whoever waits for a place
+    sees what those before were shown.
+    """
+
+    def __init__(self, places: int) -> None:
+        self.places = asyncio.Semaphore(places)
+        self._under_way = self._nothings = 0
         self._news = asyncio.Event()
         self._shown_at = self._silent_at = float("-inf")  # when the request was begun
         self._witnesses: dict[int, Request] = {}
@@ -39,10 +45,21 @@ class Evidence:
 
     def shown(self, request: Request, begun: float) -> None:
         """Note that a request brought content."""
+        self._nothings = 0
         self._shown_at = max(self._shown_at, begun)
         if request.uid and request.kind in _OF_USERS and not request.cursor:
             self.know(request)
         self._tell()
+
+    def not_shown(self) -> None:
+        """Note that a request brought nothing."""
+        self._nothings += 1
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether the latest requests all brought nothing: later pages, which tell the circuit
+        breaker nothing. Then an end needs a witness."""
+        return self._nothings >= _QUIET
 
     def know(self, request: Request) -> None:
         """Remember a request that is known to bring content."""
@@ -76,12 +93,22 @@ class Evidence:
         async with self._lock:
             if self._shown_at <= at and self._silent_at <= at:
                 begun = time.monotonic()
-                for request in [r for r in self._witnesses.values() if r.uid != uid][::-1]:
-                    if await ask(request):
-                        break
-                else:
+                if not await self._is_given(uid, ask):
                     self._silent_at = begun
             return self._shown_at > at
+
+    async def break_silence(self, uid: int, ask: Callable[[Request], Awaitable[bool]]) -> None:
+        """After many ends in a row repeat such requests, one caller after the other, until
+        something is shown: as long as nothing is, each caller does so before its own request."""
+        async with self._lock:
+            if self.is_quiet:
+                await self._is_given(uid, ask)
+
+    async def _is_given(self, uid: int, ask: Callable[[Request], Awaitable[bool]]) -> bool:
+        for request in [r for r in self._witnesses.values() if r.uid != uid][::-1]:
+            if await ask(request):
+                return True
+        return False
 
     def _tell(self) -> None:
         self._news.set()

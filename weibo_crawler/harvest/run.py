@@ -81,7 +81,7 @@ class HarvestRun:
         self._walls = Walls()
         self._reopening = Reopening(frontier, self._walls, settings)
         self._claims = Claims(self._committer, frontier, owner, settings, concurrency)
-        self._evidence = Evidence()
+        self._evidence = Evidence(concurrency)
         self._unheard: Counter[int] = Counter()  # visits of an entry while nothing was shown
         self._unheard_at = 0  # and how much had been shown until then
         self._noted: set[Edge] = set()

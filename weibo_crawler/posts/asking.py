@@ -1,6 +1,8 @@
 """Asking the site on behalf of all visits of one run, and what the answers tell of the run."""
 
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from random import Random
 
 from weibo_crawler.fetch import Fetched, PageSource
@@ -50,6 +52,18 @@ class Asker:
         self.has_asked = False
         self._leads: Kind | None = None  # the way to a whole text that worked last
         self.talked_at: float | None = None
+        self._proving = asyncio.Lock()
+
+    @asynccontextmanager
+    async def in_turn(self) -> AsyncIterator[None]:
+        """While the site is not talking, let one visit at a time ask for a proof that it is: all
+        who wait for one learn by it."""
+        if not self.is_talking:
+            async with self._proving:
+                if not self.is_talking:
+                    yield
+                    return
+        yield
 
     @property
     def is_talking(self) -> bool:

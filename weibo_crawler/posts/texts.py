@@ -49,7 +49,8 @@ class Texts:
     async def _round(self, mid: int, ways: list[Request], is_retry: bool) -> Found:
         why = ""
         for i, way in enumerate(ways):
-            expect = Expect.UNKNOWN if i else Expect.CONTENT  # a post that is shown has a text
+            # a post that is shown has a text; where a way shows none, the next one is the witness
+            expect = Expect.UNKNOWN if i else Expect.LIKELY
             reading = (await self._asker.fetch(way, expect=expect, is_retry=is_retry)).reading
             if isinstance(reading.record, FullText):
                 self._asker.led(way)

@@ -145,7 +145,8 @@ class _Visit:
             if is_hidden:
                 return await self._nothing_shown()
         sure = self._is_sure(stopped)
-        if not seen and not sure and stopped in ENDS and not was_empty(self.old):
+        is_bare = not self.ledger.pages and stopped in ENDS
+        if is_bare and not sure and not was_empty(self.old):
             raise VisitDoubt(NOTHING)
         await self.pages.repair()
         await self._unpin()
@@ -168,7 +169,8 @@ class _Visit:
         is_known = self.is_named or self.old.announced is not None
         expect = Expect.CONTENT if is_known else Expect.UNKNOWN
         request = self.env.site.profile(self.uid)
-        asked = await self._fetch(request, expect=expect, is_retry=self.is_retry)
+        async with self.env.asker.in_turn():
+            asked = await self._fetch(request, expect=expect, is_retry=self.is_retry)
         self._check(asked.reading)
         self.profile = asked.reading.verdict
         if self.profile is Verdict.OK:
