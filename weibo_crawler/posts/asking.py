@@ -34,8 +34,8 @@ class Asker:
     """Fetches for the visits. keep: stores an odd page, or a part of one, for a developer; clock:
     the one by which visits are dated. Counters: `cards.unreadable`, `cards.skipped.<reason>`.
 
-    rng: decides which ends are looked at again. talked_at: when the site last showed a page of a
-    user, None for never.
+    rng: decides which ends are looked at again. talked_at: when the latest request was begun that
+    was shown a page of a user (an emptiness may overtake a page on its way), None for none.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Asker:
         end: str = "",
     ) -> Fetched:
         """As `Fetcher.fetch`; a drifted page is kept. Errors: Unreached, and the fetcher's."""
-        self.has_asked = True
+        self.has_asked, begun = True, self._clock()
         fetched = await self._fetcher.fetch(
             request, expect=expect, nth=nth, is_retry=is_retry, end=end
         )
@@ -93,7 +93,7 @@ class Asker:
         if reading.verdict is Verdict.DRIFTED:
             await self._keep(page, reading.why, page.body)
         elif reading.verdict is Verdict.OK and request.kind in (Kind.POSTS, Kind.PROFILE):
-            self.talked_at = self._clock()
+            self.talked_at = max(begun, self.talked_at or begun)
         return fetched
 
     def wants_look(self, end: str) -> bool:
