@@ -50,7 +50,7 @@ class Texts:
         why = ""
         for i, way in enumerate(ways):
             # a post that is shown has a text; where a way shows none, the next one is the witness
-            expect = Expect.UNKNOWN if i else Expect.LIKELY
+            expect = Expect.UNKNOWN if i or is_retry else Expect.LIKELY
             reading = (await self._asker.fetch(way, expect=expect, is_retry=is_retry)).reading
             if isinstance(reading.record, FullText):
                 self._asker.led(way)
