@@ -346,7 +346,7 @@ def test_init_makes_what_is_missing_and_says_what_differs(
     assert f"WEIBO_TABLE_PREFIX={url.rpartition('/')[2]} hbase shell -n" in told
     monkeypatch.delenv("WEIBO_STORE__HBASE_COMMAND")
     posts = {"post": 5, "count": 1}
-    make(url, {"userlist": FAMILIES["userlist"], "posts": posts})
+    make(url, {**FAMILIES, "posts": posts})
     assert main(["init"]) == 5
     told = capsys.readouterr().err
     assert "family count: VERSIONS is 1, should be 100: alter '" in told
