@@ -79,7 +79,8 @@ def test_runs_learn_from_one_another(
         all_looks = "".join(seen.get(kind, "") for seen in (first, second, third))
         figures = one.figures()[kind]
         assert figures[:3] == (len(all_looks), len(all_looks), all_looks.count("1"))
-        assert one.has_found(kind) == ("1" in all_looks[-500:])
+        latest = all_looks[-500:]
+        assert one.has_found(kind) == ("1" in latest or len(latest) < 100)
 
 
 @pytest.mark.parametrize("note", ["", "[]", "no", "{", '{"a": [1, 1, 0]}', '{"a": [1, 1, 0, "x"]}'])

@@ -12,6 +12,7 @@ from typing import NamedTuple
 _CONFIDENCE = 0.95
 _REMEMBERED = 5.0  # looks by the limit: with 500 at 1 in 100 two finds end the sampling
 _USUAL_LIMIT = 0.01
+_TELLING = 100  # looks that all showed nothing more: a share of 3 % would be found
 _SAMPLED = 1 / 20  # of the ends, once second looks are known to be futile
 
 
@@ -60,8 +61,10 @@ class Samples:
         return kind in self._kinds and self._kinds[kind].is_rare
 
     def has_found(self, kind: str) -> bool:
-        """Whether one of the latest second looks showed more; also where no share is rare."""
-        return not self._limit or (kind in self._kinds and "1" in self._kinds[kind].latest)
+        """Whether one of the latest second looks showed more; also where no share is rare, and
+        before so many were taken that they say something."""
+        latest = self._of(kind).latest
+        return not self._limit or len(latest) < _TELLING or "1" in latest
 
     def figures(self) -> dict[str, Figures]:
         """Of each kind of end that was met."""
