@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,21 @@ from weibo_crawler.errors import StoreError, StoreFull
 from weibo_crawler.records import Reading, Verdict
 
 SECRET = "hunter2"
+ReadBack = Callable[..., ArchiveIndex]
+
+
+@pytest.fixture
+def read_back(tmp_path: Path) -> Iterator[ReadBack]:
+    """Reads these files, or all there are; what was opened is closed."""
+    with ExitStack() as opened:
+
+        def read(*files: Path) -> ArchiveIndex:
+            named = list(files) or files_of([tmp_path])
+            index = ArchiveIndex(tmp_path / "index.db", named, print)
+            opened.callback(index.close)
+            return index
+
+        yield read
 
 
 def test_an_answer_is_a_request_and_a_response(tmp_path: Path) -> None:
@@ -42,14 +59,16 @@ def test_an_answer_is_a_request_and_a_response(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("compression", ["gzip", "zstd"])
 @pytest.mark.parametrize("packed", [True, False])
-def test_what_is_kept_comes_back(tmp_path: Path, compression: str, packed: bool) -> None:
+def test_what_is_kept_comes_back(
+    tmp_path: Path, compression: str, packed: bool, read_back: ReadBack
+) -> None:
     """The same page, time to the last digit, and what the caller was told."""
     told = Reading(Verdict.LOGIN_WALL, why="ok -100", ambiguous=True)
     kept = answer(packed=packed, told=told, read=Reading(Verdict.LOGIN_WALL))
     with_archive = archive(tmp_path, compression=compression)
     with_archive.keep(kept)
     with_archive.close()
-    index = ArchiveIndex(tmp_path / "index.db", files_of([tmp_path]), print)
+    index = read_back()
     (process,) = index.writers("posts")
     (back,) = index.of_user(process, 7)
     assert back.page() == kept.page
@@ -64,13 +83,13 @@ def test_what_is_kept_comes_back(tmp_path: Path, compression: str, packed: bool)
         )
 
 
-def test_a_request_without_an_answer_is_noted(tmp_path: Path) -> None:
+def test_a_request_without_an_answer_is_noted(tmp_path: Path, read_back: ReadBack) -> None:
     """Else a later reparse could not tell a failure from the end of the archive."""
     told = Reading(Verdict.SERVER_TROUBLE, why="no whole answer")
     with_archive = archive(tmp_path)
     with_archive.keep(answer()._replace(page=None, reading=None, told=told))
     with_archive.close()
-    index = ArchiveIndex(tmp_path / "index.db", files_of([tmp_path]), print)
+    index = read_back()
     (back,) = index.of_user(index.writers("posts")[0], 7)
     assert back.page() is None
     assert back.exchange.told is not None
@@ -117,7 +136,7 @@ def test_nobody_appends_to_a_file_of_another(tmp_path: Path) -> None:
     assert [len(records(path)) for path in sorted(tmp_path.iterdir())] == [3, 3]
 
 
-def test_records_are_whole_after_kill_9(tmp_path: Path) -> None:
+def test_records_are_whole_after_kill_9(tmp_path: Path, read_back: ReadBack) -> None:
     """What `keep` has returned from is in the file, whole, when the process is killed."""
     program = """
         import sys
@@ -141,7 +160,7 @@ def test_records_are_whole_after_kill_9(tmp_path: Path) -> None:
     process.wait()
     process.stdout.close()
     acknowledged = [int(line) for line in said if line.endswith("\n")]
-    index = ArchiveIndex(tmp_path / "index.db", files_of([tmp_path]), print)
+    index = read_back()
     (path,) = tmp_path.glob("*.open")
     assert index.answers >= acknowledged[-1] >= 200
     whole_path = tmp_path / path.name.removesuffix(".open")
@@ -151,7 +170,9 @@ def test_records_are_whole_after_kill_9(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("compression", ["gzip", "zstd"])
 @pytest.mark.parametrize("lost", [1, 8, 150, 700])
-def test_a_torn_tail_is_skipped_and_said(tmp_path: Path, compression: str, lost: int) -> None:
+def test_a_torn_tail_is_skipped_and_said(
+    tmp_path: Path, compression: str, lost: int, read_back: ReadBack
+) -> None:
     """However much of the last answer is missing, those before it are read."""
     with_archive = archive(tmp_path, compression=compression)
     with_archive.keep(answer(1))
@@ -160,7 +181,7 @@ def test_a_torn_tail_is_skipped_and_said(tmp_path: Path, compression: str, lost:
     with_archive.close()
     (path,) = tmp_path.iterdir()
     os.truncate(path, path.stat().st_size - lost)
-    index = ArchiveIndex(tmp_path / "index.db", [path], print)
+    index = read_back(path)
     assert index.users(index.writers("posts")[0]) == [1]
     (torn,) = index.torn
     assert before <= torn.offset < path.stat().st_size

@@ -78,8 +78,12 @@ class ArchiveIndex:
         self.answers = 0
         self._latest: dict[int, float] = {}
         self._db.execute("BEGIN")
-        for n, path in enumerate(files):
-            self._add(n, path)
+        try:
+            for n, path in enumerate(files):
+                self._add(n, path)
+        except BaseException:
+            self.close()
+            raise
         self._db.execute("COMMIT")
         self._db.executescript(_INDICES)
 
