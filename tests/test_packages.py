@@ -7,8 +7,8 @@ ROOT = Path(__file__).parent.parent
 
 
 def test_every_room_is_in_the_wheel() -> None:
-    """setup.cfg names each folder with code; one that it forgets is found by users of the wheel only:
-    in a checkout all is there."""
+    """setup.cfg names each folder with code: whoever has a checkout does not miss one that is
+    forgotten there, and whoever has the wheel cannot run it."""
     config = ConfigParser()
     config.read(ROOT / "setup.cfg")
     named = set(config["options"]["packages"].split())
