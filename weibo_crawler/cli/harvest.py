@@ -30,7 +30,9 @@ def harvest(options: argparse.Namespace) -> Done:
         if not home.users.states():
             raise BadUsage("there is no seed yet: weibo-crawler seed FILE|UID, then harvest")
         if options.plan:
-            return _plan(home)
+            from weibo_crawler.cli.plans import harvest_plan
+
+            return harvest_plan(home)
         if options.of_run is not None:
             return _take_part(home, options.of_run)
         if options.retry_failed:
@@ -46,16 +48,6 @@ def _take_part(home: Home, run_id: str) -> Done:
     run = _harvest(home, counters, run_id, lambda: tell(counters.snapshot()), None)
     ended, _ = asyncio.run(run)
     return Done(ended.why, {"stopped": ended.why, "counters": counters.snapshot()})
-
-
-def _plan(home: Home) -> Done:
-    from weibo_crawler.fetch.opening import load_egresses
-    from weibo_crawler.harvest.plan import make_plan
-
-    egresses = len(load_egresses(home.settings.egress, home.settings.fetch))
-    users = sum(home.users.states().values())
-    plan = make_plan(home.settings, home.site, users, home.users.open_fans(), egresses)
-    return Done("\n".join(plan.lines()), plan._asdict())
 
 
 def run_harvest(

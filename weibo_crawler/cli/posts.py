@@ -110,6 +110,10 @@ def posts(options: argparse.Namespace) -> Done:
             {"ranges": settings.posts.ranges},
         )
     with Home(settings) as home:
+        if options.plan:
+            from weibo_crawler.cli.plans import posts_plan
+
+            return posts_plan(home, refresh=options.refresh, every=options.all)
         env = dict(os.environ)
         if options.config is not None:
             env["WEIBO_CONFIG"] = str(options.config.resolve())

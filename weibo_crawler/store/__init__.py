@@ -157,6 +157,30 @@ class WalledEdge(NamedTuple):
     since: float
 
 
+class OpenEntries(NamedTuple):
+    """Entries still to walk, of one depth, who announce `fans`. is_doubted: a list of theirs ended
+    before its announced count, and is to be looked at again."""
+
+    depth: int
+    fans: int | None
+    is_doubted: bool
+    entries: int
+
+
+class ReadLists(NamedTuple):
+    """Lists of an edge that were begun, of users who announce `fans`. is_open: the entries are
+    still to walk; is_over: the lists have ended; is_walled: guests were not shown more of them;
+    pages: those that held somebody, of all of them together."""
+
+    edge: str
+    fans: int | None
+    is_open: bool
+    is_over: bool
+    is_walled: bool
+    lists: int
+    pages: int
+
+
 class WorkerRow(NamedTuple):
     """What one process did in one run: absolute figures, rewritten while it works.
 
@@ -413,8 +437,12 @@ class Frontier(Users, Protocol):
         """Known users whose row changed at or after `since`: seeds that were named or lifted."""
         ...
 
-    def open_fans(self) -> list[tuple[int | None, int]]:
-        """For the entries still to walk: announced fans, and how many entries announce them."""
+    def open_entries(self) -> list[OpenEntries]:
+        """The entries still to walk, by what they announce."""
+        ...
+
+    def read_lists(self) -> list[ReadLists]:
+        """The lists that were begun, by edge and by what their owners announce."""
         ...
 
     def call_depths_bounds(self, why: str) -> None:

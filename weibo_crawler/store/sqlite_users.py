@@ -7,7 +7,17 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from weibo_crawler.records import Edge
-from weibo_crawler.store import WALLED, SeenPage, UserRow, WalledEdge, WorkerRow, past_runs
+from weibo_crawler.store import (
+    WALLED,
+    OpenEntries,
+    ReadLists,
+    SeenPage,
+    UserRow,
+    WalledEdge,
+    WorkerRow,
+    past_runs,
+    tallies,
+)
 from weibo_crawler.store.forgotten import NOBODY, Forgotten
 from weibo_crawler.store.sqlite_base import Database, immediate
 from weibo_crawler.store.sqlite_forget import read_forgotten
@@ -202,11 +212,11 @@ class SqliteUserlist:
     def depths(self) -> dict[int, int]:
         return dict(self._all("SELECT depth, COUNT(*) FROM userlist GROUP BY depth ORDER BY depth"))
 
-    def open_fans(self) -> list[tuple[int | None, int]]:
-        return self._all(
-            "SELECT fans, COUNT(*) FROM userlist WHERE state IN ('queued', 'leased', 'resting') "
-            "GROUP BY fans"
-        )
+    def open_entries(self) -> list[OpenEntries]:
+        return tallies.open_entries(self._all(tallies.OPEN_ENTRIES))
+
+    def read_lists(self) -> list[ReadLists]:
+        return tallies.read_lists(self._all(tallies.READ_LISTS))
 
     def unsure_lists(self) -> int:
         """Lists whose end contradicts the announced count; walled ones are not among them."""

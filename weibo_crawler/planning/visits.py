@@ -1,0 +1,230 @@
+"""`posts --plan`: what the visits cost that the same command would make now. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from math import ceil, sqrt
+from typing import NamedTuple
+
+from weibo_crawler.planning.asked import Asked, sessions
+from weibo_crawler.planning.plan import Pace, Part, Plan, Room, total
+from weibo_crawler.records import Kind
+from weibo_crawler.samples import Figures, looks_to_come
+from weibo_crawler.store.cells import Ledger
+
+_END = "posts.end"  # of posts/visit.py
+_TEXTS = (Kind.EXTEND, Kind.SHOW, Kind.DETAIL)
+_DAY_S = 86_400
+_NOT_VISITED = "not known yet: nobody was visited"
+_CUT_SHORT = 0.5  # of a visit, that a cut one has seen, and has left
+
+
+class Held(NamedTuple):
+    """What the ledgers tell. first, again: users who would be visited now, who never were, and who
+    were; begun: of the first, those of whom a part was read. visited: users with a complete visit;
+    pages, pages2: sum and sum of squares of the pages of these visits; stored: their posts;
+    new: posts to be expected of those who are visited again; a_day: visits a day that following
+    all users takes."""
+
+    first: int = 0
+    begun: int = 0
+    again: int = 0
+    visited: int = 0
+    pages: int = 0
+    pages2: int = 0
+    stored: int = 0
+    new: float = 0.0
+    a_day: float = 0.0
+
+    @property
+    def users(self) -> int:
+        return self.first + self.again
+
+
+class Visits(NamedTuple):
+    """What is known of the posts job. asked: all its runs; runs: how many mappers those had,
+    last_runs: those of the last one; looks: as `second_looks`; comments: posts.comments;
+    bytes_a_post: None where not measured."""
+
+    held: Held
+    asked: Asked
+    runs: int
+    last_runs: int
+    looks: Mapping[str, Figures]
+    comments: int
+    pace: Pace
+    bytes_a_post: float | None = None
+
+
+def read_held(users: Iterable[tuple[Ledger | None, bool]], now: float) -> Held:
+    """Sum up ledgers, each with whether its user would be visited now."""
+    first = begun = again = visited = pages = pages2 = stored = 0
+    new = a_day = 0.0
+    for ledger, is_due in users:
+        if ledger is None or ledger.visited_at is None:
+            first += is_due
+            begun += is_due and ledger is not None and ledger.pages > 0
+            continue
+        visited += 1
+        pages += ledger.pages
+        pages2 += ledger.pages**2
+        stored += ledger.stored
+        again += is_due
+        if is_due:
+            new += (ledger.posts_per_day or 0.0) * max(0.0, now - ledger.visited_at) / _DAY_S
+        if ledger.next_visit is not None and ledger.next_visit > ledger.visited_at:
+            a_day += _DAY_S / (ledger.next_visit - ledger.visited_at)
+    return Held(first, begun, again, visited, pages, pages2, stored, new, a_day)
+
+
+def plan_visits(visits: Visits) -> Plan:
+    """The plan of the visits that are to be made now."""
+    held, asked = visits.held, visits.asked
+    parts = [*_first(visits), *_again(visits)]
+    if parts:
+        parts.append(sessions(asked, visits.runs, visits.last_runs, parts))
+    texts, later = total(part.requests for part in parts), follow(visits)
+    return Plan(
+        stage="posts",
+        users=held.users,
+        parts=tuple(part for part in parts if part.requests != 0),
+        pace=visits.pace,
+        rooms=(_room(visits),) if held.users else (),
+        spread=_spread(visits) if texts else None,
+        later=() if later is None else (follow_line(later, visits.pace),),
+        assumed=_assumed(visits),
+        figures={"first": held.first, "again": held.again, "requests_a_day": later},
+    )
+
+
+def follow(visits: Visits) -> float | None:
+    """Requests a day by which the users who were visited are followed; None: nobody was."""
+    if not visits.held.a_day:
+        return None
+    return visits.held.a_day * _each_again(visits)[0]
+
+
+def follow_line(a_day: float, pace: Pace) -> str:
+    """How that stands against the pace."""
+    said = f"to follow the visited users by their posting rates: {ceil(a_day):,} requests a day"
+    if not pace.setting:
+        return said
+    most = pace.rate * _DAY_S
+    if not most:
+        return f"{said}; no egress is usable now"
+    enough = (
+        "enough" if a_day <= most else "too few: more egresses, or a larger posts.revisit_posts"
+    )
+    return f"{said}; the pace allows {int(most):,}, {enough} ({a_day / most:.0%} of it)"
+
+
+def _each_again(visits: Visits) -> tuple[float, bool]:
+    """Requests of a later visit, and whether that is measured."""
+    n, tally = _ended(visits.asked, "again"), visits.asked.all(["again"])
+    return ((tally.sent) / n, True) if n else (1.0, False)
+
+
+def _ended(asked: Asked, sort: str) -> float:
+    """How many visits the requests of a sort have paid for; a cut one counts in part."""
+    begun, ended = asked[f"visits.{sort}.begun"], asked[f"visits.{sort}.ended"]
+    return ended + _CUT_SHORT * max(0, begun - ended)
+
+
+def _first(visits: Visits) -> Iterator[Part]:
+    held = visits.held
+    left = held.first - _CUT_SHORT * held.begun
+    if not held.first:
+        return
+    if not visits.asked["visits.first.ended"]:
+        for kind in ("profiles", "posts pages", "posts ends", "long texts", "comments"):
+            if kind != "comments" or visits.comments:
+                yield Part(f"first visits, {kind}", None, _NOT_VISITED)
+        return
+    yield from _parts(visits, "first", left)
+
+
+def _again(visits: Visits) -> Iterator[Part]:
+    held, asked = visits.held, visits.asked
+    if not held.again:
+        return
+    if asked["visits.again.ended"]:
+        yield from _parts(visits, "again", held.again)
+        return
+    why = "assumed: page 1 of each tells what is new; nobody was visited twice so far"
+    yield Part("later visits, posts pages", float(held.again), why)
+    texts = sum(asked.of("first", kind).sent for kind in _TEXTS)
+    if held.stored and texts:
+        why = "assumed: as many a new post as at first visits, new ones by posting rates"
+        yield Part("later visits, long texts", held.new * texts / held.stored, why)
+
+
+def _parts(visits: Visits, sort: str, left: float) -> Iterator[Part]:
+    """Each kind as often a visit as so far."""
+    asked, n = visits.asked, _ended(visits.asked, sort)
+    name = {"first": "first visits", "again": "later visits"}[sort]
+    whom = f"{asked[f'visits.{sort}.ended']:,} visits"
+    for kind in asked.kinds(sort):
+        tally = asked.of(sort, kind)
+        if kind is not Kind.POSTS:
+            if kind not in _TEXTS and not (kind is Kind.COMMENTS and not visits.comments):
+                why = f"measured: {tally.sent:,} for {whom}"
+                yield Part(f"{name}, {_NAMES.get(kind, kind)}", tally.sent / n * left, why)
+            continue
+        pages, ends = tally.pages * tally.factor, _ends(visits, sort, left)
+        why = f"measured: {tally.pages:,} for {whom}"
+        yield Part(f"{name}, posts pages", pages / n * left, why)
+        why = f"measured: {tally.ends:,} for {whom}"
+        yield Part(f"{name}, posts ends", ends * tally.factor, why)
+        why = f"measured: {tally.walls:,} for {whom}"
+        yield Part(f"{name}, walls", tally.walls * tally.factor / n * left, why)
+    if texts := sum(asked.of(sort, kind).sent for kind in _TEXTS):
+        why = f"measured: {texts:,} for {whom}"
+        yield Part(f"{name}, long texts", texts / n * left, why)
+    if visits.comments and not asked.of(sort, Kind.COMMENTS).told:
+        yield Part(f"{name}, comments", None, "not known yet: no comments were read")
+
+
+_NAMES = {Kind.PROFILE: "profiles", Kind.COMMENTS: "comments"}
+
+
+def _ends(visits: Visits, sort: str, left: float) -> float:
+    """Requests that only tell that a timeline is over, second looks among them."""
+    asked, n = visits.asked, _ended(visits.asked, sort)
+    ends = asked.of(sort, Kind.POSTS).ends
+    every = sum(asked.of(one, Kind.POSTS).ends for one in ("first", "again"))
+    figures = visits.looks.get(_END)
+    if figures is None or not every:
+        return ends / n * left
+    share = ends / every
+    plain = max(0.0, ends - figures.looks * share) / n * left
+    return plain + looks_to_come(figures, figures.ends * share / n * left)
+
+
+def _spread(visits: Visits) -> float | None:
+    """The share by which the sum may be wrong, at 95 %, as visits differ in length."""
+    held = visits.held
+    if held.visited < 2 or not held.pages or not held.users:
+        return None
+    mean = held.pages / held.visited
+    variance = max(0.0, held.pages2 / held.visited - mean**2)
+    return 1.96 * sqrt(variance * (1 / held.visited + 1 / held.users)) / mean
+
+
+def _room(visits: Visits) -> Room:
+    held = visits.held
+    each = held.stored / held.visited if held.visited else None
+    if each is None or visits.bytes_a_post is None:
+        return Room("posts", None, _NOT_VISITED)
+    posts = held.first * each + held.new
+    why = (
+        f"measured: {visits.bytes_a_post:,.0f} bytes a post, {each:.1f} posts a user, by "
+        f"{held.visited:,} users"
+    )
+    return Room(f"{ceil(posts):,} posts", posts * visits.bytes_a_post, why)
+
+
+def _assumed(visits: Visits) -> tuple[str, ...]:
+    said = ["users who are left are like those who were visited"]
+    factor = visits.asked.all(["first", "again"]).factor
+    if factor > 1:
+        share = f"{(factor - 1) / factor:.1%} of the requests so far"
+        said.append(f"refusals and troubles go on as they were: {share}")
+    return tuple(said)
