@@ -83,7 +83,7 @@ def test_walls_of_later_pages_are_learnt() -> None:
 
     async def scenario() -> list[Verdict]:
         return [
-            (await world.fetcher.fetch(ask(c), nth=2 if c else 1)).reading.verdict
+            (await world.fetcher.fetch(ask(c, nth=2 if c else 1))).reading.verdict
             for c in ["", "2"] * 20
         ]
 
@@ -98,7 +98,7 @@ def test_walls_of_later_pages_alone_are_no_refusals() -> None:
 
     async def scenario() -> None:
         for cursor in ["", *["2"] * 30]:
-            await world.fetcher.fetch(ask(cursor), nth=2 if cursor else 1)
+            await world.fetcher.fetch(ask(cursor, nth=2 if cursor else 1))
 
     run(scenario())
     assert world.counters["page.login_wall"] > 30
@@ -195,13 +195,38 @@ def test_sessions_that_live_for_few_requests() -> None:
 
     world = World(answer, has_sessions=True, attempts=3, takes_s=0.2)
     kinds = [Kind.FANS, Kind.POSTS, Kind.FOLLOWS] * 40
-    requests = [ask("" if n % 2 else "2", kind, n) for n, kind in enumerate(kinds)]
-    verdicts = run(_all(*(world.fetcher.fetch(request) for request in requests)))
+    asks = [ask("" if n % 2 else "2", kind, n) for n, kind in enumerate(kinds)]
+    verdicts = run(_all(*(world.fetcher.fetch(ask) for ask in asks)))
     assert verdicts == [
-        Verdict.LOGIN_WALL if request.kind is Kind.FOLLOWS else Verdict.OK for request in requests
+        Verdict.LOGIN_WALL if kind is Kind.FOLLOWS else Verdict.OK for kind in kinds
     ]
     asked = [at for at, _, request, _ in world.transport.log if request.kind == "session"]
     assert all(later - earlier >= 60.0 for earlier, later in pairwise(asked[1:]))
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("lives", [1, 3, 12])
+def test_requests_that_overtake_each_other_at_the_end_of_a_session(lives: int, seed: int) -> None:
+    """Law 4: whichever of the requests under way a dying session still serves, what visitors are
+    shown is never taken for closed."""
+    rng, left = Random(seed), dict[str, list[bool]]()
+
+    def answer(request: Request, egress: Egress, headers: dict[str, str]) -> Reading:
+        cookie = headers["Cookie"]
+        served = left.setdefault(cookie, [])
+        asked = [more for _, _, sent, more in world.transport.log if sent.kind is not Kind.SESSION]
+        new = sum(more["Cookie"] == cookie for more in asked) - len(served)
+        draw = [True] * min(new, lives - sum(served))
+        draw += [False] * (new - len(draw))
+        served += rng.sample(draw, new)
+        answered[cookie] += 1
+        return OK if served[answered[cookie] - 1] else WALL
+
+    answered: Counter[str] = Counter()
+    world = World(answer, has_sessions=True, attempts=3, takes_s=0.2)
+    requests = [ask("", [Kind.FANS, Kind.POSTS][n % 2], n) for n in range(60)]
+    verdicts = run(_all(*(world.fetcher.fetch(request) for request in requests)))
+    assert Counter(verdicts) == {Verdict.OK: 60}
 
 
 def test_a_session_is_of_its_user_agent() -> None:

@@ -1,6 +1,6 @@
 """Whole texts: after the page is stored, bounded, and restricted ones as facts."""
 
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
 
@@ -8,6 +8,7 @@ from tests.posts.crawls import Crawl
 from tests.posts.test_refresh import DAY, Clock
 from tests.posts.worlds import ScriptedFetcher, post
 from weibo_crawler.errors import SiteSaysNo
+from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.records import Kind, Post, Verdict
 
 RESTRICTED = Verdict.RESTRICTED
@@ -30,12 +31,12 @@ class _Dies(ScriptedFetcher):
 
     dies_at = 1
 
-    async def fetch(self, request: Any, **more: Any) -> Any:
-        if request.kind in (Kind.EXTEND, Kind.SHOW):
+    async def fetch(self, ask: Ask) -> Fetched:
+        if ask.request.kind in (Kind.EXTEND, Kind.SHOW):
             self.dies_at -= 1
             if self.dies_at < 0:
                 raise SiteSaysNo("no more")
-        return await super().fetch(request, **more)
+        return await super().fetch(ask)
 
 
 @pytest.mark.parametrize("dies_at", range(7))
@@ -125,6 +126,30 @@ def test_one_way_may_show_what_another_restricts(crawl_: Crawl) -> None:
     assert crawl_.ledger(6).restricted == ()
     # both texts of the first page are under way together; from then on the better way leads
     assert len([url for url in fetcher.asked if url.startswith("extend")]) <= 2
+
+
+@pytest.mark.parametrize("opened", [(), range(1, 400, 20)])
+def test_other_ways_to_restricted_texts_are_an_experiment(
+    crawl_: Crawl, opened: Sequence[int]
+) -> None:
+    """While another way may show more than one restricted text in a hundred, all are asked for by
+    all ways; once it is known to show none, by one way but for a sample."""
+    n = 400
+    crawl_.add(6)
+    closed = {url: RESTRICTED for mid in range(1, n + 1) for url in both(mid, RESTRICTED)}
+    for mid in opened:
+        del closed[f"show/{mid}"]
+    texts = {mid: f"begin {mid}" for mid in opened}
+    fetcher = ScriptedFetcher(long(*range(n, 0, -1)), closed=closed, texts=texts)
+    crawl_.run(fetcher)
+    asked = len(asked_texts(fetcher))
+    figures = fetcher.samples.figures()["texts.restricted"]
+    assert crawl_.ledger(6).restricted == tuple(sorted(set(range(1, n + 1)) - set(opened)))
+    if opened:
+        assert (figures.finds > 0, figures.unlooked) == (True, 0)
+    else:
+        assert n + 299 <= asked < n + 350
+        assert figures.ends == n
 
 
 def test_while_one_way_is_in_trouble_nothing_is_concluded(crawl_: Crawl) -> None:

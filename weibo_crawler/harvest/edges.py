@@ -16,8 +16,16 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import NamedTuple, NoReturn
 
 from weibo_crawler.config import Harvest
-from weibo_crawler.fetch import Fetched
-from weibo_crawler.harvest.asking import Asker, Doubtful, People, fetched_at
+from weibo_crawler.fetch import Ask, Fetched
+from weibo_crawler.harvest.asking import (
+    FULL,
+    UNNAMED,
+    Asker,
+    Doubtful,
+    People,
+    end_of,
+    fetched_at,
+)
 from weibo_crawler.harvest.seen import SeenSet
 from weibo_crawler.harvest.trouble import (
     DOUBTS,
@@ -80,6 +88,7 @@ class EdgeReader:
         self._unsure = set[Edge]()  # lists of which a page showed less than it should
         self._posts: dict[str, Fetched] = {}
         self._silent: bool | None = None
+        self._is_unnamed = False  # the last page did not name the next one, where others do
 
     async def read(self, edge: Edge, progress: Progress) -> Shown:
         """The next page of an edge. A wall that nobody confirmed is one when it is met again."""
@@ -113,29 +122,44 @@ class EdgeReader:
     # -- fans and follows
 
     async def _list(self, edge: Edge, progress: Progress) -> Shown:
-        """The next page of a list; one that has shown all that was announced ends with the last
-        page, but for a sample."""
+        """The next page of a list. One that has shown all that was announced ends with the last
+        page, and so does one whose last page names no next one where others do, but for samples."""
         asker, expect = self._source.asker, self._expected(edge, progress)
         is_full = expect is Expect.NOTHING and progress.pages > 0
-        if is_full and not asker.wants_end(edge):
-            return Shown((), progress, "end", time.time())
-        shown = await self._list_page(edge, progress, expect)
-        if is_full:
-            asker.looked(edge, found=shown.after.listed > progress.listed, is_full=True)
+        kinds = [kind for kind, is_it in ((FULL, is_full), (UNNAMED, self._is_unnamed)) if is_it]
+        self._is_unnamed = False
+        if not all(asker.wants_end(edge, kind) for kind in kinds):
+            sure = self._is_whole(edge, progress)
+            if not is_full:
+                await self._end(edge, sure=sure, is_bare=True)
+            return Shown((), progress, "end", time.time(), sure)
+        try:
+            shown = await self._list_page(edge, progress, expect)
+        except Unsure:
+            self._looked(edge, kinds, found=False)
+            raise
+        self._looked(edge, kinds, found=shown.after.listed > progress.listed)
         return shown
+
+    def _looked(self, edge: Edge, kinds: Iterable[str], *, found: bool) -> None:
+        for kind in kinds:
+            self._source.asker.looked(edge, found=found, kind=kind)
 
     async def _list_page(self, edge: Edge, progress: Progress, expect: Expect) -> Shown:
         fetched = await self._ask_of_owner(edge, progress, expect)
-        record = fetched.reading.record
+        record, asker = fetched.reading.record, self._source.asker
         if not isinstance(record, FanPage):
             sure = self._is_whole(edge, progress)
             await self._end(edge, sure=sure, expect=expect, is_bare=True)
             return Shown((), progress, "end", fetched_at(fetched), sure)
         for reason, n in record.skipped.items():
-            self._source.asker.counters.add(f"list.skipped.{reason}", n)
+            asker.counters.add(f"list.skipped.{reason}", n)
         found = _Found()
         await self._count(record.users, record.uncounted, edge, found)
         after, ended = self._step(edge, progress, record)
+        if record.is_next_named:
+            asker.naming.add(edge)
+        self._is_unnamed = not record.is_next_named and edge in asker.naming
         sure = ended in (None, "last_page") or self._is_enough(edge, after)
         if ended == "barren":  # whoever asks again later begins behind it
             self._unsure.add(edge)
@@ -200,14 +224,15 @@ class EdgeReader:
         site, uid, cursor = self._source.site, self._entry.uid, progress.cursor
         is_list = edge in (Edge.FANS, Edge.FOLLOWS)
         request = site.edge(edge, uid, cursor) if is_list else site.posts(uid, cursor)
-        fetched = await self._source.asker.ask(
+        ask = Ask(
             request,
-            edge,
-            expect=expect,
+            expect,
             nth=progress.pages + 1,
             is_retry=edge in self._retried,
-            contradicts=is_list and not self._is_whole(edge, progress),
+            end=end_of(edge),
+            is_looked_later=is_list and not self._is_whole(edge, progress),
         )
+        fetched = await self._source.asker.ask(ask, edge)
         if fetched.reading.verdict is Verdict.GONE:
             await self._raise_gone(edge)
         return fetched
@@ -273,9 +298,8 @@ class EdgeReader:
         """The profile of the owner, who is known to be there where a name is stored."""
         expect = Expect.UNKNOWN if self._entry.screen_name is None else Expect.CONTENT
         profile = self._source.site.profile(self._entry.uid)
-        fetched = await self._source.asker.ask(
-            profile, edge, expect=expect, is_retry=self._entry.is_retry
-        )
+        ask = Ask(profile, expect, is_retry=self._entry.is_retry)
+        fetched = await self._source.asker.ask(ask, edge)
         if fetched.reading.verdict is Verdict.GONE:
             raise EntryGone
         return fetched
@@ -342,7 +366,8 @@ class EdgeReader:
         if not mids:
             return Shown((), progress, "last_page", time.time(), is_proof=False)
         request = self._source.site.comments(mids[0])
-        fetched = await self._source.asker.ask(request, Edge.COMMENTS, contradicts=True)
+        ask = Ask(request, end=end_of(Edge.COMMENTS), is_looked_later=True)
+        fetched = await self._source.asker.ask(ask, Edge.COMMENTS)
         record, found = fetched.reading.record, _Found()
         if isinstance(record, CommentPage):
             await self._count(record.users, record.uncounted, Edge.COMMENTS, found)

@@ -185,16 +185,15 @@ def _pages(walk: Walk, edge: Edge, known: Lengths, n: float) -> float | None:
 
 def _ends(walk: Walk, edge: Edge, asked: Tally, known: Lengths, n: float) -> float:
     """Requests that only tell that a list is over. Ends that contradict the announced count, and
-    those that agree with it, are looked at until that is known to be futile."""
+    ends by what the pages say, are looked at until that is known to be futile."""
     doubted = sum(one.entries for one in walk.entries if one.is_doubted)
     looks, to_come = 0, 0.0
-    for kind in (f"{edge}.end", f"{edge}.full"):
-        if (figures := walk.looks.get(kind)) is not None:
+    for kind, figures in walk.looks.items():
+        if kind.startswith(f"{edge}."):
             looks += figures.looks
             met = figures.ends / known.lists * (n - doubted)
-            to_come += looks_to_come(figures, met)
-            if kind.endswith(".end"):
-                to_come += looks_to_come(figures, doubted)
+            waiting = doubted if kind == f"{edge}.end" else 0
+            to_come += looks_to_come(figures, met + waiting)
     plain = max(0, asked.ends - looks) / known.lists
     return plain * (n - doubted) + to_come
 

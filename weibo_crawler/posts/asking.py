@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from random import Random
 
-from weibo_crawler.fetch import Fetched, PageSource
+from weibo_crawler.fetch import Ask, Fetched, PageSource
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import Expect, Kind, Page, Request, Verdict
+from weibo_crawler.records import Kind, Page, Request, Verdict
 
 _KEPT_BYTES = 256 * 1024  # of one odd card
 
@@ -70,20 +70,10 @@ class Asker:
         """Whether an emptiness can be evidence now: see `Fetcher.is_talking`."""
         return self._fetcher.is_talking
 
-    async def fetch(
-        self,
-        request: Request,
-        *,
-        expect: Expect = Expect.UNKNOWN,
-        nth: int = 1,
-        is_retry: bool = False,
-        end: str = "",
-    ) -> Fetched:
+    async def fetch(self, ask: Ask) -> Fetched:
         """As `Fetcher.fetch`; a drifted page is kept. Errors: Unreached, and the fetcher's."""
         self.has_asked, begun = True, self._clock()
-        fetched = await self._fetcher.fetch(
-            request, expect=expect, nth=nth, is_retry=is_retry, end=end
-        )
+        fetched = await self._fetcher.fetch(ask)
         reading, page = fetched.reading, fetched.page
         if page is None:
             if not self._has_answered:
@@ -92,7 +82,7 @@ class Asker:
         self._has_answered = True
         if reading.verdict is Verdict.DRIFTED:
             await self._keep(page, reading.why, page.body)
-        elif reading.verdict is Verdict.OK and request.kind in (Kind.POSTS, Kind.PROFILE):
+        elif reading.verdict is Verdict.OK and ask.request.kind in (Kind.POSTS, Kind.PROFILE):
             self.talked_at = max(begun, self.talked_at or begun)
         return fetched
 

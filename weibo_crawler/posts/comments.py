@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 
+from weibo_crawler.fetch import Ask
 from weibo_crawler.metrics import Counters
 from weibo_crawler.posts.asking import Asker
 from weibo_crawler.posts.changes import Held
@@ -55,7 +56,7 @@ class Comments:
     async def _read(self, post: Post) -> None:
         if self._walls >= _WALLS:
             return
-        fetched = await self._asker.fetch(self._site.comments(post.mid))
+        fetched = await self._asker.fetch(Ask(self._site.comments(post.mid)))
         reading, page = fetched.reading, fetched.page
         self._walls = self._walls + 1 if reading.verdict is Verdict.LOGIN_WALL else 0
         record = reading.record

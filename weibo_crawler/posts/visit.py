@@ -5,7 +5,7 @@ from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from weibo_crawler.fetch import Fetched
+from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.posts.asking import (
     Asker,
     Unreached,
@@ -18,12 +18,12 @@ from weibo_crawler.posts.comments import Comments
 from weibo_crawler.posts.holdings import Holdings
 from weibo_crawler.posts.pages import Pages
 from weibo_crawler.posts.profile import NOTHING, needs_profile, owner_of, was_empty
-from weibo_crawler.posts.schedule import Revisit
+from weibo_crawler.posts.schedule import Revisit, doubt_wait_s
 from weibo_crawler.posts.sightings import Sightings
-from weibo_crawler.posts.stops import ENDS, LIMITS, Stops
+from weibo_crawler.posts.stops import ENDS, IN_DOUBT, LIMITS, Stops
 from weibo_crawler.posts.texts import Texts
 from weibo_crawler.posts.writer import Writer
-from weibo_crawler.records import Expect, Outcome, Page, PostPage, Reading, Request, User, Verdict
+from weibo_crawler.records import Expect, Outcome, Page, PostPage, Reading, User, Verdict
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Put, Table
 from weibo_crawler.store.cells import Ledger, pinned_cells, possible_posts, profile_cells
@@ -170,7 +170,7 @@ class _Visit:
         expect = Expect.CONTENT if is_known else Expect.UNKNOWN
         request = self.env.site.profile(self.uid)
         async with self.env.asker.in_turn():
-            asked = await self._fetch(request, expect=expect, is_retry=self.is_retry)
+            asked = await self._fetch(Ask(request, expect, is_retry=self.is_retry))
         self._check(asked.reading)
         self.profile = asked.reading.verdict
         if self.profile is Verdict.OK:
@@ -191,11 +191,13 @@ class _Visit:
             if self.env.max_pages is not None and self.ledger.pages >= self.env.max_pages:
                 return "max_pages"
             fetched = await self._fetch(
-                self.env.site.posts(self.uid, self.cursor),
-                expect=self._expected(),
-                nth=self.ledger.pages + 1,
-                is_retry=self.is_retry and self.cursor == self.start,
-                end=_END,
+                Ask(
+                    self.env.site.posts(self.uid, self.cursor),
+                    self._expected(),
+                    nth=self.ledger.pages + 1,
+                    is_retry=self.is_retry and self.cursor == self.start,
+                    end=_END,
+                )
             )
             reading = fetched.reading
             if is_first and reading.verdict in _TOLD:
@@ -232,13 +234,21 @@ class _Visit:
         if self.env.every:
             deepest = min(self.sightings.unreadable, default=None)
             return Stops(self.cursor, None, 0 if self.old.unnamed else deepest)
-        return Stops(self.cursor, self.env.revisit.most_s)
+        return Stops(self.cursor, self._resting())
+
+    def _resting(self) -> str | None:
+        """Why this visit does not ask for what is older than the known posts: others did in vain
+        not long ago. With each new post it lies deeper, so each visit would pay for it."""
+        old, revisit, now = self.old, self.env.revisit, self.env.clock()
+        if not _is_over(old.walled_at, revisit.most_s, now):
+            return "login_wall"
+        rest_s = doubt_wait_s(revisit.middle_s, revisit.most_s, old.doubts)
+        return None if _is_over(old.unsure_at, rest_s, now) else IN_DOUBT
 
     def _why_last(self, stops: Stops, page: PostPage) -> str | None:
         return stops.at(
             page,
             self.ledger,
-            self.env.clock(),
             known=self.sightings.known,
             seen=self.sightings.seen,
             is_surplus=self.sightings.is_surplus(self.ledger.announced),
@@ -267,7 +277,7 @@ class _Visit:
         announced = self.ledger.announced
         if stopped == "known":
             return True
-        if stopped in ("too_many_pages", "gone"):
+        if stopped in ("too_many_pages", "gone", IN_DOUBT):
             return False
         if stopped == "login_wall" and self.ledger.walled_at is None:
             return False
@@ -296,7 +306,9 @@ class _Visit:
             await self.env.writer.put(puts, [])
 
     async def _finish(self, state: str, stopped: str, *, sure: bool) -> Outcome:
-        env, cut = self.env, self.sightings.cut
+        env, doubts = self.env, self.old.doubts
+        if stopped != IN_DOUBT:  # else nothing was looked for
+            doubts = 0 if sure and not self.sightings.cut else doubts + 1
         self.ledger = replace(
             self._with_figures(),
             state=state,
@@ -306,7 +318,7 @@ class _Visit:
             empty_since=None if state == "done" else self.ledger.empty_since,
             cursor=None,
             visited_at=env.clock(),
-            doubts=0 if sure and not cut else self.old.doubts + 1,
+            doubts=doubts,
         )
         self.ledger = await env.writer.call(
             closed, self.ledger, self.holdings, env.revisit, env.clock()
@@ -359,21 +371,11 @@ class _Visit:
             is_evidence=not self.is_retry,
         )
 
-    async def _fetch(
-        self,
-        request: Request,
-        *,
-        expect: Expect,
-        nth: int = 1,
-        is_retry: bool = False,
-        end: str = "",
-    ) -> Fetched:
+    async def _fetch(self, ask: Ask) -> Fetched:
         """One page, as `Fetcher.fetch` gives it."""
         if self.env.is_forgotten(self.uid):
             raise UserForgotten
-        return await self.env.asker.fetch(
-            request, expect=expect, nth=nth, is_retry=is_retry, end=end
-        )
+        return await self.env.asker.fetch(ask)
 
     def _check(
         self, reading: Reading, *, is_expected: bool = False, walled_ok: bool = False
