@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from weibo_crawler.planning.asked import Asked
+from weibo_crawler.analysis.asked import Asked
 from weibo_crawler.planning.plan import Pace, pace_of
 from weibo_crawler.planning.shown import as_dict, limit, lines
-from weibo_crawler.planning.visits import Held, Visits, follow, plan_visits, read_held
+from weibo_crawler.planning.visits import Held, Visits, plan_visits, read_held
 from weibo_crawler.records import EgressState, Health
 from weibo_crawler.store.cells import Ledger
 
@@ -78,12 +78,13 @@ def test_following_takes_requests_a_day() -> None:
     held = read_held(ledgers, 7200.0)
     assert (held.first, held.begun, held.again, held.a_day) == (2, 1, 1, 25.0)
     known = visits(MEASURED, visited=3, a_day=25.0)
-    assert follow(known) == 25.0
+    assert plan_visits(known).figures["requests_a_day"] == 25.0
     again = {"visits.again.begun": 2, "visits.again.ended": 2, "asked.again.posts.ok": 3}
-    assert follow(known._replace(asked=Asked(again))) == 37.5
-    assert "the pace allows 43,200, enough" in plan_visits(known).later[0]
+    measured = plan_visits(known._replace(asked=Asked(again)))
+    assert measured.figures["requests_a_day"] == 37.5
+    assert "38 requests a day (as measured); the pace allows 43,200, enough" in measured.later[0]
     assert "too few" in plan_visits(known._replace(pace=PACE._replace(rate=1e-4))).later[0]
-    assert follow(visits({})) is None
+    assert plan_visits(visits({})).figures["requests_a_day"] is None
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weibo_crawler.planning.asked import Asked
+from weibo_crawler.analysis.asked import Asked
+from weibo_crawler.analysis.yields import prices
 from weibo_crawler.planning.lengths import Lengths
 from weibo_crawler.planning.plan import Pace
-from weibo_crawler.planning.walk import Walk, plan_walk, prices
+from weibo_crawler.planning.walk import Walk, plan_walk
 from weibo_crawler.records import Edge
 from weibo_crawler.samples import Figures
 from weibo_crawler.store import OpenEntries, ReadLists

@@ -9,8 +9,10 @@ from itertools import takewhile
 from typing import Any
 
 from weibo_crawler import config
+from weibo_crawler.analysis.asked import Asked
 from weibo_crawler.analysis.second_looks import looks_dict, looks_lines, second_looks
 from weibo_crawler.analysis.status import unsure_lines, walled_dict, walled_lines
+from weibo_crawler.analysis.yields import Course, prices, yield_lines
 from weibo_crawler.cli.harvesters import Others, on_closed_stdin, tell
 from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.show import Progress, grouped, seconds, verdicts
@@ -20,7 +22,7 @@ from weibo_crawler.fetch import open_fetcher
 from weibo_crawler.harvest.run import Ended, HarvestRun, is_over_share
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.metrics import Counters, OpenMetrics, total
-from weibo_crawler.records import Edge, State
+from weibo_crawler.records import State
 from weibo_crawler.store.owners import new_owner
 
 
@@ -55,7 +57,7 @@ def run_harvest(
 ) -> Done:
     """One harvest with progress, and the figures of all its processes."""
     home.bind_site()
-    own, summed, started = Counters(), Counters(), time.monotonic()
+    own, summed, started, course = Counters(), Counters(), time.monotonic(), Course()
     others = others or Others()
     before = sum(home.users.states().values())
     with (
@@ -65,6 +67,7 @@ def run_harvest(
 
         def show() -> None:
             summed.replace(total([own.snapshot(), *others.counters]))
+            course.note(summed["request.sent"], summed["users.kept"])
             om.write()
             kept = before + summed["users.kept"]
             progress.say(
@@ -82,7 +85,9 @@ def run_harvest(
             raise others.worst(error) from error.__cause__
     line, data = _harvest_figures(home, summed, ended, time.monotonic() - started)
     data["processes"] = len(others.counters) + 1
-    line = "\n".join([line, *others.ended_early])
+    dry = course.tail()
+    data["dry"] = None if dry is None else dry._asdict()
+    line = "\n".join([line, *([dry.line()] if dry else []), *others.ended_early])
     if others.failures:
         failure = others.worst(others.failures[0])
         raise type(failure)(line)
@@ -173,7 +178,7 @@ def _harvest_figures(
     counts, states = counters.snapshot(), home.users.states()
     depth = max(home.users.depths(), default=0)
     bounds, walled = home.users.depths_are_bounds(), home.users.walled()
-    unsure, looks = home.users.unsure_lists(), second_looks(home.users)
+    unsure, looks, asked = home.users.unsure_lists(), second_looks(home.users), Asked(counts)
     data = {
         "stopped": ended.why,
         "kept": sum(states.values()),
@@ -185,6 +190,7 @@ def _harvest_figures(
         "unsure_lists": unsure,
         "second_looks": looks_dict(looks),
         "walled": walled_dict(walled),
+        "yields": {price.edge: price._asdict() | {"each": price.each} for price in prices(asked)},
         "states": states,
         "counters": counts,
         "seconds": round(span_s, 3),
@@ -201,12 +207,4 @@ def _harvest_figures(
     if bounds:
         lines.append(f"depths are upper bounds: {bounds}")
     lines += unsure_lines(unsure) + looks_lines(looks)
-    return "\n".join(lines + _by_edge(counts) + walled_lines(walled)), data
-
-
-def _by_edge(counts: dict[str, int]) -> list[str]:
-    """Which edges found the new users, where it was not by fan lists alone."""
-    found = {edge: n for edge in Edge if (n := counts.get(f"edge.{edge}.kept", 0))}
-    if not set(found) - {Edge.FANS}:
-        return []
-    return ["found by " + ", ".join(f"{edge} {n:,}" for edge, n in found.items())]
+    return "\n".join([*lines, *yield_lines(asked), *walled_lines(walled)]), data

@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 
 from weibo_crawler import config
+from weibo_crawler.analysis.yields import follow_line
 from weibo_crawler.cli.main import Done
 from weibo_crawler.fetch.egress import DIRECT
 from weibo_crawler.fetch.opening import load_egresses
@@ -56,6 +57,13 @@ def plan(options: argparse.Namespace) -> Done:
         with Home(settings) as home:
             crawl = reading.measured(crawl, settings, home.users, home.tables, time.time())
     return Done("\n".join(outset.lines(crawl)), outset.as_dict(crawl))
+
+
+def follow(home: Home, visits_a_day: float) -> str:
+    """What following the visited users takes, against the pace."""
+    pace = pace_now(home, None)
+    asked = reading.read_runs(home.users, "posts").asked
+    return follow_line(visits_a_day, asked, pace.rate if pace.setting else None)
 
 
 def pace_now(home: Home, speed: float | None) -> Pace:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from weibo_crawler.analysis.asked import Asked
 from weibo_crawler.records import EgressState, Health
 
 
@@ -91,3 +92,16 @@ def hours(requests: float | None, pace: Pace) -> float | None:
     if requests is None or not pace.per_s:
         return None
     return requests / pace.per_s / 3600
+
+
+def sessions(asked: Asked, runs: int, next_runs: int, parts: Sequence[Part]) -> Part:
+    """Sessions of a stage. Some are asked for at the start of each process (runs, next_runs: how
+    many there were, and will be); the others end with requests, so they go with these."""
+    sent, known = asked.all().sent, total(part.requests for part in parts)
+    if not asked.sessions or not sent:
+        return Part("sessions", 0.0, "none was asked for so far")
+    begun = min(asked.sessions, runs)
+    more = (asked.sessions - begun) / sent
+    why = f"measured: {asked.sessions:,} for {sent:,} requests of {runs:,} processes"
+    requests = None if known is None else begun / runs * next_runs + more * known
+    return Part("sessions", requests, why)

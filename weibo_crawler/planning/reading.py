@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from weibo_crawler.analysis.asked import Asked
 from weibo_crawler.analysis.second_looks import second_looks
 from weibo_crawler.config import Settings
 from weibo_crawler.metrics import total
-from weibo_crawler.planning.asked import Asked
 from weibo_crawler.planning.outset import Known, Outset
 from weibo_crawler.planning.plan import Pace
 from weibo_crawler.planning.visits import Visits, read_held

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from math import ceil, sqrt
 from typing import NamedTuple
 
-from weibo_crawler.planning.asked import Asked, sessions
-from weibo_crawler.planning.plan import Pace, Part, Plan, Room, total
+from weibo_crawler.analysis.asked import Asked
+from weibo_crawler.analysis.yields import each_again, follow_line, visits_a_day
+from weibo_crawler.planning.plan import Pace, Part, Plan, Room, sessions, total
 from weibo_crawler.records import Kind
 from weibo_crawler.samples import Figures, looks_to_come
 from weibo_crawler.store.cells import Ledger
@@ -13,6 +14,7 @@ from weibo_crawler.store.cells import Ledger
 _END = "posts.end"  # of posts/visit.py
 _TEXTS = (Kind.EXTEND, Kind.SHOW, Kind.DETAIL)
 _DAY_S = 86_400
+_GATED = 0.5  # of the users behind a wall: where fewer met it, it is not asked for each time
 _NOT_VISITED = "not known yet: nobody was visited"
 _CUT_SHORT = 0.5  # of a visit, that a cut one has seen, and has left
 
@@ -21,8 +23,8 @@ class Held(NamedTuple):
     """What the ledgers tell. first, again: users who would be visited now, who never were, and who
     were; begun: of the first, those of whom a part was read. visited: users with a complete visit;
     pages, pages2: sum and sum of squares of the pages of these visits; stored: their posts;
-    new: posts to be expected of those who are visited again; a_day: visits a day that following
-    all users takes."""
+    walled: of them, whose visit ended at a wall; new: posts to be expected of those who are visited
+    again; a_day: visits a day that following all users takes."""
 
     first: int = 0
     begun: int = 0
@@ -31,6 +33,7 @@ class Held(NamedTuple):
     pages: int = 0
     pages2: int = 0
     stored: int = 0
+    walled: int = 0
     new: float = 0.0
     a_day: float = 0.0
 
@@ -56,7 +59,7 @@ class Visits(NamedTuple):
 
 def read_held(users: Iterable[tuple[Ledger | None, bool]], now: float) -> Held:
     """Sum up ledgers, each with whether its user would be visited now."""
-    first = begun = again = visited = pages = pages2 = stored = 0
+    first = begun = again = visited = pages = pages2 = stored = walled = 0
     new = a_day = 0.0
     for ledger, is_due in users:
         if ledger is None or ledger.visited_at is None:
@@ -67,12 +70,12 @@ def read_held(users: Iterable[tuple[Ledger | None, bool]], now: float) -> Held:
         pages += ledger.pages
         pages2 += ledger.pages**2
         stored += ledger.stored
+        walled += ledger.stopped == "login_wall"
         again += is_due
         if is_due:
             new += (ledger.posts_per_day or 0.0) * max(0.0, now - ledger.visited_at) / _DAY_S
-        if ledger.next_visit is not None and ledger.next_visit > ledger.visited_at:
-            a_day += _DAY_S / (ledger.next_visit - ledger.visited_at)
-    return Held(first, begun, again, visited, pages, pages2, stored, new, a_day)
+        a_day += visits_a_day(ledger)
+    return Held(first, begun, again, visited, pages, pages2, stored, walled, new, a_day)
 
 
 def plan_visits(visits: Visits) -> Plan:
@@ -81,45 +84,21 @@ def plan_visits(visits: Visits) -> Plan:
     parts = [*_first(visits), *_again(visits)]
     if parts:
         parts.append(sessions(asked, visits.runs, visits.last_runs, parts))
-    texts, later = total(part.requests for part in parts), follow(visits)
+    requests = total(part.requests for part in parts)
+    most = visits.pace.rate if visits.pace.setting else None
+    later = follow_line(held.a_day, asked, most) if held.a_day else None
+    a_day = held.a_day * each_again(asked)[0] if held.a_day else None
     return Plan(
         stage="posts",
         users=held.users,
         parts=tuple(part for part in parts if part.requests != 0),
         pace=visits.pace,
         rooms=(_room(visits),) if held.users else (),
-        spread=_spread(visits) if texts else None,
-        later=() if later is None else (follow_line(later, visits.pace),),
+        spread=_spread(visits) if requests else None,
+        later=() if later is None else (later,),
         assumed=_assumed(visits),
-        figures={"first": held.first, "again": held.again, "requests_a_day": later},
+        figures={"first": held.first, "again": held.again, "requests_a_day": a_day},
     )
-
-
-def follow(visits: Visits) -> float | None:
-    """Requests a day by which the users who were visited are followed; None: nobody was."""
-    if not visits.held.a_day:
-        return None
-    return visits.held.a_day * _each_again(visits)[0]
-
-
-def follow_line(a_day: float, pace: Pace) -> str:
-    """How that stands against the pace."""
-    said = f"to follow the visited users by their posting rates: {ceil(a_day):,} requests a day"
-    if not pace.setting:
-        return said
-    most = pace.rate * _DAY_S
-    if not most:
-        return f"{said}; no egress is usable now"
-    enough = (
-        "enough" if a_day <= most else "too few: more egresses, or a larger posts.revisit_posts"
-    )
-    return f"{said}; the pace allows {int(most):,}, {enough} ({a_day / most:.0%} of it)"
-
-
-def _each_again(visits: Visits) -> tuple[float, bool]:
-    """Requests of a later visit, and whether that is measured."""
-    n, tally = _ended(visits.asked, "again"), visits.asked.all(["again"])
-    return ((tally.sent) / n, True) if n else (1.0, False)
 
 
 def _ended(asked: Asked, sort: str) -> float:
@@ -173,8 +152,10 @@ def _parts(visits: Visits, sort: str, left: float) -> Iterator[Part]:
         yield Part(f"{name}, posts pages", pages / n * left, why)
         why = f"measured: {tally.ends:,} for {whom}"
         yield Part(f"{name}, posts ends", ends * tally.factor, why)
-        why = f"measured: {tally.walls:,} for {whom}"
-        yield Part(f"{name}, walls", tally.walls * tally.factor / n * left, why)
+        walls = tally.walls * tally.factor / n * left
+        if tally.walls < _GATED * visits.held.walled:  # a wall is known after some requests
+            walls = min(walls, tally.walls / visits.runs * visits.last_runs)
+        yield Part(f"{name}, walls", walls, f"measured: {tally.walls:,} for {whom}")
     if texts := sum(asked.of(sort, kind).sent for kind in _TEXTS):
         why = f"measured: {texts:,} for {whom}"
         yield Part(f"{name}, long texts", texts / n * left, why)

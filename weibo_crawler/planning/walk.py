@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import ceil, sqrt
 from typing import NamedTuple
 
-from weibo_crawler.planning.asked import Asked, Tally, sessions
+from weibo_crawler.analysis.asked import Asked, Tally
+from weibo_crawler.analysis.yields import yield_lines
 from weibo_crawler.planning.lengths import Lengths
-from weibo_crawler.planning.plan import Pace, Part, Plan, Room, total
+from weibo_crawler.planning.plan import Pace, Part, Plan, Room, sessions, total
 from weibo_crawler.records import Edge, Kind
 from weibo_crawler.samples import Figures, looks_to_come
 from weibo_crawler.store import OpenEntries, ReadLists
@@ -18,19 +19,6 @@ _LISTS = {Edge.FANS: Kind.FANS, Edge.FOLLOWS: Kind.FOLLOWS}
 _PUBLISHED = {"where lists are shown": 6.48, "where lists are walled": 2.45}
 _TELLING = 100  # requests of the last run that tell what a user costs now
 _NEVER_READ = "not known yet: no list was read to its end"
-
-
-class Price(NamedTuple):
-    """What the users cost whom an edge found: requests sent for it, and how many it brought."""
-
-    edge: Edge
-    requests: int
-    kept: int
-
-    @property
-    def each(self) -> float | None:
-        """Requests a kept user; None: it has brought nobody."""
-        return self.requests / self.kept if self.kept else None
 
 
 class Walk(NamedTuple):
@@ -74,20 +62,10 @@ def plan_walk(walk: Walk) -> Plan:
         pace=walk.pace,
         spread=_spread(walk, n, parts),
         rooms=(_room(walk, missing),),
-        later=(said, *_yields(walk)),
+        later=(said, *yield_lines(walk.asked)),
         assumed=_assumed(walk, factor),
         figures={"users_kept": walk.users, "missing": missing, "to_max_users": rest},
     )
-
-
-def prices(asked: Asked) -> list[Price]:
-    """Of each edge for which something was asked, the dearest last."""
-    found = [
-        Price(edge, tally.sent, asked[f"edge.{edge}.kept"])
-        for edge in Edge
-        if (tally := asked.all([edge])).told
-    ]
-    return sorted(found, key=lambda price: price.each or float("inf"))
 
 
 def _profiles(walk: Walk) -> Part:
@@ -260,14 +238,6 @@ def _rest(walk: Walk, n: int, missing: int) -> tuple[float | None, str]:
         f"to {walk.max_users:,} users: not known yet; in simulated worlds {most} requests, where "
         "lists are shown and where they are walled (docs/benchmarks.md)",
     )
-
-
-def _yields(walk: Walk) -> Iterator[str]:
-    for price in prices(walk.asked):
-        if price.edge is not Edge.SEED:
-            each = "nobody" if price.each is None else f"{price.each:.2f} requests a user"
-            brought = f"{price.kept:,} users by {price.requests:,} requests"
-            yield f"{price.edge} brought {brought}: {each}"
 
 
 def _room(walk: Walk, missing: int) -> Room:

@@ -1,9 +1,8 @@
 """What a stage has asked for so far, by purpose and kind: the counters `asked.*` of the fetcher."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from weibo_crawler.planning.plan import Part, total
 from weibo_crawler.records import Kind, Verdict
 
 _PAGES = (Verdict.OK, Verdict.GONE, Verdict.RESTRICTED)
@@ -73,19 +72,6 @@ class Asked:
     def __getitem__(self, name: str) -> int:
         """A counter by its whole name."""
         return self._counters.get(name, 0)
-
-
-def sessions(asked: Asked, runs: int, next_runs: int, parts: Sequence[Part]) -> Part:
-    """Sessions of a stage. Some are asked for at the start of each process (runs, next_runs: how
-    many there were, and will be); the others end with requests, so they go with these."""
-    sent, known = asked.all().sent, total(part.requests for part in parts)
-    if not asked.sessions or not sent:
-        return Part("sessions", 0.0, "none was asked for so far")
-    begun = min(asked.sessions, runs)
-    more = (asked.sessions - begun) / sent
-    why = f"measured: {asked.sessions:,} for {sent:,} requests of {runs:,} processes"
-    requests = None if known is None else begun / runs * next_runs + more * known
-    return Part("sessions", requests, why)
 
 
 def _tally(verdict: str, n: int) -> Tally:
