@@ -219,6 +219,18 @@ def test_a_plan_before_anything_says_so(crawl: Crawl) -> None:
     assert crawl.json("harvest", "--plan")["to_max_users"] is None
 
 
+def test_a_crawl_can_be_planned_before_it_exists(crawl: Crawl) -> None:
+    """`plan` needs no store and makes none."""
+    plan = crawl.json("plan", "--users", "1000000", "--fresh", "7d")
+    assert plan["fresh_s"] == 7 * 86_400
+    assert plan["again"]["why"].startswith("assumed")
+    assert not list(crawl.folder.glob("*.db"))
+    for span in ("3", "0h", "-1d", "h"):
+        assert (
+            "90min, 24h or 7d" in crawl.run("plan", "--users=5", f"--fresh={span}", code=2).stderr
+        )
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [("EDGES", "seed"), ("EDGES", ""), ("EDGES", "fans,fans"), ("EDGES_IF_WALLED", "fans,seed")],
