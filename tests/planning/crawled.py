@@ -2,16 +2,16 @@
 of the site."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from tests.cli.crawls import Crawl, simulated
+from tests.cli.crawls import Crawl
 from weibo_crawler.simulator.routes import VISITOR, Kind, understand
 
-Sites = Iterator[tuple[Crawl, list[str], Callable[[], list[str]]]]
+_MOST = 0.1  # of a plan may be wrong
+_VAGUE = 0.4  # a plan that says it may be more wrong than this says nothing
+_OFTEN, _KIND = 200, 1.5  # a kind of so many requests may be so many times as wrong
 _SESSIONS = ("/", "/visitor/visitor", VISITOR)
 _TEXTS = (Kind.EXTEND, Kind.SHOW, Kind.DETAIL)
 _KINDS = {"profiles": "profiles", "long texts": "long texts", "sessions": "sessions"}
@@ -36,13 +36,6 @@ class Part:
         kinds = sorted({*self.planned, *self.sent})
         both = (f"{kind} {self.planned[kind]:.0f}/{self.sent[kind]}" for kind in kinds)
         return f"{self.error():+.1%} ({', '.join(both)})"
-
-
-@contextmanager
-def lawful(folder: Path, **knobs: Any) -> Sites:
-    """A simulated world, its seeds, and what it was asked so far."""
-    with simulated(folder, **knobs) as (crawl, truth):
-        yield crawl, truth.seeds, lambda: [line.request for line in truth.served()]
 
 
 def run_part(
@@ -74,6 +67,18 @@ def two_parts(
     crawl.run("harvest")
     crawl.run("import")
     return walked, run_part(crawl, asked, ["posts"])
+
+
+def check(*parts: Part) -> None:
+    """Each part is as planned, in all and by each kind that is asked for often."""
+    for part in parts:
+        said = f"{part}, likely within {part.plan['spread']}"
+        most = max(_MOST, part.plan["spread"] or 0.0)
+        assert most < _VAGUE, said
+        assert abs(part.error()) <= most, said
+        for kind, sent in part.sent.items():
+            if sent >= _OFTEN:
+                assert abs(part.error(kind)) <= _KIND * most, f"{kind}: {said}"
 
 
 def _kind(request: str) -> str:

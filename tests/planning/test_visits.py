@@ -105,3 +105,15 @@ def test_the_pace_is_that_of_the_usable(
     assert f"{usable} of {len(states)} usable" in limit(pace) or "none of 1 is usable" in limit(
         pace
     )
+
+
+def test_a_wall_costs_each_visit_until_it_is_known() -> None:
+    """Where each visit meets it, each will; where far fewer met it than ended there, it is asked
+    for as often as in the last run."""
+    met = MEASURED | {"asked.first.posts.login_wall": 10}
+    known = visits(met, first=100, visited=10, pages=20, walled=10)
+    by_kind = {part.kind: part.requests for part in plan_visits(known).parts}
+    assert by_kind["first visits, walls"] == 100
+    gated = visits(met, first=1000, visited=100, pages=20, walled=100)
+    by_kind = {part.kind: part.requests for part in plan_visits(gated).parts}
+    assert by_kind["first visits, walls"] == 10

@@ -155,3 +155,14 @@ def test_lists_that_hide_some_are_taken_so(fans: int, share: float) -> None:
     lengths = Lengths([over(fans, 1000, shown), over(10**7, 5, 0)], pages_of)
     wanted = shown / 1000
     assert abs((lengths.pages(fans) or 0) - wanted) <= 0.02 * pages_of(fans)
+
+
+def test_lists_whose_length_nobody_announces_are_unknown_until_one_has_ended() -> None:
+    """Follows: no figure stands for them, neither zero; then they are as long as the others."""
+    known = walk(edges=(Edge.FOLLOWS,), entries=[OpenEntries(1, 50, False, 4)])
+    plan = plan_walk(known)
+    assert {part.kind: part.requests for part in plan.parts}["follows, pages"] is None
+    ended = ReadLists("follows", 50, False, True, False, 10, 30)
+    asked = Asked({"asked.follows.follows.ok": 30})
+    plan = plan_walk(known._replace(lists=[ended], asked=asked, runs=1, walked=10))
+    assert plan.requests == 12

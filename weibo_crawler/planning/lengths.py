@@ -19,9 +19,10 @@ class _Sum(NamedTuple):
     lists: int = 0
     pages: int = 0
     announced: int = 0  # pages
+    walled: int = 0  # lists
 
-    def plus(self, lists: int, pages: int, announced: int) -> "_Sum":
-        return _Sum(self.lists + lists, self.pages + pages, self.announced + announced)
+    def plus(self, other: "_Sum") -> "_Sum":
+        return _Sum(*(a + b for a, b in zip(self, other, strict=True)))
 
 
 class Lengths:
@@ -34,10 +35,10 @@ class Lengths:
         self._all = _Sum()
         for one in self._lists:
             should = announced(one.fans or 0)
-            figures = one.lists, one.pages, one.lists * should
+            figures = _Sum(one.lists, one.pages, one.lists * should, one.lists * one.is_walled)
             size = should.bit_length()
-            self._by_size[size] = self._by_size.get(size, _Sum()).plus(*figures)
-            self._all = self._all.plus(*figures)
+            self._by_size[size] = self._by_size.get(size, _Sum()).plus(figures)
+            self._all = self._all.plus(figures)
         self.wall = self._find_wall()
 
     @property
@@ -71,12 +72,22 @@ class Lengths:
             pages = known.pages / known.lists
         return pages if self.wall is None else min(pages, self.wall)
 
+    @property
+    def ended(self) -> int:
+        """How many lists came to their own end, not to a wall."""
+        return self._all.lists - self._all.walled
+
+    def ends(self, fans: int | None) -> float:
+        """How likely the list of who announces so many fans comes to its own end."""
+        known = self._all if fans is None else self._near(self._announced(fans).bit_length())
+        return 1 - known.walled / known.lists if known.lists else 1.0
+
     def _near(self, size: int) -> _Sum:
         """Lists of this size, and of the next sizes where these are few."""
         known = _Sum()
         for far in range(_SIZES):
             for near in {size - far, size + far}:
-                known = known.plus(*self._by_size.get(near, _Sum()))
+                known = known.plus(self._by_size.get(near, _Sum()))
             if known.lists >= _TELLING:
                 return known
         return self._all

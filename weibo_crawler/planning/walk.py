@@ -165,15 +165,17 @@ def _ends(walk: Walk, edge: Edge, asked: Tally, known: Lengths, n: float) -> flo
     """Requests that only tell that a list is over. Ends that contradict the announced count, and
     ends by what the pages say, are looked at until that is known to be futile."""
     doubted = sum(one.entries for one in walk.entries if one.is_doubted)
+    fresh = [one for one in walk.entries if not one.is_doubted]
+    likely = sum(one.entries * known.ends(one.fans) for one in fresh)
+    ending = likely * n / sum(one.entries for one in walk.entries) if known.ended else 0.0
     looks, to_come = 0, 0.0
     for kind, figures in walk.looks.items():
         if kind.startswith(f"{edge}."):
             looks += figures.looks
-            met = figures.ends / known.lists * (n - doubted)
+            met = figures.ends / max(1, known.ended) * ending
             waiting = doubted if kind == f"{edge}.end" else 0
             to_come += looks_to_come(figures, met + waiting)
-    plain = max(0, asked.ends - looks) / known.lists
-    return plain * (n - doubted) + to_come
+    return max(0, asked.ends - looks) / max(1, known.ended) * ending + to_come
 
 
 def _looks_said(walk: Walk, edge: Edge) -> str:
