@@ -87,13 +87,14 @@ class Pages(NamedTuple):
         return replace(ledger, **sightings.figures())
 
     async def repair(self) -> None:
-        """Long texts that earlier visits could not get and this one did not meet; those that this
-        one had trouble with, once more; and the restricted ones when it is their time."""
+        """Long texts that earlier visits, or attempts that died, could not get and this one has not
+        asked for; those that this one had trouble with, once more; and the restricted ones when it
+        is their time."""
         sightings = self.sightings
-        earlier = sightings.cut - sightings.seen
+        earlier = sightings.cut - self.texts.asked
         lacking = await self.writer.call(self.holdings.cut, earlier)
         sightings.cut -= earlier - lacking  # put by a visit that died before it could say so
-        closed = sightings.closed - sightings.seen if self.asks_closed else set()
+        closed = sightings.closed - self.texts.asked if self.asks_closed else set()
         await _all(
             [
                 *(self._mend(mid, self.texts.whole(mid, is_retry=True)) for mid in lacking),
