@@ -18,6 +18,7 @@ from weibo_crawler.metrics import Counters, OpenMetrics
 from weibo_crawler.posts.asking import Asker
 from weibo_crawler.posts.closing import outcome_of
 from weibo_crawler.posts.comments import Comments
+from weibo_crawler.posts.info import Info
 from weibo_crawler.posts.manifest import KeyRange
 from weibo_crawler.posts.schedule import Revisit
 from weibo_crawler.posts.sharing import Sharing
@@ -352,6 +353,7 @@ class RangeCrawler:
         parts = self._site, self._asker, writer, self._counters, self._clock
         most = self._settings.posts.comments
         comments = Comments(*parts, run_id=self._job.run_id, most=most) if most else None
+        info_s = self._settings.posts.info_days * 86_400
         return Visitor(
             site=self._site,
             asker=self._asker,
@@ -365,6 +367,7 @@ class RangeCrawler:
             profile_s=self._settings.posts.profile_days * 86_400,
             every=self._job.every,
             comments=comments,
+            info=Info(*parts, rest_s=info_s) if info_s else None,
         )
 
     async def _keep_house(self) -> None:

@@ -16,6 +16,7 @@ from weibo_crawler.posts.asking import (
 from weibo_crawler.posts.closing import EMPTY_WAIT_S, begun, closed, empty, outcome_of
 from weibo_crawler.posts.comments import Comments
 from weibo_crawler.posts.holdings import Holdings
+from weibo_crawler.posts.info import Info
 from weibo_crawler.posts.pages import Pages
 from weibo_crawler.posts.profile import NOTHING, needs_profile, owner_of, was_empty
 from weibo_crawler.posts.schedule import Revisit
@@ -56,8 +57,8 @@ class Visitor(NamedTuple):
     """What visits need. posts: the table, for reading; clock: seconds; revisit: bounds of the time
     until the next visit; profile_s: posts.profile_days; every: ask also for what guests were
     refused at most `revisit.most_s` ago, and for posts that could not be read; is_forgotten:
-    whether `forget` removed a user, as far as the last put knows; comments: None where nobody asks
-    for them."""
+    whether `forget` removed a user, as far as the last put knows; comments, info: None where nobody
+    asks for them."""
 
     site: Site
     asker: Asker
@@ -71,6 +72,7 @@ class Visitor(NamedTuple):
     profile_s: float
     every: bool
     comments: Comments | None = None
+    info: Info | None = None
 
     async def visit(self, due: Due) -> Outcome:
         """Visit one user; whatever the site answers, the ledger says how it went."""
@@ -150,6 +152,9 @@ class _Visit:
             raise VisitDoubt(NOTHING)
         await self.pages.repair()
         await self._unpin()
+        if self.env.info is not None and not self.env.is_forgotten(self.uid):
+            info_at = await self.env.info.read(self.uid, self.old.info_at)
+            self.ledger = replace(self.ledger, info_at=info_at)
         return await self._finish("done", stopped, sure=sure)
 
     # -- the pages

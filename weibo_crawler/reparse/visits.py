@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
+from math import inf
 from random import Random
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from weibo_crawler.config import Posts
 from weibo_crawler.metrics import Counters
 from weibo_crawler.posts.asking import Asker, Keep
 from weibo_crawler.posts.crawl import USER_COLUMNS, due_of, revisit_of
+from weibo_crawler.posts.info import Info
 from weibo_crawler.posts.visit import Visitor
 from weibo_crawler.posts.writer import Writer as TablesWriter
 from weibo_crawler.records import Page, Request
@@ -35,8 +37,9 @@ class Stores(NamedTuple):
 
 
 class _Asker(Asker):
-    """Takes the ways to a whole text in the order in which they were taken then, and second looks
-    where they were taken then: both followed from visits of others."""
+    """Takes the ways to a whole text in the order in which they were taken then, second looks where
+    they were taken then, and asks for what is asked for under a condition where it was asked for
+    then: all this followed from visits of others."""
 
     def __init__(self, replay: VisitReplay, keep: Keep, counters: Counters) -> None:
         super().__init__(replay, keep, counters, replay.now, Random(0))
@@ -44,6 +47,9 @@ class _Asker(Asker):
 
     def wants_look(self, end: str) -> bool:
         return self._replay.was_asked_again()
+
+    def may_ask(self, request: Request, nth: int = 1) -> bool:
+        return self._replay.place_of(request) < inf
 
     def by_lead(self, ways: tuple[Request, ...]) -> list[Request]:
         return sorted(ways, key=self._replay.place_of)
@@ -94,9 +100,10 @@ async def _visit(
         drifted = (process.run_id, page.url, why, body, page.fetched_at)
         await writer.call(stores.frontier.keep_drifted, *drifted)
 
+    asker = _Asker(replay, keep, Counters())
     visitor = Visitor(
         site=site,
-        asker=_Asker(replay, keep, Counters()),
+        asker=asker,
         writer=writer,
         posts=stores.tables.posts,
         clock=replay.now,
@@ -106,6 +113,7 @@ async def _visit(
         revisit=revisit_of(posts),
         profile_s=posts.profile_days * 86_400,
         every=process.options.get("every", False),
+        info=Info(site, asker, writer, Counters(), replay.now, rest_s=0.0),
     )
     return (await visitor.visit(due)).status
 

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weibo_crawler.harvest.walls import WINDOW, Walls
 from weibo_crawler.records import Edge
+from weibo_crawler.walls import WINDOW, Walls
 
 FANS = Edge.FANS
 HOUR = 3600.0
