@@ -119,7 +119,7 @@ def test_ends_that_were_looked_at_once_are_told() -> None:
     note = {"fans.end": [900, 320, 0, "0" * 320], "posts.end": [9, 9, 1, "0" * 8 + "1"]}
     report = status(MemoryUsers([user(1, 7)], note=json.dumps(note)), T0)
     text = "\n".join(lines(report))
-    said = "fans.end: 900 ends met, 320 looked at again, 0 showed more; of the 580 others fewer"
+    said = "fans.end: 900 met, 320 looked at again, 0 showed more; of the 580 others fewer"
     assert f"{said} than 1 % may hold more" in text
     assert "posts.end" not in text
     looks = as_dict(report)["second_looks"]

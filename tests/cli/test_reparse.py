@@ -17,7 +17,8 @@ from weibo_crawler.store.sqlite_tables import SqliteTables
 TRANSIENT = "throttled=0.01,server_trouble=0.02,cut=0.01,no_content=0.01,not_json=0.01"
 # told by this machine's clock between two answers, or by the run that imports
 TIMES = {"crawl:started_at", "crawl:visited_at", "crawl:next_visit", "user:run_id", "user:url"}
-TIMES |= {"crawl:walled_at", "crawl:profile_at", "crawl:info_at", "crawl:posts_per_day"}
+TIMES |= {"crawl:walled_at", "crawl:unsure_at", "crawl:profile_at", "crawl:info_at"}
+TIMES |= {"crawl:posts_per_day"}
 OF_RUN = TIMES | {"user:seq", "user:found_from", "user:found_at"}
 
 

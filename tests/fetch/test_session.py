@@ -204,6 +204,31 @@ def test_sessions_that_live_for_few_requests() -> None:
     assert all(later - earlier >= 60.0 for earlier, later in pairwise(asked[1:]))
 
 
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("lives", [1, 3, 12])
+def test_requests_that_overtake_each_other_at_the_end_of_a_session(lives: int, seed: int) -> None:
+    """Law 4: whichever of the requests under way a dying session still serves, what visitors are
+    shown is never taken for closed."""
+    rng, left = Random(seed), dict[str, list[bool]]()
+
+    def answer(request: Request, egress: Egress, headers: dict[str, str]) -> Reading:
+        cookie = headers["Cookie"]
+        served = left.setdefault(cookie, [])
+        asked = [more for _, _, sent, more in world.transport.log if sent.kind is not Kind.SESSION]
+        new = sum(more["Cookie"] == cookie for more in asked) - len(served)
+        draw = [True] * min(new, lives - sum(served))
+        draw += [False] * (new - len(draw))
+        served += rng.sample(draw, new)
+        answered[cookie] += 1
+        return OK if served[answered[cookie] - 1] else WALL
+
+    answered: Counter[str] = Counter()
+    world = World(answer, has_sessions=True, attempts=3, takes_s=0.2)
+    requests = [ask("", [Kind.FANS, Kind.POSTS][n % 2], n) for n in range(60)]
+    verdicts = run(_all(*(world.fetcher.fetch(request) for request in requests)))
+    assert Counter(verdicts) == {Verdict.OK: 60}
+
+
 def test_a_session_is_of_its_user_agent() -> None:
     """By another user agent it is not gone on with, but counts among those asked for."""
     visitor = Visitor(ScriptedSite(has_sessions=True), Counters(), Random(1), per_hour=1)

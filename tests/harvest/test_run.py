@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from tests.harvest.worlds import Graph, ScriptedFetcher, ScriptedSite
+from tests.harvest.worlds import PAGE, Graph, ScriptedFetcher, ScriptedSite
 from weibo_crawler.config import Harvest
 from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
 from weibo_crawler.fetch import Fetched
 from weibo_crawler.harvest.run import Ended, HarvestRun, is_over_share
 from weibo_crawler.harvest.trouble import Refused, costs_attempt
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import Edge, Kind, Reading, Request, Verdict
+from weibo_crawler.records import Edge, FanPage, Kind, Reading, Request, Verdict
 from weibo_crawler.samples import Samples
 from weibo_crawler.store import Found
 from weibo_crawler.store.owners import new_owner
@@ -298,6 +299,43 @@ def test_full_lists_end_without_a_request(tmp_path: Path, goes_on: bool) -> None
     assert full.ends > 400
     assert full.finds == (2 * len(level) if goes_on else 0)  # two pages more of each list
     assert goes_on or 29 <= full.looks < 90
+
+
+class _Naming(ScriptedFetcher):
+    """Each page names the next one where there is one, but for those in `silent`."""
+
+    silent: frozenset[str] = frozenset()
+
+    def _list(self, request: Request) -> Reading:
+        reading = super()._list(request)
+        if not isinstance(reading.record, FanPage):
+            return reading
+        shown = PAGE * int(request.cursor or 1)
+        is_named = len(self.graph.fans_of[request.uid]) > shown and request.url not in self.silent
+        return replace(reading, record=replace(reading.record, is_next_named=is_named))
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_lists_end_where_a_page_names_no_next_one(tmp_path: Path, goes_on: bool) -> None:
+    """Law 16: where pages name the next one, and nobody was found behind many that did not, only a
+    sample is asked for behind such pages. Where some lists go on there, all are asked for."""
+    level = range(2, 202)
+    fans_of: dict[int, list[int]] = {1: [*level]}
+    fans_of |= {uid: [uid * 1000 + i for i in range(5)] for uid in level}
+    kept = {fans_of[uid][-1]: MIN_FANS for uid in level}
+    fans = dict.fromkeys(range(300_000), 0) | dict.fromkeys(level, 99) | {1: 200} | kept
+    graph, users = Graph(fans_of, fans), open_users(tmp_path)
+    users.add_seeds([Found(1, "")], "run", 1.0)
+    fetcher = _Naming(graph, Random(0))
+    fetcher.silent = frozenset(f"fans/{uid}/2" for uid in level if goes_on and uid % 4 == 0)
+    fetcher.samples = Samples(0.1)  # 29 looks without a find tell
+    asyncio.run(make_run(users, fetcher)[0].run())
+    assert {user.uid: user.depth for user in users.users()} == graph.depths([1], MIN_FANS)
+    users.close()
+    unnamed = fetcher.samples.figures()["fans.unnamed"]
+    assert unnamed.finds == len(fetcher.silent)
+    assert goes_on or (29 <= unnamed.looks < 90 and unnamed.ends >= len(level))
+    assert not goes_on or unnamed.unlooked == 0
 
 
 def test_a_seed_that_shows_nothing_is_no_fact(tmp_path: Path) -> None:

@@ -267,7 +267,7 @@ def test_a_failed_visit_forgets_no_doubt(crawl_: Crawl) -> None:
     failed = ScriptedFetcher(world, trouble={"posts/6/": [Verdict.THROTTLED]})
     assert crawl_.run(failed, refresh=True)[6].status == "failed"
     assert not crawl_.ledger(6).sure
-    assert crawl_.run(ScriptedFetcher(world))[6].stored == 35
+    assert crawl_.run(ScriptedFetcher(world), refresh=True)[6].stored == 35
     assert crawl_.ledger(6).sure
 
 

@@ -10,6 +10,7 @@ from tests.posts.crawls import Crawl, guest, timeline
 from tests.posts.worlds import ScriptedFetcher, post
 from weibo_crawler.errors import StoreError
 from weibo_crawler.posts import crawl
+from weibo_crawler.posts.schedule import Revisit
 from weibo_crawler.records import Post, Verdict
 from weibo_crawler.store.cells import to_iso
 
@@ -167,6 +168,41 @@ def test_a_wall_is_not_run_into_at_each_visit(crawl_: Crawl) -> None:
     assert not visit(posts[28:])
     clock.now += 31 * DAY
     assert visit(posts[25:])
+
+
+def test_an_end_in_doubt_is_not_looked_at_at_each_visit(crawl_: Crawl) -> None:
+    """Where fewer posts are shown than announced, and page 1 meets what is known, older pages are
+    asked for again only after a rest, which doubles up to the longest wait; and where page 1 is all
+    new, and with --all. The user is unsure all the while, and what appears is found."""
+    crawl_.add(6)
+    clock = Clock()
+    posts = dated(6, 60, HOUR, newest=T0 + 60 * DAY)
+
+    def visit(shown: Sequence[Post], after_s: float, *, due: bool = True) -> bool:
+        clock.now += after_s
+        fetcher = ScriptedFetcher({6: shown}, announced={6: len(shown) + 30})
+        outcome = crawl_.run(fetcher, refresh=True, due=due, clock=clock)[6]
+        ledger = crawl_.ledger(6)
+        assert (outcome.status, ledger.sure, ledger.whole) == ("unchanged", False, False)
+        assert clock.now < ledger.next_visit <= clock.now + 30 * DAY
+        is_looked = "posts/6/2" in fetcher.asked
+        assert ledger.stopped == ("end" if is_looked else "in_doubt")
+        return is_looked
+
+    shown = posts[20:]
+    crawl_.run(ScriptedFetcher({6: shown}, announced={6: len(shown) + 30}), clock=clock)
+    middle_s = Revisit(HOUR, 30 * DAY, 10.0).middle_s
+    for n in range(6):
+        rest_s = min(middle_s * 2**n, 30 * DAY)
+        assert not visit(shown, rest_s / 2)
+        assert visit(shown, rest_s / 2 + 1)
+    assert not visit(shown, 20 * DAY)
+    assert visit(shown, 0.0, due=False)
+    found = ScriptedFetcher({6: posts[:20] + shown}, announced={6: 60})
+    clock.now += 31 * DAY
+    crawl_.run(found, refresh=True, due=True, clock=clock)
+    assert crawl_.ledger(6).whole
+    assert crawl_.ledger(6).unsure_at is None
 
 
 def test_a_limit_leaves_a_smaller_gap(crawl_: Crawl) -> None:

@@ -1,5 +1,6 @@
 """Whole texts: after the page is stored, bounded, and restricted ones as facts."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -125,6 +126,30 @@ def test_one_way_may_show_what_another_restricts(crawl_: Crawl) -> None:
     assert crawl_.ledger(6).restricted == ()
     # both texts of the first page are under way together; from then on the better way leads
     assert len([url for url in fetcher.asked if url.startswith("extend")]) <= 2
+
+
+@pytest.mark.parametrize("opened", [(), range(1, 400, 20)])
+def test_other_ways_to_restricted_texts_are_an_experiment(
+    crawl_: Crawl, opened: Sequence[int]
+) -> None:
+    """While another way may show more than one restricted text in a hundred, all are asked for by
+    all ways; once it is known to show none, by one way but for a sample."""
+    n = 400
+    crawl_.add(6)
+    closed = {url: RESTRICTED for mid in range(1, n + 1) for url in both(mid, RESTRICTED)}
+    for mid in opened:
+        del closed[f"show/{mid}"]
+    texts = {mid: f"begin {mid}" for mid in opened}
+    fetcher = ScriptedFetcher(long(*range(n, 0, -1)), closed=closed, texts=texts)
+    crawl_.run(fetcher)
+    asked = len(asked_texts(fetcher))
+    figures = fetcher.samples.figures()["texts.restricted"]
+    assert crawl_.ledger(6).restricted == tuple(sorted(set(range(1, n + 1)) - set(opened)))
+    if opened:
+        assert (figures.finds > 0, figures.unlooked) == (True, 0)
+    else:
+        assert n + 299 <= asked < n + 350
+        assert figures.ends == n
 
 
 def test_while_one_way_is_in_trouble_nothing_is_concluded(crawl_: Crawl) -> None:

@@ -150,6 +150,7 @@ ledgers = st.builds(
     doubts=counts,
     posts_per_day=st.none() | st.floats(0, 1e6),
     walled_at=st.none() | times,
+    unsure_at=st.none() | times,
     restricted=st.lists(ids, max_size=4).map(tuple),
     restricted_at=st.none() | times,
     unreadable=st.lists(ids, max_size=4).map(tuple),

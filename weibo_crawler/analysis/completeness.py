@@ -20,6 +20,7 @@ WHY = {
     "nothing_shown": "the site shows nothing of the user",
     "max_pages": "posts.max_pages",
     "too_many_pages": "the timeline does not end",
+    "in_doubt": "fewer posts than announced, looked for not long ago",
     "login_wall": "guests may read no further",
     "gone": "the user is gone",
     "trouble": "trouble, to be tried again",

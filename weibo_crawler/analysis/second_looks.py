@@ -1,10 +1,11 @@
-"""What second looks at ends have shown, and what may be behind the ends that got none."""
+"""What second looks have shown, at ends of lists and by other ways to restricted texts; what may be
+behind those without one."""
 
 from collections.abc import Mapping
 from math import ceil
 from typing import Any
 
-from weibo_crawler.analysis.numbers import grouped, percent, plural
+from weibo_crawler.analysis.numbers import grouped, percent
 from weibo_crawler.samples import NOTE, Figures, Samples
 from weibo_crawler.store import Users
 
@@ -25,9 +26,9 @@ def looks_dict(figures: Mapping[str, Figures]) -> dict[str, dict[str, Any]]:
 
 
 def looks_lines(figures: Mapping[str, Figures]) -> list[str]:
-    """For people, a line a kind of end of which some were not looked at again."""
+    """For people, a line a kind of which some were not looked at again."""
     return [
-        f"{kind}: {plural(known.ends, 'end')} met, {grouped(known.looks)} looked at again, "
+        f"{kind}: {grouped(known.ends)} met, {grouped(known.looks)} looked at again, "
         f"{grouped(known.finds)} showed more; of the {grouped(known.unlooked)} others fewer than "
         f"{percent(ceil(1000 * known.most) / 1000)} may hold more"
         for kind, known in figures.items()

@@ -23,6 +23,10 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 SHOWN = "walk.shown"
+# kinds of ends in `Samples`
+FULL = "full"  # all that was announced was shown
+UNNAMED = "unnamed"  # a page did not name the next one, where others do
+_END = "end"
 _REMEMBERED = 100_000  # names, and as many profiles: about 30 MB
 
 
@@ -30,6 +34,7 @@ class Asker(NamedTuple):
     """Fetches for the walk. Counters: `edge.<edge>.asked`, a page each, however often it took;
     `walk.shown`, those that showed something. rng: decides which ends are looked at again.
     awaited: when ends were met that wait for a look, and need none if looks at others show nothing.
+    naming: edges of which a page has named the next one.
     """
 
     fetcher: PageSource
@@ -38,6 +43,7 @@ class Asker(NamedTuple):
     evidence: Evidence
     rng: Random
     awaited: dict[tuple[int, Edge], float]
+    naming: set[Edge]
 
     async def ask(
         self,
@@ -114,14 +120,15 @@ class Asker(NamedTuple):
             return False
         return self.is_talking and self.evidence.has_come_after(met_at)
 
-    def wants_end(self, edge: Edge) -> bool:
-        """Count a list that has shown all that was announced; whether to ask for its end."""
-        return self.fetcher.samples.wants(_full_of(edge), self.rng) or not self.is_talking
+    def wants_end(self, edge: Edge, kind: str) -> bool:
+        """Count a list that ends by what its pages say, FULL or UNNAMED; whether to ask for its
+        end."""
+        return self.fetcher.samples.wants(f"{edge}.{kind}", self.rng) or not self.is_talking
 
-    def looked(self, edge: Edge, *, found: bool, is_full: bool = False) -> None:
-        """Tell what such a look has shown. found: more. is_full: one that `wants_end` wanted."""
+    def looked(self, edge: Edge, *, found: bool, kind: str = _END) -> None:
+        """Tell what such a look has shown. found: more. kind: that of `wants_end`."""
         if self.is_talking:
-            self.fetcher.samples.looked((_full_of if is_full else _end_of)(edge), found=found)
+            self.fetcher.samples.looked(f"{edge}.{kind}", found=found)
 
     @property
     def is_talking(self) -> bool:
@@ -188,12 +195,7 @@ def _end_of(edge: Edge) -> str:
     """The kind of end in `Samples`: of first pages and later ones, whether an emptiness contradicts
     what is announced or not. All ends of an edge are one experiment: it ends sooner, and what it
     says of the share of all of them holds."""
-    return f"{edge}.end"
-
-
-def _full_of(edge: Edge) -> str:
-    """The kind of those that are ends by the announced count."""
-    return f"{edge}.full"
+    return f"{edge}.{_END}"
 
 
 def fetched_at(fetched: Fetched) -> float:

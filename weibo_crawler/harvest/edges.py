@@ -17,7 +17,7 @@ from typing import NamedTuple, NoReturn
 
 from weibo_crawler.config import Harvest
 from weibo_crawler.fetch import Fetched
-from weibo_crawler.harvest.asking import Asker, Doubtful, People, fetched_at
+from weibo_crawler.harvest.asking import FULL, UNNAMED, Asker, Doubtful, People, fetched_at
 from weibo_crawler.harvest.seen import SeenSet
 from weibo_crawler.harvest.trouble import (
     DOUBTS,
@@ -80,6 +80,7 @@ class EdgeReader:
         self._unsure = set[Edge]()  # lists of which a page showed less than it should
         self._posts: dict[str, Fetched] = {}
         self._silent: bool | None = None
+        self._is_unnamed = False  # the last page did not name the next one, where others do
 
     async def read(self, edge: Edge, progress: Progress) -> Shown:
         """The next page of an edge. A wall that nobody confirmed is one when it is met again."""
@@ -113,29 +114,44 @@ class EdgeReader:
     # -- fans and follows
 
     async def _list(self, edge: Edge, progress: Progress) -> Shown:
-        """The next page of a list; one that has shown all that was announced ends with the last
-        page, but for a sample."""
+        """The next page of a list. One that has shown all that was announced ends with the last
+        page, and so does one whose last page names no next one where others do, but for samples."""
         asker, expect = self._source.asker, self._expected(edge, progress)
         is_full = expect is Expect.NOTHING and progress.pages > 0
-        if is_full and not asker.wants_end(edge):
-            return Shown((), progress, "end", time.time())
-        shown = await self._list_page(edge, progress, expect)
-        if is_full:
-            asker.looked(edge, found=shown.after.listed > progress.listed, is_full=True)
+        kinds = [kind for kind, is_it in ((FULL, is_full), (UNNAMED, self._is_unnamed)) if is_it]
+        self._is_unnamed = False
+        if not all(asker.wants_end(edge, kind) for kind in kinds):
+            sure = self._is_whole(edge, progress)
+            if not is_full:
+                await self._end(edge, sure=sure, is_bare=True)
+            return Shown((), progress, "end", time.time(), sure)
+        try:
+            shown = await self._list_page(edge, progress, expect)
+        except Unsure:
+            self._looked(edge, kinds, found=False)
+            raise
+        self._looked(edge, kinds, found=shown.after.listed > progress.listed)
         return shown
+
+    def _looked(self, edge: Edge, kinds: Iterable[str], *, found: bool) -> None:
+        for kind in kinds:
+            self._source.asker.looked(edge, found=found, kind=kind)
 
     async def _list_page(self, edge: Edge, progress: Progress, expect: Expect) -> Shown:
         fetched = await self._ask_of_owner(edge, progress, expect)
-        record = fetched.reading.record
+        record, asker = fetched.reading.record, self._source.asker
         if not isinstance(record, FanPage):
             sure = self._is_whole(edge, progress)
             await self._end(edge, sure=sure, expect=expect, is_bare=True)
             return Shown((), progress, "end", fetched_at(fetched), sure)
         for reason, n in record.skipped.items():
-            self._source.asker.counters.add(f"list.skipped.{reason}", n)
+            asker.counters.add(f"list.skipped.{reason}", n)
         found = _Found()
         await self._count(record.users, record.uncounted, edge, found)
         after, ended = self._step(edge, progress, record)
+        if record.is_next_named:
+            asker.naming.add(edge)
+        self._is_unnamed = not record.is_next_named and edge in asker.naming
         sure = ended in (None, "last_page") or self._is_enough(edge, after)
         if ended == "barren":  # whoever asks again later begins behind it
             self._unsure.add(edge)

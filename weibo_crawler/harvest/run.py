@@ -169,7 +169,7 @@ class HarvestRun:
 
         self._fetcher.leave_walls()
         self._asker = asker = Asker(
-            self._fetcher, self._counters, keep_drifted, self._evidence, self._rng, {}
+            self._fetcher, self._counters, keep_drifted, self._evidence, self._rng, {}, set()
         )
         people = People(self._site, asker)
         return Walker(

@@ -12,7 +12,7 @@ from weibo_crawler.posts.schedule import (
     is_another_day,
     posting_rate,
 )
-from weibo_crawler.posts.stops import ENDS, LIMITS
+from weibo_crawler.posts.stops import ENDS, IN_DOUBT, LIMITS
 from weibo_crawler.records import Outcome
 from weibo_crawler.store.cells import Ledger
 from weibo_crawler.store.gaps import Gap
@@ -66,6 +66,7 @@ def closed(ledger: Ledger, holdings: Holdings, revisit: Revisit, now: float) -> 
         read_newest=None,
         read_oldest=None,
         walled_at=ledger.walled_at if ledger.stopped == "login_wall" else None,
+        unsure_at=_unsure_at(ledger, now),
         next_visit=now + wait_s,
         posts_per_day=None if rate is None else round(rate * _DAY_S, 4),
     )
@@ -106,6 +107,13 @@ def _unnamed(ledger: Ledger) -> int:
     least as many as any visit met."""
     is_all = ledger.stopped in ENDS and ledger.stopped != "known" and ledger.sure
     return ledger.unnamed_now if is_all else max(ledger.unnamed, ledger.unnamed_now)
+
+
+def _unsure_at(ledger: Ledger, now: float) -> float | None:
+    """When an end against the announced count was last met."""
+    if ledger.stopped == IN_DOUBT:
+        return ledger.unsure_at
+    return now if ledger.stopped in ENDS and not ledger.sure else None
 
 
 def _with_gaps(ledger: Ledger, holdings: Holdings) -> Ledger:

@@ -7,6 +7,7 @@ from weibo_crawler.records import PostPage
 from weibo_crawler.store.cells import Ledger
 
 ENDS = ("end", "no_next_page", "no_new_post", "repeated_cursor", "known", "gone")
+IN_DOUBT = "in_doubt"  # what is older is missing, and was looked for in vain not long ago
 LIMITS = ("login_wall", "max_pages", "too_many_pages")
 _BARREN_PAGES = 5
 _POSTS_A_PAGE = 10
@@ -23,19 +24,18 @@ def most_pages(announced: int | None) -> int:
 
 
 class Stops:
-    """The rules for one visit. walls_rest_s: for so long after a wall, what lies behind it is not
-    asked for; None: it is. down_to: what is known ends the visit only below this mid."""
+    """The rules for one visit. resting: why what is older than the known posts is not asked for
+    now, None: it is. down_to: what is known ends the visit only below this mid."""
 
-    def __init__(self, cursor: str, walls_rest_s: float | None, down_to: int | None = None) -> None:
+    def __init__(self, cursor: str, resting: str | None, down_to: int | None = None) -> None:
         self._cursors = {cursor}
-        self._walls_rest_s, self._down_to = walls_rest_s, down_to
+        self._resting, self._down_to = resting, down_to
         self._barren = 0  # pages in a row without a post new to this visit
 
     def at(
         self,
         page: PostPage,
         ledger: Ledger,
-        now: float,
         *,
         known: Collection[int],
         seen: Collection[int],
@@ -61,19 +61,15 @@ class Stops:
         is_known = not is_surplus and _is_known(in_place, ledger, known)
         if is_known and (self._down_to is None or min(in_place) < self._down_to):
             return "known"
-        return "login_wall" if self._is_walled(in_place, ledger, known, now) else None
+        return self._resting if _meets(in_place, ledger, known) else None
 
-    def _is_walled(
-        self, in_place: list[int], ledger: Ledger, known: Collection[int], now: float
-    ) -> bool:
-        """Whether only gaps are left that guests were refused not long ago: with each new post they
-        lie deeper, so each visit would spend a request on a refusal."""
-        if self._walls_rest_s is None or not in_place:
-            return False
-        if ledger.newest is None or ledger.walled_at is None:
-            return False
-        meets = in_place[-1] in known and in_place[-1] <= ledger.newest
-        return meets and now - ledger.walled_at < self._walls_rest_s
+
+def _meets(in_place: list[int], ledger: Ledger, known: Collection[int]) -> bool:
+    """Whether a page reaches down to what the last complete visit knew, so that only older gaps are
+    left."""
+    if not in_place or ledger.newest is None:
+        return False
+    return in_place[-1] in known and in_place[-1] <= ledger.newest
 
 
 def _is_known(in_place: list[int], ledger: Ledger, known: Collection[int]) -> bool:

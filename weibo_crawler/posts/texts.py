@@ -6,6 +6,8 @@ from weibo_crawler.posts.asking import Asker
 from weibo_crawler.records import Expect, FullText, Request, Verdict
 from weibo_crawler.sites import Site
 
+_RESTRICTED = "texts.restricted"  # the kind in `Samples`: a second look is by another way
+
 
 class Found(NamedTuple):
     """What came of asking for a text. full: the whole one; else why: the fact that there is none
@@ -21,8 +23,9 @@ class Texts:
 
     A text costs one round of ways, the way that worked last in this run first. A restriction is a
     fact about the post, but another way may show it, so the round goes on, and while one way is in
-    trouble nothing is concluded; what does not exist is asked for no further. Only the first way
-    that had trouble is tried `again`.
+    trouble nothing is concluded; what does not exist is asked for no further. Once other ways have
+    shown none of many restricted texts (`Samples`), the round ends at most restrictions. Only the
+    first way that had trouble is tried `again`.
     """
 
     def __init__(self, site: Site, asker: Asker, uid: int) -> None:
@@ -47,7 +50,7 @@ class Texts:
         return self._asker.by_lead(self._site.full_text(self._uid, mid))
 
     async def _round(self, mid: int, ways: list[Request], is_retry: bool) -> Found:
-        why = ""
+        why, is_looked = "", False
         for i, way in enumerate(ways):
             # a post that is shown has a text; where a way shows none, the next one is the witness
             expect = Expect.UNKNOWN if i or is_retry else Expect.LIKELY
@@ -55,13 +58,22 @@ class Texts:
             if isinstance(reading.record, FullText):
                 self._asker.led(way)
                 self.completed += 1
+                if is_looked:
+                    self._asker.looked(_RESTRICTED, found=True)
                 return Found(reading.record)
             if reading.verdict in (Verdict.GONE, Verdict.RESTRICTED):
                 why = why or f"{reading.verdict}: {reading.why}".removesuffix(": ")
             if reading.verdict is Verdict.GONE:
                 return Found(why=why, gone=True)
-            if reading.verdict not in (Verdict.GONE, Verdict.RESTRICTED):
+            if reading.verdict is not Verdict.RESTRICTED:
                 self._troubled.setdefault(mid, way)
                 if not self._asker.is_talking:
                     break
-        return Found(why="" if mid in self._troubled else why)
+            elif not is_looked and way is not ways[-1]:
+                is_looked = self._asker.wants_look(_RESTRICTED)
+                if not is_looked:
+                    break
+        is_known = mid not in self._troubled
+        if is_looked and is_known:
+            self._asker.looked(_RESTRICTED, found=False)
+        return Found(why=why if is_known else "")

@@ -19,9 +19,9 @@ from weibo_crawler.posts.holdings import Holdings
 from weibo_crawler.posts.info import Info
 from weibo_crawler.posts.pages import Pages
 from weibo_crawler.posts.profile import NOTHING, needs_profile, owner_of, was_empty
-from weibo_crawler.posts.schedule import Revisit
+from weibo_crawler.posts.schedule import Revisit, doubt_wait_s
 from weibo_crawler.posts.sightings import Sightings
-from weibo_crawler.posts.stops import ENDS, LIMITS, Stops
+from weibo_crawler.posts.stops import ENDS, IN_DOUBT, LIMITS, Stops
 from weibo_crawler.posts.texts import Texts
 from weibo_crawler.posts.writer import Writer
 from weibo_crawler.records import Expect, Outcome, Page, PostPage, Reading, Request, User, Verdict
@@ -237,13 +237,21 @@ class _Visit:
         if self.env.every:
             deepest = min(self.sightings.unreadable, default=None)
             return Stops(self.cursor, None, 0 if self.old.unnamed else deepest)
-        return Stops(self.cursor, self.env.revisit.most_s)
+        return Stops(self.cursor, self._resting())
+
+    def _resting(self) -> str | None:
+        """Why this visit does not ask for what is older than the known posts: others did in vain
+        not long ago. With each new post it lies deeper, so each visit would pay for it."""
+        old, revisit, now = self.old, self.env.revisit, self.env.clock()
+        if not _is_over(old.walled_at, revisit.most_s, now):
+            return "login_wall"
+        rest_s = doubt_wait_s(revisit.middle_s, revisit.most_s, old.doubts)
+        return None if _is_over(old.unsure_at, rest_s, now) else IN_DOUBT
 
     def _why_last(self, stops: Stops, page: PostPage) -> str | None:
         return stops.at(
             page,
             self.ledger,
-            self.env.clock(),
             known=self.sightings.known,
             seen=self.sightings.seen,
             is_surplus=self.sightings.is_surplus(self.ledger.announced),
@@ -272,7 +280,7 @@ class _Visit:
         announced = self.ledger.announced
         if stopped == "known":
             return True
-        if stopped in ("too_many_pages", "gone"):
+        if stopped in ("too_many_pages", "gone", IN_DOUBT):
             return False
         if stopped == "login_wall" and self.ledger.walled_at is None:
             return False
@@ -301,7 +309,9 @@ class _Visit:
             await self.env.writer.put(puts, [])
 
     async def _finish(self, state: str, stopped: str, *, sure: bool) -> Outcome:
-        env, cut = self.env, self.sightings.cut
+        env, doubts = self.env, self.old.doubts
+        if stopped != IN_DOUBT:  # else nothing was looked for
+            doubts = 0 if sure and not self.sightings.cut else doubts + 1
         self.ledger = replace(
             self._with_figures(),
             state=state,
@@ -311,7 +321,7 @@ class _Visit:
             empty_since=None if state == "done" else self.ledger.empty_since,
             cursor=None,
             visited_at=env.clock(),
-            doubts=0 if sure and not cut else self.old.doubts + 1,
+            doubts=doubts,
         )
         self.ledger = await env.writer.call(
             closed, self.ledger, self.holdings, env.revisit, env.clock()

@@ -56,7 +56,9 @@ class Ledger(msgspec.Struct, frozen=True):
     visited_at: end of the last complete visit; next_visit: when the next one is due, None = never;
     doubts: how many complete visits in a row left something in doubt; posts_per_day: the posting
     rate by which next_visit was chosen; walled_at: when guests were last refused what is older than
-    the posts read, None = they were not. Times are seconds since the epoch, to the millisecond.
+    the posts read, None = they were not; unsure_at: when the end of the timeline was last found to
+    contradict the announced count, None = it does not. Times are seconds since the epoch, to the
+    millisecond.
     """
 
     state: str
@@ -90,6 +92,7 @@ class Ledger(msgspec.Struct, frozen=True):
     doubts: int = 0
     posts_per_day: float | None = None
     walled_at: float | None = None
+    unsure_at: float | None = None
     empty_since: float | None = None
     profile_at: float | None = None
     info_at: float | None = None
@@ -421,6 +424,7 @@ _LEDGER: Mapping[str, Callable[[str], Any]] = {
     "doubts": int,
     "posts_per_day": float,
     "walled_at": from_iso,
+    "unsure_at": from_iso,
     "empty_since": from_iso,
     "profile_at": from_iso,
     "info_at": from_iso,

@@ -104,6 +104,7 @@ class Pool:
             if not turn.is_left:
                 self._slots.release()
             self._ring.landed(turn.choice, is_unused=isinstance(outcome, Unused))
+            self._visitor.ended(turn.egress, turn.use)
         name, now, wall = turn.egress.name, asyncio.get_running_loop().time(), None
         match outcome:
             case Good(latency_s, is_shown):
@@ -143,6 +144,7 @@ class Pool:
         if turn.outcome is None and not turn.is_left:
             turn.is_left = True
             self._slots.release()
+            self._visitor.ended(turn.egress, turn.use)
 
     def is_healthy(self, name: str) -> bool:
         """Whether this is a proxy by which answers of the site came of late."""
@@ -258,6 +260,7 @@ class Pool:
         patience = self._ring.patience(choice)
         if self._visitor.is_ready(egress):
             headers, use = self._visitor.headers(egress)
+            self._visitor.begin(egress, use)
             return Turn(request, egress, headers, use, choice, nth, patience)
         turn = Turn(request, egress, (), Use(0, 0), choice, nth, patience)
         if patience.late_s == inf:

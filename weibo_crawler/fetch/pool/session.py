@@ -51,6 +51,7 @@ class Visitor:
         self._touched: set[str] = set()
         self.is_news = False  # whether a session was opened that others do not know of
         self._opening: dict[str, asyncio.Task[EgressFailed | None]] = {}
+        self._firsts: dict[str, tuple[Use, asyncio.Event]] = {}
 
     def is_ready(self, egress: Egress) -> bool:
         """Whether a request may go with the session of this egress as it is: nothing is wanted, and
@@ -58,7 +59,8 @@ class Visitor:
         return not self._visit(egress).wanted and egress.name not in self._opening
 
     async def settled(self, egress: Egress) -> bool:
-        """Wait for a session that is being asked for; False: there was none to wait for.
+        """Wait for a session that is being asked for, or for the answer to the first request with
+        a renewed one; False: there was none to wait for.
 
         Where one was asked for without success, the pause before the next try is waited for as
         well. Errors: EgressFailed, for all who waited, where the egress and not the site failed.
@@ -66,6 +68,9 @@ class Visitor:
         task = self._asking(egress)
         if task is not None:
             self._raise(await asyncio.shield(task))
+            return True
+        if egress.name in self._firsts:
+            await self._firsts[egress.name][1].wait()
             return True
         visit = self._visit(egress)
         pause_s = visit.retry_at - asyncio.get_running_loop().time() if visit.wanted else 0.0
@@ -75,10 +80,13 @@ class Visitor:
         return True
 
     def bar_s(self, egress: Egress, now: float) -> float | None:
-        """None: somebody asks for a session of this egress. More than 0: it wants one, and may not
+        """None: somebody asks for a session of this egress, or has sent the first request with a
+        renewed one. More than 0: it wants one, and may not
         ask for so long, as the last one is too young, or as it has asked for as many as it may in
         an hour. 0: the next turn is for a page, or to ask for a session."""
-        return None if self._asking(egress) is not None else self._visit(egress).barred_s(now)
+        if self._asking(egress) is not None or egress.name in self._firsts:
+            return None
+        return self._visit(egress).barred_s(now)
 
     def adopt(self, egress: Egress, cookies: Mapping[str, str]) -> None:
         """A session that was asked for just now, by another way than `open`."""
@@ -111,6 +119,19 @@ class Visitor:
         if headers is None:
             headers = self._headers[egress.name] = self._site.session_headers(visit.cookies)
         return headers, visit.use()
+
+    def begin(self, egress: Egress, use: Use) -> None:
+        """A page is about to be asked for. The first request with a renewed session goes alone:
+        where it meets a wall nothing else can have ended the session."""
+        if self._visit(egress).is_first_of_renewed(use):
+            self._firsts[egress.name] = use, asyncio.Event()
+
+    def ended(self, egress: Egress, use: Use) -> None:
+        """That request was answered, or nobody waits for its answer any more."""
+        first = self._firsts.get(egress.name)
+        if first is not None and first[0] == use:
+            del self._firsts[egress.name]
+            first[1].set()
 
     def passed(
         self,

@@ -69,8 +69,9 @@ class Visit:
     A wall met with an older generation says nothing: ask again with the present one. With the
     present one it means that the session is over, or that visitors are not shown this page. What
     tells them apart is which other requests pass, and requests overtake each other:
-    * the first answer of a session renewed just now: closed, for then the session was alive. No
-      later wall of such a session proves it, however young it is: some live for one request.
+    * the first request with a session renewed just now, answered before any other: closed, for then
+      the session was alive. `Visitor` lets it go alone. No other wall of such a session proves it,
+      however young it is: some live for one request.
     * a sort that passed within wall_memory_s, or a deeper page of its kind: over, unless a later
       request passed meanwhile.
     * another sort is asked for once more: where it is walled again, closed if something passed that
@@ -198,7 +199,7 @@ class Visit:
             return Wall.CLOSED
         if not self._open:
             return Wall.ABSENT if self._cools(now) else self._end()
-        if is_first and self._is_young(now):
+        if is_first and use.number == 1 and self._is_young(now):
             return self._close(sort, now)
         if self._is_shown(sort, now):
             return Wall.DOUBT if use.number < self._last_pass else self._end()
@@ -209,6 +210,11 @@ class Visit:
         if use.number <= since:
             return Wall.DOUBT
         return self._close(sort, now) if self._last_pass > since else self._end()
+
+    def is_first_of_renewed(self, use: Use) -> bool:
+        """Whether this is the first request with a renewed session, and unanswered."""
+        is_first = use == (self.generation, 1) and not self._is_answered
+        return is_first and self._renewed_at is not None
 
     def expire(self, generation: int) -> None:
         """The session of this generation is of no use any more."""
