@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from benchmarks.virtual_site import up_s
 from weibo_crawler.errors import SiteSaysNo
-from weibo_crawler.fetch import Fetched, Fetcher
+from weibo_crawler.fetch import Ask, Fetched, Fetcher
 from weibo_crawler.records import PostPage, Verdict
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.proxies import Proxy
@@ -65,7 +65,7 @@ async def crawl(
     async def call() -> None:
         while True:
             uid = next(uids)
-            fetched = await fetcher.fetch(site.posts(uid, ""))
+            fetched = await fetcher.fetch(Ask(site.posts(uid, "")))
             if fetched.page is not None and is_right(fetched, posts[uid]):
                 right[fetched.page.egress.partition(":")[0]] += 1
             else:

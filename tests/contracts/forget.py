@@ -2,20 +2,19 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
-from typing import Any
 
 import pytest
 
 from tests.contracts.frontier import NOW, found, page
 from tests.posts.worlds import ScriptedFetcher, ScriptedSite, post
 from weibo_crawler import config
-from weibo_crawler.fetch import Fetched
+from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.forget import Removed, forget_users
 from weibo_crawler.importer import import_users
 from weibo_crawler.posts import crawl
 from weibo_crawler.posts.crawl import Job, RangeCrawler
 from weibo_crawler.posts.manifest import KeyRange
-from weibo_crawler.records import Comment, Edge, Original, Outcome, Request, State
+from weibo_crawler.records import Comment, Edge, Original, Outcome, State
 from weibo_crawler.store import Frontier, Put, Row, Table, Tables
 from weibo_crawler.store.cells import FAMILIES, post_cells
 from weibo_crawler.store.comments import comment_puts
@@ -263,8 +262,8 @@ class Forgetting(ScriptedFetcher):
         super().__init__(timelines, lacks=lacks)  # type: ignore[arg-type]
         self._address, self._home = address, home
 
-    async def fetch(self, request: Request, **how: Any) -> Fetched:  # type: ignore[override]
-        fetched = await super().fetch(request, **how)
-        if request.url == self._address:
+    async def fetch(self, ask: Ask) -> Fetched:
+        fetched = await super().fetch(ask)
+        if ask.request.url == self._address:
             self._home.forget()
         return fetched

@@ -13,6 +13,7 @@ from weibo_crawler.errors import (
     TimedOut,
     TransportError,
 )
+from weibo_crawler.fetch import Ask
 from weibo_crawler.fetch.answers import (
     SILENCE_WAITS,
     UNKNOWN_REFUSAL,
@@ -59,7 +60,7 @@ def asked(
 ) -> Asked:
     cursor = "" if nth == 1 else str(nth)
     request = Request(Kind.POSTS, "", uid, cursor=cursor)
-    return Asked(request, attempts, expect, nth, is_retry, are_walls_told)
+    return Asked(Ask(request, expect, nth, is_retry), attempts, are_walls_told)
 
 
 def play(of: Asked, met: Iterable[Met]) -> list[Action]:

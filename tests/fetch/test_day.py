@@ -61,7 +61,7 @@ def test_a_day_of_a_hostile_site() -> None:
         while asyncio.get_running_loop().time() < DAY_S:
             for cursor in ("", "", "", "2"):
                 nth = int(cursor or 1)
-                fetched = await world.fetcher.fetch(ask(cursor, uid=uid), nth=nth)
+                fetched = await world.fetcher.fetch(ask(cursor, uid=uid, nth=nth))
                 got[cursor, fetched.reading.verdict] += 1
 
     async def scenario() -> None:

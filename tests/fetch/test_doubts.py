@@ -13,7 +13,7 @@ import pytest
 from tests.fetch.servers import Handler, Reader, Writer, head, http, serve
 from weibo_crawler.config import Egress, Fetch, Pace, Settings, Site
 from weibo_crawler.errors import SiteSaysNo
-from weibo_crawler.fetch import Fetched, Fetcher, open_fetcher
+from weibo_crawler.fetch import Ask, Fetched, Fetcher, open_fetcher
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Expect, Request, Verdict
 from weibo_crawler.sites.weibo import Weibo
@@ -85,7 +85,7 @@ def test_one_lying_proxy_fails_nobody(tmp_path: Path, lie: object) -> None:
     way = Way(tmp_path, lambda uid: lie, profile, profile)
 
     def scenario(fetcher: Fetcher) -> object:
-        return [fetcher.fetch(way.site.profile(uid)) for uid in range(1, 61)]
+        return [fetcher.fetch(Ask(way.site.profile(uid))) for uid in range(1, 61)]
 
     assert verdicts(asyncio.run(way.run(scenario))) == {Verdict.OK: 60}
     assert 1 <= way.counters["egress.disproved"] <= 40
@@ -95,7 +95,7 @@ def test_a_page_that_is_too_large(tmp_path: Path) -> None:
     """By two proxies, neither known to be good: it is given up after `attempts`, and nobody is
     blamed."""
     way = Way(tmp_path, lambda uid: BOMB, lambda uid: BOMB)
-    results = asyncio.run(way.run(lambda fetcher: [fetcher.fetch(way.site.profile(1))]))
+    results = asyncio.run(way.run(lambda fetcher: [fetcher.fetch(Ask(way.site.profile(1)))]))
     assert verdicts(results) == {Verdict.SERVER_TROUBLE: 1}
     assert way.counters["request.sent"] == 5
     assert way.counters["egress.disproved"] == 0
@@ -118,7 +118,7 @@ def test_a_site_that_falls_silent_stops_the_run(tmp_path: Path, lawful: int) -> 
 
     async def ask(fetcher: Fetcher, request: Request) -> Fetched:
         nonlocal talked
-        fetched = await fetcher.fetch(request, expect=Expect.CONTENT)
+        fetched = await fetcher.fetch(Ask(request, Expect.CONTENT))
         talked = max(talked, sent if fetcher.is_talking else 0)
         return fetched
 
@@ -144,7 +144,7 @@ def test_a_wall_that_flaps_on_page_2(tmp_path: Path) -> None:
     way = Way(tmp_path, site, site)
 
     def scenario(fetcher: Fetcher) -> object:
-        return [fetcher.fetch(way.site.posts(uid, "page=2"), nth=2) for uid in range(1, 61)]
+        return [fetcher.fetch(Ask(way.site.posts(uid, "page=2"), nth=2)) for uid in range(1, 61)]
 
     results = asyncio.run(way.run(scenario))
     assert verdicts(results[:30]) == {Verdict.OK: 30}
@@ -157,7 +157,7 @@ def test_a_wall_that_one_egress_met_is_ambiguous(tmp_path: Path) -> None:
     way = Way(tmp_path, lambda uid: WALL)
 
     def scenario(fetcher: Fetcher) -> object:
-        return [fetcher.fetch(way.site.posts(7, "page=2"), nth=2)]
+        return [fetcher.fetch(Ask(way.site.posts(7, "page=2"), nth=2))]
 
     [fetched] = asyncio.run(way.run(scenario))
     assert isinstance(fetched, Fetched)

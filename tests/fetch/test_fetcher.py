@@ -16,6 +16,7 @@ from weibo_crawler.errors import (
     SiteSaysNo,
     TransportError,
 )
+from weibo_crawler.fetch import Ask
 from weibo_crawler.fetch.egress import DIRECT, Egress
 from weibo_crawler.fetch.source import Fetched
 from weibo_crawler.fetch.wire import retry_after_s
@@ -111,7 +112,7 @@ def test_doubt_goes_to_another_egress_at_once() -> None:
 def test_an_expected_end_is_asked_for_once() -> None:
     """The caller that has all that was announced gets the empty answer after one request."""
     world = World([EMPTY, OK])
-    assert run(world.fetcher.fetch(ask(), expect=Expect.NOTHING)).reading is EMPTY
+    assert run(world.fetcher.fetch(ask(expect=Expect.NOTHING))).reading is EMPTY
     assert len(world.transport.pages) == 1
 
 
@@ -131,7 +132,7 @@ def ends(world: World, n: int, *, talks: bool = True) -> None:
         if talks:
             await world.fetcher.fetch(ask())
         for _ in range(n):
-            await world.fetcher.fetch(ask("2"), nth=2, end="end")
+            await world.fetcher.fetch(ask("2", nth=2, end="end"))
 
     run(scenario())
 
@@ -178,10 +179,10 @@ def test_no_look_is_spared_while_the_site_may_be_silent() -> None:
     async def scenario() -> None:
         await world.fetcher.fetch(ask())
         while world.fetcher.is_talking:
-            await world.fetcher.fetch(ask(), expect=Expect.CONTENT, end="end")
+            await world.fetcher.fetch(ask(expect=Expect.CONTENT, end="end"))
         sent, ends = len(world.transport.pages), world.fetcher.samples.figures()
         for _ in range(3):
-            await world.fetcher.fetch(ask("2"), nth=2, end="end")
+            await world.fetcher.fetch(ask("2", nth=2, end="end"))
         assert len(world.transport.pages) == sent + 2 * 3
         assert world.fetcher.samples.figures() == ends
 
@@ -356,18 +357,18 @@ def test_slots_are_held_by_requests_only() -> None:
 def test_nothing_is_sent_elsewhere() -> None:
     """A request to a host that is not the site's is not sent, for it would carry cookies."""
     world = World(lambda *_: OK)
-    request = Request(ask().kind, "http://elsewhere.invalid/")
+    request = Request(ask().request.kind, "http://elsewhere.invalid/")
     with pytest.raises(CrawlerError, match=r"elsewhere\.invalid"):
-        run(world.fetcher.fetch(request))
+        run(world.fetcher.fetch(Ask(request)))
     assert world.transport.log == []
 
 
 def test_own_headers_win() -> None:
     """A request's own headers stand before the general ones of the same name."""
     world = World(lambda *_: OK)
-    base = ask()
+    base = ask().request
     request = Request(base.kind, base.url, headers=(("user-agent", "own"), ("Referer", "r")))
-    run(world.fetcher.fetch(request))
+    run(world.fetcher.fetch(Ask(request)))
     assert world.transport.log[0][3] == {"user-agent": "own", "Referer": "r"}
 
 
@@ -577,7 +578,7 @@ def test_emptiness_that_others_disprove_stops_no_run() -> None:
 
     async def scenario() -> None:
         for uid in range(100):
-            fetched = await world.fetcher.fetch(ask(uid=uid), expect=Expect.CONTENT)
+            fetched = await world.fetcher.fetch(ask(uid=uid, expect=Expect.CONTENT))
             assert fetched.reading is OK
             assert world.fetcher.is_talking
 
@@ -591,7 +592,7 @@ def test_a_silent_site_confirms_no_emptiness() -> None:
     async def scenario() -> list[object]:
         first = asyncio.create_task(world.fetcher.fetch(ask(uid=99)))
         await asyncio.sleep(0.5)
-        calls = (world.fetcher.fetch(ask(uid=n), expect=Expect.CONTENT) for n in range(60))
+        calls = (world.fetcher.fetch(ask(uid=n, expect=Expect.CONTENT)) for n in range(60))
         return await asyncio.gather(first, *calls, return_exceptions=True)
 
     assert {type(result) for result in run(scenario())} == {SiteSaysNo}
@@ -604,7 +605,7 @@ def test_what_failed_before_stops_no_run() -> None:
 
     async def scenario() -> None:
         for uid in range(200):
-            await world.fetcher.fetch(ask(uid=uid), expect=Expect.CONTENT, is_retry=True)
+            await world.fetcher.fetch(ask(uid=uid, expect=Expect.CONTENT, is_retry=True))
 
     run(scenario())
     assert not world.breaker.tripped
@@ -618,7 +619,7 @@ def test_walls_that_others_met_are_sure() -> None:
     async def scenario() -> list[bool]:
         uids = [1, 2, 3, 4, 5, 6]
         return [
-            (await world.fetcher.fetch(ask("2", uid=uid), nth=2)).reading.ambiguous for uid in uids
+            (await world.fetcher.fetch(ask("2", uid=uid, nth=2))).reading.ambiguous for uid in uids
         ]
 
     assert run(scenario()) == [True, True, True, False, False, True]

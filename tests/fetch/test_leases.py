@@ -21,7 +21,7 @@ from tests.fetch.servers import ACCOUNT, Reader, Writer, forward_proxy, head, ht
 from tests.fetch.worlds import ScriptedSite
 from weibo_crawler.config import Egress, Fetch, Pace, Settings, Site
 from weibo_crawler.errors import Interrupted, StoreError
-from weibo_crawler.fetch import open_fetcher
+from weibo_crawler.fetch import Ask, open_fetcher
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Kind, Page, Reading, Request, Verdict
 from weibo_crawler.store.sqlite_egresses import SqliteEgresses
@@ -117,7 +117,7 @@ def crawl(base_url: str, url: str, proxies: str, who: int) -> None:
     async def one(fetcher: Any, task: int) -> None:
         n = 0
         while True:
-            await fetcher.fetch(Request(Kind.PROFILE, f"{base_url}/{who}/{task}-{n}"))
+            await fetcher.fetch(Ask(Request(Kind.PROFILE, f"{base_url}/{who}/{task}-{n}")))
             n += 1
 
     async def scenario() -> None:
@@ -232,15 +232,15 @@ def test_a_database_that_is_gone_ends_the_fetching(network: Network, tmp_path: P
         site = CookieSite(network.base_url)
         fetcher = open_fetcher(settings, site, Counters(), leases)
         request = Request(Kind.PROFILE, f"{network.base_url}/0/0")
-        await fetcher.fetch(request)
+        await fetcher.fetch(Ask(request))
         for file in tmp_path.glob("users.db*"):
             file.unlink(missing_ok=True)  # who finds the first one gone may take the others away
-        calls = (fetcher.fetch(request) for _ in range(300))
+        calls = (fetcher.fetch(Ask(request)) for _ in range(300))
         ended = await asyncio.gather(*calls, return_exceptions=True)  # until nothing is under way
         assert "removed" in str(next(each for each in ended if isinstance(each, StoreError)))
         sent = len(network.log)
         with pytest.raises(StoreError, match="removed"):
-            await fetcher.fetch(request)
+            await fetcher.fetch(Ask(request))
         assert len(network.log) == sent
         await fetcher.close()
         leases.close()
@@ -263,7 +263,7 @@ def test_who_holds_nothing_waits_and_stops_cleanly(network: Network, tmp_path: P
     async def scenario() -> None:
         fetcher = open_fetcher(settings, CookieSite(network.base_url), Counters(), waiting)
         request = Request(Kind.PROFILE, f"{network.base_url}/0/0")
-        task = asyncio.create_task(fetcher.fetch(request))
+        task = asyncio.create_task(fetcher.fetch(Ask(request)))
         while holder.exchange({}).contenders < 2:
             await asyncio.sleep(0.05)
         assert fetcher.waits_for == "other processes hold all egresses"
@@ -286,7 +286,7 @@ def test_without_a_limit_nothing_is_leased(network: Network, tmp_path: Path) -> 
     async def scenario() -> None:
         leases = SqliteEgresses(f"sqlite:///{tmp_path}/users.db")
         fetcher = open_fetcher(settings, CookieSite(network.base_url), Counters(), leases)
-        await fetcher.fetch(Request(Kind.PROFILE, f"{network.base_url}/0/0"))
+        await fetcher.fetch(Ask(Request(Kind.PROFILE, f"{network.base_url}/0/0")))
         await fetcher.close()
         leases.close()
 
@@ -333,7 +333,7 @@ def test_a_list_that_changes_while_it_is_used(
             while not holds():
                 assert time.monotonic() < deadline
                 request = Request(Kind.PROFILE, f"{network.base_url}/0/0")
-                fetched = await asyncio.gather(*(fetcher.fetch(request) for _ in range(4)))
+                fetched = await asyncio.gather(*(fetcher.fetch(Ask(request)) for _ in range(4)))
                 assert {one.reading.verdict for one in fetched} == {Verdict.OK}
 
         await fetch_until(lambda: by(0) == {PROXIES[0]})

@@ -11,7 +11,7 @@ from tests.fetch.servers import Reader, Writer, head, http, serve
 from tests.fetch.worlds import ScriptedSite
 from weibo_crawler.config import Egress, Fetch, Pace, Settings, Site
 from weibo_crawler.errors import BadConfig, SiteSaysNo
-from weibo_crawler.fetch import Fetched, open_fetcher
+from weibo_crawler.fetch import Ask, Fetched, open_fetcher
 from weibo_crawler.fetch.opening import choose_transport
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Kind, Page, Reading, Request, Verdict
@@ -62,7 +62,7 @@ def test_from_settings_to_pages() -> None:
             )
             fetcher = open_fetcher(settings, _LetterSite(base_url), counters)
             requests = [Request(Kind.PROFILE, f"{base_url}/{n}", n) for n in range(100)]
-            fetched = await asyncio.gather(*(fetcher.fetch(request) for request in requests))
+            fetched = await asyncio.gather(*(fetcher.fetch(Ask(request)) for request in requests))
             await fetcher.close()
             return list(fetched)
 
@@ -92,7 +92,7 @@ def test_a_site_that_says_no_to_all() -> None:
             fetcher = open_fetcher(settings, _LetterSite(base_url), Counters())
             request = Request(Kind.PROFILE, f"{base_url}/throttled")
             results = await asyncio.gather(
-                *(fetcher.fetch(request) for _ in range(30)), return_exceptions=True
+                *(fetcher.fetch(Ask(request)) for _ in range(30)), return_exceptions=True
             )
             await fetcher.close()
             assert any(isinstance(result, SiteSaysNo) for result in results)

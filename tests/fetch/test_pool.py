@@ -48,9 +48,11 @@ def test_a_turn_is_told_once(outcome: Outcome, again: Outcome) -> None:
     world = World([], egresses=(A, B), concurrency=1)
 
     async def scenario() -> None:
-        turn = await world.pool.turn(ask())
+        turn = await world.pool.turn(ask().request)
         world.pool.tell(turn, outcome)
-        second = await asyncio.wait_for(world.pool.turn(ask(), A.name), 1000.0)  # the slot is free
+        second = await asyncio.wait_for(
+            world.pool.turn(ask().request, A.name), 1000.0
+        )  # the slot is free
         world.pool.tell(second, Unused())
         if isinstance(again, Disproved) and isinstance(outcome, Broken | Good):
             world.pool.tell(turn, again)
@@ -65,7 +67,7 @@ def test_disproved_at_once_is_a_fault() -> None:
     world = World([])
 
     async def scenario() -> None:
-        turn = await world.pool.turn(ask())
+        turn = await world.pool.turn(ask().request)
         with pytest.raises(CrawlerError, match="is told"):
             world.pool.tell(turn, Disproved())
 
@@ -89,7 +91,7 @@ def test_what_is_disproved(outcome: Outcome, egress: Egress, health: Health) -> 
     async def scenario() -> None:
         turns = []
         for _ in range(3):
-            turns.append(await world.pool.turn(ask()))
+            turns.append(await world.pool.turn(ask().request))
             world.pool.tell(turns[-1], outcome)
         for turn in turns:
             world.pool.tell(turn, Disproved())
@@ -219,7 +221,7 @@ def test_a_long_retry_after_is_cut_and_said_once(caplog: pytest.LogCaptureFixtur
 
 def _page(status: int = 200, *set_cookies: str) -> Page:
     headers = tuple(("set-cookie", text) for text in set_cookies)
-    return Page(ask().url, status, headers, b"", 1e9, "direct")
+    return Page(ask().request.url, status, headers, b"", 1e9, "direct")
 
 
 @pytest.mark.parametrize(
@@ -238,8 +240,8 @@ def test_a_session_that_grew_too_large_is_retired(page: Page, is_retired: bool) 
 
     async def scenario() -> int:
         world.visitor.adopt(DIRECT, {"SUB": "1"})
-        world.pool.tell(await world.pool.turn(ask()), Good(0.1), page)
-        world.pool.tell(await world.pool.turn(ask()), Unused())
+        world.pool.tell(await world.pool.turn(ask().request), Good(0.1), page)
+        world.pool.tell(await world.pool.turn(ask().request), Unused())
         return world.transport.sessions
 
     assert run(scenario()) == is_retired
@@ -259,7 +261,7 @@ def test_who_never_answered_well_does_not_go_first(seed: int) -> None:
         world.pool._rng = Random(seed)
         names = []
         for _ in range(1000):
-            turn = await world.pool.turn(ask())
+            turn = await world.pool.turn(ask().request)
             names.append(turn.egress.name)
             world.pool.tell(turn, Broken() if turn.egress == A else Good(30.0))
         return names

@@ -83,7 +83,7 @@ def test_walls_of_later_pages_are_learnt() -> None:
 
     async def scenario() -> list[Verdict]:
         return [
-            (await world.fetcher.fetch(ask(c), nth=2 if c else 1)).reading.verdict
+            (await world.fetcher.fetch(ask(c, nth=2 if c else 1))).reading.verdict
             for c in ["", "2"] * 20
         ]
 
@@ -98,7 +98,7 @@ def test_walls_of_later_pages_alone_are_no_refusals() -> None:
 
     async def scenario() -> None:
         for cursor in ["", *["2"] * 30]:
-            await world.fetcher.fetch(ask(cursor), nth=2 if cursor else 1)
+            await world.fetcher.fetch(ask(cursor, nth=2 if cursor else 1))
 
     run(scenario())
     assert world.counters["page.login_wall"] > 30
@@ -195,10 +195,10 @@ def test_sessions_that_live_for_few_requests() -> None:
 
     world = World(answer, has_sessions=True, attempts=3, takes_s=0.2)
     kinds = [Kind.FANS, Kind.POSTS, Kind.FOLLOWS] * 40
-    requests = [ask("" if n % 2 else "2", kind, n) for n, kind in enumerate(kinds)]
-    verdicts = run(_all(*(world.fetcher.fetch(request) for request in requests)))
+    asks = [ask("" if n % 2 else "2", kind, n) for n, kind in enumerate(kinds)]
+    verdicts = run(_all(*(world.fetcher.fetch(ask) for ask in asks)))
     assert verdicts == [
-        Verdict.LOGIN_WALL if request.kind is Kind.FOLLOWS else Verdict.OK for request in requests
+        Verdict.LOGIN_WALL if kind is Kind.FOLLOWS else Verdict.OK for kind in kinds
     ]
     asked = [at for at, _, request, _ in world.transport.log if request.kind == "session"]
     assert all(later - earlier >= 60.0 for earlier, later in pairwise(asked[1:]))

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from math import inf
 from random import Random
+from typing import Any
 
 from weibo_crawler.config import Pace
 from weibo_crawler.errors import TransportError
@@ -16,6 +17,7 @@ from weibo_crawler.fetch.pool.outage import Outage
 from weibo_crawler.fetch.pool.ring import Ring
 from weibo_crawler.fetch.pool.session import Visitor
 from weibo_crawler.fetch.sender import Sender
+from weibo_crawler.fetch.source import Ask
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Kind, Page, Reading, Request
 
@@ -26,8 +28,9 @@ B = Egress("10.0.0.2:80", "http://10.0.0.2:80")
 Answer = Reading | TransportError
 
 
-def ask(cursor: str = "", kind: Kind = Kind.POSTS, uid: int = 7) -> Request:
-    return Request(kind, f"{SITE}/{kind}/{uid}?{cursor}", uid, cursor=cursor)
+def ask(cursor: str = "", kind: Kind = Kind.POSTS, uid: int = 7, **known: Any) -> Ask:
+    """known: what the caller knows of the request, as in `Ask`."""
+    return Ask(Request(kind, f"{SITE}/{kind}/{uid}?{cursor}", uid, cursor=cursor), **known)
 
 
 class ScriptedSite:
@@ -56,7 +59,7 @@ class ScriptedSite:
         raise NotImplementedError
 
     def trial(self) -> Request:
-        return ask()
+        return ask().request
 
     def session(self, now: float, rng: Random) -> Request | None:
         url = f"{SITE}/session"

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from random import Random
 
 from weibo_crawler.errors import Interrupted
-from weibo_crawler.fetch import Fetched
-from weibo_crawler.records import Expect, Page, Reading, Request, Verdict
+from weibo_crawler.fetch import Ask, Fetched
+from weibo_crawler.records import Page, Reading, Request, Verdict
 from weibo_crawler.samples import Samples
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.pages import Pages
@@ -49,16 +49,8 @@ class SimulatedFetcher:
     def drain(self) -> None:
         self._draining = True
 
-    async def fetch(
-        self,
-        request: Request,
-        *,
-        expect: Expect = Expect.UNKNOWN,
-        nth: int = 1,
-        is_retry: bool = False,
-        end: str = "",
-        is_looked_later: bool = False,
-    ) -> Fetched:
+    async def fetch(self, ask: Ask) -> Fetched:
+        request = ask.request
         await asyncio.sleep(self._rng.choice([0, 0, 0, 0.001]))
         if self._draining:
             raise Interrupted("stopped")

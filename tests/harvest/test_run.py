@@ -5,7 +5,6 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +14,7 @@ from msgspec.structs import replace
 from tests.harvest.worlds import PAGE, Graph, ScriptedFetcher, ScriptedSite
 from weibo_crawler.config import Harvest
 from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
-from weibo_crawler.fetch import Fetched
+from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.harvest.run import Ended, HarvestRun, is_over_share
 from weibo_crawler.harvest.trouble import Refused, costs_attempt
 from weibo_crawler.metrics import Counters
@@ -446,8 +445,9 @@ def test_two_lists_in_doubt_do_not_keep_an_entry_resting(tmp_path: Path) -> None
     ends; with one doubt remembered only, each would forget the other for ever."""
 
     class Doubtful(ScriptedFetcher):
-        async def fetch(self, request: Request, **more: Any) -> Fetched:
-            fetched = await super().fetch(request, **more)
+        async def fetch(self, ask: Ask) -> Fetched:
+            request = ask.request
+            fetched = await super().fetch(ask)
             if request.kind is not Kind.FANS or request.uid != 2:
                 return fetched
             return fetched._replace(reading=Reading(Verdict.LOGIN_WALL, ambiguous=True))

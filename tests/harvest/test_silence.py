@@ -5,14 +5,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 
 from tests.harvest.simulated import SimulatedFetcher, make_world
 from tests.harvest.test_edges import MIN_FANS, Crawl
 from weibo_crawler.errors import SiteSaysNo
-from weibo_crawler.fetch import Fetched
+from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.harvest.evidence import Evidence
 from weibo_crawler.harvest.trouble import NoAnswer, Silent, Unsure, costs_attempt
 from weibo_crawler.records import (
@@ -47,25 +46,17 @@ class Switched(SimulatedFetcher):
     def is_talking(self) -> bool:  # type: ignore[override]
         return self._expected > 0 and self._empty < self._trips_after // 2
 
-    async def fetch(
-        self,
-        request: Request,
-        *,
-        expect: Expect = Expect.UNKNOWN,
-        nth: int = 1,
-        is_retry: bool = False,
-        **how: Any,
-    ) -> Fetched:
-        fetched = await super().fetch(request, expect=expect, nth=nth, is_retry=is_retry, **how)
+    async def fetch(self, ask: Ask) -> Fetched:
+        fetched = await super().fetch(ask)
         self._left -= 1
         if self._left < 0:
             self.asked_since += 1
-            verdict = Verdict.END if nth > 1 else Verdict.EMPTY
+            verdict = Verdict.END if ask.nth > 1 else Verdict.EMPTY
             fetched = Fetched(Reading(verdict, ambiguous=True), fetched.page)
-        if expect is Expect.CONTENT:
+        if ask.expect is Expect.CONTENT:
             is_shown = fetched.reading.verdict is Verdict.OK
             self._expected += is_shown
-            self._empty = 0 if is_shown else self._empty + (not is_retry)
+            self._empty = 0 if is_shown else self._empty + (not ask.is_retry)
             if self._empty >= self._trips_after:
                 raise SiteSaysNo("the site shows nothing where something is known to be")
         return fetched
@@ -175,8 +166,9 @@ def test_a_second_look_that_shows_more_is_told(tmp_path: Path) -> None:
     hidden: set[int] = set()
 
     class Shy(SimulatedFetcher):
-        async def fetch(self, request: Request, **how: Any) -> Fetched:
-            fetched = await super().fetch(request, **how)
+        async def fetch(self, ask: Ask) -> Fetched:
+            request = ask.request
+            fetched = await super().fetch(ask)
             is_first = request.kind is Kind.FANS and not request.cursor
             if not is_first or request.uid % 3 or request.uid in hidden:
                 return fetched
@@ -253,7 +245,7 @@ def test_an_unreachable_site_marks_nobody_failed(tmp_path: Path) -> None:
     world = make_world(5, users=60)
 
     class Unreachable(SimulatedFetcher):
-        async def fetch(self, request: Request, **_: Any) -> Fetched:
+        async def fetch(self, ask: Ask) -> Fetched:
             await asyncio.sleep(0)
             return Fetched(Reading(Verdict.SERVER_TROUBLE, why="no route to host"), None)
 
@@ -275,10 +267,10 @@ def test_who_alone_gets_no_answer_is_failed(tmp_path: Path) -> None:
     (uid, *_) = (row for row in world.kept(world.seeds, MIN_FANS) if row not in world.seeds)
 
     class Stuck(SimulatedFetcher):
-        async def fetch(self, request: Request, **how: Any) -> Fetched:
-            if request.uid == uid:
+        async def fetch(self, ask: Ask) -> Fetched:
+            if ask.request.uid == uid:
                 return Fetched(Reading(Verdict.SERVER_TROUBLE, why="timed out"), None)
-            return await super().fetch(request, **how)
+            return await super().fetch(ask)
 
     crawl = Crawl(tmp_path, world)
     crawl.run(Stuck(world))
@@ -374,11 +366,12 @@ def test_pages_are_fetched_with_what_is_known(tmp_path: Path) -> None:
     told: dict[tuple[Kind, int], dict[str, tuple[Expect, int]]] = {}
 
     class Told(SimulatedFetcher):
-        async def fetch(self, request: Request, **how: Any) -> Fetched:
+        async def fetch(self, ask: Ask) -> Fetched:
+            request = ask.request
             pages = told.setdefault((request.kind, request.uid), {})
-            pages.setdefault(request.cursor, (how["expect"], how["nth"]))
-            assert not how["is_retry"]
-            return await super().fetch(request, **how)
+            pages.setdefault(request.cursor, (ask.expect, ask.nth))
+            assert not ask.is_retry
+            return await super().fetch(ask)
 
     crawl = Crawl(tmp_path, world)
     crawl.run(Told(world))
@@ -401,8 +394,9 @@ def test_a_wall_that_nobody_confirmed_is_asked_for_again(tmp_path: Path) -> None
             met: dict[str, int] = {}
 
             class Unconfirmed(SimulatedFetcher):
-                async def fetch(self, request: Request, **how: Any) -> Fetched:
-                    fetched = await super().fetch(request, **how)
+                async def fetch(self, ask: Ask) -> Fetched:
+                    request = ask.request
+                    fetched = await super().fetch(ask)
                     is_it = request.kind is Kind.FANS and (request.cursor == "") is is_first  # noqa: B023
                     if is_it and request.uid % 2 and met.get(request.url, 0) < times:  # noqa: B023
                         met[request.url] = met.get(request.url, 0) + 1  # noqa: B023
@@ -426,8 +420,9 @@ def pages_of(uid: int, pages: dict[str, FanPage]) -> Callable[[World], Simulated
     """A site that answers with these pages, by cursor, for the fans of one user."""
 
     class Scripted(SimulatedFetcher):
-        async def fetch(self, request: Request, **how: Any) -> Fetched:
-            fetched = await super().fetch(request, **how)
+        async def fetch(self, ask: Ask) -> Fetched:
+            request = ask.request
+            fetched = await super().fetch(ask)
             if request.kind is not Kind.FANS or request.uid != uid:
                 return fetched
             page = pages.get(request.cursor)
@@ -472,9 +467,10 @@ def test_fans_that_a_list_does_not_tell(tmp_path: Path, told: int | None) -> Non
     base = pages_of(seed, {"": page})
 
     class Profiles(base):  # type: ignore[valid-type,misc]
-        async def fetch(self, request: Request, **how: Any) -> Fetched:
+        async def fetch(self, ask: Ask) -> Fetched:
+            request = ask.request
             if request.uid not in (uid, other):
-                return await super().fetch(request, **how)
+                return await super().fetch(ask)
             if request.kind is Kind.PROFILE:
                 return Fetched(Reading(Verdict.OK, User(request.uid, None, told)), PAGE)
             return Fetched(Reading(Verdict.OK, FanPage(request.uid, (), None)), PAGE)
@@ -509,10 +505,10 @@ def test_what_failed_before_is_fetched_as_a_retry(tmp_path: Path) -> None:
     (uid, *_) = (row for row in world.kept(world.seeds, MIN_FANS) if row not in world.seeds)
 
     class Told(SimulatedFetcher):
-        async def fetch(self, request: Request, **how: Any) -> Fetched:
-            if how["is_retry"]:
-                retried.add(request.uid)
-            return await super().fetch(request, **how)
+        async def fetch(self, ask: Ask) -> Fetched:
+            if ask.is_retry:
+                retried.add(ask.request.uid)
+            return await super().fetch(ask)
 
     fetcher = SimulatedFetcher(world)
     fetcher.odd = lambda r: Verdict.DRIFTED if r.uid == uid and r.kind is Kind.FANS else None

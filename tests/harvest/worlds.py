@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 
 from weibo_crawler.errors import Interrupted
-from weibo_crawler.fetch import Fetched
+from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.records import Edge, Expect, FanPage, Kind, Page, Reading, Request, User, Verdict
 from weibo_crawler.samples import Samples
 
@@ -78,21 +78,13 @@ class ScriptedFetcher:
     def drain(self) -> None:
         self.draining = True
 
-    async def fetch(
-        self,
-        request: Request,
-        *,
-        expect: Expect = Expect.UNKNOWN,
-        nth: int = 1,
-        is_retry: bool = False,
-        end: str = "",
-        is_looked_later: bool = False,
-    ) -> Fetched:
+    async def fetch(self, ask: Ask) -> Fetched:
+        request = ask.request
         await asyncio.sleep(self.rng.choice([0, 0, 0.001, 0.003]))
         if self.draining:
             raise Interrupted("stopped")
         self.asked.append(request.url)
-        self.ends |= {request.url} if expect is Expect.NOTHING else set()
+        self.ends |= {request.url} if ask.expect is Expect.NOTHING else set()
         page = Page(request.url, 200, (), b"{}", 1_700_000_000.0)
         for (uid, verdict), left in self.trouble.items():
             is_hit = request.kind is self.troubled or verdict is Verdict.GONE  # wherever one looks

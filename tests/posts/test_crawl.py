@@ -10,6 +10,7 @@ import pytest
 from tests.posts.crawls import Crawl, timeline
 from tests.posts.worlds import ScriptedFetcher, post
 from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
+from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.posts import crawl
 from weibo_crawler.posts.crawl import DRIVER, STOP
 from weibo_crawler.posts.manifest import manifest, parse_line
@@ -359,11 +360,11 @@ def test_the_driver_can_stop_every_mapper(crawl_: Crawl) -> None:
 
 
 class _Slow(ScriptedFetcher):
-    async def fetch(self, request: Any, **more: Any) -> Any:
+    async def fetch(self, ask: Ask) -> Fetched:
         import asyncio
 
         await asyncio.sleep(0.02)
-        return await super().fetch(request, **more)
+        return await super().fetch(ask)
 
 
 def test_a_manifest_covers_all_keys() -> None:
@@ -431,9 +432,9 @@ def test_a_driver_elsewhere_is_known_by_its_heartbeat(
     fetcher = _Slow(world)
     beats = iter(range(10**6))
 
-    async def fetch(request: Any, real: Any = fetcher.fetch, **more: Any) -> Any:
+    async def fetch(ask: Ask, real: Any = fetcher.fetch) -> Any:
         crawl_.users.set_meta(DRIVER + "beating", str(next(beats)))
-        return await real(request, **more)
+        return await real(ask)
 
     monkeypatch.setattr(fetcher, "fetch", fetch)
     outcomes = crawl_.run(fetcher, run_id="beating", driver="elsewhere/1/2/3", users_in_flight=2)

@@ -10,6 +10,7 @@ from tests.posts.crawls import Crawl, timeline
 from tests.posts.test_refresh import DAY, HOUR, Clock, dated
 from tests.posts.worlds import ScriptedFetcher
 from weibo_crawler.errors import SiteSaysNo
+from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.posts import visit
 from weibo_crawler.posts.schedule import is_another_day
 from weibo_crawler.posts.silence import Silences
@@ -102,8 +103,8 @@ class _Silent(ScriptedFetcher):
         super().__init__(*args, **more)
         self.after, self.limit, self.is_slow = after, limit, is_slow
 
-    async def fetch(self, request: Any, **more: Any) -> Any:
-        fetched = await super().fetch(request, **more)
+    async def fetch(self, ask: Ask) -> Fetched:
+        fetched = await super().fetch(ask)
         if len(self.asked) <= self.after:
             return fetched
         self.is_talking = self.is_slow
@@ -145,9 +146,9 @@ def test_who_was_done_before_the_silence_is_not_asked_again(crawl_: Crawl) -> No
     world = {uid: timeline(uid, 5) for uid in range(1, 20)}
 
     class Ticking(_Silent):
-        async def fetch(self, request: Any, **more: Any) -> Any:
+        async def fetch(self, ask: Ask) -> Fetched:
             clock.now += 1
-            return await super().fetch(request, **more)
+            return await super().fetch(ask)
 
     with pytest.raises(SiteSaysNo):
         crawl_.run(Ticking(world, after=30, limit=2, is_slow=True), users_in_flight=1, clock=clock)
@@ -260,9 +261,9 @@ def test_a_user_whose_pages_never_come_fails_where_others_are_answered(crawl_: C
     """Else it would be asked for ever, and named nowhere."""
 
     class OneDead(ScriptedFetcher):
-        async def fetch(self, request: Any, **more: Any) -> Any:
-            self.is_dead = request.uid == 7
-            return await super().fetch(request, **more)
+        async def fetch(self, ask: Ask) -> Fetched:
+            self.is_dead = ask.request.uid == 7
+            return await super().fetch(ask)
 
     crawl_.add(6, 7)
     outcomes = crawl_.run(OneDead({6: timeline(6, 5)}), users_in_flight=1)

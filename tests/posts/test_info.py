@@ -1,14 +1,12 @@
 """The page of basic information: once in so many days, and no matter of the visit."""
 
-from typing import Any
-
 import pytest
 
 from tests.posts.crawls import Crawl, timeline
 from tests.posts.test_refresh import DAY, Clock
 from tests.posts.worlds import ScriptedFetcher
-from weibo_crawler.fetch import Fetched
-from weibo_crawler.records import BasicInfo, Kind, Reading, Request, Verdict
+from weibo_crawler.fetch import Ask, Fetched
+from weibo_crawler.records import BasicInfo, Kind, Reading, Verdict
 from weibo_crawler.store import Row
 from weibo_crawler.store.cells import read_user
 from weibo_crawler.store.keys import user_key
@@ -115,9 +113,9 @@ def test_no_answer_is_not_asked(crawl_: Crawl) -> None:
     crawl_.add(6)
 
     class Deaf(ScriptedFetcher):
-        async def fetch(self, request: Request, **more: Any) -> Fetched:
-            fetched = await super().fetch(request, **more)
-            if request.kind is Kind.INFO:
+        async def fetch(self, ask: Ask) -> Fetched:
+            fetched = await super().fetch(ask)
+            if ask.request.kind is Kind.INFO:
                 return Fetched(Reading(Verdict.SERVER_TROUBLE, why="timed out"), None)
             return fetched
 

@@ -1,7 +1,6 @@
 """Whole texts: after the page is stored, bounded, and restricted ones as facts."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
@@ -9,6 +8,7 @@ from tests.posts.crawls import Crawl
 from tests.posts.test_refresh import DAY, Clock
 from tests.posts.worlds import ScriptedFetcher, post
 from weibo_crawler.errors import SiteSaysNo
+from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.records import Kind, Post, Verdict
 
 RESTRICTED = Verdict.RESTRICTED
@@ -31,12 +31,12 @@ class _Dies(ScriptedFetcher):
 
     dies_at = 1
 
-    async def fetch(self, request: Any, **more: Any) -> Any:
-        if request.kind in (Kind.EXTEND, Kind.SHOW):
+    async def fetch(self, ask: Ask) -> Fetched:
+        if ask.request.kind in (Kind.EXTEND, Kind.SHOW):
             self.dies_at -= 1
             if self.dies_at < 0:
                 raise SiteSaysNo("no more")
-        return await super().fetch(request, **more)
+        return await super().fetch(ask)
 
 
 @pytest.mark.parametrize("dies_at", range(7))

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from weibo_crawler.fetch import Fetched
+from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.records import (
     BasicInfo,
     Comment,
@@ -107,28 +107,21 @@ class ScriptedFetcher:
     async def close(self) -> None:
         pass
 
-    async def fetch(
-        self,
-        request: Request,
-        *,
-        expect: Expect = Expect.UNKNOWN,
-        nth: int = 1,
-        is_retry: bool = False,
-        end: str = "",
-    ) -> Fetched:
-        self.ends[request.url] = end
-        fetched = await self._once(request, expect, nth, is_retry)
+    async def fetch(self, ask: Ask) -> Fetched:
+        self.ends[ask.request.url] = ask.end
+        fetched = await self._once(ask)
         # an emptiness is looked at twice
-        if end and expect is Expect.CONTENT and fetched.reading.verdict in _EMPTY:
-            return await self._once(request, expect, nth, is_retry)
+        if ask.end and ask.expect is Expect.CONTENT and fetched.reading.verdict in _EMPTY:
+            return await self._once(ask)
         return fetched
 
-    async def _once(self, request: Request, expect: Expect, nth: int, is_retry: bool) -> Fetched:
+    async def _once(self, ask: Ask) -> Fetched:
         await asyncio.sleep(0)
+        request = ask.request
         self.asked.append(request.url)
-        self.expected[request.url] = expect
-        self.nth[request.url] = nth
-        if is_retry:
+        self.expected[request.url] = ask.expect
+        self.nth[request.url] = ask.nth
+        if ask.is_retry:
             self.retried.append(request.url)
         self.now += 1
         if self.is_dead:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from weibo_crawler import config
 from weibo_crawler.cli.main import Done
 from weibo_crawler.errors import BadConfig, BadSeed, SiteSaysNo
-from weibo_crawler.fetch import open_fetcher
+from weibo_crawler.fetch import Ask, open_fetcher
 from weibo_crawler.harvest.seeds import Seed, parse_seed, parse_seeds
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.metrics import Counters
@@ -79,7 +79,7 @@ async def _resolve(seeds: list[Seed], home: Home, archive: "Archive | None") -> 
     async def one(seed: Seed) -> int:
         if seed.uid is not None:
             return seed.uid
-        fetched = await fetcher.fetch(home.site.name(seed.screen_name or ""))
+        fetched = await fetcher.fetch(Ask(home.site.name(seed.screen_name or "")))
         record = fetched.reading.record
         if record is None and fetched.reading.verdict not in FACTS:
             raise SiteSaysNo(

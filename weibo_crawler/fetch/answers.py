@@ -50,7 +50,8 @@ from weibo_crawler.fetch.pool import (
     Wall,
     Walled,
 )
-from weibo_crawler.records import FACTS, REFUSALS, Expect, Kind, Reading, Request, Verdict
+from weibo_crawler.fetch.source import Ask
+from weibo_crawler.records import FACTS, REFUSALS, Expect, Kind, Reading, Verdict
 
 # The limits of patience with one request. Those in attempts are multiples of fetch.attempts.
 REFUSED_ATTEMPTS = 1
@@ -78,21 +79,12 @@ NOTHING = (Verdict.EMPTY, Verdict.END)
 
 
 class Asked(NamedTuple):
-    """A request, and what is known before it is sent (see `Fetcher.fetch`).
+    """What a caller asks for, and what the fetcher adds. are_walls_told: whether walls on first
+    pages count as refusals of the site."""
 
-    are_walls_told: whether walls on first pages count as refusals of the site. end: the kind of end
-    that an emptiness would be, "" where no end is met by it. is_looked_later: the caller takes the
-    second look.
-    """
-
-    request: Request
+    ask: Ask
     attempts: int
-    expect: Expect = Expect.UNKNOWN
-    nth: int = 1
-    is_retry: bool = False
     are_walls_told: bool = True
-    end: str = ""
-    is_looked_later: bool = False
 
 
 class Met(NamedTuple):
@@ -168,7 +160,7 @@ def decide(asked: Asked, before: Sequence[Met], met: Met) -> Action:
     if before and isinstance(action.step, Return):
         disproved = _disproved(action.step.reading, asked, before, met)
         action = action._replace(disproved=disproved)
-    if asked.is_retry:
+    if asked.ask.is_retry:
         is_evidence = action.sign is Sign.ANSWERED
         return action if is_evidence else action._replace(sign=None)
     is_empty = _look(asked, before, met)
@@ -243,7 +235,7 @@ def _doubt_of(answer: Reading | TransportError, asked: Asked) -> _Doubt | None:
         return None
     if answer.verdict is Verdict.OK:
         return _Doubt.FOREIGN
-    is_expected = asked.expect in (Expect.NOTHING, Expect.LIKELY) and answer.verdict in NOTHING
+    is_expected = asked.ask.expect in (Expect.NOTHING, Expect.LIKELY) and answer.verdict in NOTHING
     return None if is_expected or answer.verdict is Verdict.RESTRICTED else _Doubt.EMPTY
 
 
@@ -331,14 +323,14 @@ def _is_too_often(case: _Case) -> bool:
 def _closed(reading: Reading, case: _Case) -> Action:
     """The page is not shown to visitors, as far as this session tells."""
     met = case.met
-    is_doubtful = case.asked.nth > 1 or met.is_first_shown  # others are shown such pages
+    is_doubtful = case.asked.ask.nth > 1 or met.is_first_shown  # others are shown such pages
     if is_doubtful and not is_confirmed(case.all):
         looks = sum(m.wall is Wall.CLOSED for m in case.all)
         if met.wall is Wall.CLOSED and looks < LOOKS:
             return Action(Again(met.egress), Walled(met.elapsed_s))
         reading = replace(reading, ambiguous=True)
     # Later pages closed to visitors while first pages are open: no refusal of this run.
-    is_refusal = not case.asked.request.cursor or not met.is_first_shown
+    is_refusal = not case.asked.ask.request.cursor or not met.is_first_shown
     sign = Sign.REFUSED if is_refusal and case.asked.are_walls_told else None
     return Action(Return(reading), Walled(met.elapsed_s), sign, _why(reading))
 
@@ -451,7 +443,7 @@ def _look(asked: Asked, before: Sequence[Met], met: Met) -> bool | None:
     that tells, which is the first one that shows anything or nothing. Later pages of lists do not
     tell: what a page promises is nothing at the end of many lists, and many ends may come in a row.
     """
-    if asked.expect not in (Expect.CONTENT, Expect.LIKELY) or asked.nth > 1:
+    if asked.ask.expect not in (Expect.CONTENT, Expect.LIKELY) or asked.ask.nth > 1:
         return None
     if any(_shows_nothing(m.answer) is not None for m in before):
         return None
@@ -479,21 +471,21 @@ class Walls:
 
     def note(self, asked: Asked, reading: Reading, now: float) -> None:
         """What a request came to."""
-        kind, is_wall = asked.request.kind, reading.verdict is Verdict.LOGIN_WALL
-        if not asked.request.cursor and (is_wall or reading.verdict in FACTS):
+        kind, is_wall = asked.ask.request.kind, reading.verdict is Verdict.LOGIN_WALL
+        if not asked.ask.request.cursor and (is_wall or reading.verdict in FACTS):
             self._first_shown[kind] = not is_wall
         if is_wall:
-            walls = self._walls.setdefault((kind, asked.nth), deque(maxlen=2 * WALL_OTHERS))
-            walls.append(_MetWall(asked.request.uid, not reading.ambiguous, now))
+            walls = self._walls.setdefault((kind, asked.ask.nth), deque(maxlen=2 * WALL_OTHERS))
+            walls.append(_MetWall(asked.ask.request.uid, not reading.ambiguous, now))
         elif reading.verdict is Verdict.OK:
-            self._walls.pop((kind, asked.nth), None)
+            self._walls.pop((kind, asked.ask.nth), None)
 
     def is_common(self, asked: Asked, now: float) -> bool:
         """Whether others met this wall, too."""
         others = [
             wall
-            for wall in self._walls.get((asked.request.kind, asked.nth), ())
-            if wall.uid != asked.request.uid and now - wall.at <= WALL_MEMORY_S
+            for wall in self._walls.get((asked.ask.request.kind, asked.ask.nth), ())
+            if wall.uid != asked.ask.request.uid and now - wall.at <= WALL_MEMORY_S
         ]
         uids = {wall.uid for wall in others}
         return any(wall.is_sure for wall in others) or len(uids) >= WALL_OTHERS

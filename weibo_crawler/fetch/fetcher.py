@@ -25,10 +25,10 @@ from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.breaker import Breaker, Look
 from weibo_crawler.fetch.pool import Broken, Disproved, Pool, Turn, Unused
 from weibo_crawler.fetch.sender import Sender
-from weibo_crawler.fetch.source import Fetched
+from weibo_crawler.fetch.source import Ask, Fetched
 from weibo_crawler.fetch.wire import retry_after_s
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import FACTS, Answer, Expect, Page, Reading, Request, Verdict
+from weibo_crawler.records import FACTS, Answer, Page, Reading, Request, Verdict
 from weibo_crawler.samples import Samples
 from weibo_crawler.sites import Site
 
@@ -90,31 +90,14 @@ class Fetcher:
         self.samples = samples or Samples(0.0)
         self._left: set[_Run] = set()  # nobody waits for them
 
-    async def fetch(
-        self,
-        request: Request,
-        *,
-        expect: Expect = Expect.UNKNOWN,
-        nth: int = 1,
-        is_retry: bool = False,
-        end: str = "",
-        is_looked_later: bool = False,
-    ) -> Fetched:
-        """The page, or what stands in its place after all attempts.
-
-        expect: what the caller knows of it; where nothing is expected an empty answer is not asked
-        for twice. nth: which page of its list it is, from 1. is_retry: it was asked for before and
-        failed or was in doubt, so its answer is no evidence about the site. end: the kind of end
-        that an emptiness would be: `samples` then tells whether it is asked for again at once; ""
-        where it always is. is_looked_later: it is only where such looks have shown more of late,
-        since the caller looks again, and tells `samples`. A login wall that comes back ambiguous
-        was confirmed by nobody.
+    async def fetch(self, ask: Ask) -> Fetched:
+        """The page, or what stands in its place after all attempts. A login wall that comes back
+        ambiguous was confirmed by nobody.
 
         Errors: SiteSaysNo, to all callers from the moment the site says no to all; Interrupted
         after `drain`; StoreError where the leases of the egresses cannot be kept.
         """
-        is_told = self._are_walls_told
-        asked = Asked(request, self._attempts, expect, nth, is_retry, is_told, end, is_looked_later)
+        asked = Asked(ask, self._attempts, self._are_walls_told)
         past: list[_Past] = []
         avoid: str | None = None
         patience = 1.0
@@ -134,7 +117,7 @@ class Fetcher:
                     told = fetched.reading
                     return fetched
             finally:
-                self._note(request, page, met.answer, told)
+                self._note(ask.request, page, met.answer, told)
             past.append(_Past(met, turn, look))
             self._counters.add("request.retried")
             avoid, waits = action.step
@@ -170,7 +153,7 @@ class Fetcher:
 
     async def _answer(self, asked: Asked, avoid: str | None, patience: float = 1.0) -> _Answer:
         """One answer, whose turn is to be told of it. patience: times as long as usual."""
-        turn = await self._pool.turn(asked.request, avoid, nth=asked.nth)
+        turn = await self._pool.turn(asked.ask.request, avoid, nth=asked.ask.nth)
         if turn.patience.late_s == inf:
             return await self._ask(asked, turn, patience)
         first = asyncio.create_task(self._ask(asked, turn, patience))
@@ -202,7 +185,7 @@ class Fetcher:
         return answer
 
     async def _second(self, asked: Asked, avoid: str, first: "_Run") -> _Answer | None:
-        turn = await self._pool.turn(asked.request, avoid, nth=asked.nth)
+        turn = await self._pool.turn(asked.ask.request, avoid, nth=asked.ask.nth)
         if first.done():
             self._pool.tell(turn, Unused())
             return None
@@ -217,7 +200,7 @@ class Fetcher:
             answer = None if run.cancelled() or run.exception() else run.result()
             if answer is None:
                 return
-            self._note(asked.request, answer.page, answer.met.answer, None)
+            self._note(asked.ask.request, answer.page, answer.met.answer, None)
             if answer.turn.outcome is None:
                 self._pool.tell(answer.turn, decide(asked, [], answer.met).outcome, answer.page)
             if is_shown and isinstance(answer.turn.outcome, Broken):
@@ -233,9 +216,9 @@ class Fetcher:
         answer: Reading | TransportError | None = None
         try:
             page = await self._sender.send(
-                asked.request, turn.headers, turn.egress, turn.patience.deadline_s * patience
+                asked.ask.request, turn.headers, turn.egress, turn.patience.deadline_s * patience
             )
-            answer = self._site.read(asked.request, page)
+            answer = self._site.read(asked.ask.request, page)
             self._counters.add(f"page.{answer.verdict}")
         except TransportError as error:
             answer = error
@@ -258,7 +241,7 @@ class Fetcher:
             is_only=self._pool.is_single,
             is_outage=self._pool.is_outage,
             is_common_wall=self._walls.is_common(asked, asyncio.get_running_loop().time()),
-            is_first_shown=self._walls.is_first_shown(asked.request.kind),
+            is_first_shown=self._walls.is_first_shown(asked.ask.request.kind),
             is_silent=self._breaker.may_be_silent,
         )
         outcome = of_session(met)
@@ -269,23 +252,23 @@ class Fetcher:
     def _spared(self, asked: Asked, past: list[_Past], met: Met) -> Met:
         """Decide whether an emptiness is asked for again at once. While the site may be silent it
         always is, and that is no part of the experiment."""
-        is_end = asked.end and is_nothing(asked, met) and self._breaker.is_talking
+        is_end = asked.ask.end and is_nothing(asked, met) and self._breaker.is_talking
         if not is_end or any(is_nothing(asked, one.met) for one in past):
             return met
-        if asked.is_looked_later:
-            return met._replace(is_spared=not self.samples.has_found(asked.end))
-        return met._replace(is_spared=not self.samples.wants(asked.end, self._rng))
+        if asked.ask.is_looked_later:
+            return met._replace(is_spared=not self.samples.has_found(asked.ask.end))
+        return met._replace(is_spared=not self.samples.wants(asked.ask.end, self._rng))
 
     def _learn(self, asked: Asked, past: list[_Past], reading: Reading) -> None:
         """Note what a second look has shown. Where the caller looks later it tells of those ends
         that are one at both looks."""
-        is_second = asked.end and any(is_nothing(asked, one.met) for one in past)
+        is_second = asked.ask.end and any(is_nothing(asked, one.met) for one in past)
         is_found = reading.verdict not in NOTHING
         if is_second and reading.verdict in FACTS and self._breaker.is_talking:
-            if asked.is_looked_later and is_found:
-                self.samples.wants(asked.end, self._rng)  # it is counted as an end
-            if is_found or not asked.is_looked_later:
-                self.samples.looked(asked.end, found=is_found)
+            if asked.ask.is_looked_later and is_found:
+                self.samples.wants(asked.ask.end, self._rng)  # it is counted as an end
+            if is_found or not asked.ask.is_looked_later:
+                self.samples.looked(asked.ask.end, found=is_found)
 
     def _note(
         self, request: Request, page: Page | None, answer: object, told: Reading | None
@@ -304,7 +287,7 @@ class Fetcher:
                 self._breaker.take_back(one.look)
         at, look = time.time(), None
         if action.sign is not None:
-            self._breaker.note(action.sign, action.why, met.egress, at, uid=asked.request.uid)
+            self._breaker.note(action.sign, action.why, met.egress, at, uid=asked.ask.request.uid)
         if action.is_empty is not None:
             look = Look(action.is_empty, met.egress, at)
             self._breaker.looked(look)

@@ -6,6 +6,25 @@ from weibo_crawler.records import Expect, Page, Reading, Request
 from weibo_crawler.samples import Samples
 
 
+class Ask(NamedTuple):
+    """A request, and what its caller knows before it is sent.
+
+    expect: where nothing is expected an empty answer is not asked for twice. nth: which page of
+    its list it is, from 1. is_retry: it was asked for before and failed or was in doubt, so its
+    answer is no evidence about the site. end: the kind of end that an emptiness would be: `samples`
+    then tells whether it is asked for again at once; "" where it always is. is_looked_later: it is
+    only where such looks have shown more of late, since the caller looks again, and tells
+    `samples`.
+    """
+
+    request: Request
+    expect: Expect = Expect.UNKNOWN
+    nth: int = 1
+    is_retry: bool = False
+    end: str = ""
+    is_looked_later: bool = False
+
+
 class Fetched(NamedTuple):
     """The answer of the site, read. page: None where no whole answer came (see reading.why)."""
 
@@ -18,16 +37,7 @@ class PageSource(Protocol):
 
     samples: Samples
 
-    async def fetch(
-        self,
-        request: Request,
-        *,
-        expect: Expect = Expect.UNKNOWN,
-        nth: int = 1,
-        is_retry: bool = False,
-        end: str = "",
-        is_looked_later: bool = False,
-    ) -> Fetched: ...
+    async def fetch(self, ask: Ask) -> Fetched: ...
 
     def drain(self) -> None: ...
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import NamedTuple, TypeVar
 
-from weibo_crawler.fetch import Fetched, PageSource
+from weibo_crawler.fetch import Ask, Fetched, PageSource
 from weibo_crawler.harvest.evidence import Evidence
 from weibo_crawler.harvest.trouble import (
     EntryTrouble,
@@ -45,50 +45,24 @@ class Asker(NamedTuple):
     awaited: dict[tuple[int, Edge], float]
     naming: set[Edge]
 
-    async def ask(
-        self,
-        request: Request,
-        edge: Edge,
-        *,
-        expect: Expect = Expect.UNKNOWN,
-        nth: int = 1,
-        is_retry: bool = False,
-        contradicts: bool | None = None,
-    ) -> Fetched:
-        """A page that is a fact (GONE among them). expect, nth, is_retry: as in `Fetcher.fetch`.
-        contradicts: whether an emptiness would contradict what is announced, and be looked at again
-        by a later visit (`wants_look`); None: it would be no end of an edge. After many ends in a
-        row it waits until a witness was asked. Errors: Walled, UnsureWall, PageDrifted, NoAnswer,
-        Refused, EntryTrouble."""
+    async def ask(self, ask: Ask, edge: Edge) -> Fetched:
+        """A page that is a fact (GONE among them). is_looked_later: a later visit looks at an
+        emptiness again (`wants_look`). After many ends in a row it waits until a witness was asked.
+        Errors: Walled, UnsureWall, PageDrifted, NoAnswer, Refused, EntryTrouble."""
         async with self.evidence.places:
             if self.evidence.is_quiet:
-                await self.evidence.break_silence(request.uid, self._is_shown)
-            return await self._ask(request, edge, expect, nth, is_retry, contradicts)
+                await self.evidence.break_silence(ask.request.uid, self._is_shown)
+            return await self._ask(ask, edge)
 
-    async def _ask(
-        self,
-        request: Request,
-        edge: Edge,
-        expect: Expect,
-        nth: int = 1,
-        is_retry: bool = False,
-        contradicts: bool | None = None,
-    ) -> Fetched:
+    async def _ask(self, ask: Ask, edge: Edge) -> Fetched:
         self.counters.add(f"edge.{edge}.asked")
         with self.evidence.asking() as begun:
-            fetched = await self.fetcher.fetch(
-                request,
-                expect=expect,
-                nth=nth,
-                is_retry=is_retry,
-                end="" if contradicts is None else _end_of(edge),
-                is_looked_later=bool(contradicts),
-            )
+            fetched = await self.fetcher.fetch(ask)
         reading = fetched.reading
         verdict, why = reading.verdict, reading.why
         if verdict is Verdict.OK:
             self.counters.add(SHOWN)
-            self.evidence.shown(request, begun)
+            self.evidence.shown(ask.request, begun)
         elif verdict in (Verdict.EMPTY, Verdict.END):
             self.evidence.not_shown()
         if verdict in FACTS:
@@ -106,7 +80,7 @@ class Asker(NamedTuple):
     def wants_look(self, uid: int, edge: Edge, *, is_bare: bool) -> bool:
         """Count an end that contradicts what is announced; whether a later visit is to look again,
         as it is in any case while the site is not talking. is_bare: nothing at all was shown."""
-        samples, kind = self.fetcher.samples, _end_of(edge)
+        samples, kind = self.fetcher.samples, end_of(edge)
         was_rare, is_wanted = samples.is_rare(kind), samples.wants(kind, self.rng)
         if is_wanted and is_bare and not was_rare:  # one of the sample is looked at in any case
             self.awaited[uid, edge] = time.monotonic()
@@ -116,7 +90,7 @@ class Asker(NamedTuple):
         """Whether the looks that were taken since an end was met make this one needless. The end
         was none of a silence: something was shown that was asked for after it."""
         met_at = self.awaited.pop((uid, edge), None)
-        if met_at is None or not self.fetcher.samples.is_rare(_end_of(edge)):
+        if met_at is None or not self.fetcher.samples.is_rare(end_of(edge)):
             return False
         return self.is_talking and self.evidence.has_come_after(met_at)
 
@@ -142,7 +116,7 @@ class Asker(NamedTuple):
     async def _is_shown(self, request: Request) -> bool:
         """Whether a request brings content again that brought some before."""
         try:
-            fetched = await self._ask(request, Edge.SEED, Expect.CONTENT)
+            fetched = await self._ask(Ask(request, Expect.CONTENT), Edge.SEED)
         except (EntryTrouble, Walled):
             return False
         return fetched.reading.verdict is Verdict.OK
@@ -167,7 +141,7 @@ class People:
     async def named(self, name: str, edge: Edge) -> int | None:
         """The uid of a screen name, None: nobody has it. Errors: Doubtful, and those of `ask`."""
         if name not in self._names:
-            fetched = await self._asker.ask(self._site.name(name), edge)
+            fetched = await self._asker.ask(Ask(self._site.name(name)), edge)
             record = fetched.reading.record
             uid = record.uid if isinstance(record, NamedUser) else None
             if uid is None and fetched.reading.verdict is not Verdict.GONE:
@@ -178,7 +152,7 @@ class People:
     async def user(self, uid: int, edge: Edge) -> User | None:
         """The profile of a uid, None: gone. Errors: Doubtful, and those of `ask`."""
         if uid not in self._users:
-            fetched = await self._asker.ask(self._site.profile(uid), edge)
+            fetched = await self._asker.ask(Ask(self._site.profile(uid)), edge)
             record = fetched.reading.record
             user = User(uid, record.screen_name, record.fans) if isinstance(record, User) else None
             if user is None and fetched.reading.verdict is not Verdict.GONE:
@@ -191,7 +165,7 @@ class Doubtful(Exception):
     """The site says nothing where somebody should be: no fact (law 4)."""
 
 
-def _end_of(edge: Edge) -> str:
+def end_of(edge: Edge) -> str:
     """The kind of end in `Samples`: of first pages and later ones, whether an emptiness contradicts
     what is announced or not. All ends of an edge are one experiment: it ends sooner, and what it
     says of the share of all of them holds."""

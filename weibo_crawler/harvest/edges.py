@@ -16,8 +16,16 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import NamedTuple, NoReturn
 
 from weibo_crawler.config import Harvest
-from weibo_crawler.fetch import Fetched
-from weibo_crawler.harvest.asking import FULL, UNNAMED, Asker, Doubtful, People, fetched_at
+from weibo_crawler.fetch import Ask, Fetched
+from weibo_crawler.harvest.asking import (
+    FULL,
+    UNNAMED,
+    Asker,
+    Doubtful,
+    People,
+    end_of,
+    fetched_at,
+)
 from weibo_crawler.harvest.seen import SeenSet
 from weibo_crawler.harvest.trouble import (
     DOUBTS,
@@ -216,14 +224,15 @@ class EdgeReader:
         site, uid, cursor = self._source.site, self._entry.uid, progress.cursor
         is_list = edge in (Edge.FANS, Edge.FOLLOWS)
         request = site.edge(edge, uid, cursor) if is_list else site.posts(uid, cursor)
-        fetched = await self._source.asker.ask(
+        ask = Ask(
             request,
-            edge,
-            expect=expect,
+            expect,
             nth=progress.pages + 1,
             is_retry=edge in self._retried,
-            contradicts=is_list and not self._is_whole(edge, progress),
+            end=end_of(edge),
+            is_looked_later=is_list and not self._is_whole(edge, progress),
         )
+        fetched = await self._source.asker.ask(ask, edge)
         if fetched.reading.verdict is Verdict.GONE:
             await self._raise_gone(edge)
         return fetched
@@ -289,9 +298,8 @@ class EdgeReader:
         """The profile of the owner, who is known to be there where a name is stored."""
         expect = Expect.UNKNOWN if self._entry.screen_name is None else Expect.CONTENT
         profile = self._source.site.profile(self._entry.uid)
-        fetched = await self._source.asker.ask(
-            profile, edge, expect=expect, is_retry=self._entry.is_retry
-        )
+        ask = Ask(profile, expect, is_retry=self._entry.is_retry)
+        fetched = await self._source.asker.ask(ask, edge)
         if fetched.reading.verdict is Verdict.GONE:
             raise EntryGone
         return fetched
@@ -358,7 +366,8 @@ class EdgeReader:
         if not mids:
             return Shown((), progress, "last_page", time.time(), is_proof=False)
         request = self._source.site.comments(mids[0])
-        fetched = await self._source.asker.ask(request, Edge.COMMENTS, contradicts=True)
+        ask = Ask(request, end=end_of(Edge.COMMENTS), is_looked_later=True)
+        fetched = await self._source.asker.ask(ask, Edge.COMMENTS)
         record, found = fetched.reading.record, _Found()
         if isinstance(record, CommentPage):
             await self._count(record.users, record.uncounted, Edge.COMMENTS, found)

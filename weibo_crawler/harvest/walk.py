@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, NoReturn
 
 from weibo_crawler.errors import SiteSaysNo
+from weibo_crawler.fetch import Ask
 from weibo_crawler.harvest.edges import EdgeReader, Shown, Source
 from weibo_crawler.harvest.trouble import (
     DOUBTS,
@@ -74,7 +75,8 @@ class Walker(NamedTuple):
             return entry
         site, asker = self.source.site, self.source.asker
         try:
-            fetched = await asker.ask(site.profile(entry.uid), Edge.SEED, is_retry=entry.is_retry)
+            ask = Ask(site.profile(entry.uid), is_retry=entry.is_retry)
+            fetched = await asker.ask(ask, Edge.SEED)
         except Walled:
             walls.met(Edge.SEED, 1, now)
             return entry

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from random import Random
 
-from weibo_crawler.fetch import Fetched, PageSource
+from weibo_crawler.fetch import Ask, Fetched, PageSource
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import Expect, Kind, Page, Reading, Request, Verdict
+from weibo_crawler.records import Kind, Page, Reading, Request, Verdict
 from weibo_crawler.walls import Walls
 
 _KEPT_BYTES = 256 * 1024  # of one odd card
@@ -73,43 +73,33 @@ class Asker:
         """Whether an emptiness can be evidence now: see `Fetcher.is_talking`."""
         return self._fetcher.is_talking
 
-    async def fetch(
-        self,
-        request: Request,
-        *,
-        expect: Expect = Expect.UNKNOWN,
-        nth: int = 1,
-        is_retry: bool = False,
-        end: str = "",
-    ) -> Fetched:
+    async def fetch(self, ask: Ask) -> Fetched:
         """As `Fetcher.fetch`; a drifted page is kept. Errors: Unreached, and the fetcher's."""
         self.has_asked, begun = True, self._clock()
-        fetched = await self._fetcher.fetch(
-            request, expect=expect, nth=nth, is_retry=is_retry, end=end
-        )
+        fetched = await self._fetcher.fetch(ask)
         reading, page = fetched.reading, fetched.page
         if page is None:
             if not self._has_answered:
                 raise Unreached(reading.why)
             return fetched
         self._has_answered = True
-        self._note_wall(request, reading, nth)
+        self._note_wall(ask, reading)
         if reading.verdict is Verdict.DRIFTED:
             await self._keep(page, reading.why, page.body)
-        elif reading.verdict is Verdict.OK and request.kind in (Kind.POSTS, Kind.PROFILE):
+        elif reading.verdict is Verdict.OK and ask.request.kind in (Kind.POSTS, Kind.PROFILE):
             self.talked_at = max(begun, self.talked_at or begun)
         return fetched
 
-    def may_ask(self, request: Request, nth: int = 1) -> bool:
-        """Whether guests may be shown such a page (see `Walls`): False while all others are refused
-        it. nth: as in `fetch`."""
-        return self.walls.may_ask(request.kind, nth, self._clock())
+    def may_ask(self, ask: Ask) -> bool:
+        """Whether guests may be shown such a page: False while all others are refused it (see
+        `Walls`)."""
+        return self.walls.may_ask(ask.request.kind, ask.nth, self._clock())
 
-    def _note_wall(self, request: Request, reading: Reading, nth: int) -> None:
+    def _note_wall(self, ask: Ask, reading: Reading) -> None:
         if reading.verdict is Verdict.LOGIN_WALL and not reading.ambiguous:
-            self.walls.met(request.kind, nth, self._clock())
+            self.walls.met(ask.request.kind, ask.nth, self._clock())
         elif reading.verdict is Verdict.OK:  # an emptiness does not tell
-            self.walls.passed(request.kind, nth)
+            self.walls.passed(ask.request.kind, ask.nth)
 
     def wants_look(self, end: str) -> bool:
         """Count an end of this kind; whether to look at it again: see `Samples`."""

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 
+from weibo_crawler.fetch import Ask
 from weibo_crawler.metrics import Counters
 from weibo_crawler.posts.asking import Asker
 from weibo_crawler.posts.changes import Held
@@ -51,10 +52,10 @@ class Comments:
                 raise result
 
     async def _read(self, post: Post) -> None:
-        request = self._site.comments(post.mid)
-        if not self._asker.may_ask(request):
+        ask = Ask(self._site.comments(post.mid))
+        if not self._asker.may_ask(ask):
             return
-        fetched = await self._asker.fetch(request)
+        fetched = await self._asker.fetch(ask)
         reading, page = fetched.reading, fetched.page
         record = reading.record
         is_of_post = isinstance(record, CommentPage)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from weibo_crawler.fetch import Ask
 from weibo_crawler.metrics import Counters
 from weibo_crawler.posts.asking import Asker
 from weibo_crawler.posts.writer import Writer
@@ -40,17 +41,17 @@ class Info:
     async def read(self, uid: int, asked_at: float | None) -> float | None:
         """Ask, where it is time, and put what is shown; returns when it was asked for last. Raises
         StoreError."""
-        now, request = self._clock(), self._site.info(uid)
-        is_time = asked_at is None or now - asked_at >= self._rest_s
-        if not is_time or not self._asker.may_ask(request):
-            return asked_at
         # is_retry: no answer is evidence of the site
-        fetched = await self._asker.fetch(request, is_retry=True, end=_END)
+        now, ask = self._clock(), Ask(self._site.info(uid), is_retry=True, end=_END)
+        is_time = asked_at is None or now - asked_at >= self._rest_s
+        if not is_time or not self._asker.may_ask(ask):
+            return asked_at
+        fetched = await self._asker.fetch(ask)
         page, info = fetched.page, fetched.reading.record
         if page is None:
             return asked_at
         if fetched.reading.verdict is Verdict.DRIFTED:
-            self._asker.walls.met(request.kind, 1, now)
+            self._asker.walls.met(ask.request.kind, 1, now)
         if isinstance(info, BasicInfo):
             at_ms = int(page.fetched_at * 1000)
             await self._writer.put(

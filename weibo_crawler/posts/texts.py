@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from weibo_crawler.fetch import Ask
 from weibo_crawler.posts.asking import Asker
 from weibo_crawler.records import Expect, FullText, Request, Verdict
 from weibo_crawler.sites import Site
@@ -54,7 +55,7 @@ class Texts:
         for i, way in enumerate(ways):
             # a post that is shown has a text; where a way shows none, the next one is the witness
             expect = Expect.UNKNOWN if i or is_retry else Expect.LIKELY
-            reading = (await self._asker.fetch(way, expect=expect, is_retry=is_retry)).reading
+            reading = (await self._asker.fetch(Ask(way, expect, is_retry=is_retry))).reading
             if isinstance(reading.record, FullText):
                 self._asker.led(way)
                 self.completed += 1

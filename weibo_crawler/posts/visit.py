@@ -5,7 +5,7 @@ from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from weibo_crawler.fetch import Fetched
+from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.posts.asking import (
     Asker,
     Unreached,
@@ -24,7 +24,7 @@ from weibo_crawler.posts.sightings import Sightings
 from weibo_crawler.posts.stops import ENDS, IN_DOUBT, LIMITS, Stops
 from weibo_crawler.posts.texts import Texts
 from weibo_crawler.posts.writer import Writer
-from weibo_crawler.records import Expect, Outcome, Page, PostPage, Reading, Request, User, Verdict
+from weibo_crawler.records import Expect, Outcome, Page, PostPage, Reading, User, Verdict
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Put, Table
 from weibo_crawler.store.cells import Ledger, pinned_cells, possible_posts, profile_cells
@@ -175,7 +175,7 @@ class _Visit:
         expect = Expect.CONTENT if is_known else Expect.UNKNOWN
         request = self.env.site.profile(self.uid)
         async with self.env.asker.in_turn():
-            asked = await self._fetch(request, expect=expect, is_retry=self.is_retry)
+            asked = await self._fetch(Ask(request, expect, is_retry=self.is_retry))
         self._check(asked.reading)
         self.profile = asked.reading.verdict
         if self.profile is Verdict.OK:
@@ -196,11 +196,13 @@ class _Visit:
             if self.env.max_pages is not None and self.ledger.pages >= self.env.max_pages:
                 return "max_pages"
             fetched = await self._fetch(
-                self.env.site.posts(self.uid, self.cursor),
-                expect=self._expected(),
-                nth=self.ledger.pages + 1,
-                is_retry=self.is_retry and self.cursor == self.start,
-                end=_END,
+                Ask(
+                    self.env.site.posts(self.uid, self.cursor),
+                    self._expected(),
+                    nth=self.ledger.pages + 1,
+                    is_retry=self.is_retry and self.cursor == self.start,
+                    end=_END,
+                )
             )
             reading = fetched.reading
             if is_first and reading.verdict in _TOLD:
@@ -374,21 +376,11 @@ class _Visit:
             is_evidence=not self.is_retry,
         )
 
-    async def _fetch(
-        self,
-        request: Request,
-        *,
-        expect: Expect,
-        nth: int = 1,
-        is_retry: bool = False,
-        end: str = "",
-    ) -> Fetched:
+    async def _fetch(self, ask: Ask) -> Fetched:
         """One page, as `Fetcher.fetch` gives it."""
         if self.env.is_forgotten(self.uid):
             raise UserForgotten
-        return await self.env.asker.fetch(
-            request, expect=expect, nth=nth, is_retry=is_retry, end=end
-        )
+        return await self.env.asker.fetch(ask)
 
     def _check(
         self, reading: Reading, *, is_expected: bool = False, walled_ok: bool = False

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from weibo_crawler.archive.exchanges import Kept, reading_of
 from weibo_crawler.archive.reader import ArchiveIndex, key_of
 from weibo_crawler.errors import Interrupted
-from weibo_crawler.fetch import Fetched
+from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.posts.asking import Unreached
 from weibo_crawler.records import Expect, Kind, Reading, Request, Verdict
 from weibo_crawler.samples import Samples
@@ -66,17 +66,9 @@ class VisitReplay:
         left = self._answers[key_of(request.kind, request.url)]
         return left[0].exchange.at if left else float("inf")
 
-    async def fetch(
-        self,
-        request: Request,
-        *,
-        expect: Expect = Expect.UNKNOWN,
-        nth: int = 1,
-        is_retry: bool = False,
-        end: str = "",
-        is_looked_later: bool = False,
-    ) -> Fetched:
+    async def fetch(self, ask: Ask) -> Fetched:
         """See `Fetcher`. Errors: Unreached."""
+        request = ask.request
         key = key_of(request.kind, request.url)
         left = self._answers[key]
         if not left and key in self._ends:
@@ -120,23 +112,15 @@ class WalkReplay:
         self.samples: Samples = AllLooks(0.0)
         self.given = self.lacking = 0
 
-    async def fetch(
-        self,
-        request: Request,
-        *,
-        expect: Expect = Expect.UNKNOWN,
-        nth: int = 1,
-        is_retry: bool = False,
-        end: str = "",
-        is_looked_later: bool = False,
-    ) -> Fetched:
+    async def fetch(self, ask: Ask) -> Fetched:
         """See `Fetcher`. Errors: Interrupted."""
+        request = ask.request
         key = key_of(request.kind, request.url)
         kept = self._index.take("harvest", key)
         if kept is None:
             last = self._index.last("harvest", key)
             is_end = last and last.exchange.told and last.exchange.told.verdict in _ENDS
-            kept = last if is_end or expect is Expect.CONTENT else None
+            kept = last if is_end or ask.expect is Expect.CONTENT else None
         sort = request.kind, not request.cursor
         if kept is None and sort in self._walled:
             return Fetched(Reading(Verdict.LOGIN_WALL), None)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from weibo_crawler.archive.exchanges import Kept
 from weibo_crawler.archive.reader import ArchiveIndex, Writer
 from weibo_crawler.config import Posts
+from weibo_crawler.fetch import Ask
 from weibo_crawler.metrics import Counters
 from weibo_crawler.posts.asking import Asker, Keep
 from weibo_crawler.posts.crawl import USER_COLUMNS, due_of, revisit_of
@@ -48,8 +49,8 @@ class _Asker(Asker):
     def wants_look(self, end: str) -> bool:
         return self._replay.was_asked_again()
 
-    def may_ask(self, request: Request, nth: int = 1) -> bool:
-        return self._replay.place_of(request) < inf
+    def may_ask(self, ask: Ask) -> bool:
+        return self._replay.place_of(ask.request) < inf
 
     def by_lead(self, ways: tuple[Request, ...]) -> list[Request]:
         return sorted(ways, key=self._replay.place_of)
