@@ -5,10 +5,12 @@ A guest may be shown no fan lists at all, or only the first pages of a list or a
 users whose pages were asked for: harvest and posts go on without it, and try it again now and then.
 """
 
+import json
 from collections import deque
 
 WINDOW = 10  # answers of a kind; so few that all kinds together stay below a pace.stop_window
 _CLOSED_AT = 9  # walls among them
+NOTE = "walls."  # + the stage: where `exchange` keeps it in the users' database
 _PROBE_AFTER_S = 3600.0  # a closed kind is asked for again by one request an hour
 
 
@@ -25,6 +27,12 @@ class _Gate:
     def is_closed(self) -> bool:
         return sum(self.answers) >= _CLOSED_AT
 
+    def close(self, probe_at: float) -> None:
+        """Take it for closed, as others found it."""
+        if not self.is_closed:
+            self.answers.extend([True] * WINDOW)
+        self.probe_at = max(self.probe_at, probe_at)
+
 
 class Walls:
     """Open until 9 of the last 10 answers were login walls; then closed, but for a probe an hour.
@@ -38,6 +46,7 @@ class Walls:
 
     def __init__(self) -> None:
         self._gates: dict[str, dict[int, _Gate]] = {}
+        self._noted: _Closed = {}  # as of the last exchange
 
     def may_ask(self, kind: str, nth: int, now: float) -> bool:
         """Whether to send: the kind is open as far as this page, or it is time for a probe, which
@@ -75,8 +84,44 @@ class Walls:
         gates = [gate for gate in self._gates.get(kind, {}).values() if gate.answers]
         return bool(gates) and all(gate.is_shown and not gate.is_closed for gate in gates)
 
+    def exchange(self, note: str | None) -> str | None:
+        """Learn from the note that all runs of a stage share what they found closed, and when it is
+        to be tried again; the note with what this process has found since its last exchange, None:
+        nothing. An odd note says nothing."""
+        noted, mine = _read(note), self._closed()
+        opened = self._noted.keys() - mine.keys()
+        for kind, nth in (self._noted.keys() & mine.keys()) - noted.keys():
+            self._gate(kind, nth).answers.clear()  # others passed
+        for (kind, nth), probe_at in noted.items():
+            if (kind, nth) not in opened:
+                self._gate(kind, nth).close(probe_at)
+        self._noted = self._closed()
+        told = {f"{kind} {nth}": probe_at for (kind, nth), probe_at in self._noted.items()}
+        return json.dumps(told) if self._noted != noted else None
+
+    def _closed(self) -> "_Closed":
+        return {
+            (kind, nth): gate.probe_at
+            for kind, gates in self._gates.items()
+            for nth, gate in gates.items()
+            if gate.is_closed
+        }
+
     def _until(self, kind: str, nth: int) -> list[_Gate]:
         return [gate for n, gate in self._gates.get(kind, {}).items() if n <= nth]
 
     def _gate(self, kind: str, nth: int) -> _Gate:
         return self._gates.setdefault(kind, {}).setdefault(nth, _Gate())
+
+
+_Closed = dict[tuple[str, int], float]  # kind and number of a page -> when to try it again
+
+
+def _read(note: str | None) -> _Closed:
+    """The gates of a note that can be read."""
+    try:
+        told = json.loads(note or "{}")
+        names = [(name.partition(" "), float(at)) for name, at in told.items()]
+        return {(kind, int(nth)): at for (kind, _, nth), at in names}
+    except (ValueError, TypeError, AttributeError):
+        return {}

@@ -2,15 +2,17 @@
 
 import sqlite3
 from collections.abc import Callable, Iterable
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from weibo_crawler.archive.exchanges import Kept, NoRecord, info_of, kept, note_of, parse
+from weibo_crawler.archive.exchanges import Exchange, Kept, NoRecord, info_of, kept, note_of, parse
 from weibo_crawler.archive.members import SUFFIXES, members
 from weibo_crawler.archive.writer import OPEN
 from weibo_crawler.errors import BadUsage, StoreError
+from weibo_crawler.records import Kind, Verdict
 
 _SCHEMA = """
 CREATE TABLE writers (id INTEGER PRIMARY KEY, stage TEXT, run_id TEXT, name TEXT UNIQUE, info TEXT);
@@ -67,6 +69,7 @@ class ArchiveIndex:
     """Which answer lies where, in a temporary SQLite file: an archive may hold millions.
 
     torn: what was skipped. notes: uids that tell something of a run, by kind, each with its time.
+    walled_at: when a later page of posts was first said to be closed to guests.
     """
 
     def __init__(self, place: Path, files: list[Path], say: Callable[[str], None]) -> None:
@@ -76,6 +79,7 @@ class ArchiveIndex:
         self.torn: list[Torn] = []
         self.notes: dict[str, list[tuple[float, list[int]]]] = {}
         self.answers = 0
+        self.walled_at = inf
         self._latest: dict[int, float] = {}
         self._db.execute("BEGIN")
         try:
@@ -110,6 +114,8 @@ class ArchiveIndex:
                 "INSERT INTO answers VALUES (?,?,?,?,?,?,?,0)",
                 (*row, is_last, n, member.offset),
             )
+            if about.kind is Kind.POSTS and about.cursor and _is_walled(about):
+                self.walled_at = min(self.walled_at, order)
             self.answers += 1
             if self.answers % _SAY_EVERY == 0:
                 self._say(f"{self.answers:,} answers found")
@@ -184,6 +190,10 @@ class ArchiveIndex:
 
     def close(self) -> None:
         self._db.close()
+
+
+def _is_walled(about: Exchange) -> bool:
+    return about.told is not None and about.told.verdict is Verdict.LOGIN_WALL
 
 
 def key_of(kind: str, url: str) -> str:

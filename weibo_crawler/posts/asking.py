@@ -47,6 +47,7 @@ class Asker:
         counters: Counters,
         clock: Callable[[], float],
         rng: Random,
+        walls: Walls | None = None,
     ) -> None:
         self._fetcher, self._keep, self._counters = fetcher, keep, counters
         self._clock, self._rng = clock, rng
@@ -54,7 +55,7 @@ class Asker:
         self.has_asked = False
         self._leads: Kind | None = None  # the way to a whole text that worked last
         self.talked_at: float | None = None
-        self.walls = Walls()
+        self.walls = walls or Walls()
         self._proving = asyncio.Lock()
 
     @asynccontextmanager

@@ -195,15 +195,10 @@ class _Visit:
         while self.ledger.pages < last_page:
             if self.env.max_pages is not None and self.ledger.pages >= self.env.max_pages:
                 return "max_pages"
-            fetched = await self._fetch(
-                Ask(
-                    self.env.site.posts(self.uid, self.cursor),
-                    self._expected(),
-                    nth=self.ledger.pages + 1,
-                    is_retry=self.is_retry and self.cursor == self.start,
-                    end=_END,
-                )
-            )
+            ask = self._page_to_ask()
+            if ask.nth > 1 and not self.env.asker.may_ask(ask):
+                return self._walled(self.env.clock())
+            fetched = await self._fetch(ask)
             reading = fetched.reading
             if is_first and reading.verdict in _TOLD:
                 await self._know_owner(fetched)
@@ -214,9 +209,7 @@ class _Visit:
             self._check(reading, is_expected=is_expected, walled_ok=self.ledger.pages > 0)
             if reading.verdict is Verdict.LOGIN_WALL:
                 # one that nobody confirmed is asked for again soon
-                walled_at = None if reading.ambiguous else self.env.clock()
-                self.ledger = replace(self.ledger, walled_at=walled_at)
-                return "login_wall"
+                return self._walled(None if reading.ambiguous else self.env.clock())
             if reading.verdict is Verdict.GONE:
                 return "gone"
             if reading.verdict in _EMPTY:
@@ -233,6 +226,20 @@ class _Visit:
                 return why
             self.cursor = cursor
         return None
+
+    def _page_to_ask(self) -> Ask:
+        return Ask(
+            self.env.site.posts(self.uid, self.cursor),
+            self._expected(),
+            nth=self.ledger.pages + 1,
+            is_retry=self.is_retry and self.cursor == self.start,
+            end=_END,
+        )
+
+    def _walled(self, at: float | None) -> str:
+        """Guests may read no further: the site said so, or says so to all others of late."""
+        self.ledger = replace(self.ledger, walled_at=at)
+        return "login_wall"
 
     def _stops(self) -> Stops:
         """With `--all` walls are tried, and what could not be read is read again."""

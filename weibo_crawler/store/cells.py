@@ -56,9 +56,9 @@ class Ledger(msgspec.Struct, frozen=True):
     visited_at: end of the last complete visit; next_visit: when the next one is due, None = never;
     doubts: how many complete visits in a row left something in doubt; posts_per_day: the posting
     rate by which next_visit was chosen; walled_at: when guests were last refused what is older than
-    the posts read, None = they were not; unsure_at: when the end of the timeline was last found to
-    contradict the announced count, None = it does not. Times are seconds since the epoch, to the
-    millisecond.
+    the posts read, or it was not asked for as others were refused it, None = neither; unsure_at:
+    when the end of the timeline was last found to contradict the announced count, None = it does
+    not. Times are seconds since the epoch, to the millisecond.
     """
 
     state: str
