@@ -8,6 +8,8 @@ RUNNER ?= local
 WHAT ?= posts
 COMMAND := $(BIN)/weibo-crawler
 BENCH := .venv-bench
+# Whole crawls by the real commands take most of the time, and hardly depend on the Python.
+WHOLE := --ignore=tests/cli --ignore=tests/benchmarks --ignore=tests/test_forget.py
 APART := --ignore=tests/foreign --ignore=tests/laws/test_laws.py
 
 # a virtual environment that does not run any more is no environment: make looks at the stamps early
@@ -71,18 +73,20 @@ test-stack: $(VENV)/.ready-dev ## the tests that need it; they start it where it
 # The worlds of tests/laws/test_laws.py take minutes and are the same on every Python: `make test-laws` alone runs
 # them, CI with SEEDS=20.
 test: $(VENV)/.ready-dev ## run the tests
-	@$(BIN)/python -m pytest -n auto --dist worksteal $(APART) $(ARGS)
+	@$(BIN)/python -m pytest -n auto --dist worksteal $(APART) $(LEFT_OUT) $(ARGS)
 
 test-foreign: $(VENV)/.ready-dev ## the whole way on worlds by another hand (nginx; WEIBO_FOREIGN), in four minutes
 	@$(BIN)/python -m pytest -n 2 --dist worksteal tests/foreign $(ARGS)
 
-test-all: ## run the tests on every Python 3.11 to 3.13 that is at hand
-	@for version in 3.11 3.12 3.13; do \
+test-all: ## run the tests on every Python 3.11 to 3.13 that is at hand; whole crawls on the first one
+	@left_out=; for version in 3.11 3.12 3.13; do \
 		python=$$(for each in python$$version "$$HOME"/.pyenv/versions/$$version*/bin/python; do \
 			"$$each" -c 'import sys; print(sys.executable)' 2>/dev/null && break; done); \
 		if [ -z "$$python" ]; then echo "Python $$version: not at hand, not tested"; continue; fi; \
 		echo "Python $$version: $$python"; \
-		$(MAKE) --no-print-directory test PYTHON="$$python" VENV=.venv-$$version || exit 1; \
+		$(MAKE) --no-print-directory test PYTHON="$$python" VENV=.venv-$$version \
+			LEFT_OUT="$$left_out" || exit 1; \
+		left_out="$(WHOLE)"; \
 	done
 
 test-laws: $(VENV)/.ready-dev ## whole crawls of worlds whose rules are drawn: make test-laws SEEDS=200, or 40-60,71

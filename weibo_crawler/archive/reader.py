@@ -23,6 +23,7 @@ CREATE TABLE answers (
 _INDICES = """
 CREATE INDEX by_key ON answers (key, at);
 CREATE INDEX by_user ON answers (writer, uid, at);
+CREATE INDEX by_time ON answers (writer, at) WHERE is_last AND NOT is_used;
 """
 _SAY_EVERY = 10_000  # records
 _READ = 32 * 1024  # bytes, of one record
@@ -165,6 +166,18 @@ class ArchiveIndex:
         """The next answer that ended an asking for a key, each given once; None: no other is
         there."""
         return self._one("AND NOT is_used ORDER BY at, rowid", stage, key)
+
+    def next_at(self, stage: str, after: float) -> float:
+        """When the next one came of those that `take` has not given, of any key; inf: none is left.
+        after: those that came until then are left out."""
+        earliest = (
+            "SELECT min(at) FROM answers WHERE is_last AND NOT is_used AND writer = ? AND at > ?"
+        )
+        found = [
+            self._db.execute(earliest, (writer.id, after)).fetchone()[0]
+            for writer in self.writers(stage)
+        ]
+        return min((at for at in found if at is not None), default=inf)
 
     def last(self, stage: str, key: str) -> Kept | None:
         """The answer that `take` gave last."""

@@ -14,7 +14,7 @@ from weibo_crawler.records import Expect, Kind, Reading, Request, Verdict
 from weibo_crawler.samples import Samples
 from weibo_crawler.sites import Site
 
-_LULL_S = 0.005
+_LULL_S = 0.05
 _ENDS = (Verdict.EMPTY, Verdict.END)
 
 
@@ -93,13 +93,13 @@ class VisitReplay:
 class WalkReplay:
     """Answers a harvest from all harvests of an archive.
 
-    Of those who wait the one goes first whose answer came first then: who is found from whom
-    depends on which page lands first. When `places` wait, or nobody has joined them for a few
-    milliseconds, one of them is answered. Content that was given before is given again where
-    somebody wants a witness of it, and an end that nobody looked at twice then is the same at a
-    second look. A sort of list that was walled the last time counts as walled
-    where the archive lacks one, for then nobody had asked. What else it lacks is Interrupted: the
-    entry goes back as it was. given, lacking: how many of each.
+    Answers are given in the order in which they came then: who is found from whom depends on which
+    page lands first. Where nobody asks for the next one any more, which shows when `places` wait or
+    nobody has joined them for a moment, the first of those who wait is answered. Content that was
+    given before is given again where somebody wants a witness of it, and an end that nobody looked
+    at twice then is the same at a second look. A sort of list that was walled the last time counts
+    as walled where the archive lacks one, for then nobody had asked. What else it lacks is
+    Interrupted: the entry goes back as it was. given, lacking: how many of each.
     """
 
     is_talking = True
@@ -111,6 +111,7 @@ class WalkReplay:
         self._timer: asyncio.TimerHandle | None = None
         self.samples: Samples = AllLooks(0.0)
         self.given = self.lacking = 0
+        self._reached = 0.0  # what came before that and was not asked for is not waited for
 
     async def fetch(self, ask: Ask) -> Fetched:
         """See `Fetcher`. Errors: Interrupted."""
@@ -143,20 +144,31 @@ class WalkReplay:
         """Nothing is judged here."""
 
     async def _turn(self, at: float) -> None:
-        loop = asyncio.get_running_loop()
-        turn: asyncio.Future[None] = loop.create_future()
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._waiting, (at, self.given, turn))
-        if self._timer is not None:
-            self._timer.cancel()
         if len(self._waiting) >= self._places:
             self._answer_one()
-        else:
-            self._timer = loop.call_later(_LULL_S, self._answer_one)
+        self._go_on()
         await turn
+
+    def _go_on(self) -> None:
+        """Answer those whose turn it is, and wait for a moment for who is to be answered next."""
+        if self._timer is not None:
+            self._timer.cancel()
+        while self._waiting and self._waiting[0][0] <= self._index.next_at(
+            "harvest", self._reached
+        ):
+            self._answer_one()
+        if self._waiting:
+            self._timer = asyncio.get_running_loop().call_later(_LULL_S, self._lulled)
+
+    def _lulled(self) -> None:
+        self._answer_one()
+        self._go_on()
 
     def _answer_one(self) -> None:
         if self._waiting:
-            _, _, turn = heapq.heappop(self._waiting)
+            at, _, turn = heapq.heappop(self._waiting)
+            self._reached = max(self._reached, at)
             if not turn.done():
                 turn.set_result(None)
-            self._timer = asyncio.get_running_loop().call_later(_LULL_S, self._answer_one)
