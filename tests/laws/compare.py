@@ -67,7 +67,8 @@ def _timeline(true: Row, posts: list[Row], held: Row) -> Iterator[str]:
         unreadable += row is None and not post["is_readable"]
     if unreadable > (ledger.get("unreadable") or 0):
         yield f"{name}: {unreadable} unreadable posts are shown, {ledger.get('unreadable')} told"
-    yield from _info(name, true, ledger, held["info"].get(true["uid"], {}))
+    if "info" in held:  # it was asked for
+        yield from _info(name, true, ledger, held["info"].get(true["uid"], {}))
     if not ledger.get("is_sure") or ledger["state"] == "gone":
         return
     if missing:

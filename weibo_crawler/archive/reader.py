@@ -70,7 +70,6 @@ class ArchiveIndex:
     """Which answer lies where, in a temporary SQLite file: an archive may hold millions.
 
     torn: what was skipped. notes: uids that tell something of a run, by kind, each with its time.
-    walled_at: when a later page of posts was first said to be closed to guests.
     """
 
     def __init__(self, place: Path, files: list[Path], say: Callable[[str], None]) -> None:
@@ -80,7 +79,7 @@ class ArchiveIndex:
         self.torn: list[Torn] = []
         self.notes: dict[str, list[tuple[float, list[int]]]] = {}
         self.answers = 0
-        self.walled_at = inf
+        self._walled_at = inf  # when a guest was first refused a later page of posts
         self._latest: dict[int, float] = {}
         self._db.execute("BEGIN")
         try:
@@ -116,7 +115,7 @@ class ArchiveIndex:
                 (*row, is_last, n, member.offset),
             )
             if about.kind is Kind.POSTS and about.cursor and _is_walled(about):
-                self.walled_at = min(self.walled_at, order)
+                self._walled_at = min(self._walled_at, order)
             self.answers += 1
             if self.answers % _SAY_EVERY == 0:
                 self._say(f"{self.answers:,} answers found")
@@ -135,6 +134,10 @@ class ArchiveIndex:
         )
         ((found,),) = self._db.execute("SELECT id FROM writers WHERE name = ?", row[2:]).fetchall()
         return int(found)
+
+    def was_walled(self, writer: Writer) -> bool:
+        """Whether guests had been refused later pages of posts before this process ended."""
+        return self._walled_at <= self._latest[writer.id]
 
     def writers(self, stage: str) -> list[Writer]:
         """Who wrote answers of a stage, by run."""

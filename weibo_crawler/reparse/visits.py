@@ -40,19 +40,19 @@ class Stores(NamedTuple):
 class _Asker(Asker):
     """Takes the ways to a whole text in the order in which they were taken then, second looks where
     they were taken then, and asks for what is asked for under a condition where it was asked for
-    then: all this followed from visits of others. walled_at: when guests were first refused a later
-    page: one that the archive lacks from then on was spared, before it was not answered."""
+    then: all this followed from visits of others. was_walled: whether guests were refused later
+    pages: one that the archive lacks was spared then, else it was not answered."""
 
-    def __init__(self, replay: VisitReplay, keep: Keep, walled_at: float) -> None:
+    def __init__(self, replay: VisitReplay, keep: Keep, *, was_walled: bool) -> None:
         super().__init__(replay, keep, Counters(), replay.now, Random(0))
-        self._replay, self._walled_at = replay, walled_at
+        self._replay, self._was_walled = replay, was_walled
 
     def wants_look(self, end: str) -> bool:
         return self._replay.was_asked_again()
 
     def may_ask(self, ask: Ask) -> bool:
-        is_later = ask.nth > 1 and self._replay.now() < self._walled_at
-        return is_later or self._replay.place_of(ask.request) < inf
+        is_open = ask.nth > 1 and not self._was_walled
+        return is_open or self._replay.place_of(ask.request) < inf
 
     def by_lead(self, ways: tuple[Request, ...]) -> list[Request]:
         return sorted(ways, key=self._replay.place_of)
@@ -103,7 +103,7 @@ async def _visit(
         drifted = (process.run_id, page.url, why, body, page.fetched_at)
         await writer.call(stores.frontier.keep_drifted, *drifted)
 
-    asker = _Asker(replay, keep, index.walled_at)
+    asker = _Asker(replay, keep, was_walled=index.was_walled(process))
     visitor = Visitor(
         site=site,
         asker=asker,
