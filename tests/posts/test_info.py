@@ -81,6 +81,7 @@ def test_whatever_comes_the_visit_goes_on(crawl_: Crawl, verdict: Verdict) -> No
     assert [(o.status, o.stored, o.is_evidence, o.sure) for o in outcomes.values()] == [
         ("stored", 5, True, True)
     ] * 2
+    assert fetcher.retried == asked(fetcher)  # no answer is evidence of the site
     ledger = crawl_.ledger(6)
     assert (ledger.state, ledger.refused_pages, ledger.last_error) == ("done", 0, "")
     assert (user_of(crawl_, 6)["province"], user_of(crawl_, 7)["province"]) == (None, "云南")

@@ -9,10 +9,11 @@ UIDS = range(6, 36)
 TRIES = 9
 
 
-def site(*, shown: bool = False, uids: range = UIDS) -> ScriptedFetcher:
-    """Each user has 15 posts. shown: guests may see page 2."""
+def site(*, shown: bool = False, sure: bool = True, uids: range = UIDS) -> ScriptedFetcher:
+    """Each user has 15 posts. shown: guests may see page 2. sure: walls are confirmed."""
     walls = {} if shown else {f"posts/{uid}/2": [Verdict.LOGIN_WALL] * 9 for uid in uids}
-    return ScriptedFetcher({uid: timeline(uid, 15) for uid in uids}, trouble=walls)
+    world = {uid: timeline(uid, 15) for uid in uids}
+    return ScriptedFetcher(world, trouble=walls, doubted=() if sure else walls)
 
 
 def later(fetcher: ScriptedFetcher) -> int:
@@ -71,6 +72,14 @@ def test_when_the_site_opens_all_are_read(crawl_: Crawl) -> None:
     fresh = site(shown=True, uids=more)
     run(crawl_, fresh, clock)
     assert later(fresh) == len(more)
+
+
+def test_walls_that_nobody_confirmed_spare_nobody(crawl_: Crawl) -> None:
+    """Law 4: they may be of the session, or of one proxy."""
+    crawl_.add(*UIDS)
+    fetcher = site(sure=False)
+    run(crawl_, fetcher, Clock())
+    assert later(fetcher) == len(UIDS)
 
 
 def test_walls_of_a_few_users_spare_nobody(crawl_: Crawl) -> None:

@@ -43,7 +43,9 @@ def test_places(place: str, province: str, city: str | None) -> None:
     assert (info(move).province, info(move).city) == (province, city)
 
 
-@pytest.mark.parametrize("day", ["2999-01-01", "2014-02-30", "1999-01-01", "03-09", "不久前", ""])
+@pytest.mark.parametrize(
+    "day", ["2999-01-01", "2019-06-16", "2014-02-30", "1999-01-01", "03-09", "不久前", ""]
+)
 def test_an_odd_day_stays_as_the_site_writes_it(day: str) -> None:
     """Law 15: it costs that field, and is no date of ours."""
 
