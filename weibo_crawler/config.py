@@ -115,8 +115,10 @@ class Posts(_Section, frozen=True, forbid_unknown_fields=True):
     """revisit_posts: `posts --refresh` comes back to a user when so many new posts are expected, by
     the user's own posting rate, but not before revisit_min_h hours and not after revisit_max_d
     days. profile_days: what page 1 of a user's posts does not show of the profile is asked for once
-    in so many days. comments: of how many posts of each page of posts the first page of comments is
-    read, the newest first; one request each; 0 = none."""
+    in so many days. info_days: the page of basic information (province and city, registration) is
+    asked for once in so many days, a request a user; 0 = never. comments: of how many posts of each
+    page of posts the first page of comments is read, the newest first; one request each; 0 =
+    none."""
 
     max_pages: Positive | None = None
     users_in_flight: Count = 32
@@ -125,6 +127,7 @@ class Posts(_Section, frozen=True, forbid_unknown_fields=True):
     revisit_min_h: Annotated[float, Meta(gt=0, le=100_000)] = 1.0
     revisit_max_d: Annotated[float, Meta(gt=0, le=10_000)] = 30.0
     profile_days: Annotated[float, Meta(gt=0, le=10_000)] = 30.0
+    info_days: Annotated[float, Meta(ge=0, le=10_000)] = 0.0
     comments: Annotated[int, Meta(ge=0, le=100)] = 0
     max_failed_share: Share = 0.2
 

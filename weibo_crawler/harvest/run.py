@@ -29,12 +29,12 @@ from weibo_crawler.harvest.trouble import (
     costs_attempt,
 )
 from weibo_crawler.harvest.walk import Walker
-from weibo_crawler.harvest.walls import Walls
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Edge, State, User
 from weibo_crawler.samples import NOTE
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Entry, Frontier, WorkerRow
+from weibo_crawler.walls import Walls
 
 _FIRST_USERS = 100  # among them some are known who may be asked for as a witness
 _POLL_S = 0.1  # how often a run that waits for others, or for rest to end, looks again

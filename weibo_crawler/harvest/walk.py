@@ -26,10 +26,10 @@ from weibo_crawler.harvest.trouble import (
     UsersFull,
     Walled,
 )
-from weibo_crawler.harvest.walls import Walls
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Edge, User, Verdict
 from weibo_crawler.store import WALLED, Entry, Found, Landed, Landing, PageCommit, Progress
+from weibo_crawler.walls import Walls
 
 
 class Walker(NamedTuple):

@@ -7,7 +7,8 @@ from random import Random
 
 from weibo_crawler.fetch import Ask, Fetched, PageSource
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import Kind, Page, Request, Verdict
+from weibo_crawler.records import Kind, Page, Reading, Request, Verdict
+from weibo_crawler.walls import Walls
 
 _KEPT_BYTES = 256 * 1024  # of one odd card
 
@@ -35,7 +36,8 @@ class Asker:
     the one by which visits are dated. Counters: `cards.unreadable`, `cards.skipped.<reason>`.
 
     rng: decides which ends are looked at again. talked_at: when the latest request was begun that
-    was shown a page of a user (an emptiness may overtake a page on its way), None for none.
+    was shown a page of a user (an emptiness may overtake a page on its way), None for none. walls:
+    the kinds of pages, by the kinds of requests, that guests are not shown.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class Asker:
         counters: Counters,
         clock: Callable[[], float],
         rng: Random,
+        walls: Walls | None = None,
     ) -> None:
         self._fetcher, self._keep, self._counters = fetcher, keep, counters
         self._clock, self._rng = clock, rng
@@ -52,6 +55,7 @@ class Asker:
         self.has_asked = False
         self._leads: Kind | None = None  # the way to a whole text that worked last
         self.talked_at: float | None = None
+        self.walls = walls or Walls()
         self._proving = asyncio.Lock()
 
     @asynccontextmanager
@@ -80,11 +84,23 @@ class Asker:
                 raise Unreached(reading.why)
             return fetched
         self._has_answered = True
+        self._note_wall(ask, reading)
         if reading.verdict is Verdict.DRIFTED:
             await self._keep(page, reading.why, page.body)
         elif reading.verdict is Verdict.OK and ask.request.kind in (Kind.POSTS, Kind.PROFILE):
             self.talked_at = max(begun, self.talked_at or begun)
         return fetched
+
+    def may_ask(self, ask: Ask) -> bool:
+        """Whether guests may be shown such a page: False while all others are refused it (see
+        `Walls`)."""
+        return self.walls.may_ask(ask.request.kind, ask.nth, self._clock())
+
+    def _note_wall(self, ask: Ask, reading: Reading) -> None:
+        if reading.verdict is Verdict.LOGIN_WALL and not reading.ambiguous:
+            self.walls.met(ask.request.kind, ask.nth, self._clock())
+        elif reading.verdict is Verdict.OK:  # an emptiness does not tell
+            self.walls.passed(ask.request.kind, ask.nth)
 
     def wants_look(self, end: str) -> bool:
         """Count an end of this kind; whether to look at it again: see `Samples`."""

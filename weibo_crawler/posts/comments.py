@@ -15,7 +15,6 @@ from weibo_crawler.store.cells import comments_read_cells
 from weibo_crawler.store.comments import comment_puts
 from weibo_crawler.store.keys import post_key
 
-_WALLS = 3  # in a row: guests are shown no comments, and this mapper asks no more
 # these are facts: the post has no comments to show to us
 _NONE = (Verdict.EMPTY, Verdict.END, Verdict.GONE, Verdict.RESTRICTED)
 
@@ -42,7 +41,6 @@ class Comments:
         self._site, self._asker, self._writer = site, asker, writer
         self._counters, self._clock = counters, clock
         self._run_id, self._most = run_id, most
-        self._walls = 0
 
     async def read(self, posts: Iterable[Post], held: Mapping[int, Held]) -> None:
         """Ask for the comments of the newest of these posts, and put them; raises StoreError."""
@@ -54,11 +52,11 @@ class Comments:
                 raise result
 
     async def _read(self, post: Post) -> None:
-        if self._walls >= _WALLS:
+        ask = Ask(self._site.comments(post.mid))
+        if not self._asker.may_ask(ask):
             return
-        fetched = await self._asker.fetch(Ask(self._site.comments(post.mid)))
+        fetched = await self._asker.fetch(ask)
         reading, page = fetched.reading, fetched.page
-        self._walls = self._walls + 1 if reading.verdict is Verdict.LOGIN_WALL else 0
         record = reading.record
         is_of_post = isinstance(record, CommentPage)
         if not is_of_post and (reading.verdict not in _NONE or not self._asker.is_talking):

@@ -16,6 +16,7 @@ from weibo_crawler.posts.asking import (
 from weibo_crawler.posts.closing import EMPTY_WAIT_S, begun, closed, empty, outcome_of
 from weibo_crawler.posts.comments import Comments
 from weibo_crawler.posts.holdings import Holdings
+from weibo_crawler.posts.info import Info
 from weibo_crawler.posts.pages import Pages
 from weibo_crawler.posts.profile import NOTHING, needs_profile, owner_of, was_empty
 from weibo_crawler.posts.schedule import Revisit, doubt_wait_s
@@ -56,8 +57,8 @@ class Visitor(NamedTuple):
     """What visits need. posts: the table, for reading; clock: seconds; revisit: bounds of the time
     until the next visit; profile_s: posts.profile_days; every: ask also for what guests were
     refused at most `revisit.most_s` ago, and for posts that could not be read; is_forgotten:
-    whether `forget` removed a user, as far as the last put knows; comments: None where nobody asks
-    for them."""
+    whether `forget` removed a user, as far as the last put knows; comments, info: None where nobody
+    asks for them."""
 
     site: Site
     asker: Asker
@@ -71,6 +72,7 @@ class Visitor(NamedTuple):
     profile_s: float
     every: bool
     comments: Comments | None = None
+    info: Info | None = None
 
     async def visit(self, due: Due) -> Outcome:
         """Visit one user; whatever the site answers, the ledger says how it went."""
@@ -150,6 +152,9 @@ class _Visit:
             raise VisitDoubt(NOTHING)
         await self.pages.repair()
         await self._unpin()
+        if self.env.info is not None and not self.env.is_forgotten(self.uid):
+            info_at = await self.env.info.read(self.uid, self.old.info_at)
+            self.ledger = replace(self.ledger, info_at=info_at)
         return await self._finish("done", stopped, sure=sure)
 
     # -- the pages
@@ -190,15 +195,10 @@ class _Visit:
         while self.ledger.pages < last_page:
             if self.env.max_pages is not None and self.ledger.pages >= self.env.max_pages:
                 return "max_pages"
-            fetched = await self._fetch(
-                Ask(
-                    self.env.site.posts(self.uid, self.cursor),
-                    self._expected(),
-                    nth=self.ledger.pages + 1,
-                    is_retry=self.is_retry and self.cursor == self.start,
-                    end=_END,
-                )
-            )
+            ask = self._page_to_ask()
+            if ask.nth > 1 and not self.env.asker.may_ask(ask):
+                return self._walled(self.env.clock())
+            fetched = await self._fetch(ask)
             reading = fetched.reading
             if is_first and reading.verdict in _TOLD:
                 await self._know_owner(fetched)
@@ -209,9 +209,7 @@ class _Visit:
             self._check(reading, is_expected=is_expected, walled_ok=self.ledger.pages > 0)
             if reading.verdict is Verdict.LOGIN_WALL:
                 # one that nobody confirmed is asked for again soon
-                walled_at = None if reading.ambiguous else self.env.clock()
-                self.ledger = replace(self.ledger, walled_at=walled_at)
-                return "login_wall"
+                return self._walled(None if reading.ambiguous else self.env.clock())
             if reading.verdict is Verdict.GONE:
                 return "gone"
             if reading.verdict in _EMPTY:
@@ -228,6 +226,20 @@ class _Visit:
                 return why
             self.cursor = cursor
         return None
+
+    def _page_to_ask(self) -> Ask:
+        return Ask(
+            self.env.site.posts(self.uid, self.cursor),
+            self._expected(),
+            nth=self.ledger.pages + 1,
+            is_retry=self.is_retry and self.cursor == self.start,
+            end=_END,
+        )
+
+    def _walled(self, at: float | None) -> str:
+        """Guests may read no further: the site said so, or says so to all others of late."""
+        self.ledger = replace(self.ledger, walled_at=at)
+        return "login_wall"
 
     def _stops(self) -> Stops:
         """With `--all` walls are tried, and what could not be read is read again."""
