@@ -87,9 +87,9 @@ def test_no_page_that_a_harvest_read_is_asked_for_again(
     tmp_path: Path, knobs: dict[str, Any], env: dict[str, str]
 ) -> None:
     """Law 16, by the site's log: of what harvest was shown `posts` asks for the timeline of one
-    user a mapper, by which that learns whether first pages are shown. Posts, profiles and ledgers are
-    those of a crawl whose harvest kept nothing, and so are the comments where `posts` reads them,
-    too; nothing is left behind, and a second `posts` asks for nothing."""
+    user a mapper, by which that learns whether first pages are shown. Posts, profiles and
+    ledgers are those of a crawl whose harvest kept nothing, and so are the comments where `posts`
+    reads them, too; nothing is left behind, and a second `posts` asks for nothing."""
     with simulated(tmp_path, **knobs) as (crawl, truth):
         crawl.env |= env
         walk(crawl, truth)

@@ -34,7 +34,7 @@ class UserForgotten(Exception):
 class Asker:
     """Fetches for the visits. keep: stores an odd page, or a part of one, for a developer; clock:
     the one by which visits are dated; on_answer: is told of answers that need not be asked for.
-    Counters: `page.from_harvest`, `cards.unreadable`, `cards.skipped.<reason>`.
+    Counters: `pages.from_harvest`, `cards.unreadable`, `cards.skipped.<reason>`.
 
     rng: decides which ends are looked at again. talked_at: when the latest request was begun that
     was shown a page of a user (an emptiness may overtake a page on its way), None for none. walls:
@@ -114,7 +114,7 @@ class Asker:
             async with self._proving:
                 if not self._is_first_shown:
                     return await self.fetch(ask)
-        self._counters.add("page.from_harvest")
+        self._counters.add("pages.from_harvest")
         if self._on_answer is not None:
             reading = kept.reading
             self._on_answer(Answer(ask.request, kept.page, reading, reading, self.is_talking))
