@@ -23,6 +23,7 @@ from weibo_crawler.posts.changes import (
 )
 from weibo_crawler.posts.comments import Comments
 from weibo_crawler.posts.holdings import Holdings
+from weibo_crawler.posts.kept import Kept
 from weibo_crawler.posts.sightings import Sightings
 from weibo_crawler.posts.texts import Found, Texts
 from weibo_crawler.posts.writer import Writer
@@ -36,7 +37,7 @@ _KEPT_CARDS = 10  # of one page: what is odd in ten of them is odd in all
 
 class Pages(NamedTuple):
     """Stores what one visit is shown. asks_closed: ask also for texts that were restricted.
-    comments: None where nobody asks for them."""
+    comments: None where nobody stores them; kept: what a harvest has read."""
 
     uid: int
     run_id: str
@@ -47,7 +48,8 @@ class Pages(NamedTuple):
     asker: Asker
     clock: Callable[[], float]
     asks_closed: bool
-    comments: Comments | None = None
+    comments: Comments | None
+    kept: Kept
 
     async def store(self, page: PostPage, raw: Page, ledger: Ledger, cursor: str) -> Ledger:
         """Store one page. cursor: the page to go on with; returns the ledger as it was put."""
@@ -83,7 +85,7 @@ class Pages(NamedTuple):
         self.holdings.stored(fresh)
         await _all(self._complete(post, held.get(post.mid), raw) for post in wanted)
         if self.comments is not None:
-            await self.comments.read(fresh, held)
+            await self.comments.read(fresh, held, self.kept)
         return replace(ledger, **sightings.figures())
 
     async def repair(self) -> None:
