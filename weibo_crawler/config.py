@@ -91,7 +91,8 @@ class Harvest(_Section, frozen=True, forbid_unknown_fields=True):
     these lists; empty: for nobody. posts_pages: pages of a user's posts that are read for reposts
     and mentions; comments_posts: of how many of the newest posts the first comments are read;
     mentions_per_page: names that are resolved, of a page of posts. keep_edges: keep who was seen in
-    whose list, of everybody on each page, also of those with too few fans."""
+    whose list, of everybody on each page, also of those with too few fans. keep_posts: keep the
+    pages of posts and comments that were read, so that `posts` need not ask for them again."""
 
     min_fans: Natural = 10
     max_users: Positive = 10_000_000
@@ -104,6 +105,7 @@ class Harvest(_Section, frozen=True, forbid_unknown_fields=True):
     comments_posts: Annotated[int, Meta(ge=1, le=20)] = 3
     mentions_per_page: Count = 5
     keep_edges: bool = True
+    keep_posts: bool = True
     level_wait_s: Seconds = 900.0
     lease_s: Annotated[float, Meta(ge=3, le=86_400)] = 60.0
     rest_s: Seconds = 2.0
@@ -115,8 +117,10 @@ class Posts(_Section, frozen=True, forbid_unknown_fields=True):
     """revisit_posts: `posts --refresh` comes back to a user when so many new posts are expected, by
     the user's own posting rate, but not before revisit_min_h hours and not after revisit_max_d
     days. profile_days: what page 1 of a user's posts does not show of the profile is asked for once
-    in so many days. comments: of how many posts of each page of posts the first page of comments is
-    read, the newest first; one request each; 0 = none."""
+    in so many days. info_days: the page of basic information (province and city, registration) is
+    asked for once in so many days, a request a user; 0 = never. comments: of how many posts of each
+    page of posts the first page of comments is read, the newest first; one request each; 0 =
+    none."""
 
     max_pages: Positive | None = None
     users_in_flight: Count = 32
@@ -125,6 +129,7 @@ class Posts(_Section, frozen=True, forbid_unknown_fields=True):
     revisit_min_h: Annotated[float, Meta(gt=0, le=100_000)] = 1.0
     revisit_max_d: Annotated[float, Meta(gt=0, le=10_000)] = 30.0
     profile_days: Annotated[float, Meta(gt=0, le=10_000)] = 30.0
+    info_days: Annotated[float, Meta(ge=0, le=10_000)] = 0.0
     comments: Annotated[int, Meta(ge=0, le=100)] = 0
     max_failed_share: Share = 0.2
 

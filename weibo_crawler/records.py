@@ -155,6 +155,7 @@ class Kind(StrEnum):
     """What a request asks for; a site's reader chooses its parser by it."""
 
     PROFILE = "profile"
+    INFO = "info"  # the basic information of a user: where, since when
     FANS = "fans"
     FOLLOWS = "follows"
     POSTS = "posts"
@@ -228,6 +229,22 @@ class User(msgspec.Struct, frozen=True):
             *(self.screen_name, self.fans, self.follows, self.posts, self.gender, self.avatar),
             *(self.description, self.verified, self.verified_type, self.rank),
         )
+
+
+class BasicInfo(msgspec.Struct, frozen=True):
+    """The page of basic information of a user. None: not said, or not legible.
+
+    registered: ISO 8601, a day of the site's clock; birthday: as the site writes it, which may be a
+    sign of the zodiac; gender: "m" or "f". more: what else the page says, by the site's names.
+    """
+
+    uid: int
+    province: str | None = None
+    city: str | None = None
+    registered: str | None = None
+    birthday: str | None = None
+    gender: str | None = None
+    more: dict[str, str] = {}
 
 
 class FanPage(msgspec.Struct, frozen=True):
@@ -388,7 +405,7 @@ class CommentPage(msgspec.Struct, frozen=True):
     comments: tuple[Comment, ...] = ()
 
 
-Record = User | FanPage | PostPage | FullText | CommentPage | NamedUser
+Record = User | BasicInfo | FanPage | PostPage | FullText | CommentPage | NamedUser
 
 
 class Reading(msgspec.Struct, frozen=True):

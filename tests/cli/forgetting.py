@@ -19,7 +19,7 @@ def forget_midway(crawl: Crawl, truth: Truth, dump: Callable[[], Iterable[str]])
     crawl.run("seed", *truth.seeds)
     crawl.run("harvest", **shallow)
     crawl.run("import")
-    crawl.run("posts", "--runner", "inline", "--comments", "1")
+    crawl.run("posts", "--runner", "inline", "--comments", "1", "--info-days", "1")
     uid, name = most_reposted(crawl, truth)
     names_them = re.compile(rf"(?<!\d){uid}(?!\d)|{re.escape(name)}").search
     assert any(map(names_them, dump()))

@@ -17,7 +17,8 @@ from weibo_crawler.store.sqlite_tables import SqliteTables
 TRANSIENT = "throttled=0.01,server_trouble=0.02,cut=0.01,no_content=0.01,not_json=0.01"
 # told by this machine's clock between two answers, or by the run that imports
 TIMES = {"crawl:started_at", "crawl:visited_at", "crawl:next_visit", "user:run_id", "user:url"}
-TIMES |= {"crawl:walled_at", "crawl:unsure_at", "crawl:profile_at", "crawl:posts_per_day"}
+TIMES |= {"crawl:walled_at", "crawl:unsure_at", "crawl:profile_at", "crawl:info_at"}
+TIMES |= {"crawl:posts_per_day"}
 OF_RUN = TIMES | {"user:seq", "user:found_from", "user:found_at"}
 
 
@@ -70,7 +71,7 @@ def main_job(crawl: Crawl, truth: Truth) -> None:
     crawl.run("seed", *truth.seeds)
     crawl.run("harvest")
     crawl.run("import")
-    crawl.run("posts", "--runner", "inline")
+    crawl.run("posts", "--runner", "inline", "--info-days", "30")
 
 
 @pytest.mark.parametrize(
@@ -90,6 +91,14 @@ def test_tables_come_out_as_they_were(tmp_path: Path, knobs: dict[str, Any]) -> 
         assert all(map(whole, files))
         other = again(tmp_path / "again", folder)
         assert_equal(crawl, other)
+        info = crawl.scan("users", "--imported", "--columns", "id,province,city,registered")
+        there = {u["uid"]: u for u in truth.data["users"]}
+        told = [user for user in info if user["province"]]
+        assert len(told) > len(info) / 2
+        for user in told:
+            assert (user["province"], user["city"] or "") == tuple(
+                there[user["id"]][name] for name in ("province", "city")
+            )
         found = {user["id"]: user for user in other.scan("users")}
         for user in found.values():
             if user["depth"]:

@@ -157,6 +157,17 @@ def test_what_the_pool_is_told() -> None:
     assert isinstance(last.outcome, Good)
 
 
+@pytest.mark.parametrize(
+    ("answer", "is_shown"), [(OK, True), (GONE, True), (EMPTY, False), (END, False)]
+)
+def test_what_tells_that_guests_are_shown_such_pages(answer: Reading, is_shown: bool) -> None:
+    """An emptiness does not, at either look: where walls come after it they are no news of the
+    session."""
+    for action in play(asked(), by([answer] * 2)):
+        assert isinstance(action.outcome, Good)
+        assert action.outcome.is_shown is is_shown
+
+
 def test_limits_do_not_mix() -> None:
     """Refusals, troubles and failing egresses are counted each for itself."""
     answers: list[Answer] = [THROTTLED, BodyCut(""), EgressFailed("")] * 2

@@ -81,14 +81,14 @@ class VisitMachine(RuleBasedStateMachine):
         self.under_way.append((self.visit.use(), sort))
 
     @precondition(lambda self: self.under_way)
-    @rule(which=st.integers(0))
-    def is_answered(self, which: int) -> None:
+    @rule(which=st.integers(0), is_empty=st.booleans())
+    def is_answered(self, which: int, is_empty: bool) -> None:
         use, sort = self.under_way.pop(which % len(self.under_way))
         is_alive = use.generation == self.visit.generation and self.uses and self.now < self.dies_at
         if is_alive:
             self.uses -= 1
-        if is_alive and sort in self.shown:
-            self.visit.passed(use, sort, self.now)
+        if is_alive and (sort in self.shown or is_empty):
+            self.visit.passed(use, sort, self.now, is_shown=not is_empty)
             return
         wall = self.visit.wall(use, sort, self.now)
         if use.generation != self.visit.generation:
@@ -120,6 +120,19 @@ def test_a_wall_renews_at_once() -> None:
     visit = _visit()
     assert visit.wall(visit.use(), FIRST, 0.1) is Wall.OVER
     assert visit.barred_s(0.1) == 0.0
+
+
+def test_an_emptiness_opens_no_wall() -> None:
+    """Guests are shown no page of this sort, and nothing now and then: the walls say nothing of the
+    session, so nothing is renewed; else each would cost a session and its cooldown."""
+    visit = _visit()
+    assert visit.wall(visit.use(), FIRST, 0.1) is Wall.OVER
+    _renew(visit, 0.2)
+    assert visit.wall(visit.use(), FIRST, 0.3) is Wall.CLOSED
+    for n in range(20):
+        visit.passed(visit.use(), FIRST, 1.0 + n, is_shown=False)
+        assert visit.wall(visit.use(), FIRST, 1.5 + n) is Wall.CLOSED
+    assert not visit.wanted
 
 
 def test_a_wall_of_an_older_generation() -> None:

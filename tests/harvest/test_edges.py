@@ -16,7 +16,6 @@ from tests.harvest.simulated import SITE, SimulatedFetcher, make_world
 from weibo_crawler.config import Harvest
 from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.harvest.run import HarvestRun
-from weibo_crawler.harvest.walls import WINDOW
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Edge, Kind, Request, Verdict
 from weibo_crawler.simulator.ways import Bounds, Ways
@@ -24,6 +23,7 @@ from weibo_crawler.simulator.world import World
 from weibo_crawler.store import Found, UserRow, WalledEdge
 from weibo_crawler.store.owners import new_owner
 from weibo_crawler.store.sqlite_frontier import SqliteUsers
+from weibo_crawler.walls import WINDOW
 
 EDGES = tuple(edge for edge in Edge if edge is not Edge.SEED)
 OTHERS = EDGES[1:]

@@ -67,6 +67,8 @@ def _timeline(true: Row, posts: list[Row], held: Row) -> Iterator[str]:
         unreadable += row is None and not post["is_readable"]
     if unreadable > (ledger.get("unreadable") or 0):
         yield f"{name}: {unreadable} unreadable posts are shown, {ledger.get('unreadable')} told"
+    if "info" in held:  # it was asked for
+        yield from _info(name, true, ledger, held["info"].get(true["uid"], {}))
     if not ledger.get("is_sure") or ledger["state"] == "gone":
         return
     if missing:
@@ -74,6 +76,14 @@ def _timeline(true: Row, posts: list[Row], held: Row) -> Iterator[str]:
     announced = ledger["announced"] or 0
     if announced - len(posts) > max(1, _MISSING_SHARE * announced):
         yield f"{name}: sure, and {len(posts)} of {announced} announced posts are shown"
+
+
+def _info(name: str, true: Row, ledger: Row, info: Row) -> Iterator[str]:
+    """What is held of the basic information is true, and of a user who was visited it is held."""
+    for column in ("province", "city", "registered"):
+        told, there = info.get(column) or "", true[column]
+        if told != there and (told or ledger["state"] == "done"):
+            yield f"{name}: {column} {told!r}, not {there!r}"
 
 
 def _post(uid: int, post: Row, row: Row) -> Iterator[str]:

@@ -19,6 +19,7 @@ from weibo_crawler.simulator.run import Running, start
 ROUNDS = 4
 _COMMAND_S = 30.0  # longer than any command may take
 _DAY = 86_400
+_INFO = ("--imported", "--columns", "id,province,city,registered")
 
 
 def options_of(seed: int) -> SimulatorOptions:
@@ -83,6 +84,7 @@ def session(folder: Path, running: Running) -> Iterator[Session]:
         "WEIBO_FETCH__READ_TIMEOUT_S": "2",
         "WEIBO_SESSION__PER_HOUR": "3600",
         "WEIBO_POSTS__RANGES": "1",
+        "WEIBO_POSTS__INFO_DAYS": "1e-6",  # at each visit: one answer may be a fault
     }
     one = Session(crawl)
     try:
@@ -92,7 +94,8 @@ def session(folder: Path, running: Running) -> Iterator[Session]:
 
 
 class Held(dict[str, Any]):
-    """What a crawl holds: users, posts, ledgers (rows by uid, mid, uid), depths_exact, codes."""
+    """What a crawl holds: users, posts, ledgers, info (rows by uid, mid, uid, uid), depths_exact,
+    codes."""
 
 
 def crawl_world(folder: Path, seed: int) -> tuple[dict[str, Any], Held]:
@@ -115,6 +118,7 @@ def crawl_world(folder: Path, seed: int) -> tuple[dict[str, Any], Held]:
             codes=dict(one.codes),
             users={row["id"]: row for row in one.rows("scan", "users")},
             posts={row["mid"]: row for row in one.rows("scan", "posts")},
+            info={row["id"]: row for row in one.rows("scan", "users", *_INFO)},
             ledgers={row["id"]: row for row in one.rows("report", "--completeness")},
         )
     held["requests"] = served_out.read_bytes().count(b"\n")

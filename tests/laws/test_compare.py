@@ -24,6 +24,7 @@ LAWS = replace(
     gone_by=("20003",),
     posts_wall=None,
     fans_wall=None,
+    info="shown",
 )
 
 
@@ -63,6 +64,7 @@ def held(truth: Row) -> Row:
         "users": {user["uid"]: {**user, "state": states[user["gone"]]} for user in kept},
         "posts": posts,
         "ledgers": ledgers,
+        "info": {user["uid"]: dict(user) for user in kept},
     }
 
 
@@ -129,6 +131,8 @@ DAMAGES: dict[str, Callable[[Row, Row], Any]] = {
     "unreadable posts are shown": _tell_nothing,
     "sure, and": _be_sure,
     "ended with 4": lambda held, _: held["codes"].update(harvest=4),
+    "province 'x', not": lambda held, _: next(iter(held["info"].values())).update(province="x"),
+    "registered '', not": lambda held, _: next(iter(held["info"].values())).update(registered=""),
     "requests for": lambda held, _: held.update(requests=10**6),
 }
 

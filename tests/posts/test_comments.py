@@ -112,13 +112,13 @@ def test_a_refusal_is_no_fact(crawl_: Crawl) -> None:
 
 
 def test_walls_end_the_asking(crawl_: Crawl) -> None:
-    """Where guests are shown no comments, three requests tell."""
-    crawl_.add(*range(6, 12))
-    walled = {f"comments/{mid}": [Verdict.LOGIN_WALL] for mid in range(60, 120)}
-    worlds = {uid: [post(uid, uid * 10, comments=2)] for uid in range(6, 12)}
+    """Where guests are shown no comments, nine requests tell."""
+    crawl_.add(*range(6, 26))
+    walled = {f"comments/{uid * 10}": [Verdict.LOGIN_WALL] for uid in range(6, 26)}
+    worlds = {uid: [post(uid, uid * 10, comments=2)] for uid in range(6, 26)}
     fetcher = ScriptedFetcher(worlds, trouble=walled)
     crawl_.run(fetcher, comments=3, users_in_flight=1)
-    assert len(asked(fetcher)) == 3
+    assert len(asked(fetcher)) == 9
 
 
 def test_a_visit_that_dies_asks_again(crawl_: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.records import (
+    BasicInfo,
     Comment,
     CommentPage,
     Expect,
@@ -37,6 +38,9 @@ def post(uid: int, mid: int, **more: object) -> Post:
 class ScriptedSite:
     def profile(self, uid: int) -> Request:
         return Request(Kind.PROFILE, f"profile/{uid}", uid=uid)
+
+    def info(self, uid: int) -> Request:
+        return Request(Kind.INFO, f"info/{uid}", uid=uid)
 
     def posts(self, uid: int, cursor: str) -> Request:
         return Request(Kind.POSTS, f"posts/{uid}/{cursor}", uid=uid, cursor=cursor)
@@ -86,6 +90,7 @@ class ScriptedFetcher:
         self.closed, self.doubted = dict(closed or {}), frozenset(doubted)
         self.skipped, self.is_dead = dict(skipped or {}), is_dead
         self.lacks = dict.fromkeys(lacks)
+        self.info: dict[int, BasicInfo] = {}
         self.comments: dict[int, Sequence[Comment]] = {}
         self.samples = Samples(0.01)
         self.asked: list[str] = []
@@ -143,7 +148,9 @@ class ScriptedFetcher:
                 return Reading(Verdict.EMPTY, ambiguous=True)
             users = tuple(User(one.uid, one.screen_name, 5) for one in said)
             return Reading(Verdict.OK, CommentPage(request.mid, users, None, comments=tuple(said)))
-        if uid not in self.timelines:
+        if request.kind == Kind.INFO and uid in self.info:
+            return Reading(Verdict.OK, self.info[uid])
+        if uid not in self.timelines or request.kind == Kind.INFO:
             return Reading(Verdict.EMPTY, ambiguous=True)
         timeline = self.timelines[uid]
         if request.kind == Kind.PROFILE:

@@ -8,13 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weibo_crawler.errors import StoreError
-from weibo_crawler.records import SCHEMA_VERSION, FullText, Original, PageInfo, Post, User
+from weibo_crawler.records import (
+    SCHEMA_VERSION,
+    BasicInfo,
+    FullText,
+    Original,
+    PageInfo,
+    Post,
+    User,
+)
 from weibo_crawler.store import Row, UserRow
 from weibo_crawler.store.cells import (
     FAMILIES,
     Ledger,
     count_cells,
     from_iso,
+    info_cells,
     ledger_cells,
     possible_posts,
     post_cells,
@@ -104,6 +113,16 @@ users = st.builds(
     verified_reason=st.none() | words,
     rank=st.none() | counts,
     avatar=st.none() | words,
+)
+infos = st.builds(
+    BasicInfo,
+    uid=ids,
+    province=st.none() | some_words,
+    city=st.none() | some_words,
+    registered=st.none() | st.dates().map(str),
+    birthday=st.none() | some_words,
+    gender=st.none() | st.sampled_from("mf"),
+    more=st.dictionaries(some_words, words, max_size=3),
 )
 gaps = st.builds(
     Gap, before=ids, after=st.none() | ids, before_at=st.none() | words, after_at=st.none() | words
@@ -264,10 +283,11 @@ def test_later_sightings_change_only_what_they_say(post: Post, text: str) -> Non
     assert after == expected
 
 
-@given(users, times)
-def test_a_user_comes_back(profile: User, fetched_at: float) -> None:
-    """What the harvest saw and what the profile says stand side by side."""
+@given(users, infos, times)
+def test_a_user_comes_back(profile: User, info: BasicInfo, fetched_at: float) -> None:
+    """What the harvest saw, and what the profile and the basic information say, side by side."""
     cells = dict(user_cells(SEEN, "r1")) | dict(profile_cells(profile, fetched_at, "r2"))
+    cells |= info_cells(info, fetched_at)
     assert all(type(value) is str for value in cells.values())
     assert _family_names(cells) <= set(FAMILIES["userlist"])
     assert read_user(Row(user_key(1001), cells)) == {
@@ -281,7 +301,7 @@ def test_a_user_comes_back(profile: User, fetched_at: float) -> None:
         "url": "https://site.example/u/1001",
         "seq": 7,
         "profile_screen_name": profile.screen_name,
-        "gender": profile.gender,
+        "gender": info.gender or profile.gender,
         "description": profile.description,
         "verified": profile.verified,
         "verified_type": profile.verified_type,
@@ -292,6 +312,12 @@ def test_a_user_comes_back(profile: User, fetched_at: float) -> None:
         "rank": profile.rank,
         "avatar": profile.avatar,
         "profile_fetched_at": to_iso(fetched_at),
+        "province": info.province,
+        "city": info.city,
+        "registered": info.registered,
+        "birthday": info.birthday,
+        "info": info.more or None,
+        "info_fetched_at": to_iso(fetched_at),
         "run_id": "r1",
     }
 

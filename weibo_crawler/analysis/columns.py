@@ -47,6 +47,12 @@ IMPORTED: Mapping[str, Kind] = {
     "rank": Kind.WHOLE,
     "avatar": Kind.TEXT,
     "profile_fetched_at": Kind.TIME,
+    "province": Kind.TEXT,
+    "city": Kind.TEXT,
+    "registered": Kind.TEXT,
+    "birthday": Kind.TEXT,
+    "info": Kind.NESTED,
+    "info_fetched_at": Kind.TIME,
     "seq": Kind.WHOLE,
     "run_id": Kind.TEXT,
 }

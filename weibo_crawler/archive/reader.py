@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from weibo_crawler.archive.exchanges import Kept, NoRecord, info_of, kept, note_of, parse
+from weibo_crawler.archive.exchanges import Exchange, Kept, NoRecord, info_of, kept, note_of, parse
 from weibo_crawler.archive.members import SUFFIXES, members
 from weibo_crawler.archive.writer import OPEN
 from weibo_crawler.errors import BadUsage, StoreError
+from weibo_crawler.records import Kind, Verdict
 
 _SCHEMA = """
 CREATE TABLE writers (id INTEGER PRIMARY KEY, stage TEXT, run_id TEXT, name TEXT UNIQUE, info TEXT);
@@ -78,6 +79,7 @@ class ArchiveIndex:
         self.torn: list[Torn] = []
         self.notes: dict[str, list[tuple[float, list[int]]]] = {}
         self.answers = 0
+        self._walled_at = inf  # when a guest was first refused a later page of posts
         self._latest: dict[int, float] = {}
         self._db.execute("BEGIN")
         try:
@@ -112,6 +114,8 @@ class ArchiveIndex:
                 "INSERT INTO answers VALUES (?,?,?,?,?,?,?,0)",
                 (*row, is_last, n, member.offset),
             )
+            if about.kind is Kind.POSTS and about.cursor and _is_walled(about):
+                self._walled_at = min(self._walled_at, order)
             self.answers += 1
             if self.answers % _SAY_EVERY == 0:
                 self._say(f"{self.answers:,} answers found")
@@ -130,6 +134,10 @@ class ArchiveIndex:
         )
         ((found,),) = self._db.execute("SELECT id FROM writers WHERE name = ?", row[2:]).fetchall()
         return int(found)
+
+    def was_walled(self, writer: Writer) -> bool:
+        """Whether guests had been refused later pages of posts before this process ended."""
+        return self._walled_at <= self._latest[writer.id]
 
     def writers(self, stage: str) -> list[Writer]:
         """Who wrote answers of a stage, by run."""
@@ -198,6 +206,10 @@ class ArchiveIndex:
 
     def close(self) -> None:
         self._db.close()
+
+
+def _is_walled(about: Exchange) -> bool:
+    return about.told is not None and about.told.verdict is Verdict.LOGIN_WALL
 
 
 def key_of(kind: str, url: str) -> str:

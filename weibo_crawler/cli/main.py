@@ -239,6 +239,13 @@ def _crawl_commands(commands: Any) -> None:
         help="read none, whatever the settings say: no request",
     )
     posts.add_argument(
+        "--info-days",
+        type=_info_days,
+        metavar="DAYS",
+        help="ask for the basic information of a user (province, city, registration) once in so "
+        "many days: one request a user in that time; 0: never (default: posts.info_days)",
+    )
+    posts.add_argument(
         "--manifest", type=Path, metavar="FILE", help="only write the job's input, the key ranges"
     )
 
@@ -385,6 +392,10 @@ def _processes(text: str) -> int:
 
 def _comments(text: str) -> int:
     return _between(text, 0, 100)
+
+
+def _info_days(text: str) -> int:
+    return _between(text, 0, 10_000)
 
 
 def _between(text: str, least: int, most: int) -> int:

@@ -98,6 +98,8 @@ def posts(options: argparse.Namespace) -> Done:
     settings = config.load(options.config)
     if options.comments is not None:
         settings = replace(settings, posts=replace(settings.posts, comments=options.comments))
+    if options.info_days is not None:
+        settings = replace(settings, posts=replace(settings.posts, info_days=options.info_days))
     if options.all and not options.refresh:
         raise BadUsage("--all is for --refresh: add that")
     if options.manifest is not None:
@@ -120,6 +122,7 @@ def posts(options: argparse.Namespace) -> Done:
         table = _table(options, settings)
         # the mappers of this machine read the settings themselves
         env["WEIBO_POSTS__COMMENTS"] = str(settings.posts.comments)
+        env["WEIBO_POSTS__INFO_DAYS"] = str(settings.posts.info_days)
         how = How(options.runner, options.refresh, options.detach, table, options.all)
         return run_posts(home, "posts", how, env)
 
@@ -281,8 +284,12 @@ def _posts_done(home: Home, counters: dict[str, int], span_s: float) -> Done:
             f"complete: {percent(complete.share)} of the {complete.announced:,} announced posts "
             f"are held{_because(complete.stopped)}"
         )
+    if taken := get("pages.from_harvest"):
+        lines.append(f"{taken:,} pages were not asked for: the harvest had read them")
     if read := get("comments.pages"):
         lines.append(f"comments: {get('comments.stored', 0):,} stored, of {read:,} posts")
+    if read := get("info.pages"):
+        lines.append(f"basic information: read of {read:,} users")
     if get("posts.edited") or get("posts.gone"):
         lines.append(
             f"changed: {get('posts.edited', 0):,} stored posts were edited, "

@@ -206,7 +206,8 @@ def _decide(case: _Case) -> Action:
 def _answered(reading: Reading, case: _Case) -> Action:
     """A page that is believed."""
     sign = Sign.DRIFTED if reading.verdict is Verdict.DRIFTED else Sign.ANSWERED
-    return Action(Return(reading), Good(case.met.elapsed_s), sign, reading.why)
+    outcome = Good(case.met.elapsed_s, is_shown=reading.verdict not in NOTHING)
+    return Action(Return(reading), outcome, sign, reading.why)
 
 
 # -- doubts
@@ -249,7 +250,7 @@ def _doubted(reading: Reading, doubt: _Doubt, case: _Case) -> Action:
     if is_alone or is_seen_twice or case.met.is_spared:
         return _believed(reading, doubt, case)
     if len(said) < LOOKS or not (is_trusted or case.is_over(len(said), DISTRUST_ATTEMPTS)):
-        outcome = Good(case.met.elapsed_s) if is_shown else Broken()
+        outcome = Good(case.met.elapsed_s, is_shown=False) if is_shown else Broken()
         waits = SILENCE_WAITS if is_shown and case.met.is_silent else None
         return Action(Again(case.met.egress, waits), outcome, Sign.ANSWERED if is_shown else None)
     kinds = sorted({what.value for what in doubts if what is not None})

@@ -18,11 +18,14 @@ from weibo_crawler.metrics import PURPOSE, Counters, OpenMetrics
 from weibo_crawler.posts.asking import Asker
 from weibo_crawler.posts.closing import outcome_of
 from weibo_crawler.posts.comments import Comments
+from weibo_crawler.posts.due import Due
+from weibo_crawler.posts.info import Info
+from weibo_crawler.posts.kept import KeptPages
 from weibo_crawler.posts.manifest import KeyRange
 from weibo_crawler.posts.schedule import Revisit
 from weibo_crawler.posts.sharing import Sharing
 from weibo_crawler.posts.silence import Silences
-from weibo_crawler.posts.visit import Due, Visitor
+from weibo_crawler.posts.visit import Visitor
 from weibo_crawler.posts.workers import (
     FIRST,
     FIRST_FAILED,
@@ -34,7 +37,7 @@ from weibo_crawler.posts.workers import (
 )
 from weibo_crawler.posts.writer import Writer
 from weibo_crawler.records import Answer, Outcome, Page
-from weibo_crawler.samples import NOTE
+from weibo_crawler.samples import NOTE as LOOKS
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Cells, Frontier, Tables, WorkerRow
 from weibo_crawler.store.cells import Ledger, read_ledger
@@ -42,6 +45,8 @@ from weibo_crawler.store.guard import Guard, remove_user
 from weibo_crawler.store.keys import parse_user_key, user_key
 from weibo_crawler.store.owners import is_dead, is_here, new_owner
 from weibo_crawler.store.visits import VisitClaims
+from weibo_crawler.walls import NOTE as WALLS
+from weibo_crawler.walls import Walls
 
 _REPORT_S = 1.0
 _CHUNK = 256  # users read from the table at once
@@ -110,7 +115,7 @@ class RangeCrawler:
         self._settings, self._site, self._job = settings, site, job
         self._frontier, self._tables, self._leases = frontier, tables, leases
         self._guard = Guard(frontier)
-        self._sharing = Sharing(claims, clock)
+        self._sharing, self._kept = Sharing(claims, clock), KeptPages(frontier)
         self._heartbeat = heartbeat
         self._owner = new_owner()
         self._worker = job.attempt or self._owner
@@ -126,6 +131,7 @@ class RangeCrawler:
         self._fetcher: Fetcher | None = None
         self._asker: Asker | None = None
         self._silences = Silences(frontier)
+        self._walls = Walls()
         self._stopping = ""
         # the driver's last sign of life and when it was new; when it was looked for
         self._driver_seen: tuple[str | None, float] = None, time.monotonic()
@@ -203,7 +209,7 @@ class RangeCrawler:
             self._fetcher = open_fetcher(
                 *(self._settings, self._site, self._counters, self._leases, self._on_answer)
             )
-        await self._share_looks(self._fetcher)
+        await self._share_facts(self._fetcher)
         writer = Writer(self._tables, self._guard)
         house = asyncio.create_task(self._keep_house())
         try:
@@ -212,7 +218,8 @@ class RangeCrawler:
             house.cancel()
             await asyncio.gather(house, return_exceptions=True)
             writer.close()
-            await self._share_looks(self._fetcher)
+            await asyncio.to_thread(self._kept.drop)
+            await self._share_facts(self._fetcher)
         if self._failure is not None:
             raise self._failure
         if self._stopping:
@@ -267,6 +274,7 @@ class RangeCrawler:
             error = task.exception()
             if error is None:
                 self._sharing.ended(task.result())
+                self._kept.ended(task.result())
                 emit(self._count(task.result()))
             elif not isinstance(error, Interrupted):
                 broken.append(error)
@@ -308,7 +316,7 @@ class RangeCrawler:
                 visits.append(user)
             else:
                 outcomes.append(Outcome(user.uid, "existing", stopped=ELSEWHERE))
-        return visits, outcomes
+        return self._kept.of(visits), outcomes
 
     def _known(self, user: Due) -> Outcome:
         """Of a user that is not due: what this run did with it already, else nothing (law 6)."""
@@ -341,10 +349,12 @@ class RangeCrawler:
                 *(self._job.run_id, page.url, why, body, page.fetched_at),
             )
 
-        self._asker = Asker(fetcher, keep, self._counters, self._clock, Random())
+        own = self._clock, Random(), self._walls, self._on_answer
+        self._asker = Asker(fetcher, keep, self._counters, *own)
         parts = self._site, self._asker, writer, self._counters, self._clock
         most = self._settings.posts.comments
-        comments = Comments(*parts, run_id=self._job.run_id, most=most) if most else None
+        comments = Comments(*parts, run_id=self._job.run_id, most=most)
+        info_s = self._settings.posts.info_days * 86_400
         return Visitor(
             site=self._site,
             asker=self._asker,
@@ -358,6 +368,7 @@ class RangeCrawler:
             profile_s=self._settings.posts.profile_days * 86_400,
             every=self._job.every,
             comments=comments,
+            info=Info(*parts, rest_s=info_s) if info_s else None,
         )
 
     async def _keep_house(self) -> None:
@@ -366,19 +377,22 @@ class RangeCrawler:
             while True:
                 await asyncio.to_thread(self._report, None)
                 await asyncio.to_thread(self._sharing.keep)
+                await asyncio.to_thread(self._kept.drop)
                 await asyncio.to_thread(self._look_for_orders)
                 if self._fetcher is not None:
-                    await self._share_looks(self._fetcher)
+                    await self._share_facts(self._fetcher)
                 await asyncio.sleep(_REPORT_S)
         except Exception as error:  # noqa: BLE001 - the top of a task: it ends the run, loudly
             self._failure = self._failure or error
             self.stop("failed")
 
-    async def _share_looks(self, fetcher: Fetcher) -> None:
-        """Learn what second looks of other runs have shown, and tell what those of this have."""
-        note = await asyncio.to_thread(self._frontier.get_meta, NOTE)
-        if told := fetcher.samples.exchange(note):
-            await asyncio.to_thread(self._frontier.set_meta, NOTE, told)
+    async def _share_facts(self, fetcher: Fetcher) -> None:
+        """Learn what other runs know of the site, what second looks have shown and what guests are
+        not shown, and tell what this one has learnt."""
+        for name, known in ((LOOKS, fetcher.samples), (WALLS + "posts", self._walls)):
+            note = await asyncio.to_thread(self._frontier.get_meta, name)
+            if told := known.exchange(note):
+                await asyncio.to_thread(self._frontier.set_meta, name, told)
 
     def _look_for_orders(self) -> None:
         if why := self._frontier.get_meta(STOP + self._job.run_id):

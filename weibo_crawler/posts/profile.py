@@ -1,4 +1,4 @@
-"""What a visit learns of the user beside the posts: page 1 shows it, or the profile is asked for.
+"""What a visit learns of the user beside the posts: page 1 shows it, or it is asked for.
 
 A page of posts holds its owner with each post, with all that a profile is read for. So the profile
 is asked for only where page 1 shows no post, and then says what that means, or where a part lacks.

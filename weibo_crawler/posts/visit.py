@@ -1,6 +1,7 @@
 """One user of the map job: timeline, profile, long texts, ledger; one Outcome (law 6)."""
 
 from collections.abc import Callable
+from math import inf
 from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
@@ -15,7 +16,10 @@ from weibo_crawler.posts.asking import (
 )
 from weibo_crawler.posts.closing import EMPTY_WAIT_S, begun, closed, empty, outcome_of
 from weibo_crawler.posts.comments import Comments
+from weibo_crawler.posts.due import Due
 from weibo_crawler.posts.holdings import Holdings
+from weibo_crawler.posts.info import Info
+from weibo_crawler.posts.kept import Kept, is_all
 from weibo_crawler.posts.pages import Pages
 from weibo_crawler.posts.profile import NOTHING, needs_profile, owner_of, was_empty
 from weibo_crawler.posts.schedule import Revisit, doubt_wait_s
@@ -42,22 +46,12 @@ _EMPTY = (Verdict.EMPTY, Verdict.END)
 _TOLD = (Verdict.OK, Verdict.GONE, Verdict.LOGIN_WALL, Verdict.DRIFTED, *_EMPTY)
 
 
-class Due(NamedTuple):
-    """A user to visit. is_named: the site has told the user's name, so it has a profile to show.
-    is_suspect: the site had fallen silent when the last visit ended by an emptiness."""
-
-    uid: int
-    ledger: Ledger | None
-    is_named: bool = False
-    is_suspect: bool = False
-
-
 class Visitor(NamedTuple):
     """What visits need. posts: the table, for reading; clock: seconds; revisit: bounds of the time
     until the next visit; profile_s: posts.profile_days; every: ask also for what guests were
     refused at most `revisit.most_s` ago, and for posts that could not be read; is_forgotten:
-    whether `forget` removed a user, as far as the last put knows; comments: None where nobody asks
-    for them."""
+    whether `forget` removed a user, as far as the last put knows; comments, info: None where nobody
+    asks for them."""
 
     site: Site
     asker: Asker
@@ -71,6 +65,7 @@ class Visitor(NamedTuple):
     profile_s: float
     every: bool
     comments: Comments | None = None
+    info: Info | None = None
 
     async def visit(self, due: Due) -> Outcome:
         """Visit one user; whatever the site answers, the ledger says how it went."""
@@ -118,10 +113,14 @@ class _Visit:
             stored_before=old.stored - (old.new if same_run else 0),
         )
         self.holdings = Holdings(env.posts, self.uid, is_new=self.is_first)
+        self.kept = Kept(env.site, due.kept, since=old.visited_at or 0.0)
+        # when the page before the next one was shown: an older one may lie above it by now
+        self.read_at = inf if self.resumed else 0.0
+        self.kept_at: float | None = None  # when a harvest was shown page 1
         self.texts = Texts(env.site, env.asker, self.uid)
         self.pages = Pages(
             *(self.uid, env.run_id, env.writer, self.holdings, self.sightings, self.texts),
-            *(env.asker, env.clock, self.asks_closed, env.comments),
+            *(env.asker, env.clock, self.asks_closed, env.comments, self.kept),
         )
         self.ledger = replace(
             begun(old, env.clock(), resumed=self.resumed),
@@ -150,6 +149,9 @@ class _Visit:
             raise VisitDoubt(NOTHING)
         await self.pages.repair()
         await self._unpin()
+        if self.env.info is not None and not self.env.is_forgotten(self.uid):
+            info_at = await self.env.info.read(self.uid, self.old.info_at)
+            self.ledger = replace(self.ledger, info_at=info_at)
         return await self._finish("done", stopped, sure=sure)
 
     # -- the pages
@@ -190,16 +192,12 @@ class _Visit:
         while self.ledger.pages < last_page:
             if self.env.max_pages is not None and self.ledger.pages >= self.env.max_pages:
                 return "max_pages"
-            fetched = await self._fetch(
-                Ask(
-                    self.env.site.posts(self.uid, self.cursor),
-                    self._expected(),
-                    nth=self.ledger.pages + 1,
-                    is_retry=self.is_retry and self.cursor == self.start,
-                    end=_END,
-                )
-            )
+            ask = self._page_to_ask()
+            if ask.nth > 1 and not self.env.asker.may_ask(ask):
+                return self._walled(self.env.clock())
+            fetched = await self._fetch(ask)
             reading = fetched.reading
+            self.read_at = inf if fetched.page is None else fetched.page.fetched_at
             if is_first and reading.verdict in _TOLD:
                 await self._know_owner(fetched)
             is_first = False
@@ -209,9 +207,7 @@ class _Visit:
             self._check(reading, is_expected=is_expected, walled_ok=self.ledger.pages > 0)
             if reading.verdict is Verdict.LOGIN_WALL:
                 # one that nobody confirmed is asked for again soon
-                walled_at = None if reading.ambiguous else self.env.clock()
-                self.ledger = replace(self.ledger, walled_at=walled_at)
-                return "login_wall"
+                return self._walled(None if reading.ambiguous else self.env.clock())
             if reading.verdict is Verdict.GONE:
                 return "gone"
             if reading.verdict in _EMPTY:
@@ -228,6 +224,20 @@ class _Visit:
                 return why
             self.cursor = cursor
         return None
+
+    def _page_to_ask(self) -> Ask:
+        return Ask(
+            self.env.site.posts(self.uid, self.cursor),
+            self._expected(),
+            nth=self.ledger.pages + 1,
+            is_retry=self.is_retry and self.cursor == self.start,
+            end=_END,
+        )
+
+    def _walled(self, at: float | None) -> str:
+        """Guests may read no further: the site said so, or says so to all others of late."""
+        self.ledger = replace(self.ledger, walled_at=at)
+        return "login_wall"
 
     def _stops(self) -> Stops:
         """With `--all` walls are tried, and what could not be read is read again."""
@@ -321,7 +331,7 @@ class _Visit:
             doubts=doubts,
         )
         self.ledger = await env.writer.call(
-            closed, self.ledger, self.holdings, env.revisit, env.clock()
+            closed, self.ledger, self.holdings, env.revisit, self.kept_at or env.clock()
         )
         await env.writer.put([], [self.pages.ledger_put(self.ledger)])
         return self._outcome()
@@ -372,10 +382,17 @@ class _Visit:
         )
 
     async def _fetch(self, ask: Ask) -> Fetched:
-        """One page, as `Fetcher.fetch` gives it."""
+        """One page, as `Fetcher.fetch` gives it, or as a harvest was given it."""
         if self.env.is_forgotten(self.uid):
             raise UserForgotten
-        return await self.env.asker.fetch(ask)
+        kept = self.kept.take(ask.request, not_before=self.read_at)
+        if kept is None:
+            return await self.env.asker.fetch(ask)
+        is_enough = bool(self.cursor) or is_all(_of(kept.reading.record, PostPage))
+        fetched = await self.env.asker.shown_before(ask, kept, is_enough=is_enough)
+        if not self.cursor and fetched is kept:
+            self.kept_at = _page(kept).fetched_at
+        return fetched
 
     def _check(
         self, reading: Reading, *, is_expected: bool = False, walled_ok: bool = False

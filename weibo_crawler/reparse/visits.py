@@ -3,15 +3,20 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
+from math import inf
 from random import Random
 from typing import NamedTuple
 
 from weibo_crawler.archive.exchanges import Kept
 from weibo_crawler.archive.reader import ArchiveIndex, Writer
 from weibo_crawler.config import Posts
+from weibo_crawler.fetch import Ask
 from weibo_crawler.metrics import Counters
 from weibo_crawler.posts.asking import Asker, Keep
+from weibo_crawler.posts.comments import Comments
 from weibo_crawler.posts.crawl import USER_COLUMNS, due_of, revisit_of
+from weibo_crawler.posts.info import Info
+from weibo_crawler.posts.sharing import is_open
 from weibo_crawler.posts.visit import Visitor
 from weibo_crawler.posts.writer import Writer as TablesWriter
 from weibo_crawler.records import Page, Request
@@ -24,6 +29,7 @@ from weibo_crawler.store.keys import user_key
 
 _AT_ONCE = 32  # visits, so that their puts are grouped
 _KNOWN = "existing"
+_ALL = 1000  # comments of posts of a page: what the archive lacks is not asked for
 
 
 class Stores(NamedTuple):
@@ -35,15 +41,21 @@ class Stores(NamedTuple):
 
 
 class _Asker(Asker):
-    """Takes the ways to a whole text in the order in which they were taken then, and second looks
-    where they were taken then: both followed from visits of others."""
+    """Takes the ways to a whole text in the order in which they were taken then, second looks where
+    they were taken then, and asks for what is asked for under a condition where it was asked for
+    then: all this followed from visits of others. was_walled: whether guests were refused later
+    pages: one that the archive lacks was spared then, else it was not answered."""
 
-    def __init__(self, replay: VisitReplay, keep: Keep, counters: Counters) -> None:
-        super().__init__(replay, keep, counters, replay.now, Random(0))
-        self._replay = replay
+    def __init__(self, replay: VisitReplay, keep: Keep, *, was_walled: bool) -> None:
+        super().__init__(replay, keep, Counters(), replay.now, Random(0))
+        self._replay, self._was_walled = replay, was_walled
 
     def wants_look(self, end: str) -> bool:
         return self._replay.was_asked_again()
+
+    def may_ask(self, ask: Ask) -> bool:
+        is_open = ask.nth > 1 and not self._was_walled
+        return is_open or self._replay.place_of(ask.request) < inf
 
     def by_lead(self, ways: tuple[Request, ...]) -> list[Request]:
         return sorted(ways, key=self._replay.place_of)
@@ -94,9 +106,10 @@ async def _visit(
         drifted = (process.run_id, page.url, why, body, page.fetched_at)
         await writer.call(stores.frontier.keep_drifted, *drifted)
 
+    asker = _Asker(replay, keep, was_walled=index.was_walled(process))
     visitor = Visitor(
         site=site,
-        asker=_Asker(replay, keep, Counters()),
+        asker=asker,
         writer=writer,
         posts=stores.tables.posts,
         clock=replay.now,
@@ -106,8 +119,15 @@ async def _visit(
         revisit=revisit_of(posts),
         profile_s=posts.profile_days * 86_400,
         every=process.options.get("every", False),
+        info=Info(site, asker, writer, Counters(), replay.now, rest_s=0.0),
+        comments=Comments(
+            *(site, asker, writer, Counters(), replay.now), run_id=process.run_id, most=_ALL
+        ),
     )
-    return (await visitor.visit(due)).status
+    outcome = await visitor.visit(due)
+    if not is_open(outcome):  # the pages that a replayed harvest has kept are among the answers
+        await writer.call(stores.frontier.drop_pages, {uid: replay.now()})
+    return outcome.status
 
 
 def _is_over(ledger: Ledger, run_id: str) -> bool:

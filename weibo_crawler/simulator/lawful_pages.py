@@ -23,6 +23,7 @@ from weibo_crawler.simulator.wire import (
     envelope,
     error_page,
     fans_text,
+    login_wall,
     spelled_date,
 )
 
@@ -111,6 +112,21 @@ class LawfulPeople(PeoplePages):
         page = msgspec.json.decode(answer.body)
         page["data"]["userInfo"]["screen_name"] = None
         return Answer(msgspec.json.encode(page))
+
+    def info(self, index: int) -> Answer:
+        law, container = self._lawful.laws.info, f"230283{self._world.uid(index)}_-_INFO"
+        if law == "walled":
+            return login_wall(f"/p/index?containerid={container}")
+        if law == "no_content":
+            return END
+        page = msgspec.json.decode(super().info(index).body)
+        if law == "drifted":
+            page["data"]["cards"] = {"blocks": page["data"].pop("cards")}
+        if law == "odd":
+            for card in page["data"]["cards"][0]["card_group"]:
+                if card.get("item_name") == "注册时间":
+                    card["item_content"] = (["2012-01-01"], "不久前", "2999-01-01")[index % 3]
+        return envelope(page["data"])
 
     def _item(self, place: Place) -> Any:
         if place.thing is None:

@@ -31,6 +31,7 @@ POSTS_ENDS = ("absent", "null", "blank", "empty", "no_cards", "card58", "repeat"
 FANS_ENDS = ("absent", "null", "blank", "empty", "no_cards", "repeat", "same_page")
 RESTRICTIONS = ("20112", "20174", "20170")
 LIMIT_WORDS = ("throttled", "throttled_418", "too_long_414", "refused_403", "html_busy")
+INFO_FORMS = ("walled", "no_content", "drifted", "odd")
 WORDS = (
     *("throttled", "server_trouble", "status_502", "html_busy", "unknown_words", "unknown_keys"),
     *("bare_ok0", "ok1_refusal", "refused_403", "empty_200", "truncated_json"),
@@ -103,6 +104,9 @@ class Laws:
     junk_people_forms: tuple[str, ...] = _law(_some(*JUNK_PEOPLE), "which items those are")
     odd_people: float = _law(_share(0.1), "of the items of people are odd")
     odd_people_forms: tuple[str, ...] = _law(_some(*ODD_PEOPLE), "what is odd in them")
+    info: str = _law(
+        _one("shown", "shown", "shown", *INFO_FORMS), "what the page of basic information shows"
+    )
     nameless: float = _law(_share(0.1), "of the profiles have a name of null")
     # long texts
     restricted: float = _law(_share(0.5), "of the long texts are not for guests")

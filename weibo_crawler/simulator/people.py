@@ -1,6 +1,7 @@
 """Who the users are: everything of a profile that is not a number of the graph."""
 
 import re
+import time
 
 import msgspec
 
@@ -8,6 +9,7 @@ from weibo_crawler.simulator import lexicon
 from weibo_crawler.simulator.dice import Topic, dice, scatter
 
 _ORGANISATION = 2  # verified_type of companies and media; 0 is a person, -1 nobody
+_REGISTERED_S = (1_262_304_000, 1_577_836_800)  # 2010 to 2019
 _FIRST_UID = 1_000_000_000
 _UIDS = 6_000_000_000  # uids lie in a stretch of this length, as the real ones do
 _STEP = 3_873_592_267  # no common divisor with _UIDS, so every index has its own uid
@@ -28,6 +30,9 @@ class Person(msgspec.Struct, frozen=True):
     mbrank: int
     region: str
     school: str
+    city: str  # "" where the user names none
+    birthday: str
+    registered: str  # a day
 
 
 def uid_of(seed: int, index: int) -> int:
@@ -81,6 +86,9 @@ def person(seed: int, index: int) -> Person:
         verified_reason=rng.choice(lexicon.VERIFIED) if verified else "",
         urank=rng.randrange(48),
         mbrank=rng.randrange(8),
-        region=rng.choice(lexicon.REGIONS),
+        region=(region := rng.choice(lexicon.REGIONS)),
         school=rng.choice(lexicon.SCHOOLS),
+        city=rng.choice(("", *lexicon.CITIES.get(region, ()))),
+        birthday=rng.choice(lexicon.BIRTHDAYS),
+        registered=time.strftime("%Y-%m-%d", time.gmtime(rng.randrange(*_REGISTERED_S))),
     )

@@ -1,6 +1,5 @@
-"""Pages of people: fans, follows, profile, basic info, the commenters of a post."""
+"""Pages of people: fans, follows, profile, basic information, the commenters of a post."""
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -85,29 +84,43 @@ class PeoplePages:
         )
 
     def info(self, index: int) -> Answer:
-        """The basic info: item_name and item_content (WEIBO_API)."""
+        """The basic information: blocks of items, each with a title, and one that a browser loads
+        later (as recorded in 2020)."""
         person = self._world.person(index)
-        joined = time.strftime("%Y-%m-%d", time.gmtime(1_262_304_000 + 40_000 * index))
-        items = (
-            ("昵称", person.screen_name),
-            ("简介", person.description),
-            ("所在地", person.region),
-            ("IP属地", person.region),
-            ("学校", person.school),
-            ("注册时间", joined),
-            ("阳光信用", "信用较好"),
-        )
-        group: list[dict[str, Any]] = [{"card_type": 42, "desc": "基本信息"}]
-        group += [
-            {"card_type": 41, "item_name": name, "item_content": content} for name, content in items
-        ]
+        blocks = {
+            "账号信息": {
+                "昵称": person.screen_name,
+                "简介": person.description or "暂无简介",
+                "注册时间": person.registered,
+                "阳光信用": "信用较好",
+            },
+            "个人信息": {
+                "性别": {"m": "男", "f": "女"}[person.gender],
+                "生日": person.birthday,
+                "所在地": f"{person.region} {person.city}".strip(),
+                "IP属地": f"{person.region}（IP属地以运营商信息为准，如有问题可咨询客服）",
+                "学校": person.school,
+            },
+        }
+        cards = [self._block(title, items) for title, items in blocks.items()]
+        later = {"card_type": 11, "is_asyn": 1, "card_group": []}
         container = f"230283{person.uid}_-_INFO"
         return envelope(
             {
-                "cardlistInfo": {"containerid": container, "v_p": 42, "show_style": 1},
-                "cards": [{"card_type": 11, "show_type": 2, "card_group": group}],
+                "cards": [*cards, later],
+                "cardlistInfo": {"show_style": 1, "v_p": "42", "containerid": container},
+                "banners": None,
             }
         )
+
+    def _block(self, title: str, items: dict[str, str]) -> dict[str, Any]:
+        group: list[dict[str, Any]] = [{"card_type": 42, "display_arrow": 0, "desc": title}]
+        group += [
+            {"card_type": 41, "item_name": name, "item_content": content}
+            for name, content in items.items()
+            if content
+        ]
+        return {"card_type": 11, "card_group": group}
 
     def comments(self, post: Post) -> Answer:
         """Page 1 of the comments of a post; `max_id` is 0 where there is no page 2."""

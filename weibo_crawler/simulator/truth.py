@@ -22,7 +22,8 @@ _SITE_ZONE = timezone(timedelta(seconds=SITE_UTC_OFFSET_S))
 class TrueUser(msgspec.Struct, frozen=True):
     """fans: as announced. depth: of the walk; None and kept false: a true walk leaves it out. gone:
     how the site says that there is no such user, "" for one that exists. is_short: whether a guest
-    is shown fewer fans than are announced. posts: how many are announced."""
+    is shown fewer fans than are announced. posts: how many are announced. province, city,
+    registered: as the basic information tells them legibly, "" where it does not."""
 
     uid: int
     screen_name: str
@@ -32,6 +33,9 @@ class TrueUser(msgspec.Struct, frozen=True):
     gone: str = ""
     is_short: bool = False
     posts: int = 0
+    province: str = ""
+    city: str = ""
+    registered: str = ""
 
 
 class TruePost(msgspec.Struct, frozen=True):
@@ -152,7 +156,18 @@ def _user(world: World, index: int, depth: int | None) -> TrueUser:
         gone=world.gone(index) if isinstance(world, LawfulWorld) else "",
         is_short=len(world.fans_shown(index)) < world.fans_announced(index),
         posts=len(world.calendar(index).mids),
+        **_info(world, index),
     )
+
+
+def _info(world: World, index: int) -> dict[str, str]:
+    """What the page of basic information shows legibly."""
+    law = world.laws.info if isinstance(world, LawfulWorld) else "shown"
+    if law not in ("shown", "odd"):
+        return {}
+    person = world.person(index)
+    registered = {"registered": person.registered} if law == "shown" else {}
+    return {"province": person.region, "city": person.city} | registered
 
 
 def _posts(world: World, index: int) -> list[TruePost]:

@@ -24,6 +24,10 @@ class Site(Protocol):
 
     def profile(self, uid: int) -> Request: ...
 
+    def info(self, uid: int) -> Request:
+        """The page of basic information of a user."""
+        ...
+
     def edge(self, edge: Edge, uid: int, cursor: str) -> Request:
         """A page of the list of `edge`, fans or follows; cursor "" is the first page."""
         ...

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from weibo_crawler.errors import StoreError
-from weibo_crawler.records import SCHEMA_VERSION, FullText, Post, User
+from weibo_crawler.records import SCHEMA_VERSION, BasicInfo, FullText, Post, User
 from weibo_crawler.store import Cells, Row, UserRow
 from weibo_crawler.store.gaps import Gap, pack_gaps, unpack_gaps
 from weibo_crawler.store.keys import parse_post_key, parse_user_key
@@ -29,7 +29,7 @@ FAMILIES: Mapping[str, Mapping[str, int]] = {
 }
 
 
-_LIST = msgspec.json.Encoder()
+_ENCODER = msgspec.json.Encoder()
 _MOST_POSTS = 10_000_000  # of one user: a post a minute for nineteen years
 
 
@@ -50,14 +50,15 @@ class Ledger(msgspec.Struct, frozen=True):
     that is older than the newest known post is known. newest: the largest mid of the last complete
     visit; gaps: what below it was on no page read. read_newest, read_oldest: how far the visit
     under way has read without a break. empty_since: when the site first showed nothing of a user
-    of whom it shows nothing since. profile_at: when the profile was last asked for, and shown.
+    of whom it shows nothing since. profile_at: when the profile was last asked for, and shown;
+    info_at: when the basic information was last asked for, whatever came of it.
     cursor: the page to fetch next while partial; the first page, "", reads back as None.
     visited_at: end of the last complete visit; next_visit: when the next one is due, None = never;
     doubts: how many complete visits in a row left something in doubt; posts_per_day: the posting
     rate by which next_visit was chosen; walled_at: when guests were last refused what is older than
-    the posts read, None = they were not; unsure_at: when the end of the timeline was last found to
-    contradict the announced count, None = it does not. Times are seconds since the epoch, to the
-    millisecond.
+    the posts read, or it was not asked for as others were refused it, None = neither; unsure_at:
+    when the end of the timeline was last found to contradict the announced count, None = it does
+    not. Times are seconds since the epoch, to the millisecond.
     """
 
     state: str
@@ -94,6 +95,7 @@ class Ledger(msgspec.Struct, frozen=True):
     unsure_at: float | None = None
     empty_since: float | None = None
     profile_at: float | None = None
+    info_at: float | None = None
     started_at: float | None = None
     last_error: str = ""
     run_id: str = ""
@@ -168,6 +170,21 @@ def profile_cells(user: User, fetched_at: float, run_id: str) -> Cells:
     )
 
 
+def info_cells(info: BasicInfo, fetched_at: float) -> Cells:
+    """What the page of basic information adds to the family `profile`. A user who no longer names a
+    city gets an empty cell, which covers the older one: it was in another province."""
+    return _texts(
+        "profile:",
+        province=info.province,
+        city="" if info.city is None and info.province is not None else info.city,
+        registered=info.registered,
+        birthday=info.birthday,
+        gender=info.gender,
+        info=_ENCODER.encode(info.more).decode() if info.more else None,
+        info_fetched_at=to_iso(fetched_at),
+    )
+
+
 def post_cells(post: Post, fetched_at: float, egress: str, run_id: str) -> Cells:
     """Families `post` and `count` of a row of `posts`. fetched_at: seconds since the epoch;
     egress: its name, without credentials (law 11)."""
@@ -203,7 +220,7 @@ def text_cells(full: FullText | Post) -> Cells:
 def link_cells(topics: Sequence[str], mentions: Sequence[str]) -> Cells:
     """What a text links to, each a JSON list; no cell where there is nothing."""
     named = {"post:topics": topics, "post:mentions": mentions}
-    return {name: _LIST.encode(found).decode() for name, found in named.items() if found}
+    return {name: _ENCODER.encode(found).decode() for name, found in named.items() if found}
 
 
 def unlinked_cells() -> Cells:
@@ -313,6 +330,12 @@ def read_user(row: Row) -> dict[str, Any]:
         "rank": profile("rank", int),
         "avatar": cells.get("profile:avatar"),
         "profile_fetched_at": cells.get("profile:fetched_at"),
+        "province": cells.get("profile:province"),
+        "city": profile("city", str),
+        "registered": cells.get("profile:registered"),
+        "birthday": cells.get("profile:birthday"),
+        "info": profile("info", _read_words),
+        "info_fetched_at": cells.get("profile:info_fetched_at"),
         "run_id": cells.get("user:run_id"),
     }
 
@@ -404,6 +427,7 @@ _LEDGER: Mapping[str, Callable[[str], Any]] = {
     "unsure_at": from_iso,
     "empty_since": from_iso,
     "profile_at": from_iso,
+    "info_at": from_iso,
     "started_at": from_iso,
     "last_error": str,
     "run_id": str,
@@ -413,6 +437,7 @@ _MIDS = tuple(name for name, convert in _LEDGER.items() if convert is _mids)
 _TIMES = tuple(name for name, convert in _LEDGER.items() if convert is from_iso)
 
 _read_list = msgspec.json.Decoder(list[str]).decode
+_read_words = msgspec.json.Decoder(dict[str, str]).decode
 
 # the columns of a post that are a cell each, and how it is read; None: as it is, even if empty
 POST_CELLS: Mapping[str, tuple[str, Callable[[str], Any] | None]] = {

@@ -21,6 +21,7 @@ REQUESTS: dict[str, Request] = {
     "fans_first_page.json": SITE.edge(Edge.FANS, OWNER, ""),
     "follows_page.json": SITE.edge(Edge.FOLLOWS, OWNER, "2"),
     "profile.json": SITE.profile(OWNER),
+    "info.json": SITE.info(OWNER),
     "comments.json": SITE.comments(LONG_MID),
     "extend.json": SITE.full_text(OWNER, LONG_MID)[0],
     "show.json": SITE.full_text(OWNER, LONG_MID)[1],

@@ -15,6 +15,7 @@ SECOND = f"{INDEX}containerid=230413{OWNER}_-_WEIBO_SECOND_PROFILE_WEIBO&page_ty
     ("request_", "url"),
     [
         (SITE.profile(OWNER), f"{INDEX}type=uid&value={OWNER}"),
+        (SITE.info(OWNER), f"{INDEX}containerid=230283{OWNER}_-_INFO"),
         (SITE.posts(OWNER, ""), f"{POSTS}&page=1"),
         (SITE.posts(OWNER, "page=2"), f"{POSTS}&page=2"),
         (SITE.posts(OWNER, "since_id=46461"), f"{POSTS}&since_id=46461"),

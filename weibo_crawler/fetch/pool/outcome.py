@@ -12,9 +12,11 @@ from weibo_crawler.records import Request
 
 @dataclass(frozen=True, slots=True)
 class Good:
-    """The site answered as it should. latency_s: how long that took."""
+    """The site answered as it should. latency_s: how long that took; is_shown: that guests may see
+    such a page is known by it: an emptiness does not tell."""
 
     latency_s: float
+    is_shown: bool = True
 
 
 @dataclass(frozen=True, slots=True)

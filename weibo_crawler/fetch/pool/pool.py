@@ -107,8 +107,9 @@ class Pool:
             self._visitor.ended(turn.egress, turn.use)
         name, now, wall = turn.egress.name, asyncio.get_running_loop().time(), None
         match outcome:
-            case Good(latency_s):
-                self._visitor.passed(turn.egress, turn.use, turn.request, page, turn.nth)
+            case Good(latency_s, is_shown):
+                asked = turn.request, turn.nth
+                self._visitor.passed(turn.egress, turn.use, *asked, page, is_shown=is_shown)
                 self._answered(name, latency_s)
             case Refused(why, retry_after_s, is_ban):
                 self._refused(name, why, retry_after_s, is_ban=is_ban)

@@ -134,12 +134,19 @@ class Visitor:
             first[1].set()
 
     def passed(
-        self, egress: Egress, use: Use, request: Request, page: Page | None, nth: int = 1
+        self,
+        egress: Egress,
+        use: Use,
+        request: Request,
+        nth: int,
+        page: Page | None,
+        *,
+        is_shown: bool = True,
     ) -> None:
         """The request for the nth page of a list was answered as it should be; its cookies join the
-        session's."""
-        visit = self._visit(egress)
-        if visit.passed(use, (request.kind, nth), asyncio.get_running_loop().time()):
+        session's. is_shown: see `Good`."""
+        visit, sort = self._visit(egress), (request.kind, nth)
+        if visit.passed(use, sort, asyncio.get_running_loop().time(), is_shown=is_shown):
             self._touched.add(egress.name)
         if page is None or use.generation != visit.generation:
             return

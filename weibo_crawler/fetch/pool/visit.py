@@ -169,19 +169,23 @@ class Visit:
         self._asked = deque(then - ago_s for ago_s in saved.asked_ago_s)
         self.wanted = saved.wanted
 
-    def passed(self, use: Use, sort: Sort, now: float) -> bool:
-        """A request of this sort was answered as it should be; True where that is news."""
-        is_news = not self._is_shown(sort, now)
-        self._shown = {
-            one: at
-            for one, at in self._shown.items()
-            if not _is_within(one, sort) and self._is_recent(at, now)
-        } | {sort: now}
+    def passed(self, use: Use, sort: Sort, now: float, *, is_shown: bool = True) -> bool:
+        """A request of this sort was answered as it should be; True where that is news. is_shown:
+        with a page; an emptiness says that the session is alive, and nothing of the sort."""
+        is_news = is_shown and not self._is_shown(sort, now)
+        if is_shown:
+            self._shown = {
+                one: at
+                for one, at in self._shown.items()
+                if not _is_within(one, sort) and self._is_recent(at, now)
+            } | {sort: now}
         if use.generation != self.generation:
             return is_news
         is_news |= self._vain > 0
         self._vain, self._is_answered = 0, True
         self._last_pass = max(self._last_pass, use.number)
+        if not is_shown:
+            return is_news
         self._suspects = _without(self._suspects, sort)
         walled, self._walled_until = self._walled_until, _without(self._walled_until, sort)
         return len(walled) > len(self._walled_until) or is_news

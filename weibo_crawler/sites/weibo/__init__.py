@@ -7,7 +7,7 @@ or asks for the time. What the site answers, and from where that is known: WEIBO
     reading     bytes -> Reading, by kind         verdicts  what an answer is that is no page
     wire        the fields that are read          signs     words and numbers of refusals and facts
     fitting, loose                                odd JSON made to fit, broken JSON read
-    timeline, lists, people, post, longtext       the parsers; drift: what they cannot read
+    timeline, lists, people, info, post, longtext the parsers; drift: what they cannot read
     ids         which post it is                  links     whom a page of posts leads to
     text, counts, dates, bid, cursors             values as the site writes them
 """

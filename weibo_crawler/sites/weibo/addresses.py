@@ -41,6 +41,9 @@ class Addresses:
     def profile(self, uid: int) -> Request:
         return self._index(Kind.PROFILE, uid, f"type=uid&value={uid}", "")
 
+    def info(self, uid: int) -> Request:
+        return self._index(Kind.INFO, uid, f"containerid=230283{uid}_-_INFO", "")
+
     def edge(self, edge: Edge, uid: int, cursor: str) -> Request:
         """Errors: ValueError for an edge that is no list of the site."""
         if edge not in _LISTS:

@@ -16,6 +16,7 @@ from weibo_crawler.records import Kind, NamedUser, Page, PostPage, Reading, Requ
 from weibo_crawler.sites.weibo import wire
 from weibo_crawler.sites.weibo.drift import Drift, identity
 from weibo_crawler.sites.weibo.fitting import fit
+from weibo_crawler.sites.weibo.info import read_info
 from weibo_crawler.sites.weibo.lists import read_user_list
 from weibo_crawler.sites.weibo.longtext import read_detail, read_extend, read_show
 from weibo_crawler.sites.weibo.loose import NotJson, repaired
@@ -46,6 +47,7 @@ _LIST = _Shape(msgspec.json.Decoder(wire.UserListAnswer), read_user_list)
 _NO_SHAPE = _Shape(msgspec.json.Decoder(wire.NoAnswer), _never_ok)
 _SHAPES = {
     Kind.PROFILE: _Shape(msgspec.json.Decoder(wire.ProfileAnswer), read_profile),
+    Kind.INFO: _Shape(msgspec.json.Decoder(wire.InfoAnswer), read_info),
     Kind.FANS: _LIST,
     Kind.FOLLOWS: _LIST,
     Kind.POSTS: _Shape(msgspec.json.Decoder(wire.TimelineAnswer), read_timeline),

@@ -176,6 +176,24 @@ class Profile(Struct, gc=False):
     userInfo: Person | None = None
 
 
+class InfoCard(Struct, gc=False):
+    """A card of the basic information: a block (card_group), a title (42), or an item (41)."""
+
+    card_type: Any = None
+    card_group: "list[InfoCard | None] | None" = None
+    item_name: Any = None
+    item_content: Any = None
+
+
+class InfoPage(Struct, gc=False):
+    containerid: Any = None
+
+
+class Info(Struct, gc=False):
+    cards: list[InfoCard | None] | UnsetType | None = UNSET
+    cardlistInfo: InfoPage | None = None
+
+
 class Comment(Struct, gc=False):
     id: Any = None
     text: Any = None
@@ -207,6 +225,10 @@ class UserListAnswer(Answer, gc=False):
 
 class ProfileAnswer(Answer, gc=False):
     data: Profile | None = None
+
+
+class InfoAnswer(Answer, gc=False):
+    data: Info | None = None
 
 
 class CommentsAnswer(Answer, gc=False):

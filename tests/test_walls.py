@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weibo_crawler.harvest.walls import WINDOW, Walls
 from weibo_crawler.records import Edge
+from weibo_crawler.walls import WINDOW, Walls
 
 FANS = Edge.FANS
 HOUR = 3600.0
@@ -98,3 +98,70 @@ def test_a_wall_now_and_then_closes_nothing(answers: list[bool]) -> None:
             assert sum(answers[max(0, n + 1 - WINDOW) : n + 1]) >= 9
             return
     assert sum(answers[-WINDOW:]) < WINDOW
+
+
+# -- what runs tell each other
+
+
+def closed(walls: Walls) -> bool:
+    return not walls.may_ask(FANS, 2, 1.0)
+
+
+def told(note: str | None) -> str:
+    assert note is not None
+    return note
+
+
+def close(walls: Walls, now: float = 0.0) -> None:
+    for _ in range(WINDOW):
+        walls.met(FANS, 2, now)
+
+
+def test_what_one_run_found_closed_is_closed_to_all() -> None:
+    """Also to those that begin later; page 1 stays open, and who has nothing to tell says so."""
+    one, other = Walls(), Walls()
+    close(one)
+    note = told(one.exchange(None))
+    assert one.exchange(note) is None
+    assert other.exchange(note) is None
+    assert closed(other)
+    assert other.may_ask(FANS, 1, 1.0)
+
+
+def test_one_of_them_probes_for_all() -> None:
+    """The time of the next probe is theirs together, as soon as they talk."""
+    one, other = Walls(), Walls()
+    close(one)
+    note = told(one.exchange(None))
+    other.exchange(note)
+    assert other.may_ask(FANS, 2, HOUR)
+    note = told(other.exchange(note))
+    assert one.exchange(note) is None
+    assert not one.may_ask(FANS, 2, HOUR + 1)
+    assert one.may_ask(FANS, 2, 2 * HOUR)
+
+
+def test_who_passes_opens_for_all() -> None:
+    """The note of another run that says it is closed, written before, closes nothing again."""
+    one, other = Walls(), Walls()
+    close(one)
+    note = told(one.exchange(None))
+    other.exchange(note)
+    other.passed(FANS, 2)
+    opened = told(other.exchange(note))
+    assert not closed(other)
+    one.exchange(opened)
+    assert not closed(one)
+    close(one)
+    assert closed(one)
+    other.exchange(one.exchange(opened))
+    assert closed(other)
+
+
+@given(st.text() | st.sampled_from(["[]", "7", "null", '{"fans": 1}', '{"fans 2": []}', '{"": 1}']))
+def test_an_odd_note_says_nothing(note: str) -> None:
+    """Whatever stands there, what this run knows stays."""
+    walls = Walls()
+    close(walls)
+    walls.exchange(note)
+    assert closed(walls)

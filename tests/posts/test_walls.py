@@ -1,0 +1,91 @@
+"""Later pages that guests are not shown: a few tries tell, and the rest is spared."""
+
+from tests.posts.crawls import Crawl, timeline
+from tests.posts.test_refresh import DAY, HOUR, Clock
+from tests.posts.worlds import ScriptedFetcher
+from weibo_crawler.records import Verdict
+
+UIDS = range(6, 36)
+TRIES = 9
+
+
+def site(*, shown: bool = False, sure: bool = True, uids: range = UIDS) -> ScriptedFetcher:
+    """Each user has 15 posts. shown: guests may see page 2. sure: walls are confirmed."""
+    walls = {} if shown else {f"posts/{uid}/2": [Verdict.LOGIN_WALL] * 9 for uid in uids}
+    world = {uid: timeline(uid, 15) for uid in uids}
+    return ScriptedFetcher(world, trouble=walls, doubted=() if sure else walls)
+
+
+def later(fetcher: ScriptedFetcher) -> int:
+    return sum(url.endswith("/2") for url in fetcher.asked)
+
+
+def run(crawl: Crawl, fetcher: ScriptedFetcher, clock: Clock, **more: object) -> None:
+    outcomes = crawl.run(fetcher, clock=clock, users_in_flight=1, **more)  # type: ignore[arg-type]
+    statuses = {outcome.status for outcome in outcomes.values()}
+    assert statuses <= {"partial", "stored", "unchanged", "existing"}
+
+
+def test_a_few_tries_tell_and_the_rest_is_spared(crawl_: Crawl) -> None:
+    """Who is spared ends as who was refused: at the wall, with a date to come back, and its posts
+    stored. First pages are asked for as ever."""
+    crawl_.add(*UIDS)
+    clock, fetcher = Clock(), site()
+    run(crawl_, fetcher, clock)
+    assert later(fetcher) == TRIES
+    assert len(fetcher.asked) == len(UIDS) + TRIES
+    refused, spared = crawl_.ledger(UIDS[0]), crawl_.ledger(UIDS[-1])
+    told = ("state", "stopped", "sure", "whole", "stored", "gaps", "walled_at", "cursor")
+    assert (refused.refused_pages, spared.refused_pages) in ((1, 0), (0, 1))
+    for ledger in (refused, spared):
+        assert [getattr(ledger, name) for name in told] == [
+            *("done", "login_wall", True, False, 10, refused.gaps, clock.now, None),
+        ]
+        assert ledger.next_visit > clock.now
+
+
+def test_later_runs_know_it_and_one_request_an_hour_tries(crawl_: Crawl) -> None:
+    """Also runs at the same time, which tell each other."""
+    crawl_.add(*UIDS)
+    clock = Clock()
+    run(crawl_, site(), clock)
+    for hours, tries in ((0.5, 0), (1.0, 1), (0.5, 0), (24.0, 1)):
+        clock.now += hours * HOUR
+        fetcher = site()
+        run(crawl_, fetcher, clock, refresh=True)
+        assert later(fetcher) == tries
+        assert len(fetcher.asked) == len(UIDS) + tries
+
+
+def test_when_the_site_opens_all_are_read(crawl_: Crawl) -> None:
+    """The probe passes, and nobody is spared any more, in this run and the next."""
+    crawl_.add(*UIDS)
+    clock = Clock()
+    run(crawl_, site(), clock)
+    clock.now += DAY
+    opened = site(shown=True)
+    run(crawl_, opened, clock, refresh=True)
+    assert later(opened) == len(UIDS)
+    assert {crawl_.ledger(uid).stored for uid in UIDS} == {15}
+    more = range(36, 46)
+    crawl_.add(*more)
+    fresh = site(shown=True, uids=more)
+    run(crawl_, fresh, clock)
+    assert later(fresh) == len(more)
+
+
+def test_walls_that_nobody_confirmed_spare_nobody(crawl_: Crawl) -> None:
+    """Law 4: they may be of the session, or of one proxy."""
+    crawl_.add(*UIDS)
+    fetcher = site(sure=False)
+    run(crawl_, fetcher, Clock())
+    assert later(fetcher) == len(UIDS)
+
+
+def test_walls_of_a_few_users_spare_nobody(crawl_: Crawl) -> None:
+    """Where others are shown their later pages it is a fact about those users."""
+    crawl_.add(*UIDS)
+    fetcher = site()
+    fetcher.trouble = {url: said for n, (url, said) in enumerate(fetcher.trouble.items()) if n % 3}
+    run(crawl_, fetcher, Clock())
+    assert later(fetcher) == len(UIDS)
