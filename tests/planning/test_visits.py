@@ -23,7 +23,7 @@ MEASURED = {
 
 
 def visits(counters: dict[str, int], **held: Any) -> Visits:
-    return Visits(Held(**held), Asked(counters), 1, 1, {}, 0, PACE)
+    return Visits(Held(**held), Asked(counters), 1, 1, {}, 0, False, PACE)
 
 
 def test_a_plan_with_nobody_left_is_zero() -> None:
@@ -108,12 +108,43 @@ def test_the_pace_is_that_of_the_usable(
 
 
 def test_a_wall_costs_each_visit_until_it_is_known() -> None:
-    """Where each visit meets it, each will; where far fewer met it than ended there, it is asked
-    for as often as in the last run."""
+    """Then it is asked for once an hour."""
     met = MEASURED | {"asked.first.posts.login_wall": 10}
-    known = visits(met, first=100, visited=10, pages=20, walled=10)
+    known = visits(met, first=100, visited=10, pages=20)
     by_kind = {part.kind: part.requests for part in plan_visits(known).parts}
     assert by_kind["first visits, walls"] == 100
-    gated = visits(met, first=1000, visited=100, pages=20, walled=100)
-    by_kind = {part.kind: part.requests for part in plan_visits(gated).parts}
-    assert by_kind["first visits, walls"] == 10
+    by_kind = {
+        part.kind: part.requests for part in plan_visits(known._replace(is_walled=True)).parts
+    }
+    assert by_kind["first visits, walls"] == 1
+
+
+def test_what_harvest_has_kept_is_not_asked_for() -> None:
+    """Visits that were given pages needed as many; what is kept now is taken off."""
+    known = visits(MEASURED | {"asked.first.posts.kept": 30}, first=100, visited=10, pages=50)
+    by_kind = {part.kind: part.requests for part in plan_visits(known).parts}
+    assert by_kind["first visits, posts pages"] == 500
+    kept = plan_visits(known._replace(kept={"first": 90, "again": 7}))
+    assert {part.kind: part.requests for part in kept.parts}["first visits, posts pages"] == 410
+    assert "90 are kept now" in kept.parts[0].why
+
+
+def test_what_is_not_asked_for_any_more_costs_nothing() -> None:
+    """Comments and basic information go by their settings; the latter once for each user."""
+    met = MEASURED | {"asked.first.comments.ok": 5, "asked.first.info.ok": 10}
+    known = visits(met, first=100, visited=10, pages=20)
+    without = {part.kind for part in plan_visits(known).parts}
+    assert not any(kind.endswith(("comments", "information")) for kind in without)
+    by_kind = {
+        part.kind: part.requests
+        for part in plan_visits(known._replace(comments=2, has_info=True)).parts
+    }
+    assert by_kind["first visits, comments"] == 50
+    assert by_kind["first visits, basic information"] == 100
+    new = visits(MEASURED, first=100, visited=10, pages=20)
+    by_kind = {
+        part.kind: part.requests
+        for part in plan_visits(new._replace(comments=2, has_info=True)).parts
+    }
+    assert by_kind["first visits, comments"] is None
+    assert by_kind["first visits, basic information"] == 100

@@ -76,7 +76,8 @@ def test_a_wall_makes_lists_as_short_as_they_are() -> None:
     once in each run, not by each list."""
     lists = [over(1000, 50, 50, walled=True), over(20, 50, 50)]
     asked = Asked({"asked.fans.fans.ok": 100, "asked.fans.fans.login_wall": 20})
-    known = walk(lists=lists, asked=asked, runs=2, walked=100, last=asked)
+    last = Asked({"asked.fans.fans.login_wall": 12})
+    known = walk(lists=lists, asked=asked, runs=2, walked=100, last=last)
     plan = plan_walk(known._replace(entries=[OpenEntries(2, 4000, False, 300)]))
     by_kind = {part.kind: part.requests for part in plan.parts}
     assert by_kind == {"fans, pages": 300, "fans, walls": 10}
@@ -86,7 +87,8 @@ def test_edges_behind_a_wall_are_read_as_often_as_before() -> None:
     """edges_if_walled are read for the share of users for whom they were."""
     lists = [over(20, 10, 0, walled=True), ReadLists("follows", 20, False, True, False, 5, 30)]
     counters = {"asked.fans.fans.login_wall": 10, "asked.follows.follows.ok": 30}
-    known = walk(lists=lists, asked=Asked(counters), runs=1, walked=10)
+    asked = Asked(counters)
+    known = walk(lists=lists, asked=asked, runs=1, walked=10, last=asked)
     plan = plan_walk(known._replace(entries=[OpenEntries(2, 50, False, 100)]))
     by_kind = {part.kind: part.requests for part in plan.parts}
     assert by_kind == {"fans, walls": 10, "follows, pages": 300}

@@ -10,12 +10,14 @@ _ENDS = (Verdict.EMPTY, Verdict.END)
 
 
 class Tally(NamedTuple):
-    """Requests by what came of them. spoilt: refusals, troubles, no answer: to be sent again."""
+    """Requests by what came of them. spoilt: refusals, troubles, no answer: to be sent again; kept:
+    pages that were not asked for, as a harvest had read them."""
 
     pages: int = 0
     ends: int = 0
     walls: int = 0
     spoilt: int = 0
+    kept: int = 0
 
     @property
     def told(self) -> int:
@@ -81,4 +83,4 @@ def _tally(verdict: str, n: int) -> Tally:
         return Tally(ends=n)
     if verdict == Verdict.LOGIN_WALL:
         return Tally(walls=n)
-    return Tally(spoilt=n)
+    return Tally(kept=n) if verdict == "kept" else Tally(spoilt=n)

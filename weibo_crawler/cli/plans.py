@@ -32,7 +32,7 @@ def posts_plan(home: Home, *, refresh: bool, every: bool) -> Done:
     runs = reading.read_runs(home.users, "posts")
     job, pace = Job("", refresh, every=every), pace_now(home, runs.speed)
     visits = reading.read_visits(
-        *(home.settings, home.users, home.tables, runs, pace, job, time.time())
+        *(home.settings, home.site, home.users, home.tables, runs, pace, job, time.time())
     )
     return _done(plan_visits(visits))
 

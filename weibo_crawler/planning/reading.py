@@ -1,5 +1,6 @@
 """The known figures of a crawl, from its stores."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple
@@ -12,16 +13,19 @@ from weibo_crawler.planning.outset import Known, Outset
 from weibo_crawler.planning.plan import Pace
 from weibo_crawler.planning.visits import Visits, read_held
 from weibo_crawler.planning.walk import Walk
-from weibo_crawler.posts.crawl import USER_COLUMNS, Job, due_of, is_due
-from weibo_crawler.records import State
+from weibo_crawler.posts.crawl import USER_COLUMNS, Job, due_of, is_due, visit_sort
+from weibo_crawler.posts.due import Due
+from weibo_crawler.records import Kind, State
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Frontier, Table, Tables, WorkerRow
-from weibo_crawler.store.cells import read_ledger
+from weibo_crawler.store.cells import Ledger, read_ledger
 from weibo_crawler.store.sqlite_base import database_path
+from weibo_crawler.walls import NOTE, Walls
 
 _LASTED_S = 10.0  # a shorter run says nothing of how fast it goes
 _SAMPLED = 1000  # rows by which a file is divided among users and posts
 _MEANS = 100  # users by whom a mean of this crawl means something
+_LAST_PAGE = 10**6
 _OVER = (State.DONE, State.GONE, State.FAILED)
 
 
@@ -72,8 +76,16 @@ def read_walk(settings: Settings, site: Site, users: Frontier, runs: Runs, pace:
     )
 
 
+def _is_walled(users: Frontier) -> bool:
+    """Whether the runs of posts have told one another that later pages are closed to guests."""
+    walls = Walls()
+    walls.exchange(users.get_meta(f"{NOTE}posts"))
+    return not walls.may_ask(Kind.POSTS, _LAST_PAGE, 0.0)
+
+
 def read_visits(
     settings: Settings,
+    site: Site,
     users: Frontier,
     tables: Tables,
     runs: Runs,
@@ -83,8 +95,16 @@ def read_visits(
 ) -> Visits:
     """All that `plan_visits` needs, for a job that begins now."""
     rows = tables.userlist.scan(columns=USER_COLUMNS)
-    due = (due_of(int(row.cells["user:id"]), row.cells) for row in rows if "user:id" in row.cells)
-    held = read_held(((one.ledger, is_due(one, job, now)) for one in due), now)
+    every = (due_of(int(row.cells["user:id"]), row.cells) for row in rows if "user:id" in row.cells)
+    shown = {uid for uid, url in users.kept_urls() if url == site.posts(uid, "").url}
+    kept: Counter[str] = Counter()
+
+    def look(user: Due) -> tuple[Ledger | None, bool]:
+        is_to_come = is_due(user, job, now)
+        kept[visit_sort(user.ledger)] += is_to_come and user.uid in shown
+        return user.ledger, is_to_come
+
+    held = read_held(map(look, every), now)
     return Visits(
         held=held,
         asked=runs.asked,
@@ -92,6 +112,9 @@ def read_visits(
         last_runs=runs.n_last,
         looks=second_looks(users),
         comments=settings.posts.comments,
+        kept=kept,
+        is_walled=_is_walled(users),
+        has_info=settings.posts.info_days > 0,
         pace=pace,
         bytes_a_post=bytes_a_post(settings, tables, held.stored),
     )

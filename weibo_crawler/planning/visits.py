@@ -14,7 +14,6 @@ from weibo_crawler.store.cells import Ledger
 _END = "posts.end"  # of posts/visit.py
 _TEXTS = (Kind.EXTEND, Kind.SHOW, Kind.DETAIL)
 _DAY_S = 86_400
-_GATED = 0.5  # of the users behind a wall: where fewer met it, it is not asked for each time
 _NOT_VISITED = "not known yet: nobody was visited"
 _CUT_SHORT = 0.5  # of a visit, that a cut one has seen, and has left
 
@@ -23,8 +22,8 @@ class Held(NamedTuple):
     """What the ledgers tell. first, again: users who would be visited now, who never were, and who
     were; begun: of the first, those of whom a part was read. visited: users with a complete visit;
     pages, pages2: sum and sum of squares of the pages of these visits; stored: their posts;
-    walled: of them, whose visit ended at a wall; new: posts to be expected of those who are visited
-    again; a_day: visits a day that following all users takes."""
+    new: posts to be expected of those who are visited again; a_day: visits a day that following
+    all users takes."""
 
     first: int = 0
     begun: int = 0
@@ -33,7 +32,6 @@ class Held(NamedTuple):
     pages: int = 0
     pages2: int = 0
     stored: int = 0
-    walled: int = 0
     new: float = 0.0
     a_day: float = 0.0
 
@@ -45,7 +43,9 @@ class Held(NamedTuple):
 class Visits(NamedTuple):
     """What is known of the posts job. asked: all its runs; runs: how many mappers those had,
     last_runs: those of the last one; looks: as `second_looks`; comments: posts.comments;
-    bytes_a_post: None where not measured."""
+    has_info: posts.info_days is set;
+    kept: of the users of a sort, of how many harvest has kept page 1; is_walled: whether later
+    pages are known to be closed; bytes_a_post: None where not measured."""
 
     held: Held
     asked: Asked
@@ -53,13 +53,16 @@ class Visits(NamedTuple):
     last_runs: int
     looks: Mapping[str, Figures]
     comments: int
+    has_info: bool
     pace: Pace
+    kept: Mapping[str, int] = {}
+    is_walled: bool = False
     bytes_a_post: float | None = None
 
 
 def read_held(users: Iterable[tuple[Ledger | None, bool]], now: float) -> Held:
     """Sum up ledgers, each with whether its user would be visited now."""
-    first = begun = again = visited = pages = pages2 = stored = walled = 0
+    first = begun = again = visited = pages = pages2 = stored = 0
     new = a_day = 0.0
     for ledger, is_due in users:
         if ledger is None or ledger.visited_at is None:
@@ -70,12 +73,11 @@ def read_held(users: Iterable[tuple[Ledger | None, bool]], now: float) -> Held:
         pages += ledger.pages
         pages2 += ledger.pages**2
         stored += ledger.stored
-        walled += ledger.stopped == "login_wall"
         again += is_due
         if is_due:
             new += (ledger.posts_per_day or 0.0) * max(0.0, now - ledger.visited_at) / _DAY_S
         a_day += visits_a_day(ledger)
-    return Held(first, begun, again, visited, pages, pages2, stored, walled, new, a_day)
+    return Held(first, begun, again, visited, pages, pages2, stored, new, a_day)
 
 
 def plan_visits(visits: Visits) -> Plan:
@@ -139,31 +141,43 @@ def _parts(visits: Visits, sort: str, left: float) -> Iterator[Part]:
     """Each kind as often a visit as so far."""
     asked, n = visits.asked, _ended(visits.asked, sort)
     name = {"first": "first visits", "again": "later visits"}[sort]
+    unwanted = {*_TEXTS, *([] if visits.comments else [Kind.COMMENTS])}
+    unwanted |= set() if visits.has_info else {Kind.INFO}
     whom = f"{asked[f'visits.{sort}.ended']:,} visits"
     for kind in asked.kinds(sort):
         tally = asked.of(sort, kind)
         if kind is not Kind.POSTS:
-            if kind not in _TEXTS and not (kind is Kind.COMMENTS and not visits.comments):
+            if kind not in unwanted:
                 why = f"measured: {tally.sent:,} for {whom}"
                 yield Part(f"{name}, {_NAMES.get(kind, kind)}", tally.sent / n * left, why)
             continue
-        pages, ends = tally.pages * tally.factor, _ends(visits, sort, left)
+        pages = max(0.0, (tally.pages + tally.kept) / n * left - visits.kept.get(sort, 0))
+        ends = _ends(visits, sort, left)
         why = f"measured: {tally.pages:,} for {whom}"
-        yield Part(f"{name}, posts pages", pages / n * left, why)
+        if tally.kept or visits.kept.get(sort):
+            why += f", {tally.kept:,} kept by harvest; {visits.kept.get(sort, 0):,} are kept now"
+        yield Part(f"{name}, posts pages", pages * tally.factor, why)
         why = f"measured: {tally.ends:,} for {whom}"
         yield Part(f"{name}, posts ends", ends * tally.factor, why)
         walls = tally.walls * tally.factor / n * left
-        if tally.walls < _GATED * visits.held.walled:  # a wall is known after some requests
-            walls = min(walls, tally.walls / visits.runs * visits.last_runs)
-        yield Part(f"{name}, walls", walls, f"measured: {tally.walls:,} for {whom}")
+        why = f"measured: {tally.walls:,} for {whom}"
+        if visits.is_walled:
+            walls, why = min(walls, 1.0), "one an hour at most: all runs know that a wall is there"
+        yield Part(f"{name}, walls", walls, why)
     if texts := sum(asked.of(sort, kind).sent for kind in _TEXTS):
         why = f"measured: {texts:,} for {whom}"
         yield Part(f"{name}, long texts", texts / n * left, why)
     if visits.comments and not asked.of(sort, Kind.COMMENTS).told:
         yield Part(f"{name}, comments", None, "not known yet: no comments were read")
+    if visits.has_info and sort == "first" and not asked.of(sort, Kind.INFO).told:
+        yield Part(f"{name}, basic information", left, "one for each user (posts.info_days)")
 
 
-_NAMES = {Kind.PROFILE: "profiles", Kind.COMMENTS: "comments"}
+_NAMES = {
+    Kind.PROFILE: "profiles",
+    Kind.COMMENTS: "comments",
+    Kind.INFO: "basic information",
+}
 
 
 def _ends(visits: Visits, sort: str, left: float) -> float:

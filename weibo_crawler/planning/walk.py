@@ -12,7 +12,7 @@ from weibo_crawler.records import Edge, Kind
 from weibo_crawler.samples import Figures, looks_to_come
 from weibo_crawler.store import OpenEntries, ReadLists
 
-_GATE = 9  # walls by which a run closes an edge (harvest/walls.py); then it asks once an hour
+_GATE = 9  # walls by which a run closes an edge (walls.py); then it asks once an hour
 _LISTS = {Edge.FANS: Kind.FANS, Edge.FOLLOWS: Kind.FOLLOWS}
 # docs/benchmarks.md, "Users found by each edge": users for each request by the default edges, in a
 # simulated world, from three seeds
@@ -120,8 +120,9 @@ def _list_parts(walk: Walk, edge: Edge, known: Lengths, n: float) -> Iterator[Pa
         walls = asked.walls / known.lists * n
         why = f"measured: {asked.walls:,} for {known.lists:,} lists"
         if asked.walls >= _GATE * walk.runs:
-            walls = min(walls, asked.walls / walk.runs)
-            why = f"measured: as in each of {walk.runs:,} runs, until one knows where the wall is"
+            last = walk.last.of(edge, _LISTS[edge]).walls
+            walls = min(walls, asked.walls / walk.runs, last)
+            why = f"measured: as in {walk.runs:,} runs and the last one, which know where it is"
         yield Part(f"{edge}, walls", walls, why)
     if pages:
         yield from _beside(walk, edge, pages)
@@ -251,6 +252,10 @@ def _room(walk: Walk, missing: int) -> Room:
 
 def _assumed(walk: Walk, factor: float) -> tuple[str, ...]:
     said = ["the lists that are left are like those that ended, beside what they announce"]
+    more = [edge for edge in walk.edges_if_walled if edge not in walk.edges]
+    if more and not any(one.is_over for one in walk.lists):
+        others = ", ".join(more)
+        said.append(f"guests are shown these lists; where they are not, also: {others}")
     if factor > 1:
         share = f"{(factor - 1) / factor:.1%} of the requests so far"
         said.append(f"refusals and troubles go on as they were: {share}")

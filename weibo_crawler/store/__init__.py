@@ -476,6 +476,10 @@ class Frontier(Users, Protocol):
         """The pages that are kept of these users, by uid."""
         ...
 
+    def kept_urls(self) -> Iterator[tuple[int, str]]:
+        """The uid and the address of each page that is kept."""
+        ...
+
     def drop_pages(self, upto: Mapping[int, float]) -> None:
         """By uid: delete the kept pages that were fetched by then, seconds since the epoch."""
         ...

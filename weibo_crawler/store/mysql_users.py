@@ -306,6 +306,9 @@ class MysqlUserlist:
     def kept_pages(self, uids: Sequence[int]) -> dict[int, list[KeptPage]]:
         return read_pages(self._db, uids)
 
+    def kept_urls(self) -> Iterator[tuple[int, str]]:
+        yield from self._db.read("SELECT uid, url FROM kept_pages")
+
     def drop_pages(self, upto: Mapping[int, float]) -> None:
         drop_pages(self._db, upto)
 

@@ -322,6 +322,13 @@ class SqliteUserlist:
             found[uid].append(KeptPage._make(page))
         return dict(found)
 
+    def kept_urls(self) -> Iterator[tuple[int, str]]:
+        after: tuple[object, ...] = (-1, "")
+        sql = "SELECT uid, url FROM kept_pages WHERE (uid, url) > (?, ?) ORDER BY uid, url LIMIT ?"
+        while rows := self._all(sql, *after, _PAGE):
+            yield from rows
+            after = rows[-1]
+
     def drop_pages(self, upto: Mapping[int, float]) -> None:
         sql = "DELETE FROM kept_pages WHERE uid = ? AND fetched_at <= ?"
         with self._db.translated(), immediate(self._db.conn()) as conn:
