@@ -139,6 +139,8 @@ class FrontierContract:
         frontier.keep_pages(1, [old._replace(url="x" * 5000)])  # longer than any of the site's
         kept = {1: [new, old._replace(url="v")], 2: [other]}
         assert frontier.kept_pages([1, 2, 3]) == kept
+        urls = {(uid, page.url) for uid, pages in kept.items() for page in pages}
+        assert sorted(frontier.kept_urls()) == sorted(urls)
         assert frontier.kept_pages([]) == {}
         frontier.drop_pages({1: 1.0, 2: 3.0, 3: 9.0})
         frontier.drop_pages({})

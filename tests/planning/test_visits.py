@@ -28,7 +28,7 @@ def visits(counters: dict[str, int], **held: Any) -> Visits:
 
 def test_a_plan_with_nobody_left_is_zero() -> None:
     """Whatever was asked before."""
-    plan = plan_visits(visits(MEASURED, visited=8, pages=20))
+    plan = plan_visits(visits(MEASURED, visited=8, load=20))
     assert (plan.users, plan.parts, plan.requests, plan.hours) == (0, (), 0, 0)
     assert "nobody is left" in lines(plan)[0]
 
@@ -45,7 +45,7 @@ def test_a_plan_before_anything_is_not_known() -> None:
 
 def test_visits_cost_what_they_did() -> None:
     """By kind; four of twelve visits were cut, and count half, as do begun ones that are left."""
-    plan = plan_visits(visits(MEASURED, first=24, begun=4, visited=8, pages=20, pages2=60))
+    plan = plan_visits(visits(MEASURED, first=24, begun=4, visited=8, load=20, load2=60))
     by_kind = {part.kind: part.requests for part in plan.parts}
     assert by_kind == {
         "first visits, posts pages": 44,
@@ -58,11 +58,11 @@ def test_visits_cost_what_they_did() -> None:
 
 def test_later_visits_cost_page_1_until_some_were_made() -> None:
     """It says that this is assumed; afterwards they cost what they did."""
-    plan = plan_visits(visits(MEASURED, again=100, visited=100, pages=200))
+    plan = plan_visits(visits(MEASURED, again=100, visited=100, load=200))
     assert [part.requests for part in plan.parts if "pages" in part.kind] == [100]
     assert "assumed" in plan.parts[0].why
     again = {"visits.again.begun": 10, "visits.again.ended": 10, "asked.again.posts.ok": 15}
-    plan = plan_visits(visits(MEASURED | again, again=100, visited=100, pages=200))
+    plan = plan_visits(visits(MEASURED | again, again=100, visited=100, load=200))
     assert [part.requests for part in plan.parts if "pages" in part.kind] == [150]
 
 
@@ -110,7 +110,7 @@ def test_the_pace_is_that_of_the_usable(
 def test_a_wall_costs_each_visit_until_it_is_known() -> None:
     """Then it is asked for once an hour."""
     met = MEASURED | {"asked.first.posts.login_wall": 10}
-    known = visits(met, first=100, visited=10, pages=20)
+    known = visits(met, first=100, visited=10, load=20)
     by_kind = {part.kind: part.requests for part in plan_visits(known).parts}
     assert by_kind["first visits, walls"] == 100
     by_kind = {
@@ -121,7 +121,7 @@ def test_a_wall_costs_each_visit_until_it_is_known() -> None:
 
 def test_what_harvest_has_kept_is_not_asked_for() -> None:
     """Visits that were given pages needed as many; what is kept now is taken off."""
-    known = visits(MEASURED | {"asked.first.posts.kept": 30}, first=100, visited=10, pages=50)
+    known = visits(MEASURED | {"asked.first.posts.kept": 30}, first=100, visited=10, load=50)
     by_kind = {part.kind: part.requests for part in plan_visits(known).parts}
     assert by_kind["first visits, posts pages"] == 500
     kept = plan_visits(known._replace(kept={"first": 90, "again": 7}))
@@ -132,7 +132,7 @@ def test_what_harvest_has_kept_is_not_asked_for() -> None:
 def test_what_is_not_asked_for_any_more_costs_nothing() -> None:
     """Comments and basic information go by their settings; the latter once for each user."""
     met = MEASURED | {"asked.first.comments.ok": 5, "asked.first.info.ok": 10}
-    known = visits(met, first=100, visited=10, pages=20)
+    known = visits(met, first=100, visited=10, load=20)
     without = {part.kind for part in plan_visits(known).parts}
     assert not any(kind.endswith(("comments", "information")) for kind in without)
     by_kind = {
@@ -141,7 +141,7 @@ def test_what_is_not_asked_for_any_more_costs_nothing() -> None:
     }
     assert by_kind["first visits, comments"] == 50
     assert by_kind["first visits, basic information"] == 100
-    new = visits(MEASURED, first=100, visited=10, pages=20)
+    new = visits(MEASURED, first=100, visited=10, load=20)
     by_kind = {
         part.kind: part.requests
         for part in plan_visits(new._replace(comments=2, has_info=True)).parts

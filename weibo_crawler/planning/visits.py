@@ -21,7 +21,8 @@ _CUT_SHORT = 0.5  # of a visit, that a cut one has seen, and has left
 class Held(NamedTuple):
     """What the ledgers tell. first, again: users who would be visited now, who never were, and who
     were; begun: of the first, those of whom a part was read. visited: users with a complete visit;
-    pages, pages2: sum and sum of squares of the pages of these visits; stored: their posts;
+    load, load2: sum and sum
+    of squares of their pages and whole texts; stored: their posts;
     new: posts to be expected of those who are visited again; a_day: visits a day that following
     all users takes."""
 
@@ -29,8 +30,8 @@ class Held(NamedTuple):
     begun: int = 0
     again: int = 0
     visited: int = 0
-    pages: int = 0
-    pages2: int = 0
+    load: int = 0
+    load2: int = 0
     stored: int = 0
     new: float = 0.0
     a_day: float = 0.0
@@ -62,7 +63,7 @@ class Visits(NamedTuple):
 
 def read_held(users: Iterable[tuple[Ledger | None, bool]], now: float) -> Held:
     """Sum up ledgers, each with whether its user would be visited now."""
-    first = begun = again = visited = pages = pages2 = stored = 0
+    first = begun = again = visited = load = load2 = stored = 0
     new = a_day = 0.0
     for ledger, is_due in users:
         if ledger is None or ledger.visited_at is None:
@@ -70,14 +71,14 @@ def read_held(users: Iterable[tuple[Ledger | None, bool]], now: float) -> Held:
             begun += is_due and ledger is not None and ledger.pages > 0
             continue
         visited += 1
-        pages += ledger.pages
-        pages2 += ledger.pages**2
+        load += ledger.pages + ledger.completed
+        load2 += (ledger.pages + ledger.completed) ** 2
         stored += ledger.stored
         again += is_due
         if is_due:
             new += (ledger.posts_per_day or 0.0) * max(0.0, now - ledger.visited_at) / _DAY_S
         a_day += visits_a_day(ledger)
-    return Held(first, begun, again, visited, pages, pages2, stored, new, a_day)
+    return Held(first, begun, again, visited, load, load2, stored, new, a_day)
 
 
 def plan_visits(visits: Visits) -> Plan:
@@ -196,10 +197,10 @@ def _ends(visits: Visits, sort: str, left: float) -> float:
 def _spread(visits: Visits) -> float | None:
     """The share by which the sum may be wrong, at 95 %, as visits differ in length."""
     held = visits.held
-    if held.visited < 2 or not held.pages or not held.users:
+    if held.visited < 2 or not held.load or not held.users:
         return None
-    mean = held.pages / held.visited
-    variance = max(0.0, held.pages2 / held.visited - mean**2)
+    mean = held.load / held.visited
+    variance = max(0.0, held.load2 / held.visited - mean**2)
     return 1.96 * sqrt(variance * (1 / held.visited + 1 / held.users)) / mean
 
 
