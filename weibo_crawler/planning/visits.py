@@ -21,10 +21,9 @@ _CUT_SHORT = 0.5  # of a visit, that a cut one has seen, and has left
 class Held(NamedTuple):
     """What the ledgers tell. first, again: users who would be visited now, who never were, and who
     were; begun: of the first, those of whom a part was read. visited: users with a complete visit;
-    load, load2: sum and sum
-    of squares of their pages and whole texts; stored: their posts;
-    new: posts to be expected of those who are visited again; a_day: visits a day that following
-    all users takes."""
+    load, load2: sum and sum of squares of their pages and whole texts; stored: their posts; new:
+    posts to be expected of those who are visited again; a_day: visits a day that following all
+    users takes."""
 
     first: int = 0
     begun: int = 0
@@ -43,10 +42,9 @@ class Held(NamedTuple):
 
 class Visits(NamedTuple):
     """What is known of the posts job. asked: all its runs; runs: how many mappers those had,
-    last_runs: those of the last one; looks: as `second_looks`; comments: posts.comments;
-    has_info: posts.info_days is set;
-    kept: of the users of a sort, of how many harvest has kept page 1; is_walled: whether later
-    pages are known to be closed; bytes_a_post: None where not measured."""
+    last_runs: those of the last one; looks: as `second_looks`; comments: posts.comments; has_info:
+    posts.info_days is set; kept: of the users of a sort, of how many harvest has kept page 1;
+    is_walled: whether later pages are known to be closed; bytes_a_post: None where not measured."""
 
     held: Held
     asked: Asked
