@@ -34,6 +34,8 @@ def test_a_plan_is_what_the_site_then_counts(tmp_path: Path, name: str) -> None:
             crawl, truth.seeds, lambda: [line.request for line in truth.served()], depth=2
         )
         check(walked, visited)
+        assert "to follow the visited users" in crawl.run("status").stdout
+        assert crawl.json("harvest")["dry"] is None  # it asked for next to nothing
         held = crawl.json("report", "--completeness")
         left = {"harvest": 0, "posts": held["unvisited"] + held["partial"] + held["failed"]}
         for stage, users in left.items():

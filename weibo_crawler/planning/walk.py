@@ -210,9 +210,10 @@ _NAMES = {
 
 def _spread(walk: Walk, n: int, parts: Sequence[Part]) -> float | None:
     """The share by which the sum may be wrong, at 95 %, as fan lists differ in length and in how
-    they end (ends as a Poisson process)."""
+    they end (ends as a Poisson process). None where most requests are for other edges."""
     requests, known = total(part.requests for part in parts), _lengths(walk, Edge.FANS)
-    if not requests or known.sigma is None:
+    fans = sum(part.requests or 0 for part in parts if part.kind.startswith(f"{Edge.FANS}, "))
+    if not requests or known.sigma is None or fans < requests / 2:
         return None
     variance = known.sigma**2 + walk.asked.of(Edge.FANS, Kind.FANS).ends / known.lists
     return 1.96 * sqrt(variance * (n + n * n / known.lists)) / requests
