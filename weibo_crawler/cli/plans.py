@@ -3,10 +3,12 @@
 import argparse
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 
 from weibo_crawler import config
 from weibo_crawler.analysis.yields import follow_line
 from weibo_crawler.cli.main import Done
+from weibo_crawler.errors import BadConfig
 from weibo_crawler.fetch.egress import DIRECT
 from weibo_crawler.fetch.opening import load_egresses
 from weibo_crawler.fetch.pool.keeper import direct_lease
@@ -60,10 +62,14 @@ def plan(options: argparse.Namespace) -> Done:
 
 
 def follow(home: Home, visits_a_day: float) -> str:
-    """What following the visited users takes, against the pace."""
-    pace = pace_now(home, None)
-    asked = reading.read_runs(home.users, "posts").asked
-    return follow_line(visits_a_day, asked, pace.rate if pace.setting else None)
+    """What following the visited users takes, against the pace, where that is known without a
+    request for a list of proxies."""
+    asked, most = reading.read_runs(home.users, "posts").asked, None
+    if home.settings.egress.proxies_url is None:
+        with suppress(BadConfig):  # a list that cannot be read is said by who uses it
+            pace = pace_now(home, None)
+            most = pace.rate if pace.setting else None
+    return follow_line(visits_a_day, asked, most)
 
 
 def pace_now(home: Home, speed: float | None) -> Pace:
