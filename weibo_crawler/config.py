@@ -92,7 +92,8 @@ class Harvest(_Section, frozen=True, forbid_unknown_fields=True):
     and mentions; comments_posts: of how many of the newest posts the first comments are read;
     mentions_per_page: names that are resolved, of a page of posts. keep_edges: keep who was seen in
     whose list, of everybody on each page, also of those with too few fans. keep_posts: keep the
-    pages of posts and comments that were read, so that `posts` need not ask for them again."""
+    pages of posts and comments that were read, some 10 kB each, until `posts` has used them: so it
+    does not ask for them again."""
 
     min_fans: Natural = 10
     max_users: Positive = 10_000_000
