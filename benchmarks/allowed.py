@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -72,9 +73,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _walk(world, users)
         jobs = [(name, stage) for name in options.mix or MIXES for stage in stages]
         with ThreadPoolExecutor(options.jobs) as pool:
-            runs = [pool.submit(_run, world, folder, users, *j, options.seconds) for j in jobs]
-            for (name, stage), run in zip(jobs, runs, strict=True):
-                print(f"{name:16} {stage:8} {_shown(run.result())}", flush=True)
+            settings = dict(said.split("=", 1) for said in options.set)
+            run = partial(_run, world, folder, users, seconds=options.seconds, settings=settings)
+            runs = [pool.submit(run, *job) for job in jobs]
+            for (name, stage), result in zip(jobs, runs, strict=True):
+                print(f"{name:16} {stage:8} {_shown(result.result())}", flush=True)
     return 0
 
 
@@ -87,6 +90,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--users", type=int, help="of the world; by default enough for the seconds")
     parser.add_argument("--world", type=Path, help="a folder that world.py built")
+    parser.add_argument("--set", nargs="+", default=[], metavar="WEIBO_…=…", help="settings, too")
     parser.add_argument("--jobs", type=int, default=2, help="runs side by side")
     return parser.parse_args(arguments)
 
@@ -110,7 +114,13 @@ def _walk(world: World, folder: Path) -> None:
 
 
 def _run(
-    world: World, folder: Path, users: Path, name: str, stage: str, seconds: float
+    world: World,
+    folder: Path,
+    users: Path,
+    name: str,
+    stage: str,
+    seconds: float,
+    settings: Mapping[str, str],
 ) -> dict[str, float]:
     """The figures of one run."""
     mix, place = MIXES[name], folder / f"{name}-{stage}"
@@ -130,6 +140,7 @@ def _run(
         crawl.env["WEIBO_PACE__REQUESTS_PER_SECOND"] = str(mix.pace)
         crawl.env["WEIBO_EGRESS__PROXIES_FILE"] = str(proxies)
         crawl.env["WEIBO_METRICS__TEXTFILE"] = "metrics.prom"
+        crawl.env |= settings
         if stage == "harvest":
             crawl.run("seed", *world.seeds)
         counters = _crawled_for(crawl, stage, seconds)

@@ -4,13 +4,17 @@ import asyncio
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from weibo_crawler import config
 from weibo_crawler.fetch import open_fetcher
 from weibo_crawler.harvest.run import HarvestRun
 from weibo_crawler.home import Home, new_run_id
+from weibo_crawler.importer import import_users
 from weibo_crawler.metrics import Counters
+from weibo_crawler.posts.crawl import Job, RangeCrawler
+from weibo_crawler.posts.manifest import KeyRange
 from weibo_crawler.records import Edge
 from weibo_crawler.simulator.company import COMPANIES
 from weibo_crawler.simulator.options import SimulatorOptions
@@ -91,10 +95,47 @@ def run_dry(seed: int, users: int, marks: tuple[int, ...]) -> dict[str, float]:
     return found
 
 
+def run_both(seed: int, users: int, requests: int) -> dict[str, float]:
+    """Harvest by at most so many requests behind walled lists, then import and posts of whoever was
+    found, where harvest keeps what it reads and where it does not: requests of each stage, posts
+    held, and posts a request of both."""
+    options = SimulatorOptions(seed=seed, users=users, guests="2026", fans_walled=True)
+    world = World.make(seed, users, epoch=options.epoch, mean_posts=options.mean_posts)
+    found: dict[str, float] = {}
+    with start(options) as site:
+        for name, is_kept in (("kept", True), ("not kept", False)):
+            harvest = config.Harvest(keep_posts=is_kept)
+            posts = Counters()
+            walk = _walk(site, harvest, world.seeds[:_SEEDS], [requests], partial(_posts, posts))
+            sent = walk["request.sent"], posts["request.sent"]
+            found[f"{name}: harvest"], found[f"{name}: posts"] = sent
+            found[f"{name}: held"] = posts["posts.new"]
+            found[f"{name}: a request"] = posts["posts.new"] / sum(sent)
+    return found
+
+
+def _posts(counters: Counters, home: Home) -> None:
+    """Import whom a harvest has found and visit them; the figures go into `counters`."""
+    import_users(home.users, home.tables, home.settings.store.tables, new_run_id())
+    crawler = RangeCrawler(
+        home.settings, home.site, home.users, home.tables, Job(new_run_id(), attempt="posts")
+    )
+    try:
+        crawler.crawl([KeyRange(0, "", None)], lambda _: None)
+    finally:
+        crawler.close()
+    (row,) = (row for row in home.users.workers() if row.worker == "posts")
+    counters.replace(row.counters)
+
+
 def _walk(
-    site: Running, harvest: config.Harvest, seeds: tuple[int, ...], marks: Sequence[int]
+    site: Running,
+    harvest: config.Harvest,
+    seeds: tuple[int, ...],
+    marks: Sequence[int],
+    after: Callable[[Home], None] = lambda _: None,
 ) -> _Counting:
-    """The figures of one walk in an empty home, until the last mark."""
+    """The figures of one walk in an empty home, until the last mark, and then of `after`."""
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{Path(folder, 'users.db')}"
         settings = config.Settings(
@@ -108,6 +149,7 @@ def _walk(
             found = [Found(uid, home.site.home(uid)) for uid in seeds]
             home.users.add_seeds(found, new_run_id(), time.time())
             asyncio.run(_harvest(home, counters))
+            after(home)
     return counters
 
 

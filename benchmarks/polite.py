@@ -105,6 +105,7 @@ def measure_edges(sizes: Sizes) -> dict[str, list[Figures]]:
     ways: dict[str, Callable[[int], Job]] = {
         "edges": lambda seed: partial(edges.run, seed, users, requests),
         "to the end": lambda seed: partial(edges.run_dry, seed, users, marks),
+        "both stages": lambda seed: partial(edges.run_both, seed, users, 5 * requests),
     }
     return _side_by_side(ways, sizes.runs, workers=1)
 

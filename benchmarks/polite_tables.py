@@ -131,8 +131,24 @@ def show_edges(measured: Mapping[str, Sequence[Figures]], sizes: Sizes) -> str:
             "The default where lists are walled, to its end. *near*: who comments, is passed on "
             "and named is mostly near and popular; *even*: it is anybody, which flatters a walk.",
             _to_the_end(dry, sizes.edge_requests),
+            f"`harvest` by at most {5 * sizes.edge_requests:,} requests behind walled lists, then "
+            "`import` and `posts`: with and without `harvest.keep_posts`.",
+            _both_stages(medians(measured["both stages"])),
         )
     )
+
+
+def _both_stages(both: Figures) -> str:
+    rows = [
+        (
+            name,
+            *(_whole(both[f"{name}: {what}"]) for what in ("harvest", "posts", "held")),
+            f"{both[f'{name}: a request']:.2f}",
+        )
+        for name in ("kept", "not kept")
+    ]
+    titles = ("what harvest reads is", "requests of harvest", "of posts", "posts held")
+    return table((*titles, "posts a request"), rows)
 
 
 def _to_the_end(dry: Figures, requests: int) -> str:

@@ -89,10 +89,11 @@ class Harvest(_Section, frozen=True, forbid_unknown_fields=True):
     """processes: how many walk side by side, each with fetch.concurrency. edges: how one user leads
     to others. edges_if_walled: walked beside them for a user of whom guests are not shown one of
     these lists; empty: for nobody. posts_pages: pages of a user's posts that are read for reposts
-    and mentions; comments_posts: of how many posts the first comments are read, the
-    most commented ones of page 1; mentions_per_page: names that are resolved, of a page of posts.
-    keep_edges: keep who was seen in whose list, of everybody on each page, also of those with too
-    few fans."""
+    and mentions; comments_posts: of how many posts the first comments are read, the most commented
+    ones of page 1; mentions_per_page: names that are resolved, of a page of posts. keep_edges: keep
+    who was seen in whose list, of everybody on each page, also of those with too few fans.
+    keep_posts: keep the pages of posts and comments that were read, so that `posts` need not ask
+    for them again."""
 
     min_fans: Natural = 10
     max_users: Positive = 10_000_000
@@ -105,6 +106,7 @@ class Harvest(_Section, frozen=True, forbid_unknown_fields=True):
     comments_posts: Annotated[int, Meta(ge=1, le=20)] = 3
     mentions_per_page: Count = 5
     keep_edges: bool = True
+    keep_posts: bool = True
     level_wait_s: Seconds = 900.0
     lease_s: Annotated[float, Meta(ge=3, le=86_400)] = 60.0
     rest_s: Seconds = 2.0

@@ -14,11 +14,12 @@ from weibo_crawler.importer import import_users
 from weibo_crawler.posts import crawl
 from weibo_crawler.posts.crawl import Job, RangeCrawler
 from weibo_crawler.posts.manifest import KeyRange
-from weibo_crawler.records import Comment, Edge, Original, Outcome, State
+from weibo_crawler.records import Comment, Edge, Original, Outcome, Page, State
 from weibo_crawler.store import Frontier, Put, Row, Table, Tables
 from weibo_crawler.store.cells import FAMILIES, post_cells
 from weibo_crawler.store.comments import comment_puts
 from weibo_crawler.store.guard import Guard
+from weibo_crawler.store.kept import KeptPage, pack
 from weibo_crawler.store.keys import comment_key, post_key, user_key
 
 _TESTS = count()  # each has people of its own: HBase remembers the deletions of others
@@ -136,16 +137,25 @@ class ForgetContract:
         frontier.commit(me, "run", [shown], max_users=99)
         frontier.keep_drifted("run", "u/1", "why", f'{{"id":{self.gone}}}'.encode(), NOW)
         frontier.keep_drifted("run", "u/2", "why", f'{{"id":{self.gone}0}}'.encode(), NOW)
+        frontier.keep_pages(self.gone, [answer("own")])
+        frontier.keep_pages(self.third, [answer("a", self.gone), answer("b", self.other)])
         assert self.forget().users == 1
         frontier.keep_drifted("run", f"u/{self.gone}", "why", b"{}", NOW)
+        frontier.keep_pages(self.gone, [answer("own")])
+        frontier.keep_pages(self.third, [answer("c", self.gone)])
+        assert frontier.kept_pages([self.gone, self.third]) == {
+            self.third: [answer("b", self.other)]
+        }
         frontier.give_back(me)
         (entry,) = frontier.claim(me, 1, **claim)  # type: ignore[arg-type]
         assert entry.progress[Edge.FANS].last_ids == (self.third,)
         assert [one.uids for one in frontier.seen_pages()] == [(self.third,)]
         shown = page(entry, self.gone, self.fourth)
         shown = shown._replace(nth=1, seen=(self.gone, self.fourth))
+        shown = shown._replace(kept=(answer("d", self.gone), answer("e", self.fourth)))
         frontier.commit(me, "run", [shown], max_users=99)
         assert [one.uids for one in frontier.seen_pages()] == [(self.third,), (self.fourth,)]
+        assert frontier.kept_pages([self.other]) == {self.other: [answer("e", self.fourth)]}
         frontier.give_back(me)
         claims = frontier.claim(me, 9, **claim)  # type: ignore[arg-type]
         progress = {each.uid: each.progress[Edge.FANS].last_ids for each in claims}
@@ -251,6 +261,11 @@ class ForgetContract:
             return {done.uid: done.status for done in outcomes}
         finally:
             crawler.close()
+
+
+def answer(url: str, *uids: int) -> KeptPage:
+    """What a harvest has read, and whom it names."""
+    return pack(Page(url, 200, (), str(uids).encode(), NOW))
 
 
 class Forgetting(ScriptedFetcher):

@@ -32,6 +32,7 @@ from weibo_crawler.store import (
     WalledEdge,
     WorkerRow,
 )
+from weibo_crawler.store.kept import KeptPage
 from weibo_crawler.store.owners import new_owner
 
 NOW, DAY_S = 1_700_000_000.0, 86_400.0
@@ -113,6 +114,34 @@ class FrontierContract:
         assert list(frontier.seen_pages()) == shown
         assert list(frontier.seen_pages(owners=[2, 1, 1])) == shown
         assert list(frontier.seen_pages(owners=[2])) == []
+
+    def test_what_was_read_is_kept_with_the_page(self, frontier: Frontier) -> None:
+        """Laws 3, 7, 8: an answer lands with the page that it was read for, also where max_users
+        left no room for all of its users, or not at all; the newest to an address stands."""
+        frontier.add_seeds(found(1, 2), "run", NOW)
+        one, two = self.claim(frontier, "me", 2)
+        old, new = (KeptPage("u/1?p=1", at, bytes([0, 255, at % 2])) for at in (1, 2))
+        other = KeptPage("u/2", 3.5, b"x" * 100_000)
+
+        def land(page: PageCommit, *kept: KeptPage, owner: str = "me") -> Landing:
+            page = page._replace(kept=kept)
+            return frontier.commit(owner, "run", [page], max_users=3)[0].landing
+
+        assert land(page(two, 12), other, owner="other") is Landing.LOST
+        assert land(page(two, 12)._replace(depth=1), other) is Landing.AHEAD
+        assert frontier.kept_pages([1, 2]) == {}
+        assert land(page(one, 11), new) is Landing.STORED
+        assert land(page(two, 12), other) is Landing.FULL
+        frontier.keep_pages(1, [old, old._replace(url="v")])
+        frontier.keep_pages(1, [old._replace(url="x" * 5000)])  # longer than any of the site's
+        kept = {1: [new, old._replace(url="v")], 2: [other]}
+        assert frontier.kept_pages([1, 2, 3]) == kept
+        assert frontier.kept_pages([]) == {}
+        frontier.drop_pages({1: 1.0, 2: 3.0, 3: 9.0})
+        frontier.drop_pages({})
+        assert frontier.kept_pages([1, 2]) == {1: [new], 2: [other]}
+        frontier.drop_pages({1: 2.0, 2: 3.5})
+        assert frontier.kept_pages([1, 2]) == {}
 
     def test_a_user_is_stored_once(self, frontier: Frontier) -> None:
         """Law 3: whoever finds a user again, one row stands, as it was at first."""

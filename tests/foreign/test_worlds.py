@@ -1,10 +1,12 @@
 """The whole way on a world by another hand."""
 
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from tests.foreign.worlds import build, crawl_of, open_folder, served_by_nginx, walk
+from tests.foreign.worlds import build, crawl_of, open_folder, run, served_by_nginx, walk
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -22,3 +24,37 @@ def test_one_pass_holds_the_truth(tools: Path, tmp_path: Path, options: tuple[st
             crawl_of(tmp_path / "crawl", port, guest=True) as crawl,
         ):
             assert not walk(crawl, world)
+
+
+@pytest.mark.usefixtures("nginx")
+def test_pages_of_posts_that_a_harvest_read_are_asked_for_once(tools: Path, tmp_path: Path) -> None:
+    """By nginx's log: with `reposts` among the edges harvest reads page 1 of all posts. Each
+    is asked for again for one user a mapper only, and by harvest itself where it needs a witness;
+    the posts are those of a crawl that asks."""
+    held = []
+    for keeps in ("true", "false"):
+        with open_folder() as folder:
+            world = build(tools, folder, users=200)
+            with (
+                served_by_nginx(world) as port,
+                crawl_of(
+                    *(tmp_path / keeps, port),
+                    guest=True,
+                    WEIBO_HARVEST__EDGES="fans,reposts",
+                    WEIBO_HARVEST__KEEP_POSTS=keeps,
+                ) as crawl,
+            ):
+                run(crawl, "seed", *world.seeds)
+                run(crawl, "harvest")
+                run(crawl, "import")
+                run(crawl, "posts", "--runner", "inline")
+                posts = sorted(crawl.scan("posts"), key=lambda post: post["mid"])
+                held.append([(post["mid"], post["text"], post["repost_of"]) for post in posts])
+            log = (folder / "log").read_text("utf-8")
+            firsts = Counter(map(int, re.findall(r"containerid=107603(\d+)(?:&page=1)? ", log)))
+            again = {uid for uid, n in firsts.items() if n > 1} & {post["uid"] for post in posts}
+            if keeps == "true":
+                assert len(again) <= 10
+            else:
+                assert len(again) > 100
+    assert held[0] == held[1]

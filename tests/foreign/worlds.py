@@ -61,16 +61,21 @@ def open_folder() -> Iterator[Path]:
 
 @contextmanager
 def served_by_nginx(world: World) -> Iterator[int]:
-    """The port where nginx serves the files of the world."""
+    """The port where nginx serves the files of the world; its log is the file `log` beside them,
+    complete when this has ended."""
     port = free_port()
     tool = [sys.executable, str(world.tools / "world.py")]
     place = ["--data", str(world.folder)]
     env = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin"}
-    subprocess.run([*tool, "serve", *place, "--port", str(port)], check=True, timeout=30, env=env)
+    words = ["serve", *place, "--port", str(port), "--log", str(world.folder / "log")]
+    subprocess.run([*tool, *words], check=True, timeout=30, env=env)
     try:
         yield port
     finally:
+        pid = Path(f"/proc/{(world.folder / 'nginx.pid').read_text('utf-8').strip()}")
         subprocess.run([*tool, "stop", *place], check=True, timeout=30)
+        while pid.exists():  # its last lines are written when it ends
+            time.sleep(0.05)
 
 
 @contextmanager

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from weibo_crawler.errors import BadUsage, StoreError
 from weibo_crawler.posts.crawl import Chunk, Emit
+from weibo_crawler.posts.due import Due
 from weibo_crawler.posts.feed import Feed, row_uid
-from weibo_crawler.posts.visit import Due
 from weibo_crawler.records import Outcome
 from weibo_crawler.store import Put
 from weibo_crawler.store.cells import Ledger, ledger_cells

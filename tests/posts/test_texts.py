@@ -39,15 +39,19 @@ class _Dies(ScriptedFetcher):
         return await super().fetch(ask)
 
 
+@pytest.mark.parametrize("is_pinned", [False, True])
 @pytest.mark.parametrize("dies_at", range(7))
-def test_a_page_is_stored_before_its_texts_are_asked_for(crawl_: Crawl, dies_at: int) -> None:
+def test_a_page_is_stored_before_its_texts_are_asked_for(
+    crawl_: Crawl, dies_at: int, is_pinned: bool
+) -> None:
     """Law 8: wherever the run ends among the texts, the posts are stored with what the page showed,
     the texts that came are kept, and the ledger names the others; the next run asks for no page and
-    no text again that it has."""
+    no text again that it has, and for all others, that of a pinned post too."""
     crawl_.add(6)
     world = long(*range(1025, 1000, -1))
     texts = {mid: f"begin {mid}" for mid in range(1001, 1026)}
-    dying = _Dies(world, texts=texts)
+    pinned = {6: world[6][9]} if is_pinned else {}
+    dying = _Dies(world, texts=texts, pinned=pinned)
     dying.dies_at = dies_at
     with pytest.raises(SiteSaysNo):
         crawl_.run(dying)
@@ -57,7 +61,7 @@ def test_a_page_is_stored_before_its_texts_are_asked_for(crawl_: Crawl, dies_at:
     assert len(whole) == dies_at
     assert set(crawl_.ledger(6).cut) >= stored.keys() - whole
     assert crawl_.ledger(6).cursor == "2"
-    again = ScriptedFetcher(world, texts=texts)
+    again = ScriptedFetcher(world, texts=texts, pinned=pinned)
     crawl_.run(again)
     assert "posts/6/" not in again.asked
     assert not {f"extend/{mid}" for mid in whole} & set(again.asked)

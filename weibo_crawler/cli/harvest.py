@@ -208,6 +208,8 @@ def _harvest_figures(
         lines.append(f"{failed:,} users failed: `harvest --retry-failed` asks for them again")
     if bounds:
         lines.append(f"depths are upper bounds: {bounds}")
+    if read := counts.get("pages.kept"):
+        lines.append(f"{read:,} pages of posts and comments are kept for `posts`")
     lines += unsure_lines(unsure) + looks_lines(looks)
     return "\n".join(lines + _by_edge(counts) + walled_lines(walled)), data
 

@@ -276,6 +276,8 @@ def _posts_done(home: Home, counters: dict[str, int], span_s: float) -> Done:
             f"complete: {percent(complete.share)} of the {complete.announced:,} announced posts "
             f"are held{_because(complete.stopped)}"
         )
+    if taken := get("pages.from_harvest"):
+        lines.append(f"{taken:,} pages were not asked for: the harvest had read them")
     if read := get("comments.pages"):
         lines.append(f"comments: {get('comments.stored', 0):,} stored, of {read:,} posts")
     if read := get("info.pages"):

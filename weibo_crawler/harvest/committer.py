@@ -33,6 +33,10 @@ class Committer:
         """Pages fetched ahead that wait for their level."""
         return len(self._parked)
 
+    def ahead(self) -> list[PageCommit]:
+        """These pages."""
+        return [page for page, _ in self._parked]
+
     async def call(self, function: Callable[..., T], *args: object, **named: object) -> T:
         """Run one statement of the frontier in the writing thread; it may open a level."""
         try:

@@ -41,6 +41,7 @@ from weibo_crawler.harvest.trouble import (
 from weibo_crawler.records import CommentPage, Edge, Expect, FanPage, PostPage, User, Verdict
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Entry, Progress
+from weibo_crawler.store.kept import KeptPage, pack
 
 _EDGES = frozenset(map(str, Edge))
 _BARREN_PAGES = 3  # in a row that hold nobody legible, though each names the next one
@@ -90,6 +91,7 @@ class EdgeReader:
         self._retried = set(entry.progress) if entry.is_retry else set()
         self._unsure = set[Edge]()  # lists of which a page showed less than it should
         self._posts: dict[str, Fetched] = {}
+        self._read: list[KeptPage] = []
         self._silent: bool | None = None
         self._thin: set[int] = set()  # mids of posts with few comments, met by this walk
         self.puts_off = False
@@ -104,7 +106,7 @@ class EdgeReader:
             if is_needless:  # the end stands that the last visit met
                 shown = Shown((), progress, "end", time.time(), sure=False)
             else:
-                shown = await self._read(edge, progress)
+                shown = await self._next(edge, progress)
         except UnsureWall as wall:
             if str(wall) in self.doubted:
                 raise Walled(wall.said) from None
@@ -115,7 +117,12 @@ class EdgeReader:
             asker.looked(edge, found=shown.after.listed > progress.listed)
         return shown
 
-    async def _read(self, edge: Edge, progress: Progress) -> Shown:
+    def take_read(self) -> tuple[KeptPage, ...]:
+        """The pages of posts and comments to keep that were read since the last call."""
+        read, self._read = tuple(self._read), []
+        return read
+
+    async def _next(self, edge: Edge, progress: Progress) -> Shown:
         if edge is Edge.REPOSTS:
             return await self._timeline(edge, progress, self._authors)
         if edge is Edge.MENTIONS:
@@ -287,9 +294,17 @@ class EdgeReader:
         if cursor not in self._posts:
             expect = Expect.CONTENT if cursor else Expect.UNKNOWN
             self._posts[cursor] = await self._ask_of_owner(edge, progress, expect)
+            self._keep(self._posts[cursor])
         fetched = self._posts[cursor]
         record = fetched.reading.record
         return fetched, record if isinstance(record, PostPage) else None
+
+    def _keep(self, fetched: Fetched) -> None:
+        """Keep what has content: an emptiness is evidence of the moment."""
+        reading, page = fetched
+        is_sure = reading.verdict is Verdict.OK and not reading.ambiguous
+        if self._source.settings.keep_posts and is_sure and page is not None:
+            self._read.append(pack(page))
 
     async def _is_silent(self, edge: Edge) -> bool:
         """Law 4: a timeline without posts is a fact where the profile announces none. Errors:
@@ -378,6 +393,7 @@ class EdgeReader:
         request = self._source.site.comments(mids[0])
         ask = Ask(request, end=end_of(Edge.COMMENTS), is_looked_later=True)
         fetched = await self._source.asker.ask(ask, Edge.COMMENTS)
+        self._keep(fetched)
         record, found = fetched.reading.record, _Found()
         if isinstance(record, CommentPage):
             await self._count(record.users, record.uncounted, Edge.COMMENTS, found)

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import islice
 from random import Random
 from typing import NamedTuple
@@ -35,6 +35,7 @@ from weibo_crawler.records import Edge, State, User
 from weibo_crawler.samples import NOTE
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Entry, Frontier, WorkerRow
+from weibo_crawler.store.kept import KeptPage
 from weibo_crawler.walls import Walls
 
 _FIRST_USERS = 100  # among them some are known who may be asked for as a witness
@@ -168,6 +169,10 @@ class HarvestRun:
             if self._reopening.is_news(uid):
                 await call(self._reopening.shown)
 
+        async def keep(uid: int, pages: Sequence[KeptPage]) -> None:
+            await call(frontier.keep_pages, uid, pages)
+            self._counters.add("pages.kept", len(pages))
+
         self._fetcher.leave_walls()
         self._asker = asker = Asker(
             self._fetcher, self._counters, keep_drifted, self._evidence, self._rng, {}, set()
@@ -181,6 +186,7 @@ class HarvestRun:
             name_seed=name_seed,
             note_walled=note_walled,
             note_shown=note_shown,
+            keep=keep,
             may_go_on=lambda: self._stopping is None,
         )
 
@@ -360,10 +366,13 @@ class HarvestRun:
         self.stop(why)
         while len(self._tasks) > self._committer.parked:
             await asyncio.wait(self._tasks, timeout=_POLL_S, return_when=asyncio.FIRST_COMPLETED)
+        ahead = [page for page in self._committer.ahead() if page.kept]
         for task in [*self._tasks, *helpers]:
             task.cancel()
         await asyncio.gather(*self._tasks, *helpers, return_exceptions=True)
         try:
+            for page in ahead:  # they are read again by whoever opens their level
+                await self._walker.keep(page.uid, page.kept)
             await self._committer.call(self._frontier.give_back, self._owner)
             await self._share_looks()
             ended = f"failed: {self._failure}" if self._failure else why

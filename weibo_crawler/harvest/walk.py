@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, NoReturn
 
-from weibo_crawler.errors import SiteSaysNo
+from weibo_crawler.errors import Interrupted, SiteSaysNo
 from weibo_crawler.fetch import Ask
 from weibo_crawler.harvest.edges import EdgeReader, Shown, Source
 from weibo_crawler.harvest.trouble import (
@@ -30,6 +30,7 @@ from weibo_crawler.harvest.trouble import (
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Edge, User, Verdict
 from weibo_crawler.store import WALLED, Entry, Found, Landed, Landing, PageCommit, Progress
+from weibo_crawler.store.kept import KeptPage
 from weibo_crawler.walls import Walls
 
 
@@ -44,6 +45,7 @@ class Walker(NamedTuple):
     name_seed: Callable[[int, User], Awaitable[None]]
     note_walled: Callable[[Edge], Awaitable[None]]
     note_shown: Callable[[int], Awaitable[None]]
+    keep: Callable[[int, Sequence[KeptPage]], Awaitable[None]]
     may_go_on: Callable[[], bool]
 
     async def walk(self, entry: Entry) -> bool:
@@ -56,6 +58,13 @@ class Walker(NamedTuple):
         if entry.is_unread:
             entry = await self._name(entry)
         visit = _Visit(self, entry)
+        try:
+            return await self._walk(visit, entry)
+        except (EntryTrouble, HandBack, Interrupted):
+            await visit.keep()
+            raise
+
+    async def _walk(self, visit: "_Visit", entry: Entry) -> bool:
         edges = self.source.settings.edges
         more = [e for e in self.source.settings.edges_if_walled if e not in edges]
         await visit.read(edges, may_end=True)
@@ -139,6 +148,11 @@ class _Visit:
             await self._mark_walled(edge, self._entry.progress[edge], edge == [*self.walled][-1])
         return True
 
+    async def keep(self) -> None:
+        """Keep what was read for a page that is not stored."""
+        if read := self._reader.take_read():
+            await self._env.keep(self._entry.uid, read)
+
     def _all_doubts(self) -> Doubt:
         """The doubts of all lists in one: one that is not remembered would be the first one again
         at the next walk, and two lists could keep an entry resting for ever."""
@@ -203,6 +217,7 @@ class _Visit:
             last=is_last and shown.ended is not None,
             nth=progress.pages,
             seen=shown.seen if self._env.source.settings.keep_edges else (),
+            kept=self._reader.take_read(),
         )
 
     async def _mark_walled(self, edge: Edge, progress: Progress, is_last: bool) -> None:
@@ -217,6 +232,7 @@ class _Visit:
         landed = await self._env.commit(page)
         if landed.landing is Landing.LOST:
             raise EntryLost
+        self._env.counters.add("pages.kept", len(page.kept))
         self._env.counters.add("users.kept", landed.inserted)
         self._env.counters.add(f"edge.{page.edge}.kept", landed.inserted)
         if landed.landing is Landing.FULL:

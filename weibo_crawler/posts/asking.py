@@ -7,7 +7,7 @@ from random import Random
 
 from weibo_crawler.fetch import Ask, Fetched, PageSource
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import Kind, Page, Reading, Request, Verdict
+from weibo_crawler.records import Answer, Kind, Page, Reading, Request, Verdict
 from weibo_crawler.walls import Walls
 
 _KEPT_BYTES = 256 * 1024  # of one odd card
@@ -33,7 +33,8 @@ class UserForgotten(Exception):
 
 class Asker:
     """Fetches for the visits. keep: stores an odd page, or a part of one, for a developer; clock:
-    the one by which visits are dated. Counters: `cards.unreadable`, `cards.skipped.<reason>`.
+    the one by which visits are dated; on_answer: is told of answers that need not be asked for.
+    Counters: `pages.from_harvest`, `cards.unreadable`, `cards.skipped.<reason>`.
 
     rng: decides which ends are looked at again. talked_at: when the latest request was begun that
     was shown a page of a user (an emptiness may overtake a page on its way), None for none. walls:
@@ -48,10 +49,12 @@ class Asker:
         clock: Callable[[], float],
         rng: Random,
         walls: Walls | None = None,
+        on_answer: Callable[[Answer], None] | None = None,
     ) -> None:
         self._fetcher, self._keep, self._counters = fetcher, keep, counters
-        self._clock, self._rng = clock, rng
+        self._clock, self._rng, self._on_answer = clock, rng, on_answer
         self._has_answered = False
+        self._is_first_shown = False  # a first page of posts, in this process
         self.has_asked = False
         self._leads: Kind | None = None  # the way to a whole text that worked last
         self.talked_at: float | None = None
@@ -89,6 +92,7 @@ class Asker:
             await self._keep(page, reading.why, page.body)
         elif reading.verdict is Verdict.OK and ask.request.kind in (Kind.POSTS, Kind.PROFILE):
             self.talked_at = max(begun, self.talked_at or begun)
+            self._is_first_shown |= ask.request.kind is Kind.POSTS and not ask.request.cursor
         return fetched
 
     def may_ask(self, ask: Ask) -> bool:
@@ -101,6 +105,20 @@ class Asker:
             self.walls.met(ask.request.kind, ask.nth, self._clock())
         elif reading.verdict is Verdict.OK:  # an emptiness does not tell
             self.walls.passed(ask.request.kind, ask.nth)
+
+    async def shown_before(self, ask: Ask, kept: Fetched, *, is_enough: bool) -> Fetched:
+        """The answer that a harvest had kept. is_enough: nothing else will be asked for; else the
+        first of this process is asked for once more, while the others wait: what is not shown
+        behind page 1 means something only where first pages are shown."""
+        if not (is_enough or self._is_first_shown):
+            async with self._proving:
+                if not self._is_first_shown:
+                    return await self.fetch(ask)
+        self._counters.add("pages.from_harvest")
+        if self._on_answer is not None:
+            reading = kept.reading
+            self._on_answer(Answer(ask.request, kept.page, reading, reading, self.is_talking))
+        return kept
 
     def wants_look(self, end: str) -> bool:
         """Count an end of this kind; whether to look at it again: see `Samples`."""

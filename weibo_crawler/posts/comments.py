@@ -1,12 +1,16 @@
-"""The first page of the comments of posts: one request each, where posts.comments says so."""
+"""The first page of the comments of posts: one request each, where posts.comments says so, none
+where a harvest has read it."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+
+from msgspec.structs import replace
 
 from weibo_crawler.fetch import Ask
 from weibo_crawler.metrics import Counters
 from weibo_crawler.posts.asking import Asker
 from weibo_crawler.posts.changes import Held
+from weibo_crawler.posts.kept import Kept
 from weibo_crawler.posts.writer import Writer
 from weibo_crawler.records import CommentPage, Post, Verdict
 from weibo_crawler.sites import Site
@@ -42,20 +46,26 @@ class Comments:
         self._counters, self._clock = counters, clock
         self._run_id, self._most = run_id, most
 
-    async def read(self, posts: Iterable[Post], held: Mapping[int, Held]) -> None:
-        """Ask for the comments of the newest of these posts, and put them; raises StoreError."""
+    async def read(self, posts: Iterable[Post], held: Mapping[int, Held], kept: Kept) -> None:
+        """Ask for the comments of the newest of these posts, and put them, and those that a harvest
+        has read; raises StoreError."""
         wanted = [post for post in posts if _is_wanted(post, held.get(post.mid))]
-        newest = sorted(wanted, key=lambda post: -post.mid)[: self._most]
-        asked = (self._read(post) for post in newest)
+        newest = sorted(wanted, key=lambda post: -post.mid)
+        here = [post for post in newest[self._most :] if kept.holds(self._site.comments(post.mid))]
+        asked = (self._read(post, kept) for post in (*newest[: self._most], *here))
         for result in await asyncio.gather(*asked, return_exceptions=True):
             if isinstance(result, BaseException):
                 raise result
 
-    async def _read(self, post: Post) -> None:
-        ask = Ask(self._site.comments(post.mid))
-        if not self._asker.may_ask(ask):
+    async def _read(self, post: Post, kept: Kept) -> None:
+        ask = Ask(replace(self._site.comments(post.mid), uid=post.uid))
+        fetched = kept.take(ask.request)
+        if fetched is not None:
+            fetched = await self._asker.shown_before(ask, fetched, is_enough=True)
+        elif self._asker.may_ask(ask):
+            fetched = await self._asker.fetch(ask)
+        else:
             return
-        fetched = await self._asker.fetch(ask)
         reading, page = fetched.reading, fetched.page
         record = reading.record
         is_of_post = isinstance(record, CommentPage)

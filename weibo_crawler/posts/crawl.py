@@ -18,12 +18,14 @@ from weibo_crawler.metrics import Counters, OpenMetrics
 from weibo_crawler.posts.asking import Asker
 from weibo_crawler.posts.closing import outcome_of
 from weibo_crawler.posts.comments import Comments
+from weibo_crawler.posts.due import Due
 from weibo_crawler.posts.info import Info
+from weibo_crawler.posts.kept import KeptPages
 from weibo_crawler.posts.manifest import KeyRange
 from weibo_crawler.posts.schedule import Revisit
 from weibo_crawler.posts.sharing import Sharing
 from weibo_crawler.posts.silence import Silences
-from weibo_crawler.posts.visit import Due, Visitor
+from weibo_crawler.posts.visit import Visitor
 from weibo_crawler.posts.workers import (
     FIRST,
     FIRST_FAILED,
@@ -113,7 +115,7 @@ class RangeCrawler:
         self._settings, self._site, self._job = settings, site, job
         self._frontier, self._tables, self._leases = frontier, tables, leases
         self._guard = Guard(frontier)
-        self._sharing = Sharing(claims, clock)
+        self._sharing, self._kept = Sharing(claims, clock), KeptPages(frontier)
         self._heartbeat = heartbeat
         self._owner = new_owner()
         self._worker = job.attempt or self._owner
@@ -216,6 +218,7 @@ class RangeCrawler:
             house.cancel()
             await asyncio.gather(house, return_exceptions=True)
             writer.close()
+            await asyncio.to_thread(self._kept.drop)
             await self._share_facts(self._fetcher)
         if self._failure is not None:
             raise self._failure
@@ -262,6 +265,7 @@ class RangeCrawler:
             error = task.exception()
             if error is None:
                 self._sharing.ended(task.result())
+                self._kept.ended(task.result())
                 emit(self._count(task.result()))
             elif not isinstance(error, Interrupted):
                 broken.append(error)
@@ -302,7 +306,7 @@ class RangeCrawler:
                 visits.append(user)
             else:
                 outcomes.append(Outcome(user.uid, "existing", stopped=ELSEWHERE))
-        return visits, outcomes
+        return self._kept.of(visits), outcomes
 
     def _is_due(self, user: Due) -> bool:
         ledger = user.ledger
@@ -352,11 +356,11 @@ class RangeCrawler:
                 *(self._job.run_id, page.url, why, body, page.fetched_at),
             )
 
-        own = self._clock, Random(), self._walls
+        own = self._clock, Random(), self._walls, self._on_answer
         self._asker = Asker(fetcher, keep, self._counters, *own)
         parts = self._site, self._asker, writer, self._counters, self._clock
         most = self._settings.posts.comments
-        comments = Comments(*parts, run_id=self._job.run_id, most=most) if most else None
+        comments = Comments(*parts, run_id=self._job.run_id, most=most)
         info_s = self._settings.posts.info_days * 86_400
         return Visitor(
             site=self._site,
@@ -380,6 +384,7 @@ class RangeCrawler:
             while True:
                 await asyncio.to_thread(self._report, None)
                 await asyncio.to_thread(self._sharing.keep)
+                await asyncio.to_thread(self._kept.drop)
                 await asyncio.to_thread(self._look_for_orders)
                 if self._fetcher is not None:
                     await self._share_facts(self._fetcher)

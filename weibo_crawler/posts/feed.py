@@ -10,7 +10,7 @@ import time
 
 from weibo_crawler.errors import BadUsage
 from weibo_crawler.posts.crawl import USER_COLUMNS, Chunk, Emit, RangeCrawler, due_of
-from weibo_crawler.posts.visit import Due
+from weibo_crawler.posts.due import Due
 from weibo_crawler.store import Tables
 from weibo_crawler.store.keys import parse_user_key, user_key
 

@@ -23,6 +23,7 @@ from weibo_crawler.posts.changes import (
 )
 from weibo_crawler.posts.comments import Comments
 from weibo_crawler.posts.holdings import Holdings
+from weibo_crawler.posts.kept import Kept
 from weibo_crawler.posts.sightings import Sightings
 from weibo_crawler.posts.texts import Found, Texts
 from weibo_crawler.posts.writer import Writer
@@ -36,7 +37,7 @@ _KEPT_CARDS = 10  # of one page: what is odd in ten of them is odd in all
 
 class Pages(NamedTuple):
     """Stores what one visit is shown. asks_closed: ask also for texts that were restricted.
-    comments: None where nobody asks for them."""
+    comments: None where nobody stores them; kept: what a harvest has read."""
 
     uid: int
     run_id: str
@@ -47,7 +48,8 @@ class Pages(NamedTuple):
     asker: Asker
     clock: Callable[[], float]
     asks_closed: bool
-    comments: Comments | None = None
+    comments: Comments | None
+    kept: Kept
 
     async def store(self, page: PostPage, raw: Page, ledger: Ledger, cursor: str) -> Ledger:
         """Store one page. cursor: the page to go on with; returns the ledger as it was put."""
@@ -83,17 +85,18 @@ class Pages(NamedTuple):
         self.holdings.stored(fresh)
         await _all(self._complete(post, held.get(post.mid), raw) for post in wanted)
         if self.comments is not None:
-            await self.comments.read(fresh, held)
+            await self.comments.read(fresh, held, self.kept)
         return replace(ledger, **sightings.figures())
 
     async def repair(self) -> None:
-        """Long texts that earlier visits could not get and this one did not meet; those that this
-        one had trouble with, once more; and the restricted ones when it is their time."""
+        """Long texts that earlier visits, or attempts that died, could not get and this one has not
+        asked for; those that this one had trouble with, once more; and the restricted ones when it
+        is their time."""
         sightings = self.sightings
-        earlier = sightings.cut - sightings.seen
+        earlier = sightings.cut - self.texts.asked
         lacking = await self.writer.call(self.holdings.cut, earlier)
         sightings.cut -= earlier - lacking  # put by a visit that died before it could say so
-        closed = sightings.closed - sightings.seen if self.asks_closed else set()
+        closed = sightings.closed - self.texts.asked if self.asks_closed else set()
         await _all(
             [
                 *(self._mend(mid, self.texts.whole(mid, is_retry=True)) for mid in lacking),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from weibo_crawler.posts.visit import Due
+from weibo_crawler.posts.due import Due
 from weibo_crawler.records import Outcome
 from weibo_crawler.store.visits import VisitClaims
 
@@ -32,9 +32,7 @@ class Sharing:
 
     def ended(self, outcome: Outcome) -> None:
         """A visit came to its end."""
-        is_open = outcome.status in ("failed", "unreached")
-        is_open |= outcome.status == "partial" and not outcome.stopped
-        if not is_open and outcome.uid:
+        if not is_open(outcome) and outcome.uid:
             self._ended.append(outcome.uid)
 
     def keep(self) -> None:
@@ -53,3 +51,9 @@ class Sharing:
         if self._claims is not None:
             self._claims.release()
             self._claims.close()
+
+
+def is_open(outcome: Outcome) -> bool:
+    """Whether the next run goes on with this visit."""
+    is_partial = outcome.status == "partial" and not outcome.stopped
+    return is_partial or outcome.status in ("failed", "unreached")

@@ -20,7 +20,8 @@ class Found(NamedTuple):
 
 
 class Texts:
-    """Asks for the whole texts of one user's posts. completed: how many were got.
+    """Asks for the whole texts of one user's posts. asked: their mids; completed: how many were
+    got.
 
     A text costs one round of ways, the way that worked last in this run first. A restriction is a
     fact about the post, but another way may show it, so the round goes on, and while one way is in
@@ -32,10 +33,12 @@ class Texts:
     def __init__(self, site: Site, asker: Asker, uid: int) -> None:
         self._site, self._asker, self._uid = site, asker, uid
         self._troubled: dict[int, Request] = {}
+        self.asked: set[int] = set()
         self.completed = 0
 
     async def whole(self, mid: int, *, is_retry: bool = False) -> Found:
         """The text by the first way that has it, in one round."""
+        self.asked.add(mid)
         return await self._round(mid, self._ways(mid), is_retry)
 
     async def again(self, mid: int) -> Found:

@@ -1,6 +1,7 @@
 """One user of the map job: timeline, profile, long texts, ledger; one Outcome (law 6)."""
 
 from collections.abc import Callable
+from math import inf
 from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
@@ -15,8 +16,10 @@ from weibo_crawler.posts.asking import (
 )
 from weibo_crawler.posts.closing import EMPTY_WAIT_S, begun, closed, empty, outcome_of
 from weibo_crawler.posts.comments import Comments
+from weibo_crawler.posts.due import Due
 from weibo_crawler.posts.holdings import Holdings
 from weibo_crawler.posts.info import Info
+from weibo_crawler.posts.kept import Kept, is_all
 from weibo_crawler.posts.pages import Pages
 from weibo_crawler.posts.profile import NOTHING, needs_profile, owner_of, was_empty
 from weibo_crawler.posts.schedule import Revisit, doubt_wait_s
@@ -41,16 +44,6 @@ _CLOSED_REST_S = 30 * 86_400.0  # restricted texts are asked for again after so 
 _EMPTY = (Verdict.EMPTY, Verdict.END)
 # page 1 says something of the user, if only that guests are not shown the posts
 _TOLD = (Verdict.OK, Verdict.GONE, Verdict.LOGIN_WALL, Verdict.DRIFTED, *_EMPTY)
-
-
-class Due(NamedTuple):
-    """A user to visit. is_named: the site has told the user's name, so it has a profile to show.
-    is_suspect: the site had fallen silent when the last visit ended by an emptiness."""
-
-    uid: int
-    ledger: Ledger | None
-    is_named: bool = False
-    is_suspect: bool = False
 
 
 class Visitor(NamedTuple):
@@ -120,10 +113,14 @@ class _Visit:
             stored_before=old.stored - (old.new if same_run else 0),
         )
         self.holdings = Holdings(env.posts, self.uid, is_new=self.is_first)
+        self.kept = Kept(env.site, due.kept, since=old.visited_at or 0.0)
+        # when the page before the next one was shown: an older one may lie above it by now
+        self.read_at = inf if self.resumed else 0.0
+        self.kept_at: float | None = None  # when a harvest was shown page 1
         self.texts = Texts(env.site, env.asker, self.uid)
         self.pages = Pages(
             *(self.uid, env.run_id, env.writer, self.holdings, self.sightings, self.texts),
-            *(env.asker, env.clock, self.asks_closed, env.comments),
+            *(env.asker, env.clock, self.asks_closed, env.comments, self.kept),
         )
         self.ledger = replace(
             begun(old, env.clock(), resumed=self.resumed),
@@ -200,6 +197,7 @@ class _Visit:
                 return self._walled(self.env.clock())
             fetched = await self._fetch(ask)
             reading = fetched.reading
+            self.read_at = inf if fetched.page is None else fetched.page.fetched_at
             if is_first and reading.verdict in _TOLD:
                 await self._know_owner(fetched)
             is_first = False
@@ -333,7 +331,7 @@ class _Visit:
             doubts=doubts,
         )
         self.ledger = await env.writer.call(
-            closed, self.ledger, self.holdings, env.revisit, env.clock()
+            closed, self.ledger, self.holdings, env.revisit, self.kept_at or env.clock()
         )
         await env.writer.put([], [self.pages.ledger_put(self.ledger)])
         return self._outcome()
@@ -384,10 +382,17 @@ class _Visit:
         )
 
     async def _fetch(self, ask: Ask) -> Fetched:
-        """One page, as `Fetcher.fetch` gives it."""
+        """One page, as `Fetcher.fetch` gives it, or as a harvest was given it."""
         if self.env.is_forgotten(self.uid):
             raise UserForgotten
-        return await self.env.asker.fetch(ask)
+        kept = self.kept.take(ask.request, not_before=self.read_at)
+        if kept is None:
+            return await self.env.asker.fetch(ask)
+        is_enough = bool(self.cursor) or is_all(_of(kept.reading.record, PostPage))
+        fetched = await self.env.asker.shown_before(ask, kept, is_enough=is_enough)
+        if not self.cursor and fetched is kept:
+            self.kept_at = _page(kept).fetched_at
+        return fetched
 
     def _check(
         self, reading: Reading, *, is_expected: bool = False, walled_ok: bool = False

@@ -13,8 +13,10 @@ from weibo_crawler.config import Posts
 from weibo_crawler.fetch import Ask
 from weibo_crawler.metrics import Counters
 from weibo_crawler.posts.asking import Asker, Keep
+from weibo_crawler.posts.comments import Comments
 from weibo_crawler.posts.crawl import USER_COLUMNS, due_of, revisit_of
 from weibo_crawler.posts.info import Info
+from weibo_crawler.posts.sharing import is_open
 from weibo_crawler.posts.visit import Visitor
 from weibo_crawler.posts.writer import Writer as TablesWriter
 from weibo_crawler.records import Page, Request
@@ -27,6 +29,7 @@ from weibo_crawler.store.keys import user_key
 
 _AT_ONCE = 32  # visits, so that their puts are grouped
 _KNOWN = "existing"
+_ALL = 1000  # comments of posts of a page: what the archive lacks is not asked for
 
 
 class Stores(NamedTuple):
@@ -117,8 +120,14 @@ async def _visit(
         profile_s=posts.profile_days * 86_400,
         every=process.options.get("every", False),
         info=Info(site, asker, writer, Counters(), replay.now, rest_s=0.0),
+        comments=Comments(
+            *(site, asker, writer, Counters(), replay.now), run_id=process.run_id, most=_ALL
+        ),
     )
-    return (await visitor.visit(due)).status
+    outcome = await visitor.visit(due)
+    if not is_open(outcome):  # the pages that a replayed harvest has kept are among the answers
+        await writer.call(stores.frontier.drop_pages, {uid: replay.now()})
+    return outcome.status
 
 
 def _is_over(ledger: Ledger, run_id: str) -> bool:

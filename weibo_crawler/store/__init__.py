@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 
 from weibo_crawler.records import Edge, State
 from weibo_crawler.store.forgotten import NOBODY, Forgotten
+from weibo_crawler.store.kept import KeptPage
 
 Cells = Mapping[str, str]  # "family:qualifier" -> value; all values are text
 
@@ -290,6 +291,7 @@ class PageCommit(NamedTuple):
     finished, None while it goes on. sure: False where its end contradicts the announced count.
     last: the entry is done with this page. An end that is not sure makes depths bounds. nth, seen:
     which page of the list it is, from 0 on, and all whom it shows, for `seen_pages`; () keeps none.
+    kept: pages of the owner that were read for it, for `kept_pages`.
     """
 
     uid: int
@@ -304,6 +306,7 @@ class PageCommit(NamedTuple):
     last: bool = False
     nth: int = 0
     seen: tuple[int, ...] = ()
+    kept: tuple[KeptPage, ...] = ()
 
 
 class Landing(Enum):
@@ -450,6 +453,19 @@ class Frontier(Users, Protocol):
     def report(self, worker: WorkerRow) -> None:
         """Write one worker's figures. A process that does so first sums up runs long past, by the
         row's time."""
+        ...
+
+    def keep_pages(self, uid: int, pages: Sequence[KeptPage]) -> None:
+        """Keep pages of this user until a visit has used them. The newest answer to an address is
+        kept; none is of whom `forget` removed, or that names them. `commit` does the same."""
+        ...
+
+    def kept_pages(self, uids: Sequence[int]) -> dict[int, list[KeptPage]]:
+        """The pages that are kept of these users, by uid."""
+        ...
+
+    def drop_pages(self, upto: Mapping[int, float]) -> None:
+        """By uid: delete the kept pages that were fetched by then, seconds since the epoch."""
         ...
 
     def keep_drifted(self, run_id: str, url: str, why: str, body: bytes, at: float) -> None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from weibo_crawler.records import Edge
 from weibo_crawler.store import WALLED, Landing, PageCommit
+from weibo_crawler.store.kept import KeptPage
 
 
 class NewUser(NamedTuple):
@@ -133,6 +134,15 @@ class Batch:
             new = NewUser(*user, page.depth + 1, page.uid, page.edge, page.fetched_at, self._run_id)
             self.new.append((place, new))
         return True
+
+
+def to_keep(
+    pages: Sequence[PageCommit], landings: Sequence[Landing]
+) -> list[tuple[int, Sequence[KeptPage]]]:
+    """The owners of pages and what is to be kept of them, also where max_users left no room."""
+    is_mine = (Landing.STORED, Landing.FULL)
+    both = zip(pages, landings, strict=True)
+    return [(page.uid, page.kept) for page, landing in both if page.kept and landing in is_mine]
 
 
 def users_of(pages: Sequence[PageCommit]) -> tuple[set[int], set[int]]:

@@ -48,6 +48,7 @@ def forget_users(cursor: Cursor, uids: Sequence[int]) -> int:
     ids = (tuple(uids),)
     cursor.execute("DELETE FROM progress WHERE uid IN %s", ids)
     cursor.execute("DELETE FROM edges WHERE owner IN %s", ids)
+    cursor.execute("DELETE FROM kept_pages WHERE uid IN %s", ids)
     cursor.execute("UPDATE userlist SET found_from = NULL WHERE found_from IN %s", ids)
     gone = int(cursor.execute("DELETE FROM userlist WHERE id IN %s", ids))
     cursor.execute("UPDATE gate SET users = users - %s, forget_key = %s", (gone, key))
@@ -71,7 +72,7 @@ def strip_lists(db: Database, uids: Sequence[int]) -> None:
 
 
 def drop_drifted(db: Database) -> None:
-    """Delete the kept pages that name somebody forgotten."""
+    """Delete the pages of unknown shape that name somebody forgotten."""
     forgotten = read_forgotten(db.read)
     for (seq,) in db.read("SELECT seq FROM drifted"):
         for url, why, body in db.read("SELECT url, why, body FROM drifted WHERE seq = %s", (seq,)):

@@ -25,7 +25,7 @@ from pymysql.cursors import Cursor
 
 from weibo_crawler.records import Edge, State
 from weibo_crawler.store import PUT_OFF, WALLED, Entry, Found, Landed, PageCommit
-from weibo_crawler.store.landing import NewUser
+from weibo_crawler.store.landing import NewUser, to_keep
 from weibo_crawler.store.mysql_claim import claim_entries
 from weibo_crawler.store.mysql_commit import (
     ANY_LEVEL,
@@ -37,6 +37,7 @@ from weibo_crawler.store.mysql_commit import (
     mark_bounds,
 )
 from weibo_crawler.store.mysql_forget import drop_drifted, forget_users, strip_lists
+from weibo_crawler.store.mysql_kept import drop_naming, keep_pages
 from weibo_crawler.store.mysql_users import MysqlUserlist
 from weibo_crawler.store.owners import is_dead
 
@@ -94,9 +95,13 @@ class MysqlUsers(MysqlUserlist):
     def commit(
         self, owner: str, run_id: str, pages: Sequence[PageCommit], *, max_users: int
     ) -> list[Landed]:
-        return self._db.transaction(
-            lambda cursor: commit_pages(cursor, owner, run_id, pages, max_users)
-        )
+        def work(cursor: Cursor) -> list[Landed]:
+            landed = commit_pages(cursor, owner, run_id, pages, max_users)
+            if kept := to_keep(pages, [one.landing for one in landed]):
+                keep_pages(cursor, kept)
+            return landed
+
+        return self._db.transaction(work)
 
     def finish(self, owner: str, uid: int, state: State, why: str) -> bool:
         return self._db.transaction(lambda cursor: _finish(cursor, owner, uid, state, why))
@@ -162,6 +167,7 @@ class MysqlUsers(MysqlUserlist):
         gone = self._db.transaction(partial(forget_users, uids=uids))
         strip_lists(self._db, uids)
         drop_drifted(self._db)
+        drop_naming(self._db)
         return gone
 
 

@@ -3,7 +3,7 @@
 import json
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,9 +12,11 @@ from pymysql.cursors import Cursor
 from weibo_crawler.records import Edge
 from weibo_crawler.store import WALLED, SeenPage, UserRow, WalledEdge, WorkerRow, past_runs
 from weibo_crawler.store.forgotten import NOBODY, Forgotten
+from weibo_crawler.store.kept import KeptPage
 from weibo_crawler.store.mysql_base import Database
 from weibo_crawler.store.mysql_commit import enter
 from weibo_crawler.store.mysql_forget import read_forgotten
+from weibo_crawler.store.mysql_kept import drop_pages, keep_pages, read_pages
 from weibo_crawler.store.mysql_schema import IDS_OF_A_TEXT, OPTIONS
 
 # No AUTO_INCREMENT: seqs are given under the gate (mysql_frontier says why).
@@ -115,6 +117,15 @@ _SCHEMA = (
             seen_at DOUBLE NOT NULL,
             uids MEDIUMBLOB NOT NULL,
             PRIMARY KEY (owner, edge, nth)
+        ) {OPTIONS}""",
+    ),
+    (
+        f"""CREATE TABLE kept_pages (
+            uid BIGINT UNSIGNED NOT NULL,
+            url VARCHAR(512) NOT NULL,
+            fetched_at DOUBLE NOT NULL,
+            body LONGBLOB NOT NULL,
+            PRIMARY KEY (uid, url)
         ) {OPTIONS}""",
     ),
 )
@@ -276,6 +287,19 @@ class MysqlUserlist:
 
         if past_runs.are_there(lambda sql, values: self._db.read(_marked(sql), values), now):
             self._db.transaction(work)
+
+    def keep_pages(self, uid: int, pages: Sequence[KeptPage]) -> None:
+        def work(cursor: Cursor) -> None:
+            enter(cursor)
+            keep_pages(cursor, [(uid, pages)])
+
+        self._db.transaction(work)
+
+    def kept_pages(self, uids: Sequence[int]) -> dict[int, list[KeptPage]]:
+        return read_pages(self._db, uids)
+
+    def drop_pages(self, upto: Mapping[int, float]) -> None:
+        drop_pages(self._db, upto)
 
     def keep_drifted(self, run_id: str, url: str, why: str, body: bytes, at: float) -> None:
         def work(cursor: Cursor) -> None:

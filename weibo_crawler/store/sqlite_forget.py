@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from sqlite3 import Connection
 
 from weibo_crawler.store.forgotten import NOBODY, Forgotten, hash_of
+from weibo_crawler.store.kept import KeptPage
 from weibo_crawler.store.sqlite_base import immediate
 
 # tables of lists: the packed ids, and the key
@@ -50,6 +51,7 @@ def forget_users(conn: Connection, uids: Sequence[int]) -> int:
     ids = [(uid,) for uid in uids]
     conn.executemany("DELETE FROM progress WHERE uid = ?", ids)
     conn.executemany("DELETE FROM edges WHERE owner = ?", ids)
+    conn.executemany("DELETE FROM kept_pages WHERE uid = ?", ids)
     conn.executemany("UPDATE userlist SET found_from = NULL WHERE found_from = ?", ids)
     return conn.executemany("DELETE FROM userlist WHERE id = ?", ids).rowcount
 
@@ -74,9 +76,15 @@ def strip_lists(conn: Connection, uids: Sequence[int]) -> None:
                     )
 
 
-def drop_drifted(conn: Connection) -> None:
+def drop_naming(conn: Connection) -> None:
     """Delete the kept pages that name somebody forgotten."""
     forgotten = read_forgotten(conn)
+    for key in conn.execute("SELECT uid, url FROM kept_pages").fetchall():
+        is_it = "FROM kept_pages WHERE uid = ? AND url = ?"
+        row = conn.execute(f"SELECT url, fetched_at, body {is_it}", key).fetchone()
+        if row and KeptPage._make(row).names(forgotten):
+            with immediate(conn):
+                conn.execute(f"DELETE {is_it}", key)
     for (seq,) in conn.execute("SELECT seq FROM drifted").fetchall():
         row = conn.execute("SELECT url, why, body FROM drifted WHERE seq = ?", (seq,)).fetchone()
         if row and forgotten.is_named_in(f"{row[0]} {row[1]} ".encode() + zlib.decompress(row[2])):

@@ -16,16 +16,16 @@ from typing import Any
 from weibo_crawler.records import Edge, State
 from weibo_crawler.store import PUT_OFF, WALLED, Entry, Found, Landed, PageCommit, Progress
 from weibo_crawler.store.claimed import claimed, held_lists
-from weibo_crawler.store.landing import Batch, held_entries, users_of
+from weibo_crawler.store.landing import Batch, held_entries, to_keep, users_of
 from weibo_crawler.store.owners import is_dead
 from weibo_crawler.store.sqlite_base import immediate
 from weibo_crawler.store.sqlite_forget import (
-    drop_drifted,
+    drop_naming,
     forget_users,
     forgotten_among,
     strip_lists,
 )
-from weibo_crawler.store.sqlite_users import SqliteUserlist
+from weibo_crawler.store.sqlite_users import SqliteUserlist, keep_pages
 
 _CLAIMABLE = """
     SELECT seq, id, screen_name, fans, depth, found_edge, attempts, last_error, retried
@@ -150,6 +150,7 @@ class SqliteUsers(SqliteUserlist):
             batch = Batch(run_id, level=level, entries=entries, gone=gone, room=room, known=known)
             landings = [batch.land(page) for page in pages]
             inserted = _write(conn, batch)
+            keep_pages(conn, to_keep(pages, landings))
             if batch.bounds:
                 _mark_bounds(conn, batch.bounds)
         return [Landed(landing, inserted[place]) for place, landing in enumerate(landings)]
@@ -248,7 +249,7 @@ class SqliteUsers(SqliteUserlist):
             with immediate(self._db.conn()) as conn:
                 gone = forget_users(conn, uids)
             strip_lists(conn, uids)
-            drop_drifted(conn)
+            drop_naming(conn)
         return gone
 
     def reclaim_dead(self) -> int:

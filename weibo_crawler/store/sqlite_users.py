@@ -3,12 +3,15 @@
 import json
 import zlib
 from array import array
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from sqlite3 import Connection
 from typing import Any
 
 from weibo_crawler.records import Edge
 from weibo_crawler.store import WALLED, SeenPage, UserRow, WalledEdge, WorkerRow, past_runs
 from weibo_crawler.store.forgotten import NOBODY, Forgotten
+from weibo_crawler.store.kept import KeptPage, kept_rows
 from weibo_crawler.store.sqlite_base import Database, immediate
 from weibo_crawler.store.sqlite_forget import read_forgotten
 
@@ -125,6 +128,15 @@ _SCHEMA = (
         PRIMARY KEY (owner, edge, nth)
     ) WITHOUT ROWID;
     """,
+    """
+    CREATE TABLE kept_pages (
+        uid INTEGER NOT NULL,
+        url TEXT NOT NULL,
+        fetched_at REAL NOT NULL,
+        body BLOB NOT NULL,
+        PRIMARY KEY (uid, url)
+    );
+    """,
 )
 _DRIFTED_KEPT = 1000  # pages; enough to see a change of shape, bounded against a site that drifts
 # a new user's id falls anywhere in the index, and each page touched is written whole
@@ -132,6 +144,11 @@ _PAGE_BYTES = 4096
 _PAGE = 1000  # rows read at once: no statement stays open while a caller works
 
 
+_KEEP = """
+    INSERT INTO kept_pages (uid, url, fetched_at, body) VALUES (?, ?, ?, ?)
+    ON CONFLICT (uid, url) DO UPDATE SET fetched_at = excluded.fetched_at, body = excluded.body
+    WHERE excluded.fetched_at > kept_pages.fetched_at
+"""
 _COLUMNS = tuple("id" if name == "uid" else name for name in UserRow._fields)
 
 
@@ -281,6 +298,25 @@ class SqliteUserlist:
                 (run_id, at, url, why, zlib.compress(body), _DRIFTED_KEPT),
             )
 
+    def keep_pages(self, uid: int, pages: Sequence[KeptPage]) -> None:
+        with self._db.translated(), immediate(self._db.conn()) as conn:
+            keep_pages(conn, [(uid, pages)])
+
+    def kept_pages(self, uids: Sequence[int]) -> dict[int, list[KeptPage]]:
+        found: defaultdict[int, list[KeptPage]] = defaultdict(list)
+        for uid, *page in self._all(
+            "SELECT uid, url, fetched_at, body FROM kept_pages "
+            "WHERE uid IN (SELECT value FROM json_each(?)) ORDER BY uid, url",
+            json.dumps([*uids]),
+        ):
+            found[uid].append(KeptPage._make(page))
+        return dict(found)
+
+    def drop_pages(self, upto: Mapping[int, float]) -> None:
+        sql = "DELETE FROM kept_pages WHERE uid = ? AND fetched_at <= ?"
+        with self._db.translated(), immediate(self._db.conn()) as conn:
+            conn.executemany(sql, upto.items())
+
     # -- statements
 
     def _one(self, sql: str, *values: object) -> Any:
@@ -296,6 +332,14 @@ class SqliteUserlist:
         # others that take turns hardly ever leave the file alone when one ends
         with self._db.translated(), immediate(self._db.conn()) as conn:
             return conn.execute(sql, values).rowcount
+
+
+def keep_pages(conn: Connection, pages: Sequence[tuple[int, Sequence[KeptPage]]]) -> None:
+    """Inside a transaction; see `Frontier.keep_pages`."""
+    if pages:
+        forgotten = read_forgotten(conn)
+        rows = [row for uid, kept in pages for row in kept_rows(uid, kept, forgotten)]
+        conn.executemany(_KEEP, rows)
 
 
 def _seen_page(row: Any) -> SeenPage:

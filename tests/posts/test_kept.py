@@ -1,0 +1,139 @@
+"""Pages that a harvest has read, in place of asking for them again."""
+
+import zlib
+
+import pytest
+from msgspec.structs import replace
+
+from tests.posts.crawls import Crawl, timeline
+from tests.posts.worlds import ScriptedFetcher, ScriptedSite
+from weibo_crawler.config import Posts
+from weibo_crawler.posts.crawl import revisit_of
+from weibo_crawler.posts.schedule import interval_s, posting_rate
+from weibo_crawler.records import Page, Reading, Request, Verdict
+from weibo_crawler.store.cells import from_iso
+from weibo_crawler.store.kept import KeptPage
+from weibo_crawler.store.keys import user_key
+
+NOW, DAY_S = 1_760_000_000.0, 86_400.0
+UIDS = (5, 6, 7)
+FIRST = min(UIDS, key=user_key)  # of whom page 1 is asked for still
+UID = max(UIDS, key=user_key)
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> ScriptedFetcher:
+    """Three users with 25 posts each; kept pages are read as the site would show them."""
+    fetcher = ScriptedFetcher({uid: timeline(uid, 25) for uid in UIDS})
+    fetcher.now = NOW
+
+    def read(_: ScriptedSite, request: Request, page: Page) -> Reading:
+        if page.body == b"else":
+            return Reading(Verdict.DRIFTED)
+        reading = fetcher._answer(request)
+        if page.body == b"last":
+            reading = replace(reading, record=replace(reading.record, next_cursor=None))
+        return reading
+
+    monkeypatch.setattr(ScriptedSite, "read", read, raising=False)
+    return fetcher
+
+
+def keep(crawl: Crawl, uid: int, *cursors: str, at: float = NOW, body: bytes = b"kept") -> None:
+    packed = zlib.compress(body)
+    pages = [KeptPage(f"posts/{uid}/{cursor}", at, packed) for cursor in cursors]
+    crawl.users.keep_pages(uid, pages)
+
+
+def timelines(fetcher: ScriptedFetcher) -> list[str]:
+    return sorted(url for url in fetcher.asked if url.startswith("posts/"))
+
+
+def test_a_kept_page_is_not_asked_for(crawl_: Crawl, world: ScriptedFetcher) -> None:
+    """Of one user of a run page 1 is asked for still, which shows that first pages are shown; of
+    that one the later kept pages are older than page 1, and asked for as well. All posts are
+    stored, and what was kept is deleted."""
+    crawl_.add(*UIDS)
+    for uid in UIDS:
+        keep(crawl_, uid, "", "2")
+    crawl_.run(world, clock=lambda: NOW + 60, users_in_flight=1)
+    asked = [url for url in timelines(world) if url.endswith(("/", "/2"))]
+    assert asked == [f"posts/{FIRST}/", f"posts/{FIRST}/2"]
+    assert all(len(crawl_.posts(uid)) == 25 for uid in UIDS)
+    assert crawl_.users.kept_pages(UIDS) == {}
+    assert crawl_.counters()["pages.from_harvest"] == 4
+
+
+def test_one_page_that_is_all_needs_no_proof(crawl_: Crawl, world: ScriptedFetcher) -> None:
+    """Where nothing is left to ask for, nothing is asked."""
+    world.timelines = {UID: timeline(UID, 8)}
+    crawl_.add(UID)
+    keep(crawl_, UID, "", body=b"last")
+    outcomes = crawl_.run(world, clock=lambda: NOW + 60)
+    assert (outcomes[UID].status, outcomes[UID].stored, world.asked) == ("stored", 8, [])
+
+
+def test_a_later_page_that_is_older_than_the_one_before_is_asked_for(
+    crawl_: Crawl, world: ScriptedFetcher
+) -> None:
+    """New posts move the old ones down: between a new page 1 and an old page 2 some would lack."""
+    crawl_.add(FIRST, UID)
+    keep(crawl_, UID, "", at=NOW)
+    keep(crawl_, UID, "2", at=NOW - 60)
+    crawl_.run(world, clock=lambda: NOW + 60, users_in_flight=1)
+    assert f"posts/{UID}/" not in world.asked
+    assert f"posts/{UID}/2" in world.asked
+
+
+@pytest.mark.parametrize("is_newer", [False, True])
+def test_what_the_last_visit_saw_already_is_not_read_again(
+    crawl_: Crawl, world: ScriptedFetcher, is_newer: bool
+) -> None:
+    """A page from before the last visit, which a killed run may have left, is never news."""
+    crawl_.add(FIRST, UID)
+    crawl_.run(world, clock=lambda: NOW)
+    keep(crawl_, UID, "", at=NOW + 1 if is_newer else NOW - 1)
+    world.asked.clear()
+    crawl_.run(world, refresh=True, clock=lambda: NOW + DAY_S, users_in_flight=1)
+    assert (f"posts/{UID}/" not in world.asked) is is_newer
+    assert crawl_.users.kept_pages(UIDS) == {}
+
+
+def test_the_next_visit_is_counted_from_the_page(crawl_: Crawl, world: ScriptedFetcher) -> None:
+    """Nobody has seen what came after the kept page: who writes much is due at once."""
+    crawl_.add(FIRST, UID)
+    keep(crawl_, UID, "", at=NOW - 20 * DAY_S)
+    crawl_.run(world, clock=lambda: NOW, users_in_flight=1)
+    times = [from_iso(post["created_at"]) for post in crawl_.posts(UID).values()]
+    rate = posting_rate(times[:20], NOW - 20 * DAY_S)
+    wait_s = interval_s(rate, revisit_of(Posts()))
+    assert crawl_.ledger(UID).next_visit == pytest.approx(NOW - 20 * DAY_S + wait_s)
+    assert crawl_.ledger(FIRST).next_visit > NOW
+
+
+def test_what_todays_reader_does_not_take_for_content_is_asked_for(
+    crawl_: Crawl, world: ScriptedFetcher
+) -> None:
+    """Law 4: only what is known to be content is stored."""
+    crawl_.add(FIRST, UID)
+    keep(crawl_, UID, "", body=b"else")
+    crawl_.run(world, clock=lambda: NOW + 60, users_in_flight=1)
+    assert f"posts/{UID}/" in world.asked
+
+
+def test_a_site_that_shows_no_first_page_leaves_them_kept(
+    crawl_: Crawl, world: ScriptedFetcher
+) -> None:
+    """Where page 1 is refused, what is not shown behind it means nothing: no kept page is used, and
+    the next run has them still."""
+    world.trouble = {f"posts/{uid}/": [Verdict.LOGIN_WALL] for uid in UIDS}
+    crawl_.add(*UIDS)
+    for uid in UIDS:
+        keep(crawl_, uid, "")
+    outcomes = crawl_.run(world, clock=lambda: NOW + 60)
+    assert {outcome.status for outcome in outcomes.values()} == {"failed"}
+    assert set(crawl_.users.kept_pages(UIDS)) == set(UIDS)
+    world.asked.clear()
+    crawl_.run(world, clock=lambda: NOW + 120, users_in_flight=1)
+    assert [url for url in timelines(world) if url.endswith("/")] == [f"posts/{FIRST}/"]
+    assert all(len(crawl_.posts(uid)) == 25 for uid in UIDS)

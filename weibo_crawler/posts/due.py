@@ -1,0 +1,18 @@
+"""A user to visit."""
+
+from typing import NamedTuple
+
+from weibo_crawler.store.cells import Ledger
+from weibo_crawler.store.kept import KeptPage
+
+
+class Due(NamedTuple):
+    """A user to visit. is_named: the site has told the user's name, so it has a profile to show.
+    is_suspect: the site had fallen silent when the last visit ended by an emptiness. kept: what a
+    harvest has read of it."""
+
+    uid: int
+    ledger: Ledger | None
+    is_named: bool = False
+    is_suspect: bool = False
+    kept: tuple[KeptPage, ...] = ()

@@ -1,0 +1,64 @@
+"""Pages in MariaDB/MySQL that a harvest has read, as they wait for the visit of their user."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from pymysql.cursors import Cursor
+
+from weibo_crawler.store.kept import KeptPage, kept_rows
+from weibo_crawler.store.mysql_base import Database
+from weibo_crawler.store.mysql_forget import read_forgotten
+
+# in this order: the body is chosen by the old time
+_KEEP = """
+    INSERT INTO kept_pages (uid, url, fetched_at, body) VALUES (%s, %s, %s, %s)
+    ON DUPLICATE KEY UPDATE
+    body = IF(VALUES(fetched_at) > fetched_at, VALUES(body), body),
+    fetched_at = GREATEST(fetched_at, VALUES(fetched_at))
+"""
+
+
+def keep_pages(cursor: Cursor, pages: Iterable[tuple[int, Sequence[KeptPage]]]) -> None:
+    """Behind the gate, so that nobody is forgotten meanwhile; see `Frontier.keep_pages`."""
+    forgotten = read_forgotten(partial(_rows, cursor))
+    if rows := sorted(row for uid, kept in pages for row in kept_rows(uid, kept, forgotten)):
+        cursor.executemany(_KEEP, rows)
+
+
+def read_pages(db: Database, uids: Sequence[int]) -> dict[int, list[KeptPage]]:
+    """See `Frontier.kept_pages`."""
+    found: defaultdict[int, list[KeptPage]] = defaultdict(list)
+    columns = "SELECT uid, url, fetched_at, body FROM kept_pages"
+    rows = db.read(f"{columns} WHERE uid IN %s ORDER BY uid, url", (tuple(uids),)) if uids else ()
+    for uid, *page in rows:
+        found[uid].append(KeptPage._make(page))
+    return dict(found)
+
+
+def drop_pages(db: Database, upto: Mapping[int, float]) -> None:
+    """See `Frontier.drop_pages`."""
+
+    def work(cursor: Cursor) -> None:
+        sql = "DELETE FROM kept_pages WHERE uid = %s AND fetched_at <= %s"
+        cursor.executemany(sql, sorted(upto.items()))
+
+    if upto:
+        db.transaction(work)
+
+
+def drop_naming(db: Database) -> None:
+    """Delete the kept pages that name somebody forgotten."""
+    forgotten = read_forgotten(db.read)
+    for key in db.read("SELECT uid, url FROM kept_pages"):
+        is_it = "FROM kept_pages WHERE uid = %s AND url = %s"
+        for row in db.read(f"SELECT url, fetched_at, body {is_it}", key):
+            if KeptPage._make(row).names(forgotten):
+                db.write(f"DELETE {is_it}", key)
+
+
+def _rows(cursor: Cursor, sql: str, values: Sequence[object] = ()) -> Sequence[Any]:
+    cursor.execute(sql, values or None)
+    rows: Sequence[Any] = cursor.fetchall()
+    return rows
