@@ -46,7 +46,7 @@ from weibo_crawler.store.kept import KeptPage, pack
 _EDGES = frozenset(map(str, Edge))
 _BARREN_PAGES = 3  # in a row that hold nobody legible, though each names the next one
 _NOT_SHOWN = "nothing is shown, nor is the profile"
-_THIN = 10  # comments, of a post whose first page of them is no half page
+THIN = 10  # comments, of a post whose first page of them is no half page
 _DOUBT = "?"  # begins a cursor of comments: an earlier post showed less than it announced
 
 
@@ -56,6 +56,7 @@ class Shown(NamedTuple):
     ended, sure: as in PageCommit. again: users known already whose fans nobody asked for. seen: all
     whom it shows.
     is_proof: whether the site showed something that it refuses where the edge is walled.
+    is_put_off: the rest of the list waits for the end of the walk.
     """
 
     users: tuple[User, ...]
@@ -66,6 +67,7 @@ class Shown(NamedTuple):
     again: int = 0
     is_proof: bool = True
     seen: tuple[int, ...] = ()
+    is_put_off: bool = False
 
 
 class Source(NamedTuple):
@@ -389,7 +391,7 @@ class EdgeReader:
             if progress.cursor:
                 raise PutOff
             after = Progress(",".join(map(str, mids)))
-            return Shown((), after, None, time.time(), is_proof=False)
+            return Shown((), after, None, time.time(), is_proof=False, is_put_off=True)
         request = self._source.site.comments(mids[0])
         ask = Ask(request, end=end_of(Edge.COMMENTS), is_looked_later=True)
         fetched = await self._source.asker.ask(ask, Edge.COMMENTS)
@@ -412,7 +414,7 @@ class EdgeReader:
     def _most_commented(self, page: PostPage) -> list[int]:
         """The mids of the posts that announce most comments, of as many the newest first."""
         commented = [(post.comments, post.mid) for post in page.posts if post.comments]
-        self._thin = {mid for comments, mid in commented if comments < _THIN}
+        self._thin = {mid for comments, mid in commented if comments < THIN}
         best = sorted(commented, reverse=True)[: self._source.settings.comments_posts]
         return [mid for _, mid in best]
 

@@ -183,6 +183,8 @@ class _Visit:
             if page.found:
                 self._env.counters.add("users.seen_again", len(page.found) - inserted)
                 self._env.source.seen.add_all([user.uid for user in page.found])
+            if shown.is_put_off:
+                raise PutOff
             if page.ended is not None:
                 return
             progress = page.after

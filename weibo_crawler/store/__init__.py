@@ -281,7 +281,8 @@ class Found(NamedTuple):
 WALLED = "login_wall"  # PageCommit.ended of a list that guests are not shown
 
 
-PUT_OFF = "lists that promise little are walked last"  # why depths are bounds
+# why depths are bounds, and so the order of the walk is free
+NOT_SHOWN = "lists that guests are not shown may hold shorter ways"
 
 
 class PageCommit(NamedTuple):

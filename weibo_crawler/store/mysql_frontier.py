@@ -24,7 +24,7 @@ from functools import partial
 from pymysql.cursors import Cursor
 
 from weibo_crawler.records import Edge, State
-from weibo_crawler.store import PUT_OFF, WALLED, Entry, Found, Landed, PageCommit
+from weibo_crawler.store import NOT_SHOWN, WALLED, Entry, Found, Landed, PageCommit
 from weibo_crawler.store.landing import NewUser, to_keep
 from weibo_crawler.store.mysql_claim import claim_entries
 from weibo_crawler.store.mysql_commit import (
@@ -245,7 +245,7 @@ def _put_off(cursor: Cursor, owner: str, uid: int) -> None:
     cursor.execute(
         f"UPDATE userlist SET state = 'queued', set_aside = 1, {_RELEASE} {_MINE}", (uid, owner)
     )
-    mark_bounds(cursor, PUT_OFF)
+    mark_bounds(cursor, NOT_SHOWN)
 
 
 def _set_aside(cursor: Cursor, before: float) -> int:

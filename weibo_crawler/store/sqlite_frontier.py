@@ -14,7 +14,7 @@ from sqlite3 import Connection
 from typing import Any
 
 from weibo_crawler.records import Edge, State
-from weibo_crawler.store import PUT_OFF, WALLED, Entry, Found, Landed, PageCommit, Progress
+from weibo_crawler.store import NOT_SHOWN, WALLED, Entry, Found, Landed, PageCommit, Progress
 from weibo_crawler.store.claimed import claimed, held_lists
 from weibo_crawler.store.landing import Batch, held_entries, to_keep, users_of
 from weibo_crawler.store.owners import is_dead
@@ -191,7 +191,7 @@ class SqliteUsers(SqliteUserlist):
                 "WHERE id = ? AND state = 'leased' AND lease_owner = ?",
                 (uid, owner),
             )
-            _mark_bounds(conn, PUT_OFF)
+            _mark_bounds(conn, NOT_SHOWN)
 
     def renew(self, owner: str, *, now: float, lease_s: float) -> None:
         self._do("UPDATE userlist SET lease_until = ? WHERE lease_owner = ?", now + lease_s, owner)
