@@ -116,6 +116,9 @@ def test_an_expected_end_is_asked_for_once() -> None:
     assert len(world.transport.pages) == 1
 
 
+PROVEN_BY = 40  # answers, by which each of two proxies proves itself
+
+
 def known(looks: int, *, found: int = 0) -> Samples:
     """What so many second looks at ends of kind "end" have shown."""
     samples = Samples(0.1)
@@ -129,7 +132,7 @@ def ends(world: World, n: int, *, talks: bool = True) -> None:
     """Ask for what turns out to be an end, n times, of a site that has shown something."""
 
     async def scenario() -> None:
-        if talks:
+        for _ in range(PROVEN_BY if talks else 0):  # then the egresses are known, too
             await world.fetcher.fetch(ask())
         for _ in range(n):
             await world.fetcher.fetch(ask("2", nth=2, end="end"))
@@ -141,20 +144,39 @@ def ends(world: World, n: int, *, talks: bool = True) -> None:
 def test_second_looks_that_show_nothing_become_a_sample(egresses: tuple[Egress, ...]) -> None:
     """29 looks without a find: fewer than one of ten shows more, at 95 %. From then on one of
     twenty ends is looked at again, and the others are believed."""
-    world = World([OK, *[END] * 999], egresses=egresses)
+    world = World([*[OK] * PROVEN_BY, *[END] * 999], egresses=egresses)
     world.fetcher.samples = Samples(0.1)
     ends(world, 29)
-    assert len(world.transport.pages) == 1 + 2 * 29
+    assert len(world.transport.pages) == PROVEN_BY + 2 * 29
     ends(world, 400, talks=False)
     known = world.fetcher.samples.figures()["end"]
     assert (known.ends, known.finds) == (429, 0)
     assert 29 < known.looks < 29 + 60
-    assert len(world.transport.pages) == 1 + known.ends + known.looks
+    assert len(world.transport.pages) == PROVEN_BY + known.ends + known.looks
+
+
+def test_no_look_is_spared_where_a_proxy_says_so_that_nobody_knows() -> None:
+    """Law 4: an end by a proxy that has not proved itself, or works less often than others, is
+    asked for elsewhere, and tells nothing of second looks."""
+
+    def answer(request: Request, egress: Egress, headers: dict[str, str]) -> Reading:
+        return END if egress is B else OK
+
+    world = World(answer, egresses=(A, B))
+    world.fetcher.samples = known(100)
+
+    async def scenario() -> None:
+        for n in range(40):
+            assert (await world.fetcher.fetch(ask("2", uid=n, nth=2, end="end"))).reading is OK
+
+    run(scenario())
+    assert {name for _, name in world.transport.pages} == {A.name, B.name}
+    assert world.fetcher.samples.figures()["end"].looks == 100
 
 
 def test_second_looks_that_show_more_go_on() -> None:
     """A site of which every fifth emptiness is none: all are looked at again."""
-    world = World([OK, *([END, OK] + [END] * 8) * 99])
+    world = World([*[OK] * PROVEN_BY, *([END, OK] + [END] * 8) * 99])
     world.fetcher.samples = Samples(0.1)
     ends(world, 200)
     found = world.fetcher.samples.figures()["end"]

@@ -244,7 +244,7 @@ def _doubted(reading: Reading, doubt: _Doubt, case: _Case) -> Action:
     doubts = [_doubt_of(met.answer, case.asked) for met in case.all]
     said = [met for met, what in zip(case.all, doubts, strict=True) if what is doubt]
     is_shown = doubt is _Doubt.EMPTY
-    is_trusted = is_shown or any(_is_trustworthy(met) for met in said)
+    is_trusted = is_shown or any(is_trustworthy(met) for met in said)
     is_alone = case.met.is_only and len(said) >= WITNESSES
     is_seen_twice = is_trusted and len({met.egress for met in said}) >= WITNESSES
     if is_alone or is_seen_twice or case.met.is_spared:
@@ -262,7 +262,8 @@ def _doubted(reading: Reading, doubt: _Doubt, case: _Case) -> Action:
     return Action(Return(Reading(Verdict.SERVER_TROUBLE, why=why)), Broken(), sign, reading.why)
 
 
-def _is_trustworthy(met: Met) -> bool:
+def is_trustworthy(met: Met) -> bool:
+    """Whether an egress that is known to show what the site shows brought this answer."""
     return met.is_healthy or met.is_direct or met.is_only
 
 

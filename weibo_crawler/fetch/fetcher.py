@@ -19,6 +19,7 @@ from weibo_crawler.fetch.answers import (
     Walls,
     decide,
     is_nothing,
+    is_trustworthy,
     of_session,
 )
 from weibo_crawler.fetch.backoff import backoff_s
@@ -250,21 +251,26 @@ class Fetcher:
         return met._replace(wall=self._pool.tell(turn, outcome, page))
 
     def _spared(self, asked: Asked, past: list[_Past], met: Met) -> Met:
-        """Decide whether an emptiness is asked for again at once. While the site may be silent it
-        always is, and that is no part of the experiment."""
-        is_end = asked.ask.end and is_nothing(asked, met) and self._breaker.is_talking
-        if not is_end or any(is_nothing(asked, one.met) for one in past):
+        """Decide whether an emptiness is asked for again at once. While the site may be silent, and
+        where a proxy brought it that nobody knows, it always is, and that is no part of the
+        experiment."""
+        if not self._is_end(asked, met) or any(is_nothing(asked, one.met) for one in past):
             return met
         if asked.ask.is_looked_later:
             return met._replace(is_spared=not self.samples.has_found(asked.ask.end))
         return met._replace(is_spared=not self.samples.wants(asked.ask.end, self._rng))
 
+    def _is_end(self, asked: Asked, met: Met) -> bool:
+        """Whether this is an end as the experiment with second looks counts them."""
+        is_said = is_nothing(asked, met) and is_trustworthy(met)
+        return bool(asked.ask.end) and is_said and self._breaker.is_talking
+
     def _learn(self, asked: Asked, past: list[_Past], reading: Reading) -> None:
         """Note what a second look has shown. Where the caller looks later it tells of those ends
         that are one at both looks."""
-        is_second = asked.ask.end and any(is_nothing(asked, one.met) for one in past)
+        is_second = any(self._is_end(asked, one.met) for one in past)
         is_found = reading.verdict not in NOTHING
-        if is_second and reading.verdict in FACTS and self._breaker.is_talking:
+        if is_second and reading.verdict in FACTS:
             if asked.ask.is_looked_later and is_found:
                 self.samples.wants(asked.ask.end, self._rng)  # it is counted as an end
             if is_found or not asked.ask.is_looked_later:

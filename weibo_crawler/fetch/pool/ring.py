@@ -92,6 +92,7 @@ class Ring:
         self._touched: set[str] = set()
         self._numbers = 0
         self._usual_s = 0.0  # of all that answer
+        self._successes = 0.0  # of all, in sum
         self._canary: int | None = None
         self._forgiven = 0  # answers to the canary; -1: the site forgives no jitter
         self._turns = Turns()
@@ -172,12 +173,14 @@ class Ring:
         slot = self._by_name.get(name)
         if slot is None:
             return
+        self._successes -= slot.success
         slot.note_answer(elapsed_s)
+        self._successes += slot.success
         slot.arrived(now, elapsed_s)
         self._usual_s += (slot.usual_s - self._usual_s) * (_RECENT if self._usual_s else 1)
         was_on_trial = slot.is_down or slot.is_taken
         slot.failures = 0
-        if slot.is_proven:
+        if slot.is_proven and not slot.is_poor(self._usual_success):
             slot.deaths = 0
         if slot.health is Health.RESTING:
             return
@@ -235,17 +238,21 @@ class Ring:
             return
         slot.failures += 1
         if not slot.is_down:  # that probes fail says how long it is down, not how often
+            self._successes -= slot.success
             slot.note_failure()
+            self._successes += slot.success
             is_doubtful = not slot.is_proven and self._usual_s > 0  # and others answer
             is_lost = took_s >= _STALL_S or is_doubtful
-            is_lost = is_lost or slot.failures >= _DEAD_AFTER or slot.is_poor
+            is_lost = is_lost or slot.failures >= _DEAD_AFTER
+            is_lost = is_lost or slot.is_poor(self._usual_success)
         else:
             is_lost = slot.health is Health.PROBING
         if is_lost:
             self._die(slot, now, rng, took_s)
 
     def is_healthy(self, name: str) -> bool:
-        """Whether this is a proxy by which answers of the site came of late."""
+        """Whether this is a proxy by which answers of the site came of late, as often as by
+        others."""
         slot = self._by_name.get(name)
         return (
             slot is not None
@@ -253,6 +260,7 @@ class Ring:
             and slot.health is Health.GOOD
             and not slot.failures
             and slot.is_proven
+            and not slot.is_poor(self._usual_success)
         )
 
     def status(self) -> list[EgressStatus]:
@@ -374,6 +382,10 @@ class Ring:
 
     # -- inside
 
+    @property
+    def _usual_success(self) -> float:
+        return self._successes / len(self._slots)
+
     def _state(self, slot: Slot, now: float) -> EgressState:
         # reserved turns are not in it: they end with the lease
         ready = slot.due
@@ -387,10 +399,12 @@ class Ring:
         slot.is_careful = self._forgiven < _FORGIVEN
         self._numbers += 1
         self._slots[slot.number] = self._by_name[egress.name] = slot
+        self._successes += slot.success
         return slot
 
     def _remove(self, slot: Slot) -> None:
         self._turns.drop(slot)
+        self._successes -= slot.success
         del self._slots[slot.number]
         del self._by_name[slot.egress.name]
         self._touched.discard(slot.egress.name)

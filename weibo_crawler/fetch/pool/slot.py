@@ -8,7 +8,7 @@ from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.records import Health
 
 _WEIGHT = 0.1  # of the newest in a moving average
-_POOR = 0.5  # a proxy that works less often than this dies at its next failure
+_POOR = 0.75  # of what is usual: a proxy that works less often dies at its next failure
 _LEAST = 1 / 64  # of the success that a cost or a rest is reckoned with
 _LEAST_GAP = 1.005  # intervals: clocks differ, and a way may be shorter than any before
 _TELLING = 4  # answers tell how long an exchange takes: the first ones meet cold connections
@@ -128,9 +128,10 @@ class Slot:
         least_s = max(_LEAST_DEADLINE_S, _DEADLINE * usual_s)
         return Patience(late_s, least_s * 2.0 ** min(tries, _MOST_DOUBLINGS))
 
-    @property
-    def is_poor(self) -> bool:
-        return self.success < _POOR
+    def is_poor(self, usual: float) -> bool:
+        """Whether it works clearly less often than egresses do of late. usual: the mean success of
+        all."""
+        return self.success < _POOR * usual
 
     @property
     def halvings(self) -> int:
