@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weibo_crawler.samples import Samples
+from weibo_crawler.samples import Figures, Samples, looks_to_come
 
 KIND = "fans.end"
 LIMIT = 0.01
@@ -101,3 +101,17 @@ def test_the_bound_is_that_of_clopper_and_pearson(n: int, finds: int, most: floa
     samples.wants(KIND, Random(1))
     look(samples, {KIND: "1" * finds + "0" * (n - finds)})
     assert samples.figures()[KIND].most == pytest.approx(most, abs=3e-4)
+
+
+@pytest.mark.parametrize(
+    ("figures", "ends", "looks"),
+    [
+        (Figures(0, 0, 0, 1.0), 100, 100),  # all, as nothing is known
+        (Figures(100, 100, 0, 0.03), 399, 209),  # until 299 have shown nothing, then one of twenty
+        (Figures(900, 330, 0, 0.01), 200, 10),
+        (Figures(100, 50, 3, 0.1), 200, 100),  # as often as so far
+    ],
+)
+def test_looks_to_come_follow_the_experiment(figures: Figures, ends: int, looks: float) -> None:
+    """As many as `wants` is likely to want."""
+    assert looks_to_come(figures, ends) == looks

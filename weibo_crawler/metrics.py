@@ -10,11 +10,16 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Mapping
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
 from weibo_crawler.config import Metrics, masked, resolve
 from weibo_crawler.errors import BadConfig
+
+# what requests are sent for: an edge of a walk, the first or a later visit of a user. A task hands
+# it down to the tasks that it starts
+PURPOSE: ContextVar[str] = ContextVar("purpose", default="other")
 
 
 class Counters:

@@ -13,6 +13,7 @@ _CONFIDENCE = 0.95
 _REMEMBERED = 5.0  # looks by the limit: with 500 at 1 in 100 two finds end the sampling
 _USUAL_LIMIT = 0.01
 _TELLING = 100  # looks that all showed nothing more: a share of 3 % would be found
+_FUTILE = 299  # looks that all showed nothing more: their share is below 1 in 100, at 95 %
 _SAMPLED = 1 / 20  # of the ends, once second looks are known to be futile
 
 
@@ -32,6 +33,14 @@ class Figures(NamedTuple):
     def unlooked(self) -> int:
         """Ends that were believed at the first look."""
         return max(0, self.ends - self.looks)
+
+
+def looks_to_come(figures: Figures, ends: float) -> float:
+    """How many of so many further ends are likely to be looked at again."""
+    if figures.finds:  # as often as so far
+        return ends * figures.looks / figures.ends if figures.ends else 0.0
+    every = min(ends, max(0, _FUTILE - figures.looks))
+    return every + (ends - every) * _SAMPLED
 
 
 class Samples:

@@ -199,29 +199,36 @@ def test_seeds_can_be_given_again(crawl: Crawl) -> None:
     assert [user["id"] for user in crawl.scan("users")] == [1234567890, 1234567891]
 
 
-def test_plan_tells_before_starting(crawl: Crawl) -> None:
-    """`harvest --plan` asks nothing of the site and names requests and days."""
-    crawl.run("seed", "1234567890")
-    done = crawl.run(
-        "harvest",
-        "--plan",
-        WEIBO_PACE__REQUESTS_PER_SECOND="0.33",
-        WEIBO_SITE__BASE_URL="https://m.weibo.cn",
-    )
-    assert "requests" in done.stdout
-    assert "days" in done.stdout
-    assert "fans 2" in done.stdout
-    assert "follows 12, reposts 1, comments 3" in done.stdout
-
-
-def test_the_plan_tells_requests_by_edge(crawl: Crawl) -> None:
-    """Each edge at its most; a page of posts that several edges need is counted once."""
+def test_a_plan_before_anything_says_so(crawl: Crawl) -> None:
+    """`--plan` asks nothing of the site; what nobody knows is "not known yet", null in JSON, and no
+    figure stands for it."""
     crawl.run("seed", "1234567890", "1234567891")
-    edges = {"WEIBO_HARVEST__EDGES": "mentions,comments,reposts", "WEIBO_HARVEST__POSTS_PAGES": "2"}
-    plan = crawl.json("harvest", "--plan", **edges)
-    assert plan["by_edge"] == {"mentions": 2 * (2 + 2 * 5 * 2), "comments": 2 * 3, "reposts": 0}
-    assert plan["open_requests"] == sum(plan["by_edge"].values())
-    assert plan["if_walled"] == {"follows": 2 * 12}
+    crawl.run("import")
+    live = {
+        "WEIBO_PACE__REQUESTS_PER_SECOND": "0.33",
+        "WEIBO_SITE__BASE_URL": "https://m.weibo.cn",
+    }
+    for stage in ("harvest", "posts"):
+        said = crawl.run(stage, "--plan", **live).stdout
+        assert "not known yet" in said
+        assert "1 of 1 usable, 0.33 requests/s" in said
+        plan = crawl.json(stage, "--plan", **live)
+        assert plan["users"] == 2
+        assert plan["requests"] is plan["hours"] is plan["disk"][0]["bytes"] is None
+    assert crawl.json("harvest", "--plan")["by_kind"]["profiles of seeds"] == 2
+    assert crawl.json("harvest", "--plan")["to_max_users"] is None
+
+
+def test_a_crawl_can_be_planned_before_it_exists(crawl: Crawl) -> None:
+    """`plan` needs no store and makes none."""
+    plan = crawl.json("plan", "--users", "1000000", "--fresh", "7d")
+    assert plan["fresh_s"] == 7 * 86_400
+    assert plan["again"]["why"].startswith("assumed")
+    assert not list(crawl.folder.glob("*.db"))
+    for span in ("3", "0h", "-1d", "h"):
+        assert (
+            "90min, 24h or 7d" in crawl.run("plan", "--users=5", f"--fresh={span}", code=2).stderr
+        )
 
 
 @pytest.mark.parametrize(

@@ -14,14 +14,14 @@ from weibo_crawler.store.kept import KeptPage
 from weibo_crawler.store.sqlite_tables import SqliteTables
 
 _MAPPERS = 2  # of the runner `inline`
-WALLED = {"guests": "2026", "fans_walled": True, "users": 150, "mean_posts": 14.0}
-OPEN = {"guests": "2020", "users": 120, "mean_posts": 25.0}
+WALLED = {"guests": "2026", "fans_walled": True, "users": 110, "mean_posts": 14.0}
+OPEN = {"guests": "2020", "users": 80, "mean_posts": 25.0}
 DEEP = {"WEIBO_HARVEST__EDGES": "reposts,comments", "WEIBO_HARVEST__POSTS_PAGES": "2"}
 WITH_COMMENTS = {"WEIBO_POSTS__COMMENTS": "3"}  # as many as a harvest reads
 # what no two crawls have alike: when and by whom
 OF_RUN = {"crawl:started_at", "crawl:visited_at", "crawl:next_visit", "crawl:walled_at"}
 OF_RUN |= {"crawl:profile_at", "crawl:posts_per_day", "crawl:unsure_at", "crawl:run_id"}
-OF_WALL = {"crawl:sure", "crawl:doubts"}
+OF_WALL = {"crawl:sure", "crawl:doubts", "crawl:refused_pages"}
 MORE = {"fetched_at", "run_id"}
 
 
@@ -41,7 +41,7 @@ def ledgers(crawl: Crawl) -> dict[tuple[str, str], str]:
             for row in tables.userlist.scan(columns=["crawl"])
             for name, text in row.cells.items()
             if name not in OF_RUN
-            # whether another one has confirmed a wall is chance
+            # who meets a wall before others have, and whether one of them confirms it, is chance
             and not (name in OF_WALL and row.cells.get("crawl:stopped") == "login_wall")
         }
     finally:

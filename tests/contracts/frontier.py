@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.contracts.frontier_processes import SEEDS, seed, true_depths, walk
+from weibo_crawler.harvest.trouble import Unsure
 from weibo_crawler.posts.crawl import DRIVER, STOP
 from weibo_crawler.records import Edge, State
 from weibo_crawler.store import (
@@ -26,8 +27,10 @@ from weibo_crawler.store import (
     Found,
     Frontier,
     Landing,
+    OpenEntries,
     PageCommit,
     Progress,
+    ReadLists,
     SeenPage,
     WalledEdge,
     WorkerRow,
@@ -136,6 +139,8 @@ class FrontierContract:
         frontier.keep_pages(1, [old._replace(url="x" * 5000)])  # longer than any of the site's
         kept = {1: [new, old._replace(url="v")], 2: [other]}
         assert frontier.kept_pages([1, 2, 3]) == kept
+        urls = {(uid, page.url) for uid, pages in kept.items() for page in pages}
+        assert sorted(frontier.kept_urls()) == sorted(urls)
         assert frontier.kept_pages([]) == {}
         frontier.drop_pages({1: 1.0, 2: 3.0, 3: 9.0})
         frontier.drop_pages({})
@@ -470,11 +475,32 @@ class FrontierContract:
         self.commit(frontier, nameless)
         known = {user.uid: (user.screen_name, user.fans) for user in frontier.users()}
         assert known == {1: (None, None), 2: (None, 7), 3: (None, 12)}
-        assert sorted(frontier.open_fans(), key=str) == [(12, 1), (7, 1), (None, 1)]
+        announced = {(one.depth, one.fans, one.entries) for one in frontier.open_entries()}
+        assert announced == {(1, 12, 1), (0, 7, 1), (0, None, 1)}
         frontier.name_seed("me", 1, None, 0, NOW)
         frontier.name_seed("me", 2, "", None, NOW)
         known = {user.uid: (user.screen_name, user.fans) for user in frontier.users()}
         assert known == {1: (None, 0), 2: ("", None), 3: (None, 12)}
+
+    def test_lists_are_tallied(self, frontier: Frontier) -> None:
+        """By edge and announced count: how many lists were begun, are over, are walled, their
+        pages; and of which entries an end is in doubt."""
+        frontier.add_seeds([Found(uid, "url", "name", 7) for uid in (1, 2, 3, 4)], "run", NOW)
+        one, two, three, four = self.claim(frontier)
+        self.commit(frontier, page(one, 8, ended="end"), page(two, 9))
+        self.commit(frontier, page(three, ended=WALLED)._replace(after=three.progress[Edge.FANS]))
+        doubt = str(Unsure(Edge.FANS))
+        frontier.rest("me", four.uid, now=NOW, until=NOW, why=doubt, counts=False)
+        assert set(frontier.read_lists()) == {
+            ReadLists("fans", 7, False, True, False, 1, 1),
+            ReadLists("fans", 7, True, False, False, 1, 1),
+            ReadLists("fans", 7, False, True, True, 1, 0),
+        }
+        assert set(frontier.open_entries()) == {
+            OpenEntries(0, 7, False, 1),
+            OpenEntries(0, 7, True, 1),
+            OpenEntries(1, 50, False, 2),
+        }
 
     def test_unread_seeds_are_asked_for_again(self, frontier: Frontier) -> None:
         """Only seeds that are done, and of which neither name nor fans are known."""

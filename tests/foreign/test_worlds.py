@@ -32,9 +32,10 @@ def test_pages_of_posts_that_a_harvest_read_are_asked_for_once(tools: Path, tmp_
     is asked for again for one user a mapper only, and by harvest itself where it needs a witness;
     the posts are those of a crawl that asks."""
     held = []
-    for keeps in ("true", "false"):
-        with open_folder() as folder:
-            world = build(tools, folder, users=200)
+    with open_folder() as folder:
+        world = build(tools, folder)
+        for keeps in ("true", "false"):
+            (folder / "log").unlink(missing_ok=True)
             with (
                 served_by_nginx(world) as port,
                 crawl_of(

@@ -523,3 +523,20 @@ def test_who_was_seen_in_whose_list_is_kept(tmp_path: Path, edge: Edge) -> None:
         assert {uid for owner, uid in seen if owner == seed} == {world.uid(i) for i in listed}
         fans = {world.uid(i): world.fans_announced(i) for i in listed}
         assert min(fans.values()) < MIN_FANS
+
+
+def test_a_page_is_kept_though_what_was_to_follow_does_not_come(tmp_path: Path) -> None:
+    """Law 16: page 1 is read for the comments on it, and no comments come: the entry fails, and
+    `posts` has page 1; with the setting off, nothing."""
+    world = make_world(7, users=120, mean_posts=20.0)
+    for is_on in (True, False):
+        (tmp_path / str(is_on)).mkdir()
+        crawl = Crawl(tmp_path / str(is_on), world)
+        fetcher = SimulatedFetcher(world)
+        fetcher.odd = lambda r: Verdict.SERVER_TROUBLE if r.kind is Kind.COMMENTS else None
+        crawl.run(fetcher, edges=(Edge.COMMENTS,), keep_posts=is_on)
+        shown = {r.uid for r in fetcher.asked if r.kind is Kind.POSTS}
+        with crawl.open() as users:
+            kept = users.kept_pages(sorted(shown))
+        assert shown
+        assert set(kept) == (shown if is_on else set())

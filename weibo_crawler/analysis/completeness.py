@@ -7,6 +7,7 @@ import msgspec
 
 from weibo_crawler.analysis.freshness import Ages
 from weibo_crawler.analysis.gaps import GapTally
+from weibo_crawler.analysis.yields import visits_a_day
 from weibo_crawler.store import Tables
 from weibo_crawler.store.cells import Ledger, read_ledger
 from weibo_crawler.store.keys import parse_user_key
@@ -52,7 +53,8 @@ class Completeness(msgspec.Struct, frozen=True):
     cut_texts: long texts still cut; restricted_texts: those that the site shows to others only.
     unreadable: posts that were shown and could not be read, of unreadable_users. Visits: seconds
     since the epoch. age_s: of the last complete visits, to 5 %: half of the users' are not older,
-    nine tenths are not. due: users whose next visit is due; due_share: of those that have a date.
+    nine tenths are not. due: users whose next visit is due; due_share: of those that have a date;
+    visits_a_day: by the dates of their last and next visits.
     """
 
     users: int = 0
@@ -90,6 +92,7 @@ class Completeness(msgspec.Struct, frozen=True):
     tenth_oldest_age_s: float | None = None
     due: int = 0
     due_share: float | None = None
+    visits_a_day: float = 0.0
 
 
 def read_ledgers(tables: Tables) -> Iterator[tuple[int, Ledger | None]]:
@@ -130,7 +133,7 @@ class Tally:
         self._states: Counter[str] = Counter()
         self._stopped: Counter[str] = Counter()
         self._held = self._seen = self._sure = self._dated = 0
-        self._since = 0.0
+        self._since = self._a_day = 0.0
         self._gaps, self._ages = GapTally(), Ages()
         self._visits: tuple[float, float] | None = None  # oldest, newest
 
@@ -169,6 +172,7 @@ class Tally:
             self._ages.add(age_s)
             if ledger.state != "gone":
                 self._since += (ledger.posts_per_day or 0.0) * age_s / _DAY_S
+        self._a_day += visits_a_day(ledger)
         if ledger.next_visit is not None:
             self._dated += 1
             self._figures["due"] += ledger.next_visit <= self._now
@@ -194,6 +198,7 @@ class Tally:
             newest_visit=newest,
             median_age_s=self._ages.quantile(0.5),
             tenth_oldest_age_s=self._ages.quantile(0.9),
+            visits_a_day=round(self._a_day, 3),
             due_share=self._figures["due"] / self._dated if self._dated else None,
         )
 

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 
+from weibo_crawler.analysis.asked import Asked
 from weibo_crawler.analysis.completeness import Completeness
 from weibo_crawler.analysis.figures import Figures
 from weibo_crawler.analysis.numbers import duration, grouped, minute, percent, plural
 from weibo_crawler.analysis.second_looks import looks_lines
+from weibo_crawler.analysis.yields import each_again, yield_lines
 from weibo_crawler.records import REFUSALS
 
 KeyFigure = tuple[str, str, str]  # what, the figure, what it means
@@ -16,6 +18,7 @@ def key_figures(figures: Figures, depths_are_bounds: str) -> Iterator[KeyFigure]
     yield from _users(figures, depths_are_bounds)
     yield from _ends(figures)
     yield _pages(figures)
+    yield from _yields(figures)
     yield (
         "Posts stored",
         grouped(figures.posts.total),
@@ -78,6 +81,21 @@ def _pages(figures: Figures) -> KeyFigure:
         f"Of all runs together; {share} of them were refused (login wall, captcha, throttled, "
         "refused). A refused page tells nothing.",
     )
+
+
+def _yields(figures: Figures) -> Iterator[KeyFigure]:
+    asked = Asked(figures.counters)
+    if said := list(yield_lines(asked)):
+        yield "Users by edge", grouped(asked["users.kept"]), f"{'; '.join(said)}. Of all runs."
+    if a_day := figures.completeness.visits_a_day:
+        each, is_measured = each_again(asked)
+        how = "measured" if is_measured else "assumed: nobody was visited twice so far"
+        yield (
+            "Requests a day to follow",
+            grouped(a_day * each),
+            f"{grouped(a_day)} visits a day, by the users' posting rates; {each:.2f} requests a "
+            f"visit ({how}).",
+        )
 
 
 def _share(held: Completeness) -> KeyFigure:

@@ -94,6 +94,7 @@ def _visits(figures: Completeness) -> list[tuple[str, str]]:
         ("age of visits, nine tenths up to", _age(figures.tenth_oldest_age_s)),
         ("users due for a visit", grouped(figures.due)),
         ("  share of those with a date", percent(figures.due_share)),
+        ("visits a day to follow them all", grouped(figures.visits_a_day)),
     ]
 
 

@@ -131,4 +131,8 @@ def status(options: argparse.Namespace) -> Done:
             completeness(home.tables, time.time()),
         )
         lines, yarn = job_on_yarn(home)
+        if now.completeness is not None and now.completeness.visits_a_day:
+            from weibo_crawler.cli.plans import follow
+
+            lines = [f"posts    {follow(home, now.completeness.visits_a_day)}", *lines]
     return Done("\n".join([*figures.lines(now), *lines]), figures.as_dict(now) | {"yarn": yarn})

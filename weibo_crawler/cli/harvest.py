@@ -9,8 +9,10 @@ from itertools import takewhile
 from typing import Any
 
 from weibo_crawler import config
+from weibo_crawler.analysis.asked import Asked
 from weibo_crawler.analysis.second_looks import looks_dict, looks_lines, second_looks
 from weibo_crawler.analysis.status import unsure_lines, walled_dict, walled_lines
+from weibo_crawler.analysis.yields import Course, prices, yield_lines
 from weibo_crawler.cli.harvesters import Others, on_closed_stdin, tell
 from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.show import Progress, grouped, seconds, verdicts
@@ -20,7 +22,7 @@ from weibo_crawler.fetch import open_fetcher
 from weibo_crawler.harvest.run import Ended, HarvestRun, is_over_share
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.metrics import Counters, OpenMetrics, total
-from weibo_crawler.records import Edge, State
+from weibo_crawler.records import State
 from weibo_crawler.store.owners import new_owner
 
 
@@ -30,7 +32,9 @@ def harvest(options: argparse.Namespace) -> Done:
         if not home.users.states():
             raise BadUsage("there is no seed yet: weibo-crawler seed FILE|UID, then harvest")
         if options.plan:
-            return _plan(home)
+            from weibo_crawler.cli.plans import harvest_plan
+
+            return harvest_plan(home)
         if options.of_run is not None:
             return _take_part(home, options.of_run)
         if options.retry_failed:
@@ -48,22 +52,12 @@ def _take_part(home: Home, run_id: str) -> Done:
     return Done(ended.why, {"stopped": ended.why, "counters": counters.snapshot()})
 
 
-def _plan(home: Home) -> Done:
-    from weibo_crawler.fetch.opening import load_egresses
-    from weibo_crawler.harvest.plan import make_plan
-
-    egresses = len(load_egresses(home.settings.egress, home.settings.fetch))
-    users = sum(home.users.states().values())
-    plan = make_plan(home.settings, home.site, users, home.users.open_fans(), egresses)
-    return Done("\n".join(plan.lines()), plan._asdict())
-
-
 def run_harvest(
     home: Home, title: str, run_id: str | None = None, others: Others | None = None
 ) -> Done:
     """One harvest with progress, and the figures of all its processes."""
     home.bind_site()
-    own, summed, started = Counters(), Counters(), time.monotonic()
+    own, summed, started, course = Counters(), Counters(), time.monotonic(), Course()
     others = others or Others()
     before = sum(home.users.states().values())
     with (
@@ -73,6 +67,7 @@ def run_harvest(
 
         def show() -> None:
             summed.replace(total([own.snapshot(), *others.counters]))
+            course.note(summed["request.sent"], summed["users.kept"])
             om.write()
             kept = before + summed["users.kept"]
             progress.say(
@@ -90,7 +85,9 @@ def run_harvest(
             raise others.worst(error) from error.__cause__
     line, data = _harvest_figures(home, summed, ended, time.monotonic() - started)
     data["processes"] = len(others.counters) + 1
-    line = "\n".join([line, *others.ended_early])
+    dry = course.tail()
+    data["dry"] = None if dry is None else dry._asdict()
+    line = "\n".join([line, *([dry.line()] if dry else []), *others.ended_early])
     if others.failures:
         failure = others.worst(others.failures[0])
         raise type(failure)(line)
@@ -181,7 +178,7 @@ def _harvest_figures(
     counts, states = counters.snapshot(), home.users.states()
     depth = max(home.users.depths(), default=0)
     bounds, walled = home.users.depths_are_bounds(), home.users.walled()
-    unsure, looks = home.users.unsure_lists(), second_looks(home.users)
+    unsure, looks, asked = home.users.unsure_lists(), second_looks(home.users), Asked(counts)
     data = {
         "stopped": ended.why,
         "kept": sum(states.values()),
@@ -193,6 +190,7 @@ def _harvest_figures(
         "unsure_lists": unsure,
         "second_looks": looks_dict(looks),
         "walled": walled_dict(walled),
+        "yields": {price.edge: price._asdict() | {"each": price.each} for price in prices(asked)},
         "states": states,
         "counters": counts,
         "seconds": round(span_s, 3),
@@ -211,12 +209,4 @@ def _harvest_figures(
     if read := counts.get("pages.kept"):
         lines.append(f"{read:,} pages of posts and comments are kept for `posts`")
     lines += unsure_lines(unsure) + looks_lines(looks)
-    return "\n".join(lines + _by_edge(counts) + walled_lines(walled)), data
-
-
-def _by_edge(counts: dict[str, int]) -> list[str]:
-    """Which edges found the new users, where it was not by fan lists alone."""
-    found = {edge: n for edge in Edge if (n := counts.get(f"edge.{edge}.kept", 0))}
-    if not set(found) - {Edge.FANS}:
-        return []
-    return ["found by " + ", ".join(f"{edge} {n:,}" for edge, n in found.items())]
+    return "\n".join([*lines, *yield_lines(asked), *walled_lines(walled)]), data

@@ -134,6 +134,9 @@ def _command(
     return command
 
 
+_PLAN = "ask for nothing: only say how many requests of which kind, how long, how much disk"
+
+
 def _crawl_commands(commands: Any) -> None:
     seed = _command(
         commands,
@@ -152,7 +155,7 @@ def _crawl_commands(commands: Any) -> None:
         "Goes on where the last run stopped. Stops when nobody new is found, at\n"
         "harvest.max_users, harvest.max_depth or harvest.max_time_s, or at Ctrl-C.",
     )
-    harvest.add_argument("--plan", action="store_true", help="only say how long it will take")
+    harvest.add_argument("--plan", action="store_true", help=_PLAN)
     harvest.add_argument(
         "--retry-failed", action="store_true", help="ask again for lists that failed before"
     )
@@ -215,6 +218,7 @@ def _crawl_commands(commands: Any) -> None:
         help="with --input hbase: a table whose row keys are uids, such as that of "
         "`import --paper` (default: the userlist)",
     )
+    posts.add_argument("--plan", action="store_true", help=_PLAN)
     posts.add_argument("--refresh", action="store_true", help="come back to users that are due")
     posts.add_argument(
         "--all", action="store_true", help="with --refresh: also before they are due"
@@ -243,6 +247,24 @@ def _crawl_commands(commands: Any) -> None:
     )
     posts.add_argument(
         "--manifest", type=Path, metavar="FILE", help="only write the job's input, the key ranges"
+    )
+
+    plan = _command(
+        commands,
+        "plan",
+        "plans:plan",
+        "proxies, maps, disk and regions of a crawl of so many users",
+        "For a crawl that does not exist yet. Figures are those of the crawl at hand where there\n"
+        "is one, else published ones; each says which. `harvest --plan` and `posts --plan` say\n"
+        "what is left of the crawl at hand. Asks for nothing.",
+    )
+    plan.add_argument("--users", type=_uid, required=True, metavar="N", help="users to crawl")
+    plan.add_argument(
+        "--fresh",
+        type=_span,
+        default=86_400.0,
+        metavar="SPAN",
+        help="how often each is visited, such as 90min, 24h or 7d (default: 24h)",
     )
 
 
@@ -352,6 +374,16 @@ def _natural(text: str) -> int:
 
 def _uid(text: str) -> int:
     return _between(text, 1, 2**63 - 1)
+
+
+def _span(text: str) -> float:
+    """Seconds."""
+    units = {"min": 60, "h": 3600, "d": 86_400}
+    for unit, seconds in units.items():
+        number = text.removesuffix(unit)
+        if number != text and number.isdecimal() and 0 < len(number) < 8 and int(number):
+            return float(int(number) * seconds)
+    raise argparse.ArgumentTypeError(f"{text[:30]!r} is no span: write 90min, 24h or 7d")
 
 
 def _processes(text: str) -> int:

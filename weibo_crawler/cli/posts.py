@@ -112,6 +112,10 @@ def posts(options: argparse.Namespace) -> Done:
             {"ranges": settings.posts.ranges},
         )
     with Home(settings) as home:
+        if options.plan:
+            from weibo_crawler.cli.plans import posts_plan
+
+            return posts_plan(home, refresh=options.refresh, every=options.all)
         env = dict(os.environ)
         if options.config is not None:
             env["WEIBO_CONFIG"] = str(options.config.resolve())
@@ -269,6 +273,10 @@ def _posts_done(home: Home, counters: dict[str, int], span_s: float) -> Done:
         f"long texts: {get('long_texts.completed', 0):,} completed, "
         f"{complete.cut_texts:,} still cut",
     ]
+    if complete.visits_a_day:
+        from weibo_crawler.cli.plans import follow
+
+        lines.append(follow(home, complete.visits_a_day))
     if not total:
         lines.append("nobody is imported: weibo-crawler import, and posts again")
     if complete.share is not None:

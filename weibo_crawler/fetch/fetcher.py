@@ -28,7 +28,7 @@ from weibo_crawler.fetch.pool import Broken, Disproved, Pool, Turn, Unused
 from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.source import Ask, Fetched
 from weibo_crawler.fetch.wire import retry_after_s
-from weibo_crawler.metrics import Counters
+from weibo_crawler.metrics import PURPOSE, Counters
 from weibo_crawler.records import FACTS, Answer, Page, Reading, Request, Verdict
 from weibo_crawler.samples import Samples
 from weibo_crawler.sites import Site
@@ -64,8 +64,10 @@ class Fetcher:
     event loop, any number of callers. samples: what second looks at ends have shown.
 
     Counters: `request.retried`, `request.hedged` for each second request beside
-    one that is late, `page.<verdict>` for every answer, `egress.disproved` for each
-    egress that broke or emptied a page another one shows; those of `Sender` and of the pool.
+    one that is late, `page.<verdict>` for every answer, `asked.<purpose>.<kind>.<verdict>` for
+    every request (purpose: metrics.PURPOSE; verdict "unanswered": no answer came),
+    `egress.disproved` for each egress that broke or emptied a page another one shows; those of
+    `Sender` and of the pool.
     on_answer: is told of every answer of the site, and of each request that ended without one.
     """
 
@@ -221,11 +223,13 @@ class Fetcher:
             )
             answer = self._site.read(asked.ask.request, page)
             self._counters.add(f"page.{answer.verdict}")
+            came = answer.verdict.value
         except TransportError as error:
-            answer = error
+            answer, came = error, "unanswered"
         finally:
             if answer is None:
                 self._pool.tell(turn, Unused())
+        self._counters.add(f"asked.{PURPOSE.get()}.{asked.ask.request.kind}.{came}")
         met = Met(answer, name, turn.generation, loop.time() - started)
         if isinstance(answer, TimedOut):
             self._pool.tell(turn, Broken(is_stall=True))

@@ -15,7 +15,7 @@ from weibo_crawler.harvest.trouble import (
     UnsureWall,
     Walled,
 )
-from weibo_crawler.metrics import Counters
+from weibo_crawler.metrics import PURPOSE, Counters
 from weibo_crawler.records import FACTS, REFUSALS, Edge, Expect, NamedUser, Request, User, Verdict
 from weibo_crawler.sites import Site
 
@@ -31,8 +31,8 @@ _REMEMBERED = 100_000  # names, and as many profiles: about 30 MB
 
 
 class Asker(NamedTuple):
-    """Fetches for the walk. Counters: `edge.<edge>.asked`, a page each, however often it took;
-    `walk.shown`, those that showed something. rng: decides which ends are looked at again.
+    """Fetches for the walk. Counter: `walk.shown`, pages that showed something. Requests are
+    counted as for their edge (metrics.PURPOSE). rng: decides which ends are looked at again.
     awaited: when ends were met that wait for a look, and need none if looks at others show nothing.
     naming: edges of which a page has named the next one.
     """
@@ -55,7 +55,7 @@ class Asker(NamedTuple):
             return await self._ask(ask, edge)
 
     async def _ask(self, ask: Ask, edge: Edge) -> Fetched:
-        self.counters.add(f"edge.{edge}.asked")
+        PURPOSE.set(edge.value)
         with self.evidence.asking() as begun:
             fetched = await self.fetcher.fetch(ask)
         reading = fetched.reading

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from random import Random
 
 from weibo_crawler.fetch import Ask, Fetched, PageSource
-from weibo_crawler.metrics import Counters
+from weibo_crawler.metrics import PURPOSE, Counters
 from weibo_crawler.records import Answer, Kind, Page, Reading, Request, Verdict
 from weibo_crawler.walls import Walls
 
@@ -115,6 +115,7 @@ class Asker:
                 if not self._is_first_shown:
                     return await self.fetch(ask)
         self._counters.add("pages.from_harvest")
+        self._counters.add(f"asked.{PURPOSE.get()}.{ask.request.kind}.kept")
         if self._on_answer is not None:
             reading = kept.reading
             self._on_answer(Answer(ask.request, kept.page, reading, reading, self.is_talking))

@@ -14,7 +14,7 @@ from weibo_crawler import config
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import CrawlerError, Interrupted, SiteSaysNo
 from weibo_crawler.fetch import Fetcher, Leases, open_fetcher
-from weibo_crawler.metrics import Counters, OpenMetrics
+from weibo_crawler.metrics import PURPOSE, Counters, OpenMetrics
 from weibo_crawler.posts.asking import Asker
 from weibo_crawler.posts.closing import outcome_of
 from weibo_crawler.posts.comments import Comments
@@ -40,7 +40,7 @@ from weibo_crawler.records import Answer, Outcome, Page
 from weibo_crawler.samples import NOTE as LOOKS
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Cells, Frontier, Tables, WorkerRow
-from weibo_crawler.store.cells import read_ledger
+from weibo_crawler.store.cells import Ledger, read_ledger
 from weibo_crawler.store.guard import Guard, remove_user
 from weibo_crawler.store.keys import parse_user_key, user_key
 from weibo_crawler.store.owners import is_dead, is_here, new_owner
@@ -244,7 +244,7 @@ class RangeCrawler:
                     for outcome in others:
                         emit(self._count(outcome))
                 while due and len(running) < places:
-                    running.add(asyncio.create_task(visitor.visit(due.popleft())))
+                    running.add(asyncio.create_task(self._visit(visitor, due.popleft())))
                 if running:
                     done, running = await asyncio.wait(running, return_when=FIRST_COMPLETED)
                     self._ended(done, emit)
@@ -257,6 +257,15 @@ class RangeCrawler:
             for task in running:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
+
+    async def _visit(self, visitor: Visitor, due: Due) -> Outcome:
+        """One visit, whose requests are counted as those of a first or of a later one."""
+        sort = visit_sort(due.ledger)
+        PURPOSE.set(sort)
+        self._counters.add(f"visits.{sort}.begun")
+        outcome = await visitor.visit(due)
+        self._counters.add(f"visits.{sort}.ended", outcome.status != "unreached")
+        return outcome
 
     def _ended(self, tasks: Iterable[asyncio.Task[Outcome]], emit: Emit) -> None:
         """Of visits that ended; raises what broke one, an interruption aside."""
@@ -297,7 +306,8 @@ class RangeCrawler:
     def _shared(self, chunk: list[Due]) -> tuple[list[Due], list[Outcome]]:
         """The users to visit, and the outcomes of the others: those who are not due, and those whom
         another run visits, or has visited since the row was read."""
-        due = [user for user in chunk if self._is_due(user)]
+        now = self._clock()
+        due = [user for user in chunk if is_due(user, self._job, now)]
         mine, asked = self._sharing.take(due), {user.uid for user in due}
         visits, outcomes = [], [self._known(user) for user in chunk if user.uid not in asked]
         for user in due:
@@ -307,23 +317,6 @@ class RangeCrawler:
             else:
                 outcomes.append(Outcome(user.uid, "existing", stopped=ELSEWHERE))
         return self._kept.of(visits), outcomes
-
-    def _is_due(self, user: Due) -> bool:
-        ledger = user.ledger
-        if ledger is None:
-            return True
-        if ledger.state in ("partial", "failed"):
-            return True
-        if ledger.run_id == self._job.run_id:  # by an attempt of this task that died later
-            return False
-        if user.is_suspect:
-            return True
-        is_time = ledger.next_visit is None or ledger.next_visit <= self._clock()
-        if ledger.state == "empty" and is_time:
-            return True
-        if not self._job.refresh or (ledger.state == "gone" and ledger.sure):
-            return False
-        return self._job.every or is_time
 
     def _known(self, user: Due) -> Outcome:
         """Of a user that is not due: what this run did with it already, else nothing (law 6)."""
@@ -435,6 +428,29 @@ class RangeCrawler:
             f"{counters.get('users.input', 0)} users, {counters.get('posts.new', 0)} new posts, "
             f"{counters.get('page.ok', 0)} pages" + (f"; waits: {waits_for}" if waits_for else "")
         )
+
+
+def is_due(user: Due, job: Job, now: float) -> bool:
+    """Whether a job visits this user. now: seconds since the epoch."""
+    ledger = user.ledger
+    if ledger is None or ledger.state in ("partial", "failed"):
+        return True
+    if ledger.run_id == job.run_id:  # by an attempt of this task that died later
+        return False
+    if user.is_suspect:
+        return True
+    is_time = ledger.next_visit is None or ledger.next_visit <= now
+    if ledger.state == "empty" and is_time:
+        return True
+    if not job.refresh or (ledger.state == "gone" and ledger.sure):
+        return False
+    return job.every or is_time
+
+
+def visit_sort(ledger: Ledger | None) -> str:
+    """Whether a visit is a user's first one, as long as none was complete, or a later one: what
+    they cost differs."""
+    return "first" if ledger is None or ledger.visited_at is None else "again"
 
 
 def due_of(uid: int, cells: Cells) -> Due:

@@ -193,7 +193,8 @@ class _Visit:
             if self.env.max_pages is not None and self.ledger.pages >= self.env.max_pages:
                 return "max_pages"
             ask = self._page_to_ask()
-            if ask.nth > 1 and not self.env.asker.may_ask(ask):
+            is_there = self.kept.holds(ask.request)
+            if ask.nth > 1 and not (is_there or self.env.asker.may_ask(ask)):
                 return self._walled(self.env.clock())
             fetched = await self._fetch(ask)
             reading = fetched.reading

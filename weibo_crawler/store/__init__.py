@@ -158,6 +158,30 @@ class WalledEdge(NamedTuple):
     since: float
 
 
+class OpenEntries(NamedTuple):
+    """Entries still to walk, of one depth, who announce `fans`. is_doubted: a list of theirs ended
+    before its announced count, and is to be looked at again."""
+
+    depth: int
+    fans: int | None
+    is_doubted: bool
+    entries: int
+
+
+class ReadLists(NamedTuple):
+    """Lists of an edge that were begun, of users who announce `fans`. is_open: the entries are
+    still to walk; is_over: the lists have ended; is_walled: guests were not shown more of them;
+    pages: those that held somebody, of all of them together."""
+
+    edge: str
+    fans: int | None
+    is_open: bool
+    is_over: bool
+    is_walled: bool
+    lists: int
+    pages: int
+
+
 class WorkerRow(NamedTuple):
     """What one process did in one run: absolute figures, rewritten while it works.
 
@@ -433,8 +457,12 @@ class Frontier(Users, Protocol):
         """Known users whose row changed at or after `since`: seeds that were named or lifted."""
         ...
 
-    def open_fans(self) -> list[tuple[int | None, int]]:
-        """For the entries still to walk: announced fans, and how many entries announce them."""
+    def open_entries(self) -> list[OpenEntries]:
+        """The entries still to walk, by what they announce."""
+        ...
+
+    def read_lists(self) -> list[ReadLists]:
+        """The lists that were begun, by edge and by what their owners announce."""
         ...
 
     def call_depths_bounds(self, why: str) -> None:
@@ -463,6 +491,10 @@ class Frontier(Users, Protocol):
 
     def kept_pages(self, uids: Sequence[int]) -> dict[int, list[KeptPage]]:
         """The pages that are kept of these users, by uid."""
+        ...
+
+    def kept_urls(self) -> Iterator[tuple[int, str]]:
+        """The uid and the address of each page that is kept."""
         ...
 
     def drop_pages(self, upto: Mapping[int, float]) -> None:

@@ -10,7 +10,17 @@ from typing import Any
 from pymysql.cursors import Cursor
 
 from weibo_crawler.records import Edge
-from weibo_crawler.store import WALLED, SeenPage, UserRow, WalledEdge, WorkerRow, past_runs
+from weibo_crawler.store import (
+    WALLED,
+    OpenEntries,
+    ReadLists,
+    SeenPage,
+    UserRow,
+    WalledEdge,
+    WorkerRow,
+    past_runs,
+    tallies,
+)
 from weibo_crawler.store.forgotten import NOBODY, Forgotten
 from weibo_crawler.store.kept import KeptPage
 from weibo_crawler.store.mysql_base import Database
@@ -221,13 +231,11 @@ class MysqlUserlist:
             self._db.read("SELECT depth, COUNT(*) FROM userlist GROUP BY depth ORDER BY depth")
         )
 
-    def open_fans(self) -> list[tuple[int | None, int]]:
-        return list(
-            self._db.read(
-                "SELECT fans, COUNT(*) FROM userlist "
-                "WHERE state IN ('queued', 'leased', 'resting') GROUP BY fans"
-            )
-        )
+    def open_entries(self) -> list[OpenEntries]:
+        return tallies.open_entries(self._db.read(tallies.OPEN_ENTRIES))
+
+    def read_lists(self) -> list[ReadLists]:
+        return tallies.read_lists(self._db.read(tallies.READ_LISTS))
 
     def unsure_lists(self) -> int:
         """Lists whose end contradicts the announced count; walled ones are not among them."""
@@ -297,6 +305,9 @@ class MysqlUserlist:
 
     def kept_pages(self, uids: Sequence[int]) -> dict[int, list[KeptPage]]:
         return read_pages(self._db, uids)
+
+    def kept_urls(self) -> Iterator[tuple[int, str]]:
+        yield from self._db.read("SELECT uid, url FROM kept_pages")
 
     def drop_pages(self, upto: Mapping[int, float]) -> None:
         drop_pages(self._db, upto)

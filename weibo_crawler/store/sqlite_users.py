@@ -9,7 +9,17 @@ from sqlite3 import Connection
 from typing import Any
 
 from weibo_crawler.records import Edge
-from weibo_crawler.store import WALLED, SeenPage, UserRow, WalledEdge, WorkerRow, past_runs
+from weibo_crawler.store import (
+    WALLED,
+    OpenEntries,
+    ReadLists,
+    SeenPage,
+    UserRow,
+    WalledEdge,
+    WorkerRow,
+    past_runs,
+    tallies,
+)
 from weibo_crawler.store.forgotten import NOBODY, Forgotten
 from weibo_crawler.store.kept import KeptPage, kept_rows
 from weibo_crawler.store.sqlite_base import Database, immediate
@@ -219,11 +229,11 @@ class SqliteUserlist:
     def depths(self) -> dict[int, int]:
         return dict(self._all("SELECT depth, COUNT(*) FROM userlist GROUP BY depth ORDER BY depth"))
 
-    def open_fans(self) -> list[tuple[int | None, int]]:
-        return self._all(
-            "SELECT fans, COUNT(*) FROM userlist WHERE state IN ('queued', 'leased', 'resting') "
-            "GROUP BY fans"
-        )
+    def open_entries(self) -> list[OpenEntries]:
+        return tallies.open_entries(self._all(tallies.OPEN_ENTRIES))
+
+    def read_lists(self) -> list[ReadLists]:
+        return tallies.read_lists(self._all(tallies.READ_LISTS))
 
     def unsure_lists(self) -> int:
         """Lists whose end contradicts the announced count; walled ones are not among them."""
@@ -311,6 +321,13 @@ class SqliteUserlist:
         ):
             found[uid].append(KeptPage._make(page))
         return dict(found)
+
+    def kept_urls(self) -> Iterator[tuple[int, str]]:
+        after: tuple[object, ...] = (-1, "")
+        sql = "SELECT uid, url FROM kept_pages WHERE (uid, url) > (?, ?) ORDER BY uid, url LIMIT ?"
+        while rows := self._all(sql, *after, _PAGE):
+            yield from rows
+            after = rows[-1]
 
     def drop_pages(self, upto: Mapping[int, float]) -> None:
         sql = "DELETE FROM kept_pages WHERE uid = ? AND fetched_at <= ?"

@@ -1,0 +1,150 @@
+"""The plan of the posts job from known figures: pure."""
+
+from typing import Any
+
+import pytest
+
+from weibo_crawler.analysis.asked import Asked
+from weibo_crawler.planning.plan import Pace, pace_of
+from weibo_crawler.planning.shown import as_dict, limit, lines
+from weibo_crawler.planning.visits import Held, Visits, plan_visits, read_held
+from weibo_crawler.records import EgressState, Health
+from weibo_crawler.store.cells import Ledger
+
+PACE = Pace(egresses=2, usable=2, learned=0, rate=0.5, setting=0.25)
+MEASURED = {
+    "visits.first.begun": 12,
+    "visits.first.ended": 8,
+    "asked.first.posts.ok": 20,
+    "asked.first.posts.end": 10,
+    "asked.first.extend.ok": 4,
+    "asked.first.show.restricted": 1,
+}
+
+
+def visits(counters: dict[str, int], **held: Any) -> Visits:
+    return Visits(Held(**held), Asked(counters), 1, 1, {}, 0, False, PACE)
+
+
+def test_a_plan_with_nobody_left_is_zero() -> None:
+    """Whatever was asked before."""
+    plan = plan_visits(visits(MEASURED, visited=8, load=20))
+    assert (plan.users, plan.parts, plan.requests, plan.hours) == (0, (), 0, 0)
+    assert "nobody is left" in lines(plan)[0]
+
+
+def test_a_plan_before_anything_is_not_known() -> None:
+    """No figure stands for what nobody knows, neither hours nor disk."""
+    plan = plan_visits(visits({}, first=5))
+    assert plan.parts
+    assert {part.requests for part in plan.parts} == {None}
+    assert plan.requests is plan.hours is plan.rooms[0].bytes is None
+    assert as_dict(plan)["requests"] is None
+    assert sum("not known yet" in line for line in lines(plan)) >= len(plan.parts) + 3
+
+
+def test_visits_cost_what_they_did() -> None:
+    """By kind; four of twelve visits were cut, and count half, as do begun ones that are left."""
+    plan = plan_visits(visits(MEASURED, first=24, begun=4, visited=8, load=20, load2=60))
+    by_kind = {part.kind: part.requests for part in plan.parts}
+    assert by_kind == {
+        "first visits, posts pages": 44,
+        "first visits, posts ends": 22,
+        "first visits, long texts": 11,
+    }
+    assert plan.hours == 77 / 0.5 / 3600
+    assert plan.spread is not None
+
+
+def test_later_visits_cost_page_1_until_some_were_made() -> None:
+    """It says that this is assumed; afterwards they cost what they did."""
+    plan = plan_visits(visits(MEASURED, again=100, visited=100, load=200))
+    assert [part.requests for part in plan.parts if "pages" in part.kind] == [100]
+    assert "assumed" in plan.parts[0].why
+    again = {"visits.again.begun": 10, "visits.again.ended": 10, "asked.again.posts.ok": 15}
+    plan = plan_visits(visits(MEASURED | again, again=100, visited=100, load=200))
+    assert [part.requests for part in plan.parts if "pages" in part.kind] == [150]
+
+
+def test_following_takes_requests_a_day() -> None:
+    """Each user by the time between its visits, at what a later visit costs, against the pace."""
+    ledgers = [
+        (Ledger("done", visited_at=0.0, next_visit=3600.0, pages=1), True),
+        (Ledger("done", visited_at=0.0, next_visit=86_400.0, pages=1), False),
+        (Ledger("gone", visited_at=0.0, pages=0), False),
+        (None, True),
+        (Ledger("partial", pages=2), True),
+    ]
+    held = read_held(ledgers, 7200.0)
+    assert (held.first, held.begun, held.again, held.a_day) == (2, 1, 1, 25.0)
+    known = visits(MEASURED, visited=3, a_day=25.0)
+    assert plan_visits(known).figures["requests_a_day"] == 25.0
+    again = {"visits.again.begun": 2, "visits.again.ended": 2, "asked.again.posts.ok": 3}
+    measured = plan_visits(known._replace(asked=Asked(again)))
+    assert measured.figures["requests_a_day"] == 37.5
+    assert "38 requests a day (as measured); the pace allows 43,200, enough" in measured.later[0]
+    assert "too few" in plan_visits(known._replace(pace=PACE._replace(rate=1e-4))).later[0]
+    assert plan_visits(visits({})).figures["requests_a_day"] is None
+
+
+@pytest.mark.parametrize(
+    ("states", "usable", "learned", "rate"),
+    [
+        ([None, None], 2, 0, 0.5),
+        ([EgressState(0.1, health=Health.GOOD), None], 2, 1, 0.35),
+        ([EgressState(0.25, health=Health.DEAD), EgressState(9.0)], 1, 0, 0.25),
+        ([EgressState(0.25, health=Health.DEAD)], 0, 0, 0.0),
+    ],
+)
+def test_the_pace_is_that_of_the_usable(
+    states: list[EgressState | None], usable: int, learned: int, rate: float
+) -> None:
+    """Dead ones send nothing; a learned rate counts where it is below the setting."""
+    pace = pace_of(states, 0.25)
+    assert (pace.usable, pace.learned, pace.rate) == (usable, learned, pytest.approx(rate))
+    assert f"{usable} of {len(states)} usable" in limit(pace) or "none of 1 is usable" in limit(
+        pace
+    )
+
+
+def test_a_wall_costs_each_visit_until_it_is_known() -> None:
+    """Then it is asked for once an hour."""
+    met = MEASURED | {"asked.first.posts.login_wall": 10}
+    known = visits(met, first=100, visited=10, load=20)
+    by_kind = {part.kind: part.requests for part in plan_visits(known).parts}
+    assert by_kind["first visits, walls"] == 100
+    by_kind = {
+        part.kind: part.requests for part in plan_visits(known._replace(is_walled=True)).parts
+    }
+    assert by_kind["first visits, walls"] == 1
+
+
+def test_what_harvest_has_kept_is_not_asked_for() -> None:
+    """Visits that were given pages needed as many; what is kept now is taken off."""
+    known = visits(MEASURED | {"asked.first.posts.kept": 30}, first=100, visited=10, load=50)
+    by_kind = {part.kind: part.requests for part in plan_visits(known).parts}
+    assert by_kind["first visits, posts pages"] == 500
+    kept = plan_visits(known._replace(kept={"first": 90, "again": 7}))
+    assert {part.kind: part.requests for part in kept.parts}["first visits, posts pages"] == 410
+    assert "90 are kept now" in kept.parts[0].why
+
+
+def test_what_is_not_asked_for_any_more_costs_nothing() -> None:
+    """Comments and basic information go by their settings; the latter once for each user."""
+    met = MEASURED | {"asked.first.comments.ok": 5, "asked.first.info.ok": 10}
+    known = visits(met, first=100, visited=10, load=20)
+    without = {part.kind for part in plan_visits(known).parts}
+    assert not any(kind.endswith(("comments", "information")) for kind in without)
+    by_kind = {
+        part.kind: part.requests
+        for part in plan_visits(known._replace(comments=2, has_info=True)).parts
+    }
+    assert by_kind["first visits, comments"] == 50
+    assert by_kind["first visits, basic information"] == 100
+    new = visits(MEASURED, first=100, visited=10, load=20)
+    by_kind = {
+        part.kind: part.requests
+        for part in plan_visits(new._replace(comments=2, has_info=True)).parts
+    }
+    assert by_kind["first visits, comments"] is None
+    assert by_kind["first visits, basic information"] == 100

@@ -1,0 +1,170 @@
+"""The plan of a harvest from known figures: pure."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weibo_crawler.analysis.asked import Asked
+from weibo_crawler.analysis.yields import prices
+from weibo_crawler.planning.lengths import Lengths
+from weibo_crawler.planning.plan import Pace
+from weibo_crawler.planning.walk import Walk, plan_walk
+from weibo_crawler.records import Edge
+from weibo_crawler.samples import Figures
+from weibo_crawler.store import OpenEntries, ReadLists
+
+FREE = Pace(egresses=2, usable=2, learned=0, rate=0.5, setting=0.25)
+
+
+def pages_of(fans: int) -> int:
+    return min(-(-fans // 20), 250)
+
+
+def walk(**known: Any) -> Walk:
+    """A harvest of which nothing is known but what is given."""
+    unknown: dict[str, Any] = {
+        "edges": (Edge.FANS,),
+        "edges_if_walled": (Edge.FOLLOWS,),
+        "max_users": 1000,
+        "max_depth": None,
+        "users": 10,
+        "walked": 0,
+        "entries": [],
+        "lists": [],
+        "asked": Asked({}),
+        "runs": 0,
+        "last": Asked({}),
+        "looks": {},
+        "announced": lambda edge, n: pages_of(n) if edge is Edge.FANS else 0,
+        "pace": FREE,
+    }
+    return Walk(**unknown | known)
+
+
+def over(fans: int, lists: int, pages: int, *, walled: bool = False) -> ReadLists:
+    return ReadLists("fans", fans, False, True, walled, lists, pages)
+
+
+def test_a_plan_with_nobody_left_is_zero() -> None:
+    """No request, no hour, whatever was asked before; and max_users is not to be reached."""
+    asked = Asked({"asked.fans.fans.ok": 500, "users.kept": 400, "session.asked": 9})
+    plan = plan_walk(walk(asked=asked, last=asked, runs=3, lists=[over(20, 400, 500)], walked=400))
+    assert (plan.users, plan.parts, plan.requests, plan.hours) == (0, (), 0, 0)
+    assert plan.figures["to_max_users"] is None
+    assert "nobody is left" in plan.later[0]
+
+
+def test_a_plan_before_anything_is_not_known() -> None:
+    """Seeds whose fans nobody knows cost a profile each; the rest is None, never a guess."""
+    plan = plan_walk(walk(entries=[OpenEntries(0, None, False, 3)]))
+    assert plan.parts[0].requests == 3
+    assert plan.requests is plan.hours is plan.figures["to_max_users"] is None
+    assert all("not known yet" in part.why for part in plan.parts if part.requests is None)
+
+
+def test_what_is_announced_is_a_bound_until_a_list_has_ended() -> None:
+    """The pages of known users are as many as announced, at most; ends nobody knows."""
+    plan = plan_walk(walk(entries=[OpenEntries(1, 100, False, 4)]))
+    assert [part.requests for part in plan.parts if "pages" in part.kind] == [20]
+    assert "at most" in next(part.why for part in plan.parts if "pages" in part.kind)
+    assert plan.requests is None
+
+
+def test_a_wall_makes_lists_as_short_as_they_are() -> None:
+    """Where page 2 is walled a list costs one page, however many are announced; the walls are met
+    once in each run, not by each list."""
+    lists = [over(1000, 50, 50, walled=True), over(20, 50, 50)]
+    asked = Asked({"asked.fans.fans.ok": 100, "asked.fans.fans.login_wall": 20})
+    last = Asked({"asked.fans.fans.login_wall": 12})
+    known = walk(lists=lists, asked=asked, runs=2, walked=100, last=last)
+    plan = plan_walk(known._replace(entries=[OpenEntries(2, 4000, False, 300)]))
+    by_kind = {part.kind: part.requests for part in plan.parts}
+    assert by_kind == {"fans, pages": 300, "fans, walls": 10}
+
+
+def test_edges_behind_a_wall_are_read_as_often_as_before() -> None:
+    """edges_if_walled are read for the share of users for whom they were."""
+    lists = [over(20, 10, 0, walled=True), ReadLists("follows", 20, False, True, False, 5, 30)]
+    counters = {"asked.fans.fans.login_wall": 10, "asked.follows.follows.ok": 30}
+    asked = Asked(counters)
+    known = walk(lists=lists, asked=asked, runs=1, walked=10, last=asked)
+    plan = plan_walk(known._replace(entries=[OpenEntries(2, 50, False, 100)]))
+    by_kind = {part.kind: part.requests for part in plan.parts}
+    assert by_kind == {"fans, walls": 10, "follows, pages": 300}
+
+
+def test_what_was_read_is_not_read_again() -> None:
+    """Entries that wait for a second look cost that look; pages read of others are paid for."""
+    looks = {"fans.end": Figures(100, 100, 0, 0.03)}
+    asked = Asked({"asked.fans.fans.ok": 300, "asked.fans.fans.end": 200})
+    begun = ReadLists("fans", 60, True, False, False, 2, 4)
+    known = walk(
+        lists=[over(60, 100, 300), begun], asked=asked, looks=looks, runs=1, walked=100, last=asked
+    )
+    entries = [OpenEntries(1, 60, False, 1), OpenEntries(1, 60, True, 1)]
+    plan = plan_walk(known._replace(entries=entries))
+    by_kind = {part.kind: part.requests for part in plan.parts}
+    assert by_kind["fans, pages"] == 2
+    assert by_kind["fans, ends and second looks"] == 1 + 1 + 1
+
+
+def test_a_level_that_is_not_to_be_walked_costs_nothing() -> None:
+    """harvest.max_depth."""
+    entries = [OpenEntries(2, 20, False, 7), OpenEntries(1, 20, False, 1)]
+    assert plan_walk(walk(entries=entries, max_depth=2)).users == 1
+
+
+def test_refusals_go_on_as_they_were() -> None:
+    """What was refused or not answered is a share of each kind."""
+    asked = Asked({"asked.fans.fans.ok": 80, "asked.fans.fans.throttled": 20})
+    known = walk(lists=[over(20, 80, 80)], asked=asked, runs=1, walked=80, last=asked)
+    plan = plan_walk(known._replace(entries=[OpenEntries(1, 20, False, 8)]))
+    assert plan.requests == 10
+
+
+def test_an_edge_has_a_price() -> None:
+    """Requests for each user that it brought, the cheapest first; None where it brought nobody."""
+    counters = {
+        "asked.comments.comments.ok": 30,
+        "asked.comments.profile.unanswered": 10,
+        "edge.comments.kept": 20,
+        "asked.fans.fans.ok": 10,
+        "edge.fans.kept": 100,
+        "asked.reposts.posts.ok": 5,
+    }
+    assert [(price.edge, price.each) for price in prices(Asked(counters))] == [
+        (Edge.FANS, 0.1),
+        (Edge.COMMENTS, 2.0),
+        (Edge.REPOSTS, None),
+    ]
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**7), st.integers(1, 300)), min_size=1))
+def test_lists_that_are_as_announced_are_taken_so(known: list[tuple[int, int]]) -> None:
+    """Where every list has ended as announced, the next ones will."""
+    lengths = Lengths([over(fans, n, n * pages_of(fans)) for fans, n in known], pages_of)
+    if any(pages_of(fans) for fans, _ in known):
+        for fans, _ in known:
+            assert lengths.pages(fans) == pages_of(fans) or pages_of(fans) == 0
+    assert lengths.sigma is not None
+
+
+@given(st.integers(20, 10**6), st.floats(0.1, 1.0))
+def test_lists_that_hide_some_are_taken_so(fans: int, share: float) -> None:
+    """The share that is shown of lists of about this length holds for the next ones."""
+    shown = round(1000 * pages_of(fans) * share)
+    lengths = Lengths([over(fans, 1000, shown), over(10**7, 5, 0)], pages_of)
+    wanted = shown / 1000
+    assert abs((lengths.pages(fans) or 0) - wanted) <= 0.02 * pages_of(fans)
+
+
+def test_lists_whose_length_nobody_announces_are_unknown_until_one_has_ended() -> None:
+    """Follows: no figure stands for them, neither zero; then they are as long as the others."""
+    known = walk(edges=(Edge.FOLLOWS,), entries=[OpenEntries(1, 50, False, 4)])
+    plan = plan_walk(known)
+    assert {part.kind: part.requests for part in plan.parts}["follows, pages"] is None
+    ended = ReadLists("follows", 50, False, True, False, 10, 30)
+    asked = Asked({"asked.follows.follows.ok": 30})
+    plan = plan_walk(known._replace(lists=[ended], asked=asked, runs=1, walked=10))
+    assert plan.requests == 12

@@ -1,0 +1,84 @@
+"""--plan of harvest and posts, and the command plan."""
+
+import argparse
+import time
+from collections.abc import Sequence
+
+from weibo_crawler import config
+from weibo_crawler.analysis.yields import follow_line
+from weibo_crawler.cli.main import Done
+from weibo_crawler.fetch.egress import DIRECT
+from weibo_crawler.fetch.opening import load_egresses
+from weibo_crawler.fetch.pool.keeper import direct_lease
+from weibo_crawler.home import Home
+from weibo_crawler.planning import outset, reading, shown
+from weibo_crawler.planning.plan import Pace, Plan, pace_of
+from weibo_crawler.planning.visits import plan_visits
+from weibo_crawler.planning.walk import plan_walk
+from weibo_crawler.posts.crawl import Job
+from weibo_crawler.records import EgressState
+from weibo_crawler.store.sqlite_base import database_path
+
+
+def harvest_plan(home: Home) -> Done:
+    """What the harvest would cost from here."""
+    runs = reading.read_runs(home.users, "harvest")
+    pace = pace_now(home, runs.speed)
+    return _done(plan_walk(reading.read_walk(home.settings, home.site, home.users, runs, pace)))
+
+
+def posts_plan(home: Home, *, refresh: bool, every: bool) -> Done:
+    """What the posts job would cost now."""
+    runs = reading.read_runs(home.users, "posts")
+    job, pace = Job("", refresh, every=every), pace_now(home, runs.speed)
+    visits = reading.read_visits(
+        *(home.settings, home.site, home.users, home.tables, runs, pace, job, time.time())
+    )
+    return _done(plan_visits(visits))
+
+
+def plan(options: argparse.Namespace) -> Done:
+    """A crawl that does not exist yet, by what the one at hand has measured, if there is one."""
+    settings = config.load(options.config)
+    crawl = outset.Outset(
+        users=options.users,
+        fresh_s=options.fresh,
+        rate=settings.pace.requests_per_second,
+        in_flight=settings.posts.users_in_flight,
+        is_hbase=settings.store.tables.startswith("hbase:"),
+    )
+    if crawl.is_hbase:
+        crawl = crawl._replace(bytes_a_post=outset.BYTES_A_POST["hbase"])
+    store = settings.store
+    if all(
+        not url.startswith("sqlite:") or database_path(url).exists()
+        for url in (store.users, store.tables)
+    ):
+        with Home(settings) as home:
+            crawl = reading.measured(crawl, settings, home.users, home.tables, time.time())
+    return Done("\n".join(outset.lines(crawl)), outset.as_dict(crawl))
+
+
+def follow(home: Home, visits_a_day: float) -> str:
+    """What following the visited users takes, against the pace."""
+    pace = pace_now(home, None)
+    asked = reading.read_runs(home.users, "posts").asked
+    return follow_line(visits_a_day, asked, pace.rate if pace.setting else None)
+
+
+def pace_now(home: Home, speed: float | None) -> Pace:
+    """The egresses of the settings, as the leases know them. speed: requests a second of the last
+    run."""
+    settings = home.settings
+    egresses = load_egresses(settings.egress, settings.fetch)
+    address = settings.egress.public_address
+    names = [direct_lease(address) if one == DIRECT else one.name for one in egresses]
+    known = home.leases.known(names) if home.leases is not None else {}
+    states: Sequence[EgressState | None] = [
+        known[name].state if name in known else None for name in names
+    ]
+    return pace_of(states, settings.pace.requests_per_second, speed)
+
+
+def _done(plan: Plan) -> Done:
+    return Done("\n".join(shown.lines(plan)), shown.as_dict(plan))

@@ -1,0 +1,224 @@
+"""`posts --plan`: what the visits cost that the same command would make now. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from math import ceil, sqrt
+from typing import NamedTuple
+
+from weibo_crawler.analysis.asked import Asked
+from weibo_crawler.analysis.yields import each_again, follow_line, visits_a_day
+from weibo_crawler.planning.plan import Pace, Part, Plan, Room, sessions, total
+from weibo_crawler.records import Kind
+from weibo_crawler.samples import Figures, looks_to_come
+from weibo_crawler.store.cells import Ledger
+
+_END = "posts.end"  # of posts/visit.py
+_TEXTS = (Kind.EXTEND, Kind.SHOW, Kind.DETAIL)
+_DAY_S = 86_400
+_NOT_VISITED = "not known yet: nobody was visited"
+_CUT_SHORT = 0.5  # of a visit, that a cut one has seen, and has left
+
+
+class Held(NamedTuple):
+    """What the ledgers tell. first, again: users who would be visited now, who never were, and who
+    were; begun: of the first, those of whom a part was read. visited: users with a complete visit;
+    load, load2: sum and sum of squares of their pages and whole texts; stored: their posts; new:
+    posts to be expected of those who are visited again; a_day: visits a day that following all
+    users takes."""
+
+    first: int = 0
+    begun: int = 0
+    again: int = 0
+    visited: int = 0
+    load: int = 0
+    load2: int = 0
+    stored: int = 0
+    new: float = 0.0
+    a_day: float = 0.0
+
+    @property
+    def users(self) -> int:
+        return self.first + self.again
+
+
+class Visits(NamedTuple):
+    """What is known of the posts job. asked: all its runs; runs: how many mappers those had,
+    last_runs: those of the last one; looks: as `second_looks`; comments: posts.comments; has_info:
+    posts.info_days is set; kept: of the users of a sort, of how many harvest has kept page 1;
+    is_walled: whether later pages are known to be closed; bytes_a_post: None where not measured."""
+
+    held: Held
+    asked: Asked
+    runs: int
+    last_runs: int
+    looks: Mapping[str, Figures]
+    comments: int
+    has_info: bool
+    pace: Pace
+    kept: Mapping[str, int] = {}
+    is_walled: bool = False
+    bytes_a_post: float | None = None
+
+
+def read_held(users: Iterable[tuple[Ledger | None, bool]], now: float) -> Held:
+    """Sum up ledgers, each with whether its user would be visited now."""
+    first = begun = again = visited = load = load2 = stored = 0
+    new = a_day = 0.0
+    for ledger, is_due in users:
+        if ledger is None or ledger.visited_at is None:
+            first += is_due
+            begun += is_due and ledger is not None and ledger.pages > 0
+            continue
+        visited += 1
+        load += ledger.pages + ledger.completed
+        load2 += (ledger.pages + ledger.completed) ** 2
+        stored += ledger.stored
+        again += is_due
+        if is_due:
+            new += (ledger.posts_per_day or 0.0) * max(0.0, now - ledger.visited_at) / _DAY_S
+        a_day += visits_a_day(ledger)
+    return Held(first, begun, again, visited, load, load2, stored, new, a_day)
+
+
+def plan_visits(visits: Visits) -> Plan:
+    """The plan of the visits that are to be made now."""
+    held, asked = visits.held, visits.asked
+    parts = [*_first(visits), *_again(visits)]
+    if parts:
+        parts.append(sessions(asked, visits.runs, visits.last_runs, parts))
+    requests = total(part.requests for part in parts)
+    most = visits.pace.rate if visits.pace.setting else None
+    later = follow_line(held.a_day, asked, most) if held.a_day else None
+    a_day = held.a_day * each_again(asked)[0] if held.a_day else None
+    return Plan(
+        stage="posts",
+        users=held.users,
+        parts=tuple(part for part in parts if part.requests != 0),
+        pace=visits.pace,
+        rooms=(_room(visits),) if held.users else (),
+        spread=_spread(visits) if requests else None,
+        later=() if later is None else (later,),
+        assumed=_assumed(visits),
+        figures={"first": held.first, "again": held.again, "requests_a_day": a_day},
+    )
+
+
+def _ended(asked: Asked, sort: str) -> float:
+    """How many visits the requests of a sort have paid for; a cut one counts in part."""
+    begun, ended = asked[f"visits.{sort}.begun"], asked[f"visits.{sort}.ended"]
+    return ended + _CUT_SHORT * max(0, begun - ended)
+
+
+def _first(visits: Visits) -> Iterator[Part]:
+    held = visits.held
+    left = held.first - _CUT_SHORT * held.begun
+    if not held.first:
+        return
+    if not visits.asked["visits.first.ended"]:
+        for kind in ("profiles", "posts pages", "posts ends", "long texts", "comments"):
+            if kind != "comments" or visits.comments:
+                yield Part(f"first visits, {kind}", None, _NOT_VISITED)
+        return
+    yield from _parts(visits, "first", left)
+
+
+def _again(visits: Visits) -> Iterator[Part]:
+    held, asked = visits.held, visits.asked
+    if not held.again:
+        return
+    if asked["visits.again.ended"]:
+        yield from _parts(visits, "again", held.again)
+        return
+    why = "assumed: page 1 of each tells what is new; nobody was visited twice so far"
+    yield Part("later visits, posts pages", float(held.again), why)
+    texts = sum(asked.of("first", kind).sent for kind in _TEXTS)
+    if held.stored and texts:
+        why = "assumed: as many a new post as at first visits, new ones by posting rates"
+        yield Part("later visits, long texts", held.new * texts / held.stored, why)
+
+
+def _parts(visits: Visits, sort: str, left: float) -> Iterator[Part]:
+    """Each kind as often a visit as so far."""
+    asked, n = visits.asked, _ended(visits.asked, sort)
+    name = {"first": "first visits", "again": "later visits"}[sort]
+    unwanted = {*_TEXTS, *([] if visits.comments else [Kind.COMMENTS])}
+    unwanted |= set() if visits.has_info else {Kind.INFO}
+    whom = f"{asked[f'visits.{sort}.ended']:,} visits"
+    for kind in asked.kinds(sort):
+        tally = asked.of(sort, kind)
+        if kind is not Kind.POSTS:
+            if kind not in unwanted:
+                why = f"measured: {tally.sent:,} for {whom}"
+                yield Part(f"{name}, {_NAMES.get(kind, kind)}", tally.sent / n * left, why)
+            continue
+        pages = max(0.0, (tally.pages + tally.kept) / n * left - visits.kept.get(sort, 0))
+        ends = _ends(visits, sort, left)
+        why = f"measured: {tally.pages:,} for {whom}"
+        if tally.kept or visits.kept.get(sort):
+            why += f", {tally.kept:,} kept by harvest; {visits.kept.get(sort, 0):,} are kept now"
+        yield Part(f"{name}, posts pages", pages * tally.factor, why)
+        why = f"measured: {tally.ends:,} for {whom}"
+        yield Part(f"{name}, posts ends", ends * tally.factor, why)
+        walls = tally.walls * tally.factor / n * left
+        why = f"measured: {tally.walls:,} for {whom}"
+        if visits.is_walled:
+            walls, why = min(walls, 1.0), "one an hour at most: all runs know that a wall is there"
+        yield Part(f"{name}, walls", walls, why)
+    if texts := sum(asked.of(sort, kind).sent for kind in _TEXTS):
+        why = f"measured: {texts:,} for {whom}"
+        yield Part(f"{name}, long texts", texts / n * left, why)
+    if visits.comments and not asked.of(sort, Kind.COMMENTS).told:
+        yield Part(f"{name}, comments", None, "not known yet: no comments were read")
+    if visits.has_info and sort == "first" and not asked.of(sort, Kind.INFO).told:
+        yield Part(f"{name}, basic information", left, "one for each user (posts.info_days)")
+
+
+_NAMES = {
+    Kind.PROFILE: "profiles",
+    Kind.COMMENTS: "comments",
+    Kind.INFO: "basic information",
+}
+
+
+def _ends(visits: Visits, sort: str, left: float) -> float:
+    """Requests that only tell that a timeline is over, second looks among them."""
+    asked, n = visits.asked, _ended(visits.asked, sort)
+    ends = asked.of(sort, Kind.POSTS).ends
+    every = sum(asked.of(one, Kind.POSTS).ends for one in ("first", "again"))
+    figures = visits.looks.get(_END)
+    if figures is None or not every:
+        return ends / n * left
+    share = ends / every
+    plain = max(0.0, ends - figures.looks * share) / n * left
+    return plain + looks_to_come(figures, figures.ends * share / n * left)
+
+
+def _spread(visits: Visits) -> float | None:
+    """The share by which the sum may be wrong, at 95 %, as visits differ in length."""
+    held = visits.held
+    if held.visited < 2 or not held.load or not held.users:
+        return None
+    mean = held.load / held.visited
+    variance = max(0.0, held.load2 / held.visited - mean**2)
+    return 1.96 * sqrt(variance * (1 / held.visited + 1 / held.users)) / mean
+
+
+def _room(visits: Visits) -> Room:
+    held = visits.held
+    each = held.stored / held.visited if held.visited else None
+    if each is None or visits.bytes_a_post is None:
+        return Room("posts", None, _NOT_VISITED)
+    posts = held.first * each + held.new
+    why = (
+        f"measured: {visits.bytes_a_post:,.0f} bytes a post, {each:.1f} posts a user, by "
+        f"{held.visited:,} users"
+    )
+    return Room(f"{ceil(posts):,} posts", posts * visits.bytes_a_post, why)
+
+
+def _assumed(visits: Visits) -> tuple[str, ...]:
+    said = ["users who are left are like those who were visited"]
+    factor = visits.asked.all(["first", "again"]).factor
+    if factor > 1:
+        share = f"{(factor - 1) / factor:.1%} of the requests so far"
+        said.append(f"refusals and troubles go on as they were: {share}")
+    return tuple(said)

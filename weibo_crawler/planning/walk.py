@@ -1,0 +1,263 @@
+"""`harvest --plan`: what the lists cost whose owners are found, and what follows. Pure."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import ceil, sqrt
+from typing import NamedTuple
+
+from weibo_crawler.analysis.asked import Asked, Tally
+from weibo_crawler.analysis.yields import yield_lines
+from weibo_crawler.planning.lengths import Lengths
+from weibo_crawler.planning.plan import Pace, Part, Plan, Room, sessions, total
+from weibo_crawler.records import Edge, Kind
+from weibo_crawler.samples import Figures, looks_to_come
+from weibo_crawler.store import OpenEntries, ReadLists
+
+_GATE = 9  # walls by which a run closes an edge (walls.py); then it asks once an hour
+_LISTS = {Edge.FANS: Kind.FANS, Edge.FOLLOWS: Kind.FOLLOWS}
+# docs/benchmarks.md, "Users found by each edge": users for each request by the default edges, in a
+# simulated world, from three seeds
+_PUBLISHED = {"where lists are shown": 6.48, "where lists are walled": 2.45}
+_TELLING = 100  # requests of the last run that tell what a user costs now
+_NEVER_READ = "not known yet: no list was read to its end"
+
+
+class Walk(NamedTuple):
+    """What is known of a harvest. users: kept; walked: entries that are done with; asked: all runs
+    of the stage, runs: how many processes those were; last: the counters of the last run; looks: as
+    `second_looks`; announced: pages of a list by edge and number of users; bytes_a_user: None where
+    not measured."""
+
+    edges: Sequence[Edge]
+    edges_if_walled: Sequence[Edge]
+    max_users: int
+    max_depth: int | None
+    users: int
+    walked: int
+    entries: Sequence[OpenEntries]
+    lists: Sequence[ReadLists]
+    asked: Asked
+    runs: int
+    last: Asked
+    looks: Mapping[str, Figures]
+    announced: Callable[[Edge, int], int]
+    pace: Pace
+    bytes_a_user: float | None = None
+
+
+def plan_walk(walk: Walk) -> Plan:
+    """The plan of the lists whose owners are found already."""
+    entries = [one for one in walk.entries if walk.max_depth is None or one.depth < walk.max_depth]
+    n = sum(one.entries for one in entries)
+    walk = walk._replace(entries=entries)
+    parts = [_profiles(walk), *_lists(walk)] if n else []
+    if parts:
+        parts.append(sessions(walk.asked, walk.runs, 1, parts))
+    missing = max(0, walk.max_users - walk.users)
+    rest, said = _rest(walk, n, missing)
+    factor = walk.asked.all().factor
+    return Plan(
+        stage="harvest",
+        users=n,
+        parts=tuple(part for part in parts if part.requests != 0),
+        pace=walk.pace,
+        spread=_spread(walk, n, parts),
+        rooms=(_room(walk, missing),),
+        later=(said, *yield_lines(walk.asked)),
+        assumed=_assumed(walk, factor),
+        figures={"users_kept": walk.users, "missing": missing, "to_max_users": rest},
+    )
+
+
+def _profiles(walk: Walk) -> Part:
+    unread = sum(one.entries for one in walk.entries if one.fans is None)
+    factor = walk.asked.of(Edge.SEED, Kind.PROFILE).factor
+    return Part("profiles of seeds", unread * factor, "one for each seed that was not read yet")
+
+
+def _lists(walk: Walk) -> Iterator[Part]:
+    """All edges that are to be read."""
+    for edge in (*walk.edges, *(e for e in walk.edges_if_walled if e not in walk.edges)):
+        known = _lengths(walk, edge)
+        n = _to_read(walk, edge, known)
+        if n and edge in _LISTS:
+            yield from _list_parts(walk, edge, known, n)
+        elif n:
+            yield from _other_parts(walk, edge, known, n)
+
+
+def _lengths(walk: Walk, edge: Edge) -> Lengths:
+    over = [one for one in walk.lists if one.edge == edge and one.is_over]
+    return Lengths(over, lambda n: walk.announced(edge, n))
+
+
+def _to_read(walk: Walk, edge: Edge, known: Lengths) -> float:
+    """How many lists of an edge are still to be read: of all who are open; where it is read only
+    where others are walled, of as large a share as before."""
+    n = sum(one.entries for one in walk.entries)
+    is_own = edge in walk.edges
+    over = sum(one.lists for one in walk.lists if one.edge == edge and one.is_over and one.is_open)
+    if is_own:
+        return float(max(0, n - over))
+    done = known.lists - over
+    return n * min(1.0, done / walk.walked) if walk.walked else 0.0
+
+
+def _list_parts(walk: Walk, edge: Edge, known: Lengths, n: float) -> Iterator[Part]:
+    """Of a list of people: its pages, its end, walls, and profiles of who has no count there."""
+    asked = walk.asked.of(edge, _LISTS[edge])
+    pages = _pages(walk, edge, known, n)
+    why = f"measured: as {known.lists:,} lists beside what was announced"
+    if not known.lists:
+        why = _NEVER_READ if pages is None else "as announced, at most: no list has ended yet"
+    yield Part(f"{edge}, pages", None if pages is None else pages * asked.factor, why)
+    if not known.lists:
+        yield Part(f"{edge}, ends and second looks", None, _NEVER_READ)
+        return
+    ends = _ends(walk, edge, asked, known, n) * asked.factor
+    why = f"measured: {asked.ends:,} for {known.lists:,} lists, {_looks_said(walk, edge)}"
+    yield Part(f"{edge}, ends and second looks", ends, why)
+    if asked.walls:
+        walls = asked.walls / known.lists * n
+        why = f"measured: {asked.walls:,} for {known.lists:,} lists"
+        if asked.walls >= _GATE * walk.runs:
+            last = walk.last.of(edge, _LISTS[edge]).walls
+            walls = min(walls, asked.walls / walk.runs, last)
+            why = f"measured: as in {walk.runs:,} runs and the last one, which know where it is"
+        yield Part(f"{edge}, walls", walls, why)
+    if pages:
+        yield from _beside(walk, edge, pages)
+
+
+def _beside(walk: Walk, edge: Edge, pages: float) -> Iterator[Part]:
+    """What else is asked for a page of a list: profiles of whom it shows without a count. The last
+    run tells most, as ever more of them are known."""
+    asked = walk.last if walk.last.all([edge]).told >= _TELLING else walk.asked
+    shown = asked.of(edge, _LISTS[edge]).pages
+    for kind in asked.kinds(edge) if shown else ():
+        if kind != _LISTS[edge]:
+            sent = asked.of(edge, kind).sent
+            why = f"measured: {sent:,} for {shown:,} pages"
+            yield Part(f"{edge}, {_NAMES.get(kind, kind)}", sent / shown * pages, why)
+
+
+def _pages(walk: Walk, edge: Edge, known: Lengths, n: float) -> float | None:
+    """Pages that are still to be read of the lists of an edge."""
+    if edge is not Edge.FANS:  # nobody announces their length
+        one = known.pages(None)
+        return None if one is None else one * n
+    # an entry that waits for a second look has read its pages
+    fresh = [(one.fans, one.entries) for one in walk.entries if not one.is_doubted]
+    doubted = sum(one.entries * (known.pages(one.fans) or 0) for one in walk.entries)
+    doubted -= sum(m * (known.pages(fans) or 0) for fans, m in fresh)
+    begun = [one for one in walk.lists if one.edge == edge and one.is_open]
+    read = sum(
+        one.lists * (known.pages(one.fans) or 0) if one.is_over else one.pages for one in begun
+    )
+    expected = 0.0
+    for fans, m in fresh:
+        pages = known.pages(fans)
+        if pages is None:
+            return None
+        expected += m * pages
+    return max(0.0, expected - max(0.0, read - doubted))
+
+
+def _ends(walk: Walk, edge: Edge, asked: Tally, known: Lengths, n: float) -> float:
+    """Requests that only tell that a list is over. Ends that contradict the announced count, and
+    ends by what the pages say, are looked at until that is known to be futile."""
+    doubted = sum(one.entries for one in walk.entries if one.is_doubted)
+    fresh = [one for one in walk.entries if not one.is_doubted]
+    likely = sum(one.entries * known.ends(one.fans) for one in fresh)
+    ending = likely * n / sum(one.entries for one in walk.entries) if known.ended else 0.0
+    looks, to_come = 0, 0.0
+    for kind, figures in walk.looks.items():
+        if kind.startswith(f"{edge}."):
+            looks += figures.looks
+            met = figures.ends / max(1, known.ended) * ending
+            waiting = doubted if kind == f"{edge}.end" else 0
+            to_come += looks_to_come(figures, met + waiting)
+    return max(0, asked.ends - looks) / max(1, known.ended) * ending + to_come
+
+
+def _looks_said(walk: Walk, edge: Edge) -> str:
+    figures = walk.looks.get(f"{edge}.end")
+    if figures is None:
+        return "none of which was in doubt"
+    return f"of {figures.ends:,} in doubt {figures.looks:,} looked at again"
+
+
+def _other_parts(walk: Walk, edge: Edge, known: Lengths, n: float) -> Iterator[Part]:
+    """Of an edge that is read from posts."""
+    if not known.lists:
+        yield Part(f"{edge}", None, _NEVER_READ)
+    for kind in walk.asked.kinds(edge) if known.lists else ():
+        yield _other_part(walk, edge, kind, known, n)
+
+
+def _other_part(walk: Walk, edge: Edge, kind: Kind, known: Lengths, n: float) -> Part:
+    sent = walk.asked.of(edge, kind).sent
+    why = f"measured: {sent:,} for {known.lists:,} users"
+    return Part(f"{edge}, {_NAMES.get(kind, kind)}", sent / known.lists * n, why)
+
+
+_NAMES = {
+    Kind.PROFILE: "profiles",
+    Kind.POSTS: "posts pages",
+    Kind.NAME: "names",
+    Kind.COMMENTS: "comments",
+}
+
+
+def _spread(walk: Walk, n: int, parts: Sequence[Part]) -> float | None:
+    """The share by which the sum may be wrong, at 95 %, as fan lists differ in length and in how
+    they end (ends as a Poisson process). None where most requests are for other edges."""
+    requests, known = total(part.requests for part in parts), _lengths(walk, Edge.FANS)
+    fans = sum(part.requests or 0 for part in parts if part.kind.startswith(f"{Edge.FANS}, "))
+    if not requests or known.sigma is None or fans < requests / 2:
+        return None
+    variance = known.sigma**2 + walk.asked.of(Edge.FANS, Kind.FANS).ends / known.lists
+    return 1.96 * sqrt(variance * (n + n * n / known.lists)) / requests
+
+
+def _rest(walk: Walk, n: int, missing: int) -> tuple[float | None, str]:
+    """Requests until max_users is reached, at least; and the words."""
+    if not missing:
+        return 0.0, f"to {walk.max_users:,} users: reached"
+    if not n:
+        said = "not to be reached from here: nobody is left to walk; give more seeds"
+        return None, f"to {walk.max_users:,} users: {said}"
+    for asked, when in ((walk.last, "in the last run"), (walk.asked, "so far")):
+        sent, kept = asked.all().sent, asked["users.kept"]
+        if sent >= _TELLING and kept:
+            price = sent / kept
+            return (
+                missing * price,
+                f"to {walk.max_users:,} users: at least {ceil(missing * price):,} requests, "
+                f"at {price:.2f} requests a new user as {when}; a walk finds ever fewer, and who "
+                "is there to be found nobody knows",
+            )
+    most = " to ".join(f"{ceil(missing / each):,}" for each in _PUBLISHED.values())
+    return (
+        None,
+        f"to {walk.max_users:,} users: not known yet; in simulated worlds {most} requests, where "
+        "lists are shown and where they are walled (docs/benchmarks.md)",
+    )
+
+
+def _room(walk: Walk, missing: int) -> Room:
+    if walk.bytes_a_user is None:
+        return Room(f"{walk.max_users:,} users", None, "not known yet: no list was read")
+    why = f"measured: {walk.bytes_a_user:,.0f} bytes a user, lists among them"
+    return Room(f"{missing:,} users more, to max_users", missing * walk.bytes_a_user, why)
+
+
+def _assumed(walk: Walk, factor: float) -> tuple[str, ...]:
+    said = ["the lists that are left are like those that ended, beside what they announce"]
+    more = [edge for edge in walk.edges_if_walled if edge not in walk.edges]
+    if more and not any(one.is_over for one in walk.lists):
+        others = ", ".join(more)
+        said.append(f"guests are shown these lists; where they are not, also: {others}")
+    if factor > 1:
+        share = f"{(factor - 1) / factor:.1%} of the requests so far"
+        said.append(f"refusals and troubles go on as they were: {share}")
+    return tuple(said)
