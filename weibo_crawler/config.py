@@ -89,7 +89,8 @@ class Harvest(_Section, frozen=True, forbid_unknown_fields=True):
     """processes: how many walk side by side, each with fetch.concurrency. edges: how one user leads
     to others. edges_if_walled: walked beside them for a user of whom guests are not shown one of
     these lists; empty: for nobody. posts_pages: pages of a user's posts that are read for reposts
-    and mentions; comments_posts: of how many of the newest posts the first comments are read;
+    and mentions; comments_posts: of how many posts, the most commented ones of page 1, the first
+    comments are read;
     mentions_per_page: names that are resolved, of a page of posts. keep_edges: keep who was seen in
     whose list, of everybody on each page, also of those with too few fans. keep_posts: keep the
     pages of posts and comments that were read, some 10 kB each, until `posts` has used them: so it

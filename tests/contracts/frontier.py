@@ -280,6 +280,37 @@ class FrontierContract:
         assert late.uid == 2
         assert self.commit(frontier, page(late, 31, ended="end"))[0].landing is Landing.STORED
 
+    def test_who_is_put_off_comes_last_and_is_said(self, frontier: Frontier) -> None:
+        """Law 13: such an entry holds nobody back, depths are called upper bounds, and it is handed
+        out behind all others, or not at all; what was read of it stands."""
+        frontier.add_seeds(found(1, 2), "run", NOW)
+        one, two = self.claim(frontier)
+        half = page(two, 12)
+        self.commit(frontier, page(one, 11, ended="end"), half)
+        frontier.put_off("me", 2)
+        frontier.put_off("somebody else", 11)
+        assert frontier.depths_are_bounds()
+        assert (frontier.open_level(), frontier.next_level()) == (1, 0)
+        others = self.claim(frontier, n=1, with_aside=False)
+        assert [entry.uid for entry in others] == [11]
+        assert self.commit(frontier, page(others[0], 21))[0].landing is Landing.STORED
+        assert [e.uid for e in self.claim(frontier, with_aside=False)] == [12, 21]
+        assert self.claim(frontier, with_aside=False) == []
+        (late,) = self.claim(frontier)
+        assert (late.uid, late.progress[Edge.FANS]) == (2, half.after)
+        assert self.commit(frontier, page(late, 31, ended="end"))[0].landing is Landing.STORED
+
+    def test_who_is_put_off_comes_back_after_a_crash(self, frontier: Frontier) -> None:
+        """Law 8: only the lease of who puts it off counts; a second time changes nothing."""
+        frontier.add_seeds(found(1), "run", NOW)
+        self.claim(frontier)
+        frontier.put_off("somebody else", 1)
+        assert frontier.states() == {"leased": 1}
+        frontier.put_off("me", 1)
+        frontier.put_off("me", 1)
+        assert frontier.states() == {"queued": 1}
+        assert [entry.uid for entry in self.claim(frontier)] == [1]
+
     def test_late_seeds_make_depths_bounds(self, frontier: Frontier) -> None:
         """Law 13: a seed after the walk began lifts a known user, and the run says so."""
         frontier.add_seeds(found(1), "run", NOW)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.harvest.simulated import SITE, SimulatedFetcher, make_world
 from weibo_crawler.config import Harvest
 from weibo_crawler.errors import SiteSaysNo
+from weibo_crawler.harvest.edges import THIN
 from weibo_crawler.harvest.run import HarvestRun
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Edge, Kind, Request, Verdict
@@ -143,8 +144,9 @@ def test_each_edge_finds_somebody(tmp_path: Path, edge: Edge) -> None:
 def test_walled_edges_do_not_stop_the_others(
     seed: int, closed: set[Edge], fans_closed: bool
 ) -> None:
-    """Where guests are shown no fan lists the walk is that of the other open edges, exactly; where
-    they are, the others are not asked at all. Nobody fails, each walled list is counted."""
+    """Where guests are shown no fan lists the walk finds all to whom the other open edges lead, and
+    depths are bounds; where they are, the others are not asked at all, and depths are exact. Nobody
+    fails, each walled list is counted."""
     if Edge.REPOSTS in closed:  # without posts there are no comments and mentions either
         closed = closed | {Edge.COMMENTS, Edge.MENTIONS}
     world = make_world(seed)
@@ -160,8 +162,12 @@ def test_walled_edges_do_not_stop_the_others(
         crawl.run(fetcher, edges_if_walled=OTHERS)
         rows, walled = crawl.rows(), crawl.walled()
     walked = is_open if fans_closed else [Edge.FANS]
-    assert {row.uid: row.depth for row in rows} == true_depths(world, walked)
+    depths, true = {row.uid: row.depth for row in rows}, true_depths(world, walked)
+    assert depths.keys() == true.keys()
+    assert all(depths[uid] >= depth for uid, depth in true.items())
+    assert fans_closed or depths == true
     assert {row.state for row in rows} == {"done"}
+    assert_found_as_said(world, rows, Bounds())
     if fans_closed:
         assert walled[Edge.FANS] == len(rows)
         assert set(walled) - {Edge.MENTIONS, Edge.COMMENTS} == {Edge.FANS} | (
@@ -170,6 +176,47 @@ def test_walled_edges_do_not_stop_the_others(
     else:
         assert walled == {}
         assert {request.kind for request in fetcher.asked} == {Kind.FANS, Kind.PROFILE}
+
+
+def test_posts_with_few_comments_wait_for_all_others(tmp_path: Path) -> None:
+    """Where guests are shown no lists, depths are bounds and the order is free: of each user the
+    most commented posts go first, and while somebody's posts were not looked at, nobody's few
+    comments are asked for. In the end all were."""
+    world = make_world(7, users=300, mean_posts=30.0)
+    crawl, fetcher = Crawl(tmp_path, world), SimulatedFetcher(world, wall(Edge.FANS, Edge.FOLLOWS))
+    announced: list[tuple[int, int]] = []  # owner and comments, of each request for comments
+    at_first: list[set[int]] = []
+
+    def note(request: Request) -> None:
+        if request.kind is Kind.COMMENTS:
+            post = world.post(request.mid)
+            assert post is not None
+            if post.comments < THIN and not at_first:
+                looked_at = {one.uid for one in fetcher.asked if one.kind is Kind.POSTS}
+                at_first.extend([looked_at, set(crawl.depths())])
+            announced.append((world.uid(post.writer), post.comments))
+
+    fetcher.odd = note
+    counters = crawl.run(fetcher, concurrency=1)
+    looked_at, kept = at_first
+    assert kept == looked_at
+    assert len(kept) > 30
+    assert counters["entries.put_off"] > 30
+    for owner in {owner for owner, _ in announced}:
+        counts = [n for one, n in announced if one == owner]
+        assert counts == sorted(counts, reverse=True)
+    assert set(crawl.depths()) == set(true_depths(world, [Edge.REPOSTS, Edge.COMMENTS]))
+    assert {row.state for row in crawl.rows()} == {"done"}
+
+
+def test_where_depths_are_exact_nobody_is_put_off(tmp_path: Path) -> None:
+    """Law 13: the levels decide as long as no list is walled."""
+    world = make_world(7, users=300, mean_posts=30.0)
+    crawl = Crawl(tmp_path, world)
+    counters = crawl.run(SimulatedFetcher(world), edges=(Edge.COMMENTS,))
+    assert counters["entries.put_off"] == 0
+    with crawl.open() as users:
+        assert users.depths_are_bounds() == ""
 
 
 def test_a_walled_edge_is_asked_a_few_times_only(tmp_path: Path) -> None:
@@ -185,7 +232,7 @@ def test_a_walled_edge_is_asked_a_few_times_only(tmp_path: Path) -> None:
         assert 0 < asked[Kind.FANS] <= WINDOW + 4
         assert 0 < asked[Kind.FOLLOWS] <= WINDOW + 4
     assert len(crawl.rows()) > 5 * WINDOW
-    assert crawl.depths() == true_depths(world, (Edge.REPOSTS, Edge.COMMENTS))
+    assert crawl.depths().keys() == true_depths(world, (Edge.REPOSTS, Edge.COMMENTS)).keys()
     assert crawl.walled() == dict.fromkeys((Edge.FANS, Edge.FOLLOWS), len(crawl.rows()))
     with crawl.open() as users:
         assert "guests are not shown" in users.depths_are_bounds()

@@ -30,16 +30,17 @@ class Claims:
             return None
         return heapq.heappop(self._heap)[-1]
 
-    async def fill(self, level: int, deepest: int) -> None:
+    async def fill(self, level: int, deepest: int, *, with_aside: bool) -> None:
         """Keep claimed entries at hand. Those of the open level are claimed however many deeper
-        ones are held already: they may come back from a rest, and all deeper ones wait for them."""
+        ones are held already: they may come back from a rest, and all deeper ones wait for them.
+        with_aside: also what is set aside, after all others."""
         at_level = sum(1 for depth, _, _ in self._heap if depth <= level)
         if len(self._heap) < self._n:
-            await self._claim(deepest)
+            await self._claim(deepest, with_aside=with_aside)
         elif at_level < self._n:
-            await self._claim(level)
+            await self._claim(level, with_aside=with_aside)
 
-    async def _claim(self, deepest: int) -> None:
+    async def _claim(self, deepest: int, *, with_aside: bool) -> None:
         for entry in await self._committer.ask(
             self._frontier.claim,
             *(self._owner, self._n),
@@ -47,6 +48,7 @@ class Claims:
             deepest=deepest,
             now=time.time(),
             lease_s=self._settings.lease_s,
+            with_aside=with_aside,
         ):
             self._order += 1
             heapq.heappush(self._heap, (entry.depth, self._order, entry))

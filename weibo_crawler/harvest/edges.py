@@ -3,7 +3,7 @@
 edge             what one page is                                 its cursor
 fans, follows    a page of the list                               the site's
 reposts          the authors of the originals on a page of posts  the site's, of the posts
-comments         the first commenters of one of the newest posts  mids still to ask for
+comments         the first commenters of one of the best posts    mids still to ask for
 mentions         who is named on a page of posts                  the site's, of the posts
 
 Where a page does not tell a user's fans (names always, authors on some pages), a name is resolved
@@ -32,6 +32,7 @@ from weibo_crawler.harvest.trouble import (
     EntryGone,
     EntryTrouble,
     PageDrifted,
+    PutOff,
     Silent,
     Unsure,
     UnsureWall,
@@ -45,6 +46,7 @@ from weibo_crawler.store.kept import KeptPage, pack
 _EDGES = frozenset(map(str, Edge))
 _BARREN_PAGES = 3  # in a row that hold nobody legible, though each names the next one
 _NOT_SHOWN = "nothing is shown, nor is the profile"
+THIN = 10  # comments, of a post whose first page of them is no half page
 _DOUBT = "?"  # begins a cursor of comments: an earlier post showed less than it announced
 
 
@@ -54,6 +56,7 @@ class Shown(NamedTuple):
     ended, sure: as in PageCommit. again: users known already whose fans nobody asked for. seen: all
     whom it shows.
     is_proof: whether the site showed something that it refuses where the edge is walled.
+    is_put_off: the rest of the list waits for the end of the walk.
     """
 
     users: tuple[User, ...]
@@ -64,6 +67,7 @@ class Shown(NamedTuple):
     again: int = 0
     is_proof: bool = True
     seen: tuple[int, ...] = ()
+    is_put_off: bool = False
 
 
 class Source(NamedTuple):
@@ -78,7 +82,8 @@ class Source(NamedTuple):
 
 class EdgeReader:
     """Reads the edges of one entry. doubted: what earlier walks doubted and no page has settled, in
-    the words of the doubts. Errors of `read`: Walled, EntryGone, EntryTrouble, Unsure."""
+    the words of the doubts. puts_off: whether posts with few comments wait for the end of the walk.
+    Errors of `read`: Walled, EntryGone, EntryTrouble, Unsure, PutOff."""
 
     def __init__(self, source: Source, entry: Entry) -> None:
         self._source, self._entry = source, entry
@@ -90,6 +95,8 @@ class EdgeReader:
         self._posts: dict[str, Fetched] = {}
         self._read: list[KeptPage] = []
         self._silent: bool | None = None
+        self._thin: set[int] = set()  # mids of posts with few comments, met by this walk
+        self.puts_off = False
         self._is_unnamed = False  # the last page did not name the next one, where others do
 
     async def read(self, edge: Edge, progress: Progress) -> Shown:
@@ -377,9 +384,14 @@ class EdgeReader:
                 sure = await self._is_silent(Edge.COMMENTS)
                 await self._end(Edge.COMMENTS, sure=sure)
                 return Shown((), progress, "end", fetched_at(fetched), sure, is_proof=False)
-            mids = self._most_recent(page)
+            mids = self._most_commented(page)
         if not mids:
             return Shown((), progress, "last_page", time.time(), is_proof=False)
+        if self.puts_off and mids[0] in self._thin:
+            if progress.cursor:
+                raise PutOff
+            after = Progress(",".join(map(str, mids)))
+            return Shown((), after, None, time.time(), is_proof=False, is_put_off=True)
         request = self._source.site.comments(mids[0])
         ask = Ask(request, end=end_of(Edge.COMMENTS), is_looked_later=True)
         fetched = await self._source.asker.ask(ask, Edge.COMMENTS)
@@ -399,10 +411,12 @@ class EdgeReader:
         at = fetched_at(fetched)
         return found.shown(after, ended, at, is_sure)
 
-    def _most_recent(self, page: PostPage) -> list[int]:
-        """The mids of the newest posts that announce comments."""
-        mids = (post.mid for post in page.posts if post.comments)
-        return sorted(mids, reverse=True)[: self._source.settings.comments_posts]
+    def _most_commented(self, page: PostPage) -> list[int]:
+        """The mids of the posts that announce most comments, of as many the newest first."""
+        commented = [(post.comments, post.mid) for post in page.posts if post.comments]
+        self._thin = {mid for comments, mid in commented if comments < THIN}
+        best = sorted(commented, reverse=True)[: self._source.settings.comments_posts]
+        return [mid for _, mid in best]
 
     # -- ends
 

@@ -24,6 +24,7 @@ from weibo_crawler.harvest.trouble import (
     EntryTrouble,
     HandBack,
     NoAnswer,
+    PutOff,
     Silent,
     UsersFull,
     costs_attempt,
@@ -194,7 +195,8 @@ class HarvestRun:
     async def _loop(self) -> Ended:
         while self._stopping is None:
             level = await self._committer.ask(self._frontier.open_level)
-            if level is None:  # what is set aside is walked last
+            is_last = level is None
+            if is_last:  # what is set aside is walked last
                 level = await self._committer.ask(self._frontier.next_level)
             max_depth = self._settings.max_depth
             if not self._tasks and not self._claims:
@@ -204,18 +206,20 @@ class HarvestRun:
                     return Ended("nobody new is found", None)
                 if max_depth is not None and level >= max_depth:
                     return Ended(f"harvest.max_depth = {max_depth} is reached", level)
-            await self._start_walks(level)
+            await self._start_walks(level, is_last=is_last)
             await self._wait()
         return Ended(self._stopping, await self._committer.call(self._frontier.next_level))
 
-    async def _start_walks(self, level: int | None) -> None:
-        """Fill the free places, from the open level or one ahead of it."""
+    async def _start_walks(self, level: int | None, *, is_last: bool) -> None:
+        """Fill the free places, from the open level or one ahead of it; with what is set aside
+        where that is the last (is_last), or nothing else could go."""
         if level is None:
             return
         deepest = level + (1 if self._committer.parked < self._concurrency else 0)
         if self._settings.max_depth is not None:
             deepest = min(deepest, self._settings.max_depth - 1)
-        await self._claims.fill(level, deepest)
+        is_idle = not self._claims and len(self._tasks) <= self._committer.parked
+        await self._claims.fill(level, deepest, with_aside=is_last or is_idle)
         while len(self._tasks) - self._committer.parked < self._concurrency:
             entry = self._claims.pop(deepest) if self._stopping is None else None
             if entry is None:
@@ -250,6 +254,9 @@ class HarvestRun:
             self._count("entries.done", entry)
         except HandBack:
             await call(frontier.give_back, self._owner, [entry.uid])
+        except PutOff:
+            self._counters.add("entries.put_off")
+            await call(frontier.put_off, self._owner, entry.uid)
         except EntryGone:
             self._count("entries.gone", entry)
             await call(frontier.finish, self._owner, entry.uid, State.GONE, "the site says gone")

@@ -66,6 +66,10 @@ class Walled(Exception):
     """A page that guests are not shown: the edge is to blame, not the entry."""
 
 
+class PutOff(Exception):
+    """What is left of the entry promises little: it waits until all others were walked."""
+
+
 class HandBack(Exception):
     """The run stops between two pages: give the entry back as it is."""
 

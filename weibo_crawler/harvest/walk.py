@@ -21,6 +21,7 @@ from weibo_crawler.harvest.trouble import (
     EntryTrouble,
     HandBack,
     PageDrifted,
+    PutOff,
     Silent,
     UnsureWall,
     UsersFull,
@@ -51,8 +52,8 @@ class Walker(NamedTuple):
         """Read every list of the entry. False: there was no list to read, and the entry is still
         leased.
 
-        Errors: HandBack, EntryGone, EntryTrouble, EntryLost, UsersFull, SiteSaysNo where guests
-        are shown no edge at all.
+        Errors: HandBack, PutOff, EntryGone, EntryTrouble, EntryLost, UsersFull, SiteSaysNo where
+        guests are shown no edge at all.
         """
         if entry.is_unread:
             entry = await self._name(entry)
@@ -113,19 +114,22 @@ class _Visit:
         self._env, self._entry = env, entry
         self._reader = EdgeReader(env.source, entry)
         self._troubles: list[EntryTrouble] = []
-        self._is_done = False
+        self._is_done = self._is_put_off = False
         self.walled: dict[Edge, str] = {}  # what the site said
 
     async def read(self, edges: Sequence[Edge], *, may_end: bool) -> None:
         """Read these lists to their ends; a wall or a trouble of one does not stop the others.
         may_end: the entry is done with the last of them."""
         lists = [e for e in edges if e in self._entry.progress and e not in self.walled]
+        self._reader.puts_off = bool(self.walled)  # depths are bounds, so the order is free
         for edge in lists:
             is_last = may_end and edge == lists[-1] and not self.walled and not self._troubles
             try:
                 await self._read_list(edge, is_last)
             except Walled as wall:
                 self.walled[edge] = str(wall)
+            except PutOff:
+                self._is_put_off = True
             except EntryTrouble as trouble:
                 self._troubles.append(trouble)
 
@@ -134,6 +138,8 @@ class _Visit:
         if self._troubles:
             worst = min(self._troubles, key=lambda trouble: isinstance(trouble, Doubt))
             raise self._all_doubts() if isinstance(worst, Doubt) else worst
+        if self._is_put_off:
+            raise PutOff
         if not self.walled:
             return self._is_done
         if set(self.walled) == set(edges):
@@ -177,6 +183,8 @@ class _Visit:
             if page.found:
                 self._env.counters.add("users.seen_again", len(page.found) - inserted)
                 self._env.source.seen.add_all([user.uid for user in page.found])
+            if shown.is_put_off:
+                raise PutOff
             if page.ended is not None:
                 return
             progress = page.after

@@ -49,10 +49,11 @@ class Ways:
                     yield original.writer
 
     def _comments(self, index: int) -> Iterable[int]:
-        """Who commented first on the newest posts with comments, of page 1."""
+        """Who commented first on the most commented posts, of page 1."""
         posts = [self._world.written(mid) for mid in self._page(index, 1)]
-        commented = [post for post in posts if post.comments][: self._bounds.comments_posts]
-        for post in commented:
+        commented = [post for post in posts if post.comments]
+        commented.sort(key=lambda post: -post.comments)  # of as many the newest first
+        for post in commented[: self._bounds.comments_posts]:
             yield from self._world.commenters(post.mid, min(post.comments, COMMENTS))
 
     def _mentions(self, index: int) -> Iterable[int]:

@@ -305,6 +305,10 @@ class Found(NamedTuple):
 WALLED = "login_wall"  # PageCommit.ended of a list that guests are not shown
 
 
+# why depths are bounds, and so the order of the walk is free
+NOT_SHOWN = "lists that guests are not shown may hold shorter ways"
+
+
 class PageCommit(NamedTuple):
     """One page of one list: its users and the progress of its owner, stored together (law 3).
 
@@ -360,9 +364,18 @@ class Frontier(Users, Protocol):
         ...
 
     def claim(
-        self, owner: str, n: int, *, edges: Sequence[Edge], deepest: int, now: float, lease_s: float
+        self,
+        owner: str,
+        n: int,
+        *,
+        edges: Sequence[Edge],
+        deepest: int,
+        now: float,
+        lease_s: float,
+        with_aside: bool = True,
     ) -> list[Entry]:
-        """Lease up to n entries of depth <= deepest: queued, rested, or of an expired lease."""
+        """Lease up to n entries of depth <= deepest: queued, rested, or of an expired lease. Who is
+        set aside holds nobody back, and comes last, if at all (with_aside)."""
         ...
 
     def commit(
@@ -390,6 +403,10 @@ class Frontier(Users, Protocol):
 
     def give_back(self, owner: str, uids: Sequence[int] | None = None) -> None:
         """Back to the frontier at once, no attempt counted. None: all that the owner holds."""
+        ...
+
+    def put_off(self, owner: str, uid: int) -> None:
+        """Back to the frontier behind all others, whom it holds back no more: set aside."""
         ...
 
     def renew(self, owner: str, *, now: float, lease_s: float) -> None: ...

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from weibo_crawler.records import Edge
-from weibo_crawler.store import WALLED, Landing, PageCommit
+from weibo_crawler.store import NOT_SHOWN, WALLED, Landing, PageCommit
 from weibo_crawler.store.kept import KeptPage
 
 
@@ -85,7 +85,7 @@ class Batch:
         """Why depths become upper bounds, "" where no list ended that may hold more."""
         ends = [page for page in self.advanced.values() if page.ended is not None]
         if any(page.ended == WALLED for page in ends):
-            return "lists that guests are not shown may hold shorter ways"
+            return NOT_SHOWN
         if any(not page.sure for page in ends):
             return "lists that ended before their announced count may hold shorter ways"
         return ""

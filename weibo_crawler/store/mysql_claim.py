@@ -30,6 +30,7 @@ def claim_entries(
     *,
     edges: Sequence[Edge],
     deepest: int,
+    asides: Sequence[int] = (0, 1),
 ) -> list[Entry]:
     """Lease up to n entries inside a transaction. lease: owner, now, until when.
 
@@ -39,7 +40,7 @@ def claim_entries(
     owner, now, until = lease
     _free_expired(cursor, now)
     rows: list[Any] = []
-    for aside in (0, 1):  # who is set aside holds nobody back, so it comes last
+    for aside in asides:
         here: list[Any] = []
         for sql, more in ((_TAKE_QUEUED, ()), (_TAKE_RESTED, (now,))):
             state = "resting" if more else "queued"

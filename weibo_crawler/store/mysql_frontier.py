@@ -24,7 +24,7 @@ from functools import partial
 from pymysql.cursors import Cursor
 
 from weibo_crawler.records import Edge, State
-from weibo_crawler.store import WALLED, Entry, Found, Landed, PageCommit
+from weibo_crawler.store import NOT_SHOWN, WALLED, Entry, Found, Landed, PageCommit
 from weibo_crawler.store.landing import NewUser, to_keep
 from weibo_crawler.store.mysql_claim import claim_entries
 from weibo_crawler.store.mysql_commit import (
@@ -75,11 +75,21 @@ class MysqlUsers(MysqlUserlist):
         )
 
     def claim(
-        self, owner: str, n: int, *, edges: Sequence[Edge], deepest: int, now: float, lease_s: float
+        self,
+        owner: str,
+        n: int,
+        *,
+        edges: Sequence[Edge],
+        deepest: int,
+        now: float,
+        lease_s: float,
+        with_aside: bool = True,
     ) -> list[Entry]:
-        lease = (owner, now, now + lease_s)
+        lease, asides = (owner, now, now + lease_s), (0, 1)[: 1 + with_aside]
         return self._db.transaction(
-            lambda cursor: claim_entries(cursor, lease, n, edges=edges, deepest=deepest)
+            lambda cursor: claim_entries(
+                cursor, lease, n, edges=edges, deepest=deepest, asides=asides
+            )
         )
 
     def commit(
@@ -110,6 +120,9 @@ class MysqlUsers(MysqlUserlist):
             self._db.write(f"{_BACK} = %s", (owner,))
         elif uids:
             self._db.write(f"{_BACK} = %s AND id IN %s", (owner, tuple(sorted(uids))))
+
+    def put_off(self, owner: str, uid: int) -> None:
+        self._db.transaction(partial(_put_off, owner=owner, uid=uid))
 
     def renew(self, owner: str, *, now: float, lease_s: float) -> None:
         self._db.write(
@@ -225,6 +238,14 @@ def _reopen_walled(cursor: Cursor, edge: Edge, after_seq: int, n: int) -> list[t
         (uids, edge.value),
     )
     return rows
+
+
+def _put_off(cursor: Cursor, owner: str, uid: int) -> None:
+    enter(cursor)
+    cursor.execute(
+        f"UPDATE userlist SET state = 'queued', set_aside = 1, {_RELEASE} {_MINE}", (uid, owner)
+    )
+    mark_bounds(cursor, NOT_SHOWN)
 
 
 def _set_aside(cursor: Cursor, before: float) -> int:

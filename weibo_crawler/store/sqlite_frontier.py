@@ -14,7 +14,7 @@ from sqlite3 import Connection
 from typing import Any
 
 from weibo_crawler.records import Edge, State
-from weibo_crawler.store import WALLED, Entry, Found, Landed, PageCommit, Progress
+from weibo_crawler.store import NOT_SHOWN, WALLED, Entry, Found, Landed, PageCommit, Progress
 from weibo_crawler.store.claimed import claimed, held_lists
 from weibo_crawler.store.landing import Batch, held_entries, to_keep, users_of
 from weibo_crawler.store.owners import is_dead
@@ -108,7 +108,15 @@ class SqliteUsers(SqliteUserlist):
         )
 
     def claim(
-        self, owner: str, n: int, *, edges: Sequence[Edge], deepest: int, now: float, lease_s: float
+        self,
+        owner: str,
+        n: int,
+        *,
+        edges: Sequence[Edge],
+        deepest: int,
+        now: float,
+        lease_s: float,
+        with_aside: bool = True,
     ) -> list[Entry]:
         with self._db.translated(), immediate(self._db.conn()) as conn:
             conn.execute(
@@ -117,7 +125,7 @@ class SqliteUsers(SqliteUserlist):
                 (now,),
             )
             rows: list[Any] = []
-            for aside in (0, 1):  # who is set aside holds nobody back, so it comes last
+            for aside in (0, 1)[: 1 + with_aside]:
                 found = conn.execute(_QUEUED, ("queued", aside, deepest, n)).fetchall()
                 found += conn.execute(_RESTED, ("resting", aside, deepest, now, n)).fetchall()
                 rows += sorted(found, key=lambda row: (row[4], row[0]))
@@ -175,6 +183,15 @@ class SqliteUsers(SqliteUserlist):
             return
         with self._db.translated(), immediate(self._db.conn()) as conn:
             conn.executemany(f"{back} AND id = ?", [(owner, uid) for uid in uids])
+
+    def put_off(self, owner: str, uid: int) -> None:
+        with self._db.translated(), immediate(self._db.conn()) as conn:
+            conn.execute(
+                f"UPDATE userlist SET state = 'queued', set_aside = 1, {_RELEASE} "
+                "WHERE id = ? AND state = 'leased' AND lease_owner = ?",
+                (uid, owner),
+            )
+            _mark_bounds(conn, NOT_SHOWN)
 
     def renew(self, owner: str, *, now: float, lease_s: float) -> None:
         self._do("UPDATE userlist SET lease_until = ? WHERE lease_owner = ?", now + lease_s, owner)
