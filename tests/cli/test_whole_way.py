@@ -142,6 +142,12 @@ def other_truth(truth: Truth, edges: tuple[str, ...], **knobs: float) -> dict[in
     return world.kept(truth.data["seeds"], 10, edges=edges)
 
 
+def assert_bounds(depths: dict[int, int], true: dict[int, int]) -> None:
+    """The same users, none nearer than in truth: where lists are walled the order is free."""
+    assert depths.keys() == true.keys()
+    assert all(depths[uid] >= depth for uid, depth in true.items())
+
+
 def test_a_cold_start_with_walled_fan_lists_finds_users(tmp_path: Path) -> None:
     """With plain settings a guest of 2026 who is shown no fan lists still finds users: exactly
     those of the other edges. What was not shown is said, with edge, number and date, by the closing
@@ -152,10 +158,10 @@ def test_a_cold_start_with_walled_fan_lists_finds_users(tmp_path: Path) -> None:
         users = crawl.scan("users")
         for edge in ("reposts", "comments"):
             n = sum(user["found_edge"] == edge for user in users)
-            assert f"{edge} {n}" in said.partition("found by ")[2].partition("\n")[0]
+            assert f"{edge} brought {n} users by" in said
         done = crawl.json("harvest")
         true = other_truth(truth, ("reposts", "comments"))
-        assert {user["id"]: user["depth"] for user in users} == true
+        assert_bounds({user["id"]: user["depth"] for user in users}, true)
         assert {user["state"] for user in users} == {"done"}
         assert {user["found_edge"] for user in users} <= {"seed", "reposts", "comments"}
         assert {edge: one["lists"] for edge, one in done["walled"].items()} == {
@@ -241,7 +247,7 @@ def test_a_killed_harvest_goes_on(tmp_path: Path) -> None:
 
 def test_a_killed_harvest_over_other_edges_goes_on(tmp_path: Path) -> None:
     """Law 8 where fan lists are walled: kill -9 in the middle, several times; a plain restart loses
-    and doubles nobody, moves no depth, and forgets no walled list."""
+    and doubles nobody, and forgets no walled list."""
     knobs = {"guests": "2026", "fans_walled": True, "faults": "slow=0.3", "slow_s": 0.05}
     with simulated(tmp_path, users=250, seed=5, **knobs) as (crawl, truth):
         crawl.run("seed", *truth.seeds)
@@ -252,7 +258,7 @@ def test_a_killed_harvest_over_other_edges_goes_on(tmp_path: Path) -> None:
         assert len(crawl.scan("users")) < len(true)
         done = crawl.json("harvest")
         users = crawl.scan("users")
-        assert {user["id"]: user["depth"] for user in users} == true
+        assert_bounds({user["id"]: user["depth"] for user in users}, true)
         assert {user["state"] for user in users} == {"done"}
         assert not done["depths_exact"]  # walled lists make them bounds
         assert done["walled"]["fans"]["lists"] == len(true)

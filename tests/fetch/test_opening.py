@@ -71,6 +71,7 @@ def test_from_settings_to_pages() -> None:
         f"{n}" for n in range(100)
     ]
     assert counters.snapshot() == {
+        "asked.other.profile.ok": 100,
         "page.ok": 100,
         "request.sent": 101,
         "session.asked": 1,

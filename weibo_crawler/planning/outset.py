@@ -29,7 +29,7 @@ class Known(NamedTuple):
 # docs/benchmarks.md, "Requests sent over requests needed", and docs/cluster.md
 FIND = Known(3.84, "assumed: a whole harvest of a foreign world (docs/benchmarks.md)")
 FIRST = Known(3.47, "assumed: first visits in a foreign world (docs/benchmarks.md)")
-AGAIN = Known(1.35, "assumed: a refresh in a foreign world (docs/benchmarks.md)")
+AGAIN = Known(1.01, "assumed: a refresh in a foreign world (docs/benchmarks.md)")
 BYTES_A_USER = Known(900.0, "assumed: userlist and lists in SQLite (docs/benchmarks.md)")
 BYTES_A_POST = {
     "hbase": Known(300.0, "assumed: in HBase with GZ (docs/cluster.md)"),
