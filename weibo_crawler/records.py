@@ -40,6 +40,7 @@ class Expect(StrEnum):
 
     content   its user is known to have something here (fans, posts, a stored name), or the page
               before named this one as the next: an empty answer contradicts what is known
+    shown     this very page was shown in this run
     likely    most users have something here: an empty answer is taken as it is, as the caller asks
               elsewhere what it means, but many of them tell that the site has fallen silent
     nothing   all that was announced has been shown and no page named this one: an empty answer is
@@ -48,6 +49,7 @@ class Expect(StrEnum):
     """
 
     CONTENT = "content"
+    SHOWN = "shown"
     LIKELY = "likely"
     NOTHING = "nothing"
     UNKNOWN = "unknown"

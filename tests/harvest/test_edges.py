@@ -209,6 +209,16 @@ def test_posts_with_few_comments_wait_for_all_others(tmp_path: Path) -> None:
     assert {row.state for row in crawl.rows()} == {"done"}
 
 
+def test_the_depth_that_ends_a_walk_leaves_nobody_who_was_put_off(tmp_path: Path) -> None:
+    """Who was put off is walked before harvest.max_depth ends the run."""
+    world = make_world(7, users=300, mean_posts=30.0)
+    crawl, walls = Crawl(tmp_path, world), wall(Edge.FANS, Edge.FOLLOWS)
+    for depth in (1, 2):
+        counters = crawl.run(SimulatedFetcher(world, walls), max_depth=depth)
+        assert {row.state for row in crawl.rows() if row.depth < depth} == {"done"}
+    assert counters["entries.put_off"] > 0
+
+
 def test_where_depths_are_exact_nobody_is_put_off(tmp_path: Path) -> None:
     """Law 13: the levels decide as long as no list is walled."""
     world = make_world(7, users=300, mean_posts=30.0)

@@ -53,7 +53,7 @@ class Switched(SimulatedFetcher):
             self.asked_since += 1
             verdict = Verdict.END if ask.nth > 1 else Verdict.EMPTY
             fetched = Fetched(Reading(verdict, ambiguous=True), fetched.page)
-        if ask.expect is Expect.CONTENT:
+        if ask.expect in (Expect.CONTENT, Expect.SHOWN):
             is_shown = fetched.reading.verdict is Verdict.OK
             self._expected += is_shown
             self._empty = 0 if is_shown else self._empty + (not ask.is_retry)

@@ -6,11 +6,15 @@ import pytest
 from msgspec.structs import replace
 
 from tests.posts.crawls import Crawl, timeline
+from tests.posts.test_comments import said
 from tests.posts.worlds import ScriptedFetcher, ScriptedSite
+from weibo_crawler.analysis.scan import scan_comments
 from weibo_crawler.config import Posts
+from weibo_crawler.errors import SiteSaysNo
+from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.posts.crawl import revisit_of
 from weibo_crawler.posts.schedule import interval_s, posting_rate
-from weibo_crawler.records import Page, Reading, Request, Verdict
+from weibo_crawler.records import Kind, Page, Reading, Request, Verdict
 from weibo_crawler.store.cells import from_iso
 from weibo_crawler.store.kept import KeptPage
 from weibo_crawler.store.keys import user_key
@@ -26,11 +30,12 @@ def world(monkeypatch: pytest.MonkeyPatch) -> ScriptedFetcher:
     """Three users with 25 posts each; kept pages are read as the site would show them."""
     fetcher = ScriptedFetcher({uid: timeline(uid, 25) for uid in UIDS})
     fetcher.now = NOW
+    old = ScriptedFetcher({uid: timeline(uid, 10) for uid in UIDS})
 
     def read(_: ScriptedSite, request: Request, page: Page) -> Reading:
         if page.body == b"else":
             return Reading(Verdict.DRIFTED)
-        reading = fetcher._answer(request)
+        reading = (old if page.body == b"old" else fetcher)._answer(request)
         if page.body == b"last":
             reading = replace(reading, record=replace(reading.record, next_cursor=None))
         return reading
@@ -50,18 +55,65 @@ def timelines(fetcher: ScriptedFetcher) -> list[str]:
 
 
 def test_a_kept_page_is_not_asked_for(crawl_: Crawl, world: ScriptedFetcher) -> None:
-    """Of one user of a run page 1 is asked for still, which shows that first pages are shown; of
-    that one the later kept pages are older than page 1, and asked for as well. All posts are
-    stored, and what was kept is deleted."""
+    """Of one user of a run page 1 is asked for still, which shows that first pages are shown. All
+    posts are stored, and what was kept is deleted."""
     crawl_.add(*UIDS)
     for uid in UIDS:
         keep(crawl_, uid, "", "2")
     crawl_.run(world, clock=lambda: NOW + 60, users_in_flight=1)
     asked = [url for url in timelines(world) if url.endswith(("/", "/2"))]
-    assert asked == [f"posts/{FIRST}/", f"posts/{FIRST}/2"]
+    assert asked == [f"posts/{FIRST}/"]
     assert all(len(crawl_.posts(uid)) == 25 for uid in UIDS)
     assert crawl_.users.kept_pages(UIDS) == {}
-    assert crawl_.counters()["pages.from_harvest"] == 4
+    assert crawl_.counters()["pages.from_harvest"] == 6
+
+
+def test_posts_that_have_left_page_1_since_are_stored(
+    crawl_: Crawl, world: ScriptedFetcher
+) -> None:
+    """Of that one user, too, of whom page 1 is asked for: what a harvest was shown is not lost."""
+    crawl_.add(*UIDS)
+    for uid in UIDS:
+        keep(crawl_, uid, "", body=b"old")
+    kept = {post.mid for post in timeline(FIRST, 10)}
+    world.timelines = {uid: timeline(uid, 10, first=5000) for uid in UIDS}
+    crawl_.run(world, clock=lambda: NOW + 60, users_in_flight=1)
+    assert f"posts/{FIRST}/" in world.asked
+    assert all(kept <= crawl_.posts(uid).keys() for uid in UIDS)
+
+
+@pytest.mark.parametrize("dies_at", range(3))
+def test_comments_that_a_harvest_read_outlive_a_visit_that_dies(
+    crawl_: Crawl, world: ScriptedFetcher, dies_at: int
+) -> None:
+    """Law 8: a visit that dies after it has stored a page, and before the comments on it, leaves
+    them to the next one, which begins behind that page."""
+    crawl_.add(UID)
+    long = [replace(post, text_complete=False, comments=1) for post in timeline(UID, 25)]
+    world.timelines = {UID: long}
+    world.texts = {post.mid: "whole" for post in long}
+    world.comments = {post.mid: said(post.mid) for post in long}
+    keep(crawl_, UID, "")
+    packed = zlib.compress(b"kept")
+    kept = [KeptPage(f"comments/{post.mid}", NOW, packed) for post in long[:10]]
+    crawl_.users.keep_pages(UID, kept)
+    ask, left = world.fetch, dies_at
+
+    async def dies(one: Ask) -> Fetched:
+        nonlocal left
+        left -= one.request.kind is Kind.EXTEND
+        if left < 0:
+            raise SiteSaysNo("no more")
+        return await ask(one)
+
+    world.fetch = dies  # type: ignore[method-assign]
+    with pytest.raises(SiteSaysNo):
+        crawl_.run(world, clock=lambda: NOW + 60)
+    world.fetch = ask  # type: ignore[method-assign]
+    crawl_.run(world, clock=lambda: NOW + 120)
+    stored = {int(row["mid"]) for row in scan_comments(crawl_.tables)}
+    assert stored == {post.mid for post in long[:10]}
+    assert not [url for url in world.asked if url.startswith("comments/")]
 
 
 def test_one_page_that_is_all_needs_no_proof(crawl_: Crawl, world: ScriptedFetcher) -> None:

@@ -444,7 +444,7 @@ def _look(asked: Asked, before: Sequence[Met], met: Met) -> bool | None:
     that tells, which is the first one that shows anything or nothing. Later pages of lists do not
     tell: what a page promises is nothing at the end of many lists, and many ends may come in a row.
     """
-    if asked.ask.expect not in (Expect.CONTENT, Expect.LIKELY) or asked.ask.nth > 1:
+    if asked.ask.expect in (Expect.UNKNOWN, Expect.NOTHING) or asked.ask.nth > 1:
         return None
     if any(_shows_nothing(m.answer) is not None for m in before):
         return None

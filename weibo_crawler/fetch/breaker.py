@@ -22,6 +22,7 @@ _ANSWERS_EACH = 2  # of an egress in the window
 _DRIFT_PAGES = 50  # fewer pages make no share
 _DRIFT_USERS = 10
 _USUAL_FLOOR = 0.3  # no site is trusted to show more than 70 % of what it should
+_USUAL_AGAIN = 0.05  # of pages that were shown before
 _SILENT = 0.97  # the share of empty answers of a site that has fallen silent
 _CERTAIN = log(1e6)
 _PRIOR_EMPTY, _PRIOR = 9, 15  # looks added to those seen: few tell little of what is usual
@@ -43,11 +44,13 @@ class Sign(StrEnum):  # hashed by its text, an Enum by a function of Python
 
 
 class Look(NamedTuple):
-    """The first answer to a request for something that is known to be there."""
+    """The first answer to a request for something that is known to be there. was_shown: this very
+    page was, in this run."""
 
     is_empty: bool
     egress: str
     at: float
+    was_shown: bool = False
 
 
 class _Note(NamedTuple):
@@ -203,7 +206,7 @@ class _Silence:
         return min(max(share, _USUAL_FLOOR), _SILENT)
 
     def add(self, look: Look) -> None:
-        usual = self.usual
+        usual = min(self.usual, _USUAL_AGAIN) if look.was_shown else self.usual
         shares = (_SILENT, usual) if look.is_empty else (1 - _SILENT, 1 - usual)
         self.stretch.append(look)
         self.score += log(shares[0] / shares[1])

@@ -29,7 +29,7 @@ from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.source import Ask, Fetched
 from weibo_crawler.fetch.wire import retry_after_s
 from weibo_crawler.metrics import PURPOSE, Counters
-from weibo_crawler.records import FACTS, Answer, Page, Reading, Request, Verdict
+from weibo_crawler.records import FACTS, Answer, Expect, Page, Reading, Request, Verdict
 from weibo_crawler.samples import Samples
 from weibo_crawler.sites import Site
 
@@ -299,7 +299,8 @@ class Fetcher:
         if action.sign is not None:
             self._breaker.note(action.sign, action.why, met.egress, at, uid=asked.ask.request.uid)
         if action.is_empty is not None:
-            look = Look(action.is_empty, met.egress, at)
+            was_shown = asked.ask.expect is Expect.SHOWN
+            look = Look(action.is_empty, met.egress, at, was_shown)
             self._breaker.looked(look)
         self._pool.stop(self._breaker.tripped)
         return look

@@ -116,7 +116,7 @@ class Asker(NamedTuple):
     async def _is_shown(self, request: Request) -> bool:
         """Whether a request brings content again that brought some before."""
         try:
-            fetched = await self._ask(Ask(request, Expect.CONTENT), Edge.SEED)
+            fetched = await self._ask(Ask(request, Expect.SHOWN), Edge.SEED)
         except (EntryTrouble, Walled):
             return False
         return fetched.reading.verdict is Verdict.OK

@@ -13,7 +13,8 @@ from contextlib import contextmanager, suppress
 from weibo_crawler.records import Kind, Request
 
 _PATIENCE_S = 0.02  # between two pages a walk waits for a commit, and the loop starts the next walk
-_QUIET = 20  # ends in a row: many lists may end together, and so may the site
+_QUIET = 10  # ends in a row: many lists may end together, and so may the site
+_ROUNDS = 4  # of witnesses: so many looks tell the circuit breaker that the site is silent
 _WITNESSES = 3  # one may be the user in question, and another one gone since
 _OF_USERS = frozenset({Kind.PROFILE, Kind.FANS, Kind.FOLLOWS, Kind.POSTS})
 
@@ -99,10 +100,11 @@ class Evidence:
 
     async def break_silence(self, uid: int, ask: Callable[[Request], Awaitable[bool]]) -> None:
         """After many ends in a row repeat such requests, one caller after the other, until
-        something is shown: as long as nothing is, each caller does so before its own request."""
+        something is shown, the circuit breaker ends the run, or there is nothing left to try."""
         async with self._lock:
-            if self.is_quiet:
-                await self._is_given(uid, ask)
+            for _ in range(_ROUNDS):
+                if not self.is_quiet or await self._is_given(uid, ask):
+                    return
 
     async def _is_given(self, uid: int, ask: Callable[[Request], Awaitable[bool]]) -> bool:
         for request in [r for r in self._witnesses.values() if r.uid != uid][::-1]:

@@ -204,7 +204,8 @@ class HarvestRun:
                     if await self._committer.call(self._reopening.go_on):
                         continue
                     return Ended("nobody new is found", None)
-                if max_depth is not None and level >= max_depth:
+                nearest = await self._committer.call(self._frontier.next_level)
+                if max_depth is not None and (nearest is None or nearest >= max_depth):
                     return Ended(f"harvest.max_depth = {max_depth} is reached", level)
             await self._start_walks(level, is_last=is_last)
             await self._wait()

@@ -113,7 +113,9 @@ class Asker:
         if not (is_enough or self._is_first_shown):
             async with self._proving:
                 if not self._is_first_shown:
-                    return await self.fetch(ask)
+                    fetched = await self.fetch(ask)
+                    if fetched.reading.verdict is not Verdict.OK:
+                        return fetched
         self._counters.add("pages.from_harvest")
         self._counters.add(f"asked.{PURPOSE.get()}.{ask.request.kind}.kept")
         if self._on_answer is not None:

@@ -2,7 +2,7 @@
 where a harvest has read it."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from msgspec.structs import replace
 
@@ -52,13 +52,19 @@ class Comments:
         wanted = [post for post in posts if _is_wanted(post, held.get(post.mid))]
         newest = sorted(wanted, key=lambda post: -post.mid)
         here = [post for post in newest[self._most :] if kept.holds(self._site.comments(post.mid))]
-        asked = (self._read(post, kept) for post in (*newest[: self._most], *here))
-        for result in await asyncio.gather(*asked, return_exceptions=True):
-            if isinstance(result, BaseException):
-                raise result
+        await _all(
+            self._read(post.uid, post.mid, post.comments or 0, kept)
+            for post in (*newest[: self._most], *here)
+        )
 
-    async def _read(self, post: Post, kept: Kept) -> None:
-        ask = Ask(replace(self._site.comments(post.mid), uid=post.uid))
+    async def read_kept(self, uid: int, mids: Iterable[int], kept: Kept) -> None:
+        """Put what a harvest has read of the comments of stored posts that no page of this visit
+        showed: an attempt that died may have stored them before their comments."""
+        left = (mid for mid in mids if kept.holds(self._site.comments(mid)))
+        await _all(self._read(uid, mid, None, kept) for mid in left)
+
+    async def _read(self, uid: int, mid: int, announced: int | None, kept: Kept) -> None:
+        ask = Ask(replace(self._site.comments(mid), uid=uid))
         fetched = kept.take(ask.request)
         if fetched is not None:
             fetched = await self._asker.shown_before(ask, fetched, is_enough=True)
@@ -73,12 +79,18 @@ class Comments:
             return
         at = self._clock() if page is None else page.fetched_at
         said = record.comments if isinstance(record, CommentPage) else ()
-        puts = comment_puts(post.uid, post.mid, said, at, self._run_id)
-        mark = comments_read_cells(post.comments or 0)
-        key = post_key(post.uid, post.mid)
+        puts = comment_puts(uid, mid, said, at, self._run_id)
+        mark = comments_read_cells(len(said) if announced is None else announced)
+        key = post_key(uid, mid)
         await self._writer.put([Put(key, mark, int(at * 1000))], [], puts)
         self._counters.add("comments.pages")
         self._counters.add("comments.stored", len(puts))
+
+
+async def _all(tasks: Iterable[Awaitable[None]]) -> None:
+    for result in await asyncio.gather(*tasks, return_exceptions=True):
+        if isinstance(result, BaseException):
+            raise result
 
 
 def _is_wanted(post: Post, held: Held | None) -> bool:

@@ -50,6 +50,10 @@ class Kept:
         self._site = site
         self._pages = {page.url: page for page in pages if page.fetched_at > since}
 
+    @property
+    def is_used_up(self) -> bool:
+        return not self._pages
+
     def holds(self, request: Request) -> bool:
         """Whether `take` may give an answer to this."""
         return request.url in self._pages

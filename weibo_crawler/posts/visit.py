@@ -148,6 +148,9 @@ class _Visit:
         if is_bare and not sure and not was_empty(self.old):
             raise VisitDoubt(NOTHING)
         await self.pages.repair()
+        if self.env.comments is not None and not self.kept.is_used_up:
+            mids = self.sightings.known | self.sightings.seen
+            await self.env.comments.read_kept(self.uid, mids, self.kept)
         await self._unpin()
         if self.env.info is not None and not self.env.is_forgotten(self.uid):
             info_at = await self.env.info.read(self.uid, self.old.info_at)

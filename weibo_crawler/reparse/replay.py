@@ -121,7 +121,7 @@ class WalkReplay:
         if kept is None:
             last = self._index.last("harvest", key)
             is_end = last and last.exchange.told and last.exchange.told.verdict in _ENDS
-            kept = last if is_end or ask.expect is Expect.CONTENT else None
+            kept = last if is_end or ask.expect in (Expect.CONTENT, Expect.SHOWN) else None
         sort = request.kind, not request.cursor
         if kept is None and sort in self._walled:
             return Fetched(Reading(Verdict.LOGIN_WALL), None)
