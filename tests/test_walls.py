@@ -141,6 +141,21 @@ def test_one_of_them_probes_for_all() -> None:
     assert one.may_ask(FANS, 2, 2 * HOUR)
 
 
+def test_a_probe_that_tells_nothing_is_none() -> None:
+    """Law 4: an end says neither that guests are refused nor that they are shown such pages, so the
+    next request is the probe."""
+    walls = Walls()
+    close(walls)
+    for _ in range(3):
+        assert walls.may_ask(FANS, 2, HOUR)
+        assert not walls.may_ask(FANS, 2, HOUR + 1)
+        walls.told_nothing(FANS, 2, HOUR)
+    assert walls.may_ask(FANS, 2, HOUR)
+    walls.met(FANS, 2, HOUR)
+    assert not walls.may_ask(FANS, 2, HOUR + 1)
+    assert closed(walls)
+
+
 def test_who_passes_opens_for_all() -> None:
     """The note of another run that says it is closed, written before, closes nothing again."""
     one, other = Walls(), Walls()

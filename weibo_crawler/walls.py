@@ -75,6 +75,11 @@ class Walls:
                 gate.answers.clear()
         asked.answers.append(False)
 
+    def told_nothing(self, kind: str, nth: int, now: float) -> None:
+        """A request was answered by neither: a probe that says nothing is no probe."""
+        for gate in self._until(kind, nth):
+            gate.probe_at = min(gate.probe_at, now)
+
     def is_closed(self, kind: str) -> bool:
         """Whether guests are shown nothing of the kind."""
         return self._gate(kind, 1).is_closed

@@ -36,7 +36,10 @@ def posts_plan(home: Home, *, refresh: bool, every: bool) -> Done:
     visits = reading.read_visits(
         *(home.settings, home.site, home.users, home.tables, runs, pace, job, time.time())
     )
-    return _done(plan_visits(visits))
+    done = _done(plan_visits(visits))
+    if any(home.tables.userlist.scan(columns=["user:id"], limit=1)):
+        return done
+    return Done("nobody is imported: weibo-crawler import, and posts --plan again", done.data)
 
 
 def plan(options: argparse.Namespace) -> Done:

@@ -103,8 +103,10 @@ class Asker:
     def _note_wall(self, ask: Ask, reading: Reading) -> None:
         if reading.verdict is Verdict.LOGIN_WALL and not reading.ambiguous:
             self.walls.met(ask.request.kind, ask.nth, self._clock())
-        elif reading.verdict is Verdict.OK:  # an emptiness does not tell
+        elif reading.verdict is Verdict.OK:
             self.walls.passed(ask.request.kind, ask.nth)
+        elif reading.verdict is not Verdict.LOGIN_WALL:  # an emptiness does not tell
+            self.walls.told_nothing(ask.request.kind, ask.nth, self._clock())
 
     async def shown_before(self, ask: Ask, kept: Fetched, *, is_enough: bool) -> Fetched:
         """The answer that a harvest had kept. is_enough: nothing else will be asked for; else the
