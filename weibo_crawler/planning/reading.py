@@ -41,8 +41,10 @@ class Runs(NamedTuple):
 
 
 def read_runs(users: Frontier, stage: str) -> Runs:
-    """All runs of a stage."""
-    rows = [row for row in users.workers() if row.stage == stage]
+    """All runs of a stage that counted their requests by kind: older ones did not, and who fills
+    the stores from an archive asks for nothing."""
+    counted = (row for row in users.workers() if row.stage == stage)
+    rows = [row for row in counted if any(name.startswith("asked.") for name in row.counters)]
     by_run: dict[str, list[WorkerRow]] = {}
     for row in rows:
         by_run.setdefault(row.run_id, []).append(row)
