@@ -76,6 +76,8 @@ class VisitReplay:
         if not left:
             raise Unreached("the archive holds no answer to this")
         kept = left.popleft()
+        while left and left[0].exchange.at < kept.exchange.at:  # what a harvest had kept was taken,
+            kept = left.popleft()  # and this was only to show that the site still talks
         self._now = max(self._now, kept.exchange.at)
         self.is_talking = kept.exchange.is_talking
         fetched = fetched_of(self._site, request, kept)
