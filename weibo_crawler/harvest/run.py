@@ -204,12 +204,16 @@ class HarvestRun:
                     if await self._committer.call(self._reopening.go_on):
                         continue
                     return Ended("nobody new is found", None)
-                nearest = await self._committer.call(self._frontier.next_level)
-                if max_depth is not None and (nearest is None or nearest >= max_depth):
+                if max_depth is not None and await self._is_over(max_depth):
                     return Ended(f"harvest.max_depth = {max_depth} is reached", level)
             await self._start_walks(level, is_last=is_last)
             await self._wait()
         return Ended(self._stopping, await self._committer.call(self._frontier.next_level))
+
+    async def _is_over(self, max_depth: int) -> bool:
+        """Whether nobody above this depth is left, who was set aside included."""
+        nearest = await self._committer.call(self._frontier.next_level)
+        return nearest is None or nearest >= max_depth
 
     async def _start_walks(self, level: int | None, *, is_last: bool) -> None:
         """Fill the free places, from the open level or one ahead of it; with what is set aside

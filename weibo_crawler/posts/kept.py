@@ -52,6 +52,7 @@ class Kept:
 
     @property
     def is_used_up(self) -> bool:
+        """Whether nothing is left to take."""
         return not self._pages
 
     def holds(self, request: Request) -> bool:
