@@ -1,5 +1,6 @@
 """Emptiness, walls and silence: what is evidence about a user, and what is not (laws 4, 15)."""
 
+from itertools import count
 from typing import Any
 
 import pytest
@@ -347,4 +348,43 @@ def test_a_silence_is_compared_as_exactly_as_ledgers_keep_times(crawl_: Crawl) -
     silences.tell("run", 1_700_000_000.0007)
     for visited_at, is_suspect in ((1_700_000_000.0, True), (1_699_999_999.999, False)):
         ledger = Ledger(state="done", stopped="end", run_id="run", visited_at=visited_at)
+        assert silences.is_suspect(ledger) == is_suspect
+
+
+def test_a_mapper_that_was_shown_nothing_speaks_for_those_before_it(crawl_: Crawl) -> None:
+    """One mapper ends in the first moment of a silence, and takes it for nothing; the next one is
+    shown nothing at all. What the first one concluded from emptiness is looked at again, and what
+    it was shown is not."""
+    crawl_.add(5)
+    crawl_.run(ScriptedFetcher({5: timeline(5, 25)}), run_id="run", clock=lambda: 100.0)
+    crawl_.add(6)
+    world = {6: timeline(6, 25)}
+    deceived = ScriptedFetcher(world, trouble={"posts/6/2": [Verdict.END, Verdict.END]})
+    crawl_.run(deceived, run_id="run", clock=count(200.0).__next__)
+    crawl_.add(7)
+    nothing = {"posts/7/": [Verdict.END], "profile/7": [Verdict.EMPTY]}
+    silent = ScriptedFetcher({7: timeline(7, 3)}, trouble=nothing)
+    silent.is_talking = False
+    crawl_.run(silent, run_id="run", clock=lambda: 300.0)
+    silences = Silences(crawl_.users)
+    assert not silences.is_suspect(crawl_.ledger(5))
+    assert silences.is_suspect(crawl_.ledger(6))
+
+
+@pytest.mark.parametrize("order", [(3.0, 5.0), (5.0, 3.0)])
+def test_the_latest_word_of_the_mappers_before_counts(
+    crawl_: Crawl, order: tuple[float, ...]
+) -> None:
+    """Each mapper that ends notes when it was last shown something. One that was shown nothing
+    takes the latest of these; where nobody was shown anything all of the run is in doubt."""
+    silences = Silences(crawl_.users)
+    for at in order:
+        silences.talked("run", at)
+    for run_id, visited_at, is_suspect in (
+        ("run", 4.9, False),
+        ("run", 5.1, True),
+        ("r", 1.0, True),
+    ):
+        silences.tell(run_id, None)
+        ledger = Ledger(state="done", stopped="end", run_id=run_id, visited_at=visited_at)
         assert silences.is_suspect(ledger) == is_suspect

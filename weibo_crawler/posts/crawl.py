@@ -119,7 +119,7 @@ class RangeCrawler:
         self._heartbeat = heartbeat
         self._owner = new_owner()
         self._worker = job.attempt or self._owner
-        self._started_at, self._began = time.time(), clock()
+        self._started_at = time.time()
         self._runner = asyncio.Runner()
         self._counters = Counters()
         # under a driver the driver shows the figures of all mappers together
@@ -174,9 +174,12 @@ class RangeCrawler:
     def _note_silence(self, *, is_ended: bool) -> None:
         """is_ended: the site ended the run; else it matters whether it is silent now."""
         asker = self._asker
-        if asker is not None and asker.has_asked and (is_ended or not asker.is_talking):
-            began = self._began if asker.talked_at is None else asker.talked_at
-            self._silences.tell(self._job.run_id, began)
+        if asker is None or not asker.has_asked:
+            return
+        if asker.talked_at is not None:
+            self._silences.talked(self._job.run_id, asker.talked_at)
+        if is_ended or not asker.is_talking:
+            self._silences.tell(self._job.run_id, asker.talked_at)
 
     def stop(self, why: str = "interrupted") -> None:
         """Begin nothing new; pages in flight are finished and stored."""

@@ -1,13 +1,16 @@
 """Runs in whose course the site fell silent: what they concluded from emptiness is looked at again.
 
 Before a silence is known as one, a few users have met it, and ends were believed. So a run that
-ends while the site is silent, or that the site ended, notes since when it was shown nothing.
+ends while the site is silent, or that the site ended, notes since when it was shown nothing. The
+mapper that finds out may have begun after the silence did: then it was others whom it deceived,
+and the time when one of them was last shown something counts.
 """
 
 from weibo_crawler.store import Frontier
 from weibo_crawler.store.cells import Ledger
 
 _NOTE = "silent."  # + run id: the meta entry; seconds since the epoch
+_TALKED = "talked."  # + run id: when mappers that ended were last shown something
 _GRAIN_S = 0.001  # of the times that ledgers keep
 _BY_EMPTINESS = ("end", "nothing_shown")  # why visits stop
 
@@ -19,9 +22,18 @@ class Silences:
         self._frontier = frontier
         self._since: dict[str, float | None] = {}
 
-    def tell(self, run_id: str, since: float) -> None:
-        """Note that this run was shown nothing since then; of several mappers the first counts."""
-        noted = self._read(run_id)
+    def talked(self, run_id: str, at: float) -> None:
+        """Note when a mapper that ends began the latest request that was shown something."""
+        noted = self._read(_TALKED + run_id)
+        if noted is None or at > noted:
+            self._frontier.set_meta(_TALKED + run_id, repr(at))
+
+    def tell(self, run_id: str, since: float | None) -> None:
+        """Note that this run was shown nothing since then; of several mappers the first counts.
+        since: None where this mapper was shown nothing at all."""
+        if since is None:
+            since = self._read(_TALKED + run_id) or 0.0
+        noted = self._read(_NOTE + run_id)
         if noted is None or since < noted:
             self._frontier.set_meta(_NOTE + run_id, repr(since))
 
@@ -32,10 +44,10 @@ class Silences:
         if ledger.stopped not in _BY_EMPTINESS and not (ledger.cut or ledger.restricted):
             return False
         if ledger.run_id not in self._since:
-            self._since[ledger.run_id] = self._read(ledger.run_id)
+            self._since[ledger.run_id] = self._read(_NOTE + ledger.run_id)
         since = self._since[ledger.run_id]
         return since is not None and ledger.visited_at + _GRAIN_S > since
 
-    def _read(self, run_id: str) -> float | None:
-        noted = self._frontier.get_meta(_NOTE + run_id)
+    def _read(self, name: str) -> float | None:
+        noted = self._frontier.get_meta(name)
         return None if noted is None else float(noted)

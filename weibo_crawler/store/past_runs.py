@@ -13,8 +13,8 @@ from weibo_crawler.store import WorkerRow
 
 PAST = "past"  # the run of the rows that sum up others
 _KEPT_S = 30 * 86_400.0
-# notes of a posts job (posts/crawl.py), each with the run's id behind it
-_NOTES = ("driver.", "stop.")
+# notes of a posts job (posts/crawl.py, posts/silence.py), each with the run's id behind it
+_NOTES = ("driver.", "stop.", "talked.")
 _COLUMNS = ", ".join(WorkerRow._fields)
 Run = Callable[[str, Sequence[object]], Sequence[Any]]  # a statement with "?" -> its rows
 
