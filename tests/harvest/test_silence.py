@@ -11,8 +11,8 @@ import pytest
 from tests.harvest.simulated import SimulatedFetcher, make_world
 from tests.harvest.test_edges import MIN_FANS, Crawl
 from weibo_crawler.errors import SiteSaysNo
+from weibo_crawler.evidence import Evidence
 from weibo_crawler.fetch import Ask, Fetched
-from weibo_crawler.harvest.evidence import Evidence
 from weibo_crawler.harvest.trouble import NoAnswer, Silent, Unsure, costs_attempt
 from weibo_crawler.records import (
     Edge,

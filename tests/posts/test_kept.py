@@ -14,7 +14,7 @@ from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.posts.crawl import revisit_of
 from weibo_crawler.posts.schedule import interval_s, posting_rate
-from weibo_crawler.records import Kind, Page, Reading, Request, Verdict
+from weibo_crawler.records import Expect, Kind, Page, Reading, Request, Verdict
 from weibo_crawler.store.cells import from_iso
 from weibo_crawler.store.kept import KeptPage
 from weibo_crawler.store.keys import user_key
@@ -189,3 +189,34 @@ def test_a_site_that_shows_no_first_page_leaves_them_kept(
     crawl_.run(world, clock=lambda: NOW + 120, users_in_flight=1)
     assert [url for url in timelines(world) if url.endswith("/")] == [f"posts/{FIRST}/"]
     assert all(len(crawl_.posts(uid)) == 25 for uid in UIDS)
+
+
+def test_a_silence_behind_kept_pages_ends_the_run(
+    crawl_: Crawl, world: ScriptedFetcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Law 4: where no first page is asked for, because all are kept, ends behind them are all that
+    a silent site shows. After some in a row a page that was shown before is asked for again, which
+    the circuit breaker knows how to judge."""
+    uids = range(100, 200)
+    world.timelines = {uid: timeline(uid, 25) for uid in uids}
+    crawl_.add(*uids)
+    for uid in uids:
+        keep(crawl_, uid, "")
+    ask, looks, asked = world.fetch, 0, 0
+
+    async def falls_silent(one: Ask) -> Fetched:
+        nonlocal looks, asked
+        fetched = await ask(one)
+        if len(world.asked) <= 60:
+            return fetched
+        asked += 1
+        looks += one.expect is Expect.SHOWN
+        if looks == 5:
+            raise SiteSaysNo("shows nothing")
+        return Fetched(Reading(Verdict.END, ambiguous=True), fetched.page)
+
+    world.fetch = falls_silent  # type: ignore[method-assign]
+    with pytest.raises(SiteSaysNo):
+        crawl_.run(world, clock=lambda: NOW + 60, users_in_flight=4)
+    assert asked <= 10 + 5 + 4
+    assert len(set(timelines(world))) < 100

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import NamedTuple, TypeVar
 
+from weibo_crawler.evidence import Evidence
 from weibo_crawler.fetch import Ask, Fetched, PageSource
-from weibo_crawler.harvest.evidence import Evidence
 from weibo_crawler.harvest.trouble import (
     EntryTrouble,
     NoAnswer,

@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from weibo_crawler.config import Harvest
 from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
+from weibo_crawler.evidence import Evidence
 from weibo_crawler.fetch import Fetched, PageSource
 from weibo_crawler.harvest.asking import SHOWN, Asker, People
 from weibo_crawler.harvest.claims import Claims
 from weibo_crawler.harvest.committer import Committer
 from weibo_crawler.harvest.edges import Source
-from weibo_crawler.harvest.evidence import Evidence
 from weibo_crawler.harvest.reopening import Reopening
 from weibo_crawler.harvest.seen import SeenSet
 from weibo_crawler.harvest.trouble import (

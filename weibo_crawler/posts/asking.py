@@ -5,12 +5,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from random import Random
 
+from weibo_crawler.evidence import Evidence
 from weibo_crawler.fetch import Ask, Fetched, PageSource
 from weibo_crawler.metrics import PURPOSE, Counters
-from weibo_crawler.records import Answer, Kind, Page, Reading, Request, Verdict
+from weibo_crawler.records import Answer, Expect, Kind, Page, Reading, Request, Verdict
 from weibo_crawler.walls import Walls
 
 _KEPT_BYTES = 256 * 1024  # of one odd card
+
+_PLACES = 1000
 
 Keep = Callable[[Page, str, bytes], Awaitable[None]]
 
@@ -38,7 +41,8 @@ class Asker:
 
     rng: decides which ends are looked at again. talked_at: when the latest request was begun that
     was shown a page of a user (an emptiness may overtake a page on its way), None for none. walls:
-    the kinds of pages, by the kinds of requests, that guests are not shown.
+    the kinds of pages, by the kinds of requests, that guests are not shown. places: for so many
+    requests at once.
     """
 
     def __init__(
@@ -50,7 +54,10 @@ class Asker:
         rng: Random,
         walls: Walls | None = None,
         on_answer: Callable[[Answer], None] | None = None,
+        *,
+        places: int = _PLACES,
     ) -> None:
+        self._evidence = Evidence(places)
         self._fetcher, self._keep, self._counters = fetcher, keep, counters
         self._clock, self._rng, self._on_answer = clock, rng, on_answer
         self._has_answered = False
@@ -78,9 +85,22 @@ class Asker:
         return self._fetcher.is_talking
 
     async def fetch(self, ask: Ask) -> Fetched:
-        """As `Fetcher.fetch`; a drifted page is kept. Errors: Unreached, and the fetcher's."""
+        """As `Fetcher.fetch`; a drifted page is kept. After many answers in a row that showed
+        nothing it waits until a witness was asked. Errors: Unreached, and the fetcher's."""
+        async with self._evidence.places:
+            if self._evidence.is_quiet:
+                await self._evidence.break_silence(ask.request.uid, self._is_shown)
+            return await self._fetch(ask)
+
+    async def _is_shown(self, request: Request) -> bool:
+        """Whether a request brings content again that brought some before."""
+        fetched = await self._fetch(Ask(request, Expect.SHOWN))
+        return fetched.reading.verdict is Verdict.OK
+
+    async def _fetch(self, ask: Ask) -> Fetched:
         self.has_asked, begun = True, self._clock()
-        fetched = await self._fetcher.fetch(ask)
+        with self._evidence.asking() as asked_at:
+            fetched = await self._fetcher.fetch(ask)
         reading, page = fetched.reading, fetched.page
         if page is None:
             if not self._has_answered:
@@ -88,6 +108,10 @@ class Asker:
             return fetched
         self._has_answered = True
         self._note_wall(ask, reading)
+        if reading.verdict is Verdict.OK:
+            self._evidence.shown(ask.request, asked_at)
+        elif reading.verdict in (Verdict.EMPTY, Verdict.END):
+            self._evidence.not_shown()
         if reading.verdict is Verdict.DRIFTED:
             await self._keep(page, reading.why, page.body)
         elif reading.verdict is Verdict.OK and ask.request.kind in (Kind.POSTS, Kind.PROFILE):

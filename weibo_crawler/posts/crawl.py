@@ -353,7 +353,8 @@ class RangeCrawler:
             )
 
         own = self._clock, Random(), self._walls, self._on_answer
-        self._asker = Asker(fetcher, keep, self._counters, *own)
+        places = self._settings.fetch.concurrency
+        self._asker = Asker(fetcher, keep, self._counters, *own, places=places)
         parts = self._site, self._asker, writer, self._counters, self._clock
         most = self._settings.posts.comments
         comments = Comments(*parts, run_id=self._job.run_id, most=most)
