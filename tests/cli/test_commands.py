@@ -359,3 +359,28 @@ def test_forget_removes_a_person_for_good(crawl: Crawl) -> None:
     crawl.run("import")
     assert [user["id"] for user in crawl.scan("users")] == [6]
     assert [user["id"] for user in crawl.scan("users", "--imported")] == [6]
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        ("1e6", "'1e6' is no whole number"),
+        ("many", "'many' is no whole number"),
+        ("٣", "is no whole number"),
+        ("0", "0 is not between 1 and 1,000,000,000,000"),
+        ("9" * 40, "is no whole number"),
+        ("1,000,000", ""),
+        ("1_000_000", ""),
+    ],
+)
+def test_a_number_that_cannot_be_read_is_named(
+    capsys: pytest.CaptureFixture[str], number: str, said: str
+) -> None:
+    """What is wrong with it stands in the message; thousands may be parted."""
+    parse = build_parser().parse_args
+    if not said:
+        assert parse(["plan", "--users", number]).users == 1_000_000
+        return
+    with pytest.raises(SystemExit):
+        parse(["plan", "--users", number])
+    assert said in capsys.readouterr().err

@@ -5,6 +5,7 @@ import importlib
 import io
 import json
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -161,7 +162,7 @@ def _crawl_commands(commands: Any) -> None:
     )
     harvest.add_argument(
         "--processes",
-        type=_processes,
+        type=_whole(1, 64),
         metavar="N",
         help="how many processes walk side by side (default: harvest.processes)",
     )
@@ -226,7 +227,7 @@ def _crawl_commands(commands: Any) -> None:
     comments = posts.add_mutually_exclusive_group()
     comments.add_argument(
         "--comments",
-        type=_comments,
+        type=_whole(0, 100),
         metavar="N",
         help="read the first comments of the N newest posts of each page that announce some: at "
         "most N requests a page of posts (default: posts.comments)",
@@ -240,7 +241,7 @@ def _crawl_commands(commands: Any) -> None:
     )
     posts.add_argument(
         "--info-days",
-        type=_info_days,
+        type=_whole(0, 10_000),
         metavar="DAYS",
         help="ask for the basic information of a user (province, city, registration) once in so "
         "many days: one request a user in that time; 0: never (default: posts.info_days)",
@@ -258,7 +259,9 @@ def _crawl_commands(commands: Any) -> None:
         "is one, else published ones; each says which. `harvest --plan` and `posts --plan` say\n"
         "what is left of the crawl at hand. Asks for nothing.",
     )
-    plan.add_argument("--users", type=_uid, required=True, metavar="N", help="users to crawl")
+    plan.add_argument(
+        "--users", type=_whole(1, 10**12), required=True, metavar="N", help="users to crawl"
+    )
     plan.add_argument(
         "--fresh",
         type=_span,
@@ -310,7 +313,7 @@ def _add_selection(command: argparse.ArgumentParser) -> None:
     add("--imported", action="store_true", help="users: read the table, not the live userlist")
     add(
         "--uid",
-        type=_uid,
+        type=_whole(1, 2**63 - 1),
         action="append",
         metavar="UID",
         help="only this user (comments: on their posts; edges: in their lists); may be repeated",
@@ -318,7 +321,7 @@ def _add_selection(command: argparse.ArgumentParser) -> None:
     add("--since", metavar="DATE", help="posts created at or after, such as 2026-01-31")
     add("--until", metavar="DATE", help="posts created before")
     add("--columns", metavar="A,B", help="only these columns, in this order")
-    add("--limit", type=_natural, metavar="N", help="at most N rows")
+    add("--limit", type=_whole(0, 10**15), metavar="N", help="at most N rows")
 
 
 def _operator_commands(commands: Any) -> None:
@@ -368,14 +371,6 @@ def _operator_commands(commands: Any) -> None:
     forget.add_argument("uids", nargs="+", metavar="FILE|UID", help="a file of uids, or a uid")
 
 
-def _natural(text: str) -> int:
-    return _between(text, 0, 10**15)
-
-
-def _uid(text: str) -> int:
-    return _between(text, 1, 2**63 - 1)
-
-
 def _span(text: str) -> float:
     """Seconds."""
     units = {"min": 60, "h": 3600, "d": 86_400}
@@ -386,20 +381,15 @@ def _span(text: str) -> float:
     raise argparse.ArgumentTypeError(f"{text[:30]!r} is no span: write 90min, 24h or 7d")
 
 
-def _processes(text: str) -> int:
-    return _between(text, 1, 64)
+def _whole(least: int, most: int) -> Callable[[str], int]:
+    """A reader of whole numbers between two others; a comma or an underscore may part thousands."""
 
+    def read(text: str) -> int:
+        digits = text.replace(",", "").replace("_", "")
+        if not re.fullmatch(r"[+-]?[0-9]{1,30}", digits):
+            raise argparse.ArgumentTypeError(f"{text[:30]!r} is no whole number")
+        if not least <= int(digits) <= most:
+            raise argparse.ArgumentTypeError(f"{text[:30]} is not between {least:,} and {most:,}")
+        return int(digits)
 
-def _comments(text: str) -> int:
-    return _between(text, 0, 100)
-
-
-def _info_days(text: str) -> int:
-    return _between(text, 0, 10_000)
-
-
-def _between(text: str, least: int, most: int) -> int:
-    number = int(text) if len(text) < 30 else most + 1
-    if not least <= number <= most:
-        raise argparse.ArgumentTypeError(f"{text[:30]} is not between {least} and {most}")
-    return number
+    return read
