@@ -20,7 +20,13 @@ DEEP = {"WEIBO_HARVEST__EDGES": "reposts,comments", "WEIBO_HARVEST__POSTS_PAGES"
 WITH_COMMENTS = {"WEIBO_POSTS__COMMENTS": "3"}  # as many as a harvest reads
 # what no two crawls have alike: when and by whom
 OF_RUN = {"crawl:started_at", "crawl:visited_at", "crawl:next_visit", "crawl:walled_at"}
-OF_RUN |= {"crawl:profile_at", "crawl:posts_per_day", "crawl:unsure_at", "crawl:run_id"}
+OF_RUN |= {
+    "crawl:profile_at",
+    "crawl:posts_per_day",
+    "crawl:unsure_at",
+    "crawl:shown_at",
+    "crawl:run_id",
+}
 OF_WALL = {"crawl:sure", "crawl:doubts", "crawl:refused_pages"}
 MORE = {"fetched_at", "run_id"}
 

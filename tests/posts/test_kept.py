@@ -9,6 +9,7 @@ from tests.posts.crawls import Crawl, timeline
 from tests.posts.test_comments import said
 from tests.posts.worlds import ScriptedFetcher, ScriptedSite
 from weibo_crawler.analysis.scan import scan_comments
+from weibo_crawler.analysis.yields import visits_a_day
 from weibo_crawler.config import Posts
 from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.fetch import Ask, Fetched
@@ -220,3 +221,19 @@ def test_a_silence_behind_kept_pages_ends_the_run(
         crawl_.run(world, clock=lambda: NOW + 60, users_in_flight=4)
     assert asked <= 10 + 5 + 4
     assert len(set(timelines(world))) < 100
+
+
+@pytest.mark.parametrize("days", [0, 20])
+def test_a_visit_tells_of_the_day_on_which_page_1_was_read(
+    crawl_: Crawl, world: ScriptedFetcher, days: int
+) -> None:
+    """However late the visit takes the kept page: its age, and how often the user is visited, count
+    from when the page was shown. A visit under way does not touch what the last one told."""
+    crawl_.add(*UIDS)
+    keep(crawl_, UID, "", at=NOW - days * DAY_S)
+    crawl_.run(world, clock=lambda: NOW, users_in_flight=1)
+    ledger = crawl_.ledger(UID)
+    assert (ledger.as_of, ledger.visited_at) == (NOW - days * DAY_S, NOW)
+    assert visits_a_day(ledger) == pytest.approx(DAY_S / (ledger.next_visit - ledger.as_of))
+    assert replace(ledger, shown_at=NOW + 5).as_of == NOW
+    assert crawl_.ledger(FIRST).as_of == NOW

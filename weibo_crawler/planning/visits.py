@@ -64,7 +64,7 @@ def read_held(users: Iterable[tuple[Ledger | None, bool]], now: float) -> Held:
     first = begun = again = visited = load = load2 = stored = 0
     new = a_day = 0.0
     for ledger, is_due in users:
-        if ledger is None or ledger.visited_at is None:
+        if ledger is None or (seen := ledger.as_of) is None:
             first += is_due
             begun += is_due and ledger is not None and ledger.pages > 0
             continue
@@ -74,7 +74,7 @@ def read_held(users: Iterable[tuple[Ledger | None, bool]], now: float) -> Held:
         stored += ledger.stored
         again += is_due
         if is_due:
-            new += (ledger.posts_per_day or 0.0) * max(0.0, now - ledger.visited_at) / _DAY_S
+            new += (ledger.posts_per_day or 0.0) * max(0.0, now - seen) / _DAY_S
         a_day += visits_a_day(ledger)
     return Held(first, begun, again, visited, load, load2, stored, new, a_day)
 

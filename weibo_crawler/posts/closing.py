@@ -39,6 +39,7 @@ def begun(old: Ledger, now: float, *, resumed: bool) -> Ledger:
         refused_pages=kept.refused_pages,
         stopped="",
         started_at=kept.started_at,
+        shown_at=kept.shown_at,
     )
 
 
@@ -48,6 +49,7 @@ def closed(ledger: Ledger, holdings: Holdings, revisit: Revisit, now: float) -> 
     ledger: state, stopped, sure and doubts are those of the visit that ends; newest and gaps those
     of the one before. now: seconds since the epoch. The date moves nowhere else.
     """
+    at = now if ledger.shown_at is None else ledger.shown_at
     ledger = replace(ledger, unnamed=_unnamed(ledger), unnamed_now=0)
     if ledger.state == "done":
         ledger = _with_gaps(ledger, holdings)
@@ -55,7 +57,7 @@ def closed(ledger: Ledger, holdings: Holdings, revisit: Revisit, now: float) -> 
         return replace(ledger, read_newest=None, read_oldest=None, next_visit=None)
     # the rate of a part without gaps: posts that were not seen would make it look slower
     since = ledger.gaps[0].before if ledger.gaps else 0
-    rate = posting_rate(holdings.newest_times(_RATE_POSTS, since), now)
+    rate = posting_rate(holdings.newest_times(_RATE_POSTS, since), at)
     wait_s = interval_s(rate, revisit, ledger.doubts)
     if ledger.state == "empty":
         wait_s = doubt_wait_s(EMPTY_WAIT_S, revisit.most_s, ledger.doubts)
@@ -67,7 +69,7 @@ def closed(ledger: Ledger, holdings: Holdings, revisit: Revisit, now: float) -> 
         read_oldest=None,
         walled_at=ledger.walled_at if ledger.stopped == "login_wall" else None,
         unsure_at=_unsure_at(ledger, now),
-        next_visit=now + wait_s,
+        next_visit=at + wait_s,
         posts_per_day=None if rate is None else round(rate * _DAY_S, 4),
     )
 
