@@ -92,6 +92,13 @@ def test_gaps_and_dates_add_up(ledgers: list[Ledger]) -> None:
     assert found.gaps == len(between)
     assert found.gap_users <= min(found.gaps, len(ledgers))
     assert found.longest_gap_days <= found.gap_days <= found.gaps * 18
+    assert (
+        found.gap_posts
+        <= 18 * sum((one.posts_per_day or 0) * len(one.gaps) for one in ledgers) + 0.1
+    )
+    lacking = [one for one in ledgers if one.announced is not None and one.gaps]
+    if len(lacking) == len(ledgers):
+        assert found.gap_posts <= sum(max(0, one.announced or 0) for one in lacking) + 0.1
     assert found.oldest_unread == sum(any(g.after is None for g in one.gaps) for one in ledgers)
     dates = [one.next_visit for one in ledgers if one.next_visit is not None]
     assert found.due == sum(at <= T0 for at in dates)
@@ -210,3 +217,16 @@ def test_posts_that_could_not_be_read_are_named(tmp_path: Path) -> None:
     assert not rows[61]["is_sure"]
     assert (rows[62]["restricted_texts"], rows[62]["skipped"]) == (1, 4)
     assert any("could not be read" in line and "6" in line for line in completeness_lines(found))
+
+
+@pytest.mark.parametrize(
+    ("announced", "rate", "posts"),
+    [(500, 2.0, 20.0), (105, 2.0, 5.0), (None, 2.0, 20.0), (500, None, 0)],
+)
+def test_gaps_are_told_in_posts(announced: int | None, rate: float | None, posts: float) -> None:
+    """A gap of ten days holds what its user writes in ten days, and no more than is missing."""
+    gap = Gap(9, 5, "2026-01-11T00:00:00+08:00", "2026-01-01T00:00:00+08:00")
+    ledger = Ledger(
+        state="done", announced=announced, stored=100, posts_per_day=rate, gaps=(gap, Gap(3))
+    )
+    assert summarise([ledger], T0).gap_posts == posts

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from math import inf
 
 import msgspec
 
@@ -49,7 +50,8 @@ class Completeness(msgspec.Struct, frozen=True):
     those of whom all is surely known (or that they are gone). unsure_users: whose end contradicts
     the announced count by much.
     gaps: parts between two visits that no visit read, of gap_users, gap_days long together;
-    longest_gap_days, the longest; oldest_unread: users whose oldest posts were never read.
+    longest_gap_days, the longest; gap_posts: how many posts they are likely to hold, by each user's
+    posting rate, at most those announced that are not held; oldest_unread: users whose oldest posts were never read.
     cut_texts: long texts still cut; restricted_texts: those that the site shows to others only.
     unreadable: posts that were shown and could not be read, of unreadable_users. Visits: seconds
     since the epoch. age_s: of the last complete visits, to 5 %: half of the users' are not older,
@@ -78,6 +80,7 @@ class Completeness(msgspec.Struct, frozen=True):
     gap_users: int = 0
     gap_days: float = 0.0
     longest_gap_days: float = 0.0
+    gap_posts: float = 0.0
     oldest_unread: int = 0
     cut_texts: int = 0
     restricted_texts: int = 0
@@ -161,7 +164,8 @@ class Tally:
         self._held += held(ledger)
         self._seen += seen_at_least(ledger)
         self._sure += is_sure(ledger)
-        self._gaps.add(ledger.gaps)
+        missing = inf if ledger.announced is None else ledger.announced - held(ledger)
+        self._gaps.add(ledger.gaps, ledger.posts_per_day or 0.0, missing)
         self._add_age(ledger)
 
     def _add_age(self, ledger: Ledger) -> None:
@@ -192,6 +196,7 @@ class Tally:
             gap_users=self._gaps.users,
             gap_days=round(self._gaps.days, 2),
             longest_gap_days=round(self._gaps.longest_days, 2),
+            gap_posts=round(self._gaps.posts, 1),
             oldest_unread=self._gaps.oldest_unread,
             stopped=dict(self._stopped.most_common()),
             oldest_visit=oldest,

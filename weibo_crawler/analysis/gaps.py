@@ -21,19 +21,21 @@ def days(gap: Gap) -> float | None:
 
 class GapTally:
     """Gaps of many users, on their way: gaps between two visits, how many users have one, how long
-    they are, and how many users have oldest posts that were never read."""
+    they are, how many posts they are likely to hold, and how many users have oldest posts that were
+    never read."""
 
     def __init__(self) -> None:
         self.gaps = self.users = self.oldest_unread = 0
-        self.days = self.longest_days = 0.0
+        self.days = self.longest_days = self.posts = 0.0
 
-    def add(self, gaps: Sequence[Gap]) -> None:
-        """The gaps of one user."""
+    def add(self, gaps: Sequence[Gap], posts_per_day: float, missing: float) -> None:
+        """The gaps of one user. posts_per_day: its posting rate; missing: how many posts are not
+        held at most."""
         between = [gap for gap in gaps if gap.after is not None]
         self.gaps += len(between)
         self.users += bool(between)
         self.oldest_unread += len(between) < len(gaps)
-        for gap in between:
-            span = days(gap) or 0.0
-            self.days += span
-            self.longest_days = max(self.longest_days, span)
+        spans = [days(gap) or 0.0 for gap in between]
+        self.days += sum(spans)
+        self.longest_days = max(self.longest_days, *spans, 0.0)
+        self.posts += min(posts_per_day * sum(spans), missing)

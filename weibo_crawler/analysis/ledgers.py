@@ -82,6 +82,7 @@ def _gaps(figures: Completeness) -> list[tuple[str, str]]:
         ("  users with such a gap", grouped(figures.gap_users)),
         ("  days in all", grouped(figures.gap_days)),
         ("  days of the longest", grouped(figures.longest_gap_days)),
+        ("  posts in them, about", grouped(figures.gap_posts)),
         ("users whose oldest posts are unread", grouped(figures.oldest_unread)),
     ]
 
