@@ -51,7 +51,8 @@ class Completeness(msgspec.Struct, frozen=True):
     the announced count by much.
     gaps: parts between two visits that no visit read, of gap_users, gap_days long together;
     longest_gap_days, the longest; gap_posts: how many posts they are likely to hold, by each user's
-    posting rate, at most those announced that are not held; oldest_unread: users whose oldest posts were never read.
+    posting rate, at most those announced that are not held; oldest_unread: users whose oldest posts
+    were never read.
     cut_texts: long texts still cut; restricted_texts: those that the site shows to others only.
     unreadable: posts that were shown and could not be read, of unreadable_users. Visits: seconds
     since the epoch. age_s: of the last complete visits, to 5 %: half of the users' are not older,
