@@ -123,8 +123,8 @@ def _lacks(held: Completeness) -> Iterator[KeyFigure]:
         grouped(held.gaps),
         f"Parts between two visits that no visit reached, of {plural(held.gap_users, 'user')}, "
         f"{grouped(held.gap_days)} days in all, with about {grouped(held.gap_posts)} posts by the "
-        f"rates at which these users write. Of {plural(held.oldest_unread, 'user')} the oldest posts "
-        "were never read.",
+        f"rates at which these users write. Of {plural(held.oldest_unread, 'user')} the oldest "
+        "posts were never read.",
     )
     yield (
         "Posts gone",
