@@ -112,7 +112,10 @@ def test_what_was_read_is_not_read_again() -> None:
 def test_a_level_that_is_not_to_be_walked_costs_nothing() -> None:
     """harvest.max_depth."""
     entries = [OpenEntries(2, 20, False, 7), OpenEntries(1, 20, False, 1)]
-    assert plan_walk(walk(entries=entries, max_depth=2)).users == 1
+    plan = plan_walk(walk(entries=entries, max_depth=2))
+    assert plan.users == 1
+    assert plan.figures["to_max_users"] is None  # a walk that ends by its depth goes nowhere else
+    assert "ends at depth 2" in plan.later[0]
 
 
 def test_refusals_go_on_as_they_were() -> None:

@@ -102,6 +102,8 @@ def posts(options: argparse.Namespace) -> Done:
         settings = replace(settings, posts=replace(settings.posts, info_days=options.info_days))
     if options.all and not options.refresh:
         raise BadUsage("--all is for --refresh: add that")
+    if options.manifest is not None and options.plan:
+        raise BadUsage("--manifest and --plan exclude each other: one writes, the other only tells")
     if options.manifest is not None:
         try:
             options.manifest.write_text(manifest(settings.posts.ranges), encoding="utf-8")

@@ -226,6 +226,9 @@ def _rest(walk: Walk, n: int, missing: int) -> tuple[float | None, str]:
     if not n:
         said = "not to be reached from here: nobody is left to walk; give more seeds"
         return None, f"to {walk.max_users:,} users: {said}"
+    if walk.max_depth is not None:
+        said = "nobody knows how many users that are"
+        return None, f"the walk ends at depth {walk.max_depth} (harvest.max_depth): {said}"
     for asked, when in ((walk.last, "in the last run"), (walk.asked, "so far")):
         sent, kept = asked.all().sent, asked["users.kept"]
         if sent >= _TELLING and kept:
@@ -246,9 +249,10 @@ def _rest(walk: Walk, n: int, missing: int) -> tuple[float | None, str]:
 
 def _room(walk: Walk, missing: int) -> Room:
     if walk.bytes_a_user is None:
-        return Room(f"{walk.max_users:,} users", None, "not known yet: no list was read")
+        return Room("users to come", None, "not known yet: no list was read")
     why = f"measured: {walk.bytes_a_user:,.0f} bytes a user, lists among them"
-    return Room(f"{missing:,} users more, to max_users", missing * walk.bytes_a_user, why)
+    most = ", at most" if walk.max_depth is not None else ""
+    return Room(f"{missing:,} users more, to max_users{most}", missing * walk.bytes_a_user, why)
 
 
 def _assumed(walk: Walk, factor: float) -> tuple[str, ...]:
