@@ -1,5 +1,6 @@
 """Fans and follows pages, profiles and comments."""
 
+import json
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -279,6 +280,15 @@ def test_no_cards_beside_a_next_page_are_no_end() -> None:
     body = '{"ok":1,"data":{"cards":[],"cardlistInfo":{"since_id":3}}}'
     page = record(judge(body, SECOND))
     assert (page.users, page.next_cursor, page.is_next_named) == ((), "3", True)
+
+
+@pytest.mark.parametrize("token", ["abc", "9" * 400, [7], 7.5, "x y"])
+def test_no_cards_beside_an_illegible_next_page_are_no_end(token: object) -> None:
+    """The site says that there is more: the list goes on with the next number, as behind cards."""
+    body = json.dumps({"ok": 1, "data": {"cards": [], "cardlistInfo": {"since_id": token}}})
+    page = record(judge(body, SECOND))
+    assert (page.users, page.next_cursor, page.is_next_named) == ((), "3", False)
+    assert page.skipped == {"odd cursor": 1}
 
 
 @pytest.mark.parametrize("name", [None, "", 7, [], "长" * 61])
