@@ -176,6 +176,8 @@ def every(change: Callable[[Any], object]) -> Callable[[Tree], None]:
         (lambda tree: tree["data"].update(cards=[{"card_type": 3}]), "$.data.cards"),
         (lambda tree: tree["data"].update(cards=["x", None]), "$.data.cards[0]"),
         (lambda tree: cards(tree).__setitem__(1, "x"), "$.data.cards[1]"),
+        (lambda tree: cards(tree).__setitem__(1, {}), "$.data.cards[1]"),
+        (lambda tree: cards(tree).__setitem__(1, {"x": 7}), "$.data.cards[1]"),
         (lambda tree: tree["data"].pop("cards"), "$.data.cards"),
         (lambda tree: tree.pop("data"), "$.data"),
         (lambda tree: tree.pop("ok"), "$.ok"),

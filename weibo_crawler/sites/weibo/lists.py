@@ -132,8 +132,9 @@ def _list_of(items: list[ListCard | None], request: Request) -> list[int]:
         is_alone = len(blocks) == 1 and not cards[full[0]].itemid
         if is_alone or not is_first:
             return full
-    if len(cards) < len(items) and not flat:  # an illegible card may have been the list
-        raise Drift(f".data.cards[{items.index(None)}]")
+    illegible = [i for i, card in enumerate(items) if card is None or card == ListCard()]
+    if illegible and not flat:  # it may have been the list
+        raise Drift(f".data.cards[{illegible[0]}]")
     return flat if not full or not is_first else []
 
 
