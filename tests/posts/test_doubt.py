@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.posts.crawls import Crawl, timeline
 from tests.posts.test_refresh import DAY, HOUR, Clock, dated
@@ -17,7 +18,7 @@ from weibo_crawler.posts.schedule import is_another_day
 from weibo_crawler.posts.silence import Silences
 from weibo_crawler.posts.stops import most_pages
 from weibo_crawler.posts.workers import FIRST, FIRST_FAILED, SILENT, fell_silent, too_many_failed
-from weibo_crawler.records import Reading, Verdict
+from weibo_crawler.records import PostPage, Reading, Verdict
 from weibo_crawler.store.cells import Ledger
 
 T0 = Clock().now
@@ -312,6 +313,27 @@ def test_the_bound_of_a_timeline_is_one(crawl_: Crawl) -> None:
     outcome = crawl_.run(fetcher)[6]
     assert (outcome.announced, outcome.stopped, outcome.sure) == (None, "too_many_pages", False)
     assert crawl_.ledger(6).pages == 200
+
+
+def test_an_illegible_cursor_is_no_end(crawl_: Crawl) -> None:
+    """Law 4: the page says that there is more, if not where; however few posts are announced, the
+    timeline is not whole."""
+
+    class LastPages(ScriptedFetcher):
+        async def fetch(self, ask: Ask) -> Fetched:
+            fetched = await super().fetch(ask)
+            if not isinstance(page := fetched.reading.record, PostPage):
+                return fetched
+            reading = replace(fetched.reading, record=replace(page, next_cursor=None))
+            return fetched._replace(reading=reading)
+
+    crawl_.add(6)
+    world = {6: timeline(6, 8)}
+    outcome = crawl_.run(LastPages(world, skipped={"odd cursor": 1}))[6]
+    assert (outcome.stored, outcome.stopped, outcome.sure) == (8, "odd_cursor", False)
+    assert not crawl_.ledger(6).whole
+    again = crawl_.run(LastPages(world, skipped={"no post": 1}), refresh=True)[6]
+    assert (again.stopped, crawl_.ledger(6).whole) == ("no_next_page", True)
 
 
 def test_a_long_timeline_takes_several_runs(crawl_: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from weibo_crawler.store.keys import parse_user_key
 WHY = {
     "end": "the site shows no more",
     "no_next_page": "the site names no next page",
+    "odd_cursor": "what names the next page cannot be read",
     "no_new_post": "a page brought no new post",
     "repeated_cursor": "the site named a page again",
     "known": "met what was known",

@@ -6,7 +6,7 @@ from weibo_crawler.posts.coverage import is_covered, is_open_below
 from weibo_crawler.records import PostPage
 from weibo_crawler.store.cells import Ledger
 
-ENDS = ("end", "no_next_page", "no_new_post", "repeated_cursor", "known", "gone")
+ENDS = ("end", "no_next_page", "odd_cursor", "no_new_post", "repeated_cursor", "known", "gone")
 IN_DOUBT = "in_doubt"  # what is older is missing, and was looked for in vain not long ago
 LIMITS = ("login_wall", "max_pages", "too_many_pages")
 _BARREN_PAGES = 5
@@ -47,7 +47,7 @@ class Stops:
         never tell that the known part of a timeline is reached."""
         in_place = [post.mid for post in page.posts if not post.is_pinned]
         if page.next_cursor is None:
-            return "no_next_page"
+            return "odd_cursor" if "odd cursor" in page.skipped else "no_next_page"
         if page.next_cursor in self._cursors:
             return "repeated_cursor"
         self._cursors.add(page.next_cursor)

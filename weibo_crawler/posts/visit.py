@@ -293,7 +293,7 @@ class _Visit:
         announced = self.ledger.announced
         if stopped == "known":
             return True
-        if stopped in ("too_many_pages", "gone", IN_DOUBT):
+        if stopped in ("too_many_pages", "odd_cursor", "gone", IN_DOUBT):
             return False
         if stopped == "login_wall" and self.ledger.walled_at is None:
             return False

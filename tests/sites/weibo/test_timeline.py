@@ -488,6 +488,23 @@ def test_an_odd_original_costs_only_itself(odd: object, repost_of: int | None) -
     assert page.posts[1] == replace(before.posts[1], repost_of=repost_of, original=None)
 
 
+def test_an_original_whose_ids_bid_and_date_deny() -> None:
+    """Nobody knows which post was passed on. Without its date, or with its bid alone against them,
+    the ids are believed."""
+    other = {"id": "4183183659335757", "mid": "4183183659335757"}
+
+    def changed(**fields: object) -> int | None:
+        return (
+            page_mode(lambda tree: card(tree)["mblog"]["retweeted_status"].update(fields))
+            .posts[1]
+            .repost_of
+        )
+
+    assert changed(**other) is None
+    assert changed(**other, created_at=None) == int(other["mid"])
+    assert changed(bid="Kabc") == changed()
+
+
 def test_an_original_without_its_author_keeps_its_text() -> None:
     """Who wrote it is unknown; that is no sign that it was deleted."""
     before = page_mode().posts[1].original

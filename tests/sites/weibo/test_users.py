@@ -1,5 +1,6 @@
 """Fans and follows pages, profiles and comments."""
 
+import json
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -175,6 +176,8 @@ def every(change: Callable[[Any], object]) -> Callable[[Tree], None]:
         (lambda tree: tree["data"].update(cards=[{"card_type": 3}]), "$.data.cards"),
         (lambda tree: tree["data"].update(cards=["x", None]), "$.data.cards[0]"),
         (lambda tree: cards(tree).__setitem__(1, "x"), "$.data.cards[1]"),
+        (lambda tree: cards(tree).__setitem__(1, {}), "$.data.cards[1]"),
+        (lambda tree: cards(tree).__setitem__(1, {"x": 7}), "$.data.cards[1]"),
         (lambda tree: tree["data"].pop("cards"), "$.data.cards"),
         (lambda tree: tree.pop("data"), "$.data"),
         (lambda tree: tree.pop("ok"), "$.ok"),
@@ -279,6 +282,15 @@ def test_no_cards_beside_a_next_page_are_no_end() -> None:
     body = '{"ok":1,"data":{"cards":[],"cardlistInfo":{"since_id":3}}}'
     page = record(judge(body, SECOND))
     assert (page.users, page.next_cursor, page.is_next_named) == ((), "3", True)
+
+
+@pytest.mark.parametrize("token", ["abc", "9" * 400, [7], 7.5, "x y"])
+def test_no_cards_beside_an_illegible_next_page_are_no_end(token: object) -> None:
+    """The site says that there is more: the list goes on with the next number, as behind cards."""
+    body = json.dumps({"ok": 1, "data": {"cards": [], "cardlistInfo": {"since_id": token}}})
+    page = record(judge(body, SECOND))
+    assert (page.users, page.next_cursor, page.is_next_named) == ((), "3", False)
+    assert page.skipped == {"odd cursor": 1}
 
 
 @pytest.mark.parametrize("name", [None, "", 7, [], "长" * 61])

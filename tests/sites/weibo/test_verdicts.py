@@ -193,6 +193,8 @@ HIDDEN = "由于博主设置，目前内容暂不可见。"
         ('{"ok":0,"message":"x","error_code":20170}', V.RESTRICTED),
         ('{"ok":0,"msg":"微博不存在或暂无查看权限!"}', V.RESTRICTED),
         ('{"ok":0,"msg":"目前内容暂不可见"}', V.RESTRICTED),
+        ('{"ok":0,"msg":"查看完整内容请前往微博客户端"}', V.RESTRICTED),
+        ('{"ok":0,"msg":"客户端版本过低"}', V.SERVER_TROUBLE),
         ('{"ok":0,"errno":"20101","msg":"x"}', V.GONE),
         ('{"ok":0,"msg":"此微博已被删除"}', V.GONE),
         ('{"ok":0,"msg":"抱歉，此微博已被作者删除。"}', V.GONE),
@@ -233,6 +235,8 @@ def test_who_is_gone_under_which_status(body: str, status: int) -> None:
         "https://m.weibo.cn/captcha/show?backUrl=",
         "https://m.weibo.cn/captcha?scene=limit&referer=/",
         "https://m.weibo.cn/api/geetest?testType=1&backUrl=/",
+        "/api/geetest?testType=1&backUrl=/",
+        "/captcha/show?backUrl=",
     ],
 )
 @pytest.mark.parametrize("status", [200, 403])

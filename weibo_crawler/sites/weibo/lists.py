@@ -65,14 +65,15 @@ def read_user_list(page: UserList | None, request: Request, now: float) -> Readi
         raise Drift(".data" if page is None else ".data.cards")
     n = page_number(request.cursor)
     last = LAST_PAGE[request.kind]
-    named = _named_next(page.cardlistInfo, n)
+    named, is_odd = _named_next(page.cardlistInfo, n)
     is_next_named = named is not None
     following = named if named is not None and named <= last else n + 1
     cards = page.cards or []
-    if not cards and not is_next_named:
+    if not cards and not (is_next_named or is_odd):
         return nothing(request)
     listed = _list_of(cards, request) if cards else []
     found = _Found()
+    found.skipped.update(["odd cursor"] * is_odd)
     for i in listed:
         _read_card(cards[i], f".data.cards[{i}]", found, is_next_named=is_next_named)
     if is_drift(len(found.odd), len(found.odd) + found.legible):
@@ -95,13 +96,15 @@ def read_user_list(page: UserList | None, request: Request, now: float) -> Readi
     return Reading(Verdict.OK, fan_page)
 
 
-def _named_next(info: PageInfo | None, n: int) -> int | None:
-    """The number of a later page that the page names. The site may do so on its last page, too."""
+def _named_next(info: PageInfo | None, n: int) -> tuple[int | None, bool]:
+    """The number of a later page that the page names, and whether it names what is no number. The
+    site may name a page on its last page, too."""
     if info is None:
-        return None
-    tokens = (read_token(info.since_id)[0], read_token(info.page)[0])
-    later = (int(token) for token in tokens if token is not None and token.isdecimal())
-    return next((number for number in later if number > n), None)
+        return None, False
+    tokens = [read_token(info.since_id), read_token(info.page)]
+    later = [int(token) for token, _ in tokens if token is not None and token.isdecimal()]
+    is_odd = any(odd or (token and not token.isdecimal()) for token, odd in tokens)
+    return next((number for number in later if number > n), None), is_odd
 
 
 def _list_of(items: list[ListCard | None], request: Request) -> list[int]:
@@ -129,8 +132,9 @@ def _list_of(items: list[ListCard | None], request: Request) -> list[int]:
         is_alone = len(blocks) == 1 and not cards[full[0]].itemid
         if is_alone or not is_first:
             return full
-    if len(cards) < len(items) and not flat:  # an illegible card may have been the list
-        raise Drift(f".data.cards[{items.index(None)}]")
+    illegible = [i for i, card in enumerate(items) if card is None or card == ListCard()]
+    if illegible and not flat:  # it may have been the list
+        raise Drift(f".data.cards[{illegible[0]}]")
     return flat if not full or not is_first else []
 
 

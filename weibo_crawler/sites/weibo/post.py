@@ -89,6 +89,7 @@ def _read_original(status: Mblog | None, now: float) -> tuple[int | None, Origin
         return None, None
     try:
         mid = mid_of(status)
+        _check_original(status, mid, now)
     except Drift:
         return None, None
     if is_gone(status):
@@ -110,6 +111,17 @@ def _read_original(status: Mblog | None, now: float) -> tuple[int | None, Origin
         likes=optional_count(status.attitudes_count, MOST_REACTIONS),
         page_info=read_attached(status.page_info),
     )
+
+
+def _check_original(status: Mblog, mid: int, now: float) -> None:
+    """Hear bid and date, where both are there: one of them alone is not believed. Errors: Drift."""
+    if status.bid == bid_of(mid) or not isinstance(status.bid, str):
+        return
+    try:
+        words = _said(status, now)
+    except Drift:
+        return
+    check_bid(status, Card(), mid, words)
 
 
 def _author(status: Mblog) -> tuple[int | None, str | None]:

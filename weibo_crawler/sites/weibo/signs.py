@@ -30,7 +30,7 @@ _NO_USER, _NO_POST = "20003", "20101"
 _RESTRICTED = ("20112", "20174", "20170")
 _USER_GONE = re.compile(r"(?:抱歉[，,])?(?:该|此)?用户不存在[。!！]?")
 _POST_GONE = re.compile(r"(?:抱歉[，,])?(?:该|此)?(?:条)?微博(?:不存在|已被(?:作者)?删除)[。!！]?")
-_HIDDEN = re.compile(r"查看权限|暂不可见|客户端.*查看")
+_HIDDEN = re.compile(r"查看权限|暂不可见|客户端.*查看|查看.*客户端")
 # sentences on the HTML page of a post that is not shown
 _HIDDEN_PAGE = re.compile(
     "由于博主设置，目前内容暂不可见|微博不存在或暂无查看权限|你暂时没有这条微博的查看权限"

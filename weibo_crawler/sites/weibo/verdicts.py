@@ -61,7 +61,7 @@ def of_envelope(said: dict[str, Any], request: Request) -> Reading | None:
     ok, errno = _number(said.get("ok")), _number(said.get("errno"))
     words = said["msg"].strip() if isinstance(said.get("msg"), str) else ""
     why = brief(" ".join(part for part in (errno, words) if part) or f"ok {ok}")
-    wall = _of_place(said.get("url"))
+    wall = _of_place(said.get("url"), request.url)
     known = signs.refusal_in(errno, words)
     if ok == "-100" or errno == "-100" or wall is not None:
         return refusal(wall or known or Verdict.LOGIN_WALL, f"ok {ok}")
@@ -127,7 +127,7 @@ def _of_redirect(page: Page) -> Reading:
     """Only known places say anything: a captive portal has a login, even on the site's name."""
     location = page.header("location") or ""
     try:
-        verdict = _of_place(urljoin(page.url, location), own=urlsplit(page.url).netloc)
+        verdict = _of_place(location, page.url)
         is_own = urlsplit(urljoin(page.url, location)).netloc == urlsplit(page.url).netloc
     except ValueError:
         verdict, is_own = None, False
@@ -137,19 +137,20 @@ def _of_redirect(page: Page) -> Reading:
     return refusal(verdict, f"{page.status} to {brief(location.partition('?')[0])}")
 
 
-def _of_place(url: object, own: str = "") -> Verdict | None:
+def _of_place(url: object, asked: str) -> Verdict | None:
     """What one of the site's login or captcha pages means. The query may quote any other address.
 
-    own: host and port that were asked, which need not have the name of the site.
+    asked: the address that was asked, whose host need not have the name of the site; `url` may be
+    relative to it.
     """
+    if not isinstance(url, str) or not url:
+        return None
     try:
-        place = urlsplit(url) if isinstance(url, str) else None
-        host = (place.hostname or "") if place is not None else ""
+        place, own = urlsplit(urljoin(asked, url)), urlsplit(asked).netloc
+        host = place.hostname or ""
     except ValueError:
         return None
-    if place is None:
-        return None
-    return signs.of_place(host, place.path, is_own=bool(own) and place.netloc == own)
+    return signs.of_place(host, place.path, is_own=place.netloc == own)
 
 
 def _notice(text: str) -> str:
