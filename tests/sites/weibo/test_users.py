@@ -10,6 +10,9 @@ from msgspec.structs import replace
 
 from tests.sites.weibo.helpers import LONG_MID, OWNER, SITE, judge, read, record
 from weibo_crawler.records import Comment, CommentPage, Edge, FanPage, Request, User, Verdict
+from weibo_crawler.sites.weibo.drift import Drift
+from weibo_crawler.sites.weibo.ids import uid_of
+from weibo_crawler.sites.weibo.wire import Face
 
 Tree = Any
 FANS = [4900000001, 4900000002, 4900000001, 4900000003, 4900000004]
@@ -210,6 +213,8 @@ def test_drift_of_a_list(change: Callable[[Tree], None], why: str) -> None:
         ({"card_type": 10, "user": {}}, "no id"),
         ({"card_type": 10, "user": {"id": "x", "followers_count": 9}}, "no id"),
         ({"card_type": 10, "user": {"id": 4.0, "followers_count": 9}}, "no id"),
+        ({"card_type": 10, "user": {"id": 45, "profile_url": "https://m.weibo.cn/u/4"}}, "no id"),
+        ({"card_type": 10, "user": {"id": 4, "profile_url": "/u/45?uid=45"}}, "no id"),
     ],
 )
 @pytest.mark.parametrize("place", [0, 3, 5])
@@ -503,3 +508,17 @@ def test_the_list_of_another_owner_is_no_list() -> None:
 
     reading = read("fans_first_page.json", change)
     assert (reading.verdict, reading.why) == (Verdict.DRIFTED, "$.data.cards[1].itemid")
+
+
+@pytest.mark.parametrize("uid", [4, 45, 2**63 - 1])
+@pytest.mark.parametrize(
+    "address", ["https://m.weibo.cn/u/{}?uid={}", "/u/{}", "kaifulee", "", None, 7, ["/u/4"]]
+)
+def test_the_address_of_a_profile_is_a_second_witness_of_its_id(uid: int, address: object) -> None:
+    """Whoever it names must be the one; where it names nobody the id stands alone."""
+    own = address.format(uid, uid) if isinstance(address, str) else address
+    assert uid_of(Face(id=uid, profile_url=own)) == uid
+    if isinstance(address, str) and "{}" in address:
+        for other in (uid - 1, uid // 10 or 7, uid % 10 + 10):
+            with pytest.raises(Drift):
+                uid_of(Face(id=uid, profile_url=address.format(other, other)))

@@ -59,6 +59,8 @@ def test_statuses(status: int, verdict: Verdict, why: str, body: str) -> None:
         ("https://m.weibo.cn/captcha?scene=limit&referer=/", V.CAPTCHA),
         ("https://m.weibo.cn/api/geetest?testType=1&backUrl=/", V.CAPTCHA),
         ("/api/geetest?testType=1", V.CAPTCHA),
+        ("https://m.weibo.cn//Captcha/show", V.CAPTCHA),
+        ("https://m.weibo.cn/u/1?captcha", V.NOT_JSON),
         ("/login/hotspot", V.NOT_JSON),
         ("https://m.weibo.cn/login/hotspot?r=/visitor/visitor", V.NOT_JSON),
         ("/login", V.NOT_JSON),
@@ -237,9 +239,13 @@ def test_who_is_gone_under_which_status(body: str, status: int) -> None:
         "https://m.weibo.cn/api/geetest?testType=1&backUrl=/",
         "/api/geetest?testType=1&backUrl=/",
         "/captcha/show?backUrl=",
+        "https://m.weibo.cn/geetest?backUrl=",
+        "https://m.weibo.cn//captcha",
+        "https://weibo.com/Captcha/show",
+        "https://security.weibo.com/verify/captcha?token=x",
     ],
 )
-@pytest.mark.parametrize("status", [200, 403])
+@pytest.mark.parametrize("status", [200, 403, 414, 418, 429, 432])
 def test_captchas(url: str, status: int) -> None:
     """All spellings are a captcha, which rests the egress."""
     for said in ({"ok": -100, "errno": "-100", "msg": "", "extra": ""}, {"ok": 0}, {"ok": 1}):

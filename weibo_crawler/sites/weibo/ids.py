@@ -1,16 +1,20 @@
-"""Which post it is: its id stands in it several times, and in other letters.
+"""Which post it is, and whose: an id stands there several times, and in other letters.
 
 mid, id and idstr of one post must be the same. The bid, in the post and in its card's address, is
 the mid in other letters: one that names another post is not believed. Where bid, address and date
-speak against the ids, and no fewer of them than speak for them, nobody knows which post it is.
+speak against the ids, and no fewer of them than speak for them, nobody knows which post it is. The
+address of a profile names its user once more.
 """
+
+import re
 
 from weibo_crawler.sites.weibo.bid import bid_in_scheme, bid_of
 from weibo_crawler.sites.weibo.dates import Said, second_of
 from weibo_crawler.sites.weibo.drift import Drift, identity
-from weibo_crawler.sites.weibo.wire import Card, Mblog
+from weibo_crawler.sites.weibo.wire import Card, Face, Mblog
 
 _DAY_S = 86_400
+_HOME = re.compile(r"/u/([0-9]{1,19})(?![0-9])")
 
 
 def mid_of(status: Mblog) -> int:
@@ -46,3 +50,23 @@ def check_bid(status: Mblog, card: Card, mid: int, words: Said) -> None:
     is_dated = words.holds(second_of(mid), _DAY_S)
     if dissent and dissent + (not is_dated) > max(1, len(_ids(status)) + is_dated - 1):
         raise Drift(".bid")
+
+
+def uid_of(face: Face, path: str = ".id") -> int:
+    """Errors: Drift(path) for a missing id, and for one that the address of the profile denies."""
+    uid = identity(face.id, path)
+    if not _is_at(face.profile_url, uid):
+        raise Drift(path)
+    return uid
+
+
+def _is_at(address: object, uid: int) -> bool:
+    """Whether the address of a profile, if it names a uid, names this one."""
+    if not isinstance(address, str):
+        return True
+    own = f"/u/{uid}"
+    end = address.find(own) + len(own)
+    if end >= len(own) and not address[end : end + 1].isdigit():  # the usual case, checked at once
+        return True
+    named = _HOME.search(address)
+    return named is None or int(named[1]) == uid

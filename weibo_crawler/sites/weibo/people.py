@@ -15,7 +15,8 @@ from weibo_crawler.sites.weibo.counts import (
     small_number,
 )
 from weibo_crawler.sites.weibo.cursors import read_token
-from weibo_crawler.sites.weibo.drift import Drift, identity, is_drift
+from weibo_crawler.sites.weibo.drift import Drift, is_drift
+from weibo_crawler.sites.weibo.ids import uid_of
 from weibo_crawler.sites.weibo.text import read_name, read_remark
 from weibo_crawler.sites.weibo.verdicts import nothing
 from weibo_crawler.sites.weibo.wire import Comments, Face, Person, Profile
@@ -26,9 +27,9 @@ _FANS_IN_WORDS = re.compile(r"粉丝[：:]\s*(\S+)")
 def read_face(face: Face, *descriptions: object) -> User:
     """Who somebody is, and the number of fans, which some lists give in words only (`粉丝：143`).
 
-    Errors: Drift for a missing id.
+    Errors: Drift, as `uid_of`.
     """
-    uid = identity(face.id, ".id")
+    uid = uid_of(face)
     fans = optional_count(face.followers_count, MOST_FANS)
     if fans is None and face.followers_count is None:
         words = face.followers_count_str

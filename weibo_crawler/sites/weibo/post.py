@@ -13,9 +13,9 @@ from weibo_crawler.sites.weibo.attached import read_attached
 from weibo_crawler.sites.weibo.bid import bid_of
 from weibo_crawler.sites.weibo.counts import MOST_REACTIONS, optional_count, small_number
 from weibo_crawler.sites.weibo.dates import Said, read_date, said, settle
-from weibo_crawler.sites.weibo.drift import Drift, identity
+from weibo_crawler.sites.weibo.drift import Drift
 from weibo_crawler.sites.weibo.fitting import fit
-from weibo_crawler.sites.weibo.ids import check_bid, mid_of
+from weibo_crawler.sites.weibo.ids import check_bid, mid_of, uid_of
 from weibo_crawler.sites.weibo.text import (
     mentions,
     read_name,
@@ -127,7 +127,7 @@ def _check_original(status: Mblog, mid: int, now: float) -> None:
 def _author(status: Mblog) -> tuple[int | None, str | None]:
     try:
         author = author_of(status)
-        return identity(author.id, ".user.id"), read_name(author.screen_name)
+        return uid_of(author, ".user.id"), read_name(author.screen_name)
     except Drift:
         return None, None
 

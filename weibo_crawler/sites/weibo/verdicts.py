@@ -32,10 +32,6 @@ def nothing(request: Request) -> Reading:
 def of_status(page: Page) -> Reading | None:
     """What the status alone says; None: look at the body. 4xx: `of_refused` looks further."""
     status = page.status
-    if status in _TOO_FAST:
-        return Reading(Verdict.THROTTLED, why=str(status))
-    if status == _SESSION_REFUSED:
-        return Reading(Verdict.REFUSED, why=str(status), is_of_session=True, is_ban=True)
     if 300 <= status < 400:
         return _of_redirect(page)
     if 200 <= status < 500 and status != 408:
@@ -44,10 +40,15 @@ def of_status(page: Page) -> Reading | None:
 
 
 def of_refused(page: Page, body: Reading) -> Reading:
-    """A 4xx: REFUSED, unless `body`, the reading of its body, names the reason.
+    """A 4xx: REFUSED, or THROTTLED, unless `body`, the reading of its body, names the reason.
 
-    What is no refusal there is not believed, but for a user or post that a 404 says is gone.
+    What is no refusal there is not believed, but for a user or post that a 404 says is gone. A
+    captcha may be asked for with any status; else the numbers that have a meaning tell.
     """
+    if page.status in _TOO_FAST and body.verdict is not Verdict.CAPTCHA:
+        return Reading(Verdict.THROTTLED, why=str(page.status))
+    if page.status == _SESSION_REFUSED and body.verdict is not Verdict.CAPTCHA:
+        return Reading(Verdict.REFUSED, why=str(page.status), is_of_session=True, is_ban=True)
     named = (Verdict.LOGIN_WALL, Verdict.CAPTCHA, Verdict.THROTTLED)
     if body.verdict in named or (page.status == 404 and body.verdict is Verdict.GONE):
         return body

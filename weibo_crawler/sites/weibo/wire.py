@@ -32,6 +32,7 @@ class Face(Struct, gc=False):
     screen_name: Any = None
     followers_count: Any = None
     followers_count_str: Any = None
+    profile_url: Any = None
 
 
 class Person(Face, gc=False):
