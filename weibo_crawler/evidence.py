@@ -10,13 +10,17 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from weibo_crawler.records import Kind, Request
+from weibo_crawler.records import Kind, Request, Verdict
 
 _PATIENCE_S = 0.02  # between two pages a walk waits for a commit, and the loop starts the next walk
 _QUIET = 10  # ends in a row: many lists may end together, and so may the site
 _ROUNDS = 4  # of witnesses: so many looks tell the circuit breaker that the site is silent
 _WITNESSES = 3  # one may be the user in question, and another one gone since
 _OF_USERS = frozenset({Kind.PROFILE, Kind.FANS, Kind.FOLLOWS, Kind.POSTS})
+
+
+# ask again for what was shown before: whether it is shown; None: that does not tell, nor will it
+Ask = Callable[[Request], Awaitable[bool | None]]
 
 
 class Evidence:
@@ -29,6 +33,7 @@ class Evidence:
     def __init__(self, places: int) -> None:
         self.places = asyncio.Semaphore(places)
         self._under_way = self._nothings = 0
+        self._look_at = _QUIET  # nothings after which a witness is asked
         self._news = asyncio.Event()
         self._shown_at = self._silent_at = float("-inf")  # when the request was begun
         self._witnesses: dict[int, Request] = {}
@@ -46,7 +51,7 @@ class Evidence:
 
     def shown(self, request: Request, begun: float) -> None:
         """Note that a request brought content."""
-        self._nothings = 0
+        self._nothings, self._look_at = 0, _QUIET
         self._shown_at = max(self._shown_at, begun)
         if request.uid and request.kind in _OF_USERS and not request.cursor:
             self.know(request)
@@ -61,6 +66,12 @@ class Evidence:
         """Whether the latest requests all brought nothing: later pages, which tell the circuit
         breaker nothing. Then an end needs a witness."""
         return self._nothings >= _QUIET
+
+    @property
+    def wants_witness(self) -> bool:
+        """Whether it is time to ask one: after ten in a row, and after ten more each time that
+        those who were asked did not tell."""
+        return self._nothings >= self._look_at
 
     def know(self, request: Request) -> None:
         """Remember a request that is known to bring content."""
@@ -85,9 +96,7 @@ class Evidence:
                     await self._news.wait()
         return self.has_come_after(at)
 
-    async def is_given_to_others(
-        self, uid: int, at: float, ask: Callable[[Request], Awaitable[bool]]
-    ) -> bool:
+    async def is_given_to_others(self, uid: int, at: float, ask: Ask) -> bool:
         """Whether the site shows others than `uid` something after `at`; repeats requests that
         brought content before, the latest first, until one does so again, once for all who want to
         know. False also where there is none."""
@@ -98,20 +107,29 @@ class Evidence:
                     self._silent_at = begun
             return self._shown_at > at
 
-    async def break_silence(self, uid: int, ask: Callable[[Request], Awaitable[bool]]) -> None:
+    async def break_silence(self, uid: int, ask: Ask) -> None:
         """After many ends in a row repeat such requests, one caller after the other, until
         something is shown, the circuit breaker ends the run, or there is nothing left to try."""
         async with self._lock:
             for _ in range(_ROUNDS):
-                if not self.is_quiet or await self._is_given(uid, ask):
+                if not self.wants_witness or await self._is_given(uid, ask):
                     return
+            self._look_at = self._nothings + _QUIET
 
-    async def _is_given(self, uid: int, ask: Callable[[Request], Awaitable[bool]]) -> bool:
+    async def _is_given(self, uid: int, ask: Ask) -> bool:
         for request in [r for r in self._witnesses.values() if r.uid != uid][::-1]:
-            if await ask(request):
+            is_shown = await ask(request)
+            if is_shown:
                 return True
+            if is_shown is None:
+                self._witnesses.pop(request.uid, None)
         return False
 
     def _tell(self) -> None:
         self._news.set()
         self._news = asyncio.Event()
+
+
+def is_shown(verdict: Verdict) -> bool | None:
+    """What an answer tells of whether the site shows anything; None: it does not tell."""
+    return verdict is Verdict.OK if verdict in (Verdict.OK, Verdict.EMPTY, Verdict.END) else None

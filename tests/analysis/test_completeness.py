@@ -93,12 +93,9 @@ def test_gaps_and_dates_add_up(ledgers: list[Ledger]) -> None:
     assert found.gap_users <= min(found.gaps, len(ledgers))
     assert found.longest_gap_days <= found.gap_days <= found.gaps * 18
     assert (
-        found.gap_posts
-        <= 18 * sum((one.posts_per_day or 0) * len(one.gaps) for one in ledgers) + 0.1
+        0 <= found.gap_posts <= 18 * sum(len(o.gaps) * (o.posts_per_day or 0) for o in ledgers) + 1
     )
-    lacking = [one for one in ledgers if one.announced is not None and one.gaps]
-    if len(lacking) == len(ledgers):
-        assert found.oldest_unread == sum(any(g.after is None for g in one.gaps) for one in ledgers)
+    assert found.oldest_unread == sum(any(g.after is None for g in one.gaps) for one in ledgers)
     dates = [one.next_visit for one in ledgers if one.next_visit is not None]
     assert found.due == sum(at <= T0 for at in dates)
     sure = [one for one in ledgers if is_sure(one)]

@@ -371,6 +371,7 @@ def test_forget_removes_a_person_for_good(crawl: Crawl) -> None:
         ("9" * 40, "is no whole number"),
         ("1,000,000", ""),
         ("1_000_000", ""),
+        ("6,68", "'6,68' is no whole number"),
     ],
 )
 def test_a_number_that_cannot_be_read_is_named(

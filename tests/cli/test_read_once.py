@@ -24,7 +24,7 @@ OF_RUN |= {
     "crawl:profile_at",
     "crawl:posts_per_day",
     "crawl:unsure_at",
-    "crawl:shown_at",
+    "crawl:as_of",
     "crawl:run_id",
 }
 OF_WALL = {"crawl:sure", "crawl:doubts", "crawl:refused_pages"}

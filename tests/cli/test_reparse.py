@@ -18,7 +18,7 @@ TRANSIENT = "throttled=0.01,server_trouble=0.02,cut=0.01,no_content=0.01,not_jso
 # told by this machine's clock between two answers, or by the run that imports
 TIMES = {"crawl:started_at", "crawl:visited_at", "crawl:next_visit", "user:run_id", "user:url"}
 TIMES |= {"crawl:walled_at", "crawl:unsure_at", "crawl:profile_at", "crawl:info_at"}
-TIMES |= {"crawl:posts_per_day", "crawl:shown_at"}
+TIMES |= {"crawl:posts_per_day", "crawl:as_of"}
 OF_RUN = TIMES | {"user:seq", "user:found_from", "user:found_at"}
 
 

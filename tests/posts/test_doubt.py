@@ -18,8 +18,9 @@ from weibo_crawler.posts.schedule import is_another_day
 from weibo_crawler.posts.silence import Silences
 from weibo_crawler.posts.stops import most_pages
 from weibo_crawler.posts.workers import FIRST, FIRST_FAILED, SILENT, fell_silent, too_many_failed
-from weibo_crawler.records import PostPage, Reading, Verdict
+from weibo_crawler.records import Expect, PostPage, Reading, Verdict
 from weibo_crawler.store.cells import Ledger
+from weibo_crawler.store.keys import user_key
 
 T0 = Clock().now
 BAD = Verdict.SERVER_TROUBLE
@@ -410,3 +411,45 @@ def test_the_latest_word_of_the_mappers_before_counts(
         silences.tell(run_id, None)
         ledger = Ledger(state="done", stopped="end", run_id=run_id, visited_at=visited_at)
         assert silences.is_suspect(ledger) == is_suspect
+
+
+@pytest.mark.parametrize("verdict", [Verdict.GONE, Verdict.LOGIN_WALL, BAD, Verdict.OK])
+def test_a_witness_that_does_not_tell_is_asked_once(crawl_: Crawl, verdict: Verdict) -> None:
+    """Where many answers in a row show nothing, and who was shown before cannot be asked for, the
+    run goes on without a witness: what it sends stays near what it needs."""
+    crawl_.add(*range(6, 66))
+    first = min(range(6, 66), key=user_key)
+    fetcher = ScriptedFetcher({first: timeline(first, 5)})
+    ask, seen = fetcher.fetch, 0
+
+    async def goes(one: Ask) -> Fetched:
+        nonlocal seen
+        fetched = await ask(one)
+        seen += one.request.uid == first
+        if one.expect is Expect.SHOWN and verdict is not Verdict.OK:
+            return Fetched(Reading(verdict), fetched.page)
+        return fetched
+
+    fetcher.fetch = goes  # type: ignore[method-assign]
+    crawl_.run(fetcher, users_in_flight=1)
+    assert seen < 20
+
+
+def test_nobody_forgotten_is_a_witness(crawl_: Crawl) -> None:
+    """Law 14: who is forgotten while a run is at work is asked for no more, as a witness either."""
+    crawl_.add(*range(6, 66))
+    first = min(range(6, 66), key=user_key)
+    fetcher = ScriptedFetcher({first: timeline(first, 5)})
+    ask, after = fetcher.fetch, 0
+
+    async def forgets(one: Ask) -> Fetched:
+        nonlocal after
+        after += one.request.uid == first and one.expect is Expect.SHOWN
+        if len(fetcher.asked) == 8:
+            crawl_.users.forget([first])
+        return await ask(one)
+
+    fetcher.fetch = forgets  # type: ignore[method-assign]
+    crawl_.run(fetcher, users_in_flight=1)
+    assert len(fetcher.asked) > 60
+    assert not after

@@ -13,6 +13,7 @@ from weibo_crawler.analysis.yields import visits_a_day
 from weibo_crawler.config import Posts
 from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.fetch import Ask, Fetched
+from weibo_crawler.posts.closing import begun
 from weibo_crawler.posts.crawl import revisit_of
 from weibo_crawler.posts.schedule import interval_s, posting_rate
 from weibo_crawler.records import Expect, Kind, Page, Reading, Request, Verdict
@@ -233,7 +234,7 @@ def test_a_visit_tells_of_the_day_on_which_page_1_was_read(
     keep(crawl_, UID, "", at=NOW - days * DAY_S)
     crawl_.run(world, clock=lambda: NOW, users_in_flight=1)
     ledger = crawl_.ledger(UID)
-    assert (ledger.as_of, ledger.visited_at) == (NOW - days * DAY_S, NOW)
-    assert visits_a_day(ledger) == pytest.approx(DAY_S / (ledger.next_visit - ledger.as_of))
-    assert replace(ledger, shown_at=NOW + 5).as_of == NOW
-    assert crawl_.ledger(FIRST).as_of == NOW
+    assert (ledger.told_at, ledger.visited_at) == (NOW - days * DAY_S, NOW)
+    assert visits_a_day(ledger) == pytest.approx(DAY_S / (ledger.next_visit - ledger.told_at))
+    assert begun(ledger, NOW + 5, resumed=False).told_at == ledger.told_at
+    assert crawl_.ledger(FIRST).told_at == NOW

@@ -151,7 +151,7 @@ ledgers = st.builds(
     posts_per_day=st.none() | st.floats(0, 1e6),
     walled_at=st.none() | times,
     unsure_at=st.none() | times,
-    shown_at=st.none() | times,
+    as_of=st.none() | times,
     restricted=st.lists(ids, max_size=4).map(tuple),
     restricted_at=st.none() | times,
     unreadable=st.lists(ids, max_size=4).map(tuple),

@@ -171,7 +171,7 @@ class Tally:
         self._add_age(ledger)
 
     def _add_age(self, ledger: Ledger) -> None:
-        if (at := ledger.as_of) is not None:
+        if (at := ledger.told_at) is not None:
             oldest, newest = self._visits or (at, at)
             self._visits = min(oldest, at), max(newest, at)
             age_s = max(0.0, self._now - at)

@@ -95,9 +95,9 @@ def tail(points: Sequence[tuple[int, int]]) -> Tail | None:
 
 def visits_a_day(ledger: Ledger) -> float:
     """How often its user is visited, by the dates of the last visit and of the next one."""
-    if ledger.as_of is None or ledger.next_visit is None:
+    if ledger.told_at is None or ledger.next_visit is None:
         return 0.0
-    span_s = ledger.next_visit - ledger.as_of
+    span_s = ledger.next_visit - ledger.told_at
     return _DAY_S / span_s if span_s > 0 else 0.0
 
 

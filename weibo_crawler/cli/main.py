@@ -23,6 +23,8 @@ EXIT_CODES = """exit codes:
   4 the site says no   5 a store cannot be reached or written
   130 interrupted after a clean stop (a second Ctrl-C stops at once)"""
 
+_PARTED = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,3}(?:_[0-9]{3})+")
+
 
 class Done(NamedTuple):
     """What a command did: the closing line, the same for machines (--json), and the exit code.
@@ -313,7 +315,7 @@ def _add_selection(command: argparse.ArgumentParser) -> None:
     add("--imported", action="store_true", help="users: read the table, not the live userlist")
     add(
         "--uid",
-        type=_whole(1, 2**63 - 1),
+        type=_uid,
         action="append",
         metavar="UID",
         help="only this user (comments: on their posts; edges: in their lists); may be repeated",
@@ -381,11 +383,17 @@ def _span(text: str) -> float:
     raise argparse.ArgumentTypeError(f"{text[:30]!r} is no span: write 90min, 24h or 7d")
 
 
+def _uid(text: str) -> int:
+    if not text.isdecimal():  # with commas it would be several
+        raise argparse.ArgumentTypeError(f"{text[:30]!r} is no uid")
+    return _whole(1, 2**63 - 1)(text)
+
+
 def _whole(least: int, most: int) -> Callable[[str], int]:
-    """A reader of whole numbers between two others; a comma or an underscore may part thousands."""
+    """A reader of whole numbers between two others; commas or underscores may part thousands."""
 
     def read(text: str) -> int:
-        digits = text.replace(",", "").replace("_", "")
+        digits = re.sub("[,_]", "", text) if _PARTED.fullmatch(text) else text
         if not re.fullmatch(r"[+-]?[0-9]{1,30}", digits):
             raise argparse.ArgumentTypeError(f"{text[:30]!r} is no whole number")
         if not least <= int(digits) <= most:

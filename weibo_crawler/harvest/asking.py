@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import NamedTuple, TypeVar
 
-from weibo_crawler.evidence import Evidence
+from weibo_crawler.evidence import Evidence, is_shown
 from weibo_crawler.fetch import Ask, Fetched, PageSource
 from weibo_crawler.harvest.trouble import (
     EntryTrouble,
@@ -50,7 +50,7 @@ class Asker(NamedTuple):
         emptiness again (`wants_look`). After many ends in a row it waits until a witness was asked.
         Errors: Walled, UnsureWall, PageDrifted, NoAnswer, Refused, EntryTrouble."""
         async with self.evidence.places:
-            if self.evidence.is_quiet:
+            if self.evidence.wants_witness:
                 await self.evidence.break_silence(ask.request.uid, self._is_shown)
             return await self._ask(ask, edge)
 
@@ -113,13 +113,14 @@ class Asker(NamedTuple):
         """As `Evidence.is_given_to_others`."""
         return await self.evidence.is_given_to_others(uid, at, self._is_shown)
 
-    async def _is_shown(self, request: Request) -> bool:
-        """Whether a request brings content again that brought some before."""
+    async def _is_shown(self, request: Request) -> bool | None:
+        """Whether a request brings content again that brought some before; None: neither content
+        nor nothing."""
         try:
             fetched = await self._ask(Ask(request, Expect.SHOWN), Edge.SEED)
         except (EntryTrouble, Walled):
-            return False
-        return fetched.reading.verdict is Verdict.OK
+            return None
+        return is_shown(fetched.reading.verdict)
 
 
 class People:

@@ -64,7 +64,7 @@ def read_held(users: Iterable[tuple[Ledger | None, bool]], now: float) -> Held:
     first = begun = again = visited = load = load2 = stored = 0
     new = a_day = 0.0
     for ledger, is_due in users:
-        if ledger is None or (seen := ledger.as_of) is None:
+        if ledger is None or (seen := ledger.told_at) is None:
             first += is_due
             begun += is_due and ledger is not None and ledger.pages > 0
             continue

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from random import Random
 
-from weibo_crawler.evidence import Evidence
+from weibo_crawler.evidence import Evidence, is_shown
 from weibo_crawler.fetch import Ask, Fetched, PageSource
 from weibo_crawler.metrics import PURPOSE, Counters
 from weibo_crawler.records import Answer, Expect, Kind, Page, Reading, Request, Verdict
@@ -42,7 +42,7 @@ class Asker:
     rng: decides which ends are looked at again. talked_at: when the latest request was begun that
     was shown a page of a user (an emptiness may overtake a page on its way), None for none. walls:
     the kinds of pages, by the kinds of requests, that guests are not shown. places: for so many
-    requests at once.
+    requests at once; is_forgotten: of a uid.
     """
 
     def __init__(
@@ -56,7 +56,9 @@ class Asker:
         on_answer: Callable[[Answer], None] | None = None,
         *,
         places: int = _PLACES,
+        is_forgotten: Callable[[int], bool] = lambda _: False,
     ) -> None:
+        self._is_forgotten = is_forgotten
         self._evidence = Evidence(places)
         self._fetcher, self._keep, self._counters = fetcher, keep, counters
         self._clock, self._rng, self._on_answer = clock, rng, on_answer
@@ -88,14 +90,16 @@ class Asker:
         """As `Fetcher.fetch`; a drifted page is kept. After many answers in a row that showed
         nothing it waits until a witness was asked. Errors: Unreached, and the fetcher's."""
         async with self._evidence.places:
-            if self._evidence.is_quiet:
+            if self._evidence.wants_witness:
                 await self._evidence.break_silence(ask.request.uid, self._is_shown)
             return await self._fetch(ask)
 
-    async def _is_shown(self, request: Request) -> bool:
-        """Whether a request brings content again that brought some before."""
-        fetched = await self._fetch(Ask(request, Expect.SHOWN))
-        return fetched.reading.verdict is Verdict.OK
+    async def _is_shown(self, request: Request) -> bool | None:
+        """Whether a request brings content again that brought some before; None: that does not
+        tell. Who was forgotten meanwhile is not asked for."""
+        if self._is_forgotten(request.uid):
+            return None
+        return is_shown((await self._fetch(Ask(request, Expect.SHOWN))).reading.verdict)
 
     async def _fetch(self, ask: Ask) -> Fetched:
         self.has_asked, begun = True, self._clock()
@@ -142,6 +146,8 @@ class Asker:
                     fetched = await self.fetch(ask)
                     if fetched.reading.verdict is not Verdict.OK:
                         return fetched
+        if ask.request.kind is Kind.POSTS and not ask.request.cursor:
+            self._evidence.know(ask.request)  # one witness alone might go
         self._counters.add("pages.from_harvest")
         self._counters.add(f"asked.{PURPOSE.get()}.{ask.request.kind}.kept")
         if self._on_answer is not None:

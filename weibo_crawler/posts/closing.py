@@ -39,17 +39,20 @@ def begun(old: Ledger, now: float, *, resumed: bool) -> Ledger:
         refused_pages=kept.refused_pages,
         stopped="",
         started_at=kept.started_at,
-        shown_at=kept.shown_at,
     )
 
 
-def closed(ledger: Ledger, holdings: Holdings, revisit: Revisit, now: float) -> Ledger:
+def closed(
+    ledger: Ledger, holdings: Holdings, revisit: Revisit, now: float, kept_at: float | None = None
+) -> Ledger:
     """The ledger of a complete visit, with what is known from now on and the date of the next one.
 
     ledger: state, stopped, sure and doubts are those of the visit that ends; newest and gaps those
-    of the one before. now: seconds since the epoch. The date moves nowhere else.
+    of the one before. now: seconds since the epoch; kept_at: when a harvest had been shown page 1,
+    None: the visit was. The date moves nowhere else.
     """
-    at = now if ledger.shown_at is None else ledger.shown_at
+    at = now if ledger.started_at is None else ledger.started_at
+    at = at if kept_at is None else min(at, kept_at)
     ledger = replace(ledger, unnamed=_unnamed(ledger), unnamed_now=0)
     if ledger.state == "done":
         ledger = _with_gaps(ledger, holdings)
@@ -69,6 +72,7 @@ def closed(ledger: Ledger, holdings: Holdings, revisit: Revisit, now: float) -> 
         read_oldest=None,
         walled_at=ledger.walled_at if ledger.stopped == "login_wall" else None,
         unsure_at=_unsure_at(ledger, now),
+        as_of=at,
         next_visit=at + wait_s,
         posts_per_day=None if rate is None else round(rate * _DAY_S, 4),
     )

@@ -353,8 +353,12 @@ class RangeCrawler:
             )
 
         own = self._clock, Random(), self._walls, self._on_answer
-        places = self._settings.fetch.concurrency
-        self._asker = Asker(fetcher, keep, self._counters, *own, places=places)
+        # who waits for an egress or pauses keeps a place
+        places = max(self._settings.fetch.concurrency, self._settings.posts.users_in_flight)
+        is_forgotten = self._guard.has
+        self._asker = Asker(
+            *(fetcher, keep, self._counters, *own), places=places, is_forgotten=is_forgotten
+        )
         parts = self._site, self._asker, writer, self._counters, self._clock
         most = self._settings.posts.comments
         comments = Comments(*parts, run_id=self._job.run_id, most=most)

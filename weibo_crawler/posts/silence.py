@@ -11,6 +11,7 @@ from weibo_crawler.store.cells import Ledger
 
 _NOTE = "silent."  # + run id: the meta entry; seconds since the epoch
 _TALKED = "talked."  # + run id: when mappers that ended were last shown something
+_UNKNOWN = "unknown"
 _GRAIN_S = 0.001  # of the times that ledgers keep
 _BY_EMPTINESS = ("end", "nothing_shown")  # why visits stop
 
@@ -30,11 +31,13 @@ class Silences:
 
     def tell(self, run_id: str, since: float | None) -> None:
         """Note that this run was shown nothing since then; of several mappers the first counts.
-        since: None where this mapper was shown nothing at all."""
+        since: None where this mapper was shown nothing at all: then others may know more, who may
+        be at work still."""
+        noted = self._frontier.get_meta(_NOTE + run_id)
         if since is None:
-            since = self._read(_TALKED + run_id) or 0.0
-        noted = self._read(_NOTE + run_id)
-        if noted is None or since < noted:
+            if noted is None:
+                self._frontier.set_meta(_NOTE + run_id, _UNKNOWN)
+        elif noted is None or noted == _UNKNOWN or since < float(noted):
             self._frontier.set_meta(_NOTE + run_id, repr(since))
 
     def is_suspect(self, ledger: Ledger | None) -> bool:
@@ -44,9 +47,16 @@ class Silences:
         if ledger.stopped not in _BY_EMPTINESS and not (ledger.cut or ledger.restricted):
             return False
         if ledger.run_id not in self._since:
-            self._since[ledger.run_id] = self._read(_NOTE + ledger.run_id)
+            self._since[ledger.run_id] = self._began(ledger.run_id)
         since = self._since[ledger.run_id]
         return since is not None and ledger.visited_at + _GRAIN_S > since
+
+    def _began(self, run_id: str) -> float | None:
+        """When the silence of a run began, at the earliest; None: there was none."""
+        noted = self._frontier.get_meta(_NOTE + run_id)
+        if noted == _UNKNOWN:
+            return self._read(_TALKED + run_id) or 0.0
+        return None if noted is None else float(noted)
 
     def _read(self, name: str) -> float | None:
         noted = self._frontier.get_meta(name)

@@ -6,9 +6,9 @@ from weibo_crawler.posts.coverage import is_covered, is_open_below
 from weibo_crawler.records import PostPage
 from weibo_crawler.store.cells import Ledger
 
-ENDS = ("end", "no_next_page", "odd_cursor", "no_new_post", "repeated_cursor", "known", "gone")
+ENDS = ("end", "no_next_page", "no_new_post", "repeated_cursor", "known", "gone")
 IN_DOUBT = "in_doubt"  # what is older is missing, and was looked for in vain not long ago
-LIMITS = ("login_wall", "max_pages", "too_many_pages")
+LIMITS = ("login_wall", "max_pages", "too_many_pages", "odd_cursor")
 _BARREN_PAGES = 5
 _POSTS_A_PAGE = 10
 _SPARE_PAGES = 50  # pages are sparse where the site hides posts
@@ -46,8 +46,12 @@ class Stops:
         site has, so some further down were deleted. Pinned posts are out of date order, so they
         never tell that the known part of a timeline is reached."""
         in_place = [post.mid for post in page.posts if not post.is_pinned]
+        is_known = not is_surplus and _is_known(in_place, ledger, known)
+        is_known = is_known and (self._down_to is None or min(in_place) < self._down_to)
+        if page.next_cursor is None and "odd cursor" in page.skipped:
+            return "known" if is_known else "odd_cursor"
         if page.next_cursor is None:
-            return "odd_cursor" if "odd cursor" in page.skipped else "no_next_page"
+            return "no_next_page"
         if page.next_cursor in self._cursors:
             return "repeated_cursor"
         self._cursors.add(page.next_cursor)
@@ -58,8 +62,7 @@ class Stops:
             return "no_new_post"
         if ledger.pages + 1 >= most_pages(ledger.announced):
             return "too_many_pages"
-        is_known = not is_surplus and _is_known(in_place, ledger, known)
-        if is_known and (self._down_to is None or min(in_place) < self._down_to):
+        if is_known:
             return "known"
         return self._resting if _meets(in_place, ledger, known) else None
 

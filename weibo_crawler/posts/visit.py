@@ -221,8 +221,6 @@ class _Visit:
                 continue
             is_again = False
             page = _of(reading.record, PostPage)
-            if not self.cursor:
-                self.ledger = replace(self.ledger, shown_at=self.kept_at or self.env.clock())
             why = self._why_last(stops, page)
             cursor = self.cursor if why is not None else page.next_cursor or ""
             self.ledger = await self.pages.store(page, _page(fetched), self.ledger, cursor)
@@ -337,7 +335,7 @@ class _Visit:
             doubts=doubts,
         )
         self.ledger = await env.writer.call(
-            closed, self.ledger, self.holdings, env.revisit, env.clock()
+            closed, self.ledger, self.holdings, env.revisit, env.clock(), self.kept_at
         )
         await env.writer.put([], [self.pages.ledger_put(self.ledger)])
         return self._outcome()

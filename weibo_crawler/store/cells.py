@@ -53,7 +53,8 @@ class Ledger(msgspec.Struct, frozen=True):
     of whom it shows nothing since. profile_at: when the profile was last asked for, and shown;
     info_at: when the basic information was last asked for, whatever came of it.
     cursor: the page to fetch next while partial; the first page, "", reads back as None.
-    shown_at: when the visit, or the harvest that had read it for the visit, was shown page 1;
+    as_of: when the last complete visit, or the harvest that had read it for the visit, was shown
+    page 1, None where no visit has told;
     visited_at: end of the last complete visit; next_visit: when the next one is due, None = never;
     doubts: how many complete visits in a row left something in doubt; posts_per_day: the posting
     rate by which next_visit was chosen; walled_at: when guests were last refused what is older than
@@ -88,7 +89,7 @@ class Ledger(msgspec.Struct, frozen=True):
     cursor: str | None = None
     refused_pages: int = 0
     completed: int = 0
-    shown_at: float | None = None
+    as_of: float | None = None
     visited_at: float | None = None
     next_visit: float | None = None
     doubts: int = 0
@@ -104,11 +105,9 @@ class Ledger(msgspec.Struct, frozen=True):
     schema_version: int = SCHEMA_VERSION
 
     @property
-    def as_of(self) -> float | None:
+    def told_at(self) -> float | None:
         """The time of which the last complete visit tells; None: there was none."""
-        if self.visited_at is None or self.shown_at is None:
-            return self.visited_at
-        return min(self.visited_at, self.shown_at)  # of the visit under way it is later
+        return self.visited_at if self.as_of is None else self.as_of
 
     @property
     def unread(self) -> int:
@@ -428,7 +427,7 @@ _LEDGER: Mapping[str, Callable[[str], Any]] = {
     "cursor": str,
     "refused_pages": int,
     "completed": int,
-    "shown_at": from_iso,
+    "as_of": from_iso,
     "visited_at": from_iso,
     "next_visit": from_iso,
     "doubts": int,

@@ -512,7 +512,8 @@ def test_the_list_of_another_owner_is_no_list() -> None:
 
 @pytest.mark.parametrize("uid", [4, 45, 2**63 - 1])
 @pytest.mark.parametrize(
-    "address", ["https://m.weibo.cn/u/{}?uid={}", "/u/{}", "kaifulee", "", None, 7, ["/u/4"]]
+    "address",
+    ["https://m.weibo.cn/u/{}?uid={}", "/u/{}", "kaifulee", "/p/4?url=/u/9", "", None, 7, ["/u/4"]],
 )
 def test_the_address_of_a_profile_is_a_second_witness_of_its_id(uid: int, address: object) -> None:
     """Whoever it names must be the one; where it names nobody the id stands alone."""

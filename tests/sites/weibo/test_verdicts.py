@@ -61,6 +61,8 @@ def test_statuses(status: int, verdict: Verdict, why: str, body: str) -> None:
         ("/api/geetest?testType=1", V.CAPTCHA),
         ("https://m.weibo.cn//Captcha/show", V.CAPTCHA),
         ("https://m.weibo.cn/u/1?captcha", V.NOT_JSON),
+        ("https://m.weibo.cn/n/captcha", V.NOT_JSON),
+        ("/p/captcha-x", V.NOT_JSON),
         ("/login/hotspot", V.NOT_JSON),
         ("https://m.weibo.cn/login/hotspot?r=/visitor/visitor", V.NOT_JSON),
         ("/login", V.NOT_JSON),

@@ -14,7 +14,7 @@ from weibo_crawler.sites.weibo.drift import Drift, identity
 from weibo_crawler.sites.weibo.wire import Card, Face, Mblog
 
 _DAY_S = 86_400
-_HOME = re.compile(r"/u/([0-9]{1,19})(?![0-9])")
+_HOME = re.compile(r"[^?#]*?/u/([0-9]{1,19})(?![0-9])")
 
 
 def mid_of(status: Mblog) -> int:
@@ -55,18 +55,15 @@ def check_bid(status: Mblog, card: Card, mid: int, words: Said) -> None:
 def uid_of(face: Face, path: str = ".id") -> int:
     """Errors: Drift(path) for a missing id, and for one that the address of the profile denies."""
     uid = identity(face.id, path)
-    if not _is_at(face.profile_url, uid):
+    if named_by(face.profile_url) not in (uid, None):
         raise Drift(path)
     return uid
 
 
-def _is_at(address: object, uid: int) -> bool:
-    """Whether the address of a profile, if it names a uid, names this one."""
+def named_by(address: object) -> int | None:
+    """The uid that the address of a profile names, None: it names none. Its query may quote any
+    other address."""
     if not isinstance(address, str):
-        return True
-    own = f"/u/{uid}"
-    end = address.find(own) + len(own)
-    if end >= len(own) and not address[end : end + 1].isdigit():  # the usual case, checked at once
-        return True
-    named = _HOME.search(address)
-    return named is None or int(named[1]) == uid
+        return None
+    named = _HOME.match(address)
+    return int(named[1]) if named is not None else None

@@ -40,7 +40,10 @@ _KNOWN_KEYS = {"ok", "msg", "errno", "data", "extra", "error_type"}
 _LOGIN_HOST = re.compile(r"(?:[\w-]+\.)*passport\.weibo\.(?:com|cn)|login\.sina\.com\.cn", re.ASCII)
 _OWN_HOST = re.compile(r"(?:[\w-]+\.)*(?:weibo\.cn|weibo\.com|sina\.cn|sina\.com\.cn)", re.ASCII)
 _LOGIN_PATH = re.compile(r"/(?:visitor/visitor|sso/signin)/?")
-_CAPTCHA_PATH = re.compile(r"/(?:[^/]*/)*(?:captcha|geetest)\b.*", re.IGNORECASE)
+# below /n/ and /u/ stand names of people
+_CAPTCHA_PATH = re.compile(
+    r"/+(?!(?:n|u)/)(?:[\w.-]+/+)*(?:captcha|geetest)(?:/.*)?", re.IGNORECASE
+)
 
 
 def of_place(host: str, path: str, *, is_own: bool) -> Verdict | None:

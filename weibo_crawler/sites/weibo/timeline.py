@@ -9,8 +9,8 @@ from collections import Counter
 from weibo_crawler.records import Post, PostPage, Reading, Request, Unreadable, Verdict
 from weibo_crawler.sites.weibo.addresses import post_token
 from weibo_crawler.sites.weibo.cursors import read_token
-from weibo_crawler.sites.weibo.drift import Drift, is_drift
-from weibo_crawler.sites.weibo.ids import mid_of, uid_of
+from weibo_crawler.sites.weibo.drift import Drift, identity, is_drift
+from weibo_crawler.sites.weibo.ids import mid_of, named_by, uid_of
 from weibo_crawler.sites.weibo.links import authors, mentions
 from weibo_crawler.sites.weibo.people import read_owner
 from weibo_crawler.sites.weibo.post import author_of, is_gone, read_post
@@ -64,8 +64,13 @@ class _Found:
 
     def _post(self, status: Mblog, card: Card) -> Post | None:
         """None for what is no live post of this user: deleted, hidden, or by another."""
-        if is_gone(status) or uid_of(author_of(status), ".user.id") != self._uid:
+        if is_gone(status):
             return None
+        author = author_of(status)
+        uids = identity(author.id, ".user.id"), named_by(author.profile_url)
+        if self._uid not in uids:
+            return None
+        uid_of(author, ".user.id")
         return read_post(status, card, self._uid, self._now)
 
 
