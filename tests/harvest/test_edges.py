@@ -1,6 +1,7 @@
 """Where users come from: every edge, mixed edges, and edges that guests are not shown."""
 
 import asyncio
+import json
 import re
 import tempfile
 from collections import Counter
@@ -550,3 +551,25 @@ def test_a_page_is_kept_though_what_was_to_follow_does_not_come(tmp_path: Path) 
             kept = users.kept_pages(sorted(shown))
         assert shown
         assert set(kept) == (shown if is_on else set())
+
+
+@pytest.mark.parametrize("token", ["0", "x" * 400])
+def test_posts_whose_next_page_is_named_illegibly_are_unsure(tmp_path: Path, token: str) -> None:
+    """Law 4: where more pages of posts would be read, and the page names one that cannot be asked
+    for, its list is no end; 0 leads nowhere, which is one."""
+    world = make_world(3, users=60)
+    crawl = Crawl(tmp_path, world)
+    fetcher = SimulatedFetcher(world)
+
+    def spoil(request: Request, body: bytes) -> bytes:
+        if request.kind is not Kind.POSTS:
+            return body
+        page = json.loads(body)
+        if isinstance(page.get("data"), dict) and "cardlistInfo" in page["data"]:
+            page["data"]["cardlistInfo"] = {"since_id": token}
+        return json.dumps(page).encode()
+
+    fetcher.spoil = spoil
+    crawl.run(fetcher, edges=(Edge.REPOSTS,), posts_pages=2)
+    with crawl.open() as users:
+        assert bool(users.unsure_lists()) is (token != "0")

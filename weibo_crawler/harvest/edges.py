@@ -277,7 +277,10 @@ class EdgeReader:
             await self._end(edge, sure=sure, expect=expect)
             return Shown((), progress, "end", at, sure, is_proof=is_proof)
         found = await find(page)
-        if not found.sure:
+        # a page may be named behind this one that cannot be asked for
+        is_hidden = page.next_cursor is None and "odd cursor" in page.skipped
+        is_hidden = is_hidden and progress.pages + 1 < self._source.settings.posts_pages
+        if is_hidden or not found.sure:
             await self._end(edge, sure=False)
         listed = progress.listed + len(found.users) + found.again
         after = Progress(page.next_cursor or progress.cursor, (), listed, progress.pages + 1)
@@ -288,7 +291,8 @@ class EdgeReader:
             ended = "last_page"
         elif after.pages >= self._source.settings.posts_pages:
             ended = "limit"
-        return found.shown(after, ended, at, found.sure, is_proof=is_proof or found.asked)
+        sure = found.sure and not is_hidden
+        return found.shown(after, ended, at, sure, is_proof=is_proof or found.asked)
 
     async def _post_page(self, edge: Edge, progress: Progress) -> tuple[Fetched, PostPage | None]:
         """None: the timeline shows no more. A later page was named by the one before it."""

@@ -198,6 +198,9 @@ HIDDEN = "由于博主设置，目前内容暂不可见。"
         ('{"ok":0,"msg":"微博不存在或暂无查看权限!"}', V.RESTRICTED),
         ('{"ok":0,"msg":"目前内容暂不可见"}', V.RESTRICTED),
         ('{"ok":0,"msg":"查看完整内容请前往微博客户端"}', V.RESTRICTED),
+        ('{"ok":0,"msg":"请在客户端打开"}', V.RESTRICTED),
+        ('{"ok":0,"msg":"客户端版本过低，请升级"}', V.SERVER_TROUBLE),
+        ('{"ok":1,"msg":"暂无查看权限"}', V.RESTRICTED),
         ('{"ok":0,"msg":"客户端版本过低"}', V.SERVER_TROUBLE),
         ('{"ok":0,"errno":"20101","msg":"x"}', V.GONE),
         ('{"ok":0,"msg":"此微博已被删除"}', V.GONE),
@@ -213,6 +216,16 @@ def test_what_is_said_of_a_post(body: str, verdict: Verdict, request_: Request) 
     assert judge(body, request_).verdict is verdict
     of_user = judge(body, SITE.posts(OWNER, "")).verdict
     assert of_user in (V.SERVER_TROUBLE, V.THROTTLED)
+
+
+@pytest.mark.parametrize(
+    ("status", "verdict"),
+    [(403, V.RESTRICTED), (404, V.RESTRICTED), (401, V.REFUSED), (418, V.THROTTLED)],
+)
+def test_a_restricted_post_under_a_status_that_says_so(status: int, verdict: Verdict) -> None:
+    """403 and 404 with the site's own words are about the post, not about who asks."""
+    assert judge('{"ok":0,"errno":"20112"}', OF_A_POST[0], status=status).verdict is verdict
+    assert judge("<p>forbidden</p>", OF_A_POST[0], status=403).verdict is V.REFUSED
 
 
 def test_the_page_of_a_restricted_post() -> None:

@@ -30,7 +30,8 @@ _NO_USER, _NO_POST = "20003", "20101"
 _RESTRICTED = ("20112", "20174", "20170")
 _USER_GONE = re.compile(r"(?:抱歉[，,])?(?:该|此)?用户不存在[。!！]?")
 _POST_GONE = re.compile(r"(?:抱歉[，,])?(?:该|此)?(?:条)?微博(?:不存在|已被(?:作者)?删除)[。!！]?")
-_HIDDEN = re.compile(r"查看权限|暂不可见|客户端.*查看|查看.*客户端")
+_HIDDEN = re.compile(r"查看权限|暂不可见|客户端")
+_OF_VERSIONS = re.compile(r"版本|升级")  # words about the app, not about a post
 # sentences on the HTML page of a post that is not shown
 _HIDDEN_PAGE = re.compile(
     "由于博主设置，目前内容暂不可见|微博不存在或暂无查看权限|你暂时没有这条微博的查看权限"
@@ -93,7 +94,7 @@ def restriction_in(html: str, kind: Kind) -> str:
 
 
 def _of_words(words: str, kind: Kind) -> Verdict | None:
-    if kind in _OF_A_POST and _HIDDEN.search(words):
+    if kind in _OF_A_POST and _HIDDEN.search(words) and not _OF_VERSIONS.search(words):
         return Verdict.RESTRICTED
     if _USER_GONE.fullmatch(words) or (kind in _OF_A_POST and _POST_GONE.fullmatch(words)):
         return Verdict.GONE

@@ -42,8 +42,9 @@ def of_status(page: Page) -> Reading | None:
 def of_refused(page: Page, body: Reading) -> Reading:
     """A 4xx: REFUSED, or THROTTLED, unless `body`, the reading of its body, names the reason.
 
-    What is no refusal there is not believed, but for a user or post that a 404 says is gone. A
-    captcha may be asked for with any status; else the numbers that have a meaning tell.
+    What is no refusal there is not believed, but for a user or post that a 404 says is gone, and a
+    post that a 403 or 404 says is shown to others. A captcha may be asked for with any status; else
+    the numbers that have a meaning tell.
     """
     if page.status in _TOO_FAST and body.verdict is not Verdict.CAPTCHA:
         return Reading(Verdict.THROTTLED, why=str(page.status))
@@ -51,6 +52,8 @@ def of_refused(page: Page, body: Reading) -> Reading:
         return Reading(Verdict.REFUSED, why=str(page.status), is_of_session=True, is_ban=True)
     named = (Verdict.LOGIN_WALL, Verdict.CAPTCHA, Verdict.THROTTLED)
     if body.verdict in named or (page.status == 404 and body.verdict is Verdict.GONE):
+        return body
+    if page.status in (403, 404) and body.verdict is Verdict.RESTRICTED:
         return body
     is_of_session = page.status in _HEADERS_TOO_LARGE
     why = str(page.status)
@@ -69,7 +72,8 @@ def of_envelope(said: dict[str, Any], request: Request) -> Reading | None:
     if known is not None:
         return refusal(known, why)
     if ok == "1":
-        return None
+        fact = None if said.get("data") else signs.fact_in(said, errno, words, request.kind)
+        return Reading(fact, why=why) if fact is Verdict.RESTRICTED else None
     if ok != "0":
         return Reading(Verdict.DRIFTED, why="$.ok")
     fact = signs.fact_in(said, errno, words, request.kind)
