@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tests.posts.crawls import Crawl, timeline
 from tests.posts.test_refresh import DAY, HOUR, Clock, dated
-from tests.posts.worlds import ScriptedFetcher
+from tests.posts.worlds import ScriptedFetcher, ScriptedSite
 from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.posts import visit
@@ -453,3 +453,28 @@ def test_nobody_forgotten_is_a_witness(crawl_: Crawl) -> None:
     crawl_.run(fetcher, users_in_flight=1)
     assert len(fetcher.asked) > 60
     assert not after
+
+
+@pytest.mark.parametrize("times", [1, 99])
+def test_an_older_page_in_place_of_the_next_one_is_no_end(crawl_: Crawl, times: int) -> None:
+    """A page all of which was shown before, and that names itself: it is asked for once more, and
+    where it stays so that is the end, unsure."""
+    crawl_.add(6)
+    fetcher = ScriptedFetcher({6: timeline(6, 35)})
+    ask, left = fetcher.fetch, times
+
+    async def stale(one: Ask) -> Fetched:
+        nonlocal left
+        if one.request.cursor != "3" or left <= 0:
+            return await ask(one)
+        left -= 1
+        older = await ask(one._replace(request=ScriptedSite().posts(6, "2")))
+        fetcher.asked[-1] = one.request.url
+        return older
+
+    fetcher.fetch = stale  # type: ignore[method-assign]
+    outcome = crawl_.run(fetcher)[6]
+    assert fetcher.asked.count("posts/6/3") == 2
+    assert len(crawl_.posts(6)) == (35 if times == 1 else 20)
+    assert (outcome.stopped == "repeated_cursor") is (times > 1)
+    assert outcome.sure is (times == 1)
