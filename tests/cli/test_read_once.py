@@ -13,6 +13,7 @@ from tests.cli.test_whole_way import signal_after
 from weibo_crawler.store.kept import KeptPage
 from weibo_crawler.store.sqlite_tables import SqliteTables
 
+pytestmark = pytest.mark.timeout(400)
 _MAPPERS = 2  # of the runner `inline`
 WALLED = {"guests": "2026", "fans_walled": True, "users": 110, "mean_posts": 14.0}
 OPEN = {"guests": "2020", "users": 80, "mean_posts": 25.0}

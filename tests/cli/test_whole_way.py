@@ -12,6 +12,8 @@ from tests.cli.crawls import Crawl, Truth, outcomes, simulated
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.world import World
 
+pytestmark = pytest.mark.timeout(400)
+_PATIENCE_S = 200.0  # a new session that ends early may rest for a minute, and then for two
 TRANSIENT = (
     "throttled=0.01,server_trouble=0.02,status_502=0.01,cut=0.02,garbage_status=0.01,"
     "no_content=0.02,truncated_json=0.02,empty_200=0.01,early_close=0.01,bad_gzip=0.01,"
@@ -217,8 +219,12 @@ def signal_after(
     SIGKILL goes to its whole group, any other to the process alone."""
     asked = len(truth.served())
     process = crawl.start(*arguments)
+    deadline = time.monotonic() + _PATIENCE_S
     while len(truth.served()) < asked + requests:
         assert process.poll() is None, "it ended before the signal"
+        if time.monotonic() > deadline:
+            process.kill()
+            raise AssertionError(f"it asks for nothing more: {crawl.said(process)}")
         time.sleep(0.02)
     if number is signal.SIGKILL:
         os.killpg(process.pid, number)
