@@ -28,7 +28,7 @@ from weibo_crawler.fetch.answers import (
 )
 from weibo_crawler.fetch.breaker import Sign
 from weibo_crawler.fetch.pool import Broken, Failed, Good, Refused, SessionOver, Wall, Walled
-from weibo_crawler.records import FACTS, Expect, Kind, Reading, Request, Verdict
+from weibo_crawler.records import FACTS, Expect, Kind, PostPage, Reading, Request, Verdict
 
 Answer = Reading | TransportError
 
@@ -187,6 +187,18 @@ def test_a_doubt_needs_two_egresses(doubt: Answer) -> None:
     assert returned([last]).verdict is (
         doubt.verdict if isinstance(doubt, Reading) else Verdict.SERVER_TROUBLE
     )
+
+
+def test_pages_of_two_other_users_are_no_two_witnesses() -> None:
+    """They contradict each other, by one egress or by several; the same page twice is believed."""
+    one, other = (Reading(Verdict.OK, PostPage(1, (), cursor), ambiguous=True) for cursor in "ab")
+    for egresses, is_only in (("aaa", True), ("abc", False)):
+        different = play(asked(), by([one, other, Reading(Verdict.OK)], egresses, is_only=is_only))
+        assert len(different) == 3
+        assert returned(different).verdict is Verdict.OK
+        assert not returned(different).ambiguous
+        same = play(asked(), by([one, one], egresses, is_only=is_only))
+        assert returned(same) is one
 
 
 @pytest.mark.parametrize("doubt", DOUBTS)

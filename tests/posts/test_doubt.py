@@ -478,3 +478,28 @@ def test_an_older_page_in_place_of_the_next_one_is_no_end(crawl_: Crawl, times: 
     assert len(crawl_.posts(6)) == (35 if times == 1 else 20)
     assert (outcome.stopped == "repeated_cursor") is (times > 1)
     assert outcome.sure is (times == 1)
+
+
+@pytest.mark.parametrize("times", [1, 99])
+def test_a_later_page_in_place_of_the_next_one_is_no_end(crawl_: Crawl, times: int) -> None:
+    """The page of another place that names no next one, where a page of posts is missing still: it
+    is asked for once more, and where it stays so that is the end, unsure."""
+    crawl_.add(6)
+    fetcher = ScriptedFetcher({6: timeline(6, 45)})
+    ask, left = fetcher.fetch, times
+
+    async def skips(one: Ask) -> Fetched:
+        nonlocal left
+        if one.request.cursor != "2" or left <= 0:
+            return await ask(one)
+        left -= 1
+        later = await ask(one._replace(request=ScriptedSite().posts(6, "5")))
+        fetcher.asked[-1] = one.request.url
+        last = replace(later.reading.record, next_cursor=None)
+        return Fetched(replace(later.reading, record=last), later.page)
+
+    fetcher.fetch = skips  # type: ignore[method-assign]
+    outcome = crawl_.run(fetcher)[6]
+    assert fetcher.asked.count("posts/6/2") == 2
+    assert len(crawl_.posts(6)) == (45 if times == 1 else 15)
+    assert outcome.sure is (times == 1)

@@ -243,10 +243,11 @@ def _doubted(reading: Reading, doubt: _Doubt, case: _Case) -> Action:
     """A page that needs a second witness."""
     doubts = [_doubt_of(met.answer, case.asked) for met in case.all]
     said = [met for met, what in zip(case.all, doubts, strict=True) if what is doubt]
+    agreeing = [met for met in said if doubt is not _Doubt.FOREIGN or _is_same(met, reading)]
     is_shown = doubt is _Doubt.EMPTY
     is_trusted = is_shown or any(is_trustworthy(met) for met in said)
-    is_alone = case.met.is_only and len(said) >= WITNESSES
-    is_seen_twice = is_trusted and len({met.egress for met in said}) >= WITNESSES
+    is_alone = case.met.is_only and len(agreeing) >= WITNESSES
+    is_seen_twice = is_trusted and len({met.egress for met in agreeing}) >= WITNESSES
     if is_alone or is_seen_twice or case.met.is_spared:
         return _believed(reading, doubt, case)
     if len(said) < LOOKS or not (is_trusted or case.is_over(len(said), DISTRUST_ATTEMPTS)):
@@ -254,12 +255,17 @@ def _doubted(reading: Reading, doubt: _Doubt, case: _Case) -> Action:
         waits = SILENCE_WAITS if is_shown and case.met.is_silent else None
         return Action(Again(case.met.egress, waits), outcome, Sign.ANSWERED if is_shown else None)
     kinds = sorted({what.value for what in doubts if what is not None})
-    if is_trusted and len(kinds) == 1:
+    if is_trusted and len(kinds) == 1 and len(agreeing) == len(said):
         return _believed(reading, doubt, case)
     why = f"no two trustworthy egresses agree: {', '.join(kinds)}"
     # all of it of an unknown shape: the breaker tells by the number whether they all lie
     sign = Sign.DRIFTED if kinds == [_Doubt.DRIFTED.value] else None
     return Action(Return(Reading(Verdict.SERVER_TROUBLE, why=why)), Broken(), sign, reading.why)
+
+
+def _is_same(met: Met, reading: Reading) -> bool:
+    """Whether it is the same page, as far as it was read: pages of two other users differ."""
+    return isinstance(met.answer, Reading) and met.answer.record == reading.record
 
 
 def is_trustworthy(met: Met) -> bool:

@@ -37,8 +37,8 @@ R = TypeVar("R")
 
 # of the announced posts: counts include posts that nobody can see any more
 _MISSING_SHARE = 0.1
-_STALE = "posts.stale"  # a page that was shown before, in place of the next one
-_REPEATED = "repeated_cursor"
+_LAST = "posts.last"  # a page that names no next one, against the count
+_POSTS_A_PAGE = 10
 _END = "posts.end"  # the kind of all ends of timelines in `Samples`: one experiment ends sooner
 _SILENCE = "the site shows nothing, and has shown nothing to anybody of late: no evidence"
 _PAGES_A_RUN = 1000  # of one user; then others have their turn, and the next run goes on there
@@ -192,7 +192,7 @@ class _Visit:
     async def _timeline(self) -> str | None:
         """Read pages until the site, a limit or what is known ends it; says why. None: there is
         more, for the next run."""
-        stops, is_first, is_again, is_stale = self._stops(), True, False, False
+        stops, is_first, is_again, is_looked = self._stops(), True, False, False
         last_page = self.ledger.pages + _PAGES_A_RUN
         while self.ledger.pages < last_page:
             if self.env.max_pages is not None and self.ledger.pages >= self.env.max_pages:
@@ -224,11 +224,12 @@ class _Visit:
             is_again = False
             page = _of(reading.record, PostPage)
             why = self._why_last(stops, page)
-            if is_stale:
-                self.env.asker.looked(_STALE, found=why != _REPEATED)
-                is_stale = False
-            elif why == _REPEATED and self._is_stale(page) and self.env.asker.wants_look(_STALE):
-                is_stale = True
+            is_doubtful = why in ENDS and why != "known" and self._lacks_a_page(page)
+            if is_looked:
+                self.env.asker.looked(_LAST, found=not is_doubtful)
+                is_looked = False
+            elif is_doubtful and self.env.asker.wants_look(_LAST):
+                is_looked = True
                 continue
             cursor = self.cursor if why is not None else page.next_cursor or ""
             self.ledger = await self.pages.store(page, _page(fetched), self.ledger, cursor)
@@ -237,9 +238,12 @@ class _Visit:
             self.cursor = cursor
         return None
 
-    def _is_stale(self, page: PostPage) -> bool:
-        """Whether all of a page was shown before: it may be an older page in place of this one."""
-        return all(post.mid in self.sightings.seen for post in page.posts)
+    def _lacks_a_page(self, page: PostPage) -> bool:
+        """Whether so many announced posts are missing behind this page that another one should
+        follow: it may be an older or a later page in place of the one that was asked for."""
+        held = self.sightings.known | self.sightings.seen
+        fresh = sum(post.mid not in held for post in page.posts)
+        return self.sightings.missing(self.ledger.announced) - fresh >= _POSTS_A_PAGE
 
     def _page_to_ask(self) -> Ask:
         return Ask(
