@@ -20,7 +20,7 @@ _OF_USERS = frozenset({Kind.PROFILE, Kind.FANS, Kind.FOLLOWS, Kind.POSTS})
 
 
 # ask again for what was shown before: whether it is shown; None: that does not tell, nor will it
-Ask = Callable[[Request], Awaitable[bool | None]]
+Repeat = Callable[[Request], Awaitable[bool | None]]
 
 
 class Evidence:
@@ -96,7 +96,7 @@ class Evidence:
                     await self._news.wait()
         return self.has_come_after(at)
 
-    async def is_given_to_others(self, uid: int, at: float, ask: Ask) -> bool:
+    async def is_given_to_others(self, uid: int, at: float, ask: Repeat) -> bool:
         """Whether the site shows others than `uid` something after `at`; repeats requests that
         brought content before, the latest first, until one does so again, once for all who want to
         know. False also where there is none."""
@@ -107,7 +107,7 @@ class Evidence:
                     self._silent_at = begun
             return self._shown_at > at
 
-    async def break_silence(self, uid: int, ask: Ask) -> None:
+    async def break_silence(self, uid: int, ask: Repeat) -> None:
         """After many ends in a row repeat such requests, one caller after the other, until
         something is shown, the circuit breaker ends the run, or there is nothing left to try."""
         async with self._lock:
@@ -116,7 +116,7 @@ class Evidence:
                     return
             self._look_at = self._nothings + _QUIET
 
-    async def _is_given(self, uid: int, ask: Ask) -> bool:
+    async def _is_given(self, uid: int, ask: Repeat) -> bool:
         for request in [r for r in self._witnesses.values() if r.uid != uid][::-1]:
             is_shown = await ask(request)
             if is_shown:

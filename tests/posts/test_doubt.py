@@ -456,50 +456,36 @@ def test_nobody_forgotten_is_a_witness(crawl_: Crawl) -> None:
 
 
 @pytest.mark.parametrize("times", [1, 99])
-def test_an_older_page_in_place_of_the_next_one_is_no_end(crawl_: Crawl, times: int) -> None:
-    """A page all of which was shown before, and that names itself: it is asked for once more, and
-    where it stays so that is the end, unsure."""
+@pytest.mark.parametrize(
+    ("posts", "place", "shown", "stopped"),
+    [(35, "3", "2", "repeated_cursor"), (45, "2", "5", "no_next_page")],
+    ids=["older", "later"],
+)
+def test_another_page_of_the_user_in_place_of_the_next_one_is_no_end(
+    crawl_: Crawl, posts: int, place: str, shown: str, stopped: str, times: int
+) -> None:
+    """An older page, all of which was shown before and that names itself; a later one that names no
+    next one, where a page of posts is missing still. It is asked for once more, and where it stays
+    so that is the end, unsure."""
     crawl_.add(6)
-    fetcher = ScriptedFetcher({6: timeline(6, 35)})
+    fetcher = ScriptedFetcher({6: timeline(6, posts)})
     ask, left = fetcher.fetch, times
 
-    async def stale(one: Ask) -> Fetched:
+    async def elsewhere(one: Ask) -> Fetched:
         nonlocal left
-        if one.request.cursor != "3" or left <= 0:
+        if one.request.cursor != place or left <= 0:
             return await ask(one)
         left -= 1
-        older = await ask(one._replace(request=ScriptedSite().posts(6, "2")))
+        other = await ask(one._replace(request=ScriptedSite().posts(6, shown)))
         fetcher.asked[-1] = one.request.url
-        return older
+        if stopped == "no_next_page":
+            last = replace(other.reading.record, next_cursor=None)
+            other = other._replace(reading=replace(other.reading, record=last))
+        return other
 
-    fetcher.fetch = stale  # type: ignore[method-assign]
+    fetcher.fetch = elsewhere  # type: ignore[method-assign]
     outcome = crawl_.run(fetcher)[6]
-    assert fetcher.asked.count("posts/6/3") == 2
-    assert len(crawl_.posts(6)) == (35 if times == 1 else 20)
-    assert (outcome.stopped == "repeated_cursor") is (times > 1)
-    assert outcome.sure is (times == 1)
-
-
-@pytest.mark.parametrize("times", [1, 99])
-def test_a_later_page_in_place_of_the_next_one_is_no_end(crawl_: Crawl, times: int) -> None:
-    """The page of another place that names no next one, where a page of posts is missing still: it
-    is asked for once more, and where it stays so that is the end, unsure."""
-    crawl_.add(6)
-    fetcher = ScriptedFetcher({6: timeline(6, 45)})
-    ask, left = fetcher.fetch, times
-
-    async def skips(one: Ask) -> Fetched:
-        nonlocal left
-        if one.request.cursor != "2" or left <= 0:
-            return await ask(one)
-        left -= 1
-        later = await ask(one._replace(request=ScriptedSite().posts(6, "5")))
-        fetcher.asked[-1] = one.request.url
-        last = replace(later.reading.record, next_cursor=None)
-        return Fetched(replace(later.reading, record=last), later.page)
-
-    fetcher.fetch = skips  # type: ignore[method-assign]
-    outcome = crawl_.run(fetcher)[6]
-    assert fetcher.asked.count("posts/6/2") == 2
-    assert len(crawl_.posts(6)) == (45 if times == 1 else 15)
+    assert fetcher.asked.count(f"posts/6/{place}") == 2
+    assert (len(crawl_.posts(6)) == posts) is (times == 1)
+    assert (outcome.stopped == stopped) is (times > 1)
     assert outcome.sure is (times == 1)

@@ -35,7 +35,7 @@ PROXIES = 4
 PACE = {"WEIBO_PACE__REQUESTS_PER_SECOND": "40", "WEIBO_EGRESS__DIRECT": "false"}
 # of a run, not of the site: the issue of equality leaves these out
 OF_A_RUN = {"run_id", "found_at", "fetched_at", "visited_at", "started_at"}
-OF_A_RUN |= {"next_visit", "posts_per_day", "profile_at"}  # they follow from the time of the visit
+OF_A_RUN |= {"as_of", "next_visit", "posts_per_day", "profile_at"}  # times of the visit, too
 
 
 def through_proxies(crawl: Crawl, folder: Path) -> None:

@@ -396,8 +396,9 @@ def _whole(least: int, most: int) -> Callable[[str], int]:
         digits = re.sub("[,_]", "", text) if _PARTED.fullmatch(text) else text
         if not re.fullmatch(r"[+-]?[0-9]{1,30}", digits):
             raise argparse.ArgumentTypeError(f"{text[:30]!r} is no whole number")
-        if not least <= int(digits) <= most:
+        number = int(digits)
+        if not least <= number <= most:
             raise argparse.ArgumentTypeError(f"{text[:30]} is not between {least:,} and {most:,}")
-        return int(digits)
+        return number
 
     return read

@@ -10,7 +10,7 @@ ENDS = ("end", "no_next_page", "no_new_post", "repeated_cursor", "known", "gone"
 IN_DOUBT = "in_doubt"  # what is older is missing, and was looked for in vain not long ago
 LIMITS = ("login_wall", "max_pages", "too_many_pages", "odd_cursor")
 _BARREN_PAGES = 5
-_POSTS_A_PAGE = 10
+POSTS_A_PAGE = 10
 _SPARE_PAGES = 50  # pages are sparse where the site hides posts
 _PAGES_AT_MOST = 200  # of a user who announces no number
 
@@ -20,7 +20,7 @@ def most_pages(announced: int | None) -> int:
     that goes on behind them never ends, whatever its posts look like."""
     if announced is None:
         return _PAGES_AT_MOST
-    return _SPARE_PAGES + 2 * announced // _POSTS_A_PAGE
+    return _SPARE_PAGES + 2 * announced // POSTS_A_PAGE
 
 
 class Stops:

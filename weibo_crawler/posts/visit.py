@@ -24,7 +24,7 @@ from weibo_crawler.posts.pages import Pages
 from weibo_crawler.posts.profile import NOTHING, needs_profile, owner_of, was_empty
 from weibo_crawler.posts.schedule import Revisit, doubt_wait_s
 from weibo_crawler.posts.sightings import Sightings
-from weibo_crawler.posts.stops import ENDS, IN_DOUBT, LIMITS, Stops
+from weibo_crawler.posts.stops import ENDS, IN_DOUBT, LIMITS, POSTS_A_PAGE, Stops
 from weibo_crawler.posts.texts import Texts
 from weibo_crawler.posts.writer import Writer
 from weibo_crawler.records import Expect, Outcome, Page, PostPage, Reading, User, Verdict
@@ -38,7 +38,6 @@ R = TypeVar("R")
 # of the announced posts: counts include posts that nobody can see any more
 _MISSING_SHARE = 0.1
 _LAST = "posts.last"  # a page that names no next one, against the count
-_POSTS_A_PAGE = 10
 _END = "posts.end"  # the kind of all ends of timelines in `Samples`: one experiment ends sooner
 _SILENCE = "the site shows nothing, and has shown nothing to anybody of late: no evidence"
 _PAGES_A_RUN = 1000  # of one user; then others have their turn, and the next run goes on there
@@ -243,7 +242,7 @@ class _Visit:
         follow: it may be an older or a later page in place of the one that was asked for."""
         held = self.sightings.known | self.sightings.seen
         fresh = sum(post.mid not in held for post in page.posts)
-        return self.sightings.missing(self.ledger.announced) - fresh >= _POSTS_A_PAGE
+        return self.sightings.missing(self.ledger.announced) - fresh >= POSTS_A_PAGE
 
     def _page_to_ask(self) -> Ask:
         return Ask(

@@ -53,8 +53,8 @@ class Ledger(msgspec.Struct, frozen=True):
     of whom it shows nothing since. profile_at: when the profile was last asked for, and shown;
     info_at: when the basic information was last asked for, whatever came of it.
     cursor: the page to fetch next while partial; the first page, "", reads back as None.
-    as_of: when the last complete visit, or the harvest that had read it for the visit, was shown
-    page 1, None where no visit has told;
+    as_of: when the last complete visit began, or when a harvest was shown the page 1 that it kept
+    for the visit; None = no visit has told.
     visited_at: end of the last complete visit; next_visit: when the next one is due, None = never;
     doubts: how many complete visits in a row left something in doubt; posts_per_day: the posting
     rate by which next_visit was chosen; walled_at: when guests were last refused what is older than

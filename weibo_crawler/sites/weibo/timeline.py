@@ -10,7 +10,7 @@ from weibo_crawler.records import Post, PostPage, Reading, Request, Unreadable, 
 from weibo_crawler.sites.weibo.addresses import post_token
 from weibo_crawler.sites.weibo.cursors import read_token
 from weibo_crawler.sites.weibo.drift import Drift, identity, is_drift
-from weibo_crawler.sites.weibo.ids import mid_of, named_by, uid_of
+from weibo_crawler.sites.weibo.ids import mid_of, named_by
 from weibo_crawler.sites.weibo.links import authors, mentions
 from weibo_crawler.sites.weibo.people import read_owner
 from weibo_crawler.sites.weibo.post import author_of, is_gone, read_post
@@ -67,10 +67,11 @@ class _Found:
         if is_gone(status):
             return None
         author = author_of(status)
-        uids = identity(author.id, ".user.id"), named_by(author.profile_url)
-        if self._uid not in uids:
+        uid, named = identity(author.id, ".user.id"), named_by(author.profile_url)
+        if self._uid not in (uid, named):
             return None
-        uid_of(author, ".user.id")
+        if named not in (uid, None):
+            raise Drift(".user.id")
         return read_post(status, card, self._uid, self._now)
 
 
