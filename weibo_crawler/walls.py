@@ -1,8 +1,9 @@
 """Which kinds of pages are closed to guests. Pure: `now` is an argument.
 
 A guest may be shown no fan lists at all, or only the first pages of a list or a timeline
-(WEIBO_API, "What decides the design", 3 and 4). That is a fact about a kind of page, not about the
-users whose pages were asked for: harvest and posts go on without it, and try it again now and then.
+(weibo_api.md, "What decides the design", 3 and 4). That is a fact about a kind of page, not about
+the users whose pages were asked for: harvest and posts go on without it, and try it again now and
+then.
 """
 
 import json

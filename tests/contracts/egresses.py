@@ -1,4 +1,4 @@
-"""One suite for every home of the egress leases: law 10 of DESIGN, in virtual time.
+"""One suite for every home of the egress leases: law 10, in virtual time.
 
 A backend adds a subclass with `open`, which opens the same database again at each call.
 """

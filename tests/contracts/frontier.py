@@ -1,4 +1,4 @@
-"""One suite for every home of the userlist: the laws of the frontier (DESIGN 3, 8, 13).
+"""One suite for every home of the userlist: the laws of the frontier (laws 3, 8, 13).
 
 A backend adds a subclass with `open`, which opens the same database again at each call.
 """

@@ -73,7 +73,7 @@ def raw(base_url: str, wait_s: float = 10) -> bytes:
     ids=list(ANSWERED),
 )
 def test_faults_that_are_whole_answers(base_url: str, status: int, holds: bytes) -> None:
-    """Status and words of WEIBO_API."""
+    """Status and words of weibo_api.md."""
     seen, body, _ = fetch(base_url, ADDRESS)
     assert seen == status
     assert holds in body

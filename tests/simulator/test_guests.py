@@ -68,7 +68,7 @@ def test_everything_else_stays_open(world: World) -> None:
 
 
 def test_page_2_of_comments_needs_a_login() -> None:
-    """In every year (WEIBO_API)."""
+    """In every year (weibo_api.md)."""
     address = "/comments/hotflow?id=1&mid=1&max_id=77"
     assert visit(weibo_of(SMALL), address).label == "login_wall"
 

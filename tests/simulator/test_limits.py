@@ -65,7 +65,7 @@ def test_no_more_than_the_rate_passes(rate: Rate, gaps: list[float]) -> None:
     ("gap_s", "words"), [(0.05, "too_long_414"), (0.2, "throttled_418"), (0.6, "throttled")]
 )
 def test_the_words_depend_on_the_haste(gap_s: float, words: str) -> None:
-    """WEIBO_API: 414 at about 10 requests/s, 418 under 0.3 s a request, else errno 100005."""
+    """weibo_api.md: 414 at about 10 requests/s, 418 under 0.3 s a request, else errno 100005."""
     assert labels(limits(), [0.0, gap_s, 2 * gap_s]) == ["ok", "ok", words]
 
 
@@ -100,7 +100,7 @@ def test_bans_escalate_and_recover() -> None:
 
 
 def test_asking_for_sessions_under_a_ban_begins_it_anew() -> None:
-    """WEIBO_API: renewing again and again while an address is limited makes it worse."""
+    """weibo_api.md: renewing again and again while an address is limited makes it worse."""
     of = limits()
     ban(of, 0.0)
     refusal = of.refuse("a", 60.0, is_session=True)
@@ -121,7 +121,7 @@ def test_sessions_have_a_limit_of_their_own() -> None:
 
 @pytest.mark.parametrize("soft", [0.0, 1.0])
 def test_some_refusals_of_lists_look_empty(soft: float) -> None:
-    """The ambiguous body (WEIBO_API: ok 0 may be soft throttling) comes in the place of a list,
+    """The ambiguous body (weibo_api.md: it may be soft throttling) comes in the place of a list,
     never of a profile; soft is the share."""
     of = limits(soft=soft)
     labels(of, [0.0, 0.0])

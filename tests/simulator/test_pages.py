@@ -106,7 +106,7 @@ def test_names_lead_home(small_site: Running, small_world: World) -> None:
 
 
 def test_the_traps_are_set(ask: Ask, small_world: World) -> None:
-    """Each trap of the lists that WEIBO_API names comes up in a small world."""
+    """Each trap of the lists that weibo_api.md names comes up in a small world."""
     seen: set[str] = set()
     for index in range(small_world.size):
         uid = small_world.uid(index)
@@ -207,7 +207,7 @@ def test_numbers_as_they_were() -> None:
     ],
 )
 def test_relative_dates(age_s: int, written: str) -> None:
-    """The six forms of WEIBO_API, by the site's clock."""
+    """The six forms of weibo_api.md, by the site's clock."""
     assert relative_date(UTC8_NOON - age_s, UTC8_NOON) == written
 
 

@@ -163,7 +163,7 @@ def test_uids_and_names_come_back(seed: int, index: int) -> None:
 
 @given(st.integers(timeline.FIRST_SECOND, 4_000_000_000), st.integers(0, 2**22 - 1))
 def test_a_mid_holds_time_and_writer(second: int, writer: int) -> None:
-    """(mid >> 22) + 515483463 is the second (WEIBO_API), and the low bits are the writer's."""
+    """(mid >> 22) + 515483463 is the second (weibo_api.md), and the low bits are the writer's."""
     mid = timeline.mid_of(second, writer)
     assert (mid >> 22) + 515_483_463 == second == timeline.second_of(mid)
     assert timeline.writer_of(mid) == writer
@@ -171,7 +171,7 @@ def test_a_mid_holds_time_and_writer(second: int, writer: int) -> None:
 
 
 def test_the_known_bid() -> None:
-    """z0JH2lOMb is 3501756485200075 (WEIBO_API)."""
+    """z0JH2lOMb is 3501756485200075 (weibo_api.md)."""
     assert wire.bid_of(3501756485200075) == "z0JH2lOMb"
     assert wire.mid_of_bid("z0JH2lOMb") == 3501756485200075
     assert wire.mid_of_bid("not-a-bid") is None

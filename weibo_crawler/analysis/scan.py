@@ -13,7 +13,7 @@ from weibo_crawler.store.keys import posts_prefix, user_key
 
 T = TypeVar("T")
 
-SITE_OFFSET = timezone(timedelta(hours=8))  # the site's clock (WEIBO_API)
+SITE_OFFSET = timezone(timedelta(hours=8))  # the site's clock (weibo_api.md)
 _HOW = "give a date (2021-06-01, a day of the site's clock, +08:00) or 2021-06-01T12:30:00+08:00"
 
 

@@ -17,7 +17,7 @@ from weibo_crawler.simulator.dice import Topic, dice
 
 POPULAR = 10  # fans of an account that leads to others; the harvest's default min_fans
 HUB_SHARES = (0.6, 0.35, 0.2)  # of the near communities
-MOST_FANS = 6_000  # a list shows 5,000 (WEIBO_API), so large worlds hold lists that are cut
+MOST_FANS = 6_000  # a list shows 5,000 (weibo_api.md), so large worlds hold lists that are cut
 _FEW_FANS = 1 / 3  # share of accounts below POPULAR
 _TAIL = 1.2  # Pareto exponent of the others
 _LOCAL = 0.8  # share of fans from the own and the next community

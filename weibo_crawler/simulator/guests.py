@@ -1,4 +1,4 @@
-"""What guests may see, which differs by year (WEIBO_API), and their sessions."""
+"""What guests may see, which differs by year (weibo_api.md), and their sessions."""
 
 import math
 import re

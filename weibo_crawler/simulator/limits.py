@@ -1,6 +1,6 @@
 """How much one address may ask for, and what happens to one that asks for more.
 
-The refusals are those of WEIBO_API; the numbers are settings, as the real ones are not known. An
+The refusals are those of weibo_api.md; the numbers are settings, as the real ones are not known. An
 address has a bucket of `requests` tokens for pages and another for new sessions. A bucket fills at
 `requests` in `per_s` seconds, a request takes a token. Where there is none it is refused, in words
 that depend on its haste, and this is remembered for `per_s`. More refusals in such a time than

@@ -11,7 +11,7 @@ from weibo_crawler.simulator.timeline import MILLION, Post, second_of
 from weibo_crawler.simulator.wire import SITE, Users, bid_of, full_date
 from weibo_crawler.simulator.world import World
 
-PICS_IN_LISTS = 9  # lists show no more; show and detail hold the rest (WEIBO_API)
+PICS_IN_LISTS = 9  # lists show no more; show and detail hold the rest (weibo_api.md)
 _COUNTERS = ("reposts_count", "comments_count", "attitudes_count")
 
 Dater = Callable[[int], str]
@@ -66,7 +66,7 @@ class Mblogs:
             "isLongText": post.is_long,
             "pic_num": post.pics,
             "edit_config": {"edited": post.edits > 0},
-            # bid may be "" (WEIBO_API); then only the card's scheme tells it
+            # bid may be "" (weibo_api.md); then only the card's scheme tells it
             "bid": "" if scatter(post.mid, 20) % 40 == 0 else bid_of(post.mid),
         }
         if post.pics:
@@ -138,7 +138,7 @@ def card(mblog: dict[str, Any], container: str, mid: int) -> dict[str, Any]:
 
 
 def _gone(mid: int, notice: str, date: Dater) -> dict[str, Any]:
-    """A deleted or hidden original: no user, a notice as text, no counts (WEIBO_API)."""
+    """A deleted or hidden original: no user, a notice as text, no counts (weibo_api.md)."""
     signs: tuple[dict[str, Any], ...] = ({"deleted": "1"}, {"state": 7}, {"state": 8})
     return {
         "visible": {"type": 0, "list_id": 0},
@@ -156,7 +156,7 @@ def _gone(mid: int, notice: str, date: Dater) -> dict[str, Any]:
 
 
 def _pin(writer: int) -> dict[str, Any]:
-    """The signs of a pinned post; which of them stand, differs (WEIBO_API)."""
+    """The signs of a pinned post; which of them stand, differs (weibo_api.md)."""
     top: dict[str, Any] = {"mblogtype": 2, "isTop": 1, "title": {"text": "置顶", "base_color": 1}}
     signs = (
         top,
@@ -168,7 +168,7 @@ def _pin(writer: int) -> dict[str, Any]:
 
 
 def _pictures(mid: int, ids: list[str]) -> list[Any] | dict[str, Any]:
-    """A list, or a dict keyed "0", "1", … (WEIBO_API)."""
+    """A list, or a dict keyed "0", "1", … (weibo_api.md)."""
     pics = [
         {
             "pid": pid,

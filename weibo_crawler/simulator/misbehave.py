@@ -78,7 +78,7 @@ def _bytes_before_the_end(fault: str, answer: Answer) -> bytes:
 
 def _throttled(answer: Answer, address: str) -> Answer:
     body = {"ok": 0, "errno": "100005", "msg": "请求过于频繁,歇歇吧"}
-    status = 403 if zlib.crc32(address.encode()) & 1 else 200  # both were seen (WEIBO_API)
+    status = 403 if zlib.crc32(address.encode()) & 1 else 200  # both were seen (weibo_api.md)
     return Answer(ascii_json(body), "throttled", status)
 
 

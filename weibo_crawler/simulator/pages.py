@@ -128,7 +128,7 @@ class Pages:
         return make[asked.kind](post)
 
     def _of_name(self, name: str) -> Answer:
-        """302 to /u/<uid> (WEIBO_API)."""
+        """302 to /u/<uid> (weibo_api.md)."""
         index = self._world.named(name)
         if index is None:
             return error_page("用户不存在", "end")
@@ -140,7 +140,7 @@ _OF_USERS = frozenset({Kind.PROFILE, Kind.INFO, Kind.POSTS, Kind.FANS, Kind.FOLL
 
 
 def _home() -> Answer:
-    """The first page sets _T_WM and XSRF-TOKEN (WEIBO_API)."""
+    """The first page sets _T_WM and XSRF-TOKEN (weibo_api.md)."""
     cookies = ("_T_WM=10203040506; path=/", "XSRF-TOKEN=3f1b2c; path=/", "MLOGIN=0; path=/")
     headers = tuple(("Set-Cookie", cookie) for cookie in cookies)
     return Answer(_PLAIN % "微博".encode(), content_type=HTML, headers=headers)

@@ -14,7 +14,7 @@ _NAMES = {"fans": ("2310510033", "他的全部粉丝"), "followers": ("231051002
 
 
 class PeoplePages:
-    """Everything of a user but the posts. Unknown users get the no-content body (WEIBO_API)."""
+    """Everything of a user but the posts. Unknown users get the no-content body (weibo_api.md)."""
 
     def __init__(self, world: World, users: Users) -> None:
         self._world = world
@@ -216,7 +216,7 @@ class PeoplePages:
         }
 
     def _recommended(self, index: int, blocks: int) -> list[dict[str, Any]]:
-        """Blocks before the list on page 1: users who are no fans (WEIBO_API)."""
+        """Blocks before the list on page 1: users who are no fans (weibo_api.md)."""
         titles: Sequence[str] = ("相关大V用户", "可能感兴趣的人")
         strangers = [scatter(index, 60 + n) % self._world.size for n in range(4)]
         return [

@@ -71,7 +71,7 @@ class PostPages:
         mids = order[(number - 1) * PAGE_OF_POSTS : number * PAGE_OF_POSTS]
         cards = self._cards(index, number, container, mids)
         info: dict[str, Any] = {"containerid": container, "v_p": 42, "show_style": 1}
-        info["total"] = len(order) + 3  # no more reliable than the real one (WEIBO_API)
+        info["total"] = len(order) + 3  # no more reliable than the real one (weibo_api.md)
         info |= self._next(order, number, pages, ending)
         scheme = f"sinaweibo://cardlist?containerid={container}&v_p=42&luicode=10000011"
         return envelope({"cardlistInfo": info, "cards": cards, "scheme": scheme, "showAppTips": 0})
@@ -122,7 +122,7 @@ class PostPages:
         cards = [self._card(mid, container, date) for mid in mids]
         kind = scatter(index, 72) % 6
         if number == 1:
-            if kind == 0 and cards:  # since 2022 the first post may sit in a group (WEIBO_API)
+            if kind == 0 and cards:  # since 2022 the first post may sit in a group (weibo_api.md)
                 cards[0] = {"card_type": 11, "show_type": 1, "card_group": [cards[0]]}
             pinned = self._world.calendar(index).pinned
             cards[:0] = [self._card(mid, container, date, pinned=True) for mid in pinned]

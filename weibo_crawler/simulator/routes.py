@@ -82,7 +82,7 @@ def understand(address: str) -> Asked:
 
 
 def _get_index(query: Mapping[str, str]) -> Asked:
-    """The one address of profile, posts, fans, follows and basic info (WEIBO_API)."""
+    """The one address of profile, posts, fans, follows and basic info (weibo_api.md)."""
     container = query.get("containerid", "")
     if not container and query.get("type") == "uid":
         container = "100505" + query.get("value", "")

@@ -1,7 +1,8 @@
 """When people post, and what: each post is a function of the world's seed and its mid.
 
 A mid holds its time and its writer: ((second - 515483463) << 22) | low bits, as on the site
-(WEIBO_API), where the low bits are the writer's index, scrambled. So nothing has to be looked up.
+(weibo_api.md), where the low bits are the writer's index, scrambled. So nothing has to be looked
+up.
 """
 
 from random import Random
@@ -14,12 +15,12 @@ from weibo_crawler.simulator.writing import Name, Writing, compose, retweet
 
 MOST_USERS = 1 << 22  # what the low bits of a mid can tell apart
 MOST_POSTS = 600
-MILLION = 1_000_000  # from here on the site shows 100万+ (WEIBO_API)
+MILLION = 1_000_000  # from here on the site shows 100万+ (weibo_api.md)
 FIRST_SECOND = 1_250_000_000  # August 2009: nobody posted before
 _MID_ZERO = 515_483_463
 _STEP = 2_654_435  # odd, so multiplying by it modulo 2^22 can be undone
 _BACK = pow(_STEP, -1, MOST_USERS)
-_REGIONS_SINCE = 1_659_024_000  # 2022-07-29: before, posts show no region (WEIBO_API)
+_REGIONS_SINCE = 1_659_024_000  # 2022-07-29: before, posts show no region (weibo_api.md)
 DAY = 86_400
 _SILENT = 0.15  # share of users without any post
 

@@ -12,7 +12,7 @@ from weibo_crawler.simulator.world import World
 JSON = "application/json; charset=utf-8"
 HTML = "text/html; charset=utf-8"
 SITE = "https://m.weibo.cn"
-SITE_UTC_OFFSET_S = 8 * 3600  # the site's clock (WEIBO_API)
+SITE_UTC_OFFSET_S = 8 * 3600  # the site's clock (weibo_api.md)
 _BASE62 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -46,7 +46,7 @@ def envelope(data: Any) -> Answer:
 
 
 def login_wall(path: str) -> Answer:
-    """What a guest gets who may not see a page (WEIBO_API: 200, ok -100 and a passport url)."""
+    """What a guest gets who may not see a page (weibo_api.md: 200, ok -100 and a passport url)."""
     address = "https://passport.weibo.com/sso/signin?entry=wapsso&source=wapsso&url="
     return Answer(
         msgspec.json.encode({"ok": -100, "msg": "请先登录", "url": address + SITE + path}),
@@ -55,7 +55,7 @@ def login_wall(path: str) -> Answer:
 
 
 def error_page(message: str, label: str) -> Answer:
-    """The site's HTML for people: `<p class="h5-4con">message</p>` (WEIBO_API)."""
+    """The site's HTML for people: `<p class="h5-4con">message</p>` (weibo_api.md)."""
     head = '<!DOCTYPE html><html><head><meta charset="utf-8"><title>微博-出错了</title></head>'
     page = f'{head}<body><div class="h5-4box"><p class="h5-4con">{message}</p></div></body></html>'
     return Answer(page.encode(), label, content_type=HTML)

@@ -22,7 +22,7 @@ from weibo_crawler.simulator.timeline import Calendar, Post
 from weibo_crawler.simulator.ways import BOUNDS, Bounds, Ways
 
 PAGE_OF_USERS = 20
-FAN_PAGES = 250  # a fan list shows no more, so at most 5,000 fans (WEIBO_API)
+FAN_PAGES = 250  # a fan list shows no more, so at most 5,000 fans (weibo_api.md)
 FOLLOW_PAGES = 10  # and at most 200 follows
 FEWEST_USERS = 30
 _INFLATED_FROM = 100  # announced fans are inflated only where the list is no short one

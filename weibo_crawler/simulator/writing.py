@@ -85,7 +85,7 @@ def _join(pieces: Sequence[Piece]) -> Piece:
 
 
 def _cut(pieces: Sequence[Piece], mid: int) -> str:
-    """The start of a post with the site's link to the whole (WEIBO_API: text ending in 全文)."""
+    """The start of a post with the site's link to the whole (weibo_api.md: text ending in 全文)."""
     shown, length = [], 0
     for piece in pieces:
         shown.append(piece.html)

@@ -351,7 +351,7 @@ class Landed(NamedTuple):
 
 
 class Frontier(Users, Protocol):
-    """The userlist as a queue (DESIGN laws 3, 8, 13). Every entry is handed out by (depth, seq) to
+    """The userlist as a queue (laws 3, 8, 13). Every entry is handed out by (depth, seq) to
     one owner at a time, and again when the owner died; it leaves the queue only by `settle` or
     `finish`. Times are seconds since the epoch; `now` is the caller's."""
 

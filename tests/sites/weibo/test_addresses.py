@@ -39,7 +39,7 @@ SECOND = f"{INDEX}containerid=230413{OWNER}_-_WEIBO_SECOND_PROFILE_WEIBO&page_ty
     ],
 )
 def test_urls(request_: Request, url: str) -> None:
-    """Each call of WEIBO_API, with the site's own token in its place."""
+    """Each call of weibo_api.md, with the site's own token in its place."""
     assert request_.url == url
 
 

@@ -290,7 +290,7 @@ def test_no_text_takes_quadratic_time(piece: str) -> None:
 
 @pytest.mark.parametrize(("bid", "mid"), [("z0JH2lOMb", 3501756485200075), ("0", 0)])
 def test_bid_of_a_known_post(bid: str, mid: int) -> None:
-    """The example of WEIBO_API."""
+    """The example of weibo_api.md."""
     assert bid_of(mid) == bid
 
 

@@ -1,4 +1,4 @@
-"""Refusals and what is no page at all (WEIBO_API, "Refusals")."""
+"""Refusals and what is no page at all (weibo_api.md, "Refusals")."""
 
 import json
 

@@ -27,7 +27,7 @@ class Visitor:
     """The sessions of all egresses; `Visit` decides, this asks.
 
     However many callers need a session of one egress, one of them asks (racing callers got
-    banned: WEIBO_API, "What decides the design", 2). A session is of one egress and one user
+    banned: weibo_api.md, "What decides the design", 2). A session is of one egress and one user
     agent. Counters: session.asked, session.opened, session.failed, session.retired.
     """
 

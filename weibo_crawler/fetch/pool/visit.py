@@ -1,7 +1,7 @@
 """The state of one egress's visitor session. Pure: `now` is an argument.
 
 A visitor session is worth something for a while only, and asking for new ones again and again while
-an address is limited makes the limit worse (WEIBO_API, "What decides the design", 2), so a wall
+an address is limited makes the limit worse (weibo_api.md, "What decides the design", 2). So a wall
 leads to a renewal only where a renewal may help.
 """
 

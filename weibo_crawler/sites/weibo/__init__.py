@@ -1,7 +1,7 @@
 """All that knows m.weibo.cn: addresses, visitor session, verdicts, wire structs, parsers.
 
 Pure (law 1): a Request goes out, a Page comes in, a Reading goes out; nothing here fetches, waits
-or asks for the time. What the site answers, and from where that is known: WEIBO_API.
+or asks for the time. What the site answers, and from where that is known: weibo_api.md.
 
     addresses   the requests                      session   the visitor session
     reading     bytes -> Reading, by kind         verdicts  what an answer is that is no page

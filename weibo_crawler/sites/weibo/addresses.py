@@ -1,4 +1,4 @@
-"""The requests (WEIBO_API, "Endpoints"), with the headers that browsers of the site send.
+"""The requests (weibo_api.md, "Endpoints"), with the headers that browsers of the site send.
 
 A cursor is the site's own token as text: "" is the first page; posts have "page=2" or
 "since_id=4646131823281332", fans and follows the number of the page.
@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from weibo_crawler.records import Edge, Kind, Request
 
-LAST_PAGE = {Kind.FANS: 250, Kind.FOLLOWS: 10}  # WEIBO_API: at most 5,000 fans, 200 follows
+LAST_PAGE = {Kind.FANS: 250, Kind.FOLLOWS: 10}  # weibo_api.md: at most 5,000 fans, 200 follows
 USERS_A_PAGE = 20
 
 _JSON = "application/json, text/plain, */*"

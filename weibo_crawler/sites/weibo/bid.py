@@ -1,7 +1,7 @@
 """bid <-> mid: the short name of a post in its address.
 
 The mid in groups of 7 decimal digits from the right, each written in base 62 with 4 characters:
-z0JH2lOMb = 3501756485200075 (WEIBO_API).
+z0JH2lOMb = 3501756485200075 (weibo_api.md).
 """
 
 import re

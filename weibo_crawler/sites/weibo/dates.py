@@ -1,8 +1,8 @@
-"""Dates as the site writes them, on its own clock, UTC+8 (WEIBO_API, "Shapes and traps").
+"""Dates as the site writes them, on its own clock, UTC+8 (weibo_api.md, "Shapes and traps").
 
 The mid of a post holds the second at which it was made. Where the site's words are coarser and
 agree with it, the second is taken from there; where both speak of our time and are more than a day
-apart, the id decides, too (DESIGN, "Row keys, cells").
+apart, the id decides, too (docs/tables.md).
 """
 
 import re

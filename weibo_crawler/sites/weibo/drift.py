@@ -25,7 +25,7 @@ def is_drift(unreadable: int, all_of_them: int) -> bool:
 def identity(value: object, path: str) -> int:
     """A uid or mid: a positive number of 64 bits, written as a number or as digits.
 
-    WEIBO_API: mblog ids are strings, user ids numbers. Errors: Drift(path) for all else.
+    weibo_api.md: mblog ids are strings, user ids numbers. Errors: Drift(path) for all else.
     """
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 19:
         value = int(value)

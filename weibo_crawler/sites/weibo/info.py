@@ -1,4 +1,4 @@
-"""The page of basic information of a user (WEIBO_API, "Endpoints": containerid 230283…_-_INFO).
+"""The page of basic information of a user (weibo_api.md, "Endpoints": containerid 230283…_-_INFO).
 
 Its shape is that of two recordings, of 2018 and 2020, in public repositories: blocks of items, each
 a name and a content. 所在地 is `山西 运城` or `吉林`, 注册时间 `2016-01-28`, 生日 also `狮子座`.

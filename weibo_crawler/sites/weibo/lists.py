@@ -1,6 +1,6 @@
 """Fans and follows pages: which block is the list, and who is on it.
 
-WEIBO_API, "Shapes and traps": page 1 has one to three blocks, recommendations first; the list is
+weibo_api.md, "Shapes and traps": page 1 has one to three blocks, recommendations first; the list is
 the card whose itemid names list and owner; items are cards of type 10; pages hold repeats, users
 that are null, and fewer than 20 users on large accounts.
 """

@@ -1,4 +1,4 @@
-"""The whole text of a long post, three ways (WEIBO_API, "Endpoints": long text)."""
+"""The whole text of a long post, three ways (weibo_api.md, "Endpoints": long text)."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""One post (WEIBO_API, "Shapes and traps").
+"""One post (weibo_api.md, "Shapes and traps").
 
 What a post is by (mid, text, date, author) must be there and make sense, else Drift: that post is
 unreadable. All else costs only itself where it is odd: a count is None, an original is left out.

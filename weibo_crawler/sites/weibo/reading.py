@@ -76,7 +76,7 @@ def read(request: Request, page: Page) -> Reading:
 
 
 def _of_name(request: Request, page: Page) -> Reading | None:
-    """A screen name is resolved by a redirect to /u/<uid> (WEIBO_API, "Endpoints")."""
+    """A screen name is resolved by a redirect to /u/<uid> (weibo_api.md, "Endpoints")."""
     if request.kind is not Kind.NAME or not 300 <= page.status < 400:
         return None
     match = _HOME_OF_NAME.fullmatch(page.header("location") or "")

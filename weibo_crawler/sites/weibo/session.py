@@ -1,6 +1,6 @@
 """The visitor session: how a guest is let in without a login.
 
-WEIBO_API, "What decides the design", 2: one POST, answered in JSONP with cookies in headers and
+weibo_api.md, "What decides the design", 2: one POST, answered in JSONP with cookies in headers and
 body; all cookies of a session are kept together.
 """
 
@@ -15,7 +15,7 @@ import msgspec
 from weibo_crawler.records import Kind, Page, Request
 
 _SUCCESS = "20000000"
-_VERSION = "20250916"  # of the visitor script, as WEIBO_API has it
+_VERSION = "20250916"  # of the visitor script, as weibo_api.md has it
 _COOKIE_PART = re.compile(r"[!-+\--:<-~]+")  # visible ASCII without "," and ";"
 
 

@@ -1,4 +1,4 @@
-"""The signatures by which the site says no, nothing or gone (WEIBO_API, "Refusals", "Added").
+"""The signatures by which the site says no, nothing or gone (weibo_api.md, "Refusals").
 
 A refusal is known by any sign of it: to take it for one costs a little time. A fact needs its whole
 signature: the words alone in `msg`, in an envelope without unknown keys or numbers.

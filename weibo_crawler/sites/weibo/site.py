@@ -26,7 +26,7 @@ class Weibo(Addresses):
         return f"{self.base}/u/{uid}"
 
     def announced_pages(self, edge: Edge, announced: int) -> int:
-        """20 users a page; a list shows no more than its last page (WEIBO_API, "Endpoints")."""
+        """20 users a page; a list shows no more than its last page (weibo_api.md, "Endpoints")."""
         if edge not in _KINDS:
             return 0
         return min(-(-max(announced, 0) // USERS_A_PAGE), LAST_PAGE[_KINDS[edge]])

@@ -1,7 +1,7 @@
 """A page of posts: which cards are posts of the owner, and what the next page is.
 
-WEIBO_API, "Shapes and traps": cards without a post are skipped, groups are entered, cards by other
-users (liked posts) are counted, a post may come pinned and again in its place.
+weibo_api.md, "Shapes and traps": cards without a post are skipped, groups are entered, cards by
+other users (liked posts) are counted, a post may come pinned and again in its place.
 """
 
 from collections import Counter

@@ -1,8 +1,8 @@
 """What an answer is when it is not a page: refusals, the site's own errors, and nothing at all.
 
-The table is WEIBO_API, "Refusals". Refused is never empty (law 4): EMPTY, END, GONE and RESTRICTED
-are read from the signatures of `signs` alone. Words, keys and numbers that nobody knows are a
-refusal that nobody knows: SERVER_TROUBLE, with a `why` that says so.
+The table is weibo_api.md, "Refusals". Refused is never empty (law 4): EMPTY, END, GONE and
+RESTRICTED are read from the signatures of `signs` alone. Words, keys and numbers that nobody knows
+are a refusal that nobody knows: SERVER_TROUBLE, with a `why` that says so.
 """
 
 import re

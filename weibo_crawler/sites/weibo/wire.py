@@ -1,4 +1,4 @@
-"""The JSON of the site: only the fields that are read (WEIBO_API, "Shapes and traps").
+"""The JSON of the site: only the fields that are read (weibo_api.md, "Shapes and traps").
 
 Nothing is required here, so that a parser can tell a missing key from null and name its path.
 Objects and lists have their types, which the decoder checks in one go; `fitting` is for pages that
