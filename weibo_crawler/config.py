@@ -120,12 +120,13 @@ class Posts(_Section, frozen=True, forbid_unknown_fields=True):
     the user's own posting rate, but not before revisit_min_h hours and not after revisit_max_d
     days. profile_days: what page 1 of a user's posts does not show of the profile is asked for once
     in so many days. info_days: the page of basic information (province and city, registration) is
-    asked for once in so many days, a request a user; 0 = never. comments: of how many posts of each
+    asked for once in so many days, a request a user; 0 = never. users_in_flight: 0 = as many as
+    requests under way. comments: of how many posts of each
     page of posts the first page of comments is read, the newest first; one request each; 0 =
     none."""
 
     max_pages: Positive | None = None
-    users_in_flight: Count = 32
+    users_in_flight: Annotated[int, Meta(ge=0, le=10_000)] = 0
     ranges: Annotated[int, Meta(ge=1, le=256)] = 16
     revisit_posts: Annotated[float, Meta(gt=0, le=1000)] = 5.0
     revisit_min_h: Annotated[float, Meta(gt=0, le=100_000)] = 1.0
@@ -199,8 +200,11 @@ class Session(_Section, frozen=True, forbid_unknown_fields=True):
 
 
 class Fetch(_Section, frozen=True, forbid_unknown_fields=True):
+    """concurrency: requests under way at once, 0 = as many as the pace of the egresses needs at the
+    response times that they have (`Fetcher.places`)."""
+
     transport: str = "auto"
-    concurrency: Annotated[int, Meta(ge=1, le=1024)] = 32
+    concurrency: Annotated[int, Meta(ge=0, le=1024)] = 0
     connect_timeout_s: Seconds = 5.0
     read_timeout_s: Seconds = 20.0
     max_body_bytes: Positive = 4 * 1024 * 1024

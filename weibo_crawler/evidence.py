@@ -32,12 +32,19 @@ class Evidence:
 
     def __init__(self, places: int) -> None:
         self.places = asyncio.Semaphore(places)
+        self._room = places
         self._under_way = self._nothings = 0
         self._look_at = _QUIET  # nothings after which a witness is asked
         self._news = asyncio.Event()
         self._shown_at = self._silent_at = float("-inf")  # when the request was begun
         self._witnesses: dict[int, Request] = {}
         self._lock = asyncio.Lock()
+
+    def widen(self, places: int) -> None:
+        """Make room for so many; there are never fewer than before."""
+        for _ in range(places - self._room):
+            self.places.release()
+        self._room = max(self._room, places)
 
     @contextmanager
     def asking(self) -> Iterator[float]:

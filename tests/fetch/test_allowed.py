@@ -1,7 +1,7 @@
 """How much of what a site allows is used, and what is spent on proxies that are no good.
 
 In virtual time: a site with a token bucket for each address that answers within 100 ms, and walkers
-that ask for page after page.
+that ask for page after page, as many as the fetcher says are of use.
 """
 
 import asyncio
@@ -27,7 +27,6 @@ from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Page, Reading, Request, Verdict
 
-WALKERS = 32
 HEALTHY = ("good", "slow")
 HALF_BAD = {"good": 20, "slow": 4, "blackhole": 4, "html": 3, "other": 3, "captive": 2, "dead": 3}
 PAGE = Reading(Verdict.OK)
@@ -114,7 +113,7 @@ def crawl(
     ring = Ring(limited.egresses, Pace(requests_per_second=pace))
     sender = Sender(limited, frozenset({"site.invalid"}), counters)
     visitor = Visitor(site, counters, rng)
-    pool = Pool(ring, visitor, sender, Outage(), concurrency=WALKERS, rng=rng)
+    pool = Pool(ring, visitor, sender, Outage(), concurrency=1024, least=32, rng=rng)
     breaker = Breaker(1.0, 10**9, drift_share=1.0)
     fetcher = Fetcher(site, pool, sender, breaker, counters, attempts=5, rng=rng)
 
@@ -124,8 +123,14 @@ def crawl(
             assert reading in (PAGE, READINGS[b"418"])
 
     async def crawled() -> None:
-        walks = [asyncio.create_task(walk(uid)) for uid in range(WALKERS)]
-        await asyncio.wait(walks, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
+        walks: list[asyncio.Task[None]] = []
+        end = asyncio.get_running_loop().time() + seconds
+        while (left_s := end - asyncio.get_running_loop().time()) > 0:
+            more = range(len(walks), fetcher.places)
+            walks += [asyncio.create_task(walk(uid)) for uid in more]
+            await asyncio.wait(walks, timeout=min(1.0, left_s), return_when=asyncio.FIRST_EXCEPTION)
+            if any(one.done() for one in walks):
+                break
         failed = [one.exception() for one in walks if one.done()]
         assert not failed, failed
         for one in walks:
@@ -147,6 +152,8 @@ def crawl(
         (HALF_BAD, 2.0, 2.0, 120.0, 0.90),
         (HALF_BAD, 1 / 3, 1 / 3, 600.0, 0.90),
         ({"good": 20}, 1.0, 3.0, 150.0, 0.80),
+        ({"slow": 20}, 2.0, 2.0, 120.0, 0.90),
+        ({"good": 10, "slow": 90}, 2.0, 2.0, 100.0, 0.90),
     ],
 )
 def test_the_allowed_is_used(

@@ -57,7 +57,7 @@ class Crawl:
                 counters,
                 owner=new_owner(),
                 run_id="run",
-                concurrency=concurrency,
+                places=lambda: concurrency,
             )
             asyncio.run(run.run())
         return counters

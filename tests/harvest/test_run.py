@@ -49,7 +49,7 @@ def make_run(
         counters,
         owner=new_owner(),
         run_id="run",
-        concurrency=concurrency,
+        places=lambda: concurrency,
         judges=judges,
     )
     return run, counters

@@ -66,6 +66,7 @@ class ScriptedFetcher:
     """
 
     waits_for = ""
+    places = 32
 
     def __init__(
         self,

@@ -21,13 +21,12 @@ from typing import Any
 from weibo_crawler.cli.hadoop_conf import web_addresses
 from weibo_crawler.config import Settings, resolve
 from weibo_crawler.errors import BadConfig, CrawlerError, StoreError, StoreFull
-from weibo_crawler.fetch.opening import load_egresses
+from weibo_crawler.fetch.opening import FILES_BESIDE, PLACES, load_egresses
 from weibo_crawler.resources import resource
 from weibo_crawler.store.sqlite_base import database_path
 
 ANSWER_S = 4.0
 _LEAST_FREE_BYTES = 500_000_000
-_FILES_BESIDE = 64  # open files that are no connections
 _CLOCKS_APART_S = 30.0  # fetch times of posts, and how old a session is
 
 
@@ -90,7 +89,8 @@ def egresses(settings: Settings) -> str:
 def open_files(settings: Settings) -> str:
     """Enough of them for the requests under way at once."""
     soft, _ = limits.getrlimit(limits.RLIMIT_NOFILE)
-    needed = 2 * settings.fetch.concurrency + _FILES_BESIDE  # each may go by a proxy of its own
+    # each may go by a proxy of its own
+    needed = 2 * (settings.fetch.concurrency or PLACES) + FILES_BESIDE
     if soft != limits.RLIM_INFINITY and soft < needed:
         raise BadConfig(
             f"{soft:,} files may be open at once, fetch.concurrency = "

@@ -133,7 +133,7 @@ async def _harvest(
         counters,
         owner=new_owner(),
         run_id=run_id,
-        concurrency=settings.fetch.concurrency,
+        places=lambda: fetcher.places,
         progress=show,
         judges=False,
     )

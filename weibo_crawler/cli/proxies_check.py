@@ -8,7 +8,7 @@ from random import Random
 
 from weibo_crawler.errors import StoreError
 from weibo_crawler.fetch.egress import DIRECT, Egress
-from weibo_crawler.fetch.opening import choose_transport, load_egresses
+from weibo_crawler.fetch.opening import PLACES, choose_transport, load_egresses
 from weibo_crawler.fetch.pool.keeper import direct_lease
 from weibo_crawler.fetch.pool.session import Visitor
 from weibo_crawler.fetch.pool.trial import Trial, Trier
@@ -44,7 +44,7 @@ async def check_egresses(home: Home, *, limit_s: float = _LIMIT_S) -> list[Row]:
         home.site,
         sender,
         visitor,
-        concurrency=fetch.concurrency,
+        concurrency=fetch.concurrency or PLACES,
         gap_s=gap_s,
         limit_s=min(limit_s, gap_s + 2 * exchange_s),  # a session, and a page
     )

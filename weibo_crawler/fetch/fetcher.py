@@ -142,6 +142,11 @@ class Fetcher:
         return self._breaker.is_talking
 
     @property
+    def places(self) -> int:
+        """How many callers at once are of use now."""
+        return self._pool.places
+
+    @property
     def waits_for(self) -> str:
         """Why nothing is asked for, in words; "" while something is."""
         return self._pool.waits_for

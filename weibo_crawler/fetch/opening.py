@@ -1,5 +1,7 @@
 """A fetcher from the settings."""
 
+import resource as limits
+import sys
 from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING
@@ -23,6 +25,9 @@ from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Answer
 from weibo_crawler.samples import Samples
 from weibo_crawler.sites import Site
+
+PLACES = 32  # callers keep the processor busy where the pace has no limit
+FILES_BESIDE = 64  # open files that are no connections
 
 if TYPE_CHECKING:
     from weibo_crawler.fetch.clients.requests_transport import RequestsTransport
@@ -57,8 +62,9 @@ def open_fetcher(
         retry_s=0.1 if is_free else 1.0,
         per_hour=None if is_free else settings.session.per_hour,
     )
+    fixed, transport = settings.fetch.concurrency, choose_transport(settings.fetch)
     sender = Sender(
-        choose_transport(settings.fetch)(settings.fetch),
+        transport(settings.fetch),
         frozenset(host_of(url) for url in urls if url),
         counters,
     )
@@ -73,7 +79,8 @@ def open_fetcher(
         visitor,
         sender,
         Outage(stop_s if settings.egress.when_empty == "stop" else None, pace.give_up_s or None),
-        concurrency=settings.fetch.concurrency,
+        concurrency=fixed or min(transport.most_at_once, most_files()),
+        least=fixed or PLACES,
         rng=rng,
         keeper=keeper,
         reloader=Reloader(roster, egresses, ring, keeper, counters, reload_s=reload_s),
@@ -87,6 +94,13 @@ def open_fetcher(
         samples=samples,
         on_answer=on_answer,
     )
+
+
+def most_files() -> int:
+    """How many requests may be under way at once for the number of files that a process may open:
+    each may need two."""
+    soft, _ = limits.getrlimit(limits.RLIMIT_NOFILE)
+    return sys.maxsize if soft == limits.RLIM_INFINITY else max(1, (soft - FILES_BESIDE) // 2)
 
 
 def load_egresses(settings: config.Egress, fetch: config.Fetch) -> list[Egress]:

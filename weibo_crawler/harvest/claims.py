@@ -13,10 +13,10 @@ class Claims:
     that nobody began has no row, so a claim writes nothing for it."""
 
     def __init__(
-        self, committer: Committer, frontier: Frontier, owner: str, settings: Harvest, n: int
+        self, committer: Committer, frontier: Frontier, owner: str, settings: Harvest
     ) -> None:
         self._committer, self._frontier, self._owner = committer, frontier, owner
-        self._settings, self._n = settings, n
+        self._settings = settings
         self._edges = tuple(dict.fromkeys((*settings.edges, *settings.edges_if_walled)))
         self._heap: list[tuple[int, int, Entry]] = []
         self._order = 0
@@ -30,20 +30,20 @@ class Claims:
             return None
         return heapq.heappop(self._heap)[-1]
 
-    async def fill(self, level: int, deepest: int, *, with_aside: bool) -> None:
-        """Keep claimed entries at hand. Those of the open level are claimed however many deeper
+    async def fill(self, n: int, level: int, deepest: int, *, with_aside: bool) -> None:
+        """Keep n claimed entries at hand. Those of the open level are claimed however many deeper
         ones are held already: they may come back from a rest, and all deeper ones wait for them.
         with_aside: also what is set aside, after all others."""
         at_level = sum(1 for depth, _, _ in self._heap if depth <= level)
-        if len(self._heap) < self._n:
-            await self._claim(deepest, with_aside=with_aside)
-        elif at_level < self._n:
-            await self._claim(level, with_aside=with_aside)
+        if len(self._heap) < n:
+            await self._claim(n, deepest, with_aside=with_aside)
+        elif at_level < n:
+            await self._claim(n, level, with_aside=with_aside)
 
-    async def _claim(self, deepest: int, *, with_aside: bool) -> None:
+    async def _claim(self, n: int, deepest: int, *, with_aside: bool) -> None:
         for entry in await self._committer.ask(
             self._frontier.claim,
-            *(self._owner, self._n),
+            *(self._owner, n),
             edges=self._edges,
             deepest=deepest,
             now=time.time(),

@@ -56,7 +56,8 @@ class Ended(NamedTuple):
 class HarvestRun:
     """One harvesting process. `run` returns when a stop rule holds; `stop` ends it early.
 
-    progress: called about once a second with the counters' snapshot. judges: `run` judges failures
+    places: how many walks at once are of use now, asked about once a second, when progress is
+    called with the counters' snapshot. judges: `run` judges failures
     by this process's own counters; else who started several judges the sums.
     """
 
@@ -70,20 +71,21 @@ class HarvestRun:
         *,
         owner: str,
         run_id: str,
-        concurrency: int,
+        places: Callable[[], int],
         progress: Callable[[], None] = lambda: None,
         judges: bool = True,
     ) -> None:
         self._settings, self._frontier, self._site = settings, frontier, site
         self._fetcher, self._counters = fetcher, counters
-        self._owner, self._run_id, self._concurrency = owner, run_id, concurrency
+        self._owner, self._run_id, self._wanted = owner, run_id, places
+        self._places = places()
         self._progress, self._judges = progress, judges
         self._rng = Random(owner)
         self._committer = Committer(frontier, owner, run_id, settings.max_users)
         self._walls = Walls()
         self._reopening = Reopening(frontier, self._walls, settings)
-        self._claims = Claims(self._committer, frontier, owner, settings, concurrency)
-        self._evidence = Evidence(concurrency)
+        self._claims = Claims(self._committer, frontier, owner, settings)
+        self._evidence = Evidence(self._places)
         self._unheard: Counter[int] = Counter()  # visits of an entry while nothing was shown
         self._unheard_at = 0  # and how much had been shown until then
         self._noted: set[Edge] = set()
@@ -220,12 +222,12 @@ class HarvestRun:
         where that is the last (is_last), or nothing else could go."""
         if level is None:
             return
-        deepest = level + (1 if self._committer.parked < self._concurrency else 0)
+        deepest = level + (1 if self._committer.parked < self._places else 0)
         if self._settings.max_depth is not None:
             deepest = min(deepest, self._settings.max_depth - 1)
         is_idle = not self._claims and len(self._tasks) <= self._committer.parked
-        await self._claims.fill(level, deepest, with_aside=is_last or is_idle)
-        while len(self._tasks) - self._committer.parked < self._concurrency:
+        await self._claims.fill(self._places, level, deepest, with_aside=is_last or is_idle)
+        while len(self._tasks) - self._committer.parked < self._places:
             entry = self._claims.pop(deepest) if self._stopping is None else None
             if entry is None:
                 break
@@ -347,6 +349,8 @@ class HarvestRun:
                 await call(frontier.report, self._worker_row(None))
                 await self._share_looks()
                 await call(self._reopening.go_on)
+                self._places = self._wanted()
+                self._evidence.widen(self._places)
                 self._progress()
                 if settings.max_time_s and now - self._started_at >= settings.max_time_s:
                     self.stop(f"harvest.max_time_s = {settings.max_time_s:g} is over")

@@ -41,7 +41,8 @@ class Outset(NamedTuple):
     """users are to be found, and visited once in fresh_s seconds. rate: requests a second of an
     egress. find, first, again: requests to find a user, of a first and of a later visit. held:
     posts of a first visit, a_day: new posts a day of a user; None: nobody knows, and a page of ten
-    is the most that a visit brings. in_flight: users that a map visits at once."""
+    is the most that a visit brings. in_flight: users that a map visits at once, 0 = as many as its
+    egresses keep busy."""
 
     users: int
     fresh_s: float
@@ -80,7 +81,7 @@ def needs(crawl: Outset) -> Needs:
     per_s = visits_a_day * crawl.again.value / _DAY_S
     proxies = ceil(per_s / (crawl.rate * _USED)) if crawl.rate else None
     together = proxies * crawl.rate * _USED if proxies is not None else 0.0
-    of_a_map = min(_A_MAP, crawl.in_flight / _ANSWER_S)
+    of_a_map = min(_A_MAP, crawl.in_flight / _ANSWER_S) if crawl.in_flight else _A_MAP
     maps = max(1, ceil(per_s / of_a_map))
     posts = crawl.users * (crawl.held.value if crawl.held else _PAGE)
     new = crawl.users * crawl.a_day.value if crawl.a_day else visits_a_day * _PAGE
@@ -116,10 +117,13 @@ def lines(crawl: Outset) -> list[str]:
             f"  proxies  {need.proxies:,} that work, of {crawl.rate:.3g} requests/s each "
             f"(pace.requests_per_second), {_USED:.0%} of that used"
         )
-    out.append(
-        f"  maps     {need.maps:,}, each with {crawl.in_flight:,} users at once "
-        f"(posts.users_in_flight; answers within {_ANSWER_S} s assumed)"
+    how = (
+        f"each with {crawl.in_flight:,} users at once (posts.users_in_flight; answers within "
+        f"{_ANSWER_S} s assumed)"
+        if crawl.in_flight
+        else f"each with as many users at once as its proxies need, {_A_MAP:,} requests/s at most"
     )
+    out.append(f"  maps     {need.maps:,}, {how}")
     for what, span_s, known in (
         ("find     ", need.finding_s, crawl.find),
         ("first    ", need.first_s, crawl.first),

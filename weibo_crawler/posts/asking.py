@@ -70,6 +70,10 @@ class Asker:
         self.walls = walls or Walls()
         self._proving = asyncio.Lock()
 
+    def widen(self, places: int) -> None:
+        """As `Evidence.widen`."""
+        self._evidence.widen(places)
+
     @asynccontextmanager
     async def in_turn(self) -> AsyncIterator[None]:
         """While the site is not talking, let one visit at a time ask for a proof that it is: all

@@ -236,17 +236,16 @@ class RangeCrawler:
     ) -> None:
         running: set[asyncio.Task[Outcome]] = set()
         due: deque[Due] = deque()
-        places = self._settings.posts.users_in_flight
         more = True
         try:
             while not self._stopping:
-                if more and len(due) < places:
+                if more and len(due) < self._places:
                     chunk, more = await writer.call(self._welcome, take)
                     mine, others = await writer.call(self._shared, chunk)
                     due += mine
                     for outcome in others:
                         emit(self._count(outcome))
-                while due and len(running) < places:
+                while due and len(running) < self._places:
                     running.add(asyncio.create_task(self._visit(visitor, due.popleft())))
                 if running:
                     done, running = await asyncio.wait(running, return_when=FIRST_COMPLETED)
@@ -353,11 +352,9 @@ class RangeCrawler:
             )
 
         own = self._clock, Random(), self._walls, self._on_answer
-        # who waits for an egress or pauses keeps a place
-        places = max(self._settings.fetch.concurrency, self._settings.posts.users_in_flight)
-        is_forgotten = self._guard.has
+        room, is_forgotten = self._make_room(fetcher), self._guard.has
         self._asker = Asker(
-            *(fetcher, keep, self._counters, *own), places=places, is_forgotten=is_forgotten
+            *(fetcher, keep, self._counters, *own), places=room, is_forgotten=is_forgotten
         )
         parts = self._site, self._asker, writer, self._counters, self._clock
         most = self._settings.posts.comments
@@ -379,6 +376,11 @@ class RangeCrawler:
             info=Info(*parts, rest_s=info_s) if info_s else None,
         )
 
+    def _make_room(self, fetcher: Fetcher) -> int:
+        """For as many visits at once as are of use now. Returns for how many requests."""
+        self._places = self._settings.posts.users_in_flight or fetcher.places
+        return max(self._places, fetcher.places)  # who waits for an egress or pauses keeps a place
+
     async def _keep_house(self) -> None:
         """Report, and end when the driver says so or is gone."""
         try:
@@ -389,6 +391,9 @@ class RangeCrawler:
                 await asyncio.to_thread(self._look_for_orders)
                 if self._fetcher is not None:
                     await self._share_facts(self._fetcher)
+                    room = self._make_room(self._fetcher)
+                    if self._asker is not None:
+                        self._asker.widen(room)
                 await asyncio.sleep(_REPORT_S)
         except Exception as error:  # noqa: BLE001 - the top of a task: it ends the run, loudly
             self._failure = self._failure or error

@@ -15,6 +15,7 @@ from weibo_crawler.sites import Site
 from weibo_crawler.store import Found, Frontier
 from weibo_crawler.store.owners import new_owner
 
+_PLACES = 1024  # whoever was walked beside others then is walked beside them now
 _LOOK_S = 0.5
 _PATIENT_LOOKS = 6  # without an answer given, before the archive counts as used up
 
@@ -39,13 +40,14 @@ async def replay_walks(
     run_id = index.writers("harvest")[0].run_id
     for at, uids in sorted(index.notes.get("seeds", [])):
         frontier.add_seeds([Found(uid, site.home(uid)) for uid in uids], run_id, at)
-    source = WalkReplay(site, index, settings.fetch.concurrency)
+    places = settings.fetch.concurrency or _PLACES
+    source = WalkReplay(site, index, places)
     run = HarvestRun(
         *(replace(settings.harvest, rest_s=0.05, max_time_s=None), frontier, site),
         *(source, counters),
         owner=new_owner(),
         run_id=run_id,
-        concurrency=settings.fetch.concurrency,
+        places=lambda: places,
         progress=lambda: say(f"{source.given:,} pages replayed"),
         judges=False,
     )

@@ -32,6 +32,7 @@ class RequestsTransport:
     """
 
     name = "requests"
+    most_at_once = 64  # threads
 
     def __init__(self, settings: Fetch, *, tls: ssl.SSLContext | None = None) -> None:
         self._tls = tls or tls_context(settings.verify_tls)
@@ -40,8 +41,8 @@ class RequestsTransport:
         )
         self._deadline_s = settings.connect_timeout_s + settings.read_timeout_s
         self._limit = settings.max_body_bytes
-        self._concurrency = settings.concurrency
-        self._threads: Threads[Page] = Threads(settings.concurrency, "fetch")
+        self._concurrency = settings.concurrency or self.most_at_once
+        self._threads: Threads[Page] = Threads(self._concurrency, "fetch")
         self._adapters: OrderedDict[str, Adapter] = OrderedDict()
         self._lock = Lock()
         self._under_way: dict[Exchange, asyncio.Future[Page]] = {}

@@ -43,6 +43,7 @@ class WreqTransport:
     """
 
     name = "wreq"
+    most_at_once = 1024
 
     def __init__(self, settings: Fetch, *, tls: ssl.SSLContext | None = None) -> None:
         self._deadline_s = settings.connect_timeout_s + settings.read_timeout_s
@@ -150,7 +151,8 @@ def _client(settings: Fetch, tls: ssl.SSLContext | None) -> wreq.Client:
         http1_only=True,
         no_proxy=True,  # none from the environment
         dns_options=wreq.DnsOptions(system_dns=True),
-        pool_max_size=_OPEN_EGRESSES + settings.concurrency,  # egresses, not connections
+        pool_max_size=_OPEN_EGRESSES
+        + (settings.concurrency or WreqTransport.most_at_once),  # egresses, not connections
         tls_verify=believed if tls is None else _authorities(tls),
         gzip=False,
         deflate=False,

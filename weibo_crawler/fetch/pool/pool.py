@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from math import inf
+from math import ceil, inf
 from random import Random
 from typing import assert_never
 
@@ -43,8 +43,9 @@ _log = logging.getLogger(__name__)
 class Pool:
     """Gives out turns. One event loop, any number of callers.
 
-    concurrency: turns at once. keeper: holds the ring's egresses on lease; None: they are this
-    process's own. reloader: reads the lists of proxies again.
+    concurrency: turns at once, at most; least: callers that are always of use. keeper: holds the
+    ring's egresses on lease; None: they are this process's own. reloader: reads the lists of
+    proxies again.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Pool:
         outage: Outage,
         *,
         concurrency: int,
+        least: int = 1,
         rng: Random,
         keeper: Keeper | None = None,
         reloader: Reloader | None = None,
@@ -62,6 +64,7 @@ class Pool:
         self._ring, self._visitor, self._sender = ring, visitor, sender
         self._outage, self._rng = outage, rng
         self._keeper, self._reloader = keeper, reloader
+        self._concurrency, self._least = concurrency, least
         self._slots = asyncio.Semaphore(concurrency)
         self._stopped = asyncio.Event()
         self._news = asyncio.Event()  # set, and replaced, when there may be another choice
@@ -149,6 +152,12 @@ class Pool:
     def is_healthy(self, name: str) -> bool:
         """Whether this is a proxy by which answers of the site came of late."""
         return self._ring.is_healthy(name)
+
+    @property
+    def places(self) -> int:
+        """How many callers at once keep the egresses busy: twice as many as there are requests
+        under way then, since callers do other things as well; `least` where that is more."""
+        return min(self._concurrency, max(self._least, ceil(2.0 * self._ring.under_way)))
 
     @property
     def is_single(self) -> bool:

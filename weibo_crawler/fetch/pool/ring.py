@@ -270,6 +270,16 @@ class Ring:
             for s in self._slots.values()
         ]
 
+    @property
+    def under_way(self) -> float:
+        """How many requests are under way at once while all egresses go at their pace: the sum of
+        rate times response time (Little's law). 0.0 where the pace has no limit."""
+        return sum(
+            slot.rate * (slot.latency_s or self._usual_s)
+            for slot in self._slots.values()
+            if not slot.is_out and not slot.is_down
+        )
+
     def outage(self, now: float) -> str:
         """Why nothing may go, in words, where all that is here rests or is dead; else ""."""
         first = self._turns.first_out(now)
