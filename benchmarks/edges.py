@@ -164,7 +164,7 @@ async def _harvest(home: Home, counters: _Counting) -> None:
         counters,
         owner=new_owner(),
         run_id=new_run_id(),
-        places=lambda: fetcher.places,
+        room=fetcher.room,
     )
     counters.enough = lambda: walk.stop("so many requests were asked for")
     try:

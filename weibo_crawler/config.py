@@ -201,7 +201,7 @@ class Session(_Section, frozen=True, forbid_unknown_fields=True):
 
 class Fetch(_Section, frozen=True, forbid_unknown_fields=True):
     """concurrency: requests under way at once, 0 = as many as the pace of the egresses needs at the
-    response times that they have (`Fetcher.places`)."""
+    response times that they have (`Fetcher.room`)."""
 
     transport: str = "auto"
     concurrency: Annotated[int, Meta(ge=0, le=1024)] = 0

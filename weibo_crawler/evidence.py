@@ -27,12 +27,14 @@ class Evidence:
     """The requests under way, and the latest that brought content. Times are `time.monotonic`.
 
     places: for so many requests at once, as the fetcher sends, so that whoever waits for a place
-    sees what those before were shown.
+    sees what those before were shown. waiting: how many callers wait for what others are shown:
+    they take nobody's place.
     """
 
     def __init__(self, places: int) -> None:
         self.places = asyncio.Semaphore(places)
         self._room = places
+        self.waiting = 0
         self._under_way = self._nothings = 0
         self._look_at = _QUIET  # nothings after which a witness is asked
         self._news = asyncio.Event()
@@ -94,13 +96,17 @@ class Evidence:
     async def came_after(self, at: float) -> bool:
         """Whether content came that was asked for after `at`. Waits for it, without asking for
         anything, as long as other requests are under way, or may soon be."""
-        while self._shown_at <= at:
-            left_s = at + _PATIENCE_S - time.monotonic()
-            if not self._under_way and left_s <= 0:
-                break
-            with suppress(TimeoutError):
-                async with asyncio.timeout(None if self._under_way else left_s):
-                    await self._news.wait()
+        self.waiting += 1
+        try:
+            while self._shown_at <= at:
+                left_s = at + _PATIENCE_S - time.monotonic()
+                if not self._under_way and left_s <= 0:
+                    break
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(None if self._under_way else left_s):
+                        await self._news.wait()
+        finally:
+            self.waiting -= 1
         return self.has_come_after(at)
 
     async def is_given_to_others(self, uid: int, at: float, ask: Repeat) -> bool:

@@ -126,7 +126,7 @@ def crawl(
         walks: list[asyncio.Task[None]] = []
         end = asyncio.get_running_loop().time() + seconds
         while (left_s := end - asyncio.get_running_loop().time()) > 0:
-            more = range(len(walks), fetcher.places)
+            more = range(len(walks), fetcher.room().places)
             walks += [asyncio.create_task(walk(uid)) for uid in more]
             await asyncio.wait(walks, timeout=min(1.0, left_s), return_when=asyncio.FIRST_EXCEPTION)
             if any(one.done() for one in walks):

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tests.harvest.simulated import SITE, SimulatedFetcher, make_world
 from weibo_crawler.config import Harvest
 from weibo_crawler.errors import SiteSaysNo
+from weibo_crawler.fetch import Room
 from weibo_crawler.harvest.edges import THIN
 from weibo_crawler.harvest.run import HarvestRun
 from weibo_crawler.metrics import Counters
@@ -57,7 +58,7 @@ class Crawl:
                 counters,
                 owner=new_owner(),
                 run_id="run",
-                places=lambda: concurrency,
+                room=lambda: Room(concurrency),
             )
             asyncio.run(run.run())
         return counters

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from tests.harvest.worlds import PAGE, Graph, ScriptedFetcher, ScriptedSite
 from weibo_crawler.config import Harvest
 from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
-from weibo_crawler.fetch import Ask, Fetched
+from weibo_crawler.fetch import Ask, Fetched, Room
 from weibo_crawler.harvest.run import Ended, HarvestRun, is_over_share
 from weibo_crawler.harvest.trouble import Refused, costs_attempt
 from weibo_crawler.metrics import Counters
@@ -49,7 +49,7 @@ def make_run(
         counters,
         owner=new_owner(),
         run_id="run",
-        places=lambda: concurrency,
+        room=lambda: Room(concurrency),
         judges=judges,
     )
     return run, counters
@@ -460,3 +460,37 @@ def test_two_lists_in_doubt_do_not_keep_an_entry_resting(tmp_path: Path) -> None
     asyncio.run(asyncio.wait_for(run.run(), 20))
     assert sum(url.startswith("fans/2/") for url in fetcher.asked) <= 2 * 2 * Harvest().max_attempts
     users.close()
+
+
+class _StallingFetcher(ScriptedFetcher):
+    """One list is answered only when another one has been asked for."""
+
+    def __init__(self, graph: Graph, stalls: str, until: str) -> None:
+        super().__init__(graph, Random(1))
+        self._stalls, self._until, self._is_asked = stalls, until, asyncio.Event()
+
+    async def fetch(self, ask: Ask) -> Fetched:
+        await asyncio.sleep(0.02)
+        if ask.request.url == self._until:
+            self._is_asked.set()
+        if ask.request.url == self._stalls:
+            await self._is_asked.wait()
+        return await super().fetch(ask)
+
+
+def test_who_waits_for_evidence_takes_nobodys_place(tmp_path: Path) -> None:
+    """One list shows nothing, against its count, and waits for what others are shown; another one
+    is not answered. That they have both places keeps nobody else from being walked."""
+    seeds = list(range(1, 10))
+    graph = Graph({uid: [20] for uid in seeds if uid != 2}, dict.fromkeys(seeds, 11) | {20: 3})
+    users = open_users(tmp_path)
+    users.add_seeds([Found(uid, "") for uid in seeds], "run", 1.0)
+    run, counters = make_run(users, _StallingFetcher(graph, "fans/3/", "fans/9/"), concurrency=2)
+
+    async def bounded() -> Ended:
+        return await asyncio.wait_for(run.run(), 20.0)
+
+    ended = asyncio.run(bounded())
+    users.close()
+    assert ended.why == "nobody new is found"
+    assert counters["entries.done"] == len(seeds)

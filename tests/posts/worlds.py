@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from weibo_crawler.fetch import Ask, Fetched
+from weibo_crawler.fetch import Ask, Fetched, Room
 from weibo_crawler.records import (
     BasicInfo,
     Comment,
@@ -66,7 +66,6 @@ class ScriptedFetcher:
     """
 
     waits_for = ""
-    places = 32
 
     def __init__(
         self,
@@ -104,6 +103,9 @@ class ScriptedFetcher:
 
     def drain(self) -> None:
         pass
+
+    def room(self) -> Room:
+        return Room(32)
 
     async def close(self) -> None:
         pass

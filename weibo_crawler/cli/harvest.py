@@ -133,7 +133,7 @@ async def _harvest(
         counters,
         owner=new_owner(),
         run_id=run_id,
-        places=lambda: fetcher.places,
+        room=fetcher.room,
         progress=show,
         judges=False,
     )

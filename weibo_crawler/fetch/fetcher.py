@@ -26,7 +26,7 @@ from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.breaker import Breaker, Look
 from weibo_crawler.fetch.pool import Broken, Disproved, Pool, Turn, Unused
 from weibo_crawler.fetch.sender import Sender
-from weibo_crawler.fetch.source import Ask, Fetched
+from weibo_crawler.fetch.source import Ask, Fetched, Room
 from weibo_crawler.fetch.wire import retry_after_s
 from weibo_crawler.metrics import PURPOSE, Counters
 from weibo_crawler.records import FACTS, Answer, Expect, Page, Reading, Request, Verdict
@@ -141,10 +141,9 @@ class Fetcher:
         fallen silent of late. While it is not so, an emptiness is no evidence about anybody."""
         return self._breaker.is_talking
 
-    @property
-    def places(self) -> int:
-        """How many callers at once are of use now."""
-        return self._pool.places
+    def room(self) -> Room:
+        """How many callers at once are of use now. As `Pool.room`."""
+        return self._pool.room()
 
     @property
     def waits_for(self) -> str:

@@ -32,6 +32,14 @@ class Fetched(NamedTuple):
     page: Page | None
 
 
+class Room(NamedTuple):
+    """places: so many callers at once are of use; per_s: requests a second that egresses allow, 0.0
+    = no limit."""
+
+    places: int
+    per_s: float = 0.0
+
+
 class PageSource(Protocol):
     """Gives pages; see `Fetcher`, whose methods these are."""
 

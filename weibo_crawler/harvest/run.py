@@ -11,7 +11,7 @@ from typing import NamedTuple
 from weibo_crawler.config import Harvest
 from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
 from weibo_crawler.evidence import Evidence
-from weibo_crawler.fetch import Fetched, PageSource
+from weibo_crawler.fetch import Fetched, PageSource, Room
 from weibo_crawler.harvest.asking import SHOWN, Asker, People
 from weibo_crawler.harvest.claims import Claims
 from weibo_crawler.harvest.committer import Committer
@@ -41,6 +41,8 @@ from weibo_crawler.walls import Walls
 _FIRST_USERS = 100  # among them some are known who may be asked for as a witness
 _POLL_S = 0.1  # how often a run that waits for others, or for rest to end, looks again
 _REPORT_S = 1.0
+_AHEAD_S = 10.0  # what a level holds up that does not end is read ahead for so long, ...
+_AHEAD = 4000  # ... or so many pages, which wait in memory
 _REST_CAP_S = 3600.0
 # a share of failures means something from here on
 _MIN_WALKED, _MIN_FAILED = 20, 5
@@ -56,8 +58,8 @@ class Ended(NamedTuple):
 class HarvestRun:
     """One harvesting process. `run` returns when a stop rule holds; `stop` ends it early.
 
-    places: how many walks at once are of use now, asked about once a second, when progress is
-    called with the counters' snapshot. judges: `run` judges failures
+    room: how many walks at once are of use now, asked about once a second, when progress is called
+    with the counters' snapshot. judges: `run` judges failures
     by this process's own counters; else who started several judges the sums.
     """
 
@@ -71,21 +73,21 @@ class HarvestRun:
         *,
         owner: str,
         run_id: str,
-        places: Callable[[], int],
+        room: Callable[[], Room],
         progress: Callable[[], None] = lambda: None,
         judges: bool = True,
     ) -> None:
         self._settings, self._frontier, self._site = settings, frontier, site
         self._fetcher, self._counters = fetcher, counters
-        self._owner, self._run_id, self._wanted = owner, run_id, places
-        self._places = places()
+        self._owner, self._run_id, self._ask_room = owner, run_id, room
+        self._room = room()
         self._progress, self._judges = progress, judges
         self._rng = Random(owner)
         self._committer = Committer(frontier, owner, run_id, settings.max_users)
         self._walls = Walls()
         self._reopening = Reopening(frontier, self._walls, settings)
         self._claims = Claims(self._committer, frontier, owner, settings)
-        self._evidence = Evidence(self._places)
+        self._evidence = Evidence(self._room.places)
         self._unheard: Counter[int] = Counter()  # visits of an entry while nothing was shown
         self._unheard_at = 0  # and how much had been shown until then
         self._noted: set[Edge] = set()
@@ -222,12 +224,13 @@ class HarvestRun:
         where that is the last (is_last), or nothing else could go."""
         if level is None:
             return
-        deepest = level + (1 if self._committer.parked < self._places else 0)
+        places, per_s = self._room
+        deepest = level + (self._committer.parked < max(places, min(_AHEAD, _AHEAD_S * per_s)))
         if self._settings.max_depth is not None:
             deepest = min(deepest, self._settings.max_depth - 1)
         is_idle = not self._claims and len(self._tasks) <= self._committer.parked
-        await self._claims.fill(self._places, level, deepest, with_aside=is_last or is_idle)
-        while len(self._tasks) - self._committer.parked < self._places:
+        await self._claims.fill(places, level, deepest, with_aside=is_last or is_idle)
+        while len(self._tasks) - self._committer.parked - self._evidence.waiting < places:
             entry = self._claims.pop(deepest) if self._stopping is None else None
             if entry is None:
                 break
@@ -349,8 +352,8 @@ class HarvestRun:
                 await call(frontier.report, self._worker_row(None))
                 await self._share_looks()
                 await call(self._reopening.go_on)
-                self._places = self._wanted()
-                self._evidence.widen(self._places)
+                self._room = self._ask_room()
+                self._evidence.widen(self._room.places)
                 self._progress()
                 if settings.max_time_s and now - self._started_at >= settings.max_time_s:
                     self.stop(f"harvest.max_time_s = {settings.max_time_s:g} is over")

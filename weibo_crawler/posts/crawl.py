@@ -378,8 +378,9 @@ class RangeCrawler:
 
     def _make_room(self, fetcher: Fetcher) -> int:
         """For as many visits at once as are of use now. Returns for how many requests."""
-        self._places = self._settings.posts.users_in_flight or fetcher.places
-        return max(self._places, fetcher.places)  # who waits for an egress or pauses keeps a place
+        places = fetcher.room().places
+        self._places = self._settings.posts.users_in_flight or places
+        return max(self._places, places)  # who waits for an egress or pauses keeps a place
 
     async def _keep_house(self) -> None:
         """Report, and end when the driver says so or is gone."""

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from weibo_crawler.archive.reader import ArchiveIndex
 from weibo_crawler.config import Settings
+from weibo_crawler.fetch import Room
 from weibo_crawler.harvest.run import HarvestRun
 from weibo_crawler.metrics import Counters
 from weibo_crawler.reparse.replay import WalkReplay
@@ -47,7 +48,7 @@ async def replay_walks(
         *(source, counters),
         owner=new_owner(),
         run_id=run_id,
-        places=lambda: places,
+        room=lambda: Room(places),
         progress=lambda: say(f"{source.given:,} pages replayed"),
         judges=False,
     )

@@ -35,6 +35,7 @@ from weibo_crawler.fetch.pool.ring import Choice, EgressStatus, Ring
 from weibo_crawler.fetch.pool.session import Visitor
 from weibo_crawler.fetch.pool.visit import Use, Wall
 from weibo_crawler.fetch.sender import Sender
+from weibo_crawler.fetch.source import Room
 from weibo_crawler.records import Page, Request
 
 _log = logging.getLogger(__name__)
@@ -153,11 +154,11 @@ class Pool:
         """Whether this is a proxy by which answers of the site came of late."""
         return self._ring.is_healthy(name)
 
-    @property
-    def places(self) -> int:
+    def room(self) -> Room:
         """How many callers at once keep the egresses busy: twice as many as there are requests
         under way then, since callers do other things as well; `least` where that is more."""
-        return min(self._concurrency, max(self._least, ceil(2.0 * self._ring.under_way)))
+        per_s, under_way = self._ring.throughput()
+        return Room(min(self._concurrency, max(self._least, ceil(2.0 * under_way))), per_s)
 
     @property
     def is_single(self) -> bool:

@@ -270,15 +270,12 @@ class Ring:
             for s in self._slots.values()
         ]
 
-    @property
-    def under_way(self) -> float:
-        """How many requests are under way at once while all egresses go at their pace: the sum of
-        rate times response time (Little's law). 0.0 where the pace has no limit."""
-        return sum(
-            slot.rate * (slot.latency_s or self._usual_s)
-            for slot in self._slots.values()
-            if not slot.is_out and not slot.is_down
-        )
+    def throughput(self) -> tuple[float, float]:
+        """Requests a second while all egresses go at their pace, and how many are under way then:
+        the sum of rate times response time (Little's law). Zeros where the pace has no limit."""
+        usable = [slot for slot in self._slots.values() if not slot.is_out and not slot.is_down]
+        per_s = sum(slot.rate for slot in usable)
+        return per_s, sum(slot.rate * (slot.latency_s or self._usual_s) for slot in usable)
 
     def outage(self, now: float) -> str:
         """Why nothing may go, in words, where all that is here rests or is dead; else ""."""
