@@ -489,3 +489,55 @@ def test_another_page_of_the_user_in_place_of_the_next_one_is_no_end(
     assert (len(crawl_.posts(6)) == posts) is (times == 1)
     assert (outcome.stopped == stopped) is (times > 1)
     assert outcome.sure is (times == 1)
+
+
+@pytest.mark.parametrize("times", [1, 99])
+@pytest.mark.parametrize(
+    ("place", "end"), [("2", "no_next_page"), ("3", "no_next_page"), ("3", "repeated_cursor")]
+)
+def test_a_last_page_that_shows_what_was_shown_is_looked_at_again(
+    crawl_: Crawl, place: str, end: str, times: int
+) -> None:
+    """However few posts are missing behind it: the page before named it, and one answer that holds
+    nothing but older posts may be an older page. Where it stays so it is the end."""
+    crawl_.add(6)
+    posts = 10 * int(place) - 9  # the last page holds one
+    fetcher = ScriptedFetcher({6: timeline(6, posts)})
+    ask, left = fetcher.fetch, times
+
+    async def elsewhere(one: Ask) -> Fetched:
+        nonlocal left
+        if one.request.cursor != place or left <= 0:
+            return await ask(one)
+        left -= 1
+        other = await ask(one._replace(request=ScriptedSite().posts(6, "")))
+        fetcher.asked[-1] = one.request.url
+        following = None if end == "no_next_page" else place
+        page = replace(other.reading.record, next_cursor=following)
+        return other._replace(reading=replace(other.reading, record=page))
+
+    fetcher.fetch = elsewhere  # type: ignore[method-assign]
+    outcome = crawl_.run(fetcher)[6]
+    assert fetcher.asked.count(f"posts/6/{place}") == 2
+    assert (len(crawl_.posts(6)) == posts) is (times == 1)
+    assert (outcome.stopped == end) is (times > 1)
+
+
+def test_an_end_of_repeated_posts_that_lacks_nothing_is_asked_for_once(crawl_: Crawl) -> None:
+    """A site may end a timeline by its last page once more: nothing announced is missing."""
+    crawl_.add(6)
+    fetcher = ScriptedFetcher({6: timeline(6, 20)})
+    ask = fetcher.fetch
+
+    async def once_more(one: Ask) -> Fetched:
+        if one.request.cursor not in ("2", "3"):
+            return await ask(one)
+        shown = await ask(one._replace(request=ScriptedSite().posts(6, "2")))
+        fetcher.asked[-1] = one.request.url
+        page = replace(shown.reading.record, next_cursor="3" if one.request.cursor == "2" else None)
+        return shown._replace(reading=replace(shown.reading, record=page))
+
+    fetcher.fetch = once_more  # type: ignore[method-assign]
+    outcome = crawl_.run(fetcher)[6]
+    assert fetcher.asked.count("posts/6/3") == 1
+    assert (outcome.stopped, outcome.sure, outcome.stored) == ("no_next_page", True, 20)

@@ -223,7 +223,7 @@ class _Visit:
             is_again = False
             page = _of(reading.record, PostPage)
             why = self._why_last(stops, page)
-            is_doubtful = why in ENDS and why != "known" and self._lacks_a_page(page)
+            is_doubtful = why in ENDS and why != "known" and self._may_be_another(page)
             if is_looked:
                 self.env.asker.looked(_LAST, found=not is_doubtful)
                 is_looked = False
@@ -237,12 +237,16 @@ class _Visit:
             self.cursor = cursor
         return None
 
-    def _lacks_a_page(self, page: PostPage) -> bool:
-        """Whether so many announced posts are missing behind this page that another one should
-        follow: it may be an older or a later page in place of the one that was asked for."""
-        held = self.sightings.known | self.sightings.seen
+    def _may_be_another(self, page: PostPage) -> bool:
+        """Whether this last page may be an older or a later one in place of the one that was asked
+        for: a page of announced posts is missing behind it, or some are and it shows only what this
+        visit was shown before."""
+        seen = self.sightings.seen
+        held = self.sightings.known | seen
         fresh = sum(post.mid not in held for post in page.posts)
-        return self.sightings.missing(self.ledger.announced) - fresh >= POSTS_A_PAGE
+        missing = self.sightings.missing(self.ledger.announced) - fresh
+        is_repeated = bool(page.posts) and all(post.mid in seen for post in page.posts)
+        return missing >= POSTS_A_PAGE or (missing > 0 and is_repeated)
 
     def _page_to_ask(self) -> Ask:
         return Ask(
