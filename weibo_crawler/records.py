@@ -374,12 +374,14 @@ class PostPage(msgspec.Struct, frozen=True):
 
 
 class FullText(msgspec.Struct, frozen=True):
-    """The whole text of one long post, as a reader sees it; topics, mentions: as in Post."""
+    """The whole text of one long post, as a reader sees it; topics, mentions: as in Post. is_named:
+    whether the answer itself says of which post it is."""
 
     mid: int
     text: str
     topics: tuple[str, ...] = ()
     mentions: tuple[str, ...] = ()
+    is_named: bool = True
 
 
 class Comment(msgspec.Struct, frozen=True):
