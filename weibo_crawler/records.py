@@ -452,7 +452,8 @@ class Outcome(msgspec.Struct, frozen=True):
     status: stored, unchanged, existing, partial, gone, failed; empty: the site shows nothing of the
     user; unreached: no answer of the site came, the user is left as it was.
     is_evidence: whether a failure says something about the site: a retry of what failed before does
-    not, nor does a doubt. is_silent: nothing was concluded, as the site showed nothing to anybody.
+    not, nor does a doubt. is_silent: nothing was concluded, as the site showed nothing to anybody;
+    is_bare: as a first visit was shown none of the posts that the profile announces.
     """
 
     uid: int
@@ -469,3 +470,4 @@ class Outcome(msgspec.Struct, frozen=True):
     sure: bool = True  # False: the end contradicts the announced count
     is_evidence: bool = True
     is_silent: bool = False
+    is_bare: bool = False

@@ -17,7 +17,15 @@ from weibo_crawler.posts import visit
 from weibo_crawler.posts.schedule import is_another_day
 from weibo_crawler.posts.silence import Silences
 from weibo_crawler.posts.stops import most_pages
-from weibo_crawler.posts.workers import FIRST, FIRST_FAILED, SILENT, fell_silent, too_many_failed
+from weibo_crawler.posts.workers import (
+    BARE,
+    FIRST,
+    FIRST_FAILED,
+    SILENT,
+    fell_silent,
+    shows_no_posts,
+    too_many_failed,
+)
 from weibo_crawler.records import Expect, PostPage, Reading, Verdict
 from weibo_crawler.store.cells import Ledger
 from weibo_crawler.store.keys import user_key
@@ -363,6 +371,32 @@ def test_a_run_that_met_silence_says_so(
     anything, or where many visits found the site silent."""
     counters = {SILENT: silent, "page.ok": shown}
     assert fell_silent(counters, visited, 0.2) == is_over
+
+
+@pytest.mark.parametrize(
+    ("bare", "others", "is_over"),
+    [(19, 0, False), (20, 0, True), (20, 19, True), (20, 20, False), (200, 300, False)],
+)
+def test_a_run_that_was_shown_hardly_any_posts_says_so(
+    bare: int, others: int, is_over: bool
+) -> None:
+    """Of most users, and of twenty or more, none of the posts that their profiles announce."""
+    assert shows_no_posts({BARE: bare, FIRST: others}) == is_over
+
+
+def test_who_is_shown_without_posts_is_counted_once(crawl_: Crawl) -> None:
+    """Law 4: shown profiles tell that posts are missing, at first visits; one that announces none
+    does not, and a second visit, which believes it, is no news."""
+    uids = range(1, 31)
+    crawl_.add(*uids)
+    world = {uid: [] for uid in uids} | {30: timeline(30, 5)}
+    announced = {uid: 0 if uid == 1 else 7 for uid in uids}
+    crawl_.run(ScriptedFetcher(world, announced=announced))
+    counters = crawl_.counters()
+    assert (counters[BARE], counters[FIRST], counters["users.failed"]) == (28, 2, 28)
+    assert shows_no_posts(counters)
+    crawl_.run(ScriptedFetcher(world, announced=announced))
+    assert not crawl_.counters().get(BARE)
 
 
 def test_a_silence_is_compared_as_exactly_as_ledgers_keep_times(crawl_: Crawl) -> None:

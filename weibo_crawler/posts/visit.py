@@ -381,6 +381,7 @@ class _Visit:
             self._outcome(),
             is_evidence=not (is_doubt or self.is_retry),
             is_silent=why == _SILENCE and self.old.state != "empty",
+            is_bare=why == NOTHING and not self.is_retry,
         )
 
     def _with_figures(self) -> Ledger:
