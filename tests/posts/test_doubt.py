@@ -533,14 +533,16 @@ def test_a_last_page_that_shows_what_was_shown_is_looked_at_again(
     crawl_: Crawl, place: str, end: str, times: int
 ) -> None:
     """However few posts are missing behind it: the page before named it, and one answer that holds
-    nothing but older posts may be an older page. Where it stays so it is the end."""
+    nothing but older posts may be an older page, so another egress is asked. Where it stays so it
+    is the end."""
     crawl_.add(6)
     posts = 10 * int(place) - 9  # the last page holds one
     fetcher = ScriptedFetcher({6: timeline(6, posts)})
-    ask, left = fetcher.fetch, times
+    ask, left, avoided = fetcher.fetch, times, list[str]()
 
     async def elsewhere(one: Ask) -> Fetched:
         nonlocal left
+        avoided.append(one.avoid)
         if one.request.cursor != place or left <= 0:
             return await ask(one)
         left -= 1
@@ -553,6 +555,7 @@ def test_a_last_page_that_shows_what_was_shown_is_looked_at_again(
     fetcher.fetch = elsewhere  # type: ignore[method-assign]
     outcome = crawl_.run(fetcher)[6]
     assert fetcher.asked.count(f"posts/6/{place}") == 2
+    assert [avoid for avoid in avoided if avoid] == ["direct"]
     assert (len(crawl_.posts(6)) == posts) is (times == 1)
     assert (outcome.stopped == end) is (times > 1)
 

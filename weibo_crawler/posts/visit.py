@@ -192,17 +192,18 @@ class _Visit:
         """Read pages until the site, a limit or what is known ends it; says why. None: there is
         more, for the next run."""
         stops, is_first, is_again, is_looked = self._stops(), True, False, False
-        last_page = self.ledger.pages + _PAGES_A_RUN
+        last_page, avoid = self.ledger.pages + _PAGES_A_RUN, ""
         while self.ledger.pages < last_page:
             if self.env.max_pages is not None and self.ledger.pages >= self.env.max_pages:
                 return "max_pages"
-            ask = self._page_to_ask()
+            ask = self._page_to_ask(avoid if is_again or is_looked else "")
             is_there = self.kept.holds(ask.request)
             if ask.nth > 1 and not (is_there or self.env.asker.may_ask(ask)):
                 return self._walled(self.env.clock())
             fetched = await self._fetch(ask)
             reading = fetched.reading
             self.read_at = inf if fetched.page is None else fetched.page.fetched_at
+            avoid = "" if fetched.page is None else fetched.page.egress
             if is_first and reading.verdict in _TOLD:
                 await self._know_owner(fetched)
             is_first = False
@@ -248,13 +249,15 @@ class _Visit:
         is_repeated = bool(page.posts) and all(post.mid in seen for post in page.posts)
         return missing >= POSTS_A_PAGE or (missing > 0 and is_repeated)
 
-    def _page_to_ask(self) -> Ask:
+    def _page_to_ask(self, avoid: str) -> Ask:
+        """avoid: the egress that brought this page before, where it is looked at again."""
         return Ask(
             self.env.site.posts(self.uid, self.cursor),
             self._expected(),
             nth=self.ledger.pages + 1,
             is_retry=self.is_retry and self.cursor == self.start,
             end=_END,
+            avoid=avoid,
         )
 
     def _walled(self, at: float | None) -> str:
