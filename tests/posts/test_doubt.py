@@ -399,6 +399,15 @@ def test_who_is_shown_without_posts_is_counted_once(crawl_: Crawl) -> None:
     assert not crawl_.counters().get(BARE)
 
 
+def test_a_retry_that_is_shown_no_posts_is_no_evidence(crawl_: Crawl) -> None:
+    """What failed before tells nothing of the site."""
+    crawl_.add(6)
+    crawl_.run(ScriptedFetcher({6: []}, announced={6: 7}, trouble={"posts/6/": [BAD]}))
+    assert crawl_.ledger(6).state == "failed"
+    outcome = crawl_.run(ScriptedFetcher({6: []}, announced={6: 7}))[6]
+    assert (outcome.status, outcome.is_bare) == ("failed", False)
+
+
 def test_a_silence_is_compared_as_exactly_as_ledgers_keep_times(crawl_: Crawl) -> None:
     """A visit that ended within the millisecond in which the site was last shown is in doubt."""
     silences = Silences(crawl_.users)
