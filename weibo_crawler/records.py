@@ -374,12 +374,14 @@ class PostPage(msgspec.Struct, frozen=True):
 
 
 class FullText(msgspec.Struct, frozen=True):
-    """The whole text of one long post, as a reader sees it; topics, mentions: as in Post."""
+    """The whole text of one long post, as a reader sees it; topics, mentions: as in Post. is_named:
+    whether the answer itself says of which post it is."""
 
     mid: int
     text: str
     topics: tuple[str, ...] = ()
     mentions: tuple[str, ...] = ()
+    is_named: bool = True
 
 
 class Comment(msgspec.Struct, frozen=True):
@@ -450,7 +452,8 @@ class Outcome(msgspec.Struct, frozen=True):
     status: stored, unchanged, existing, partial, gone, failed; empty: the site shows nothing of the
     user; unreached: no answer of the site came, the user is left as it was.
     is_evidence: whether a failure says something about the site: a retry of what failed before does
-    not, nor does a doubt. is_silent: nothing was concluded, as the site showed nothing to anybody.
+    not, nor does a doubt. is_silent: nothing was concluded, as the site showed nothing to anybody;
+    is_bare: as a first visit was shown none of the posts that the profile announces.
     """
 
     uid: int
@@ -467,3 +470,4 @@ class Outcome(msgspec.Struct, frozen=True):
     sure: bool = True  # False: the end contradicts the announced count
     is_evidence: bool = True
     is_silent: bool = False
+    is_bare: bool = False

@@ -91,6 +91,23 @@ def test_one_lying_proxy_fails_nobody(tmp_path: Path, lie: object) -> None:
     assert 1 <= way.counters["egress.disproved"] <= 40
 
 
+def test_a_caller_that_doubts_an_answer_gets_that_of_another_egress(tmp_path: Path) -> None:
+    """Where there is one; a single egress is asked again."""
+
+    async def looks_twice(fetcher: Fetcher, uid: int) -> bool:
+        request = way.site.profile(uid)
+        first = (await fetcher.fetch(Ask(request))).page
+        assert first is not None
+        second = (await fetcher.fetch(Ask(request, avoid=first.egress))).page
+        assert second is not None
+        return first.egress != second.egress
+
+    for ways in (3, 1):
+        way = Way(tmp_path, *[profile] * ways)
+        looks = way.run(lambda fetcher: [looks_twice(fetcher, uid) for uid in range(1, 21)])
+        assert set(asyncio.run(looks)) == {ways > 1}
+
+
 def test_a_page_that_is_too_large(tmp_path: Path) -> None:
     """By two proxies, neither known to be good: it is given up after `attempts`, and nobody is
     blamed."""

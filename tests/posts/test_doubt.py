@@ -17,7 +17,15 @@ from weibo_crawler.posts import visit
 from weibo_crawler.posts.schedule import is_another_day
 from weibo_crawler.posts.silence import Silences
 from weibo_crawler.posts.stops import most_pages
-from weibo_crawler.posts.workers import FIRST, FIRST_FAILED, SILENT, fell_silent, too_many_failed
+from weibo_crawler.posts.workers import (
+    BARE,
+    FIRST,
+    FIRST_FAILED,
+    SILENT,
+    fell_silent,
+    shows_no_posts,
+    too_many_failed,
+)
 from weibo_crawler.records import Expect, PostPage, Reading, Verdict
 from weibo_crawler.store.cells import Ledger
 from weibo_crawler.store.keys import user_key
@@ -365,6 +373,41 @@ def test_a_run_that_met_silence_says_so(
     assert fell_silent(counters, visited, 0.2) == is_over
 
 
+@pytest.mark.parametrize(
+    ("bare", "others", "is_over"),
+    [(19, 0, False), (20, 0, True), (20, 19, True), (20, 20, False), (200, 300, False)],
+)
+def test_a_run_that_was_shown_hardly_any_posts_says_so(
+    bare: int, others: int, is_over: bool
+) -> None:
+    """Of most users, and of twenty or more, none of the posts that their profiles announce."""
+    assert shows_no_posts({BARE: bare, FIRST: others}) == is_over
+
+
+def test_who_is_shown_without_posts_is_counted_once(crawl_: Crawl) -> None:
+    """Law 4: shown profiles tell that posts are missing, at first visits; one that announces none
+    does not, and a second visit, which believes it, is no news."""
+    uids = range(1, 31)
+    crawl_.add(*uids)
+    world = {uid: [] for uid in uids} | {30: timeline(30, 5)}
+    announced = {uid: 0 if uid == 1 else 7 for uid in uids}
+    crawl_.run(ScriptedFetcher(world, announced=announced))
+    counters = crawl_.counters()
+    assert (counters[BARE], counters[FIRST], counters["users.failed"]) == (28, 2, 28)
+    assert shows_no_posts(counters)
+    crawl_.run(ScriptedFetcher(world, announced=announced))
+    assert not crawl_.counters().get(BARE)
+
+
+def test_a_retry_that_is_shown_no_posts_is_no_evidence(crawl_: Crawl) -> None:
+    """What failed before tells nothing of the site."""
+    crawl_.add(6)
+    crawl_.run(ScriptedFetcher({6: []}, announced={6: 7}, trouble={"posts/6/": [BAD]}))
+    assert crawl_.ledger(6).state == "failed"
+    outcome = crawl_.run(ScriptedFetcher({6: []}, announced={6: 7}))[6]
+    assert (outcome.status, outcome.is_bare) == ("failed", False)
+
+
 def test_a_silence_is_compared_as_exactly_as_ledgers_keep_times(crawl_: Crawl) -> None:
     """A visit that ended within the millisecond in which the site was last shown is in doubt."""
     silences = Silences(crawl_.users)
@@ -489,3 +532,58 @@ def test_another_page_of_the_user_in_place_of_the_next_one_is_no_end(
     assert (len(crawl_.posts(6)) == posts) is (times == 1)
     assert (outcome.stopped == stopped) is (times > 1)
     assert outcome.sure is (times == 1)
+
+
+@pytest.mark.parametrize("times", [1, 99])
+@pytest.mark.parametrize(
+    ("place", "end"), [("2", "no_next_page"), ("3", "no_next_page"), ("3", "repeated_cursor")]
+)
+def test_a_last_page_that_shows_what_was_shown_is_looked_at_again(
+    crawl_: Crawl, place: str, end: str, times: int
+) -> None:
+    """However few posts are missing behind it: the page before named it, and one answer that holds
+    nothing but older posts may be an older page, so another egress is asked. Where it stays so it
+    is the end."""
+    crawl_.add(6)
+    posts = 10 * int(place) - 9  # the last page holds one
+    fetcher = ScriptedFetcher({6: timeline(6, posts)})
+    ask, left, avoided = fetcher.fetch, times, list[str]()
+
+    async def elsewhere(one: Ask) -> Fetched:
+        nonlocal left
+        avoided.append(one.avoid)
+        if one.request.cursor != place or left <= 0:
+            return await ask(one)
+        left -= 1
+        other = await ask(one._replace(request=ScriptedSite().posts(6, "")))
+        fetcher.asked[-1] = one.request.url
+        following = None if end == "no_next_page" else place
+        page = replace(other.reading.record, next_cursor=following)
+        return other._replace(reading=replace(other.reading, record=page))
+
+    fetcher.fetch = elsewhere  # type: ignore[method-assign]
+    outcome = crawl_.run(fetcher)[6]
+    assert fetcher.asked.count(f"posts/6/{place}") == 2
+    assert [avoid for avoid in avoided if avoid] == ["direct"]
+    assert (len(crawl_.posts(6)) == posts) is (times == 1)
+    assert (outcome.stopped == end) is (times > 1)
+
+
+def test_an_end_of_repeated_posts_that_lacks_nothing_is_asked_for_once(crawl_: Crawl) -> None:
+    """A site may end a timeline by its last page once more: nothing announced is missing."""
+    crawl_.add(6)
+    fetcher = ScriptedFetcher({6: timeline(6, 20)})
+    ask = fetcher.fetch
+
+    async def once_more(one: Ask) -> Fetched:
+        if one.request.cursor not in ("2", "3"):
+            return await ask(one)
+        shown = await ask(one._replace(request=ScriptedSite().posts(6, "2")))
+        fetcher.asked[-1] = one.request.url
+        page = replace(shown.reading.record, next_cursor="3" if one.request.cursor == "2" else None)
+        return shown._replace(reading=replace(shown.reading, record=page))
+
+    fetcher.fetch = once_more  # type: ignore[method-assign]
+    outcome = crawl_.run(fetcher)[6]
+    assert fetcher.asked.count("posts/6/3") == 1
+    assert (outcome.stopped, outcome.sure, outcome.stored) == ("no_next_page", True, 20)

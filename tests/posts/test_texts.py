@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import replace
 
 from tests.posts.crawls import Crawl
 from tests.posts.test_refresh import DAY, Clock
 from tests.posts.worlds import ScriptedFetcher, post
 from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.fetch import Ask, Fetched
-from weibo_crawler.records import Kind, Post, Verdict
+from weibo_crawler.records import FullText, Kind, Post, Reading, Verdict
 
 RESTRICTED = Verdict.RESTRICTED
 
@@ -69,6 +70,50 @@ def test_a_page_is_stored_before_its_texts_are_asked_for(
     assert crawl_.ledger(6).cut == ()
     if 1025 in whole:  # the cut text was no version of its own
         assert crawl_.texts(1025) == ["begin 1025"]
+
+
+class _Unnamed(ScriptedFetcher):
+    """`extend` does not say of which post its texts are, and brings `others` of them in the place
+    of each before the right one. show: whether the other way has the texts."""
+
+    others, show = 0, True
+
+    async def fetch(self, ask: Ask) -> Fetched:
+        fetched = await super().fetch(ask)
+        text = fetched.reading.record
+        if not isinstance(text, FullText):
+            return fetched
+        if ask.request.kind is not Kind.EXTEND:
+            return fetched if self.show else Fetched(Reading(Verdict.SERVER_TROUBLE), None)
+        text = replace(text, is_named=False)
+        if self.asked.count(ask.request.url) <= self.others:
+            text = replace(text, text="another text of somebody")
+        return fetched._replace(reading=replace(fetched.reading, record=text))
+
+
+@pytest.mark.parametrize(
+    ("others", "show", "asked", "whole"),
+    [
+        (0, True, ["extend/1001"], True),
+        (1, True, ["extend/1001", "show/1001"], True),
+        (9, True, ["extend/1001", "show/1001"], True),
+        (1, False, ["extend/1001", "show/1001", "extend/1001"], True),
+        (9, False, ["extend/1001", "show/1001", "extend/1001"], False),
+    ],
+)
+def test_a_text_that_names_no_post_begins_as_the_page_shows_it(
+    crawl_: Crawl, others: int, show: bool, asked: list[str], whole: bool
+) -> None:
+    """A proxy may have kept the text of another post: one that names its post decides; where there
+    is none the text stays cut."""
+    crawl_.add(6)
+    fetcher = _Unnamed(long(1001), texts={1001: "begin  1001"})
+    fetcher.others, fetcher.show = others, show
+    crawl_.run(fetcher)
+    assert asked_texts(fetcher) == asked
+    stored = crawl_.posts(6)[1001]
+    assert stored["text_complete"] is whole
+    assert stored["text"] == ("begin  1001" if whole else "begin ...")
 
 
 def test_many_restricted_texts_stop_nobody(crawl_: Crawl) -> None:

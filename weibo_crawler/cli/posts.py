@@ -29,12 +29,14 @@ from weibo_crawler.posts.driver import JobFiles, JobRun, LocalRun
 from weibo_crawler.posts.hadoop import HadoopRun
 from weibo_crawler.posts.manifest import manifest
 from weibo_crawler.posts.workers import (
+    BARE,
     FIRST,
     FIRST_FAILED,
     SILENT,
     WAITING,
     ended_by,
     fell_silent,
+    shows_no_posts,
     too_many_failed,
 )
 from weibo_crawler.resources import resource
@@ -342,6 +344,14 @@ def _posts_done(home: Home, counters: dict[str, int], span_s: float) -> Done:
             f"the site shows nothing: {get(SILENT, 0):,} visits found it silent to everybody; "
             "nobody was marked as gone or done by it: come back in an hour or more, then run the "
             "same command again"
+        )
+        raise SiteSaysNo("\n".join([*lines, why]))
+    if shows_no_posts(counters):
+        bare, others = get(BARE, 0), get(FIRST, 0)
+        why = (
+            f"the site shows no posts: at their first visit {bare:,} of {bare + others:,} users "
+            "showed none of those that their profiles announce; nobody was marked as gone or done "
+            "by it: come back in an hour or more, then run the same command again"
         )
         raise SiteSaysNo("\n".join([*lines, why]))
     if too_many_failed(counters, home.settings.posts.max_failed_share):

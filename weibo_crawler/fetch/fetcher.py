@@ -102,7 +102,7 @@ class Fetcher:
         """
         asked = Asked(ask, self._attempts, self._are_walls_told)
         past: list[_Past] = []
-        avoid: str | None = None
+        avoid = ask.avoid or None
         patience = 1.0
         while True:
             turn, met, page = await self._answer(asked, avoid, patience)

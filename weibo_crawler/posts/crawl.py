@@ -27,6 +27,7 @@ from weibo_crawler.posts.sharing import Sharing
 from weibo_crawler.posts.silence import Silences
 from weibo_crawler.posts.visit import Visitor
 from weibo_crawler.posts.workers import (
+    BARE,
     FIRST,
     FIRST_FAILED,
     ORDERED,
@@ -335,6 +336,7 @@ class RangeCrawler:
             add(FIRST)
             add(FIRST_FAILED, outcome.status == "failed")
         add(SILENT, outcome.is_silent)
+        add(BARE, outcome.is_bare)
         add("posts.new", outcome.new)
         add("posts.edited", outcome.edited)
         add("posts.gone", outcome.gone)

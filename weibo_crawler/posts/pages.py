@@ -138,7 +138,7 @@ class Pages(NamedTuple):
 
     async def _complete(self, post: Post, held: Held | None, raw: Page) -> None:
         """Ask for a text of a page that is stored, and put what comes."""
-        found = await self.texts.whole(post.mid)
+        found = await self.texts.whole(post.mid, post.text)
         is_cut = post.mid in self.sightings.cut or post.mid in self.sightings.closed
         self.sightings.judged(post.mid, found)
         if found.full is None:

@@ -7,6 +7,7 @@ from weibo_crawler.posts.asking import Asker
 from weibo_crawler.records import Expect, FullText, Request, Verdict
 from weibo_crawler.sites import Site
 
+_BEGINNING = 20  # characters: in both recorded pairs of 2021 cut and whole text begin alike
 _RESTRICTED = "texts.restricted"  # the kind in `Samples`: a second look is by another way
 
 
@@ -27,18 +28,21 @@ class Texts:
     fact about the post, but another way may show it, so the round goes on, and while one way is in
     trouble nothing is concluded; what does not exist is asked for no further. Once other ways have
     shown none of many restricted texts (`Samples`), the round ends at most restrictions. Only the
-    first way that had trouble is tried `again`.
+    first way that had trouble is tried `again`. A text whose answer does not name its post, and
+    that begins otherwise than the page shows it, may be that of another post: it is trouble, too.
     """
 
     def __init__(self, site: Site, asker: Asker, uid: int) -> None:
         self._site, self._asker, self._uid = site, asker, uid
         self._troubled: dict[int, Request] = {}
+        self._shown: dict[int, str] = {}  # how texts begin
         self.asked: set[int] = set()
         self.completed = 0
 
-    async def whole(self, mid: int, *, is_retry: bool = False) -> Found:
-        """The text by the first way that has it, in one round."""
+    async def whole(self, mid: int, shown: str = "", *, is_retry: bool = False) -> Found:
+        """The text by the first way that has it, in one round. shown: the cut text, "": unknown."""
         self.asked.add(mid)
+        self._shown[mid] = _beginning(shown)
         return await self._round(mid, self._ways(mid), is_retry)
 
     async def again(self, mid: int) -> Found:
@@ -59,7 +63,7 @@ class Texts:
             # a post that is shown has a text; where a way shows none, the next one is the witness
             expect = Expect.UNKNOWN if i or is_retry else Expect.LIKELY
             reading = (await self._asker.fetch(Ask(way, expect, is_retry=is_retry))).reading
-            if isinstance(reading.record, FullText):
+            if isinstance(reading.record, FullText) and self._is_of(mid, reading.record):
                 self._asker.led(way)
                 self.completed += 1
                 if is_looked:
@@ -81,3 +85,13 @@ class Texts:
         if is_looked and is_known:
             self._asker.looked(_RESTRICTED, found=False)
         return Found(why=why if is_known else "")
+
+    def _is_of(self, mid: int, full: FullText) -> bool:
+        """Whether it is the text of this post, as far as anybody can tell."""
+        shown = self._shown.get(mid, "")
+        return full.is_named or _beginning(full.text).startswith(shown)
+
+
+def _beginning(text: str) -> str:
+    """The first characters of a text, without blanks and the dots that say that it is cut."""
+    return "".join(text.split())[:_BEGINNING].rstrip(".…")

@@ -192,17 +192,18 @@ class _Visit:
         """Read pages until the site, a limit or what is known ends it; says why. None: there is
         more, for the next run."""
         stops, is_first, is_again, is_looked = self._stops(), True, False, False
-        last_page = self.ledger.pages + _PAGES_A_RUN
+        last_page, avoid = self.ledger.pages + _PAGES_A_RUN, ""
         while self.ledger.pages < last_page:
             if self.env.max_pages is not None and self.ledger.pages >= self.env.max_pages:
                 return "max_pages"
-            ask = self._page_to_ask()
+            ask = self._page_to_ask(avoid if is_again or is_looked else "")
             is_there = self.kept.holds(ask.request)
             if ask.nth > 1 and not (is_there or self.env.asker.may_ask(ask)):
                 return self._walled(self.env.clock())
             fetched = await self._fetch(ask)
             reading = fetched.reading
             self.read_at = inf if fetched.page is None else fetched.page.fetched_at
+            avoid = "" if fetched.page is None else fetched.page.egress
             if is_first and reading.verdict in _TOLD:
                 await self._know_owner(fetched)
             is_first = False
@@ -223,7 +224,7 @@ class _Visit:
             is_again = False
             page = _of(reading.record, PostPage)
             why = self._why_last(stops, page)
-            is_doubtful = why in ENDS and why != "known" and self._lacks_a_page(page)
+            is_doubtful = why in ENDS and why != "known" and self._may_be_another(page)
             if is_looked:
                 self.env.asker.looked(_LAST, found=not is_doubtful)
                 is_looked = False
@@ -237,20 +238,26 @@ class _Visit:
             self.cursor = cursor
         return None
 
-    def _lacks_a_page(self, page: PostPage) -> bool:
-        """Whether so many announced posts are missing behind this page that another one should
-        follow: it may be an older or a later page in place of the one that was asked for."""
-        held = self.sightings.known | self.sightings.seen
+    def _may_be_another(self, page: PostPage) -> bool:
+        """Whether this last page may be an older or a later one in place of the one that was asked
+        for: a page of announced posts is missing behind it, or some are and it shows only what this
+        visit was shown before."""
+        seen = self.sightings.seen
+        held = self.sightings.known | seen
         fresh = sum(post.mid not in held for post in page.posts)
-        return self.sightings.missing(self.ledger.announced) - fresh >= POSTS_A_PAGE
+        missing = self.sightings.missing(self.ledger.announced) - fresh
+        is_repeated = bool(page.posts) and all(post.mid in seen for post in page.posts)
+        return missing >= POSTS_A_PAGE or (missing > 0 and is_repeated)
 
-    def _page_to_ask(self) -> Ask:
+    def _page_to_ask(self, avoid: str) -> Ask:
+        """avoid: the egress that brought this page before, where it is looked at again."""
         return Ask(
             self.env.site.posts(self.uid, self.cursor),
             self._expected(),
             nth=self.ledger.pages + 1,
             is_retry=self.is_retry and self.cursor == self.start,
             end=_END,
+            avoid=avoid,
         )
 
     def _walled(self, at: float | None) -> str:
@@ -377,6 +384,7 @@ class _Visit:
             self._outcome(),
             is_evidence=not (is_doubt or self.is_retry),
             is_silent=why == _SILENCE and self.old.state != "empty",
+            is_bare=why == NOTHING and not self.is_retry,
         )
 
     def _with_figures(self) -> Ledger:

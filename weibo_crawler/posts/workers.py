@@ -17,7 +17,9 @@ WAITING = "mappers.waiting"  # the figure of a mapper that has no egress for now
 # many of them failed
 FIRST, FIRST_FAILED = "users.first_visits", "users.first_visits_failed"
 SILENT = "users.silent"  # visits that ended because the site showed nothing to anybody
+BARE = "users.bare"  # first visits that were shown a profile, and none of the posts it announces
 _FIRST_AT_LEAST, _FAILED_AT_LEAST = 20, 5  # fewer say nothing about a share
+_MOST_BARE = 0.5  # many hide their posts, yet not most
 _ATTEMPT = re.compile(r"attempt_(\d+_\d+_m_\d+)_(\d+)")
 # what an attempt says of each user again, also of those that attempts before it were done with
 _OUTCOMES = ("users.", "posts.", WAITING)
@@ -72,6 +74,13 @@ def fell_silent(counters: Mapping[str, int], visited: int, most_share: float) ->
     if not silent or not counters.get("page.ok"):
         return silent > 0
     return silent >= _FAILED_AT_LEAST and silent > most_share * visited
+
+
+def shows_no_posts(counters: Mapping[str, int]) -> bool:
+    """Whether the site showed hardly anybody's posts, though profiles announce them: silence of one
+    kind, which the fetcher, shown the profiles, cannot tell from users who hide their posts."""
+    bare = counters.get(BARE, 0)
+    return bare >= _FIRST_AT_LEAST and bare > _MOST_BARE * (bare + counters.get(FIRST, 0))
 
 
 def ended_by(exit_code: int, message: str) -> str:

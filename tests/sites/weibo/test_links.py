@@ -53,6 +53,18 @@ def test_odd_fans_leave_the_uid(count: object) -> None:
     assert len(changed.posts) == len(page().posts)
 
 
+@pytest.mark.parametrize("other", [AUTHOR + 10, AUTHOR // 10, 7])
+def test_an_author_whom_the_address_of_the_profile_denies_is_none(other: int) -> None:
+    """Nobody knows whose id it is: neither the wrong one nor the right one is led to."""
+
+    def change(tree: Any) -> None:
+        original(tree)["user"] |= {"id": other, "profile_url": f"https://m.weibo.cn/u/{AUTHOR}"}
+
+    changed = page(change)
+    assert changed.authors == ()
+    assert len(changed.posts) == len(page().posts)
+
+
 def test_an_author_is_named_once() -> None:
     """However many originals of one author a page shows."""
 

@@ -96,10 +96,52 @@ def test_which_block_is_the_list(
         assert (reading.verdict, reading.ambiguous) == (nothing, True)
 
 
-def test_the_list_of_another_edge_is_not_this_list() -> None:
-    """A fans block on a follows page is not taken for the follows."""
-    request = SITE.edge(Edge.FOLLOWS, OWNER, "")
-    assert read("fans_first_page.json", None, request).verdict is Verdict.EMPTY
+@pytest.mark.parametrize("cursor", ["", "2"])
+@pytest.mark.parametrize(
+    ("name", "edge", "change", "part"),
+    [
+        ("fans_first_page.json", Edge.FOLLOWS, lambda _: None, "itemid"),
+        ("fans_first_page.json", Edge.FOLLOWS, unname, "title"),
+        ("follows_page.json", Edge.FANS, lambda _: None, "itemid"),
+    ],
+)
+def test_the_list_of_another_edge_is_no_evidence(
+    name: str, edge: Edge, change: Callable[[Tree], None], part: str, cursor: str
+) -> None:
+    """Fans in the place of follows are neither the follows nor a word that there are none: a proxy
+    may have brought another page of this user."""
+    reading = read(name, change, SITE.edge(edge, OWNER, cursor))
+    assert reading.verdict is Verdict.DRIFTED
+    assert reading.why.endswith(f"].{part}")
+
+
+_RECOMMENDED = {"card_type": 10, "user": {"id": 45, "screen_name": "a", "followers_count": 9}}
+_POST = {"card_type": 9, "mblog": {"id": "4646131823281332", "user": {"id": OWNER}}}
+
+
+@pytest.mark.parametrize("cursor", ["", "2"])
+@pytest.mark.parametrize(
+    "shown",
+    [
+        [{"card_type": 11, "card_group": [_POST]}, _POST],
+        [_POST, {"card_type": 11, "card_group": [_RECOMMENDED]}],
+        [{"card_type": 11, "card_group": [_POST, _RECOMMENDED]}],
+        [{"card_type": 11, "card_group": [{"card_type": 47, "pics": []}]}],
+        [{"card_type": 11, "card_group": [{"card_type": 8}]}, {"card_type": 11, "card_group": []}],
+    ],
+    ids=["posts in a group", "posts and people", "posts among people", "pictures", "albums"],
+)
+def test_a_page_of_something_else_is_no_empty_list(shown: list[Tree], cursor: str) -> None:
+    """Posts or pictures of the owner in the place of the list say nothing of it: EMPTY is a page
+    without the list that is known as one, with recommendations or nothing at all."""
+    request = SITE.edge(Edge.FANS, OWNER, cursor)
+    reading = read("fans_first_page.json", lambda tree: tree["data"].update(cards=shown), request)
+    assert (reading.verdict, reading.record) == (Verdict.DRIFTED, None)
+
+
+def test_a_post_beside_the_list_is_an_advertisement() -> None:
+    """What stands beside a list that is found does not matter."""
+    assert fans(lambda tree: cards(tree).insert(0, _POST)).users == fans().users
 
 
 @pytest.mark.parametrize(
@@ -215,6 +257,8 @@ def test_drift_of_a_list(change: Callable[[Tree], None], why: str) -> None:
         ({"card_type": 10, "user": {"id": 4.0, "followers_count": 9}}, "no id"),
         ({"card_type": 10, "user": {"id": 45, "profile_url": "https://m.weibo.cn/u/4"}}, "no id"),
         ({"card_type": 10, "user": {"id": 4, "profile_url": "/u/45?uid=45"}}, "no id"),
+        ({"card_type": 10, "user": {"id": 4, "profile_url": "u/45"}}, "no id"),
+        ({"card_type": 10, "scheme": "https://m.weibo.cn/u/45?uid=45", "user": {"id": 4}}, "no id"),
     ],
 )
 @pytest.mark.parametrize("place", [0, 3, 5])
@@ -358,7 +402,11 @@ def test_what_commenters_wrote() -> None:
 
 
 @pytest.mark.parametrize(
-    "odd", [{"id": None}, {"text": 7}, {"created_at": "很久以前"}, {"text": "长" * 5001}]
+    "odd",
+    [
+        *({"id": None}, {"text": 7}, {"created_at": "很久以前"}, {"text": "长" * 5001}),
+        *({"mid": "4383183984547602"}, {"id": "4383183984547602", "mid": "4383183984547601"}),
+    ],
 )
 def test_a_comment_that_cannot_be_read_costs_only_itself(odd: Tree) -> None:
     """Law 15: its author is read all the same."""
@@ -513,7 +561,10 @@ def test_the_list_of_another_owner_is_no_list() -> None:
 @pytest.mark.parametrize("uid", [4, 45, 2**63 - 1])
 @pytest.mark.parametrize(
     "address",
-    ["https://m.weibo.cn/u/{}?uid={}", "/u/{}", "kaifulee", "/p/4?url=/u/9", "", None, 7, ["/u/4"]],
+    [
+        *("https://m.weibo.cn/u/{}?uid={}", "/u/{}", "u/{}"),
+        *("kaifulee", "/p/4?url=/u/9", "menu/4", "", None, 7, ["/u/4"]),
+    ],
 )
 def test_the_address_of_a_profile_is_a_second_witness_of_its_id(uid: int, address: object) -> None:
     """Whoever it names must be the one; where it names nobody the id stands alone."""

@@ -9,10 +9,12 @@ from weibo_crawler.sites.weibo.text import read_remark, reader_text
 
 
 def read_comment(comment: wire.Comment, author: User, now: float) -> Comment | None:
-    """What somebody wrote; None where id, text or date cannot be read: that costs the comment. Its
-    id holds its time, as a post's does."""
+    """What somebody wrote; None where id, text or date cannot be read, or its mid is another id:
+    that costs the comment. Its id holds its time, as a post's does."""
     try:
         own = identity(comment.id, ".id")
+        if comment.mid is not None and identity(comment.mid, ".mid") != own:
+            return None
         said = comment.created_at if isinstance(comment.created_at, str) else ""
         created_at, _ = read_date(said, now, own)
     except (Drift, ValueError):

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from weibo_crawler.records import NamedUser, Post, User
 from weibo_crawler.sites.weibo.counts import MOST_FANS, optional_count
-from weibo_crawler.sites.weibo.drift import Drift, identity
+from weibo_crawler.sites.weibo.drift import Drift
+from weibo_crawler.sites.weibo.ids import uid_of
 from weibo_crawler.sites.weibo.post import author_of, is_gone
 from weibo_crawler.sites.weibo.text import read_name
 from weibo_crawler.sites.weibo.wire import Mblog, Person
@@ -22,7 +23,7 @@ def authors(statuses: Iterable[Mblog]) -> tuple[User | NamedUser, ...]:
             continue
         try:
             author = author_of(original)
-            uid = identity(author.id, ".user.id")
+            uid = uid_of(author)
         except Drift:
             continue
         fans, name = _fans(author), read_name(author.screen_name)

@@ -6,18 +6,20 @@ that are null, and fewer than 20 users on large accounts.
 """
 
 from collections import Counter
+from collections.abc import Mapping
 
 from weibo_crawler.records import FanPage, Kind, Reading, Request, User, Verdict
 from weibo_crawler.sites.weibo.addresses import LAST_PAGE, page_number
 from weibo_crawler.sites.weibo.cursors import read_token
 from weibo_crawler.sites.weibo.drift import Drift, is_drift
+from weibo_crawler.sites.weibo.ids import named_by
 from weibo_crawler.sites.weibo.people import read_face
 from weibo_crawler.sites.weibo.verdicts import nothing
 from weibo_crawler.sites.weibo.wire import Face, ListCard, PageInfo, UserList, is_type
 
 _ITEM_ID = {Kind.FANS: "2310510033_1_", Kind.FOLLOWS: "2310510024_1_"}
 _TITLE = {Kind.FANS: "全部粉丝", Kind.FOLLOWS: "全部关注"}
-_TITLES_OF_OTHERS = ("推荐", "感兴趣")
+_TITLES_OF_RECOMMENDED = ("推荐", "感兴趣")
 
 
 class _Found:
@@ -40,6 +42,8 @@ class _Found:
         try:
             if not isinstance(item.user, Face):
                 raise Drift("")
+            if item.user.profile_url is None and named_by(item.scheme) not in (item.user.id, None):
+                raise Drift(".id")
             user = read_face(item.user, item.desc1, item.desc2)
         except Drift as drift:
             self.skipped["no id" if drift.path else "odd user"] += 1
@@ -110,25 +114,30 @@ def _named_next(info: PageInfo | None, n: int) -> tuple[int | None, bool]:
 def _list_of(items: list[ListCard | None], request: Request) -> list[int]:
     """Which of the cards are the list: by itemid, else by title, else by there being no other.
 
-    Errors: Drift.
+    Errors: Drift, also for a page of something else: posts, pictures, the other list of this owner.
     """
     cards = {i: card for i, card in enumerate(items) if card is not None}
     named = [i for i, card in cards.items() if _is_named(card, request)]
     if named:
         return named
     for i, card in cards.items():
-        if _is_list(card, request.kind):
+        if any(_is_list(card, kind) for kind in _ITEM_ID):
             raise Drift(f".data.cards[{i}].itemid")
     blocks = [i for i, card in cards.items() if card.card_group is not None]
     titled = [i for i in blocks if _TITLE[request.kind] in _title(cards[i])]
     if titled:
         return titled
+    for i in blocks:
+        if any(title in _title(cards[i]) for title in _TITLE.values()):
+            raise Drift(f".data.cards[{i}].title")
     full = [i for i in blocks if any(item and _is_user(item) for item in cards[i].card_group or ())]
     flat = [i for i, card in cards.items() if _is_user(card)]
-    if not blocks and not flat and not all(is_type(card.card_type, 58) for card in cards.values()):
+    if _is_of_something_else(cards, bool(full or flat)):
         raise Drift(".data.cards")
     is_first = page_number(request.cursor) == 1
-    if len(full) == 1 and not any(words in _title(cards[full[0]]) for words in _TITLES_OF_OTHERS):
+    if len(full) == 1 and not any(
+        words in _title(cards[full[0]]) for words in _TITLES_OF_RECOMMENDED
+    ):
         is_alone = len(blocks) == 1 and not cards[full[0]].itemid
         if is_alone or not is_first:
             return full
@@ -136,6 +145,17 @@ def _list_of(items: list[ListCard | None], request: Request) -> list[int]:
     if illegible and not flat:  # it may have been the list
         raise Drift(f".data.cards[{illegible[0]}]")
     return flat if not full or not is_first else []
+
+
+def _is_of_something_else(cards: Mapping[int, ListCard], is_of_users: bool) -> bool:
+    """Whether a page without a list shows posts, or anything but users, empty blocks and the
+    end."""
+    blocks = [card.card_group for card in cards.values() if card.card_group is not None]
+    items = (item for group in blocks for item in group if item is not None)
+    if any(isinstance(card.mblog, dict) for card in (*cards.values(), *items)):
+        return True
+    is_end = all(is_type(card.card_type, 58) for card in cards.values())
+    return not (is_of_users or is_end) and (any(blocks) or not blocks)
 
 
 def _read_card(card: ListCard | None, path: str, found: _Found, *, is_next_named: bool) -> None:

@@ -22,7 +22,7 @@ def read_extend(answer: LongText | None, request: Request, now: float) -> Readin
     """OK with a FullText; RESTRICTED where it is itself cut. Errors: Drift, also for no text."""
     if answer is None:
         raise Drift(".data")
-    return _whole(answer.longTextContent, ".data.longTextContent", request)
+    return _whole(answer.longTextContent, ".data.longTextContent", request, is_named=False)
 
 
 def read_show(status: Mblog | None, request: Request, now: float) -> Reading:
@@ -65,7 +65,7 @@ def _of_status(status: Mblog, path: str, request: Request) -> Reading:
     return _whole(status.text, f"{path}.text", request)
 
 
-def _whole(html: object, path: str, request: Request) -> Reading:
+def _whole(html: object, path: str, request: Request, *, is_named: bool = True) -> Reading:
     if not isinstance(html, str):
         raise Drift(path)
     text, is_cut = reader_text(html)
@@ -73,4 +73,5 @@ def _whole(html: object, path: str, request: Request) -> Reading:
         raise Drift(path)
     if is_cut:  # as lists show it: another way may have the whole
         return Reading(Verdict.RESTRICTED, why=CUT)
-    return Reading(Verdict.OK, FullText(request.mid, text, topics(html), mentions(html)))
+    full = FullText(request.mid, text, topics(html), mentions(html), is_named)
+    return Reading(Verdict.OK, full)

@@ -161,9 +161,11 @@ class ListCard(Struct, gc=False):
 
     card_type: Any = None
     itemid: Any = None
+    scheme: Any = None
     title: Any = None
     card_group: "list[ListCard | None] | None" = None
     user: Face | UnsetType | None = UNSET
+    mblog: Any = None
     desc1: Any = None
     desc2: Any = None
 
@@ -197,6 +199,7 @@ class Info(Struct, gc=False):
 
 class Comment(Struct, gc=False):
     id: Any = None
+    mid: Any = None
     text: Any = None
     created_at: Any = None
     like_count: Any = None
