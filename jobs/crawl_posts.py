@@ -10,6 +10,7 @@ egresses by leases in the users' database.
 With `--input hbase` a line is a row key from TableInputFormat, one map a region, as in the paper.
 """
 
+import gc
 import io
 import os
 import signal
@@ -170,4 +171,5 @@ if __name__ == "__main__":
     os.environ.setdefault("WEIBO_BASE_DIR", str(Path.cwd()))
     os.environ.setdefault("WEIBO_RUN_ID", new_run_id())  # one for all tasks
     guard_streams()  # they write the job's log
+    gc.set_threshold(50_000)  # as in cli/main.py
     MRCrawlPosts.run()

@@ -1,7 +1,6 @@
 """import and posts: from the userlist to stored posts."""
 
 import argparse
-import gc
 import os
 import signal
 import sys
@@ -51,8 +50,6 @@ def import_(options: argparse.Namespace) -> Done:
     """Copy what the tables lack."""
     if options.paper and options.via != "sqoop":
         raise BadUsage("--paper is the paper's own command of Sqoop: use it with --via sqoop")
-    # rows hold no cycles; looking for some after each 700 objects takes a quarter of the time
-    gc.set_threshold(50_000)
     with Home(config.load(options.config)) as home:
         if options.via == "sqoop":
             return _by_sqoop(home, from_start=options.from_start, paper=options.paper)
