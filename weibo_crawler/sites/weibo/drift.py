@@ -29,6 +29,6 @@ def identity(value: object, path: str) -> int:
     """
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 19:
         value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= LARGEST_ID:
+    if type(value) is not int or not 0 < value <= LARGEST_ID:
         raise Drift(path)
     return value

@@ -14,7 +14,7 @@ from weibo_crawler.sites.weibo.drift import Drift, identity
 from weibo_crawler.sites.weibo.wire import Card, Face, Mblog
 
 _DAY_S = 86_400
-_HOME = re.compile(r"(?:[^?#]*?/)?u/([0-9]{1,19})(?![0-9])")
+_HOME = re.compile(r"(?:(?:[^?#/]*+/)+?)?u/([0-9]{1,19})(?![0-9])")
 
 
 def mid_of(status: Mblog) -> int:

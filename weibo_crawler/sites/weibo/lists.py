@@ -33,11 +33,11 @@ class _Found:
 
     def read(self, item: ListCard | None, path: str) -> None:
         """One item of the list; null users are missing, not odd."""
-        if item is not None and item.user is None and is_type(item.card_type, 10):
-            self.skipped["no user"] += 1
-            return
         if item is None or not _is_user(item):
             self.skipped["no item"] += 1
+            return
+        if item.user is None:
+            self.skipped["no user"] += 1
             return
         try:
             if not isinstance(item.user, Face):
@@ -185,7 +185,7 @@ def _is_list(card: ListCard, kind: Kind) -> bool:
 
 
 def _is_user(card: ListCard) -> bool:
-    return is_type(card.card_type, 10) or isinstance(card.user, Face)
+    return isinstance(card.user, Face) or is_type(card.card_type, 10)
 
 
 def _title(card: ListCard) -> str:

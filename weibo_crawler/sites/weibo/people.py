@@ -31,7 +31,7 @@ def read_face(face: Face, *descriptions: object) -> User:
     """
     uid = uid_of(face)
     fans = optional_count(face.followers_count, MOST_FANS)
-    if fans is None and face.followers_count is None:
+    if face.followers_count is None:
         words = face.followers_count_str
         words = _fans_in_words(descriptions) if words is None else words
         fans = optional_count(words, MOST_FANS)
