@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import astuple
 
 from weibo_crawler.errors import StoreError
 from weibo_crawler.records import SCHEMA_VERSION, BasicInfo, FullText, Post, User
@@ -262,14 +263,10 @@ def pinned_cells(is_pinned: bool) -> Cells:
 def ledger_cells(ledger: Ledger) -> Cells:
     """Family `crawl` of a row of `userlist`. None is an empty cell here: it must cover an older
     value, which a missing cell would let through."""
-    fields = {name: getattr(ledger, name) for name in ledger.__struct_fields__}
-    for name in _MIDS:
-        fields[name] = ",".join(map(str, fields[name]))
-    fields["gaps"] = pack_gaps(ledger.gaps)
-    for name in _TIMES:
-        fields[name] = None if fields[name] is None else to_iso(fields[name])
-    cleared = {name: "" if value is None else value for name, value in fields.items()}
-    return _texts("crawl:", **cleared)
+    return {
+        column: "" if value is None else write(value)
+        for (column, write), value in zip(_LEDGER_CELLS, astuple(ledger), strict=True)
+    }
 
 
 def read_ledger(cells: Cells) -> Ledger | None:
@@ -442,8 +439,15 @@ _LEDGER: Mapping[str, Callable[[str], Any]] = {
     "run_id": str,
     "schema_version": int,
 }
-_MIDS = tuple(name for name, convert in _LEDGER.items() if convert is _mids)
-_TIMES = tuple(name for name, convert in _LEDGER.items() if convert is from_iso)
+_WRITTEN: Mapping[Callable[[str], Any], Callable[[Any], str]] = {
+    _mids: lambda mids: ",".join(map(str, mids)),
+    from_iso: to_iso,
+    unpack_gaps: pack_gaps,
+    _bool: _text,
+}
+_LEDGER_CELLS = [
+    (f"crawl:{name}", _WRITTEN.get(_LEDGER[name], str)) for name in Ledger.__struct_fields__
+]
 
 _read_list = msgspec.json.Decoder(list[str]).decode
 _read_words = msgspec.json.Decoder(dict[str, str]).decode

@@ -7,7 +7,7 @@ space (40,000 posts of 11 cells), and `SELECT cells ->> 'post:text'` still reads
 SQLite compares text by its UTF-8 bytes, which is HBase's order of row keys.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import itemgetter
@@ -97,13 +97,32 @@ class _Columns(NamedTuple):
         }
 
 
+class _Families(dict[str, str]):
+    """The family of each column "family:qualifier"; StoreError where there is none such, as in
+    HBase."""
+
+    def __init__(self, table: str, families: Iterable[str]) -> None:
+        super().__init__()
+        self._table, self._families = table, families
+
+    def __missing__(self, column: str) -> str:
+        family, colon, _ = column.partition(":")
+        if not colon or family not in self._families:
+            raise StoreError(
+                f"table {self._table} has no column {column!r}; "
+                f"a column is family:qualifier, the families are {', '.join(self._families)}"
+            )
+        self[column] = family
+        return family
+
+
 class SqliteTable:
     """The `Table` protocol over one SQL table. families: family -> versions kept of a cell."""
 
     def __init__(self, database: Database, name: str, families: Mapping[str, int]) -> None:
         self._db, self._name, self._families = database, name, families
         self._table = f"cells_{name}"
-        self._family_of: dict[str, str] = {}
+        self._family_of = _Families(name, families)
         self._upsert = (
             f"INSERT INTO {self._table} VALUES (?, ?, ?, CAST(? AS TEXT)) "
             "ON CONFLICT (row_key, family, ts) "
@@ -120,11 +139,15 @@ class SqliteTable:
             return
         # a ledger (one version) is rewritten after every page; of n versions each nth put prunes,
         # so that no more than some n stay over
-        due = {(key, family) for key, family, ts, _ in records if ts % self._families[family] == 0}
+        due: defaultdict[str, set[str]] = defaultdict(set)
+        for key, family, ts, _ in records:
+            if ts % self._families[family] == 0:
+                due[family].add(key)
         with self._db.translated(), immediate(self._db.conn()) as conn:
             conn.executemany(self._upsert, records)
-            for key, family in due:
-                self._prune(conn, key, family)
+            for family, keys in due.items():
+                for key in self._overfull(conn, family, keys):
+                    self._prune(conn, key, family)
 
     def delete(
         self, key: str, columns: Sequence[str] | None = None, *, up_to: int | None = None
@@ -156,7 +179,7 @@ class SqliteTable:
         return wanted.pick(cells)
 
     def versions(self, key: str, column: str, limit: int = 100) -> list[Cell]:
-        family = self._family(column)
+        family = self._family_of[column]
         with self._db.translated():
             history = self._history(self._db.conn(), key, family)
         found = (Cell(ts, cells[column]) for ts, cells in history if column in cells)
@@ -226,35 +249,20 @@ class SqliteTable:
         """(row key, family, timestamp, cells) in the order of the keys, which the B-tree likes."""
         family_of, records = self._family_of, []
         for key, cells, timestamp in puts:
-            families: dict[str, dict[str, str]] = {}
+            families: defaultdict[str, dict[str, str]] = defaultdict(dict)
             for column, value in cells.items():
-                family = family_of.get(column) or self._family(column)
-                part = families.get(family)
-                if part is None:
-                    part = families[family] = {}
-                part[column] = value
+                families[family_of[column]][column] = value
             for family, part in families.items():
                 records.append((key, family, timestamp, _encode(part)))
         records.sort(key=itemgetter(0))  # stable: of equal cells the one put last still wins
         return records
-
-    def _family(self, column: str) -> str:
-        """The family of "family:qualifier"; StoreError where there is none such, as in HBase."""
-        family, colon, _ = column.partition(":")
-        if not colon or family not in self._families:
-            raise StoreError(
-                f"table {self._name} has no column {column!r}; "
-                f"a column is family:qualifier, the families are {', '.join(self._families)}"
-            )
-        self._family_of[column] = family
-        return family
 
     def _columns(self, columns: Sequence[str] | None) -> _Columns:
         if columns is None:
             return _Columns(tuple(self._families), frozenset(self._families), frozenset())
         whole = frozenset(c for c in columns if c in self._families)
         single = frozenset(c for c in columns if c not in whole)
-        families = whole | {self._family(column) for column in single}
+        families = whole | {self._family_of[column] for column in single}
         return _Columns(tuple(families), whole, single)
 
     def _history(self, conn: Connection, key: str, family: str) -> list[tuple[int, dict[str, str]]]:
@@ -266,12 +274,19 @@ class SqliteTable:
         )
         return [(ts, _decode(packed)) for ts, packed in rows]
 
+    def _overfull(self, conn: Connection, family: str, keys: Iterable[str]) -> list[str]:
+        """Which of these rows hold more records of the family than its versions."""
+        sql = (
+            f"SELECT row_key FROM {self._table} "
+            "WHERE row_key IN (SELECT value FROM json_each(?)) AND family = ? "
+            "GROUP BY row_key HAVING COUNT(*) > ?"
+        )
+        rows = conn.execute(sql, (_encode(list(keys)), family, self._families[family]))
+        return [key for (key,) in rows]
+
     def _prune(self, conn: Connection, key: str, family: str) -> None:
         """Remove what is over the family's versions in one row."""
         table, versions = self._table, self._families[family]
-        one_more = f"SELECT 1 FROM {table} WHERE row_key = ? AND family = ? LIMIT 1 OFFSET ?"
-        if conn.execute(one_more, (key, family, versions)).fetchone() is None:
-            return
         history = self._history(conn, key, family)
         seen: Counter[str] = Counter()
         left = []

@@ -30,4 +30,5 @@ def _written(text: str) -> int | None:
     if match is None:
         return None
     whole, part, unit = match.groups("")
-    return int(whole + part) * _UNITS[unit] // 10 ** len(part)
+    number: int = int(whole + part) * _UNITS[unit] // 10 ** len(part)
+    return number
