@@ -37,7 +37,7 @@ class Evidence:
         self.waiting = 0
         self._under_way = self._nothings = 0
         self._look_at = _QUIET  # nothings after which a witness is asked
-        self._news = asyncio.Event()
+        self._news: asyncio.Event | None = None  # somebody waits for it
         self._shown_at = self._silent_at = float("-inf")  # when the request was begun
         self._witnesses: dict[int, Request] = {}
         self._lock = asyncio.Lock()
@@ -104,6 +104,7 @@ class Evidence:
                     break
                 with suppress(TimeoutError):
                     async with asyncio.timeout(None if self._under_way else left_s):
+                        self._news = self._news or asyncio.Event()
                         await self._news.wait()
         finally:
             self.waiting -= 1
@@ -139,8 +140,9 @@ class Evidence:
         return False
 
     def _tell(self) -> None:
-        self._news.set()
-        self._news = asyncio.Event()
+        if self._news is not None:
+            self._news.set()
+            self._news = None
 
 
 def is_shown(verdict: Verdict) -> bool | None:

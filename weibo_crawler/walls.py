@@ -26,7 +26,7 @@ class _Gate:
 
     @property
     def is_closed(self) -> bool:
-        return sum(self.answers) >= _CLOSED_AT
+        return self.answers.count(True) >= _CLOSED_AT
 
     def close(self, probe_at: float) -> None:
         """Take it for closed, as others found it."""
@@ -53,7 +53,7 @@ class Walls:
         """Whether to send: the kind is open as far as this page, or it is time for a probe, which
         this call grants."""
         closed = [gate for gate in self._until(kind, nth) if gate.is_closed]
-        if any(now < gate.probe_at for gate in closed):
+        if closed and now < max(gate.probe_at for gate in closed):
             return False
         for gate in closed:
             gate.probe_at = now + _PROBE_AFTER_S

@@ -36,6 +36,7 @@ from enum import Enum
 from itertools import groupby
 from typing import NamedTuple, assert_never
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from weibo_crawler.errors import BodyTooLarge, EgressFailed, TimedOut, TransportError
@@ -87,7 +88,7 @@ class Asked(NamedTuple):
     are_walls_told: bool = True
 
 
-class Met(NamedTuple):
+class Met(Struct, frozen=True):
     """One answer to a request, or none, and how things stood when it came.
 
     generation: of the session that it was asked with. is_healthy: by a proxy by which answers of
@@ -125,7 +126,7 @@ class Again(NamedTuple):
     waits: int | None = None
 
 
-class Action(NamedTuple):
+class Action(Struct, frozen=True):
     """What to do. outcome: for the pool, of this turn. sign, why: for the breaker, None: nothing.
 
     is_empty: this is the look that tells the breaker whether the site still shows what is there;
@@ -159,12 +160,12 @@ def decide(asked: Asked, before: Sequence[Met], met: Met) -> Action:
     action = _decide(_Case(asked, (*before, met)))
     if before and isinstance(action.step, Return):
         disproved = _disproved(action.step.reading, asked, before, met)
-        action = action._replace(disproved=disproved)
+        action = replace(action, disproved=disproved)
     if asked.ask.is_retry:
         is_evidence = action.sign is Sign.ANSWERED
-        return action if is_evidence else action._replace(sign=None)
+        return action if is_evidence else replace(action, sign=None)
     is_empty = _look(asked, before, met)
-    return action if is_empty is None else action._replace(is_empty=is_empty)
+    return action if is_empty is None else replace(action, is_empty=is_empty)
 
 
 class _Case(NamedTuple):
@@ -371,7 +372,7 @@ def _troubled(reading: Reading, case: _Case) -> Action:
     is_first = sum(_is_unknown_refusal(met) for met in case.all) == 1
     action = _try_later(reading, case)
     if _is_unknown_refusal(case.met):  # counted when it comes, not when it stays
-        return action._replace(sign=Sign.REFUSED if is_first else None)
+        return replace(action, sign=Sign.REFUSED if is_first else None)
     return action
 
 

@@ -7,6 +7,8 @@ from math import inf
 from random import Random
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from weibo_crawler.errors import SiteSaysNo, TimedOut, TransportError
 from weibo_crawler.fetch.answers import (
     BACKOFF_BASE_S,
@@ -243,7 +245,8 @@ class Fetcher:
 
     def _with_context(self, asked: Asked, turn: Turn, met: Met, page: Page | None) -> Met:
         """How things stand, for an answer that needs a second thought."""
-        met = met._replace(
+        met = replace(
+            met,
             retry_after_s=None if page is None else retry_after_s(page),
             is_healthy=self._pool.is_healthy(met.egress),
             is_direct=turn.egress.proxy_url is None,
@@ -256,7 +259,7 @@ class Fetcher:
         outcome = of_session(met)
         if outcome is None:
             return met
-        return met._replace(wall=self._pool.tell(turn, outcome, page))
+        return replace(met, wall=self._pool.tell(turn, outcome, page))
 
     def _spared(self, asked: Asked, past: list[_Past], met: Met) -> Met:
         """Decide whether an emptiness is asked for again at once. While the site may be silent, and
@@ -265,8 +268,8 @@ class Fetcher:
         if not self._is_end(asked, met) or any(is_nothing(asked, one.met) for one in past):
             return met
         if asked.ask.is_looked_later:
-            return met._replace(is_spared=not self.samples.has_found(asked.ask.end))
-        return met._replace(is_spared=not self.samples.wants(asked.ask.end, self._rng))
+            return replace(met, is_spared=not self.samples.has_found(asked.ask.end))
+        return replace(met, is_spared=not self.samples.wants(asked.ask.end, self._rng))
 
     def _is_end(self, asked: Asked, met: Met) -> bool:
         """Whether this is an end as the experiment with second looks counts them."""

@@ -1,6 +1,6 @@
 """A turn, and what the pool is told when it is over. Frozen, but for the turn."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from weibo_crawler.fetch.clients.transport import Headers
 from weibo_crawler.fetch.egress import Egress
@@ -10,8 +10,7 @@ from weibo_crawler.fetch.pool.visit import Use
 from weibo_crawler.records import Request
 
 
-@dataclass(frozen=True, slots=True)
-class Good:
+class Good(Struct, frozen=True):
     """The site answered as it should. latency_s: how long that took; is_shown: that guests may see
     such a page is known by it: an emptiness does not tell."""
 
@@ -19,8 +18,7 @@ class Good:
     is_shown: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Struct, frozen=True):
     """The site refused this egress. why: its sign, as people read it (418, captcha); is_ban: not
     because this request came too early."""
 
@@ -29,54 +27,47 @@ class Refused:
     is_ban: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SessionOver:
+class SessionOver(Struct, frozen=True):
     """The site refused the session. Where a new one is no help the egress is refused."""
 
     why: str
     retry_after_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Walled:
+class Walled(Struct, frozen=True):
     """A login wall. latency_s: as in Good, for a wall may be the site's answer to all guests."""
 
     latency_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Struct, frozen=True):
     """The egress itself failed, before the site could answer."""
 
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(Struct, frozen=True):
     """Nothing usable came (cut, late, trouble, an unknown shape), and nobody knows yet whose fault
     that is: nothing is held against the egress. is_stall: nothing at all within its deadline."""
 
     is_stall: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Disproved:
+class Disproved(Struct, frozen=True):
     """After Broken or Good: another egress shows the page that this one broke (then the proxy is to
     blame) or left empty (then it was refused softly). took_s: how long that had taken."""
 
     took_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Unused:
+class Unused(Struct, frozen=True):
     """Nothing was learnt of the egress."""
 
 
 Outcome = Good | Refused | SessionOver | Walled | Failed | Broken | Disproved | Unused
 
 
-@dataclass(slots=True, eq=False)
-class Turn:
+class Turn(Struct, eq=False):
     """The right to send one request now: paced, leased and in session.
 
     headers: those of the session. nth: which page of its list the request asks for, from 1.

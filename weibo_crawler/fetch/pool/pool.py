@@ -113,14 +113,14 @@ class Pool:
         match outcome:
             case Good(latency_s, is_shown):
                 asked = turn.request, turn.nth
-                self._visitor.passed(turn.egress, turn.use, *asked, page, is_shown=is_shown)
-                self._answered(name, latency_s)
+                self._visitor.passed(turn.egress, turn.use, *asked, page, now, is_shown=is_shown)
+                self._answered(name, now, latency_s)
             case Refused(why, retry_after_s, is_ban):
                 self._refused(name, why, retry_after_s, is_ban=is_ban)
             case Walled(latency_s):
                 wall = self._visitor.wall(turn.egress, turn.use, turn.request, turn.nth)
                 if wall is Wall.CLOSED:  # it is what the site answers to guests
-                    self._answered(name, latency_s)
+                    self._answered(name, now, latency_s)
             case SessionOver(why, retry_after_s):
                 wall = self._visitor.wall(turn.egress, turn.use, turn.request, turn.nth)
                 if wall in (Wall.CLOSED, Wall.ABSENT):
@@ -320,8 +320,8 @@ class Pool:
 
     # -- what came of it
 
-    def _answered(self, name: str, latency_s: float) -> None:
-        self._ring.answered(name, asyncio.get_running_loop().time(), latency_s)
+    def _answered(self, name: str, now: float, latency_s: float) -> None:
+        self._ring.answered(name, now, latency_s)
         self._outage.ended()
 
     def _refused(self, name: str, why: str, retry_after_s: float | None, *, is_ban: bool) -> None:

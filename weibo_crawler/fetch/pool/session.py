@@ -140,13 +140,14 @@ class Visitor:
         request: Request,
         nth: int,
         page: Page | None,
+        now: float,
         *,
         is_shown: bool = True,
     ) -> None:
         """The request for the nth page of a list was answered as it should be; its cookies join the
         session's. is_shown: see `Good`."""
         visit, sort = self._visit(egress), (request.kind, nth)
-        if visit.passed(use, sort, asyncio.get_running_loop().time(), is_shown=is_shown):
+        if visit.passed(use, sort, now, is_shown=is_shown):
             self._touched.add(egress.name)
         if page is None or use.generation != visit.generation:
             return

@@ -284,7 +284,7 @@ def _above(noted: Mapping[Sort, _T], sort: Sort) -> Iterator[_T]:
 
 def _without(noted: Mapping[Sort, _T], sort: Sort) -> dict[Sort, _T]:
     """All but what is noted of this page and those before it."""
-    return {one: what for one, what in noted.items() if not _is_within(one, sort)}
+    return {one: at for one, at in noted.items() if not _is_within(one, sort)} if noted else {}
 
 
 def _sort_of(kind: Kind, nth: int | bool) -> Sort:
