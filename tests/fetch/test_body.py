@@ -2,13 +2,25 @@ import contextlib
 import gzip
 import tracemalloc
 import zlib
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from weibo_crawler.errors import BadAnswer, BodyCut, BodyTooLarge
+from weibo_crawler.fetch.clients import body
 from weibo_crawler.fetch.clients.body import Body
+
+
+@pytest.fixture(scope="module", autouse=True, params=["zlib", "isal.isal_zlib"])
+def _inflating(request: pytest.FixtureRequest) -> Iterator[None]:
+    """All of it holds with zlib, and with isal where it is installed."""
+    before = body.inflating
+    body.inflating = pytest.importorskip(request.param)
+    yield
+    body.inflating = before
+
 
 bodies = st.binary(max_size=500) | st.binary(min_size=1, max_size=50).map(lambda b: b * 50)
 
@@ -29,10 +41,10 @@ ENCODERS = {
 
 
 def _read(encoding: str, wire: bytes, limit: int = 10_000, step: int = 7) -> bytes:
-    body = Body(encoding, limit)
+    read = Body(encoding, limit)
     for start in range(0, len(wire), step):
-        body.feed(wire[start : start + step])
-    return body.finish()
+        read.feed(wire[start : start + step])
+    return read.finish()
 
 
 @pytest.mark.parametrize("encoding", ENCODERS)
