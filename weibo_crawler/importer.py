@@ -102,14 +102,14 @@ def import_users(
     for batch in _batches(mark.changed()):
         for row in batch:
             drop_unknown(tables, row)
-        guard.put(tables.userlist, [_put(row, run_id, mark.started_at) for row in batch])
+        guard.put((tables.userlist, [_put(row, run_id, mark.started_at) for row in batch]))
         changed += len(batch)
     new = 0
     at = mark.started_at if mark.is_repair else None
     blocks = _blocks(frontier.users(after_seq=mark.seq))
 
     def put(block: _Block) -> None:
-        guard.put(tables.userlist, block.puts)
+        guard.put((tables.userlist, block.puts))
 
     with closing(_side_by_side(put, _new_puts(blocks, run_id, at))) as done:
         for seq, puts in done:

@@ -195,11 +195,21 @@ class ForgetContract:
         table = homes.get(kind, self.tables.userlist)
         moments = {"before": lambda: None, "behind": lambda: None, moment: self.forget}
         guard = Guard(self.frontier)
-        guard.put(Meddler(table, **moments), [put])  # type: ignore[arg-type]
+        guard.put((Meddler(table, **moments), [put]))  # type: ignore[arg-type]
         assert self.traces() == []
-        guard.put(table, [put])
+        guard.put((table, [put]))
         assert self.traces() == []
         assert bool(table.row(put.key)) == (kind in ("repost", "found"))
+
+    def test_what_one_put_brings_into_several_tables_is_removed(self) -> None:
+        """`forget` may run wholly before the first of several tables is written: what was put into
+        each of them is removed."""
+        posts = [Put(post_key(self.gone, 1), {"post:text": NAME}, AT)]
+        users = [Put(user_key(self.gone), {"user:screen_name": NAME}, AT)]
+        meddled = Meddler(self.tables.posts, self.forget, lambda: None)
+        guard = Guard(self.frontier)
+        guard.put((meddled, posts), (self.tables.userlist, users))  # type: ignore[arg-type]
+        assert self.traces() == []
 
     @pytest.mark.parametrize("after", ["profile/{}", "posts/{}/", "posts/{}/2"])
     def test_a_visit_under_way_ends(self, after: str, monkeypatch: pytest.MonkeyPatch) -> None:

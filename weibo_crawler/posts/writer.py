@@ -59,12 +59,11 @@ class Writer:
                 _settle(group, None)
 
     def _put_group(self, group: list[_Waiting]) -> None:
-        if comments := [put for item in group for put in item.comments]:
-            self._guard.put(self._tables.comments, comments)
-        if posts := [put for item in group for put in item.posts]:
-            self._guard.put(self._tables.posts, posts)
-        if users := [put for item in group for put in item.users]:
-            self._guard.put(self._tables.userlist, users)
+        self._guard.put(
+            (self._tables.comments, [put for item in group for put in item.comments]),
+            (self._tables.posts, [put for item in group for put in item.posts]),
+            (self._tables.userlist, [put for item in group for put in item.users]),
+        )
 
     def close(self) -> None:
         self._thread.shutdown(wait=True)

@@ -217,7 +217,12 @@ def post_cells(post: Post, fetched_at: float, egress: str, run_id: str) -> Cells
 
 def count_cells(post: Post) -> Cells:
     """Family `count` alone: a new sighting of a post whose text is stored already."""
-    return _texts("count:", reposts=post.reposts, comments=post.comments, likes=post.likes)
+    counts = {
+        "count:reposts": post.reposts,
+        "count:comments": post.comments,
+        "count:likes": post.likes,
+    }
+    return {column: str(count) for column, count in counts.items() if count is not None}
 
 
 def text_cells(full: FullText | Post) -> Cells:

@@ -29,14 +29,18 @@ class Guard:
         """Whether this user was forgotten, as far as the last `refresh` or `put` knows."""
         return self._forgotten.has(uid)
 
-    def put(self, table: Table, puts: Iterable[Put]) -> None:
-        """Put what speaks of nobody forgotten; raises StoreError, then repeat it all."""
+    def put(self, *groups: tuple[Table, Iterable[Put]]) -> None:
+        """Put what speaks of nobody forgotten, one table after the other, each acknowledged before
+        the next; raises StoreError, then repeat it all."""
         before = self.refresh()
-        kept = list(self._allowed(puts))
-        if kept:
-            table.put(kept)
+        written = []
+        for table, puts in groups:
+            if kept := list(self._allowed(puts)):
+                table.put(kept)
+                written.append((table, kept))
         if self.refresh() is not before:
-            self._undo(table, kept)
+            for table, kept in written:
+                self._undo(table, kept)
 
     def _allowed(self, puts: Iterable[Put]) -> Iterator[Put]:
         if not self._forgotten.hashes:
