@@ -9,17 +9,14 @@ pair the ratio is taken, and of the pairs the median.
 
 import argparse
 import json
-import os
-import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.foreign_world import Foreign
+from benchmarks.foreign_world import TOOLS, Foreign
+from benchmarks.processes import Measured, measured
 
-_FOREIGN = Path(os.environ.get("WEIBO_FOREIGN") or "../shared/foreign")
 _WAYS = ("", "gzip", "zstd")  # archive.compression, "" for no archive
 
 
@@ -28,7 +25,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--users", type=int, default=2000)
     parser.add_argument("--pairs", type=int, default=3)
-    parser.add_argument("--foreign", type=Path, default=_FOREIGN)
+    parser.add_argument("--foreign", type=Path, default=TOOLS)
     options = parser.parse_args()
     spent: dict[tuple[str, str], list[float]] = {}
     with tempfile.TemporaryDirectory(prefix="weibo-archiving-") as name:
@@ -57,8 +54,7 @@ def _print(spent: dict[tuple[str, str], list[float]]) -> None:
 
 def _crawl(work: Path, seeds: list[str], base_url: str, way: str) -> dict[str, float]:
     """Microseconds of processor time a request, by stage, the start of the process aside."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith("WEIBO_")}
-    env |= {
+    env = {
         "WEIBO_SITE__BASE_URL": base_url,
         "WEIBO_SITE__VISITOR_URL": "",
         "WEIBO_PACE__REQUESTS_PER_SECOND": "0",
@@ -67,26 +63,19 @@ def _crawl(work: Path, seeds: list[str], base_url: str, way: str) -> dict[str, f
     if way:
         env |= {"WEIBO_ARCHIVE__FOLDER": "archive", "WEIBO_ARCHIVE__COMPRESSION": way}
     _run(work, env, "seed", *seeds)
-    idle_s, _ = _run(work, env, "status")
+    idle_s = _run(work, env, "status").cpu_s
     result = {}
     for stage, words in (("harvest", ["harvest"]), ("posts", ["posts", "--runner", "inline"])):
         if stage == "posts":
             _run(work, env, "import")
-        spent_s, said = _run(work, env, *words)
-        sent = json.loads(said)["counters"]["request.sent"]
-        result[stage] = (spent_s - idle_s) / sent * 1e6
+        done = _run(work, env, *words)
+        sent = json.loads(done.output)["counters"]["request.sent"]
+        result[stage] = (done.cpu_s - idle_s) / sent * 1e6
     return result
 
 
-def _run(work: Path, env: dict[str, str], *words: str) -> tuple[float, str]:
-    """Processor seconds of a command and of all that it started, and what it printed."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [sys.executable, "-m", "weibo_crawler", *words, "--json"]
-    env = env | {"PYTHONPATH": str(Path(__file__).parents[1])}
-    done = subprocess.run(command, cwd=work, env=env, capture_output=True, check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    spent_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return spent_s, done.stdout.decode()
+def _run(work: Path, env: dict[str, str], *words: str) -> Measured:
+    return measured([sys.executable, "-m", "weibo_crawler", *words, "--json"], work, env)
 
 
 if __name__ == "__main__":

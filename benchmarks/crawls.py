@@ -23,7 +23,7 @@ from weibo_crawler.store.sqlite_tables import SqliteTables
 
 MIN_FANS = 10
 POSTS_KINDS = (Kind.PROFILE, Kind.POSTS, Kind.EXTEND)
-_PEERS = Path(__file__).parent / "peers"
+PEERS = Path(__file__).parent / "peers"
 
 
 class Rate(NamedTuple):
@@ -67,7 +67,7 @@ class Bench:
         self.addresses.write_text("\n".join(addresses), "utf-8")
         command = ["-m", "benchmarks.fetching", str(self.addresses), transport]
         if transport in ("aiohttp", "pycurl"):
-            command = [str(_PEERS / "fetch_alone.py"), str(self.addresses), transport]
+            command = [str(PEERS / "fetch_alone.py"), str(self.addresses), transport]
         return _rate(run([sys.executable, *command], Path.cwd(), {}))
 
     def harvest(self, transport: str, users: str = "", **env: str) -> Rate:
@@ -86,7 +86,7 @@ class Bench:
         seeds, database = folder / "seeds.txt", folder / "users.db"
         seeds.write_text("\n".join(map(str, self.world.seeds)), "utf-8")
         rate = self._peer(peer, seeds, database, options)
-        found = {uid for (uid,) in _query(database, "SELECT id FROM users")}
+        found = {uid for (uid,) in rows_of(database, "SELECT id FROM users")}
         self._check(found | set(self.world.seeds), set(self.kept))
         return rate
 
@@ -108,7 +108,7 @@ class Bench:
         users, database = folder / "users.txt", folder / "posts.db"
         users.write_text("\n".join(map(str, self.kept)), "utf-8")
         rate = self._peer(peer, users, database, ())
-        mids = {mid for (mid,) in _query(database, "SELECT mid FROM posts")}
+        mids = {mid for (mid,) in rows_of(database, "SELECT mid FROM posts")}
         self._check(mids, {post.mid for post in self._posts()})
         return rate
 
@@ -128,7 +128,7 @@ class Bench:
             yield from self.world.posts(index)
 
     def _peer(self, peer: str, users: Path, database: Path, options: Sequence[str]) -> Rate:
-        script = [str(_PEERS / f"{peer}.py"), self.site.base_url, str(users), str(database)]
+        script = [str(PEERS / f"{peer}.py"), self.site.base_url, str(users), str(database)]
         return _rate(run([sys.executable, *script, *options], users.parent, {}))
 
     def _check(self, found: object, truth: object) -> None:
@@ -179,7 +179,7 @@ def _rate(output: str) -> Rate:
     return Rate(**json.loads(output.splitlines()[-1]))
 
 
-def _query(database: Path, statement: str) -> list[tuple[Any, ...]]:
+def rows_of(database: Path, statement: str) -> list[tuple[Any, ...]]:
     with sqlite3.connect(database) as conn:
         rows: list[tuple[Any, ...]] = conn.execute(statement).fetchall()
     conn.close()

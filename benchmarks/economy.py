@@ -8,7 +8,6 @@ of their tools: WEIBO_FOREIGN, ../shared/foreign if unset.
 
 import argparse
 import json
-import os
 import shutil
 import subprocess
 import time
@@ -22,7 +21,7 @@ from msgspec.structs import replace
 
 from benchmarks.common import RESULTS, described, machine, say, write_json, write_section
 from benchmarks.economy_tables import STAGES, Measured, show, shown_ratio
-from benchmarks.foreign_world import Foreign
+from benchmarks.foreign_world import TOOLS, Foreign
 from benchmarks.lawful_world import Lawful
 from benchmarks.needs import Ended, Sent, askers, tally
 from tests.cli.crawls import Crawl
@@ -75,10 +74,9 @@ def _site(name: str, options: argparse.Namespace) -> Iterator[Site]:
         if kind == "laws":
             yield Lawful(Path(folder), int(rest), options.lawful_users)
             return
-        tools = Path(os.environ.get("WEIBO_FOREIGN") or "../shared/foreign").resolve()
-        if not (tools / "world.py").exists() or not _has_nginx():
-            raise SystemExit(f"{name}: needs nginx, and world.py in {tools} (WEIBO_FOREIGN)")
-        yield Foreign(tools, Path(folder), options.users, *(["--exact"] if rest else []))
+        if not (TOOLS / "world.py").exists() or not _has_nginx():
+            raise SystemExit(f"{name}: needs nginx, and world.py in {TOOLS} (WEIBO_FOREIGN)")
+        yield Foreign(TOOLS, Path(folder), options.users, *(["--exact"] if rest else []))
 
 
 def _has_nginx() -> bool:

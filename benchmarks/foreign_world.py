@@ -18,6 +18,8 @@ from tests.foreign.worlds import World
 from tests.ports import free_port
 from weibo_crawler.simulator.routes import Asked, Kind, understand
 
+TOOLS = Path(os.environ.get("WEIBO_FOREIGN") or "../shared/foreign").resolve()
+
 
 class Foreign:
     """What world.py of the folder `tools` builds, served by nginx."""
@@ -65,6 +67,11 @@ class Foreign:
             wanted = asked.since_id or asked.page
             return pages.get(wanted, wanted if wanted <= len(pages) else len(pages) + 1)
         return asked.page
+
+    def kept(self) -> tuple[set[int], set[int]]:
+        """The users that a right harvest keeps, and the mids of their posts."""
+        kept = self._truth.truth["kept"]
+        return set(map(int, kept)), {int(mid) for one in kept.values() for mid in one["posts"]}
 
     def needs(self, stage: str) -> Needs:
         kept = {int(uid): facts for uid, facts in self._truth.truth["kept"].items()}

@@ -16,6 +16,7 @@ from pathlib import Path
 from benchmarks import (
     crawling,
     exporting,
+    foreign_crawls,
     hbase_writing,
     importing,
     large_userlist,
@@ -79,6 +80,8 @@ _RESULTS = {"default": "speed.json", "whole": "speed-whole.json"}
 _SUITES: dict[str, Suite] = {
     "harvest": crawling.harvest,
     "posts": crawling.posts,
+    "foreign_harvest": foreign_crawls.foreign_harvest,
+    "foreign_posts": foreign_crawls.foreign_posts,
     "posts_hbase": hbase_writing.posts_hbase,
     "seen": seen.seen_set,
     "userlist": large_userlist.large_userlist,

@@ -8,6 +8,7 @@ from collections import deque
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
+import msgspec
 import requests
 from users_table import INSERT, MIN_FANS, fans_address, fans_of, open_table, users_of
 
@@ -30,7 +31,7 @@ class Walk:
             self.local.session.headers.update(_HEADERS)
         answer = self.local.session.get(fans_address(self.base, uid, number), timeout=20)
         answer.raise_for_status()
-        return uid, number, answer.json()
+        return uid, number, msgspec.json.decode(answer.content)
 
     def store(self, uid: int, number: int, page: dict) -> None:
         self.pages += 1

@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import msgspec
 import scrapy
 from scrapy.crawler import CrawlerProcess
 from scrapy.http import TextResponse
@@ -39,11 +40,12 @@ class Fans(scrapy.Spider):
 
     def ask(self, uid: int, number: int) -> scrapy.Request:
         address = fans_address(BASE, uid, number)
-        return scrapy.Request(address, cb_kwargs={"uid": uid, "number": number})
+        known = {"uid": uid, "number": number}
+        return scrapy.Request(address, cb_kwargs=known, dont_filter=True)
 
     def parse(self, response: TextResponse, uid: int, number: int) -> Iterator[object]:
         self.pages += 1
-        users = users_of(response.json())
+        users = users_of(msgspec.json.decode(response.body))
         if users:
             yield self.ask(uid, number + 1)
         for user in users:

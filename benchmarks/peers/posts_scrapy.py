@@ -5,11 +5,12 @@ user the profile. No edits, gaps, ledger or doubts."""
 import json
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from html import unescape
 from pathlib import Path
 from re import sub
 
+import msgspec
 import scrapy
 from scrapy.crawler import CrawlerProcess
 from scrapy.http import TextResponse
@@ -47,18 +48,22 @@ class Posts(scrapy.Spider):
         for line in Path(USERS).read_text("utf-8").split():
             uid = int(line)
             address = f"{BASE}/api/container/getIndex?type=uid&value={uid}"
-            yield scrapy.Request(address, self.parse_profile, cb_kwargs={"uid": uid})
+            yield self.request(address, self.parse_profile, uid=uid)
 
     def ask(self, uid: int, number: int) -> scrapy.Request:
         address = (
             f"{BASE}/api/container/getIndex?type=uid&value={uid}"
             f"&containerid=107603{uid}&page={number}"
         )
-        return scrapy.Request(address, self.parse_posts, cb_kwargs={"uid": uid, "number": number})
+        return self.request(address, self.parse_posts, uid=uid, number=number)
+
+    def request(self, address: str, parse: Callable, **known: object) -> scrapy.Request:
+        """No address is asked for twice, so none is remembered."""
+        return scrapy.Request(address, parse, cb_kwargs=known, dont_filter=True)
 
     def parse_profile(self, response: TextResponse, uid: int) -> Iterator[object]:
         self.pages += 1
-        user = response.json()["data"]["userInfo"]
+        user = msgspec.json.decode(response.body)["data"]["userInfo"]
         counts = (fans_of(user), user["follow_count"], user["statuses_count"])
         words = (user["gender"], user["description"])
         yield {"row": (uid, user["screen_name"], *counts, *words)}
@@ -66,15 +71,15 @@ class Posts(scrapy.Spider):
 
     def parse_posts(self, response: TextResponse, uid: int, number: int) -> Iterator[object]:
         self.pages += 1
-        cards = response.json()["data"]["cards"]
+        cards = msgspec.json.decode(response.body)["data"]["cards"]
         flat = [one for card in cards for one in card.get("card_group") or [card]]
-        posts = [card["mblog"] for card in flat if "mblog" in card]
+        posts = [card["mblog"] for card in flat if card.get("mblog")]
         for post in posts:
             if post["user"]["id"] != uid:
                 continue
             if post.get("isLongText"):
                 address = f"{BASE}/statuses/extend?id={post['mid']}"
-                yield scrapy.Request(address, self.parse_text, cb_kwargs={"post": post})
+                yield self.request(address, self.parse_text, post=post)
             else:
                 yield {"row": row_of(post, uid, post["text"])}
         if posts:
@@ -82,7 +87,10 @@ class Posts(scrapy.Spider):
 
     def parse_text(self, response: TextResponse, post: dict) -> Iterator[object]:
         self.pages += 1
-        text = response.json().get("data", {}).get("longTextContent") or post["text"]
+        text = (
+            msgspec.json.decode(response.body).get("data", {}).get("longTextContent")
+            or post["text"]
+        )
         yield {"row": row_of(post, post["user"]["id"], text)}
 
 

@@ -26,7 +26,7 @@ def open_table(path: str) -> sqlite3.Connection:
 
 def users_of(page: dict) -> list[dict]:
     """The users of the list on a fans page; recommendations stand in other cards."""
-    lists = [c for c in page["data"]["cards"] if "_1_ _" in c.get("itemid", "")]
+    lists = [c for c in page["data"]["cards"] if c.get("itemid", "").startswith("2310510033_1_ _")]
     return [item["user"] for card in lists for item in card["card_group"] if item["user"]]
 
 

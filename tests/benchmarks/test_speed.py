@@ -150,6 +150,8 @@ def test_the_benchmark_of_exports_runs(tmp_path: Path) -> None:
 )
 def test_benchmarks_of_crawls_run(tmp_path: Path) -> None:
     """Every contender stores the truth."""
-    done = _smoke(["harvest", "posts"], tmp_path)
+    done = _smoke(["harvest", "posts", "foreign_harvest", "foreign_posts"], tmp_path)
     assert done.returncode == 0, done.stderr
     assert "posts among 30 users, wreq | Scrapy" in done.stdout
+    is_skipped = "posts in the foreign world is skipped" in done.stderr
+    assert is_skipped or "posts in the foreign world of 60 users, processor" in done.stdout
