@@ -7,6 +7,7 @@ from asyncio import FIRST_COMPLETED
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
+from math import inf
 from random import Random
 from typing import NamedTuple
 
@@ -66,6 +67,7 @@ Emit = Callable[[Outcome], None]
 class Job(NamedTuple):
     """What a mapper is told: which run it belongs to, and whether to come back to known users that
     are due (refresh), or to all of them, also where guests were refused not long ago (every).
+    follow: another job comes soon, so who failed rests.
 
     driver: the owner name of the process that waits for this job, "" where none does (detached).
     attempt: the mapper's name in the figures of the run, "" = its lease owner's.
@@ -76,10 +78,12 @@ class Job(NamedTuple):
     driver: str = ""
     attempt: str = ""
     every: bool = False
+    follow: bool = False
 
     def options(self) -> list[str]:
         """As the job's script is told whom to come back to."""
-        return ["--refresh"] * self.refresh + ["--all"] * self.every
+        flags = {"--refresh": self.refresh, "--all": self.every, "--follow": self.follow}
+        return [flag for flag, is_set in flags.items() if is_set]
 
 
 class Chunk(NamedTuple):
@@ -145,7 +149,7 @@ class RangeCrawler:
     def crawl(self, parts: Iterable[KeyRange], emit: Emit) -> None:
         """Every user of the ranges, each with its Outcome; raises as `crawl_users`. The users of
         the next range are begun while the last of one are still visited."""
-        users = chain.from_iterable(map(self._users, parts))
+        users = chain.from_iterable(users_in(self._tables, part) for part in parts)
 
         def take() -> Chunk:
             chunk = list(islice(users, _CHUNK))
@@ -282,12 +286,6 @@ class RangeCrawler:
                 broken.append(error)
         if broken:
             raise broken[0]
-
-    def _users(self, part: KeyRange) -> Iterator[Due]:
-        rows = self._tables.userlist.scan(start=part.start, stop=part.stop, columns=USER_COLUMNS)
-        for row in rows:
-            if "user:id" in row.cells:  # a ledger alone is no imported user
-                yield due_of(parse_user_key(row.key), row.cells)
 
     def _welcome(self, take: Callable[[], Chunk]) -> Chunk:
         """The next users, without whom `forget` removed: an import had read them before, and their
@@ -445,25 +443,37 @@ class RangeCrawler:
 
 def is_due(user: Due, job: Job, now: float) -> bool:
     """Whether a job visits this user. now: seconds since the epoch."""
+    return due_at(user, job) <= now
+
+
+def due_at(user: Due, job: Job) -> float:
+    """From when on a job visits this user, seconds since the epoch; 0 = at once, inf = never."""
     ledger = user.ledger
-    if ledger is None or ledger.state in ("partial", "failed"):
-        return True
+    if ledger is None or ledger.state == "partial":
+        return 0.0
+    if ledger.state == "failed":
+        return ledger.retry_at or 0.0 if job.follow else 0.0
     if ledger.run_id == job.run_id:  # by an attempt of this task that died later
-        return False
+        return inf
     if user.is_suspect:
-        return True
-    is_time = ledger.next_visit is None or ledger.next_visit <= now
-    if ledger.state == "empty" and is_time:
-        return True
-    if not job.refresh or (ledger.state == "gone" and ledger.sure):
-        return False
-    return job.every or is_time
+        return 0.0
+    is_over = not job.refresh or (ledger.state == "gone" and ledger.sure)
+    if is_over and ledger.state != "empty":
+        return inf
+    return 0.0 if job.every or ledger.next_visit is None else ledger.next_visit
 
 
 def visit_sort(ledger: Ledger | None) -> str:
     """Whether a visit is a user's first one, as long as none was complete, or a later one: what
     they cost differs."""
     return "first" if ledger is None or ledger.visited_at is None else "again"
+
+
+def users_in(tables: Tables, part: KeyRange) -> Iterator[Due]:
+    """The imported users of a key range."""
+    for row in tables.userlist.scan(start=part.start, stop=part.stop, columns=USER_COLUMNS):
+        if "user:id" in row.cells:  # a ledger alone is no imported user
+            yield due_of(parse_user_key(row.key), row.cells)
 
 
 def due_of(uid: int, cells: Cells) -> Due:
