@@ -65,6 +65,9 @@ class MRCrawlPosts(MRJob):
             "--follow", action="store_true", help="another job comes soon: who failed rests"
         )
         self.add_passthru_arg(
+            "--revisit-posts", type=float, default=0.0, help="in place of posts.revisit_posts"
+        )
+        self.add_passthru_arg(
             "--input",
             choices=list(_FORMATS),
             default="ranges",
@@ -87,6 +90,7 @@ class MRCrawlPosts(MRJob):
             attempt=attempt,
             every=options.all,
             follow=options.follow,
+            revisit_posts=options.revisit_posts,
         )
         with self._ending_in_order():
             self.home = Home(config.load())  # opens nothing yet

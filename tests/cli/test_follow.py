@@ -95,6 +95,19 @@ def test_users_who_are_imported_meanwhile_are_taken_in(tmp_path: Path) -> None:
         assert "stopped; " in crawl.said(process)
 
 
+def test_a_pace_that_is_short_is_told(tmp_path: Path) -> None:
+    """Where all users take more requests than the pace allows, visits wait for ten new posts."""
+    with simulated(tmp_path, **WORLD) as (crawl, truth):
+        crawl.env |= SOON
+        whole_way(crawl, truth)
+        paced = {"WEIBO_PACE__REQUESTS_PER_SECOND": "1"}
+        process = crawl.start("posts", "--follow", "--runner", "inline", **paced)
+        wanted = "the pace is short: 10 new posts a user are waited for"
+        until(crawl, process, lambda: wanted in crawl.said(process))
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+
+
 def test_a_site_that_is_gone_ends_it(tmp_path: Path) -> None:
     """Exit code 4, as of any run, with the figures of all jobs."""
     with simulated(tmp_path, **WORLD) as (crawl, truth):

@@ -1,11 +1,12 @@
 """posts --follow: jobs one after another, each when somebody is due."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from math import inf
 from threading import Event
 
 from weibo_crawler.cli.main import Done
+from weibo_crawler.cli.plans import visits_allowed
 from weibo_crawler.cli.posts import (
     How,
     closed,
@@ -23,13 +24,17 @@ from weibo_crawler.metrics import Counters, OpenMetrics, total
 from weibo_crawler.posts.cluster import Cluster
 from weibo_crawler.posts.crawl import ELSEWHERE, Job, revisit_of, users_in
 from weibo_crawler.posts.driver import JobRun, stopped
+from weibo_crawler.posts.due import Due
 from weibo_crawler.posts.follow import Next, follow, next_due
 from weibo_crawler.posts.manifest import KeyRange
+from weibo_crawler.posts.schedule import Demand
 from weibo_crawler.posts.workers import Latest, visited
 from weibo_crawler.store.owners import new_owner
 
 # of each job, those whom it left alone: later jobs look at them again
 _LEFT_ALONE = ("users.existing", f"users.{ELSEWHERE}")
+
+_PACE_S = 3600.0  # the pace that is allowed is looked at again after so long
 
 Show = Callable[[dict[str, int], str, bool], None]
 
@@ -74,6 +79,9 @@ class _Jobs:
         self._told, self._stops = Event(), 0
         self._run: JobRun | None = None
         self._latest = Latest()
+        self._visits_a_day: float | None = None  # that the pace allows, as of
+        self._asked_at = -inf
+        self._posts = 0.0
         self.done: dict[str, int] = {}
         self.n = 0
 
@@ -90,9 +98,14 @@ class _Jobs:
             raise Interrupted(stopped(self.done, is_killed=self._stops > 1))
 
     def look(self, now: float) -> Next | None:
-        """Who is due next."""
-        users = users_in(self._home.tables, KeyRange(0, "", None))
-        return next_due(users, Job("", refresh=True, follow=True), now)
+        """Who is due next; and how many new posts to wait for, as far as the pace suffices."""
+        if not 0 <= now - self._asked_at < _PACE_S:
+            self._visits_a_day, self._asked_at = visits_allowed(self._home), now
+        demand = Demand(revisit_of(self._home.settings.posts))
+        users = _counted(users_in(self._home.tables, KeyRange(0, "", None)), demand)
+        due = next_due(users, Job("", refresh=True, follow=True), now)
+        self._posts = demand.posts(self._visits_a_day)
+        return due
 
     def sleep(self, seconds_: float, due: Next | None) -> bool:
         """Wait, and say for whom; False after `stop`."""
@@ -101,7 +114,8 @@ class _Jobs:
 
     def visit(self, users: int) -> None:
         """One job. users: how many are due; few are visited by one mapper."""
-        job = Job(new_run_id(), refresh=True, driver=new_owner(), follow=True)
+        wanted = self._posts
+        job = Job(new_run_id(), refresh=True, driver=new_owner(), follow=True, revisit_posts=wanted)
         is_small = users <= self._home.settings.posts.users_in_flight
         parts = self._home, job, self._how, self._cluster, self._env, self._shown
         with job_run(*parts, ranges=1 if is_small else None) as run:
@@ -119,6 +133,9 @@ class _Jobs:
         self._judge(job, counters)
 
     def _shown(self, counters: dict[str, int], note: str) -> None:
+        if self._posts > self._home.settings.posts.revisit_posts:
+            wanted = f"the pace is short: {self._posts:g} new posts a user are waited for"
+            note = ", ".join(filter(None, [note, wanted]))
         self._show(self._with(counters), note, False)
         if time.time() >= self._until and self._run is not None:
             self._until = inf  # once: a second word would kill the mappers
@@ -136,6 +153,16 @@ class _Jobs:
         mine = {name: n for name, n in counters.items() if name not in _LEFT_ALONE}
         mine["users.input"] = visited(counters)
         return total([self.done, mine])
+
+
+def _counted(users: Iterable[Due], demand: Demand) -> Iterator[Due]:
+    """The same users; of those who were visited it is counted how often they will be."""
+    for user in users:
+        ledger = user.ledger
+        if ledger is not None and ledger.next_visit is not None:
+            a_day = ledger.posts_per_day
+            demand.add(None if a_day is None else a_day / 86_400, ledger.doubts)
+        yield user
 
 
 def _told_next(due: Next | None, now: float) -> str:

@@ -67,7 +67,8 @@ Emit = Callable[[Outcome], None]
 class Job(NamedTuple):
     """What a mapper is told: which run it belongs to, and whether to come back to known users that
     are due (refresh), or to all of them, also where guests were refused not long ago (every).
-    follow: another job comes soon, so who failed rests.
+    follow: another job comes soon, so who failed rests. revisit_posts: in place of the setting, 0 =
+    as that says.
 
     driver: the owner name of the process that waits for this job, "" where none does (detached).
     attempt: the mapper's name in the figures of the run, "" = its lease owner's.
@@ -79,11 +80,13 @@ class Job(NamedTuple):
     attempt: str = ""
     every: bool = False
     follow: bool = False
+    revisit_posts: float = 0.0
 
     def options(self) -> list[str]:
         """As the job's script is told whom to come back to."""
         flags = {"--refresh": self.refresh, "--all": self.every, "--follow": self.follow}
-        return [flag for flag, is_set in flags.items() if is_set]
+        words = [flag for flag, is_set in flags.items() if is_set]
+        return [*words, f"--revisit-posts={self.revisit_posts}"] if self.revisit_posts else words
 
 
 class Chunk(NamedTuple):
@@ -117,6 +120,7 @@ class RangeCrawler:
     ) -> None:
         self._clock, self._on_answer = clock, on_answer
         self._settings, self._site, self._job = settings, site, job
+        self._revisit = revisit_of(settings.posts, job.revisit_posts)
         self._frontier, self._tables, self._leases = frontier, tables, leases
         self._guard = Guard(frontier)
         self._sharing, self._kept = Sharing(claims, clock), KeptPages(frontier)
@@ -367,7 +371,7 @@ class RangeCrawler:
             is_forgotten=self._guard.has,
             run_id=self._job.run_id,
             max_pages=self._settings.posts.max_pages,
-            revisit=revisit_of(self._settings.posts),
+            revisit=self._revisit,
             profile_s=self._settings.posts.profile_days * 86_400,
             every=self._job.every,
             comments=comments,
@@ -481,6 +485,7 @@ def due_of(uid: int, cells: Cells) -> Due:
     return Due(uid, read_ledger(cells), is_named=bool(cells.get("user:screen_name")))
 
 
-def revisit_of(posts: config.Posts) -> Revisit:
-    """The bounds of the time until the next visit."""
-    return Revisit(posts.revisit_min_h * 3600, posts.revisit_max_d * 86_400, posts.revisit_posts)
+def revisit_of(posts: config.Posts, wanted: float = 0.0) -> Revisit:
+    """The bounds of the time until the next visit. wanted: new posts, in place of the setting."""
+    wanted = wanted or posts.revisit_posts
+    return Revisit(posts.revisit_min_h * 3600, posts.revisit_max_d * 86_400, wanted)
