@@ -34,6 +34,7 @@ from weibo_crawler.store.owners import new_owner
 # of each job, those whom it left alone: later jobs look at them again
 _LEFT_ALONE = ("users.existing", f"users.{ELSEWHERE}")
 
+_FEW = 32  # users whom one mapper visits as fast as several
 _PACE_S = 3600.0  # the pace that is allowed is looked at again after so long
 
 Show = Callable[[dict[str, int], str, bool], None]
@@ -116,9 +117,8 @@ class _Jobs:
         """One job. users: how many are due; few are visited by one mapper."""
         wanted = self._posts
         job = Job(new_run_id(), refresh=True, driver=new_owner(), follow=True, revisit_posts=wanted)
-        is_small = users <= self._home.settings.posts.users_in_flight
         parts = self._home, job, self._how, self._cluster, self._env, self._shown
-        with job_run(*parts, ranges=1 if is_small else None) as run:
+        with job_run(*parts, ranges=1 if users <= _FEW else None) as run:
             self._run = run
             self.raise_if_told()
             try:
