@@ -17,7 +17,7 @@ _ := $(shell $(BIN)/python -c '' 2>/dev/null || rm -f $(VENV)/.ready $(VENV)/.re
 
 .DEFAULT_GOAL := help
 .PHONY: help demo init seed harvest import posts scan report status test test-foreign test-laws test-all lint format \
-	check bench bench-whole bench-smoke bench-compare bench-polite bench-economy bench-allowed bench-archive wheel stack-up stack-status stack-down stack-clean test-stack clean FORCE
+	check bench bench-whole bench-smoke bench-compare bench-polite bench-revisits bench-economy bench-allowed bench-archive wheel stack-up stack-status stack-down stack-clean test-stack clean FORCE
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -121,6 +121,9 @@ bench-compare: $(BENCH)/.ready ## bench, and what moved against benchmarks/basel
 
 bench-polite: $(VENV)/.ready-dev ## a site that says no, in figures: make bench-polite ARGS=--quick
 	@$(BIN)/python -m benchmarks.polite $(ARGS)
+
+bench-revisits: $(VENV)/.ready-dev ## posts caught by coming back, by ways to choose when, in virtual time
+	@$(BIN)/python -m benchmarks.revisits $(ARGS)
 
 bench-economy: $(VENV)/.ready-dev ## requests sent over requests needed, by the sites' own logs: ARGS='--users 8000'
 	@$(BIN)/python -m benchmarks.economy $(ARGS)

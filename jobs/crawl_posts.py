@@ -63,6 +63,12 @@ class MRCrawlPosts(MRJob):
         )
         self.add_passthru_arg("--all", action="store_true", help="and to those that are not")
         self.add_passthru_arg(
+            "--follow", action="store_true", help="another job comes soon: who failed rests"
+        )
+        self.add_passthru_arg(
+            "--revisit-posts", type=float, default=0.0, help="in place of posts.revisit_posts"
+        )
+        self.add_passthru_arg(
             "--input",
             choices=list(_FORMATS),
             default="ranges",
@@ -79,7 +85,13 @@ class MRCrawlPosts(MRJob):
         options = self.options
         attempt = worker_name(os.environ, "")
         job = Job(
-            options.run_id or new_run_id(), options.refresh, options.driver, attempt, options.all
+            run_id=options.run_id or new_run_id(),
+            refresh=options.refresh,
+            driver=options.driver,
+            attempt=attempt,
+            every=options.all,
+            follow=options.follow,
+            revisit_posts=options.revisit_posts,
         )
         with self._ending_in_order():
             self.home = Home(config.load())  # opens nothing yet

@@ -118,18 +118,18 @@ class Harvest(_Section, frozen=True, forbid_unknown_fields=True):
 class Posts(_Section, frozen=True, forbid_unknown_fields=True):
     """revisit_posts: `posts --refresh` comes back to a user when so many new posts are expected, by
     the user's own posting rate, but not before revisit_min_h hours and not after revisit_max_d
-    days. profile_days: what page 1 of a user's posts does not show of the profile is asked for once
-    in so many days. info_days: the page of basic information (province and city, registration) is
-    asked for once in so many days, a request a user; 0 = never. users_in_flight: 0 = as many as
-    requests under way. comments: of how many posts of each
-    page of posts the first page of comments is read, the newest first; one request each; 0 =
-    none."""
+    days; `posts --follow` waits for up to ten where the pace is short. profile_days: what page 1 of
+    a user's posts does not show of the profile is asked for once in so many days. info_days: the
+    page of basic information (province and city, registration) is asked for once in so many days, a
+    request a user; 0 = never. users_in_flight: 0 = as many as requests under way. comments: of how
+    many posts of each page of posts the first page of comments is read, the newest first; one
+    request each; 0 = none."""
 
     max_pages: Positive | None = None
     users_in_flight: Annotated[int, Meta(ge=0, le=10_000)] = 0
     ranges: Annotated[int, Meta(ge=1, le=256)] = 16
     revisit_posts: Annotated[float, Meta(gt=0, le=1000)] = 5.0
-    revisit_min_h: Annotated[float, Meta(gt=0, le=100_000)] = 1.0
+    revisit_min_h: Annotated[float, Meta(gt=0, le=100_000)] = 0.25
     revisit_max_d: Annotated[float, Meta(gt=0, le=10_000)] = 30.0
     profile_days: Annotated[float, Meta(gt=0, le=10_000)] = 30.0
     info_days: Annotated[float, Meta(ge=0, le=10_000)] = 0.0

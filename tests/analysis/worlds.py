@@ -58,7 +58,7 @@ class MemoryUsers:
     def depths(self) -> dict[int, int]:
         return dict(Counter(row.depth for row in self.rows))
 
-    def workers(self) -> list[WorkerRow]:
+    def workers(self, run_id: str = "") -> list[WorkerRow]:
         return self._workers
 
 

@@ -570,6 +570,16 @@ class FrontierContract:
             frontier.report(row._replace(counters={"page.ok": ok}))
         assert [w.counters for w in frontier.workers()] == [{"page.ok": 7}]
 
+    def test_the_workers_of_one_run_are_told_apart(self, frontier: Frontier) -> None:
+        """Of a run by its name; of all runs without one."""
+        row = WorkerRow("run", "me", "posts", NOW, NOW, None, {})
+        for run_id, worker in (("run", "me"), ("run", "you"), ("other", "me")):
+            frontier.report(row._replace(run_id=run_id, worker=worker))
+        assert {w.worker for w in frontier.workers("run")} == {"me", "you"}
+        assert [w.run_id for w in frontier.workers("other")] == ["other"]
+        assert frontier.workers("nobody") == []
+        assert len(frontier.workers()) == 3
+
     def test_runs_long_past_are_summed_up(self, frontier: Frontier) -> None:
         """Their rows become one a stage with the same sums and the same last word, their notes for
         mappers go; a run that is at work keeps every row, also of workers that ended long ago."""

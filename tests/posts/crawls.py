@@ -49,10 +49,11 @@ class Crawl:
         due: bool = False,
         claims: VisitClaims | None = None,
         clock: Callable[[], float] = time.time,
+        wanted: float = 0.0,
         **posts: Any,
     ) -> dict[int, Outcome]:
         """One run of a name of its own, unless a name is given. refresh: of all users; with `due`
-        of those only whose time it is by `clock`."""
+        of those only whose time it is by `clock`. wanted: new posts until the next visit."""
         self.runs += 1
         fetcher.now += 1000.0 * self.runs  # each run is later than the one before
         self.monkeypatch.setattr(crawl, "open_fetcher", lambda *_: fetcher)
@@ -62,7 +63,13 @@ class Crawl:
             ScriptedSite(),  # type: ignore[arg-type]
             self.users,
             self.tables,
-            Job(run_id or f"run {self.runs}", refresh, driver, every=refresh and not due),
+            Job(
+                run_id or f"run {self.runs}",
+                refresh,
+                driver,
+                every=refresh and not due,
+                revisit_posts=wanted,
+            ),
             claims=claims,
             clock=clock,
         )

@@ -242,7 +242,7 @@ def test_a_wall_that_nobody_confirmed_is_asked_again_soon(crawl_: Crawl) -> None
         assert [(gap.after, gap.before) for gap in ledger.gaps] == [(None, posts[9].mid)]
         waits.append(ledger.next_visit - clock.now)
         clock.now = ledger.next_visit
-    assert waits == [HOUR, 2 * HOUR, 4 * HOUR]
+    assert waits == [HOUR / 4, HOUR / 2, HOUR]
     sure = ScriptedFetcher({6: posts}, trouble={"posts/6/2": [Verdict.LOGIN_WALL]})
     assert crawl_.run(sure, refresh=True, due=True, clock=clock)[6].sure
     clock.now = crawl_.ledger(6).next_visit

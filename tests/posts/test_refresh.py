@@ -8,9 +8,10 @@ from msgspec.structs import replace
 
 from tests.posts.crawls import Crawl, guest, timeline
 from tests.posts.worlds import ScriptedFetcher, post
+from weibo_crawler import config
 from weibo_crawler.errors import StoreError
 from weibo_crawler.posts import crawl
-from weibo_crawler.posts.schedule import Revisit
+from weibo_crawler.posts.crawl import revisit_of
 from weibo_crawler.records import Post, Verdict
 from weibo_crawler.store.cells import to_iso
 
@@ -68,6 +69,16 @@ def test_each_comes_back_by_its_own_rate(crawl_: Crawl) -> None:
     assert crawl_.run(ScriptedFetcher(world), refresh=True, clock=clock)[8].status == "unchanged"
 
 
+def test_a_job_may_wait_for_more_posts(crawl_: Crawl) -> None:
+    """As `posts --follow` asks where the pace is short: twice the posts, half of the visits."""
+    clock, world = Clock(), {6: dated(6, 20, HOUR)}
+    crawl_.add(6)
+    crawl_.run(ScriptedFetcher(world), clock=clock)
+    usual = crawl_.ledger(6).next_visit - clock.now
+    crawl_.run(ScriptedFetcher(world), refresh=True, clock=clock, wanted=10.0)
+    assert crawl_.ledger(6).next_visit - clock.now == pytest.approx(2 * usual)
+
+
 def test_the_date_moves_after_success_only(crawl_: Crawl) -> None:
     """A visit that fails leaves the date of the next one, of the last one, and the gaps as they
     were; the user is asked again by any run."""
@@ -94,7 +105,7 @@ def test_doubt_comes_back_sooner_and_fades(crawl_: Crawl) -> None:
     clock = Clock()
     world = {7: [post(7, 1, text="begin ...", text_complete=False)]}
     waits = []
-    for _ in range(6):
+    for _ in range(7):
         crawl_.run(ScriptedFetcher(world), refresh=True, clock=clock)
         waits.append(tuple(crawl_.ledger(uid).next_visit - clock.now for uid in (6, 7)))
         clock.now += 31 * DAY
@@ -191,7 +202,7 @@ def test_an_end_in_doubt_is_not_looked_at_at_each_visit(crawl_: Crawl) -> None:
 
     shown = posts[20:]
     crawl_.run(ScriptedFetcher({6: shown}, announced={6: len(shown) + 30}), clock=clock)
-    middle_s = Revisit(HOUR, 30 * DAY, 10.0).middle_s
+    middle_s = revisit_of(config.Posts()).middle_s
     for n in range(6):
         rest_s = min(middle_s * 2**n, 30 * DAY)
         assert not visit(shown, rest_s / 2)

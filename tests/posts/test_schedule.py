@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from weibo_crawler import config
 from weibo_crawler.errors import BadConfig
-from weibo_crawler.posts.schedule import Revisit, interval_s, posting_rate
+from weibo_crawler.posts.schedule import Demand, Revisit, interval_s, posting_rate
 
 DAY = 86_400.0
 NOW = 1_790_000_000.0
@@ -58,6 +58,38 @@ def test_the_wanted_number_of_posts_is_met() -> None:
     assert interval_s(None, USUAL) == USUAL.most_s
     assert interval_s(None, USUAL, 1) == pytest.approx((3600 * 30 * DAY) ** 0.5)
     assert interval_s(None, USUAL, 2) == pytest.approx(2 * (3600 * 30 * DAY) ** 0.5)
+
+
+many = st.lists(st.tuples(rates, st.integers(0, 5)), max_size=5)
+
+
+@settings(deadline=None)
+@given(many, st.floats(1, 30), st.floats(0, 1e6), st.floats(0, 1e6))
+def test_where_the_pace_is_short_visits_wait_for_more_posts(
+    users: list[tuple[float | None, int]], posts: float, one: float, other: float
+) -> None:
+    """Never for fewer than the setting says, nor for more than a page unless that does; for more,
+    the fewer visits a day are allowed; for as many as the setting says where its visits fit."""
+    revisit = USUAL._replace(posts=posts)
+    demand = Demand(revisit)
+    for rate, doubts in users:
+        demand.add(rate, doubts)
+    short, long = (demand.posts(allowed) for allowed in sorted((one, other)))
+    assert posts <= long <= short <= max(10.0, posts)
+    usual = sum(DAY / interval_s(rate, revisit, doubts) for rate, doubts in users)
+    assert demand.posts(None) == demand.posts(usual * (1 + 1e-9)) == posts
+
+
+def test_so_many_visits_a_day_suffice() -> None:
+    """Ten users who write ten posts a day: 20 visits with five awaited, 10 with ten, 15 in between;
+    what a page cannot bring is left."""
+    demand = Demand(USUAL)
+    for _ in range(10):
+        demand.add(10 / DAY)
+    assert demand.posts(20) == 5
+    assert 14.9 <= 100 / demand.posts(15) <= 15
+    assert demand.posts(10) == pytest.approx(10)
+    assert demand.posts(3) == 10
 
 
 @settings(deadline=None)

@@ -229,6 +229,19 @@ def _crawl_commands(commands: Any) -> None:
     posts.add_argument(
         "--all", action="store_true", help="with --refresh: also before they are due"
     )
+    posts.add_argument(
+        "--follow",
+        action="store_true",
+        help="do not end: sleep until the next user is due, visit, and so on, until Ctrl-C; users "
+        "that are imported meanwhile are taken in",
+    )
+    posts.add_argument(
+        "--for",
+        dest="span_s",
+        type=_span,
+        metavar="SPAN",
+        help="with --follow: end after so long, such as 90min, 6h or 7d (default: never)",
+    )
     comments = posts.add_mutually_exclusive_group()
     comments.add_argument(
         "--comments",
@@ -378,7 +391,7 @@ def _operator_commands(commands: Any) -> None:
 
 def _span(text: str) -> float:
     """Seconds."""
-    units = {"min": 60, "h": 3600, "d": 86_400}
+    units = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
     for unit, seconds in units.items():
         number = text.removesuffix(unit)
         if number != text and number.isdecimal() and 0 < len(number) < 8 and int(number):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from weibo_crawler import config
-from weibo_crawler.analysis.yields import follow_line
+from weibo_crawler.analysis.yields import each_again, follow_line
 from weibo_crawler.cli.main import Done
 from weibo_crawler.errors import BadConfig
 from weibo_crawler.fetch.egress import DIRECT
@@ -65,14 +65,26 @@ def plan(options: argparse.Namespace) -> Done:
 
 
 def follow(home: Home, visits_a_day: float) -> str:
-    """What following the visited users takes, against the pace, where that is known without a
-    request for a list of proxies."""
-    asked, most = reading.read_runs(home.users, "posts").asked, None
+    """What following the visited users takes, against the pace, where that is known."""
+    asked = reading.read_runs(home.users, "posts").asked
+    return follow_line(visits_a_day, asked, allowed_per_s(home))
+
+
+def visits_allowed(home: Home) -> float | None:
+    """How many later visits a day the pace allows; None: not known, or no limit."""
+    most = allowed_per_s(home)
+    each, _ = each_again(reading.read_runs(home.users, "posts").asked)
+    return most * 86_400 / each if most and each else None
+
+
+def allowed_per_s(home: Home) -> float | None:
+    """Requests a second that the pace allows; None: no limit, or not known without a request for a
+    list of proxies."""
     if home.settings.egress.proxies_url is None:
         with suppress(BadConfig):  # a list that cannot be read is said by who uses it
             pace = pace_now(home, None)
-            most = pace.rate if pace.setting else None
-    return follow_line(visits_a_day, asked, most)
+            return pace.rate if pace.setting else None
+    return None
 
 
 def pace_now(home: Home, speed: float | None) -> Pace:

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
 from typing import NamedTuple
@@ -37,6 +37,7 @@ from weibo_crawler.posts.workers import (
     fell_silent,
     shows_no_posts,
     too_many_failed,
+    visited,
 )
 from weibo_crawler.resources import resource
 from weibo_crawler.store import WorkerRow
@@ -99,10 +100,7 @@ def posts(options: argparse.Namespace) -> Done:
         settings = replace(settings, posts=replace(settings.posts, comments=options.comments))
     if options.info_days is not None:
         settings = replace(settings, posts=replace(settings.posts, info_days=options.info_days))
-    if options.all and not options.refresh:
-        raise BadUsage("--all is for --refresh: add that")
-    if options.manifest is not None and options.plan:
-        raise BadUsage("--manifest and --plan exclude each other: one writes, the other only tells")
+    _check_together(options)
     if options.manifest is not None:
         try:
             options.manifest.write_text(manifest(settings.posts.ranges), encoding="utf-8")
@@ -124,8 +122,32 @@ def posts(options: argparse.Namespace) -> Done:
         # the mappers of this machine read the settings themselves
         env["WEIBO_POSTS__COMMENTS"] = str(settings.posts.comments)
         env["WEIBO_POSTS__INFO_DAYS"] = str(settings.posts.info_days)
-        how = How(options.runner, options.refresh, options.detach, table, options.all)
+        refresh = options.refresh or options.follow
+        how = How(options.runner, refresh, options.detach, table, options.all)
+        if options.follow:
+            from weibo_crawler.cli.follow import follow_posts
+
+            return follow_posts(home, how, env, options.span_s)
         return run_posts(home, "posts", how, env)
+
+
+def _check_together(options: argparse.Namespace) -> None:
+    """Raise BadUsage for options that do not go together."""
+    if options.all and not options.refresh:
+        raise BadUsage("--all is for --refresh: add that")
+    if options.manifest is not None and options.plan:
+        raise BadUsage("--manifest and --plan exclude each other: one writes, the other only tells")
+    once = {
+        "--all": options.all,
+        "--plan": options.plan,
+        "--detach": options.detach,
+        "--manifest": options.manifest is not None,
+    }
+    for name, is_set in once.items():
+        if options.follow and is_set:
+            raise BadUsage(f"--follow goes on and on, and {name} is for one job: leave one out")
+    if options.span_s is not None and not options.follow:
+        raise BadUsage("--for is for --follow: add that")
 
 
 def _table(options: argparse.Namespace, settings: Settings) -> str:
@@ -157,54 +179,77 @@ class How(NamedTuple):
 def run_posts(home: Home, title: str, how: How, env: dict[str, str]) -> Done:
     """One run of the job with progress, and its figures."""
     started = time.monotonic()
+    cluster = prepared(home, how)
+    driver = "" if how.detach else new_owner()
+    job, shown = Job(new_run_id(), how.refresh, driver, every=how.every), Counters()
+    with Progress(title) as progress, OpenMetrics(home.settings.metrics, shown, "posts") as om:
+
+        def show(counters: dict[str, int], note: str) -> None:
+            shown.replace(counters)
+            om.write()
+            progress.say(", ".join(filter(None, [posts_line(counters), note])))
+
+        with job_run(home, job, how, cluster, env, show) as run, stopped_by_signals(run.stop):
+            counters = run.run()
+    if isinstance(run, HadoopRun) and run.is_left_running:
+        return left_running(run)
+    why = site_says_no(counters, home.settings)
+    note_refusal(home, job.run_id, why)
+    return closed(home, counters, time.monotonic() - started, why)
+
+
+def prepared(home: Home, how: How) -> Cluster | None:
+    """Look at all that a job needs before one is started. Errors: BadConfig, StoreError."""
     cluster = Cluster(home.settings) if how.runner == "hadoop" else None
     home.bind_site()
     # opened here, before several mappers ask for it at once; what they could not read, we cannot
     next(iter(home.tables.posts.scan(limit=1)), None)
     next(iter(home.tables.userlist.scan(limit=1)), None)
     _warn_of_others(home)
-    driver = "" if how.detach else new_owner()
-    job, shown = Job(new_run_id(), how.refresh, driver, every=how.every), Counters()
-    with (
-        owned_folder("posts") as folder,
-        Progress(title) as progress,
-        OpenMetrics(home.settings.metrics, shown, "posts") as om,
-    ):
+    return cluster
+
+
+@contextmanager
+def job_run(
+    home: Home,
+    job: Job,
+    how: How,
+    cluster: Cluster | None,
+    env: dict[str, str],
+    show: Callable[[dict[str, int], str], None],
+    ranges: int | None = None,
+) -> Iterator[JobRun]:
+    """A job that is to be run inside. ranges: of its input, None: posts.ranges. Its log stays where
+    an error names it."""
+    with owned_folder("posts") as folder:
         files = JobFiles(
             script=resource("jobs/crawl_posts.py"),
             manifest=folder / "ranges.jsonl",
             log=log_of(folder),
         )
-        files.manifest.write_text(manifest(home.settings.posts.ranges), encoding="utf-8")
-
-        def show(counters: dict[str, int], note: str) -> None:
-            shown.replace(counters)
-            om.write()
-            progress.say(", ".join(filter(None, [_posts_line(counters), note])))
-
+        lines = manifest(ranges or home.settings.posts.ranges)
+        files.manifest.write_text(lines, encoding="utf-8")
         parts = home.users, job, files, show
-        run: JobRun
-        if cluster is not None:
-            run = HadoopRun(*parts, cluster=cluster, table=how.table, detach=how.detach, env=env)
-        else:
-            run = LocalRun(*parts, runner=how.runner, env=env)
         try:
-            with _stopped_by_signals(run):
-                counters = run.run()
+            if cluster is None:
+                yield LocalRun(*parts, runner=how.runner, env=env)
+            else:
+                yield HadoopRun(
+                    *parts, cluster=cluster, table=how.table, detach=how.detach, env=env
+                )
         except CrawlerError as error:
             if str(files.log) not in str(error):
                 files.log.unlink(missing_ok=True)
             raise
         files.log.unlink(missing_ok=True)  # of interest only where the error names it
-    if isinstance(run, HadoopRun) and run.is_left_running:
-        return left_running(run)
-    try:
-        return _posts_done(home, counters, time.monotonic() - started)
-    except SiteSaysNo as no:  # all mappers together say what none of them could tell
-        now, why = time.time(), str(no).splitlines()[-1]
-        ended = ended_by(no.exit_code, why)
-        home.users.report(WorkerRow(job.run_id, new_owner(), "posts", now, now, ended, {}))
-        raise
+
+
+def note_refusal(home: Home, run_id: str, why: str) -> None:
+    """All mappers together say what none of them could tell. why: "" where the site says nothing of
+    the kind."""
+    if why:
+        now, ended = time.time(), ended_by(SiteSaysNo.exit_code, why)
+        home.users.report(WorkerRow(run_id, new_owner(), "posts", now, now, ended, {}))
 
 
 def _warn_of_others(home: Home) -> None:
@@ -224,12 +269,13 @@ def _warn_of_others(home: Home) -> None:
 
 
 @contextmanager
-def _stopped_by_signals(run: JobRun) -> Iterator[None]:
+def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Inside, Ctrl-C and SIGTERM call `stop`, each time they come."""
     stops = count()
 
     def interrupted(*_: object) -> None:
         say_stopping(is_again=next(stops) > 0)
-        run.stop()
+        stop()
 
     handlers = {n: signal.signal(n, interrupted) for n in stop_signals()}
     try:
@@ -239,11 +285,11 @@ def _stopped_by_signals(run: JobRun) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _posts_line(counters: dict[str, int]) -> str:
-    visited = counters.get("users.input", 0) - counters.get("users.existing", 0)
+def posts_line(counters: dict[str, int]) -> str:
+    """How far a run is, for people."""
     waiting = counters.get(WAITING, 0)
     return (
-        f"{visited:,} users visited, {counters.get('posts.new', 0):,} new posts, "
+        f"{visited(counters):,} users visited, {counters.get('posts.new', 0):,} new posts, "
         f"{counters.get('page.ok', 0):,} pages"
         + (f"; {waiting:,} mappers wait: no egress may go" if waiting else "")
     )
@@ -254,9 +300,13 @@ def _because(stopped: Mapping[str, int]) -> str:
     return f"; {walled:,} users end at the login wall, guests may read no further" if walled else ""
 
 
-def _posts_done(home: Home, counters: dict[str, int], span_s: float) -> Done:
+def closed(
+    home: Home, counters: dict[str, int], span_s: float, why: str = "", jobs: int | None = None
+) -> Done:
+    """What a run came to. why: what makes it end with SiteSaysNo, "" for nothing; jobs: how many
+    there were, None: this one alone."""
     from weibo_crawler.analysis.completeness import completeness
-    from weibo_crawler.analysis.numbers import percent
+    from weibo_crawler.analysis.numbers import percent, plural
     from weibo_crawler.analysis.second_looks import looks_dict, looks_lines, second_looks
 
     get, looks = counters.get, second_looks(home.users)
@@ -267,8 +317,11 @@ def _posts_done(home: Home, counters: dict[str, int], span_s: float) -> Done:
     )
     complete = completeness(home.tables, time.time())
     new = get("posts.new", 0)
+    users = f"{total:,} users ({existing:,} known, {total - existing:,} visited)"
+    if jobs is not None:
+        users = f"{plural(total, 'visit')} by {plural(jobs, 'job')}"
     lines = [
-        f"posts: {total:,} users ({existing:,} known, {total - existing:,} visited), "
+        f"posts: {users}, "
         f"{grouped(new, 'no')} new posts of {complete.stored:,} stored, in {seconds(span_s)}",
         f"pages: {verdicts(counters)}",
         f"long texts: {get('long_texts.completed', 0):,} completed, "
@@ -278,7 +331,7 @@ def _posts_done(home: Home, counters: dict[str, int], span_s: float) -> Done:
         from weibo_crawler.cli.plans import follow
 
         lines.append(follow(home, complete.visits_a_day))
-    if not total:
+    if not total and jobs is None:
         lines.append("nobody is imported: weibo-crawler import, and posts again")
     if complete.share is not None:
         lines.append(
@@ -332,27 +385,33 @@ def _posts_done(home: Home, counters: dict[str, int], span_s: float) -> Done:
         "elsewhere": elsewhere,
         "second_looks": looks_dict(looks),
         "counters": counters,
+        "jobs": 1 if jobs is None else jobs,
         "seconds": round(span_s, 3),
     }
-    if unreached and unreached == total - existing:
-        raise SiteSaysNo("\n".join([*lines, "the site did not answer at all: stopped here"]))
-    if fell_silent(counters, total - existing, home.settings.posts.max_failed_share):
-        why = (
+    if why:
+        raise SiteSaysNo("\n".join([*lines, why]))
+    return Done("\n".join(lines), data)
+
+
+def site_says_no(counters: dict[str, int], settings: Settings) -> str:
+    """Why these figures say that the site talks to nobody, "" where they do not."""
+    get, visits = counters.get, visited(counters)
+    if get("users.unreached") and get("users.unreached") == visits:
+        return "the site did not answer at all: stopped here"
+    if fell_silent(counters, visits, settings.posts.max_failed_share):
+        return (
             f"the site shows nothing: {get(SILENT, 0):,} visits found it silent to everybody; "
             "nobody was marked as gone or done by it: come back in an hour or more, then run the "
             "same command again"
         )
-        raise SiteSaysNo("\n".join([*lines, why]))
     if shows_no_posts(counters):
         bare, others = get(BARE, 0), get(FIRST, 0)
-        why = (
+        return (
             f"the site shows no posts: at their first visit {bare:,} of {bare + others:,} users "
             "showed none of those that their profiles announce; nobody was marked as gone or done "
             "by it: come back in an hour or more, then run the same command again"
         )
-        raise SiteSaysNo("\n".join([*lines, why]))
-    if too_many_failed(counters, home.settings.posts.max_failed_share):
+    if too_many_failed(counters, settings.posts.max_failed_share):
         first, broken = get(FIRST, 0), get(FIRST_FAILED, 0)
-        why = f"{broken:,} of {first:,} users failed at their first visit: stopped here"
-        raise SiteSaysNo("\n".join([*lines, why]))
-    return Done("\n".join(lines), data)
+        return f"{broken:,} of {first:,} users failed at their first visit: stopped here"
+    return ""

@@ -33,13 +33,13 @@ class Progress:
         if self._live is not None:
             self._live.stop()
 
-    def say(self, text: str) -> None:
-        """Where the run stands now."""
+    def say(self, text: str, *, is_news: bool = False) -> None:
+        """Where the run stands now. is_news: said at once where there is no live line, too."""
         if self._live is not None:
             from rich.text import Text
 
             self._live.update(Text(one_line(f"{self._title}: {text}")))
-        elif time.monotonic() - self._last >= _PLAIN_EVERY_S:
+        elif is_news or time.monotonic() - self._last >= _PLAIN_EVERY_S:
             self._last = time.monotonic()
             print(f"{self._title}: {text}", file=sys.stderr, flush=True)
 

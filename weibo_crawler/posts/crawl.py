@@ -7,6 +7,7 @@ from asyncio import FIRST_COMPLETED
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
+from math import inf
 from random import Random
 from typing import NamedTuple
 
@@ -67,6 +68,8 @@ Emit = Callable[[Outcome], None]
 class Job(NamedTuple):
     """What a mapper is told: which run it belongs to, and whether to come back to known users that
     are due (refresh), or to all of them, also where guests were refused not long ago (every).
+    follow: another job comes soon, so who failed rests. revisit_posts: in place of the setting, 0 =
+    as that says.
 
     driver: the owner name of the process that waits for this job, "" where none does (detached).
     attempt: the mapper's name in the figures of the run, "" = its lease owner's.
@@ -77,10 +80,14 @@ class Job(NamedTuple):
     driver: str = ""
     attempt: str = ""
     every: bool = False
+    follow: bool = False
+    revisit_posts: float = 0.0
 
     def options(self) -> list[str]:
         """As the job's script is told whom to come back to."""
-        return ["--refresh"] * self.refresh + ["--all"] * self.every
+        flags = {"--refresh": self.refresh, "--all": self.every, "--follow": self.follow}
+        words = [flag for flag, is_set in flags.items() if is_set]
+        return [*words, f"--revisit-posts={self.revisit_posts}"] if self.revisit_posts else words
 
 
 class Chunk(NamedTuple):
@@ -114,6 +121,7 @@ class RangeCrawler:
     ) -> None:
         self._clock, self._on_answer = clock, on_answer
         self._settings, self._site, self._job = settings, site, job
+        self._revisit = revisit_of(settings.posts, job.revisit_posts)
         self._frontier, self._tables, self._leases = frontier, tables, leases
         self._guard = Guard(frontier)
         self._sharing, self._kept = Sharing(claims, clock), KeptPages(frontier)
@@ -146,7 +154,7 @@ class RangeCrawler:
     def crawl(self, parts: Iterable[KeyRange], emit: Emit) -> None:
         """Every user of the ranges, each with its Outcome; raises as `crawl_users`. The users of
         the next range are begun while the last of one are still visited."""
-        users = chain.from_iterable(map(self._users, parts))
+        users = chain.from_iterable(users_in(self._tables, part) for part in parts)
 
         def take() -> Chunk:
             chunk = list(islice(users, _CHUNK))
@@ -284,12 +292,6 @@ class RangeCrawler:
         if broken:
             raise broken[0]
 
-    def _users(self, part: KeyRange) -> Iterator[Due]:
-        rows = self._tables.userlist.scan(start=part.start, stop=part.stop, columns=USER_COLUMNS)
-        for row in rows:
-            if "user:id" in row.cells:  # a ledger alone is no imported user
-                yield due_of(parse_user_key(row.key), row.cells)
-
     def _welcome(self, take: Callable[[], Chunk]) -> Chunk:
         """The next users, without whom `forget` removed: an import had read them before, and their
         rows go as well."""
@@ -371,7 +373,7 @@ class RangeCrawler:
             is_forgotten=self._guard.has,
             run_id=self._job.run_id,
             max_pages=self._settings.posts.max_pages,
-            revisit=revisit_of(self._settings.posts),
+            revisit=self._revisit,
             profile_s=self._settings.posts.profile_days * 86_400,
             every=self._job.every,
             comments=comments,
@@ -448,19 +450,24 @@ class RangeCrawler:
 
 def is_due(user: Due, job: Job, now: float) -> bool:
     """Whether a job visits this user. now: seconds since the epoch."""
+    return due_at(user, job) <= now
+
+
+def due_at(user: Due, job: Job) -> float:
+    """From when on a job visits this user, seconds since the epoch; 0 = at once, inf = never."""
     ledger = user.ledger
-    if ledger is None or ledger.state in ("partial", "failed"):
-        return True
+    if ledger is None or ledger.state == "partial":
+        return 0.0
+    if ledger.state == "failed":
+        return ledger.retry_at or 0.0 if job.follow else 0.0
     if ledger.run_id == job.run_id:  # by an attempt of this task that died later
-        return False
+        return inf
     if user.is_suspect:
-        return True
-    is_time = ledger.next_visit is None or ledger.next_visit <= now
-    if ledger.state == "empty" and is_time:
-        return True
-    if not job.refresh or (ledger.state == "gone" and ledger.sure):
-        return False
-    return job.every or is_time
+        return 0.0
+    is_over = not job.refresh or (ledger.state == "gone" and ledger.sure)
+    if is_over and ledger.state != "empty":
+        return inf
+    return 0.0 if job.every or ledger.next_visit is None else ledger.next_visit
 
 
 def visit_sort(ledger: Ledger | None) -> str:
@@ -469,11 +476,19 @@ def visit_sort(ledger: Ledger | None) -> str:
     return "first" if ledger is None or ledger.visited_at is None else "again"
 
 
+def users_in(tables: Tables, part: KeyRange) -> Iterator[Due]:
+    """The imported users of a key range."""
+    for row in tables.userlist.scan(start=part.start, stop=part.stop, columns=USER_COLUMNS):
+        if "user:id" in row.cells:  # a ledger alone is no imported user
+            yield due_of(parse_user_key(row.key), row.cells)
+
+
 def due_of(uid: int, cells: Cells) -> Due:
     """A user by its row of `userlist`, of which USER_COLUMNS are read."""
     return Due(uid, read_ledger(cells), is_named=bool(cells.get("user:screen_name")))
 
 
-def revisit_of(posts: config.Posts) -> Revisit:
-    """The bounds of the time until the next visit."""
-    return Revisit(posts.revisit_min_h * 3600, posts.revisit_max_d * 86_400, posts.revisit_posts)
+def revisit_of(posts: config.Posts, wanted: float = 0.0) -> Revisit:
+    """The bounds of the time until the next visit. wanted: new posts, in place of the setting."""
+    wanted = wanted or posts.revisit_posts
+    return Revisit(posts.revisit_min_h * 3600, posts.revisit_max_d * 86_400, wanted)

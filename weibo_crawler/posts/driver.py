@@ -77,7 +77,7 @@ class JobRun(ABC):
         return workers.counters(self._rows())
 
     def _rows(self) -> list[WorkerRow]:
-        return [row for row in self._frontier.workers() if row.run_id == self._job.run_id]
+        return self._frontier.workers(self._job.run_id)
 
     def _look(self, note: str = "") -> None:
         """To be called often: pass a stop on, show progress, tell the mappers that we live."""
@@ -103,13 +103,7 @@ class JobRun(ABC):
                     raise kind(message)
         is_broken = failure and not self._stops  # where one was killed, we stopped the others
         if not is_broken and (failure or workers.were_stopped(rows)):
-            done = self.counters()
-            visited = done.get("users.input", 0) - done.get("users.existing", 0)
-            left = "is asked for again" if self._stops >= 2 else "is stored"
-            raise Interrupted(
-                f"stopped; {visited:,} users visited, {done.get('posts.new', 0):,} new posts; what "
-                f"was in flight {left}, the same command goes on"
-            )
+            raise Interrupted(stopped(self.counters(), is_killed=self._stops >= 2))
         if failure and (full := _told_full(self._files.log)):
             raise StoreFull(full)
         if failure:
@@ -165,6 +159,16 @@ class LocalRun(JobRun):
             self._look()
             time.sleep(_POLL_S)
         self._progress(self.counters(), "")
+
+
+def stopped(counters: Mapping[str, int], *, is_killed: bool = False) -> str:
+    """What is said of a run that was told to stop."""
+    left = "is asked for again" if is_killed else "is stored"
+    return (
+        f"stopped; {workers.visited(counters):,} users visited, "
+        f"{counters.get('posts.new', 0):,} new posts; what was in flight {left}, the same command "
+        "goes on"
+    )
 
 
 def start(command: list[str], log: Path, env: Mapping[str, str]) -> "subprocess.Popen[bytes]":

@@ -2,12 +2,15 @@
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 _MOST_DOUBLINGS = 60  # beyond any bound; more would overflow
 _SITE_OFFSET_S = 8 * 3600  # the site's clock is UTC+8
 _DAY_S = 86_400
 _ANOTHER_DAY_S = 20 * 3600
+_PAGE = 10.0  # posts that a guest is shown: who waits for more loses some
+_STEPS = 5
 
 
 class Revisit(NamedTuple):
@@ -49,6 +52,33 @@ def interval_s(rate: float | None, revisit: Revisit, doubts: int = 0) -> float:
         longest = min(longest, revisit.middle_s * 2 ** min(doubts - 1, _MOST_DOUBLINGS))
     wanted = revisit.posts / rate if rate else longest
     return min(max(wanted, revisit.least_s), longest)
+
+
+class Demand:
+    """How many visits a day users take, by how many new posts are waited for: from `revisit.posts`
+    up to a page of ten. Where the pace does not suffice, waiting for more brings more posts."""
+
+    def __init__(self, revisit: Revisit) -> None:
+        spread = max(0.0, _PAGE - revisit.posts)
+        steps = (revisit.posts + spread * n / _STEPS for n in range(_STEPS + 1))
+        self._revisits = [revisit._replace(posts=posts) for posts in steps]
+        self._visits = [0.0] * len(self._revisits)
+
+    def add(self, rate: float | None, doubts: int = 0) -> None:
+        """One user; see `interval_s`."""
+        for n, revisit in enumerate(self._revisits):
+            self._visits[n] += _DAY_S / interval_s(rate, revisit, doubts)
+
+    def posts(self, visits_a_day: float | None) -> float:
+        """How many new posts to wait for, so that about so many visits a day suffice; None: any
+        number of visits does."""
+        known = list(zip(self._visits, (one.posts for one in self._revisits), strict=True))
+        if visits_a_day is None or known[0][0] <= visits_a_day:
+            return known[0][1]
+        for (more, few), (fewer, many) in pairwise(known):
+            if fewer <= visits_a_day:
+                return few + (many - few) * (more - visits_a_day) / (more - fewer)
+        return known[-1][1]
 
 
 def is_another_day(since: float, now: float) -> bool:

@@ -351,6 +351,8 @@ class _Visit:
             stopped=stopped,
             sure=sure,
             last_error="",
+            failures=0,
+            retry_at=None,
             empty_since=None if state == "done" else self.ledger.empty_since,
             cursor=None,
             visited_at=env.clock(),
@@ -369,12 +371,17 @@ class _Visit:
         return self._outcome()
 
     async def give_up(self, why: str, *, is_doubt: bool) -> Outcome:
-        """The ledger keeps cursor and figures; the next run goes on from there."""
+        """The ledger keeps cursor and figures; the next run goes on from there, one that follows
+        after a rest that grows."""
+        bounds, failures = self.env.revisit, self.old.failures + 1
+        rest_s = doubt_wait_s(bounds.least_s, bounds.most_s, failures)
         self.ledger = replace(
             self._with_figures(),
             state="failed",
             last_error=why,
             stopped="trouble",
+            failures=failures,
+            retry_at=self.env.clock() + rest_s,
             pinned=self.ledger.pinned if self.ledger.pages else self.old.pinned,
         )
         if is_doubt and self.old.state == "empty" and not self.ledger.pages:

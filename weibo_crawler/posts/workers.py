@@ -5,6 +5,7 @@ took its place speak of the same users, so their outcomes must not be added up (
 """
 
 import re
+from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -57,6 +58,27 @@ def said(rows: Iterable[WorkerRow]) -> list[Said]:
 def were_stopped(rows: Iterable[WorkerRow]) -> bool:
     """Whether a mapper ended early because it was told to."""
     return any(row.ended == ORDERED for row in _attempts(rows)[1])
+
+
+def visited(counters: Mapping[str, int]) -> int:
+    """How many visits were made."""
+    return counters.get("users.input", 0) - counters.get("users.existing", 0)
+
+
+class Latest:
+    """The figures of the latest runs that together made twenty visits: fewer say nothing about a
+    share, and what was long ago nothing about now."""
+
+    def __init__(self) -> None:
+        self._runs: deque[dict[str, int]] = deque()
+
+    def add(self, counters: dict[str, int]) -> dict[str, int]:
+        """One more run; the sums of those that count from now on."""
+        self._runs.append(counters)
+        visits = sum(map(visited, self._runs))
+        while visits - visited(self._runs[0]) >= _FIRST_AT_LEAST:
+            visits -= visited(self._runs.popleft())
+        return total(list(self._runs))
 
 
 def too_many_failed(counters: Mapping[str, int], most_share: float) -> bool:

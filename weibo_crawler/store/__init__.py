@@ -231,9 +231,9 @@ class Users(Protocol):
         """How many users at each depth."""
         ...
 
-    def workers(self) -> list[WorkerRow]:
-        """Every worker of every run, oldest first; runs of which nobody said anything for 30 days
-        are summed up, one row for each stage (past_runs.py)."""
+    def workers(self, run_id: str = "") -> list[WorkerRow]:
+        """Every worker of this run, or of every run, oldest first; runs of which nobody said
+        anything for 30 days are summed up, one row for each stage (past_runs.py)."""
         ...
 
     def walled(self) -> list[WalledEdge]:

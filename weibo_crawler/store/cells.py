@@ -61,7 +61,9 @@ class Ledger(msgspec.Struct, frozen=True):
     rate by which next_visit was chosen; walled_at: when guests were last refused what is older than
     the posts read, or it was not asked for as others were refused it, None = neither; unsure_at:
     when the end of the timeline was last found to contradict the announced count, None = it does
-    not. Times are seconds since the epoch, to the millisecond.
+    not. failures: how many visits in a row have failed; retry_at: until when a job that follows
+    the users leaves one alone whose last visit failed. Times are seconds since the epoch, to the
+    millisecond.
     """
 
     state: str
@@ -101,6 +103,8 @@ class Ledger(msgspec.Struct, frozen=True):
     profile_at: float | None = None
     info_at: float | None = None
     started_at: float | None = None
+    failures: int = 0
+    retry_at: float | None = None
     last_error: str = ""
     run_id: str = ""
     schema_version: int = SCHEMA_VERSION
@@ -440,6 +444,8 @@ _LEDGER: Mapping[str, Callable[[str], Any]] = {
     "profile_at": from_iso,
     "info_at": from_iso,
     "started_at": from_iso,
+    "failures": int,
+    "retry_at": from_iso,
     "last_error": str,
     "run_id": str,
     "schema_version": int,

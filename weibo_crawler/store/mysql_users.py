@@ -256,10 +256,11 @@ class MysqlUserlist:
         edges = [(Edge(name.removeprefix("walled ")), float(since)) for name, since in noted]
         return [WalledEdge(edge, lists.get(edge, 0), since) for edge, since in edges]
 
-    def workers(self) -> list[WorkerRow]:
+    def workers(self, run_id: str = "") -> list[WorkerRow]:
         rows: Sequence[Any] = self._db.read(
             "SELECT run_id, worker, stage, started_at, updated_at, ended, counters "
-            "FROM workers ORDER BY started_at, worker"
+            f"FROM workers {'WHERE run_id = %s' if run_id else ''} ORDER BY started_at, worker",
+            [run_id] if run_id else None,
         )
         return [WorkerRow._make([*row, json.loads(counters)]) for *row, counters in rows]
 

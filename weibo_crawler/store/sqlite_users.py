@@ -250,10 +250,11 @@ class SqliteUserlist:
         edges = [(Edge(name.removeprefix("walled ")), float(since)) for name, since in noted]
         return [WalledEdge(edge, lists.get(edge, 0), since) for edge, since in edges]
 
-    def workers(self) -> list[WorkerRow]:
+    def workers(self, run_id: str = "") -> list[WorkerRow]:
         rows = self._all(
             "SELECT run_id, worker, stage, started_at, updated_at, ended, counters "
-            "FROM workers ORDER BY started_at, worker"
+            f"FROM workers {'WHERE run_id = ?' if run_id else ''} ORDER BY started_at, worker",
+            *([run_id] if run_id else []),
         )
         return [WorkerRow._make([*row, json.loads(counters)]) for *row, counters in rows]
 
