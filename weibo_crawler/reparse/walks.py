@@ -16,7 +16,7 @@ from weibo_crawler.sites import Site
 from weibo_crawler.store import Found, Frontier
 from weibo_crawler.store.owners import new_owner
 
-_PLACES = 1024  # whoever was walked beside others then is walked beside them now
+_PLACES = 32  # of a harvest without a pace
 _LOOK_S = 0.5
 _PATIENT_LOOKS = 6  # without an answer given, before the archive counts as used up
 
