@@ -12,14 +12,15 @@ from warcio.archiveiterator import ArchiveIterator
 from tests.archive.answers import whole
 from tests.cli.crawls import Crawl, Truth, simulated
 from tests.cli.forgetting import most_reposted
+from weibo_crawler.store.cells import LEDGER_TIMES
 from weibo_crawler.store.sqlite_tables import SqliteTables
 
 TRANSIENT = "throttled=0.01,server_trouble=0.02,cut=0.01,no_content=0.01,not_json=0.01"
 # told by this machine's clock between two answers, or by the run that imports
-TIMES = {"crawl:started_at", "crawl:visited_at", "crawl:next_visit", "user:run_id", "user:url"}
-TIMES |= {"crawl:walled_at", "crawl:unsure_at", "crawl:profile_at", "crawl:info_at"}
-TIMES |= {"crawl:posts_per_day", "crawl:as_of"}
-OF_RUN = TIMES | {"user:seq", "user:found_from", "user:found_at"}
+TIMES = {f"crawl:{name}" for name in LEDGER_TIMES}
+TIMES |= {"crawl:posts_per_day", "user:run_id", "user:url"}
+# who is found by whom, where several could be, depends on which page lands first
+OF_RUN = TIMES | {"user:seq", "user:found_from", "user:found_edge", "user:found_at"}
 
 
 def cells(crawl: Crawl, table: str) -> dict[str, dict[str, str]]:

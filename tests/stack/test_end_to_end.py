@@ -24,7 +24,7 @@ from tests.stack.clusters import (
 )
 from tests.stack.conftest import Running, why_not
 from weibo_crawler.store import Table, Tables
-from weibo_crawler.store.cells import FAMILIES
+from weibo_crawler.store.cells import FAMILIES, LEDGER_TIMES
 from weibo_crawler.store.hbase_tables import HbaseTables
 from weibo_crawler.store.sqlite_tables import SqliteTables
 
@@ -34,8 +34,7 @@ if why_not():
 PROXIES = 4
 PACE = {"WEIBO_PACE__REQUESTS_PER_SECOND": "40", "WEIBO_EGRESS__DIRECT": "false"}
 # of a run, not of the site: the issue of equality leaves these out
-OF_A_RUN = {"run_id", "found_at", "fetched_at", "visited_at", "started_at"}
-OF_A_RUN |= {"as_of", "next_visit", "posts_per_day", "profile_at"}  # times of the visit, too
+OF_A_RUN = LEDGER_TIMES | {"run_id", "found_at", "fetched_at", "posts_per_day"}
 
 
 def through_proxies(crawl: Crawl, folder: Path) -> None:

@@ -456,6 +456,7 @@ _WRITTEN: Mapping[Callable[[str], Any], Callable[[Any], str]] = {
     unpack_gaps: pack_gaps,
     _bool: _text,
 }
+LEDGER_TIMES = frozenset(name for name, read in _LEDGER.items() if read is from_iso)
 _LEDGER_CELLS = [
     (f"crawl:{name}", _WRITTEN.get(_LEDGER[name], str)) for name in Ledger.__struct_fields__
 ]
