@@ -41,8 +41,8 @@ from weibo_crawler.walls import Walls
 _FIRST_USERS = 100  # among them some are known who may be asked for as a witness
 _POLL_S = 0.1  # how often a run that waits for others, or for rest to end, looks again
 _REPORT_S = 1.0
-_AHEAD_S = 10.0  # what a level holds up that does not end is read ahead for so long, ...
-_AHEAD = 4000  # ... or so many pages, which wait in memory
+_AHEAD_S = 10.0  # while a level does not end, the next one is read ahead for so many seconds, ...
+_AHEAD = 4000  # ... but at most so many pages, which wait in memory
 _REST_CAP_S = 3600.0
 # a share of failures means something from here on
 _MIN_WALKED, _MIN_FAILED = 20, 5

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from weibo_crawler.archive.reader import ArchiveIndex
 from weibo_crawler.config import Settings
 from weibo_crawler.fetch import Room
+from weibo_crawler.fetch.opening import PLACES
 from weibo_crawler.harvest.run import HarvestRun
 from weibo_crawler.metrics import Counters
 from weibo_crawler.reparse.replay import WalkReplay
@@ -16,7 +17,6 @@ from weibo_crawler.sites import Site
 from weibo_crawler.store import Found, Frontier
 from weibo_crawler.store.owners import new_owner
 
-_PLACES = 32  # of a harvest without a pace
 _LOOK_S = 0.5
 _PATIENT_LOOKS = 6  # without an answer given, before the archive counts as used up
 
@@ -41,7 +41,7 @@ async def replay_walks(
     run_id = index.writers("harvest")[0].run_id
     for at, uids in sorted(index.notes.get("seeds", [])):
         frontier.add_seeds([Found(uid, site.home(uid)) for uid in uids], run_id, at)
-    places = settings.fetch.concurrency or _PLACES
+    places = settings.fetch.concurrency or PLACES
     source = WalkReplay(site, index, places)
     run = HarvestRun(
         *(replace(settings.harvest, rest_s=0.05, max_time_s=None), frontier, site),
