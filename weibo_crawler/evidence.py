@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from weibo_crawler.records import Kind, Request, Verdict
+from weibo_crawler.records import Kind, Reading, Request, Verdict
 
 _PATIENCE_S = 0.02  # between two pages a walk waits for a commit, and the loop starts the next walk
 _QUIET = 10  # ends in a row: many lists may end together, and so may the site
@@ -58,17 +58,18 @@ class Evidence:
             self._under_way -= 1
             self._tell()
 
-    def shown(self, request: Request, begun: float) -> None:
-        """Note that a request brought content."""
+    def told(self, request: Request, begun: float, reading: Reading) -> None:
+        """Note what a request brought."""
+        is_content = is_shown(reading)
+        if is_content is False:
+            self._nothings += 1
+        if not is_content:
+            return
         self._nothings, self._look_at = 0, _QUIET
         self._shown_at = max(self._shown_at, begun)
         if request.uid and request.kind in _OF_USERS and not request.cursor:
             self.know(request)
         self._tell()
-
-    def not_shown(self) -> None:
-        """Note that a request brought nothing."""
-        self._nothings += 1
 
     @property
     def is_quiet(self) -> bool:
@@ -145,6 +146,9 @@ class Evidence:
             self._news = None
 
 
-def is_shown(verdict: Verdict) -> bool | None:
-    """What an answer tells of whether the site shows anything; None: it does not tell."""
-    return verdict is Verdict.OK if verdict in (Verdict.OK, Verdict.EMPTY, Verdict.END) else None
+def is_shown(reading: Reading) -> bool | None:
+    """What an answer tells of whether the site shows anything of the user; None: it does not
+    tell."""
+    if reading.verdict not in (Verdict.OK, Verdict.EMPTY, Verdict.END):
+        return None
+    return reading.verdict is Verdict.OK and not reading.ambiguous

@@ -378,7 +378,7 @@ def test_which_answer_is_a_look() -> None:
     actions = play(content, by([TROUBLE, EMPTY, THROTTLED, OK], "ab"))
     assert [action.is_empty for action in actions] == [None, True, None, None]
     assert [action.is_empty for action in play(content, by([OK]))] == [False]
-    assert [action.is_empty for action in play(content, by([FOREIGN, OK]))] == [None, False]
+    assert [action.is_empty for action in play(content, by([FOREIGN, OK]))] == [True, None]
     for sure in (GONE, RESTRICTED, Reading(Verdict.EMPTY), Reading(Verdict.END)):
         assert play(content, by([sure]))[0].is_empty is None
     retry, later = asked(Expect.CONTENT, is_retry=True), asked(Expect.CONTENT, nth=2)
@@ -390,7 +390,7 @@ def test_which_answer_is_a_look() -> None:
 def test_while_the_site_may_be_silent_second_looks_wait() -> None:
     """First looks of others tell sooner. Whatever else is doubtful is asked about at once."""
     for doubt in DOUBTS:
-        waits = SILENCE_WAITS if doubt in (EMPTY, END) else None
+        waits = SILENCE_WAITS if doubt in (EMPTY, END, FOREIGN) else None
         assert play(asked(), [Met(doubt, "a", is_silent=True)])[0].step == Again("a", waits)
         assert play(asked(), [Met(doubt, "a")])[0].step == Again("a")
 

@@ -108,6 +108,21 @@ def test_a_caller_that_doubts_an_answer_gets_that_of_another_egress(tmp_path: Pa
         assert set(asyncio.run(looks)) == {ways > 1}
 
 
+def test_the_egress_that_is_doubted_is_no_second_witness(tmp_path: Path) -> None:
+    """Where the only other one cannot be asked there is no fact, and nobody is to blame."""
+
+    async def looks_twice(fetcher: Fetcher) -> Verdict:
+        request = way.site.profile(1)
+        first = await fetcher.fetch(Ask(request))
+        assert first.page is not None
+        return (await fetcher.fetch(Ask(request, avoid=first.page.egress))).reading.verdict
+
+    way = Way(tmp_path, profile, lambda uid: http(b"", status="418 Refused"))
+    told = asyncio.run(way.run(lambda fetcher: [looks_twice(fetcher)]))
+    assert told == [Verdict.SERVER_TROUBLE]
+    assert way.counters["egress.disproved"] == 0
+
+
 def test_a_page_that_is_too_large(tmp_path: Path) -> None:
     """By two proxies, neither known to be good: it is given up after `attempts`, and nobody is
     blamed."""

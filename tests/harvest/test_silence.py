@@ -28,6 +28,7 @@ from weibo_crawler.records import (
 from weibo_crawler.samples import Samples
 from weibo_crawler.simulator.world import World
 
+CONTENT = Reading(Verdict.OK)
 _TRIPS_AFTER = 15  # expected contents that came empty, in a row: about what a breaker needs
 
 
@@ -35,6 +36,8 @@ class Switched(SimulatedFetcher):
     """Shows the truth for so many requests, then the no-content body to everybody; stops the run,
     as a circuit breaker does, when content that is expected stays empty for long. `is_talking`
     falls late, at half of that."""
+
+    is_bare = False  # pages without anybody, which name the next one, in place of that body
 
     def __init__(self, world: World, shown: int, trips_after: int = _TRIPS_AFTER) -> None:
         super().__init__(world)
@@ -52,9 +55,13 @@ class Switched(SimulatedFetcher):
         if self._left < 0:
             self.asked_since += 1
             verdict = Verdict.END if ask.nth > 1 else Verdict.EMPTY
-            fetched = Fetched(Reading(verdict, ambiguous=True), fetched.page)
+            reading = Reading(verdict, ambiguous=True)
+            if self.is_bare and ask.request.kind is Kind.FANS:
+                page = FanPage(ask.request.uid, (), str(ask.nth + 1), is_next_named=True)
+                reading = Reading(Verdict.OK, page, ambiguous=True)
+            fetched = Fetched(reading, fetched.page)
         if ask.expect in (Expect.CONTENT, Expect.SHOWN):
-            is_shown = fetched.reading.verdict is Verdict.OK
+            is_shown = fetched.reading.verdict is Verdict.OK and not fetched.reading.ambiguous
             self._expected += is_shown
             self._empty = 0 if is_shown else self._empty + (not ask.is_retry)
             if self._empty >= self._trips_after:
@@ -74,8 +81,9 @@ def filtered(world: World, share: int = 3) -> Callable[[Request, bytes], bytes]:
 @pytest.mark.parametrize("concurrency", [1, 16])
 @pytest.mark.parametrize("shown", [0, 1, 7, 40, 90, 140])
 @pytest.mark.parametrize("trips_after", [_TRIPS_AFTER, 10**6])
+@pytest.mark.parametrize("is_bare", [False, True])
 def test_a_silent_site_ends_the_run_and_no_list(
-    tmp_path: Path, shown: int, concurrency: int, trips_after: int
+    tmp_path: Path, shown: int, concurrency: int, trips_after: int, is_bare: bool
 ) -> None:
     """Law 4: with and without a breaker the run stops with the true reason, with one soon, without
     one after a few looks at each user. No list is done or marked by an empty answer of that time,
@@ -88,7 +96,7 @@ def test_a_silent_site_ends_the_run_and_no_list(
     ends = {(row.uid, row.depth, row.state) for row in true.rows()}
     crawl = Crawl(_folder(tmp_path, "crawl"), world)
     silent = Switched(world, shown, trips_after)
-    silent.spoil = filtered(world)
+    silent.spoil, silent.is_bare = filtered(world), is_bare
     with pytest.raises(SiteSaysNo, match="shows nothing"):
         crawl.run(silent, concurrency=concurrency)
     # without one a few at each user, and before each the witnesses are asked
@@ -313,7 +321,7 @@ def test_evidence_is_younger_than_what_it_proves() -> None:
         asked.append(request.uid)
         await asyncio.sleep(0.001)
         with evidence.asking() as begun:
-            evidence.shown(request, begun)
+            evidence.told(request, begun, CONTENT)
         return True
 
     async def scene() -> None:
@@ -322,7 +330,7 @@ def test_evidence_is_younger_than_what_it_proves() -> None:
             waiting = asyncio.create_task(evidence.came_after(now))
             await asyncio.sleep(0.01)
             assert not waiting.done()
-            evidence.shown(Request(Kind.FANS, "fans/7", uid=7), begun)
+            evidence.told(Request(Kind.FANS, "fans/7", uid=7), begun, CONTENT)
         assert not await waiting
         known = [evidence.is_given_to_others(uid, now, ask) for uid in (1, 2, 3)]
         assert await asyncio.gather(*known) == [True] * 3
@@ -351,7 +359,7 @@ def test_a_user_is_no_witness_about_itself() -> None:
     async def show(request: Request) -> bool:
         asked.append(request.uid)
         with evidence.asking() as begun:
-            evidence.shown(request, begun)
+            evidence.told(request, begun, CONTENT)
         return True
 
     asked.clear()

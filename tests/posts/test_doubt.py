@@ -26,7 +26,7 @@ from weibo_crawler.posts.workers import (
     shows_no_posts,
     too_many_failed,
 )
-from weibo_crawler.records import Expect, PostPage, Reading, Verdict
+from weibo_crawler.records import Expect, Kind, PostPage, Reading, Verdict
 from weibo_crawler.store.cells import Ledger
 from weibo_crawler.store.keys import user_key
 
@@ -108,11 +108,20 @@ def test_another_day_is_of_the_sites_clock(since: float, wait: float) -> None:
 
 class _Silent(ScriptedFetcher):
     """Shows nothing to anybody from its n-th answer on; then, after `limit` more, the run ends as
-    the breaker of the fetcher would end it. is_slow: the fetcher notices at the end only."""
+    the breaker of the fetcher would end it. is_slow: the fetcher notices at the end only. is_bare:
+    what it shows are pages without posts that name the next one."""
 
-    def __init__(self, *args: Any, after: int, limit: int, is_slow: bool, **more: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        after: int,
+        limit: int,
+        is_slow: bool,
+        is_bare: bool = False,
+        **more: Any,
+    ) -> None:
         super().__init__(*args, **more)
-        self.after, self.limit, self.is_slow = after, limit, is_slow
+        self.after, self.limit, self.is_slow, self.is_bare = after, limit, is_slow, is_bare
 
     async def fetch(self, ask: Ask) -> Fetched:
         fetched = await super().fetch(ask)
@@ -122,13 +131,17 @@ class _Silent(ScriptedFetcher):
         if len(self.asked) > self.after + self.limit:
             self.is_talking = False
             raise SiteSaysNo("the site shows nothing")
+        if self.is_bare and ask.request.kind is Kind.POSTS:
+            page = PostPage(ask.request.uid, (), f"{1000 + len(self.asked)}")
+            return fetched._replace(reading=Reading(Verdict.OK, page, ambiguous=True))
         return fetched._replace(reading=Reading(Verdict.EMPTY, ambiguous=True))
 
 
+@pytest.mark.parametrize("is_bare", [False, True])
 @pytest.mark.parametrize("is_slow", [False, True])
 @pytest.mark.parametrize("after", [0, 7, 60])
 def test_a_site_that_falls_silent_is_believed_nothing(
-    crawl_: Crawl, after: int, is_slow: bool
+    crawl_: Crawl, after: int, is_slow: bool, is_bare: bool
 ) -> None:
     """However late the silence is noticed: nobody is gone, and when the site is well again the same
     command, on the same day, reaches the truth."""
@@ -136,7 +149,8 @@ def test_a_site_that_falls_silent_is_believed_nothing(
     crawl_.add(*uids)
     clock = Clock()
     world = {uid: timeline(uid, 100 + uid) for uid in uids}  # of 101 posts one is on the last page
-    silent = _Silent(world, after=after, limit=8, is_slow=is_slow)
+    limit = 20 if is_bare else 8  # bare pages end after five
+    silent = _Silent(world, after=after, limit=limit, is_slow=is_slow, is_bare=is_bare)
     with pytest.raises(SiteSaysNo):
         crawl_.run(silent, users_in_flight=3, clock=clock)
     assert not [uid for uid in uids if (found := crawl_.ledger(uid)) and found.state == "gone"]

@@ -114,7 +114,8 @@ class ScriptedFetcher:
         self.ends[ask.request.url] = ask.end
         fetched = await self._once(ask)
         # an emptiness is looked at twice
-        if ask.end and ask.expect is Expect.CONTENT and fetched.reading.verdict in _EMPTY:
+        is_timeline = ask.request.kind is Kind.POSTS
+        if is_timeline and ask.expect is Expect.CONTENT and fetched.reading.verdict in _EMPTY:
             return await self._once(ask)
         return fetched
 

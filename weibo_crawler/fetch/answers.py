@@ -18,6 +18,8 @@ SERVER_TROUBLE, NOT_JSON,       site       later, by another egress; return afte
                                            by the only egress after two that took too long
 EgressFailed                    egress     another goes; return after 3 x `attempts`
 what cannot be sent             us         return
+a fact by the egress that the   nobody     another goes; after `LOOKS` of it none is a second
+  caller doubts, of several                witness: trouble
 
 A doubt is asked about at once, elsewhere. It is believed when two egresses say the same, or the
 only one says it twice; where none agree it is trouble, never a fact. Two proxies may lie alike:
@@ -67,7 +69,7 @@ SESSIONLESS_ATTEMPTS = 1  # egresses that could get none
 WITNESSES = 2
 SILENCE_WAITS = 2  # pauses: while the site may be silent, first looks of others tell sooner
 STALLS = 2  # of the only egress: each takes as long as an answer may
-LOOKS = 3  # at a doubt or a closed wall, where no second witness can be had
+LOOKS = 3  # at a doubt or a closed wall, where no second witness can be had; by one in doubt
 HEALTHY_PROXIES = 3  # by which a page fails: more would tell nothing new
 BACKOFF_BASE_S, BACKOFF_CAP_S = 0.1, 5.0
 # The walls of others, as a witness.
@@ -186,6 +188,8 @@ def _decide(case: _Case) -> Action:
     answer = case.met.answer
     if isinstance(answer, TransportError):
         return _failed(answer, case)
+    if answer.verdict in FACTS and _is_doubted_again(case.met, case.asked):
+        return _once_more(case)
     match answer.verdict:
         case Verdict.OK | Verdict.EMPTY | Verdict.END | Verdict.GONE | Verdict.DRIFTED:
             doubt = _doubt_of(answer, case.asked)
@@ -212,6 +216,21 @@ def _answered(reading: Reading, case: _Case) -> Action:
 
 
 # -- doubts
+
+
+def _is_doubted_again(met: Met, asked: Asked) -> bool:
+    """Whether this is the word of the very egress whose word is doubted, and there are others."""
+    return met.egress == asked.ask.avoid and not met.is_only
+
+
+def _once_more(case: _Case) -> Action:
+    """A fact, but nobody new has said it."""
+    said = sum(_is_doubted_again(met, case.asked) for met in case.all)
+    outcome = Good(case.met.elapsed_s, is_shown=False)
+    if said < LOOKS:
+        return Action(Again(case.met.egress, said), outcome, Sign.ANSWERED)
+    why = "no second egress could be asked"
+    return Action(Return(Reading(Verdict.SERVER_TROUBLE, why=why)), outcome, Sign.ANSWERED, why)
 
 
 def is_nothing(asked: Asked, met: Met) -> bool:
@@ -253,7 +272,8 @@ def _doubted(reading: Reading, doubt: _Doubt, case: _Case) -> Action:
         return _believed(reading, doubt, case)
     if len(said) < LOOKS or not (is_trusted or case.is_over(len(said), DISTRUST_ATTEMPTS)):
         outcome = Good(case.met.elapsed_s, is_shown=False) if is_shown else Broken()
-        waits = SILENCE_WAITS if is_shown and case.met.is_silent else None
+        is_bare = doubt in (_Doubt.EMPTY, _Doubt.FOREIGN)
+        waits = SILENCE_WAITS if is_bare and case.met.is_silent else None
         return Action(Again(case.met.egress, waits), outcome, Sign.ANSWERED if is_shown else None)
     kinds = sorted({what.value for what in doubts if what is not None})
     if is_trusted and len(kinds) == 1 and len(agreeing) == len(said):
@@ -459,11 +479,13 @@ def _look(asked: Asked, before: Sequence[Met], met: Met) -> bool | None:
 
 
 def _shows_nothing(answer: Reading | TransportError) -> bool | None:
+    """None: it does not tell. A page with nothing of its user on it shows nothing; of one that a
+    proxy made up, another egress tells."""
     if not isinstance(answer, Reading):
         return None
-    if answer.verdict in NOTHING and answer.ambiguous:
-        return True
-    return False if answer.verdict is Verdict.OK and not answer.ambiguous else None
+    if answer.verdict is Verdict.OK:
+        return answer.ambiguous
+    return True if answer.verdict in NOTHING and answer.ambiguous else None
 
 
 class Walls:

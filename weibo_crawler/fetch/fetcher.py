@@ -239,9 +239,8 @@ class Fetcher:
         met = Met(answer, name, turn.generation, loop.time() - started)
         if isinstance(answer, TimedOut):
             self._pool.tell(turn, Broken(is_stall=True))
-        return _Answer(
-            turn, met if _is_clear(met) else self._with_context(asked, turn, met, page), page
-        )
+        is_plain = _is_clear(met) and name != asked.ask.avoid
+        return _Answer(turn, met if is_plain else self._with_context(asked, turn, met, page), page)
 
     def _with_context(self, asked: Asked, turn: Turn, met: Met, page: Page | None) -> Met:
         """How things stand, for an answer that needs a second thought."""

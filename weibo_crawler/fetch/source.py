@@ -14,8 +14,8 @@ class Ask(NamedTuple):
     answer is no evidence about the site. end: the kind of end that an emptiness would be: `samples`
     then tells whether it is asked for again at once; "" where it always is. is_looked_later: it is
     only where such looks have shown more of late, since the caller looks again, and tells
-    `samples`. avoid: the name of the egress whose answer is doubted, "" for none: another one goes,
-    where there is one.
+    `samples`. avoid: the name of the egress whose answer is doubted, "" for none: another one goes;
+    where there is one that cannot go now, its answer is no fact.
     """
 
     request: Request

@@ -60,11 +60,9 @@ class Asker(NamedTuple):
             fetched = await self.fetcher.fetch(ask)
         reading = fetched.reading
         verdict, why = reading.verdict, reading.why
-        if verdict is Verdict.OK:
+        if is_shown(reading):
             self.counters.add(SHOWN)
-            self.evidence.shown(ask.request, begun)
-        elif verdict in (Verdict.EMPTY, Verdict.END):
-            self.evidence.not_shown()
+        self.evidence.told(ask.request, begun, reading)
         if verdict in FACTS:
             return fetched
         said = f"{verdict}: {why}" if why else str(verdict)
@@ -120,7 +118,7 @@ class Asker(NamedTuple):
             fetched = await self._ask(Ask(request, Expect.SHOWN), Edge.SEED)
         except (EntryTrouble, Walled):
             return None
-        return is_shown(fetched.reading.verdict)
+        return is_shown(fetched.reading)
 
 
 class People:

@@ -160,7 +160,24 @@ class EdgeReader:
             self._source.asker.looked(edge, found=found, kind=kind)
 
     async def _list_page(self, edge: Edge, progress: Progress, expect: Expect) -> Shown:
-        fetched = await self._ask_of_owner(edge, progress, expect)
+        """A page, or the first one behind a few that show nobody and name the next. Where these do
+        not end, whoever asks again later begins with the first of them."""
+        at = progress
+        for _ in range(1 + _BARREN_PAGES):
+            fetched = await self._ask_of_owner(edge, at, expect)
+            record = fetched.reading.record
+            if not (isinstance(record, FanPage) and fetched.reading.ambiguous):
+                return await self._listed_page(edge, at, expect, fetched)
+            if record.next_cursor is None:
+                break
+            at = Progress(record.next_cursor, at.last_ids, at.listed, at.pages + 1)
+        await self._end(edge, sure=True, expect=Expect.CONTENT)
+        self._unsure.add(edge)
+        return Shown((), progress, "barren", fetched_at(fetched), sure=False)
+
+    async def _listed_page(
+        self, edge: Edge, progress: Progress, expect: Expect, fetched: Fetched
+    ) -> Shown:
         record, asker = fetched.reading.record, self._source.asker
         if not isinstance(record, FanPage):
             sure = self._is_whole(edge, progress)
@@ -243,7 +260,7 @@ class EdgeReader:
             expect,
             nth=progress.pages + 1,
             is_retry=edge in self._retried,
-            end=end_of(edge),
+            end=end_of(edge) if is_list or not cursor else "",  # a page of posts has named it
             is_looked_later=is_list and not self._is_whole(edge, progress),
         )
         fetched = await self._source.asker.ask(ask, edge)

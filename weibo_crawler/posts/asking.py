@@ -103,7 +103,7 @@ class Asker:
         tell. Who was forgotten meanwhile is not asked for."""
         if self._is_forgotten(request.uid):
             return None
-        return is_shown((await self._fetch(Ask(request, Expect.SHOWN))).reading.verdict)
+        return is_shown((await self._fetch(Ask(request, Expect.SHOWN))).reading)
 
     async def _fetch(self, ask: Ask) -> Fetched:
         self.has_asked, begun = True, self._clock()
@@ -116,13 +116,10 @@ class Asker:
             return fetched
         self._has_answered = True
         self._note_wall(ask, reading)
-        if reading.verdict is Verdict.OK:
-            self._evidence.shown(ask.request, asked_at)
-        elif reading.verdict in (Verdict.EMPTY, Verdict.END):
-            self._evidence.not_shown()
+        self._evidence.told(ask.request, asked_at, reading)
         if reading.verdict is Verdict.DRIFTED:
             await self._keep(page, reading.why, page.body)
-        elif reading.verdict is Verdict.OK and ask.request.kind in (Kind.POSTS, Kind.PROFILE):
+        elif is_shown(reading) and ask.request.kind in (Kind.POSTS, Kind.PROFILE):
             self.talked_at = max(begun, self.talked_at or begun)
             self._is_first_shown |= ask.request.kind is Kind.POSTS and not ask.request.cursor
         return fetched

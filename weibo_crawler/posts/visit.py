@@ -38,7 +38,7 @@ R = TypeVar("R")
 # of the announced posts: counts include posts that nobody can see any more
 _MISSING_SHARE = 0.1
 _LAST = "posts.last"  # a page that names no next one, against the count
-_END = "posts.end"  # the kind of all ends of timelines in `Samples`: one experiment ends sooner
+_END = "posts.end"  # the kind of empty first pages in `Samples`
 _SILENCE = "the site shows nothing, and has shown nothing to anybody of late: no evidence"
 _PAGES_A_RUN = 1000  # of one user; then others have their turn, and the next run goes on there
 _CLOSED_REST_S = 30 * 86_400.0  # restricted texts are asked for again after so long
@@ -192,7 +192,7 @@ class _Visit:
         """Read pages until the site, a limit or what is known ends it; says why. None: there is
         more, for the next run."""
         stops, is_first, is_again, is_looked = self._stops(), True, False, False
-        last_page, avoid = self.ledger.pages + _PAGES_A_RUN, ""
+        last_page, avoid, shown_to = self.ledger.pages + _PAGES_A_RUN, "", self.cursor
         while self.ledger.pages < last_page:
             if self.env.max_pages is not None and self.ledger.pages >= self.env.max_pages:
                 return "max_pages"
@@ -231,11 +231,13 @@ class _Visit:
             elif is_doubtful and self.env.asker.wants_look(_LAST):
                 is_looked = True
                 continue
-            cursor = self.cursor if why is not None else page.next_cursor or ""
-            self.ledger = await self.pages.store(page, _page(fetched), self.ledger, cursor)
+            following = self.cursor if why is not None else page.next_cursor or ""
+            # who goes on later begins with the first of the pages that showed nothing
+            shown_to = shown_to if reading.ambiguous else following
+            self.ledger = await self.pages.store(page, _page(fetched), self.ledger, shown_to)
             if why is not None:
                 return why
-            self.cursor = cursor
+            self.cursor = following
         return None
 
     def _may_be_another(self, page: PostPage) -> bool:
@@ -256,7 +258,7 @@ class _Visit:
             self._expected(),
             nth=self.ledger.pages + 1,
             is_retry=self.is_retry and self.cursor == self.start,
-            end=_END,
+            end="" if self.cursor else _END,  # the page before has named this one
             avoid=avoid,
         )
 
@@ -433,7 +435,8 @@ class _Visit:
     ) -> None:
         """Raise VisitTrouble for what is no fact, nor a wall that ends the timeline. is_expected:
         an emptiness contradicts nothing."""
-        if reading.verdict in _EMPTY and not (is_expected or self.env.asker.is_talking):
+        is_bare = reading.verdict in _EMPTY or (reading.verdict is Verdict.OK and reading.ambiguous)
+        if is_bare and not (is_expected or self.env.asker.is_talking):
             raise VisitDoubt(_SILENCE)
         if reading.verdict in (Verdict.OK, Verdict.GONE, *_EMPTY):
             return

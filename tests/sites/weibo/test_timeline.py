@@ -290,6 +290,15 @@ def test_no_cards(cursor: str, verdict: Verdict) -> None:
     assert (reading.verdict, reading.ambiguous) == (verdict, True)
 
 
+@pytest.mark.parametrize("page", [3, "3", [3]])
+def test_no_cards_beside_a_page_in_since_id_mode(page: object) -> None:
+    """A number may name a later page, though not in the words of this one: no end."""
+    said = json.dumps({"ok": 1, "data": {"cards": [], "cardlistInfo": {"page": page}}})
+    reading = judge(said, SITE.posts(OWNER, "since_id=5"))
+    assert (reading.verdict, reading.ambiguous) == (Verdict.OK, True)
+    assert record(reading).skipped == {"odd cursor": 1}
+
+
 def test_card_types_as_text() -> None:
     """card_type is a string on some pages."""
 

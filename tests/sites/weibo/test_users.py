@@ -173,6 +173,19 @@ def test_a_page_whose_users_are_all_missing() -> None:
     assert (page.users, page.skipped, page.next_cursor) == ((), {"no user": 6}, "2")
 
 
+@pytest.mark.parametrize("info", [{"since_id": 3}, {"page": "3"}])
+@pytest.mark.parametrize("empty", [[], None])
+def test_a_page_without_cards_that_names_the_next_one(info: object, empty: object) -> None:
+    """It is no end, and as it shows nobody it needs a second witness."""
+
+    def change(tree: Tree) -> None:
+        tree["data"].update(cards=empty, cardlistInfo=info)
+
+    reading = read("fans_first_page.json", change, SITE.edge(Edge.FANS, OWNER, "2"))
+    assert (reading.verdict, reading.ambiguous) == (Verdict.OK, True)
+    assert (reading.record.users, reading.record.next_cursor) == ((), "3")
+
+
 def test_an_empty_list() -> None:
     """A list without items is the no-content answer."""
     reading = read("fans_first_page.json", lambda tree: cards(tree)[1].update(card_group=[]))

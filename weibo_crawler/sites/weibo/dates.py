@@ -31,10 +31,11 @@ _FULL = re.compile(
     r"[A-Z][a-z]{2} ([A-Z][a-z]{2}) (\d\d?) (\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d) (\d{4})",
     re.ASCII,
 )
-_AGO = re.compile(r"(\d{1,4})\s?(秒|分钟|小时|天)前", re.ASCII)
+_ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:?\d\d)?", re.ASCII)
+_AGO = re.compile(r"(\d{1,4})\s?(秒|分钟|小时|天|周)前", re.ASCII)
 _NEAR = re.compile(r"(今天|昨天|前天)\s?(\d\d?):(\d\d)(?::(\d\d))?", re.ASCII)
 _DAY = re.compile(
-    r"(?:(\d{4})[-年])?(\d\d?)(?:-(\d\d?)|月(\d\d?)日)(?:\s{1,2}(\d\d?):(\d\d)(?::(\d\d))?)?",
+    r"(?:(\d{4})[-/年])?(\d\d?)(?:[-/](\d\d?)|月(\d\d?)日)(?:\s{1,2}(\d\d?):(\d\d)(?::(\d\d))?)?",
     re.ASCII,
 )
 _DAYS_BACK = {"今天": 0, "昨天": 1, "前天": 2}
@@ -44,6 +45,7 @@ _AGO_UNITS = {
     "分钟": (60, "minute", 60 + _LATE_S, _LATE_S),
     "小时": (_HOUR_S, "hour", 2 * _HOUR_S, _HOUR_S),
     "天": (_DAY_S, "day", 2 * _DAY_S, _DAY_S),
+    "周": (7 * _DAY_S, "day", 8 * _DAY_S, _DAY_S),
 }
 
 
@@ -98,6 +100,7 @@ def said(text: str, now: float) -> Said:
     """
     today = (int(now) + _ZONE_S) // _DAY_S + _EPOCH_DAY
     words = _full(text) or _written(text, today) or _ago(text, int(now)) or _near(text, today)
+    words = words or _iso(text)
     if words is None:
         raise ValueError("unknown form of date")
     if not _SITE_BEGAN_S <= words.at_s < _FAR_FUTURE_S:
@@ -122,6 +125,16 @@ def _full(text: str) -> Said | None:
     if sign == "+" and zone_s == _ZONE_S:
         return words
     return _from(words.at_s + _ZONE_S + (zone_s if sign == "-" else -zone_s), "second", 1)
+
+
+def _iso(text: str) -> Said | None:
+    """ISO 8601 with its time. Without a zone it is on the site's clock."""
+    match = _ISO.fullmatch(text)
+    if match is None:
+        return None
+    at = datetime.fromisoformat(text)
+    at_s = int((at if match[3] else at.replace(tzinfo=_ZONE)).timestamp())
+    return _from(at_s, "second", 1) if match[1] else _from(at_s, "minute", 60)
 
 
 def _ago(text: str, now: int) -> Said | None:

@@ -60,7 +60,8 @@ class _Found:
 
 
 def read_user_list(page: UserList | None, request: Request, now: float) -> Reading:
-    """OK with a FanPage; EMPTY or END (ambiguous) where the page does not hold the list.
+    """OK with a FanPage, ambiguous where it shows nobody and names the next one; EMPTY or END
+    (ambiguous) where the page does not hold the list.
 
     Errors: Drift where the list cannot be found or most of its users cannot be read, also for the
     list of another owner, with which a lying proxy may answer.
@@ -97,6 +98,8 @@ def read_user_list(page: UserList | None, request: Request, now: float) -> Readi
         dict(found.skipped),
         is_next_named,
     )
+    if not found.legible and not found.skipped:
+        return Reading(Verdict.OK, fan_page, why="nobody", ambiguous=True)
     return Reading(Verdict.OK, fan_page)
 
 

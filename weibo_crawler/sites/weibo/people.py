@@ -76,7 +76,9 @@ def read_owner(people: Iterable[Person]) -> User | None:
 
 
 def read_profile(profile: Profile | None, request: Request, now: float) -> Reading:
-    """OK with a User. Errors: Drift."""
+    """OK with a User; EMPTY (ambiguous) for the no-content body. Errors: Drift."""
+    if profile is not None and profile.userInfo is None and profile.cards == []:
+        return nothing(request)
     if profile is None or profile.userInfo is None:
         raise Drift(".data" if profile is None else ".data.userInfo")
     try:

@@ -87,6 +87,7 @@ def read_timeline(page: Timeline | None, request: Request, now: float) -> Readin
         raise Drift(".data" if page is None else ".data.cards")
     cards = page.cards or []
     next_cursor, is_odd = _next_cursor(page.cardlistInfo, request.cursor)
+    is_odd |= not cards and next_cursor is None and _names_page(page.cardlistInfo)
     is_last = next_cursor is None and not is_odd
     if not cards and is_last:
         return nothing(request)
@@ -127,6 +128,12 @@ def _mid(status: Mblog) -> int | None:
         return mid_of(status)
     except Drift:
         return None
+
+
+def _names_page(info: PageInfo | None) -> bool:
+    """Whether a number stands there that may be that of a later page."""
+    page, is_odd = read_token(None if info is None else info.page)
+    return is_odd or page not in (None, "1")
 
 
 def _next_cursor(info: PageInfo | None, cursor: str) -> tuple[str | None, bool]:

@@ -176,7 +176,10 @@ class UserList(Struct, gc=False):
 
 
 class Profile(Struct, gc=False):
+    """Has no cards, unless in an answer that shows nothing."""
+
     userInfo: Person | None = None
+    cards: Any = None
 
 
 class InfoCard(Struct, gc=False):
