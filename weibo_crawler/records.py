@@ -399,14 +399,15 @@ class Comment(msgspec.Struct, frozen=True):
 
 
 class CommentPage(msgspec.Struct, frozen=True):
-    """Page 1 of the comments of one post: who wrote them, and what. uncounted: as in FanPage. A
-    comment that cannot be read is left out of `comments`."""
+    """Page 1 of the comments of one post: who wrote them, and what. uncounted, skipped: as in
+    FanPage. A comment that cannot be read is left out of `comments`."""
 
     mid: int
     users: tuple[User, ...]
     next_cursor: str | None
     uncounted: tuple[int, ...] = ()
     comments: tuple[Comment, ...] = ()
+    skipped: dict[str, int] = {}
 
 
 Record = User | BasicInfo | FanPage | PostPage | FullText | CommentPage | NamedUser
