@@ -125,17 +125,36 @@ class EgressState(NamedTuple):
         return self if self.next_free_s <= longest_s else self._replace(next_free_s=longest_s)
 
 
+class AllOut(NamedTuple):
+    """No egress may go: so many rest or are dead. first: the one to be tried first, in so many
+    seconds."""
+
+    resting: int
+    dead: int
+    first: str
+    wait_s: float
+
+    def __str__(self) -> str:
+        kinds = [f"{n} {what}" for n, what in ((self.resting, "resting"), (self.dead, "dead")) if n]
+        return (
+            f"no egress may go ({', '.join(kinds)}); the first to be tried again is {self.first}, "
+            f"in {self.wait_s:.0f} s"
+        )
+
+
 class LeaseTerm(NamedTuple):
     """What a renewal brings. renewed: False where the leases had ended and all is lost.
 
     granted: the egresses that are new to the holder; recalled: those that it must hand back;
-    contenders: how many processes want egresses.
+    contenders: how many processes want egresses. out: set where nobody holds any of those that the
+    holder may use, since all of them rest or are dead.
     """
 
     renewed: bool
     granted: Mapping[str, EgressState]
     recalled: tuple[str, ...]
     contenders: int
+    out: AllOut | None = None
 
 
 class Edge(StrEnum):
@@ -399,14 +418,15 @@ class Comment(msgspec.Struct, frozen=True):
 
 
 class CommentPage(msgspec.Struct, frozen=True):
-    """Page 1 of the comments of one post: who wrote them, and what. uncounted: as in FanPage. A
-    comment that cannot be read is left out of `comments`."""
+    """Page 1 of the comments of one post: who wrote them, and what. uncounted, skipped: as in
+    FanPage. A comment that cannot be read is left out of `comments`."""
 
     mid: int
     users: tuple[User, ...]
     next_cursor: str | None
     uncounted: tuple[int, ...] = ()
     comments: tuple[Comment, ...] = ()
+    skipped: dict[str, int] = {}
 
 
 Record = User | BasicInfo | FanPage | PostPage | FullText | CommentPage | NamedUser

@@ -68,6 +68,14 @@ def test_a_proxies_file_that_is_missing_or_wrong(crawl: Crawl) -> None:
     assert line["text"].startswith("2 proxies")
 
 
+@pytest.mark.parametrize("address", ["mysql://me:hidden?x@h/db", "mysql://h/db?password=hidden"])
+def test_a_store_whose_address_holds_a_password(crawl: Crawl, address: str) -> None:
+    """No line tells it, neither the one that is wrong nor the one that names the stores."""
+    lines = checked(crawl, 3, WEIBO_STORE__USERS=address)
+    assert lines["settings"]["state"] == "ok"
+    assert "hidden" not in str(lines)
+
+
 def test_a_password_file_that_others_may_read(crawl: Crawl) -> None:
     """Exit code 3 with the remedy; a group that was chosen may read it. Its text is not told."""
     file = crawl.folder / "password"

@@ -88,6 +88,7 @@ def test_no_command_lets_the_site_rule_the_terminal(crawl: Crawl) -> None:
         assert "Traceback" not in text
         assert not OBEYED.search(text), (command, OBEYED.search(text))
     assert "evil" in shown["scan", "posts", "--format", "csv"]
+    assert not OBEYED.search((crawl.folder / "report.html").read_text("utf-8"))
     kept = _EVIL.replace("\x00", "\N{REPLACEMENT CHARACTER}")  # which no table could hold
     piped = crawl.run("scan", "posts", "--format", "jsonl").stdout
     assert not OBEYED.search(piped)

@@ -28,7 +28,7 @@ from hypothesis.stateful import (
 from weibo_crawler.config import Pace
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.pool.ring import Ring
-from weibo_crawler.records import EgressState, Health
+from weibo_crawler.records import AllOut, EgressState, Health
 from weibo_crawler.store.egresses import EgressLeases
 from weibo_crawler.store.owners import new_owner
 
@@ -374,6 +374,30 @@ class EgressContract:
         self.clock.now += 3600.0 + 2 / RATE
         second.join("", ["a:1", "b:1"], rate=RATE, lease_s=LEASE_S)
         assert set(second.exchange({}).granted) == {"a:1", "b:1"}
+
+    def test_who_gets_nothing_is_told_that_all_are_out(self) -> None:
+        """As an earlier run left them; not while somebody holds one, or one may go."""
+        first = self.virtual("first")
+        first.join("", ["a:1", "b:1"], rate=RATE, lease_s=LEASE_S)
+        assert first.exchange({}).out is None
+        resting, dead = (
+            EgressState(RATE, 40.0, Health.RESTING),
+            EgressState(RATE, 20.0, Health.DEAD),
+        )
+        told = {"a:1": resting, "b:1": dead}
+        second = self.virtual("second")
+        second.join("", ["a:1", "b:1"], rate=RATE, lease_s=LEASE_S)
+        first.exchange(told)
+        assert second.exchange({}).out is None
+        first.leave(told)
+        term = second.exchange({})
+        out = term.out
+        assert out is not None
+        assert out == AllOut(1, 1, "b:1", pytest.approx(20.0, abs=1e-3))
+        assert str(out).startswith("no egress may go (1 resting, 1 dead); the first")
+        self.clock.now += 20.0
+        term = second.exchange({})
+        assert (set(term.granted), term.out) == ({"b:1"}, None)
 
     def test_an_expired_lease_is_lost_whole(self) -> None:
         """Who was paused for longer than its lease writes nothing and begins anew; the next holder

@@ -145,7 +145,7 @@ def test_what_the_pool_is_told() -> None:
     [refused, *_] = play(asked(), [Met(THROTTLED, "a", retry_after_s=9.0)])
     assert refused.outcome == Refused("throttled", 9.0, is_ban=False)
     [banned] = play(asked(), by([Reading(Verdict.CAPTCHA, why="geetest", is_ban=True)]))
-    assert banned.outcome == Refused("geetest", None, is_ban=True)
+    assert banned.outcome == Refused("captcha (geetest)", None, is_ban=True)
     for answer in (TROUBLE, DRIFTED, FOREIGN, BOMB, BodyCut("cut")):
         [first] = play(asked(), by([answer]))
         assert first.outcome == Broken()

@@ -27,18 +27,24 @@ HOST, NOW = "m.weibo.cn", 1_700_000_000.0
         ("a=2; Domain=weibo.com", {"a": "1"}),
         ("a=2; Domain=eibo.cn", {"a": "1"}),
         ("a=2; Domain=x.m.weibo.cn", {"a": "1"}),
+        ("a=值", {"a": "1"}),
+        ("值=2", {"a": "1"}),
+        ("b=\x1bz", {"a": "1"}),
+        ("\ta=2", {"a": "2"}),
     ],
 )
 def test_what_a_header_does(line: str, cookies: dict[str, str]) -> None:
-    """Set-Cookie adds, replaces and deletes what has expired; what is meant for other hosts is
-    passed over."""
+    """Set-Cookie adds, replaces and deletes what has expired; what is meant for other hosts, or no
+    client would send back, is passed over."""
     assert merge_cookies({"a": "1"}, [line], HOST, NOW) == cookies
 
 
 @given(st.lists(st.text()))
 def test_any_text_is_read(lines: list[str]) -> None:
-    """No header ends in an error."""
-    merge_cookies({"a": "1"}, lines, HOST, NOW)
+    """No header ends in an error, or makes a session that cannot be sent."""
+    for name, value in merge_cookies({"a": "1"}, lines, HOST, NOW).items():
+        assert f"{name}={value}".isascii()
+        assert f"{name}={value}".isprintable()
 
 
 def test_how_large_is_too_large() -> None:

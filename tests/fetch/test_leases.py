@@ -20,10 +20,10 @@ import pytest
 from tests.fetch.servers import ACCOUNT, Reader, Writer, forward_proxy, head, http, serve
 from tests.fetch.worlds import ScriptedSite
 from weibo_crawler.config import Egress, Fetch, Pace, Settings, Site
-from weibo_crawler.errors import Interrupted, StoreError
+from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
 from weibo_crawler.fetch import Ask, open_fetcher
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import Kind, Page, Reading, Request, Verdict
+from weibo_crawler.records import EgressState, Health, Kind, Page, Reading, Request, Verdict
 from weibo_crawler.store.sqlite_egresses import SqliteEgresses
 
 RATE, LEASE_S = 2.0, 3.0
@@ -352,3 +352,36 @@ def test_a_list_that_changes_while_it_is_used(
         leases.close()
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("egress", "pace", "why"),
+    [
+        (Egress(direct_name="here", lease_s=30.0), Pace(1.0, give_up_s=0.5), "pace.give_up_s"),
+        (Egress(direct_name="here", lease_s=0.6, when_empty="stop"), Pace(1.0), "when_empty"),
+    ],
+)
+def test_rests_of_an_earlier_run_end_this_one(
+    tmp_path: Path, egress: Egress, pace: Pace, why: str
+) -> None:
+    """What rests is dealt out to nobody: who waits for it says so and gives up, as one who met the
+    refusals does."""
+    url = f"sqlite:///{tmp_path}/users.db"
+    earlier, waiting = SqliteEgresses(url, "earlier"), SqliteEgresses(url, "waiting")
+    earlier.join("direct@here", [], rate=1.0, lease_s=30.0)
+    earlier.exchange({})
+    earlier.leave({"direct@here": EgressState(1.0, 3000.0, Health.RESTING, 3)})
+    settings = Settings(site=Site(base_url="http://192.0.2.1"), pace=pace, egress=egress)
+
+    async def scenario() -> str:
+        fetcher = open_fetcher(settings, CookieSite("http://192.0.2.1"), Counters(), waiting)
+        try:
+            with pytest.raises(SiteSaysNo) as said:
+                await fetcher.fetch(Ask(Request(Kind.PROFILE, "http://192.0.2.1/0/0")))
+        finally:
+            await fetcher.close()
+        return str(said.value)
+
+    said = asyncio.run(scenario())
+    assert why in said
+    assert "no egress may go (1 resting)" in said

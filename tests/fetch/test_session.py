@@ -114,8 +114,8 @@ def test_walls_of_first_pages_are_refusals() -> None:
 
     assert set(run(scenario())) == {Verdict.LOGIN_WALL}
     assert world.breaker.tripped == ""
-    world.breaker.note(Sign.REFUSED, "ok:-100", "direct", 0.0)
-    assert "10 x ok:-100" in world.breaker.tripped
+    world.breaker.note(Sign.REFUSED, "login_wall (ok:-100)", "direct", 0.0)
+    assert "10 x login_wall (ok:-100)" in world.breaker.tripped
 
 
 def test_an_egress_without_a_session_asks_another() -> None:

@@ -12,6 +12,7 @@ from weibo_crawler.analysis.keyfigures import key_figures
 from weibo_crawler.analysis.numbers import grouped, minute, plural, short
 from weibo_crawler.analysis.page import hint, key_table, page, section, table
 from weibo_crawler.analysis.plots import Bar
+from weibo_crawler.printable import printable
 from weibo_crawler.records import FACTS, REFUSALS
 from weibo_crawler.store import Tables, Users
 
@@ -30,7 +31,7 @@ def write_report(users: Users, tables: Tables, path: Path, *, depths_are_bounds:
     now = time.time()
     html = render(gather(users, tables, now), now, depths_are_bounds)
     with replacing(path) as file:
-        file.write(html.encode(errors="replace"))
+        file.write(printable(html).encode(errors="replace"))
 
 
 def render(figures: Figures, now: float, depths_are_bounds: str = "") -> str:

@@ -11,7 +11,7 @@ from weibo_crawler import config
 from weibo_crawler.cli import checks
 from weibo_crawler.cli.main import Done
 from weibo_crawler.config import Settings
-from weibo_crawler.errors import BadConfig, CrawlerError, StoreError
+from weibo_crawler.errors import BadConfig, CrawlerError, StoreError, masked
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.posts.node import Finding
 from weibo_crawler.resources import resource
@@ -65,7 +65,8 @@ def _lines(options: argparse.Namespace) -> Iterator[Line]:
     except BadConfig as error:
         yield Line("wrong", "settings", str(error), error.exit_code)
         return
-    yield Line("ok", "settings", f"{settings.store.users} and {settings.store.tables}")
+    stores = " and ".join(map(masked, (settings.store.users, settings.store.tables)))
+    yield Line("ok", "settings", stores)
     answers: dict[str, bool] = {}
     for check in _checks(settings, nodes=options.nodes):
         server = check.name.partition(" ")[0]

@@ -438,7 +438,10 @@ def _is_unknown_refusal(met: Met) -> bool:
 
 
 def _why(reading: Reading) -> str:
-    return reading.why or reading.verdict
+    """The site's own word, with what it means where a number alone would not say it."""
+    why = reading.why or reading.verdict.value
+    is_told = why == reading.verdict or reading.verdict not in (Verdict.LOGIN_WALL, Verdict.CAPTCHA)
+    return why if is_told else f"{reading.verdict} ({why})"
 
 
 def _verdict(met: Met) -> Verdict | None:

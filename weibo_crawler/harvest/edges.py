@@ -183,8 +183,7 @@ class EdgeReader:
             sure = self._is_whole(edge, progress)
             await self._end(edge, sure=sure, expect=expect, is_bare=True)
             return Shown((), progress, "end", fetched_at(fetched), sure)
-        for reason, n in record.skipped.items():
-            asker.counters.add(f"list.skipped.{reason}", n)
+        self._count_skipped(record)
         found = _Found()
         await self._count(record.users, record.uncounted, edge, found)
         after, ended = self._step(edge, progress, record)
@@ -378,6 +377,10 @@ class EdgeReader:
         for uid in (*(user.uid for user in users if user.fans is None), *uncounted):
             await self._add(uid, edge, found)
 
+    def _count_skipped(self, page: FanPage | CommentPage) -> None:
+        for reason, n in page.skipped.items():
+            self._source.asker.counters.add(f"list.skipped.{reason}", n)
+
     async def _add(self, uid: int, edge: Edge, found: "_Found") -> None:
         """A user of whom only the uid is known; who is kept already needs no profile. Where the
         profile does not tell the fans either, the user is left out and counted."""
@@ -419,6 +422,7 @@ class EdgeReader:
         self._keep(fetched)
         record, found = fetched.reading.record, _Found()
         if isinstance(record, CommentPage):
+            self._count_skipped(record)
             await self._count(record.users, record.uncounted, Edge.COMMENTS, found)
         # these two are facts about the post, not about its user
         is_fact = fetched.reading.verdict in (Verdict.GONE, Verdict.RESTRICTED)

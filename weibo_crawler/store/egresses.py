@@ -18,7 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from weibo_crawler.records import LONGEST_REST_S, EgressState, Health, LeaseTerm
+from weibo_crawler.records import LONGEST_REST_S, AllOut, EgressState, Health, LeaseTerm
 from weibo_crawler.store.egress_shares import Contender, Standing, allot
 from weibo_crawler.store.owners import is_dead
 
@@ -196,7 +196,25 @@ class EgressLeases(ABC):
             "SELECT name FROM egresses WHERE holder = %s AND recalled = 1", (self.owner,)
         )
         recalled = tuple(name for (name,) in cursor.fetchall())
-        return LeaseTerm(True, granted, recalled, len(holders))
+        return LeaseTerm(True, granted, recalled, len(holders), self._out(cursor, me.pools, now))
+
+    def _out(self, cursor: Cursor, pools: frozenset[str], now: float) -> AllOut | None:
+        """Why there is nothing to hold, where it is no other process."""
+        cursor.execute("SELECT name FROM egresses WHERE holder = %s LIMIT 1", (self.owner,))
+        if cursor.fetchall() or not pools:
+            return None
+        cursor.execute(
+            "SELECT e.name, e.holder, e.health, e.next_free FROM egress_pools p "
+            f"JOIN egresses e ON e.name = p.name WHERE p.pool IN {_marks(sorted(pools))} "
+            "ORDER BY e.next_free",
+            sorted(pools),
+        )
+        rows = cursor.fetchall()
+        healths = [Health(health) for _, holder, health, at in rows if holder is None and at > now]
+        dead = healths.count(Health.DEAD)
+        if not rows or healths.count(Health.RESTING) + dead < len(rows):
+            return None
+        return AllOut(len(rows) - dead, dead, rows[0][0], rows[0][3] - now)
 
     def _holders(self, cursor: Cursor) -> dict[str, "_Holder"]:
         cursor.execute(

@@ -611,6 +611,18 @@ def test_ids_that_bid_and_address_and_date_deny() -> None:
     assert kept.path == f"{MBLOG}.bid"
 
 
+def test_bid_and_address_that_name_the_same_other_post() -> None:
+    """The bid stands there twice, and the id twice: nobody knows which post it is, even where the
+    other one is of the same day."""
+
+    def change(tree: Tree) -> None:
+        status = card(tree)["mblog"]
+        status["mid"] = status["id"] = str(int(status["mid"]) + 1)
+
+    [kept] = page_mode(change).unreadable
+    assert kept.path == f"{MBLOG}.bid"
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [

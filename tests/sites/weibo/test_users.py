@@ -139,6 +139,39 @@ def test_a_page_of_something_else_is_no_empty_list(shown: list[Tree], cursor: st
     assert (reading.verdict, reading.record) == (Verdict.DRIFTED, None)
 
 
+_ADVERTISEMENT = {"card_type": 9, "mblog": None}
+
+
+@pytest.mark.parametrize("cursor", ["", "2"])
+@pytest.mark.parametrize("shown", [[_ADVERTISEMENT], [_ADVERTISEMENT, {"card_type": 6}]])
+def test_a_page_of_advertisements_that_names_the_next_one(shown: list[Tree], cursor: str) -> None:
+    """Cards that are of nobody are counted and the list goes on where the page says so; posts in
+    their place are another page."""
+    request = SITE.edge(Edge.FANS, OWNER, cursor)
+
+    def change(tree: Tree) -> None:
+        tree["data"].update(cards=shown, cardlistInfo={"since_id": 3})
+
+    page = record(read("fans_first_page.json", change, request))
+    assert (page.users, page.next_cursor, page.is_next_named) == ((), "3", True)
+    assert page.skipped == {"no item": len(shown)}
+    shown = [*shown, _POST]
+    assert read("fans_first_page.json", change, request).verdict is Verdict.DRIFTED
+
+
+@pytest.mark.parametrize("odd", [None, {}, "x", [], _ADVERTISEMENT, {"card_type": 6}])
+def test_an_odd_card_among_flat_users_is_counted(odd: object) -> None:
+    """As in a block: a later page may show its users without one."""
+
+    def change(tree: Tree) -> None:
+        users = cards(tree)[1]["card_group"]
+        tree["data"]["cards"] = [*users, odd]
+
+    page = record(read("fans_first_page.json", change, SITE.edge(Edge.FANS, OWNER, "2")))
+    assert [user.uid for user in page.users] == [user.uid for user in fans().users]
+    assert page.skipped["no item"] == fans().skipped.get("no item", 0) + 1
+
+
 def test_a_post_beside_the_list_is_an_advertisement() -> None:
     """What stands beside a list that is found does not matter."""
     assert fans(lambda tree: cards(tree).insert(0, _POST)).users == fans().users
@@ -522,9 +555,10 @@ def test_illegible_numbers_of_fans_among_comments() -> None:
 
 @pytest.mark.parametrize("odd", [None, {}, "x", [], 7, {"user": {}}, {"user": []}, {"user": None}])
 def test_an_odd_comment_costs_only_itself(odd: object) -> None:
-    """The authors of the others are read."""
+    """The authors of the others are read, and it is counted."""
     page = record(read("comments.json", lambda tree: tree["data"]["data"].insert(0, odd)))
     assert [user.uid for user in page.users] == FANS[:2]
+    assert sum(page.skipped.values()) == sum(record(read("comments.json")).skipped.values()) + 1
 
 
 @pytest.mark.parametrize("max_id", [0, "0", None, ""])
@@ -558,6 +592,10 @@ def test_no_comments() -> None:
     assert (reading.verdict, reading.ambiguous) == (Verdict.EMPTY, True)
     page = record(read("comments.json", lambda tree: tree["data"].update(data=[])))
     assert (page.users, page.next_cursor) == ((), "314345666829623")
+    page = record(
+        read("comments.json", lambda tree: tree["data"].update(data=[], max_id="9" * 400))
+    )
+    assert (page.users, page.next_cursor, page.skipped) == ((), None, {"odd cursor": 1})
 
 
 def test_the_list_of_another_owner_is_no_list() -> None:

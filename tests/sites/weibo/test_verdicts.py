@@ -62,6 +62,9 @@ def test_statuses(status: int, verdict: Verdict, why: str, body: str) -> None:
         ("https://m.weibo.cn//Captcha/show", V.CAPTCHA),
         ("https://m.weibo.cn/u/1?captcha", V.NOT_JSON),
         ("https://m.weibo.cn/n/captcha", V.NOT_JSON),
+        ("https://captcha.weibo.com/show", V.CAPTCHA),
+        ("https://captcha.weibo.com.portal.example/show", V.NOT_JSON),
+        ("https://notgeetest.com/load", V.NOT_JSON),
         ("/p/captcha-x", V.NOT_JSON),
         ("/login/hotspot", V.NOT_JSON),
         ("https://m.weibo.cn/login/hotspot?r=/visitor/visitor", V.NOT_JSON),
@@ -110,6 +113,9 @@ def test_refusals_under_200_and_403(body: str, verdict: Verdict, status: int) ->
         ('{"ok":0,"msg":"请求频率过高"}', V.THROTTLED, "请求频率过高"),
         ('{"ok":0,"errno":"100006","msg":"请求非法"}', V.REFUSED, "100006 请求非法"),
         ('{"ok":0,"msg":"需要验证码"}', V.CAPTCHA, "需要验证码"),
+        ('{"ok":0,"msg":"请完成安全验证"}', V.CAPTCHA, "请完成安全验证"),
+        ('{"ok":-100,"msg":"人机验证"}', V.CAPTCHA, "ok -100"),
+        ('{"ok":0,"msg":"请先完成验证"}', V.CAPTCHA, "请先完成验证"),
         ('{"ok":-100,"msg":"需要验证码"}', V.CAPTCHA, "ok -100"),
         ('{"ok":1,"msg":"请求过于频繁"}', V.THROTTLED, "请求过于频繁"),
         ('{"ok":1,"msg":"频繁","data":{"cards":[]}}', V.THROTTLED, "频繁"),
@@ -166,6 +172,8 @@ def test_what_an_answer_says_of_itself(body: str, verdict: Verdict, why: str) ->
         ('{"ok":1,"msg":"用户不存在"}', "用户不存在"),
         ('{"ok":1,"errno":"7","data":{"cards":[]}}', "7"),
         ('{"ok":1,"message":"x","data":{"cards":[]}}', "x"),
+        ('{"ok":1,"data":{"msg":"请求过于频繁","cards":[]}}', "请求过于频繁"),
+        ('{"ok":1,"data":{"errno":"7","cards":[]}}', "7"),
         ('{"ok":true,"data":{"cards":[]}}', "data"),
         ('{"ok":"1","data":{"cards":[]}}', "1"),
     ],
@@ -218,6 +226,15 @@ def test_what_is_said_of_a_post(body: str, verdict: Verdict, request_: Request) 
     assert of_user in (V.SERVER_TROUBLE, V.THROTTLED)
 
 
+def test_why_a_post_is_restricted() -> None:
+    """In the words of the site, in either envelope."""
+    for body in (
+        '{"ok":0,"message":"未登录","error_code":20170}',
+        '{"ok":0,"errno":20170,"msg":"未登录"}',
+    ):
+        assert judge(body, OF_A_POST[0]).why == "20170 未登录"
+
+
 @pytest.mark.parametrize(
     ("status", "verdict"),
     [(403, V.RESTRICTED), (404, V.RESTRICTED), (401, V.REFUSED), (418, V.THROTTLED)],
@@ -232,7 +249,8 @@ def test_the_page_of_a_restricted_post() -> None:
     """The HTML of a post says it in words; a proxy's page, or that of a user, does not."""
     for words in (HIDDEN, "微博不存在或暂无查看权限!", "你暂时没有这条微博的查看权限哦"):
         html = f"<html><title>微博</title><body>{words}</body></html>"
-        assert judge(html, SITE.full_text(OWNER, 9)[2]).verdict is V.RESTRICTED
+        for request in OF_A_POST:
+            assert judge(html, request).verdict is V.RESTRICTED
         assert judge(html, SITE.posts(OWNER, "")).verdict is V.NOT_JSON
 
 
@@ -258,6 +276,8 @@ def test_who_is_gone_under_which_status(body: str, status: int) -> None:
         "https://m.weibo.cn//captcha",
         "https://weibo.com/Captcha/show",
         "https://security.weibo.com/verify/captcha?token=x",
+        "https://captcha.weibo.com/show",
+        "https://gcaptcha4.geetest.com/load?captcha_id=x",
     ],
 )
 @pytest.mark.parametrize("status", [200, 403, 414, 418, 429, 432])

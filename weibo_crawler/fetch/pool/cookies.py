@@ -11,8 +11,8 @@ def merge_cookies(
 ) -> dict[str, str]:
     """The cookies after these Set-Cookie headers of an answer of `host`.
 
-    One that has expired is deleted; one that is meant for other hosts is passed over. now: seconds
-    since the epoch.
+    One that has expired is deleted; one that is meant for other hosts, or could not be sent back,
+    is passed over. now: seconds since the epoch.
     """
     merged = dict(cookies)
     for line in set_cookies:
@@ -21,6 +21,8 @@ def merge_cookies(
         attributes = {k.strip().lower(): v.strip() for k, _, v in (a.partition("=") for a in rest)}
         if not equals or not name or not _is_of(host, attributes.get("domain", "")):
             continue
+        if not (f"{name}{value}".isascii() and f"{name}{value}".isprintable()):
+            continue  # no header that holds it would be sent
         if _is_expired(attributes, now):
             merged.pop(name, None)
         else:

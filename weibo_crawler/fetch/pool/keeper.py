@@ -19,7 +19,7 @@ from weibo_crawler.fetch.egress import DIRECT, Egress
 from weibo_crawler.fetch.pool.ring import Ring
 from weibo_crawler.fetch.pool.roster import differences
 from weibo_crawler.fetch.pool.session import Visitor
-from weibo_crawler.records import EgressState, LeaseTerm
+from weibo_crawler.records import AllOut, EgressState, LeaseTerm
 
 _log = logging.getLogger(__name__)
 
@@ -84,6 +84,7 @@ class Keeper:
         self._on_renewal: Callable[[bool], None] = lambda is_news: None
         self._contenders = 1
         self._is_cut_said = False
+        self.out: AllOut | None = None  # as the term says
         self.failure: Exception | None = None
 
     def start(self, on_renewal: Callable[[bool], None]) -> None:
@@ -170,7 +171,7 @@ class Keeper:
             self._visitor.forget(name)
         term = await self._threads.run(lambda: self._leases.exchange(states, gone))
         assert term is not None
-        self._contenders = term.contenders
+        self._contenders, self.out = term.contenders, term.out
         if not term.renewed:
             for name in self._ring.lose_all(loop.time()):
                 self._visitor.forget(name)

@@ -172,7 +172,7 @@ class Pool:
     @property
     def waits_for(self) -> str:
         """Why nothing is asked for, in words; "" while something is."""
-        if self._keeper is not None and self._ring.is_empty:
+        if self._keeper is not None and self._ring.is_empty and self._keeper.out is None:
             return "other processes hold all egresses"
         return self._outage.words
 
@@ -300,7 +300,10 @@ class Pool:
     def _meet_outage(self, now: float, wait_s: float) -> float:
         """No egress may go now: say so, and stop where that is the setting. Returns how long to
         wait. Errors: SiteSaysNo."""
-        advice = self._outage.met(self._ring.outage(now), wait_s, now)
+        words = self._ring.outage(now)
+        if self._keeper is not None and self._keeper.out is not None:
+            words = str(self._keeper.out)
+        advice = self._outage.met(words, wait_s, now)
         self.stop(self._outage.over)
         self._stop_if_over()
         if advice.is_news:

@@ -13,7 +13,7 @@ from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.pool.slot import PROVEN, UNLIMITED, Patience, Slot
 from weibo_crawler.fetch.pool.turns import Turns
-from weibo_crawler.records import LONGEST_REST_S, EgressState, Health
+from weibo_crawler.records import LONGEST_REST_S, AllOut, EgressState, Health
 
 _DEAD_AFTER = 3  # failures in a row
 _STALL_S = 3.0  # a failure that took so long is enough
@@ -283,11 +283,7 @@ class Ring:
         if first is None:
             return ""
         resting, dead = self._turns.count(Health.RESTING), self._turns.count(Health.DEAD)
-        kinds = [f"{n} {what}" for n, what in ((resting, "resting"), (dead, "dead")) if n]
-        return (
-            f"no egress may go ({', '.join(kinds)}); the first to be tried again is "
-            f"{first.egress.name}, in {first.next_free - now:.0f} s"
-        )
+        return str(AllOut(resting, dead, first.egress.name, first.next_free - now))
 
     # -- a list that changes
 

@@ -1,9 +1,9 @@
 """Which post it is, and whose: an id stands there several times, and in other letters.
 
 mid, id and idstr of one post must be the same. The bid, in the post and in its card's address, is
-the mid in other letters: one that names another post is not believed. Where bid, address and date
-speak against the ids, and no fewer of them than speak for them, nobody knows which post it is. The
-address of a profile names its user once more.
+the mid in other letters: one that names another post is not believed. Where both name the same
+other post, or where bid, address and date speak against the ids, and no fewer of them than speak
+for them, nobody knows which post it is. The address of a profile names its user once more.
 """
 
 import re
@@ -47,6 +47,8 @@ def check_bid(status: Mblog, card: Card, mid: int, words: Said) -> None:
     own = ("", str(mid), bid_of(mid))
     others = (status.bid, bid_in_scheme(card.scheme))
     dissent = sum(isinstance(other, str) and other not in own for other in others)
+    if dissent == len(others) and len(set(others)) == 1:
+        raise Drift(".bid")
     is_dated = words.holds(second_of(mid), _DAY_S)
     if dissent and dissent + (not is_dated) > max(1, len(_ids(status)) + is_dated - 1):
         raise Drift(".bid")

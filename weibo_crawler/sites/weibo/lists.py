@@ -76,13 +76,16 @@ def read_user_list(page: UserList | None, request: Request, now: float) -> Readi
     cards = page.cards or []
     if not cards and not (is_next_named or is_odd):
         return nothing(request)
-    listed = _list_of(cards, request) if cards else []
+    listed = _list_of(cards, request, is_next_named=is_next_named) if cards else []
     found = _Found()
     found.skipped.update(["odd cursor"] * is_odd)
     for i in listed:
         _read_card(cards[i], f".data.cards[{i}]", found, is_next_named=is_next_named)
     if is_drift(len(found.odd), len(found.odd) + found.legible):
         raise found.odd[0]
+    if found.legible or is_next_named:
+        beside = sum(_is_beside(card) for i, card in enumerate(cards) if i not in listed)
+        found.skipped.update({"no item": beside} if beside else {})
     if cards and not found.legible and not found.skipped:
         return nothing(request)
     others = (card for i, card in enumerate(cards) if card is not None and i not in listed)
@@ -114,8 +117,9 @@ def _named_next(info: PageInfo | None, n: int) -> tuple[int | None, bool]:
     return next((number for number in later if number > n), None), is_odd
 
 
-def _list_of(items: list[ListCard | None], request: Request) -> list[int]:
-    """Which of the cards are the list: by itemid, else by title, else by there being no other.
+def _list_of(items: list[ListCard | None], request: Request, *, is_next_named: bool) -> list[int]:
+    """Which of the cards are the list: by itemid, else by title, else by there being no other. None
+    need be where the page names the next one, and shows only cards that are of nobody.
 
     Errors: Drift, also for a page of something else: posts, pictures, the other list of this owner.
     """
@@ -135,7 +139,7 @@ def _list_of(items: list[ListCard | None], request: Request) -> list[int]:
             raise Drift(f".data.cards[{i}].title")
     full = [i for i in blocks if any(item and _is_user(item) for item in cards[i].card_group or ())]
     flat = [i for i, card in cards.items() if _is_user(card)]
-    if _is_of_something_else(cards, bool(full or flat)):
+    if _is_of_something_else(cards, bool(full or flat), is_next_named=is_next_named):
         raise Drift(".data.cards")
     is_first = page_number(request.cursor) == 1
     if len(full) == 1 and not any(
@@ -150,15 +154,24 @@ def _list_of(items: list[ListCard | None], request: Request) -> list[int]:
     return flat if not full or not is_first else []
 
 
-def _is_of_something_else(cards: Mapping[int, ListCard], is_of_users: bool) -> bool:
-    """Whether a page without a list shows posts, or anything but users, empty blocks and the
-    end."""
+def _is_of_something_else(
+    cards: Mapping[int, ListCard], is_of_users: bool, *, is_next_named: bool
+) -> bool:
+    """Whether a page without a list shows posts, or anything but users, empty blocks and the end;
+    one that names the next page may hold advertisements alone."""
     blocks = [card.card_group for card in cards.values() if card.card_group is not None]
     items = (item for group in blocks for item in group if item is not None)
     if any(isinstance(card.mblog, dict) for card in (*cards.values(), *items)):
         return True
     is_end = all(is_type(card.card_type, 58) for card in cards.values())
-    return not (is_of_users or is_end) and (any(blocks) or not blocks)
+    return not (is_of_users or is_end) and (any(blocks) or not (blocks or is_next_named))
+
+
+def _is_beside(card: ListCard | None) -> bool:
+    """Whether a card is neither a block nor a user nor the end: an advertisement, a button."""
+    if card is None:
+        return True
+    return card.card_group is None and not (_is_user(card) or is_type(card.card_type, 58))
 
 
 def _read_card(card: ListCard | None, path: str, found: _Found, *, is_next_named: bool) -> None:

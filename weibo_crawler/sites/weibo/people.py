@@ -1,6 +1,7 @@
 """Users: from a profile, from lists and from comments."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 
 from msgspec.structs import asdict, replace
@@ -91,21 +92,24 @@ def read_profile(profile: Profile | None, request: Request, now: float) -> Readi
 
 
 def read_comments(comments: Comments | None, request: Request, now: float) -> Reading:
-    """OK with a CommentPage: its authors, each once, and what they wrote; null users are left out.
+    """OK with a CommentPage: its authors, each once, and what they wrote; who cannot be read is
+    left out and counted.
 
     Errors: Drift, also where most of the authors cannot be read.
     """
     if comments is None or not isinstance(comments.data, list | None):
         raise Drift(".data" if comments is None else ".data.data")
-    next_cursor, _ = read_token(comments.max_id)
-    if not comments.data and next_cursor is None:
+    next_cursor, is_odd = read_token(comments.max_id)
+    if not comments.data and next_cursor is None and not is_odd:
         return nothing(request)
     users: dict[int, User] = {}
     said: list[records.Comment] = []
     odd: list[Drift] = []
+    skipped = Counter({"odd cursor": 1} if is_odd else {})
     shown = 0
     for i, comment in enumerate(comments.data or ()):
         if comment is not None and comment.user is None:
+            skipped["no user"] += 1
             continue
         shown += 1
         try:
@@ -116,12 +120,13 @@ def read_comments(comments: Comments | None, request: Request, now: float) -> Re
             if (one := read_comment(comment, user, now)) is not None:
                 said.append(one)
         except Drift as drift:
+            skipped["no id" if drift.path else "odd user"] += 1
             odd.append(drift.under(f".data.data[{i}].user"))
     if is_drift(len(odd), shown):
         raise odd[0]
     counted = tuple(user for user in users.values() if user.fans is not None)
     uncounted = tuple(user.uid for user in users.values() if user.fans is None)
-    page = CommentPage(request.mid, counted, next_cursor, uncounted, tuple(said))
+    page = CommentPage(request.mid, counted, next_cursor, uncounted, tuple(said), dict(skipped))
     return Reading(Verdict.OK, page)
 
 

@@ -25,6 +25,7 @@ from weibo_crawler.sites.weibo.timeline import read_timeline
 from weibo_crawler.sites.weibo.verdicts import of_envelope, of_html, of_refused, of_status, unknown
 
 _OF_A_PAGE = ("ok", "msg", "errno", "data")  # the keys of an answer that may show nothing
+_WORDS = ("msg", "message", "errno", "error_code")  # in `data` of such an answer: a refusal
 _RAW = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _RAWS = msgspec.json.Decoder(list[msgspec.Raw])
 _PLACE = re.compile(r"\.(\w+)|\[(\d+)\]")
@@ -125,8 +126,10 @@ def _of_json(request: Request, page: Page) -> Reading:
         return unknown(_untyped(page.body))
     if reading.verdict in (Verdict.EMPTY, Verdict.END):
         said = _untyped(page.body)
+        data = said["data"]
+        words = {key: data[key] for key in _WORDS if data.get(key)} if data else {}
         is_known = is_plain and type(answer.ok) is int and said.keys() <= {*_OF_A_PAGE}
-        return reading if is_known else unknown(said)
+        return reading if is_known and not words else unknown(words or said)
     if isinstance(reading.record, PostPage) and reading.record.unreadable:
         return replace(reading, record=_with_json(reading.record, page.body))
     return reading

@@ -19,6 +19,9 @@ _REFUSED_BY_ERRNO = {
 }
 _REFUSED_BY_WORDS = (
     ("验证码", Verdict.CAPTCHA),
+    ("安全验证", Verdict.CAPTCHA),
+    ("人机验证", Verdict.CAPTCHA),
+    ("完成验证", Verdict.CAPTCHA),
     ("频繁", Verdict.THROTTLED),
     ("频率过高", Verdict.THROTTLED),
     ("请求非法", Verdict.REFUSED),
@@ -41,6 +44,10 @@ _KNOWN_KEYS = {"ok", "msg", "errno", "data", "extra", "error_type"}
 _LOGIN_HOST = re.compile(r"(?:[\w-]+\.)*passport\.weibo\.(?:com|cn)|login\.sina\.com\.cn", re.ASCII)
 _OWN_HOST = re.compile(r"(?:[\w-]+\.)*(?:weibo\.cn|weibo\.com|sina\.cn|sina\.com\.cn)", re.ASCII)
 _LOGIN_PATH = re.compile(r"/(?:visitor/visitor|sso/signin)/?")
+_CAPTCHA_HOST = re.compile(
+    r"captcha[\w-]*\.(?:weibo\.cn|weibo\.com|sina\.cn|sina\.com\.cn)|(?:[\w-]+\.)*geetest\.com",
+    re.ASCII,
+)
 # below /n/ and /u/ stand names of people
 _CAPTCHA_PATH = re.compile(
     r"/+(?!(?:n|u)/)(?:[\w.-]+/+)*(?:captcha|geetest)(?:/.*)?", re.IGNORECASE
@@ -50,7 +57,7 @@ _CAPTCHA_PATH = re.compile(
 def of_place(host: str, path: str, *, is_own: bool) -> Verdict | None:
     """What an address of the site asks of its reader. is_own: on the host that was asked."""
     is_own = is_own or _OWN_HOST.fullmatch(host) is not None
-    if is_own and _CAPTCHA_PATH.fullmatch(path):
+    if _CAPTCHA_HOST.fullmatch(host) or (is_own and _CAPTCHA_PATH.fullmatch(path)):
         return Verdict.CAPTCHA
     if _LOGIN_HOST.fullmatch(host) or (is_own and _LOGIN_PATH.fullmatch(path)):
         return Verdict.LOGIN_WALL
@@ -88,8 +95,8 @@ def fact_of_notice(words: str, kind: Kind) -> Verdict | None:
 
 
 def restriction_in(html: str, kind: Kind) -> str:
-    """What the HTML page of a post says where it may not be seen; "" where it says nothing."""
-    match = _HIDDEN_PAGE.search(html) if kind is Kind.DETAIL else None
+    """What an HTML page says of a post that may not be seen; "" where it says nothing."""
+    match = _HIDDEN_PAGE.search(html) if kind in _OF_A_POST else None
     return match[0] if match else ""
 
 

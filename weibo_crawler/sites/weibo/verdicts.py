@@ -79,15 +79,12 @@ def of_envelope(said: dict[str, Any], request: Request) -> Reading | None:
     fact = signs.fact_in(said, errno, words, request.kind)
     if fact is Verdict.EMPTY:
         return nothing(request)
-    return Reading(fact, why=why) if fact is not None else unknown(said)
+    return Reading(fact, why=_own_words(said)) if fact is not None else unknown(said)
 
 
 def unknown(said: dict[str, Any]) -> Reading:
     """A refusal that nobody knows, in its own words."""
-    texts = (said.get(key) for key in ("errno", "error_code", "msg", "message"))
-    words = " ".join(str(text) for text in texts if isinstance(text, int | str) and text != "")
-    why = brief(words or ", ".join(key for key in said if key != "ok") or "no word")
-    return Reading(Verdict.SERVER_TROUBLE, why=f"unknown refusal: {why}")
+    return Reading(Verdict.SERVER_TROUBLE, why=f"unknown refusal: {_own_words(said)}")
 
 
 def of_html(body: bytes, request: Request) -> Reading:
@@ -126,6 +123,13 @@ def refusal(verdict: Verdict, why: str) -> Reading:
 def brief(text: str) -> str:
     """One line that fits into a log."""
     return writable(" ".join(text.split()))[:80]
+
+
+def _own_words(said: dict[str, Any]) -> str:
+    """The numbers and words of an answer of either envelope, else its keys."""
+    texts = (said.get(key) for key in ("errno", "error_code", "msg", "message"))
+    words = " ".join(str(text) for text in texts if isinstance(text, int | str) and text != "")
+    return brief(words or ", ".join(key for key in said if key != "ok") or "no word")
 
 
 def _of_redirect(page: Page) -> Reading:
