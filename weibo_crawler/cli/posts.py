@@ -325,7 +325,8 @@ def closed(
         f"{grouped(new, 'no')} new posts of {complete.stored:,} stored, in {seconds(span_s)}",
         f"pages: {verdicts(counters)}",
         f"long texts: {get('long_texts.completed', 0):,} completed, "
-        f"{complete.cut_texts:,} still cut",
+        f"{complete.cut_texts:,} still cut"
+        + (f", {n:,} shown to others only" if (n := complete.restricted_texts) else ""),
     ]
     if complete.visits_a_day:
         from weibo_crawler.cli.plans import follow

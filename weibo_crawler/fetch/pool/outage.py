@@ -88,10 +88,9 @@ class Outage:
         lasted_s = now - min(self._bad_since, self._out_since)
         if self._give_up_s is not None and lasted_s >= self._give_up_s:
             self._words = self._words or "the site refuses all"
-            self._stop(
-                f"nothing usable has come for {lasted_s / 3600:.1f} hours (pace.give_up_s): "
-                f"{self.words}"
-            )
+            is_long = lasted_s >= 3600
+            lasted = f"{lasted_s / 3600:.1f} hours" if is_long else f"{lasted_s:.0f} s"
+            self._stop(f"nothing usable has come for {lasted} (pace.give_up_s): {self.words}")
 
     def _stop(self, why: str) -> None:
         self.over = self.over or f"{why}; {_LATER}"
