@@ -107,9 +107,50 @@ def test_refresh_reads_new_posts_only_and_passes_pinned_ones(crawl_: Crawl) -> N
     fetcher = ScriptedFetcher({6: [*new, *old]}, pinned={6: old[40]})
     outcome = crawl_.run(fetcher, refresh=True)[6]
     assert (outcome.status, outcome.new, outcome.stored) == ("stored", 12, 57)
-    assert fetcher.asked == ["posts/6/", "posts/6/2", "posts/6/3"]
+    assert fetcher.asked == ["posts/6/", "posts/6/2"]
     assert set(crawl_.posts(6)) == {p.mid for p in [*new, *old]}
     assert crawl_.run(ScriptedFetcher({6: [*new, *old]}), refresh=True)[6].status == "unchanged"
+
+
+@pytest.mark.parametrize("new", [0, 1, 5, 9, 10, 19, 25])
+def test_no_page_is_asked_for_behind_what_is_known(crawl_: Crawl, new: int) -> None:
+    """Where new posts stand directly above the newest known one, the page that shows it is the last
+    one; nothing is missing then, and there is no gap."""
+    crawl_.add(6)
+    old = timeline(6, 45)
+    crawl_.run(ScriptedFetcher({6: old}))
+    posts = [*timeline(6, new, first=9000), *old]
+    fetcher = ScriptedFetcher({6: posts})
+    crawl_.run(fetcher, refresh=True)
+    assert len(fetcher.asked) == 1 + new // 10
+    assert set(crawl_.posts(6)) == {post.mid for post in posts}
+    assert (crawl_.ledger(6).gaps, crawl_.ledger(6).whole) == ((), True)
+
+
+@pytest.mark.parametrize("strays", [1, 3, 9])
+def test_a_stray_old_post_is_not_what_is_known(crawl_: Crawl, strays: int) -> None:
+    """A page may show old posts below new ones, out of their places: the visit reads on."""
+    crawl_.add(6)
+    old = timeline(6, 45)
+    crawl_.run(ScriptedFetcher({6: old}))
+    new = timeline(6, 20, first=9000)
+    first = 10 - strays
+    posts = [*new[:first], *old[5 : 5 + strays], *new[first:], *old]
+    crawl_.run(ScriptedFetcher({6: posts}), refresh=True)
+    assert set(crawl_.posts(6)) == {post.mid for post in posts}
+
+
+@pytest.mark.parametrize(("deleted", "pages"), [(1, 1), (3, 1), (4, 2)])
+def test_the_newest_known_posts_may_be_deleted(crawl_: Crawl, deleted: int, pages: int) -> None:
+    """A few of them cost no second page, and are marked as gone."""
+    crawl_.add(6)
+    old = timeline(6, 45)
+    crawl_.run(ScriptedFetcher({6: old}))
+    posts = [*timeline(6, 5, first=9000), *old[deleted:]]
+    fetcher = ScriptedFetcher({6: posts}, announced={6: 50})
+    crawl_.run(fetcher, refresh=True)
+    assert fetcher.asked == ["posts/6/", "posts/6/2"][:pages]
+    assert set(crawl_.ledger(6).gone) == {post.mid for post in old[:deleted]}
 
 
 def test_pinned_wins_over_its_place(crawl_: Crawl) -> None:

@@ -53,8 +53,9 @@ def test_what_the_posts_lack_is_asked_for_once_in_so_many_days(crawl_: Crawl) ->
     assert asked == [1, 0, 0, 1]
 
 
-def test_the_number_of_posts_is_asked_for_at_each_visit(crawl_: Crawl) -> None:
-    """Law 4: by it ends are judged. But not where the profile does not tell it either."""
+def test_the_number_of_posts_is_asked_for_where_an_end_may_come(crawl_: Crawl) -> None:
+    """Law 4: by it ends are judged; a visit that ends with what is known does not need it. Nor is
+    it asked for where the profile does not tell it either."""
     crawl_.add(6, 7)
     world = {6: timeline(6, 5), 7: timeline(7, 5)}
 
@@ -65,8 +66,12 @@ def test_the_number_of_posts_is_asked_for_at_each_visit(crawl_: Crawl) -> None:
     first, again = (Uncounted(world, lacks=["posts"]) for _ in range(2))
     crawl_.run(first)
     crawl_.run(again, refresh=True)
-    assert profiles(first) == 2
-    assert [url for url in again.asked if url.startswith("profile")] == ["profile/6"]
+    assert (profiles(first), profiles(again)) == (2, 0)
+    assert (crawl_.ledger(6).announced, crawl_.ledger(7).announced) == (5, None)
+    new = {uid: [*timeline(uid, 10, first=9000), *world[uid]] for uid in world}
+    later = Uncounted(new, lacks=["posts"])
+    crawl_.run(later, refresh=True)
+    assert [url for url in later.asked if url.startswith("profile")] == ["profile/6"]
 
 
 @pytest.mark.parametrize("verdict", [Verdict.LOGIN_WALL, Verdict.DRIFTED, Verdict.GONE])

@@ -92,6 +92,7 @@ class HarvestRun:
         self._unheard_at = 0  # and how much had been shown until then
         self._noted: set[Edge] = set()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._sharing = asyncio.Lock()
         self._failed_by: Counter[str] = Counter()
         self._stopping: str | None = None
         self._failure: BaseException | None = None
@@ -143,10 +144,12 @@ class HarvestRun:
                 self._evidence.know(self._site.profile(row.uid))
 
     async def _share_looks(self) -> None:
-        """Learn what second looks of other runs have shown, and tell what those of this have."""
+        """Learn what second looks of other runs have shown, and tell what those of this have. What
+        was begun is finished: what is told once is not told again."""
         call, samples = self._committer.call, self._fetcher.samples
-        if note := samples.exchange(await call(self._frontier.get_meta, NOTE)):
-            await call(self._frontier.set_meta, NOTE, note)
+        async with self._sharing:
+            if note := samples.exchange(await call(self._frontier.get_meta, NOTE)):
+                await call(self._frontier.set_meta, NOTE, note)
 
     def _make_walker(self, seen: SeenSet) -> Walker:
         call, frontier = self._committer.call, self._frontier
@@ -350,7 +353,7 @@ class HarvestRun:
                 await call(frontier.reclaim_dead)
                 await call(frontier.set_aside, now=now, level_wait_s=settings.level_wait_s)
                 await call(frontier.report, self._worker_row(None))
-                await self._share_looks()
+                await asyncio.shield(self._share_looks())
                 await call(self._reopening.go_on)
                 self._room = self._ask_room()
                 self._evidence.widen(self._room.places)

@@ -136,6 +136,7 @@ class RangeCrawler:
         self._metrics = OpenMetrics(shown, self._counters, "posts")
         self._metrics.__enter__()
         self._reporting = threading.Lock()
+        self._telling = asyncio.Lock()
         self._failure: Exception | None = None
         self._fetcher: Fetcher | None = None
         self._asker: Asker | None = None
@@ -395,7 +396,7 @@ class RangeCrawler:
                 await asyncio.to_thread(self._kept.drop)
                 await asyncio.to_thread(self._look_for_orders)
                 if self._fetcher is not None:
-                    await self._share_facts(self._fetcher)
+                    await asyncio.shield(self._share_facts(self._fetcher))
                     room = self._make_room(self._fetcher)
                     if self._asker is not None:
                         self._asker.widen(room)
@@ -406,11 +407,13 @@ class RangeCrawler:
 
     async def _share_facts(self, fetcher: Fetcher) -> None:
         """Learn what other runs know of the site, what second looks have shown and what guests are
-        not shown, and tell what this one has learnt."""
-        for name, known in ((LOOKS, fetcher.samples), (WALLS + "posts", self._walls)):
-            note = await asyncio.to_thread(self._frontier.get_meta, name)
-            if told := known.exchange(note):
-                await asyncio.to_thread(self._frontier.set_meta, name, told)
+        not shown, and tell what this one has learnt. What was begun is finished: what is told once
+        is not told again."""
+        async with self._telling:
+            for name, known in ((LOOKS, fetcher.samples), (WALLS + "posts", self._walls)):
+                note = await asyncio.to_thread(self._frontier.get_meta, name)
+                if told := known.exchange(note):
+                    await asyncio.to_thread(self._frontier.set_meta, name, told)
 
     def _look_for_orders(self) -> None:
         if why := self._frontier.get_meta(STOP + self._job.run_id):

@@ -25,13 +25,17 @@ def needs_profile(reading: Reading, old: Ledger, *, is_recent: bool, is_talking:
     """Whether to ask for the profile after page 1. old: the ledger before this visit; is_recent:
     the profile was shown within posts.profile_days.
 
-    What a post lacks is asked for once in so many days; the number of posts, by which ends are
-    judged, at each visit, unless the profile does not tell it either.
+    What a post lacks is asked for once in so many days.
     """
     owner = owner_of(reading)
     if owner is None:  # that nothing is there, as at the last visit, is no news
         is_as_before = reading.verdict is Verdict.EMPTY and was_empty(old)
         return not (is_as_before and is_recent and is_talking)
-    if is_recent:
-        return owner.posts is None and old.announced is not None
-    return not owner.is_told
+    return not (is_recent or owner.is_told)
+
+
+def lacks_count(reading: Reading, old: Ledger) -> bool:
+    """Whether page 1 does not tell the number of posts, and the profile did. Ends are judged by it:
+    a visit that comes to the end of the timeline asks for it."""
+    owner = owner_of(reading)
+    return owner is not None and owner.posts is None and old.announced is not None

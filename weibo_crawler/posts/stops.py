@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from weibo_crawler.posts.coverage import is_covered, is_open_below
+from weibo_crawler.posts.coverage import in_place, is_covered, is_open_below
 from weibo_crawler.records import PostPage
 from weibo_crawler.store.cells import Ledger
 
@@ -10,6 +10,7 @@ ENDS = ("end", "no_next_page", "no_new_post", "repeated_cursor", "known", "gone"
 IN_DOUBT = "in_doubt"  # what is older is missing, and was looked for in vain not long ago
 LIMITS = ("login_wall", "max_pages", "too_many_pages", "odd_cursor")
 _BARREN_PAGES = 5
+_DELETED = 3  # of the newest known posts, since the last visit
 POSTS_A_PAGE = 10
 _SPARE_PAGES = 50  # pages are sparse where the site hides posts
 _PAGES_AT_MOST = 200  # of a user who announces no number
@@ -45,9 +46,9 @@ class Stops:
         visit; seen: those of the visit before this page; is_surplus: more posts are held than the
         site has, so some further down were deleted. Pinned posts are out of date order, so they
         never tell that the known part of a timeline is reached."""
-        in_place = [post.mid for post in page.posts if not post.is_pinned]
-        is_known = not is_surplus and _is_known(in_place, ledger, known)
-        is_known = is_known and (self._down_to is None or min(in_place) < self._down_to)
+        mids = in_place(page.posts)
+        is_known = not is_surplus and _is_known(mids, ledger, known)
+        is_known = is_known and (self._down_to is None or min(mids) < self._down_to)
         if page.next_cursor is None and "odd cursor" in page.skipped:
             return "known" if is_known else "odd_cursor"
         if page.next_cursor is None:
@@ -64,22 +65,36 @@ class Stops:
             return "too_many_pages"
         if is_known:
             return "known"
-        return self._resting if _meets(in_place, ledger, known) else None
+        return self._resting if _meets(mids, ledger, known) else None
 
 
-def _meets(in_place: list[int], ledger: Ledger, known: Collection[int]) -> bool:
+def _meets(mids: list[int], ledger: Ledger, known: Collection[int]) -> bool:
     """Whether a page reaches down to what the last complete visit knew, so that only older gaps are
     left."""
-    if not in_place or ledger.newest is None:
+    if not mids or ledger.newest is None:
         return False
-    return in_place[-1] in known and in_place[-1] <= ledger.newest
+    return mids[-1] in known and mids[-1] <= ledger.newest
 
 
-def _is_known(in_place: list[int], ledger: Ledger, known: Collection[int]) -> bool:
-    """Whether a page, and all that is older, was read before."""
+def _is_known(mids: list[int], ledger: Ledger, known: Collection[int]) -> bool:
+    """Whether all that is older than the newest posts of a page was read before. mids: those in
+    their place.
+
+    The page joins what is known where its new posts stand above the newest known one, or a few of
+    those were deleted: older posts below new ones may be out of their places.
+    """
     newest, gaps = ledger.newest, ledger.gaps
+    if newest is None:
+        return False
+    old = [mid for mid in mids if mid <= newest]
     return (
-        bool(in_place)
-        and all(mid in known and is_covered(mid, newest, gaps) for mid in in_place)
-        and not is_open_below(gaps, min(in_place))
+        bool(old)
+        and (len(old) == len(mids) or _between(known, old[0], newest) <= _DELETED)
+        and all(mid in known and is_covered(mid, newest, gaps) for mid in old)
+        and not is_open_below(gaps, min(old))
     )
+
+
+def _between(known: Collection[int], mid: int, newest: int) -> int:
+    """How many known posts stand above this one, the newest included."""
+    return sum(mid < other <= newest for other in known)

@@ -21,7 +21,7 @@ from weibo_crawler.posts.holdings import Holdings
 from weibo_crawler.posts.info import Info
 from weibo_crawler.posts.kept import Kept, is_all
 from weibo_crawler.posts.pages import Pages
-from weibo_crawler.posts.profile import NOTHING, needs_profile, owner_of, was_empty
+from weibo_crawler.posts.profile import NOTHING, lacks_count, needs_profile, owner_of, was_empty
 from weibo_crawler.posts.schedule import Revisit, doubt_wait_s
 from weibo_crawler.posts.sightings import Sightings
 from weibo_crawler.posts.stops import ENDS, IN_DOUBT, LIMITS, POSTS_A_PAGE, Stops
@@ -103,6 +103,8 @@ class _Visit:
         self.is_retry = old.state in ("failed", "empty") or bool(old.last_error)
         # what the profile came to in this visit; None: it was not needed, or not yet
         self.profile: Verdict | None = None
+        # whether the number of posts is that of an earlier visit
+        self.is_count_old = False
         self.cursor = old.cursor or "" if self.resumed else ""
         self.start = self.cursor
         same_run = old.run_id == env.run_id  # an attempt that died had begun this visit
@@ -170,8 +172,12 @@ class _Visit:
             fetched.reading, self.old, is_recent=is_recent, is_talking=env.asker.is_talking
         ):
             await self._ask_profile()
+        elif lacks_count(fetched.reading, self.old):
+            self.is_count_old = True
+            self.ledger = replace(self.ledger, announced=self.old.announced)
 
     async def _ask_profile(self) -> None:
+        self.is_count_old = False
         is_known = self.is_named or self.old.announced is not None
         expect = Expect.CONTENT if is_known else Expect.UNKNOWN
         request = self.env.site.profile(self.uid)
@@ -224,6 +230,8 @@ class _Visit:
             is_again = False
             page = _of(reading.record, PostPage)
             why = self._why_last(stops, page)
+            if self.is_count_old and (why is None or (why in ENDS and why != "known")):
+                await self._ask_profile()
             is_doubtful = why in ENDS and why != "known" and self._may_be_another(page)
             if is_looked:
                 self.env.asker.looked(_LAST, found=not is_doubtful)
@@ -289,7 +297,7 @@ class _Visit:
             self.ledger,
             known=self.sightings.known,
             seen=self.sightings.seen,
-            is_surplus=self.sightings.is_surplus(self.ledger.announced),
+            is_surplus=not self.is_count_old and self.sightings.is_surplus(self.ledger.announced),
         )
 
     def _expected(self) -> Expect:
