@@ -2,11 +2,14 @@
 
 An empty answer says something about a user only where the site talks at all. A site that has begun
 to answer everybody with nothing looks, for each single list, like the end of that list. So an end
-is believed when somebody was shown something that was asked for after it.
+is believed when somebody was shown something that was asked for after it, and of the same kind: a
+site may show profiles and no lists. Only where no user is known who was shown a page of that kind
+does every other one count in its place.
 """
 
 import asyncio
 import time
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 
@@ -23,6 +26,20 @@ _OF_USERS = frozenset({Kind.PROFILE, Kind.FANS, Kind.FOLLOWS, Kind.POSTS})
 Repeat = Callable[[Request], Awaitable[bool | None]]
 
 
+class _Told:
+    """What the pages of a kind have told, or those of all kinds."""
+
+    def __init__(self) -> None:
+        self.nothings = 0  # in a row
+        self.look_at = _QUIET  # nothings after which a witness is asked
+        self.shown_at = self.silent_at = float("-inf")  # when the request was begun
+        self.witnesses: dict[int, Request] = {}
+
+    def others(self, uid: int) -> list[Request]:
+        """The witnesses about this user, the latest first."""
+        return [request for request in self.witnesses.values() if request.uid != uid][::-1]
+
+
 class Evidence:
     """The requests under way, and the latest that brought content. Times are `time.monotonic`.
 
@@ -35,11 +52,10 @@ class Evidence:
         self.places = asyncio.Semaphore(places)
         self._room = places
         self.waiting = 0
-        self._under_way = self._nothings = 0
-        self._look_at = _QUIET  # nothings after which a witness is asked
+        self._under_way = 0
         self._news: asyncio.Event | None = None  # somebody waits for it
-        self._shown_at = self._silent_at = float("-inf")  # when the request was begun
-        self._witnesses: dict[int, Request] = {}
+        self._all = _Told()
+        self._kinds: defaultdict[Kind, _Told] = defaultdict(_Told)
         self._lock = asyncio.Lock()
 
     def widen(self, places: int) -> None:
@@ -61,45 +77,59 @@ class Evidence:
     def told(self, request: Request, begun: float, reading: Reading) -> None:
         """Note what a request brought."""
         is_content = is_shown(reading)
-        if is_content is False:
-            self._nothings += 1
+        if reading.verdict is Verdict.GONE and request.kind not in _OF_USERS:
+            return  # a post may be gone, or a name
+        for told in (self._all, self._kinds[request.kind]):
+            if is_content is False:
+                told.nothings += 1
+            elif is_content:
+                told.nothings, told.look_at = 0, _QUIET
+                told.shown_at = max(told.shown_at, begun)
         if not is_content:
             return
-        self._nothings, self._look_at = 0, _QUIET
-        self._shown_at = max(self._shown_at, begun)
         if request.uid and request.kind in _OF_USERS and not request.cursor:
             self.know(request)
         self._tell()
 
-    @property
-    def is_quiet(self) -> bool:
+    def _of(self, kind: Kind | None, uid: int = 0) -> _Told:
+        """What tells of this kind: all kinds, where no other user than `uid` is known who was shown
+        such a page, or for None."""
+        told = self._all if kind is None else self._kinds[kind]
+        return told if told.others(uid) else self._all
+
+    def is_quiet(self, kind: Kind) -> bool:
         """Whether the latest requests all brought nothing: later pages, which tell the circuit
         breaker nothing. Then an end needs a witness."""
-        return self._nothings >= _QUIET
+        return self._of(kind).nothings >= _QUIET
 
-    @property
-    def wants_witness(self) -> bool:
+    def wants_witness(self, kind: Kind) -> bool:
         """Whether it is time to ask one: after ten in a row, and after ten more each time that
         those who were asked did not tell."""
-        return self._nothings >= self._look_at
+        told = self._of(kind)
+        return told.nothings >= told.look_at
 
     def know(self, request: Request) -> None:
         """Remember a request that is known to bring content."""
-        self._witnesses.pop(request.uid, None)
-        self._witnesses[request.uid] = request
-        while len(self._witnesses) > _WITNESSES:
-            del self._witnesses[next(iter(self._witnesses))]
+        for told in (self._all, self._kinds[request.kind]):
+            told.witnesses.pop(request.uid, None)
+            told.witnesses[request.uid] = request
+            while len(told.witnesses) > _WITNESSES:
+                del told.witnesses[next(iter(told.witnesses))]
 
-    def has_come_after(self, at: float) -> bool:
-        """Whether content came that was asked for after `at`."""
-        return self._shown_at > at
+    def knows(self, uid: int, kind: Kind | None = None) -> bool:
+        """Whether another user is known who was shown such a page. kind: None: any."""
+        return bool((self._all if kind is None else self._kinds[kind]).others(uid))
 
-    async def came_after(self, at: float) -> bool:
-        """Whether content came that was asked for after `at`. Waits for it, without asking for
-        anything, as long as other requests are under way, or may soon be."""
+    def has_come_after(self, at: float, kind: Kind) -> bool:
+        """Whether content of this kind came that was asked for after `at`."""
+        return self._of(kind).shown_at > at
+
+    async def came_after(self, at: float, kind: Kind) -> bool:
+        """Whether content of this kind came that was asked for after `at`. Waits for it, without
+        asking for anything, as long as other requests are under way, or may soon be."""
         self.waiting += 1
         try:
-            while self._shown_at <= at:
+            while not self.has_come_after(at, kind):
                 left_s = at + _PATIENCE_S - time.monotonic()
                 if not self._under_way and left_s <= 0:
                     break
@@ -109,35 +139,42 @@ class Evidence:
                         await self._news.wait()
         finally:
             self.waiting -= 1
-        return self.has_come_after(at)
+        return self.has_come_after(at, kind)
 
-    async def is_given_to_others(self, uid: int, at: float, ask: Repeat) -> bool:
-        """Whether the site shows others than `uid` something after `at`; repeats requests that
-        brought content before, the latest first, until one does so again, once for all who want to
-        know. False also where there is none."""
+    async def is_given_to_others(
+        self, uid: int, at: float, ask: Repeat, kind: Kind | None = None
+    ) -> bool:
+        """Whether the site shows others than `uid` something of this kind (None: any) after `at`;
+        repeats requests that brought content before, the latest first, until one does so again,
+        once for all who want to know. False also where there is none."""
         async with self._lock:
-            if self._shown_at <= at and self._silent_at <= at:
+            told = self._of(kind, uid)
+            if told.shown_at <= at and told.silent_at <= at:
                 begun = time.monotonic()
-                if not await self._is_given(uid, ask):
-                    self._silent_at = begun
-            return self._shown_at > at
+                if not await self._is_given(told, uid, ask):
+                    told.silent_at = begun
+            return told.shown_at > at
 
-    async def break_silence(self, uid: int, ask: Repeat) -> None:
-        """After many ends in a row repeat such requests, one caller after the other, until
-        something is shown, the circuit breaker ends the run, or there is nothing left to try."""
+    async def break_silence(self, request: Request, ask: Repeat) -> None:
+        """Before this request, after many ends in a row, repeat others of its kind, one caller
+        after the other, until something is shown, the circuit breaker ends the run, or there is
+        nothing left to try."""
         async with self._lock:
             for _ in range(_ROUNDS):
-                if not self.wants_witness or await self._is_given(uid, ask):
+                told = self._of(request.kind)
+                wants = told.nothings >= told.look_at
+                if not wants or await self._is_given(told, request.uid, ask):
                     return
-            self._look_at = self._nothings + _QUIET
+            told.look_at = told.nothings + _QUIET
 
-    async def _is_given(self, uid: int, ask: Repeat) -> bool:
-        for request in [r for r in self._witnesses.values() if r.uid != uid][::-1]:
+    async def _is_given(self, told: _Told, uid: int, ask: Repeat) -> bool:
+        for request in told.others(uid):
             is_shown = await ask(request)
             if is_shown:
                 return True
             if is_shown is None:
-                self._witnesses.pop(request.uid, None)
+                for each in (self._all, self._kinds[request.kind]):
+                    each.witnesses.pop(request.uid, None)
         return False
 
     def _tell(self) -> None:
@@ -149,6 +186,6 @@ class Evidence:
 def is_shown(reading: Reading) -> bool | None:
     """What an answer tells of whether the site shows anything of the user; None: it does not
     tell."""
-    if reading.verdict not in (Verdict.OK, Verdict.EMPTY, Verdict.END):
+    if reading.verdict not in (Verdict.OK, Verdict.EMPTY, Verdict.END, Verdict.GONE):
         return None
     return reading.verdict is Verdict.OK and not reading.ambiguous

@@ -6,6 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from weibo_crawler.fetch.breaker import Breaker, Look, Sign
+from weibo_crawler.records import Kind
 
 # -- refusals and silence
 
@@ -141,7 +142,7 @@ def look(breaker: Breaker, n: int, is_empty: Callable[[], bool]) -> int:
     for i in range(n):
         if breaker.tripped:
             return i
-        breaker.looked(Look(is_empty(), "direct", float(i)))
+        breaker.looked(Look(Kind.FANS, is_empty(), "direct", float(i)))
     return n
 
 
@@ -151,7 +152,7 @@ def test_lawful_emptiness_stops_no_run(share: float) -> None:
     and for nearly all of the time it is known to be talking."""
     dice, breaker, talking = Random(1), Breaker(0.9, 50), 0
     for n in range(100_000):
-        breaker.looked(Look(dice.random() < share, "direct", float(n)))
+        breaker.looked(Look(Kind.FANS, dice.random() < share, "direct", float(n)))
         talking += breaker.is_talking
     assert not breaker.tripped
     assert talking > 90_000
@@ -180,15 +181,15 @@ def test_the_words_for_a_silent_site() -> None:
     """How many, since when, by whom, what is usual, what became of the users, what to do."""
     breaker = Breaker(0.9, 50)
     for n in range(100):
-        breaker.looked(Look(n % 20 == 0, "direct", float(n)))
+        breaker.looked(Look(Kind.FANS, n % 20 == 0, "direct", float(n)))
     for n in range(60):
-        breaker.looked(Look(True, f"10.0.0.{n % 2}:80", 3600.0 + n))
+        breaker.looked(Look(Kind.FANS, True, f"10.0.0.{n % 2}:80", 3600.0 + n))
     for words in (
         "the site shows nothing: 12 of the last 12 first looks",
         "since 1970-01-01 01:00:00 UTC",
         "by 2 egresses (10.0.0.0:80 6 x, 10.0.0.1:80 6 x)",
         "30% at most is usual",
-        "nobody was marked as gone or done",
+        "nobody stays marked as gone or done",
         "come back",
     ):
         assert words in breaker.tripped
@@ -203,7 +204,7 @@ def test_one_throttled_egress_stops_no_run(seed: int) -> None:
         egress = dice.randrange(20)
         if dice.random() < 0.2:  # looks come in bursts by the same egress
             egress = 0
-        seen = Look(egress == 0 or dice.random() < 0.05, str(egress), float(n))
+        seen = Look(Kind.FANS, egress == 0 or dice.random() < 0.05, str(egress), float(n))
         breaker.looked(seen)
         if egress == 0:
             waiting.append(seen)
@@ -220,11 +221,11 @@ def test_one_throttled_egress_stops_no_run(seed: int) -> None:
 def test_what_is_taken_back_was_never_there(looks: list[bool], wrong: list[int]) -> None:
     """A silence that is taken back altogether leaves no trace in what comes after."""
     breaker, other = Breaker(0.9, 50), Breaker(0.9, 50)
-    all_looks = [Look(is_empty, "direct", float(n)) for n, is_empty in enumerate(looks)]
+    all_looks = [Look(Kind.FANS, is_empty, "direct", float(n)) for n, is_empty in enumerate(looks)]
     for one in all_looks:
         breaker.looked(one)
     for n in wrong:
-        false = Look(True, "throttled", 100.0 + n)
+        false = Look(Kind.FANS, True, "throttled", 100.0 + n)
         breaker.looked(false)
         if not breaker.tripped:
             breaker.take_back(false)
@@ -239,8 +240,9 @@ def test_what_is_taken_back_late_is_not_usual() -> None:
     """Emptiness that was disproved after the next good answers does not count as usual."""
     breaker = Breaker(0.9, 50)
     for n in range(200):
-        false = Look(True, "throttled", float(n))
-        for one in (false, Look(False, "direct", 0.0), Look(False, "direct", 0.0)):
+        false = Look(Kind.FANS, True, "throttled", float(n))
+        shown = Look(Kind.FANS, False, "direct", 0.0)
+        for one in (false, shown, shown):
             breaker.looked(one)
         breaker.take_back(false)
     assert look(breaker, 99, lambda: True) == 12
@@ -251,19 +253,19 @@ def test_who_talks() -> None:
     nothing a few times in a row, and again when it shows something."""
     breaker = Breaker(0.9, 50)
     assert not breaker.is_talking
-    breaker.looked(Look(True, "direct", 0.0))
+    breaker.looked(Look(Kind.FANS, True, "direct", 0.0))
     assert not breaker.is_talking
     breaker.shown()
     assert breaker.is_talking
     for n in range(100):
-        breaker.looked(Look(False, "direct", float(n)))
+        breaker.looked(Look(Kind.FANS, False, "direct", float(n)))
     for n in range(4):
         assert breaker.is_talking
-        breaker.looked(Look(True, "direct", float(n)))
+        breaker.looked(Look(Kind.FANS, True, "direct", float(n)))
     assert not breaker.is_talking
     assert not breaker.tripped
     for _ in range(2):
-        breaker.looked(Look(False, "direct", 0.0))
+        breaker.looked(Look(Kind.FANS, False, "direct", 0.0))
     assert breaker.is_talking
 
 
@@ -272,10 +274,10 @@ def test_what_may_be_silent() -> None:
     something should be; one that talks is not suspected for one such look."""
     breaker = Breaker(0.9, 50)
     assert not breaker.may_be_silent
-    breaker.looked(Look(True, "direct", 0.0))
+    breaker.looked(Look(Kind.FANS, True, "direct", 0.0))
     assert breaker.may_be_silent
     breaker.shown()
     assert not breaker.may_be_silent
     for n in range(20):
-        breaker.looked(Look(True, "direct", float(n)))
+        breaker.looked(Look(Kind.FANS, True, "direct", float(n)))
     assert breaker.may_be_silent

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -38,24 +39,27 @@ class Switched(SimulatedFetcher):
     falls late, at half of that."""
 
     is_bare = False  # pages without anybody, which name the next one, in place of that body
+    kinds = frozenset(Kind)  # of which nothing is shown
+    said = Verdict.EMPTY  # of first pages
 
     def __init__(self, world: World, shown: int, trips_after: int = _TRIPS_AFTER) -> None:
         super().__init__(world)
         self._left, self._trips_after = shown, trips_after
-        self._expected = self._empty = 0
+        self._expected = 0
+        self._empty = Counter[Kind]()
         self.asked_since = 0
 
     @property
     def is_talking(self) -> bool:  # type: ignore[override]
-        return self._expected > 0 and self._empty < self._trips_after // 2
+        return self._expected > 0 and max(self._empty.values()) < self._trips_after // 2
 
     async def fetch(self, ask: Ask) -> Fetched:
         fetched = await super().fetch(ask)
         self._left -= 1
-        if self._left < 0:
-            self.asked_since += 1
-            verdict = Verdict.END if ask.nth > 1 else Verdict.EMPTY
-            reading = Reading(verdict, ambiguous=True)
+        self.asked_since += self._left < 0
+        if self._left < 0 and ask.request.kind in self.kinds:
+            is_end = ask.nth > 1 and self.said is Verdict.EMPTY
+            reading = Reading(Verdict.END if is_end else self.said, ambiguous=True)
             if self.is_bare and ask.request.kind is Kind.FANS:
                 page = FanPage(ask.request.uid, (), str(ask.nth + 1), is_next_named=True)
                 reading = Reading(Verdict.OK, page, ambiguous=True)
@@ -63,8 +67,9 @@ class Switched(SimulatedFetcher):
         if ask.expect in (Expect.CONTENT, Expect.SHOWN):
             is_shown = fetched.reading.verdict is Verdict.OK and not fetched.reading.ambiguous
             self._expected += is_shown
-            self._empty = 0 if is_shown else self._empty + (not ask.is_retry)
-            if self._empty >= self._trips_after:
+            kind, more = ask.request.kind, not ask.is_retry
+            self._empty[kind] = 0 if is_shown else self._empty[kind] + more
+            if self._empty[kind] >= self._trips_after:
                 raise SiteSaysNo("the site shows nothing where something is known to be")
         return fetched
 
@@ -79,15 +84,23 @@ def filtered(world: World, share: int = 3) -> Callable[[Request, bytes], bytes]:
 
 
 @pytest.mark.parametrize("concurrency", [1, 16])
-@pytest.mark.parametrize("shown", [0, 1, 7, 40, 90, 140])
+@pytest.mark.parametrize(
+    ("form", "shown"),
+    [
+        *((form, shown) for form in ("empty", "bare") for shown in (0, 1, 7, 40, 90, 140)),
+        # of what was never shown, and of whom nothing is known, the word of the site is all there is
+        *((form, shown) for form in ("fans", "gone") for shown in (7, 40, 90, 140)),
+    ],
+)
 @pytest.mark.parametrize("trips_after", [_TRIPS_AFTER, 10**6])
-@pytest.mark.parametrize("is_bare", [False, True])
 def test_a_silent_site_ends_the_run_and_no_list(
-    tmp_path: Path, shown: int, concurrency: int, trips_after: int, is_bare: bool
+    tmp_path: Path, shown: int, concurrency: int, trips_after: int, form: str
 ) -> None:
     """Law 4: with and without a breaker the run stops with the true reason, with one soon, without
     one after a few looks at each user. No list is done or marked by an empty answer of that time,
-    nobody is gone or failed, and the same command reaches the truth when the site is well again."""
+    nobody is gone or failed, and the same command reaches the truth when the site is well again.
+    So it is where profiles are shown, and lists are not, and where the site says that all are gone.
+    """
     world = make_world(5, users=200)
     true = Crawl(_folder(tmp_path, "true"), world)
     fetcher = SimulatedFetcher(world)
@@ -96,7 +109,11 @@ def test_a_silent_site_ends_the_run_and_no_list(
     ends = {(row.uid, row.depth, row.state) for row in true.rows()}
     crawl = Crawl(_folder(tmp_path, "crawl"), world)
     silent = Switched(world, shown, trips_after)
-    silent.spoil, silent.is_bare = filtered(world), is_bare
+    silent.spoil, silent.is_bare = filtered(world), form == "bare"
+    if form == "fans":
+        silent.kinds = frozenset({Kind.FANS})
+    if form == "gone":
+        silent.said = Verdict.GONE
     with pytest.raises(SiteSaysNo, match="shows nothing"):
         crawl.run(silent, concurrency=concurrency)
     # without one a few at each user, and before each the witnesses are asked
@@ -327,7 +344,7 @@ def test_evidence_is_younger_than_what_it_proves() -> None:
     async def scene() -> None:
         with evidence.asking() as begun:
             now = begun + 1e-9
-            waiting = asyncio.create_task(evidence.came_after(now))
+            waiting = asyncio.create_task(evidence.came_after(now, Kind.FANS))
             await asyncio.sleep(0.01)
             assert not waiting.done()
             evidence.told(Request(Kind.FANS, "fans/7", uid=7), begun, CONTENT)
@@ -335,11 +352,34 @@ def test_evidence_is_younger_than_what_it_proves() -> None:
         known = [evidence.is_given_to_others(uid, now, ask) for uid in (1, 2, 3)]
         assert await asyncio.gather(*known) == [True] * 3
         assert asked == [7]
-        assert await evidence.came_after(now)
+        assert await evidence.came_after(now, Kind.FANS)
 
     evidence = Evidence(8)
     asyncio.run(scene())
     assert not asyncio.run(Evidence(8).is_given_to_others(7, 0.0, ask))
+
+
+def test_evidence_is_of_the_same_kind() -> None:
+    """A shown profile says nothing of lists where a list was shown before: the list is asked for.
+    Where none was, any page of another user tells."""
+    asked: list[Kind] = []
+
+    async def ask(request: Request) -> bool:
+        asked.append(request.kind)
+        is_given = request.kind is Kind.PROFILE
+        with evidence.asking() as begun:
+            evidence.told(request, begun, CONTENT if is_given else Reading(Verdict.EMPTY))
+        return is_given
+
+    evidence = Evidence(8)
+    evidence.know(Request(Kind.PROFILE, "profile/1", uid=1))
+    evidence.know(Request(Kind.FANS, "fans/2", uid=2))
+    now = time.monotonic()
+    for uid, is_given in ((3, False), (2, True)):  # it is no witness about itself
+        assert asyncio.run(evidence.is_given_to_others(uid, now, ask, Kind.FANS)) is is_given
+    assert asked == [Kind.FANS, Kind.PROFILE]
+    assert not evidence.has_come_after(now, Kind.FANS)
+    assert evidence.has_come_after(now, Kind.FOLLOWS)
 
 
 def test_a_user_is_no_witness_about_itself() -> None:

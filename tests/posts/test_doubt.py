@@ -470,7 +470,7 @@ def test_the_latest_word_of_the_mappers_before_counts(
         assert silences.is_suspect(ledger) == is_suspect
 
 
-@pytest.mark.parametrize("verdict", [Verdict.GONE, Verdict.LOGIN_WALL, BAD, Verdict.OK])
+@pytest.mark.parametrize("verdict", [Verdict.LOGIN_WALL, BAD, Verdict.OK])
 def test_a_witness_that_does_not_tell_is_asked_once(crawl_: Crawl, verdict: Verdict) -> None:
     """Where many answers in a row show nothing, and who was shown before cannot be asked for, the
     run goes on without a witness: what it sends stays near what it needs."""

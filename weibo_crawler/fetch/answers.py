@@ -473,8 +473,12 @@ def _look(asked: Asked, before: Sequence[Met], met: Met) -> bool | None:
     """Whether something that is known to be there was not shown; None: this answer is not the one
     that tells, which is the first one that shows anything or nothing. Later pages of lists do not
     tell: what a page promises is nothing at the end of many lists, and many ends may come in a row.
+    That a user is gone tells where it is known to have been there; a post may go.
     """
     if asked.ask.expect in (Expect.UNKNOWN, Expect.NOTHING) or asked.ask.nth > 1:
+        return None
+    is_known = asked.ask.expect is not Expect.LIKELY and not asked.ask.request.mid
+    if is_said_gone(met.answer) and not is_known:
         return None
     if any(_shows_nothing(m.answer) is not None for m in before):
         return None
@@ -488,7 +492,13 @@ def _shows_nothing(answer: Reading | TransportError) -> bool | None:
         return None
     if answer.verdict is Verdict.OK:
         return answer.ambiguous
-    return True if answer.verdict in NOTHING and answer.ambiguous else None
+    is_empty = answer.verdict in NOTHING and answer.ambiguous
+    return True if is_empty or is_said_gone(answer) else None
+
+
+def is_said_gone(answer: Reading | TransportError) -> bool:
+    """Whether the site says that the user, or the post, is gone."""
+    return isinstance(answer, Reading) and answer.verdict is Verdict.GONE
 
 
 class Walls:

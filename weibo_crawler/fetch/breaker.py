@@ -4,19 +4,22 @@ what comes                                        it stops the run when
 refusals, and pages that never came               they are stop_share of a full window
 pages of an unknown shape                         they are drift_share of the last pages, and come
                                                   from ten users or more
-nothing, where something is known to be           it is a million times likelier that the site has
-                                                  fallen silent than that it is as it was
+nothing, or that its user is gone, where          of one kind of page it is a million times likelier
+something is known to be                          that the site has fallen silent than that it is as
+                                                  it was, and pages that it showed are shown no more
 
 Only what was asked for the first time is evidence about the site; a request that failed before
 counts for nothing but its good answer. `now` is an argument, in seconds since the epoch.
 """
 
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
 from math import ceil, log
 from typing import NamedTuple
+
+from weibo_crawler.records import Kind
 
 _ANSWERS_EACH = 2  # of an egress in the window
 _DRIFT_PAGES = 50  # fewer pages make no share
@@ -25,6 +28,8 @@ _USUAL_FLOOR = 0.3  # no site is trusted to show more than 70 % of what it shoul
 _USUAL_AGAIN = 0.05  # of pages that were shown before
 _SILENT = 0.97  # the share of empty answers of a site that has fallen silent
 _CERTAIN = log(1e6)
+_WITNESSES = 3  # pages shown before that are shown no more: without them it takes ...
+_ALONE = 3  # ... so many times that certainty, where the site shows anything at all
 _PRIOR_EMPTY, _PRIOR = 9, 15  # looks added to those seen: few tell little of what is usual
 _COME_BACK = (
     "come back in an hour or more with a lower pace.requests_per_second or other egresses "
@@ -45,12 +50,14 @@ class Sign(StrEnum):  # hashed by its text, an Enum by a function of Python
 
 class Look(NamedTuple):
     """The first answer to a request for something that is known to be there. was_shown: this very
-    page was, in this run."""
+    page was, before. is_gone: it says that the user is."""
 
+    kind: Kind
     is_empty: bool
     egress: str
     at: float
     was_shown: bool = False
+    is_gone: bool = False
 
 
 class _Note(NamedTuple):
@@ -78,19 +85,19 @@ class Breaker:
         self._egresses: set[str] = set()
         self._counts = dict.fromkeys(Sign, 0)
         self._drifts = 0  # of the last pages
-        self._silence = _Silence()
+        self._silences: defaultdict[Kind, _Silence] = defaultdict(_Silence)
         self._was_shown = False
         self.tripped = ""
 
     @property
     def is_talking(self) -> bool:
         """Whether the site has shown something in this run, and has not fallen silent of late."""
-        return self._was_shown and not self.tripped and self._silence.score < _CERTAIN / 3
+        return self._was_shown and not self.tripped and self._score < _CERTAIN / 3
 
     @property
     def may_be_silent(self) -> bool:
         """Whether looks that showed nothing speak against the site, and it has not refuted them."""
-        return self._silence.score > 0 and not self.is_talking
+        return self._score > 0 and not self.is_talking
 
     def note(self, sign: Sign, why: str, egress: str, now: float, *, uid: int = 0) -> None:
         """One answer of the site, or a request without one."""
@@ -119,21 +126,28 @@ class Breaker:
 
     def looked(self, look: Look) -> None:
         """The site showed something, or nothing, where something is known to be. First answers of
-        first attempts only: what is asked for again is asked for because it was empty."""
+        first attempts only: what is asked for again is asked for because it was empty. Each kind
+        of page is judged by itself: a site may be silent of one and show the others."""
         self._was_shown |= not look.is_empty
-        self._silence.add(look)
-        if self._silence.score >= _CERTAIN:
-            self.stop(self._explain_silence())
+        silence = self._silences[look.kind]
+        silence.add(look)
+        is_enough = not self._was_shown or silence.witnesses >= _WITNESSES
+        if silence.score >= _CERTAIN * (1 if is_enough else _ALONE):
+            self.stop(_explain_silence(look.kind, silence))
 
     def take_back(self, look: Look) -> None:
         """Another egress was shown something: the emptiness was about the egress of this look."""
-        self._silence.take_back(look)
+        self._silences[look.kind].take_back(look)
 
     def stop(self, why: str) -> None:
         """Stop for this reason, unless there is one already."""
         self.tripped = self.tripped or why
 
     # -- inside
+
+    @property
+    def _score(self) -> float:
+        return max((silence.score for silence in self._silences.values()), default=0.0)
 
     def _is_of_new_shape(self) -> bool:
         return (
@@ -173,25 +187,14 @@ class Breaker:
             + "; the pages are kept (table `drifted`), look for a newer version"
         )
 
-    def _explain_silence(self) -> str:
-        looks = self._silence.stretch
-        empty = [look for look in looks if look.is_empty]
-        return (
-            f"the site shows nothing: {len(empty)} of the last {len(looks)} first looks at what is "
-            f"known to hold something, since {_clock(looks[0].at)}, "
-            f"{_by(look.egress for look in empty)}, showed nothing, where "
-            f"{self._silence.usual:.0%} at most is usual in this run; it does not say so, but it "
-            "no longer talks to us, and nobody was marked as gone or done because of it: "
-            + _COME_BACK
-        )
-
 
 class _Silence:
     """Tells a site that has fallen silent from one that often shows nothing: Page's CUSUM test.
 
     score: by how much likelier the looks of the present stretch are if the site shows nothing
     (97 % of looks empty) than if it is as usual, as a logarithm, and never below 0. A stretch
-    begins when the score leaves 0 and is over when it comes back. usual: the share of empty looks
+    begins when the score leaves 0 and is over when it comes back, or when a page that was shown
+    before is shown again: then those between were as they are. usual: the share of empty looks
     before the present stretch, so that a silence does not become usual by lasting.
     """
 
@@ -205,12 +208,17 @@ class _Silence:
         share = (self._empty + _PRIOR_EMPTY) / (self._looks + _PRIOR)
         return min(max(share, _USUAL_FLOOR), _SILENT)
 
+    @property
+    def witnesses(self) -> int:
+        """How many looks of the stretch were at pages that were shown before, and are no more."""
+        return sum(look.was_shown for look in self.stretch)
+
     def add(self, look: Look) -> None:
         usual = min(self.usual, _USUAL_AGAIN) if look.was_shown else self.usual
         shares = (_SILENT, usual) if look.is_empty else (1 - _SILENT, 1 - usual)
         self.stretch.append(look)
         self.score += log(shares[0] / shares[1])
-        if self.score <= 0:
+        if self.score <= 0 or (look.was_shown and not look.is_empty):
             self._looks += len(self.stretch)
             self._empty += sum(one.is_empty for one in self.stretch)
             self.stretch, self.score = [], 0.0
@@ -224,6 +232,23 @@ class _Silence:
         looks.remove(look)
         for one in looks:
             self.add(one)
+
+
+def _explain_silence(kind: Kind, silence: _Silence) -> str:
+    looks = silence.stretch
+    empty = [look for look in looks if look.is_empty]
+    gone = sum(look.is_gone for look in empty)
+    what, said = "shows nothing", "showed nothing"
+    if 2 * gone > len(empty):
+        what, said = "says that everybody is gone", "did so"
+    return (
+        f"the site {what}: {len(empty)} of the last {len(looks)} first looks at what is "
+        f"known to hold something ({kind!s}), since {_clock(looks[0].at)}, "
+        f"{_by(look.egress for look in empty)}, {said}, where "
+        f"{silence.usual:.0%} at most is usual in this run; it does not say so, but it "
+        "no longer talks to us, and nobody stays marked as gone or done because of it: "
+        + _COME_BACK
+    )
 
 
 def _by(egresses: Iterable[str]) -> str:

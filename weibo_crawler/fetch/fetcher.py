@@ -21,6 +21,7 @@ from weibo_crawler.fetch.answers import (
     Walls,
     decide,
     is_nothing,
+    is_said_gone,
     is_trustworthy,
     of_session,
 )
@@ -305,8 +306,9 @@ class Fetcher:
         if action.sign is not None:
             self._breaker.note(action.sign, action.why, met.egress, at, uid=asked.ask.request.uid)
         if action.is_empty is not None:
-            was_shown = asked.ask.expect is Expect.SHOWN
-            look = Look(action.is_empty, met.egress, at, was_shown)
+            kind, was_shown = asked.ask.request.kind, asked.ask.expect is Expect.SHOWN
+            is_gone = action.is_empty and is_said_gone(met.answer)
+            look = Look(kind, action.is_empty, met.egress, at, was_shown, is_gone)
             self._breaker.looked(look)
         self._pool.stop(self._breaker.tripped)
         return look
@@ -314,8 +316,8 @@ class Fetcher:
     def _returned(self, asked: Asked, reading: Reading, page: Page | None) -> Fetched:
         """What the request came to. Once the run is over only what was shown is of use."""
         self._walls.note(asked, reading, asyncio.get_running_loop().time())
-        is_nothing = reading.verdict not in FACTS or reading.verdict in (Verdict.EMPTY, Verdict.END)
-        if is_nothing and self._breaker.tripped:
+        is_nothing = reading.verdict not in FACTS or reading.verdict in NOTHING
+        if (is_nothing or is_said_gone(reading)) and self._breaker.tripped:
             raise SiteSaysNo(self._breaker.tripped)
         if reading.verdict is Verdict.OK and not reading.ambiguous:
             self._breaker.shown()

@@ -3,26 +3,47 @@
 import time
 from collections.abc import Awaitable, Callable
 from random import Random
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, NoReturn, TypeVar
 
 from weibo_crawler.evidence import Evidence, is_shown
 from weibo_crawler.fetch import Ask, Fetched, PageSource
 from weibo_crawler.harvest.trouble import (
+    EntryGone,
     EntryTrouble,
     NoAnswer,
     PageDrifted,
     Refused,
+    Silent,
     UnsureWall,
     Walled,
 )
 from weibo_crawler.metrics import PURPOSE, Counters
-from weibo_crawler.records import FACTS, REFUSALS, Edge, Expect, NamedUser, Request, User, Verdict
+from weibo_crawler.records import (
+    FACTS,
+    REFUSALS,
+    Edge,
+    Expect,
+    Kind,
+    NamedUser,
+    Request,
+    User,
+    Verdict,
+)
 from weibo_crawler.sites import Site
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 SHOWN = "walk.shown"
+# of what page the emptiness ends an edge
+KINDS = {
+    Edge.FANS: Kind.FANS,
+    Edge.FOLLOWS: Kind.FOLLOWS,
+    Edge.COMMENTS: Kind.COMMENTS,
+    Edge.REPOSTS: Kind.POSTS,
+    Edge.MENTIONS: Kind.POSTS,
+    Edge.SEED: Kind.PROFILE,
+}
 # kinds of ends in `Samples`
 FULL = "full"  # all that was announced was shown
 UNNAMED = "unnamed"  # a page did not name the next one, where others do
@@ -50,8 +71,8 @@ class Asker(NamedTuple):
         emptiness again (`wants_look`). After many ends in a row it waits until a witness was asked.
         Errors: Walled, UnsureWall, PageDrifted, NoAnswer, Refused, EntryTrouble."""
         async with self.evidence.places:
-            if self.evidence.wants_witness:
-                await self.evidence.break_silence(ask.request.uid, self._is_shown)
+            if self.evidence.wants_witness(ask.request.kind):
+                await self.evidence.break_silence(ask.request, self._is_shown)
             return await self._ask(ask, edge)
 
     async def _ask(self, ask: Ask, edge: Edge) -> Fetched:
@@ -90,7 +111,7 @@ class Asker(NamedTuple):
         met_at = self.awaited.pop((uid, edge), None)
         if met_at is None or not self.fetcher.samples.is_rare(end_of(edge)):
             return False
-        return self.is_talking and self.evidence.has_come_after(met_at)
+        return self.is_talking and self.evidence.has_come_after(met_at, KINDS[edge])
 
     def wants_end(self, edge: Edge, kind: str) -> bool:
         """Count a list that ends by what its pages say, FULL or UNNAMED; whether to ask for its
@@ -107,9 +128,21 @@ class Asker(NamedTuple):
         """As `Fetcher.is_talking`."""
         return self.fetcher.is_talking
 
-    async def is_given_to_others(self, uid: int, at: float) -> bool:
+    async def is_given_to_others(self, uid: int, at: float, kind: Kind | None) -> bool:
         """As `Evidence.is_given_to_others`."""
-        return await self.evidence.is_given_to_others(uid, at, self._is_shown)
+        return await self.evidence.is_given_to_others(uid, at, self._is_shown, kind)
+
+    async def raise_gone(self, uid: int, edge: Edge) -> NoReturn:
+        """The site says that this user is gone. Raise EntryGone where it shows something of others
+        still, or nobody is known of whom it did; else Silent, for it may say so of everybody."""
+        now, kind = time.monotonic(), KINDS[edge]
+        if (
+            await self.evidence.came_after(now, kind)
+            or await self.is_given_to_others(uid, now, kind)
+            or not self.evidence.knows(uid)
+        ):
+            raise EntryGone
+        raise Silent(f"{edge}: gone, says the site, and shows nothing of others", kind)
 
     async def _is_shown(self, request: Request) -> bool | None:
         """Whether a request brings content again that brought some before; None: neither content

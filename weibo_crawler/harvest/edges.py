@@ -19,6 +19,7 @@ from weibo_crawler.config import Harvest
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.harvest.asking import (
     FULL,
+    KINDS,
     UNNAMED,
     Asker,
     Doubtful,
@@ -29,7 +30,6 @@ from weibo_crawler.harvest.asking import (
 from weibo_crawler.harvest.seen import SeenSet
 from weibo_crawler.harvest.trouble import (
     DOUBTS,
-    EntryGone,
     EntryTrouble,
     PageDrifted,
     PutOff,
@@ -45,7 +45,7 @@ from weibo_crawler.store.kept import KeptPage, pack
 
 _EDGES = frozenset(map(str, Edge))
 _BARREN_PAGES = 3  # in a row that hold nobody legible, though each names the next one
-_NOT_SHOWN = "nothing is shown, nor is the profile"
+_NOT_SHOWN = "nothing is shown, nor is the profile, or such a page of anybody"
 THIN = 10  # comments, of a post whose first page of them is no half page
 _DOUBT = "?"  # begins a cursor of comments: an earlier post showed less than it announced
 
@@ -272,10 +272,10 @@ class EdgeReader:
         try:
             record = (await self._profile(edge)).reading.record
         except Walled:  # so nothing contradicts it
-            raise EntryGone from None
+            record = None
         if isinstance(record, User):
             raise EntryTrouble(f"{edge}: the list says gone, and the profile is shown")
-        raise EntryGone
+        await self._source.asker.raise_gone(self._entry.uid, edge)
 
     # -- from pages of posts
 
@@ -343,7 +343,7 @@ class EdgeReader:
         ask = Ask(profile, expect, is_retry=self._entry.is_retry)
         fetched = await self._source.asker.ask(ask, edge)
         if fetched.reading.verdict is Verdict.GONE:
-            raise EntryGone
+            await self._source.asker.raise_gone(self._entry.uid, edge)
         return fetched
 
     async def _authors(self, page: PostPage) -> "_Found":
@@ -453,31 +453,36 @@ class EdgeReader:
         What contradicts an announced count (not sure) is asked for again later, or a sample of it;
         when it stands, it is stored as unsure. Nothing is believed of a site that shows nothing to
         anybody: an end that contradicts anything, or is one of many in a row, waits until something
-        comes that was asked for after it, which is asked for where nothing else is; and while the
-        site is not talking only the owner's profile is a proof. Errors: Unsure, Silent, EntryGone.
-        """
+        of the same kind comes that was asked for after it, which is asked for where nothing else
+        is; while the site is not talking the owner's profile must be shown, too, and it alone is
+        the proof where no such page was shown yet. Errors: Unsure, Silent, EntryGone."""
         if sure and expect is Expect.NOTHING:
             return
         asker, uid, now = self._source.asker, self._entry.uid, time.monotonic()
+        kind = KINDS[edge]
         if not sure and str(Unsure(edge)) not in self.doubted:
             is_heard = asker.is_talking and (
-                not asker.evidence.is_quiet or await asker.is_given_to_others(uid, now)
+                not asker.evidence.is_quiet(kind) or await asker.is_given_to_others(uid, now, kind)
             )
-            if not is_heard and not await self._is_shown(edge):
-                raise Silent(f"{edge}: {_NOT_SHOWN}")
+            if not is_heard and not await self._is_shown(edge, now):
+                raise Silent(f"{edge}: {_NOT_SHOWN}", kind)
             if asker.wants_look(uid, edge, is_bare=is_bare):
                 raise Unsure(edge)
         if asker.is_talking and (
-            (sure and expect is Expect.UNKNOWN and not asker.evidence.is_quiet)
-            or await asker.evidence.came_after(now)
-            or await asker.is_given_to_others(uid, now)
+            (sure and expect is Expect.UNKNOWN and not asker.evidence.is_quiet(kind))
+            or await asker.evidence.came_after(now, kind)
+            or await asker.is_given_to_others(uid, now, kind)
         ):
             return
-        if not await self._is_shown(edge):
-            raise Silent(f"{edge}: {_NOT_SHOWN}")
+        if not await self._is_shown(edge, now):
+            raise Silent(f"{edge}: {_NOT_SHOWN}", kind)
 
-    async def _is_shown(self, edge: Edge) -> bool:
-        """Whether the site shows the owner's profile now."""
+    async def _is_shown(self, edge: Edge, at: float) -> bool:
+        """Whether the site shows the owner's profile now and, where others are known who were shown
+        such a page, one of these after `at`."""
+        asker, uid, kind = self._source.asker, self._entry.uid, KINDS[edge]
+        if asker.evidence.knows(uid, kind) and not await asker.is_given_to_others(uid, at, kind):
+            return False
         try:
             return (await self._profile(edge)).reading.record is not None
         except (Walled, UnsureWall, PageDrifted):

@@ -142,6 +142,9 @@ class HarvestRun:
         for row in islice(self._frontier.users(), _FIRST_USERS):
             if row.screen_name is not None and row.state not in (State.GONE, State.FAILED):
                 self._evidence.know(self._site.profile(row.uid))
+            edge = Edge(row.found_edge)
+            if row.found_from is not None and edge in (Edge.FANS, Edge.FOLLOWS):
+                self._evidence.know(self._site.edge(edge, row.found_from, ""))  # it showed this one
 
     async def _share_looks(self) -> None:
         """Learn what second looks of other runs have shown, and tell what those of this have. What
@@ -297,7 +300,8 @@ class HarvestRun:
             return self._counters[SHOWN] > shown
         is_shown = self._counters[SHOWN] > shown and isinstance(trouble, NoAnswer)
         now = time.monotonic()
-        if is_shown or await self._asker.is_given_to_others(entry.uid, now):
+        kind = trouble.kind if isinstance(trouble, Silent) else None
+        if is_shown or await self._asker.is_given_to_others(entry.uid, now, kind):
             return True
         if self._unheard_at != self._counters[SHOWN]:
             self._unheard.clear()

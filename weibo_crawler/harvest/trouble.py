@@ -1,6 +1,6 @@
 """Why the walk of an entry cannot go on, or not now: each name says what the run does next."""
 
-from weibo_crawler.records import Edge
+from weibo_crawler.records import Edge, Kind
 
 
 class EntryTrouble(Exception):
@@ -42,8 +42,12 @@ class NoAnswer(Unheard):
 
 
 class Silent(Unheard):
-    """The site shows nothing of a user who should be there, not even the profile: no conclusion,
-    and no mark on the entry."""
+    """The site shows nothing of a user who should be there, and may show nothing to anybody: no
+    conclusion, and no mark on the entry. kind: of the pages of others that would tell."""
+
+    def __init__(self, said: str, kind: Kind | None = None) -> None:
+        super().__init__(said)
+        self.kind = kind
 
 
 class PageDrifted(EntryTrouble):

@@ -16,7 +16,6 @@ from weibo_crawler.harvest.edges import EdgeReader, Shown, Source
 from weibo_crawler.harvest.trouble import (
     DOUBTS,
     Doubt,
-    EntryGone,
     EntryLost,
     EntryTrouble,
     HandBack,
@@ -99,7 +98,7 @@ class Walker(NamedTuple):
         walls.passed(Edge.SEED, 1)
         reading = fetched.reading
         if reading.verdict is Verdict.GONE:
-            raise EntryGone
+            await asker.raise_gone(entry.uid, Edge.SEED)
         if not isinstance(reading.record, User):
             raise Silent(f"the profile: {reading.verdict} {reading.why}".strip())
         await self.name_seed(entry.uid, reading.record)

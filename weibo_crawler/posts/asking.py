@@ -39,8 +39,7 @@ class Asker:
     the one by which visits are dated; on_answer: is told of answers that need not be asked for.
     Counters: `pages.from_harvest`, `cards.unreadable`, `cards.skipped.<reason>`.
 
-    rng: decides which ends are looked at again. talked_at: when the latest request was begun that
-    was shown a page of a user (an emptiness may overtake a page on its way), None for none. walls:
+    rng: decides which ends are looked at again. walls:
     the kinds of pages, by the kinds of requests, that guests are not shown. places: for so many
     requests at once; is_forgotten: of a uid.
     """
@@ -66,7 +65,8 @@ class Asker:
         self._is_first_shown = False  # a first page of posts, in this process
         self.has_asked = False
         self._leads: Kind | None = None  # the way to a whole text that worked last
-        self.talked_at: float | None = None
+        self._talked: dict[Kind, float] = {}  # when the latest request was begun that was shown it
+        self._quiet = set[Kind]()  # kinds of which the latest answer showed nothing
         self.walls = walls or Walls()
         self._proving = asyncio.Lock()
 
@@ -94,8 +94,8 @@ class Asker:
         """As `Fetcher.fetch`; a drifted page is kept. After many answers in a row that showed
         nothing it waits until a witness was asked. Errors: Unreached, and the fetcher's."""
         async with self._evidence.places:
-            if self._evidence.wants_witness:
-                await self._evidence.break_silence(ask.request.uid, self._is_shown)
+            if self._evidence.wants_witness(ask.request.kind):
+                await self._evidence.break_silence(ask.request, self._is_shown)
             return await self._fetch(ask)
 
     async def _is_shown(self, request: Request) -> bool | None:
@@ -119,10 +119,21 @@ class Asker:
         self._evidence.told(ask.request, asked_at, reading)
         if reading.verdict is Verdict.DRIFTED:
             await self._keep(page, reading.why, page.body)
-        elif is_shown(reading) and ask.request.kind in (Kind.POSTS, Kind.PROFILE):
-            self.talked_at = max(begun, self.talked_at or begun)
-            self._is_first_shown |= ask.request.kind is Kind.POSTS and not ask.request.cursor
+        elif (shown := is_shown(reading)) is False:
+            self._quiet.add(ask.request.kind)
+        elif shown and (kind := ask.request.kind) in (Kind.POSTS, Kind.PROFILE):
+            self._talked[kind] = max(begun, self._talked.get(kind, begun))
+            self._quiet.discard(kind)
+            self._is_first_shown |= kind is Kind.POSTS and not ask.request.cursor
         return fetched
+
+    @property
+    def talked_at(self) -> float | None:
+        """When the latest request was begun that was shown a page of a user (an emptiness may
+        overtake a page on its way), None for none. Of the kinds of which nothing is shown now the
+        one counts that was shown the longest ago."""
+        quiet = [at for kind, at in self._talked.items() if kind in self._quiet]
+        return min(quiet) if quiet else max(self._talked.values(), default=None)
 
     def may_ask(self, ask: Ask) -> bool:
         """Whether guests may be shown such a page: False while all others are refused it (see

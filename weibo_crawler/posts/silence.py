@@ -13,7 +13,7 @@ _NOTE = "silent."  # + run id: the meta entry; seconds since the epoch
 _TALKED = "talked."  # + run id: when mappers that ended were last shown something
 _UNKNOWN = "unknown"
 _GRAIN_S = 0.001  # of the times that ledgers keep
-_BY_EMPTINESS = ("end", "no_new_post", "nothing_shown")  # why visits stop
+_BY_EMPTINESS = ("end", "no_new_post", "nothing_shown", "gone")  # why visits stop
 
 
 class Silences:
