@@ -137,12 +137,12 @@ def test_drift_is_no_refusal() -> None:
 # -- emptiness
 
 
-def look(breaker: Breaker, n: int, is_empty: Callable[[], bool]) -> int:
-    """So many looks; how many until it tripped."""
+def look(breaker: Breaker, n: int, is_empty: Callable[[], bool], asked: int = 10**9) -> int:
+    """So many looks; how many until it tripped. asked: from then on at what was shown before."""
     for i in range(n):
         if breaker.tripped:
             return i
-        breaker.looked(Look(Kind.FANS, is_empty(), "direct", float(i)))
+        breaker.looked(Look(Kind.FANS, is_empty(), "direct", float(i), was_shown=i >= asked))
     return n
 
 
@@ -168,13 +168,60 @@ def test_few_looks_stop_no_run(seed: int) -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.3, 0.5])
 @pytest.mark.parametrize("before", [0, 5, 50, 5000])
-def test_a_site_that_falls_silent_stops_the_run(share: float, before: int) -> None:
-    """Within sixty looks, whatever was usual and however long it talked."""
+@pytest.mark.parametrize(("asked", "most"), [(10, 30), (10**9, 150)])
+def test_a_site_that_falls_silent_stops_the_run(
+    share: float, before: int, asked: int, most: int
+) -> None:
+    """Within thirty looks, whatever was usual and however long it talked, where after ten others
+    are asked for that were shown before; else within 150."""
     for seed in range(20):
         dice, breaker = Random(seed), Breaker(0.9, 50)
         look(breaker, before, lambda dice=dice: dice.random() < share)  # type: ignore[misc]
         assert not breaker.tripped
-        assert look(breaker, 60, lambda dice=dice: dice.random() < 0.98) < 60  # type: ignore[misc]
+        is_empty = [dice.random() < 0.98 for _ in range(most)]
+        assert look(breaker, most, is_empty.pop, asked) < most
+
+
+@pytest.mark.parametrize("kind", [Kind.FANS, Kind.POSTS, Kind.PROFILE])
+def test_a_silence_of_one_kind_stops_the_run(kind: Kind) -> None:
+    """What is shown of other kinds does not refute it; nor does it talk meanwhile."""
+    breaker = Breaker(0.9, 50)
+    kinds = (Kind.FANS, Kind.POSTS, Kind.PROFILE)
+    for n in range(100):
+        breaker.looked(Look(kinds[n % 3], False, "direct", float(n)))
+    for n in range(36):
+        assert not breaker.tripped
+        assert breaker.is_talking is (n < 4)
+        for one in kinds:
+            breaker.looked(Look(one, one is kind, "direct", float(n)))
+    assert f"36 of the last 36 first looks at what is known to hold something ({kind})" in (
+        breaker.tripped
+    )
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_a_witness_that_is_shown_refutes_a_silence(is_gone: bool) -> None:
+    """However many are hidden, or gone, in a row, if one that was shown before is shown again after
+    twenty each time; two of such witnesses may be gone themselves."""
+    breaker = Breaker(0.9, 50)
+    look(breaker, 50, lambda: False)
+    for n in range(100):
+        for _ in range(20):
+            breaker.looked(Look(Kind.FANS, True, "direct", float(n), is_gone=is_gone))
+        for is_empty in (True, True, False):
+            breaker.looked(Look(Kind.FANS, is_empty, "direct", float(n), True, is_gone))
+        assert not breaker.tripped
+        assert breaker.is_talking
+
+
+def test_the_words_for_a_site_that_says_gone() -> None:
+    """Of everybody, and so in its own word."""
+    breaker = Breaker(0.9, 50)
+    look(breaker, 50, lambda: False)
+    for n in range(20):
+        breaker.looked(Look(Kind.PROFILE, True, "direct", float(n), n > 9, is_gone=True))
+    words = "the site says that everybody is gone: 14 of the last 14 first looks"
+    assert breaker.tripped.startswith(words)
 
 
 def test_the_words_for_a_silent_site() -> None:
@@ -183,7 +230,7 @@ def test_the_words_for_a_silent_site() -> None:
     for n in range(100):
         breaker.looked(Look(Kind.FANS, n % 20 == 0, "direct", float(n)))
     for n in range(60):
-        breaker.looked(Look(Kind.FANS, True, f"10.0.0.{n % 2}:80", 3600.0 + n))
+        breaker.looked(Look(Kind.FANS, True, f"10.0.0.{n % 2}:80", 3600.0 + n, n >= 9))
     for words in (
         "the site shows nothing: 12 of the last 12 first looks",
         "since 1970-01-01 01:00:00 UTC",
@@ -245,7 +292,7 @@ def test_what_is_taken_back_late_is_not_usual() -> None:
         for one in (false, shown, shown):
             breaker.looked(one)
         breaker.take_back(false)
-    assert look(breaker, 99, lambda: True) == 12
+    assert look(breaker, 99, lambda: True) == 36
 
 
 def test_who_talks() -> None:

@@ -21,6 +21,8 @@ from weibo_crawler.sites.weibo import Weibo
 SITE = "http://127.0.0.1:9"  # nobody is there: the proxies answer in its name
 NOTHING = {"ok": 0, "msg": "这里还没有内容", "data": {"cards": []}}
 WALL = {"ok": -100, "url": "https://passport.weibo.com/sso/signin?entry=wapsso"}
+GONE = {"ok": 0, "msg": "用户不存在", "errno": "20003"}
+CONTENT = Expect.CONTENT
 POSTS = {"ok": 1, "data": {"cards": [{"card_type": 4}], "cardlistInfo": {"page": 3}}}
 BOMB = http(b" " * 200_000, "Content-Type: application/json")
 PORTAL = http(b"", "Location: http://portal.invalid/hello", status="302 Found")
@@ -43,6 +45,16 @@ def answers(answer: Answer) -> Handler:
 
 def profile(uid: int) -> object:
     return {"ok": 1, "data": {"userInfo": {"id": uid, "screen_name": "n", "followers_count": 9}}}
+
+
+def posts(uid: int) -> object:
+    mblog = {
+        "id": str((1_750_000_000 - 515_483_463) << 22),
+        "created_at": "Sun Jun 15 23:06:40 +0800 2025",
+        "text": "t",
+        "user": {"id": uid, "screen_name": "n", "followers_count": 9},
+    }
+    return {"ok": 1, "data": {"cards": [{"card_type": 9, "mblog": mblog}]}}
 
 
 class Way:
@@ -162,6 +174,37 @@ def test_a_site_that_falls_silent_stops_the_run(tmp_path: Path, lawful: int) -> 
     assert "the site shows nothing" in str(stops[0])
     assert sent <= silent_from + 100
     assert 200 < talked <= silent_from + 50
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_a_silence_of_one_kind_stops_the_run(tmp_path: Path, is_gone: bool) -> None:
+    """Profiles are shown on, and no timeline; or all users of whom something is known are said to
+    be gone. Witnesses, asked by the caller, tell; nothing more is returned as a fact then."""
+    silent = False
+
+    def site(uid: int) -> object:
+        is_posts = uid > 10_000
+        if silent and (is_gone or is_posts):
+            return GONE if is_gone else NOTHING
+        return posts(uid) if is_posts else profile(uid)
+
+    way = Way(tmp_path, site, site)
+
+    async def crawl(fetcher: Fetcher) -> int:
+        nonlocal silent
+        known = way.site.profile(1), way.site.posts(10_001, "")
+        for n in range(2, 300):
+            silent = n > 30
+            is_asked = silent and n % 10 == 0
+            for request in (*(known if is_asked else ()), way.site.profile(n)):
+                await fetcher.fetch(Ask(request, Expect.SHOWN if request in known else CONTENT))
+            await fetcher.fetch(Ask(way.site.posts(10_000 + n, ""), CONTENT))
+        return n
+
+    [stop] = asyncio.run(way.run(lambda fetcher: [crawl(fetcher)]))
+    assert isinstance(stop, SiteSaysNo)
+    assert ("everybody is gone" in str(stop)) is is_gone
+    assert way.counters["request.sent"] < 2 * 30 + 100
 
 
 def test_a_wall_that_flaps_on_page_2(tmp_path: Path) -> None:

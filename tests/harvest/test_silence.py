@@ -88,7 +88,7 @@ def filtered(world: World, share: int = 3) -> Callable[[Request, bytes], bytes]:
     ("form", "shown"),
     [
         *((form, shown) for form in ("empty", "bare") for shown in (0, 1, 7, 40, 90, 140)),
-        # of what was never shown, and of whom nothing is known, the word of the site is all there is
+        # of what was never shown, and of whom nothing is known, the site's word is all there is
         *((form, shown) for form in ("fans", "gone") for shown in (7, 40, 90, 140)),
     ],
 )

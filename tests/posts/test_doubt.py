@@ -107,9 +107,10 @@ def test_another_day_is_of_the_sites_clock(since: float, wait: float) -> None:
 
 
 class _Silent(ScriptedFetcher):
-    """Shows nothing to anybody from its n-th answer on; then, after `limit` more, the run ends as
-    the breaker of the fetcher would end it. is_slow: the fetcher notices at the end only. is_bare:
-    what it shows are pages without posts that name the next one."""
+    """Shows nothing of these kinds to anybody from its n-th answer on; then, after `limit` more,
+    the run ends as the breaker of the fetcher would end it. said: in which word. is_slow: the
+    fetcher notices at the end only. is_bare: what it shows are pages without posts that name the
+    next one."""
 
     def __init__(
         self,
@@ -118,14 +119,19 @@ class _Silent(ScriptedFetcher):
         limit: int,
         is_slow: bool,
         is_bare: bool = False,
+        kinds: frozenset[Kind] = frozenset(Kind),
+        said: Verdict = Verdict.EMPTY,
         **more: Any,
     ) -> None:
         super().__init__(*args, **more)
+        self.kinds, self.said = kinds, said
         self.after, self.limit, self.is_slow, self.is_bare = after, limit, is_slow, is_bare
 
     async def fetch(self, ask: Ask) -> Fetched:
         fetched = await super().fetch(ask)
-        if len(self.asked) <= self.after:
+        if len(self.asked) <= self.after or (
+            ask.request.kind not in self.kinds and len(self.asked) <= self.after + self.limit
+        ):
             return fetched
         self.is_talking = self.is_slow
         if len(self.asked) > self.after + self.limit:
@@ -134,7 +140,36 @@ class _Silent(ScriptedFetcher):
         if self.is_bare and ask.request.kind is Kind.POSTS:
             page = PostPage(ask.request.uid, (), f"{1000 + len(self.asked)}")
             return fetched._replace(reading=Reading(Verdict.OK, page, ambiguous=True))
-        return fetched._replace(reading=Reading(Verdict.EMPTY, ambiguous=True))
+        return fetched._replace(reading=Reading(self.said, ambiguous=True))
+
+
+@pytest.mark.parametrize("said", [Verdict.EMPTY, Verdict.GONE])
+@pytest.mark.parametrize("after", [7, 25])
+def test_a_silence_of_one_kind_and_of_everybody_gone(
+    crawl_: Crawl, after: int, said: Verdict
+) -> None:
+    """Profiles are shown, and no posts; or all are said to be gone: where the run ended so, the
+    same command, on the same day, reaches the truth."""
+    uids = range(1, 19)
+    crawl_.add(*uids)
+    clock = Clock()
+    world = {uid: timeline(uid, 10 + uid) for uid in uids}
+    kinds = frozenset({Kind.POSTS}) if said is Verdict.EMPTY else frozenset(Kind)
+
+    class Ticking(_Silent):
+        async def fetch(self, ask: Ask) -> Fetched:
+            clock.now += 1
+            return await super().fetch(ask)
+
+    silent = Ticking(world, after=after, limit=12, is_slow=True, kinds=kinds, said=said)
+    with pytest.raises(SiteSaysNo):
+        crawl_.run(silent, users_in_flight=3, clock=clock)
+    found = [ledger for uid in uids if (ledger := crawl_.ledger(uid))]
+    assert any(ledger.state == "gone" for ledger in found) is (said is Verdict.GONE)
+    clock.now += HOUR
+    crawl_.run(ScriptedFetcher(world), clock=clock)
+    assert {uid: len(crawl_.posts(uid)) for uid in uids} == {uid: 10 + uid for uid in uids}
+    assert {crawl_.ledger(uid).state for uid in uids} == {"done"}
 
 
 @pytest.mark.parametrize("is_bare", [False, True])
