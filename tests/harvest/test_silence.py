@@ -133,6 +133,27 @@ def test_a_silent_site_ends_the_run_and_no_list(
     assert {uid for uid, _, _ in ends} <= set(world.kept(world.seeds, MIN_FANS))
 
 
+@pytest.mark.parametrize("trips_after", [_TRIPS_AFTER, 10**6])
+def test_a_run_that_begins_in_a_silence_of_lists_ends_none(
+    tmp_path: Path, trips_after: int
+) -> None:
+    """Profiles are shown, and no list, as none is to this run: one that an earlier run was shown is
+    the witness. Where that one is shown, a level of hidden lists stops no run."""
+    world = make_world(5, users=200)
+    crawl = Crawl(tmp_path, world)
+    crawl.run(SimulatedFetcher(world), max_depth=1)
+    ended = ended_lists(crawl)
+    silent = Switched(world, 0, trips_after)
+    silent.kinds = frozenset({Kind.FANS})
+    with pytest.raises(SiteSaysNo, match="shows nothing"):
+        crawl.run(silent)
+    assert ended_lists(crawl) == ended
+    hidden = Switched(world, 10**6, trips_after)
+    hidden.spoil = filtered(world, share=1)
+    assert crawl.run(hidden)["entries.failed"] == 0
+    assert {row.state for row in crawl.rows()} == {"done"}
+
+
 @pytest.mark.parametrize("shown", [1, 40, 140])
 def test_a_silence_is_noticed_where_second_looks_are_rare(tmp_path: Path, shown: int) -> None:
     """Law 4: also where earlier runs have learned that ends need no second look, no list is ended

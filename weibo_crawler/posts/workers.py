@@ -100,7 +100,7 @@ def fell_silent(counters: Mapping[str, int], visited: int, most_share: float) ->
 
 def shows_no_posts(counters: Mapping[str, int]) -> bool:
     """Whether the site showed hardly anybody's posts, though profiles announce them: silence of one
-    kind, which the fetcher, shown the profiles, cannot tell from users who hide their posts."""
+    kind, of which each mapper, and so its circuit breaker, may see too little to tell."""
     bare = counters.get(BARE, 0)
     return bare >= _FIRST_AT_LEAST and bare > _MOST_BARE * (bare + counters.get(FIRST, 0))
 
