@@ -379,7 +379,11 @@ def test_which_answer_is_a_look() -> None:
     assert [action.is_empty for action in actions] == [None, True, None, None]
     assert [action.is_empty for action in play(content, by([OK]))] == [False]
     assert [action.is_empty for action in play(content, by([FOREIGN, OK]))] == [True, None]
-    for sure in (GONE, RESTRICTED, Reading(Verdict.EMPTY), Reading(Verdict.END)):
+    for expect in Expect:  # a dead user tells where something is known of it
+        is_known = expect in (Expect.CONTENT, Expect.SHOWN)
+        is_empty = play(asked(expect), by([GONE]))[0].is_empty
+        assert is_empty is (True if is_known else None)
+    for sure in (RESTRICTED, Reading(Verdict.EMPTY), Reading(Verdict.END)):
         assert play(content, by([sure]))[0].is_empty is None
     retry, later = asked(Expect.CONTENT, is_retry=True), asked(Expect.CONTENT, nth=2)
     for other in (asked(), asked(Expect.NOTHING), retry, later):

@@ -207,6 +207,29 @@ def test_a_silence_of_one_kind_stops_the_run(tmp_path: Path, is_gone: bool) -> N
     assert way.counters["request.sent"] < 2 * 30 + 100
 
 
+def test_nobody_is_gone_once_the_run_is_over(tmp_path: Path) -> None:
+    """What was on its way when a site stopped the run that says so of everybody is no fact."""
+    sent, came = 0, list[bool]()
+
+    def site(uid: int) -> object:
+        nonlocal sent
+        sent += 1
+        return GONE if sent > 30 else profile(uid)
+
+    async def ask(fetcher: Fetcher, uid: int) -> None:
+        try:
+            fetched = await fetcher.fetch(Ask(way.site.profile(uid), CONTENT))
+        except SiteSaysNo:
+            came.append(False)
+        else:
+            came.append(fetched.reading.verdict is Verdict.GONE)
+
+    way = Way(tmp_path, site)
+    asyncio.run(way.run(lambda fetcher: [ask(fetcher, uid) for uid in range(1, 200)]))
+    assert came.count(True) >= 30
+    assert not any(came[came.index(False, came.index(True)) :])
+
+
 def test_a_wall_that_flaps_on_page_2(tmp_path: Path) -> None:
     """Every list's second page is walled for whoever asks first: it is asked for by another egress,
     and shown. Where it stays walled two have said so, and the wall is sure."""
