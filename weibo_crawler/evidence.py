@@ -13,13 +13,12 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from weibo_crawler.records import Kind, Reading, Request, Verdict
+from weibo_crawler.records import OF_USERS, Kind, Reading, Request, Verdict
 
 _PATIENCE_S = 0.02  # between two pages a walk waits for a commit, and the loop starts the next walk
 _QUIET = 10  # ends in a row: many lists may end together, and so may the site
 _ROUNDS = 4  # of witnesses: so many looks tell the circuit breaker that the site is silent
 _WITNESSES = 3  # one may be the user in question, and another one gone since
-_OF_USERS = frozenset({Kind.PROFILE, Kind.FANS, Kind.FOLLOWS, Kind.POSTS})
 
 
 # ask again for what was shown before: whether it is shown; None: that does not tell, nor will it
@@ -77,7 +76,7 @@ class Evidence:
     def told(self, request: Request, begun: float, reading: Reading) -> None:
         """Note what a request brought."""
         is_content = is_shown(reading)
-        if reading.verdict is Verdict.GONE and request.kind not in _OF_USERS:
+        if reading.verdict is Verdict.GONE and request.kind not in OF_USERS:
             return  # a post may be gone, or a name
         for told in (self._all, self._kinds[request.kind]):
             if is_content is False:
@@ -87,7 +86,7 @@ class Evidence:
                 told.shown_at = max(told.shown_at, begun)
         if not is_content:
             return
-        if request.uid and request.kind in _OF_USERS and not request.cursor:
+        if request.uid and request.kind in OF_USERS and not request.cursor:
             self.know(request)
         self._tell()
 

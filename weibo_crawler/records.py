@@ -189,6 +189,10 @@ class Kind(StrEnum):
     PROXIES = "proxies"  # a list of proxies, which no site reads
 
 
+# what tells whether the site shows anything of a user
+OF_USERS = frozenset({Kind.PROFILE, Kind.FANS, Kind.FOLLOWS, Kind.POSTS})
+
+
 class Request(msgspec.Struct, frozen=True):
     """One call to make. `cursor` is the site's own token for the page, "" for the first one."""
 

@@ -54,7 +54,7 @@ from weibo_crawler.fetch.pool import (
     Walled,
 )
 from weibo_crawler.fetch.source import Ask
-from weibo_crawler.records import FACTS, REFUSALS, Expect, Kind, Reading, Verdict
+from weibo_crawler.records import FACTS, OF_USERS, REFUSALS, Expect, Kind, Reading, Verdict
 
 # The limits of patience with one request. Those in attempts are multiples of fetch.attempts.
 REFUSED_ATTEMPTS = 1
@@ -473,12 +473,14 @@ def _look(asked: Asked, before: Sequence[Met], met: Met) -> bool | None:
     """Whether something that is known to be there was not shown; None: this answer is not the one
     that tells, which is the first one that shows anything or nothing. Later pages of lists do not
     tell: what a page promises is nothing at the end of many lists, and many ends may come in a row.
-    That a user is gone tells where it is known to have been there; a post may go.
+    Pages of users tell, not texts, which a site may offer by one way only. That a user is gone
+    tells where it is known to have been there.
     """
+    if asked.ask.request.kind not in OF_USERS:
+        return None
     if asked.ask.expect in (Expect.UNKNOWN, Expect.NOTHING) or asked.ask.nth > 1:
         return None
-    is_known = asked.ask.expect is not Expect.LIKELY and not asked.ask.request.mid
-    if is_said_gone(met.answer) and not is_known:
+    if is_said_gone(met.answer) and asked.ask.expect is Expect.LIKELY:
         return None
     if any(_shows_nothing(m.answer) is not None for m in before):
         return None
