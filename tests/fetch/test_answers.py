@@ -385,6 +385,10 @@ def test_which_answer_is_a_look() -> None:
         assert is_empty is (True if is_known else None)
     for sure in (RESTRICTED, Reading(Verdict.EMPTY), Reading(Verdict.END)):
         assert play(content, by([sure]))[0].is_empty is None
+    text = Asked(
+        Ask(Request(Kind.EXTEND, "", 7), Expect.CONTENT), 3
+    )  # offered otherwise, it may be
+    assert play(text, by([EMPTY]))[0].is_empty is None
     retry, later = asked(Expect.CONTENT, is_retry=True), asked(Expect.CONTENT, nth=2)
     for other in (asked(), asked(Expect.NOTHING), retry, later):
         for answer in (EMPTY, END, OK):

@@ -131,7 +131,9 @@ class Breaker:
         self._was_shown |= not look.is_empty
         silence = self._silences[look.kind]
         silence.add(look)
-        is_enough = not self._was_shown or silence.witnesses >= _WITNESSES
+        # people hide their lists and posts, and may be gone, but nobody hides a profile
+        is_odd = look.kind is Kind.PROFILE and not silence.is_of_gone
+        is_enough = is_odd or not self._was_shown or silence.witnesses >= _WITNESSES
         if silence.score >= _CERTAIN * (1 if is_enough else _ALONE):
             self.stop(_explain_silence(look.kind, silence))
 
@@ -213,6 +215,12 @@ class _Silence:
         """How many looks of the stretch were at pages that were shown before, and are no more."""
         return sum(look.was_shown for look in self.stretch)
 
+    @property
+    def is_of_gone(self) -> bool:
+        """Whether most empty looks of the stretch say that the user is gone."""
+        empty = [look for look in self.stretch if look.is_empty]
+        return 2 * sum(look.is_gone for look in empty) > len(empty)
+
     def add(self, look: Look) -> None:
         usual = min(self.usual, _USUAL_AGAIN) if look.was_shown else self.usual
         shares = (_SILENT, usual) if look.is_empty else (1 - _SILENT, 1 - usual)
@@ -237,9 +245,8 @@ class _Silence:
 def _explain_silence(kind: Kind, silence: _Silence) -> str:
     looks = silence.stretch
     empty = [look for look in looks if look.is_empty]
-    gone = sum(look.is_gone for look in empty)
     what, said = "shows nothing", "showed nothing"
-    if 2 * gone > len(empty):
+    if silence.is_of_gone:
         what, said = "says that everybody is gone", "did so"
     return (
         f"the site {what}: {len(empty)} of the last {len(looks)} first looks at what is "

@@ -71,8 +71,7 @@ class Asker(NamedTuple):
         emptiness again (`wants_look`). After many ends in a row it waits until a witness was asked.
         Errors: Walled, UnsureWall, PageDrifted, NoAnswer, Refused, EntryTrouble."""
         async with self.evidence.places:
-            if self.evidence.wants_witness(ask.request.kind):
-                await self.evidence.break_silence(ask.request, self._is_shown)
+            await self.evidence.break_silence(ask.request, self._is_shown, lambda: self.is_talking)
             return await self._ask(ask, edge)
 
     async def _ask(self, ask: Ask, edge: Edge) -> Fetched:
