@@ -385,3 +385,27 @@ def test_rests_of_an_earlier_run_end_this_one(
     said = asyncio.run(scenario())
     assert why in said
     assert "no egress may go (1 resting)" in said
+
+
+def test_a_wait_that_no_pace_explains_is_cut_and_said(
+    network: Network, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An egress that is well, and is to go in a hundred days, as a clock that jumped left it."""
+    url = f"sqlite:///{tmp_path}/users.db"
+    earlier, later = SqliteEgresses(url, "earlier"), SqliteEgresses(url, "later")
+    earlier.join("direct@here", [], rate=2.0, lease_s=30.0)
+    earlier.exchange({})
+    earlier.leave({"direct@here": EgressState(2.0, 8.64e6, Health.GOOD, 0)})
+    egress = Egress(direct_name="here", lease_s=30.0)
+    settings = Settings(site=Site(base_url=network.base_url), pace=Pace(2.0), egress=egress)
+    counters = Counters()
+
+    async def scenario() -> Verdict:
+        fetcher = open_fetcher(settings, CookieSite(network.base_url), counters, later)
+        fetched = await fetcher.fetch(Ask(Request(Kind.PROFILE, f"{network.base_url}/0/0")))
+        await fetcher.close()
+        return fetched.reading.verdict
+
+    assert asyncio.run(scenario()) is Verdict.OK
+    assert counters["egress.clamped"] == 1
+    assert "did a clock jump" in caplog.text

@@ -366,6 +366,11 @@ def closed(
         lines.append(f"{complete.partial:,} users have more pages: the same command goes on there")
     if complete.empty:
         lines.append(f"{complete.empty:,} users show nothing: `posts` looks again another day")
+    if clamped := get("egress.clamped", 0):
+        lines.append(
+            "an egress was to wait longer than pace and rests allow, as the users' database says "
+            f"(did a clock jump?): it went sooner ({clamped:,} x)"
+        )
     if failed:
         lines.append(f"{failed:,} users failed: the same command asks for them again")
     if unreached := get("users.unreached", 0):

@@ -71,7 +71,9 @@ def open_fetcher(
     keeper, stop_s = None, 0.0
     if leases is not None and not is_free:
         address, lease_s = settings.egress.public_address, settings.egress.lease_s
-        keeper = Keeper(leases, ring, visitor, egresses, address=address, lease_s=lease_s)
+        keeper = Keeper(
+            *(leases, ring, visitor, egresses, counters), address=address, lease_s=lease_s
+        )
         stop_s = lease_s  # within that others hand over what they can spare
     reload_s = settings.egress.reload_s
     pool = Pool(

@@ -19,6 +19,7 @@ from weibo_crawler.fetch.egress import DIRECT, Egress
 from weibo_crawler.fetch.pool.ring import Ring
 from weibo_crawler.fetch.pool.roster import differences
 from weibo_crawler.fetch.pool.session import Visitor
+from weibo_crawler.metrics import Counters
 from weibo_crawler.records import AllOut, EgressState, LeaseTerm
 
 _log = logging.getLogger(__name__)
@@ -60,7 +61,8 @@ class Keeper:
     """Keeps the ring's egresses on lease. `failure`: why it ended, None while all is well.
 
     egresses: all that the settings name; address: what the public address of the direct one is
-    called. Proxies are known to the database by their names alone.
+    called. Proxies are known to the database by their names alone. Counter: `egress.clamped`, those
+    that were to wait longer than pace and rests allow.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Keeper:
         ring: Ring,
         visitor: Visitor,
         egresses: Sequence[Egress],
+        counters: Counters,
         *,
         address: str,
         lease_s: float,
@@ -83,7 +86,7 @@ class Keeper:
         self._task: asyncio.Task[None] | None = None
         self._on_renewal: Callable[[bool], None] = lambda is_news: None
         self._contenders = 1
-        self._is_cut_said = False
+        self._counters = counters
         self.out: AllOut | None = None  # as the term says
         self.failure: Exception | None = None
 
@@ -187,13 +190,15 @@ class Keeper:
             if egress is None:
                 self._unknown.append(name)
                 continue
-            if not self._ring.admit(egress, state, now) and not self._is_cut_said:
-                self._is_cut_said = True
-                _log.warning(
-                    "%s was to wait %.0f s, as the users' database says, which is more than pace "
-                    "and rests allow (did a clock jump?): it goes sooner, and others with it",
-                    *(name, state.next_free_s),
-                )
+            if not self._ring.admit(egress, state, now):
+                if not self._counters["egress.clamped"]:
+                    _log.warning(
+                        "%s was to wait %.0f s, as the users' database says, which is more than "
+                        "pace and rests allow (did a clock jump?): it goes sooner, and others "
+                        "with it",
+                        *(name, state.next_free_s),
+                    )
+                self._counters.add("egress.clamped")
             self._visitor.restore(egress, state.session, state.age_s, now)
         retired = [self._ring.retire(self._ring_name(name)) for name in term.recalled]
         is_news = bool(term.granted) or any(retired)
