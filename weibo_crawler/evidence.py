@@ -31,7 +31,6 @@ class _Told:
     def __init__(self) -> None:
         self.nothings = 0  # in a row
         self.look_at = _QUIET  # nothings after which a witness is asked
-        self.is_tried = False  # one was asked in vain since something was shown
         self.shown_at = self.silent_at = float("-inf")  # when the request was begun
         self.witnesses: dict[int, Request] = {}
 
@@ -83,7 +82,7 @@ class Evidence:
             if is_content is False:
                 told.nothings += 1
             elif is_content:
-                told.nothings, told.look_at, told.is_tried = 0, _QUIET, False
+                told.nothings, told.look_at = 0, _QUIET
                 told.shown_at = max(told.shown_at, begun)
         if not is_content:
             return
@@ -102,13 +101,11 @@ class Evidence:
         breaker nothing. Then an end needs a witness."""
         return self._of(kind).nothings >= _QUIET
 
-    def wants_witness(self, kind: Kind, *, is_talking: bool) -> bool:
+    def wants_witness(self, kind: Kind) -> bool:
         """Whether it is time to ask one: after ten in a row, and after ten more each time that
-        those who were asked did not tell; at once when the site is not talking, as the circuit
-        breaker sees it."""
+        those who were asked did not tell."""
         told = self._of(kind)
-        is_new = not (is_talking or told.is_tried) and bool(told.witnesses)
-        return is_new or told.nothings >= told.look_at
+        return told.nothings >= told.look_at
 
     def know(self, request: Request) -> None:
         """Remember a request that is known to bring content."""
@@ -157,22 +154,19 @@ class Evidence:
                     told.silent_at = begun
             return told.shown_at > at
 
-    async def break_silence(
-        self, request: Request, ask: Repeat, is_talking: Callable[[], bool]
-    ) -> None:
+    async def break_silence(self, request: Request, ask: Repeat) -> None:
         """Before this request, where it is time to ask a witness, repeat others of its kind, one
         caller after the other, until something is shown, the circuit breaker ends the run, or there
         is nothing left to try."""
-        kind = request.kind
-        if not self.wants_witness(kind, is_talking=is_talking()):
+        if not self.wants_witness(request.kind):
             return
         async with self._lock:
             for _ in range(_ROUNDS):
-                told = self._of(kind)
-                wants = self.wants_witness(kind, is_talking=is_talking())
+                told = self._of(request.kind)
+                wants = self.wants_witness(request.kind)
                 if not wants or await self._is_given(told, request.uid, ask):
                     return
-            told.look_at, told.is_tried = told.nothings + _QUIET, True
+            told.look_at = told.nothings + _QUIET
 
     async def _is_given(self, told: _Told, uid: int, ask: Repeat) -> bool:
         for request in told.others(uid):

@@ -147,10 +147,21 @@ def test_the_newest_known_posts_may_be_deleted(crawl_: Crawl, deleted: int, page
     old = timeline(6, 45)
     crawl_.run(ScriptedFetcher({6: old}))
     posts = [*timeline(6, 5, first=9000), *old[deleted:]]
-    fetcher = ScriptedFetcher({6: posts}, announced={6: 50})
+    fetcher = ScriptedFetcher({6: posts})
     crawl_.run(fetcher, refresh=True)
     assert fetcher.asked == ["posts/6/", "posts/6/2"][:pages]
     assert set(crawl_.ledger(6).gone) == {post.mid for post in old[:deleted]}
+
+
+@pytest.mark.parametrize("new", [0, 1, 5, 12])
+def test_a_deletion_further_down_is_looked_for(crawl_: Crawl, new: int) -> None:
+    """Where fewer posts are announced than are held with the new ones, the visit reads on."""
+    crawl_.add(6)
+    old = timeline(6, 45)
+    crawl_.run(ScriptedFetcher({6: old}))
+    left = [*timeline(6, new, first=9000), *old[:27], *old[28:]]
+    crawl_.run(ScriptedFetcher({6: left}), refresh=True)
+    assert crawl_.ledger(6).gone == (old[27].mid,)
 
 
 def test_pinned_wins_over_its_place(crawl_: Crawl) -> None:

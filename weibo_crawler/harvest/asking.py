@@ -71,7 +71,7 @@ class Asker(NamedTuple):
         emptiness again (`wants_look`). After many ends in a row it waits until a witness was asked.
         Errors: Walled, UnsureWall, PageDrifted, NoAnswer, Refused, EntryTrouble."""
         async with self.evidence.places:
-            await self.evidence.break_silence(ask.request, self._is_shown, lambda: self.is_talking)
+            await self.evidence.break_silence(ask.request, self._is_shown)
             return await self._ask(ask, edge)
 
     async def _ask(self, ask: Ask, edge: Edge) -> Fetched:

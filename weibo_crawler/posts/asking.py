@@ -94,7 +94,7 @@ class Asker:
         """As `Fetcher.fetch`; a drifted page is kept. After many answers in a row that showed
         nothing it waits until a witness was asked. Errors: Unreached, and the fetcher's."""
         async with self._evidence.places:
-            await self._evidence.break_silence(ask.request, self._is_shown, lambda: self.is_talking)
+            await self._evidence.break_silence(ask.request, self._is_shown)
             return await self._fetch(ask)
 
     async def _is_shown(self, request: Request) -> bool | None:

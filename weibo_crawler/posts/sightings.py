@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from weibo_crawler.posts.changes import Held, is_edited
+from weibo_crawler.posts.changes import Held, is_edited, missing, span_of
 from weibo_crawler.posts.texts import Found
 from weibo_crawler.records import Post, PostPage
 from weibo_crawler.store.cells import Ledger
@@ -82,12 +82,21 @@ class Sightings:
         """How many posts the announced count says there are beside those that were shown."""
         return max(0, (announced or 0) - self.standing())
 
-    def is_surplus(self, announced: int | None) -> bool:
+    def is_surplus(
+        self, announced: int | None, page: PostPage | None = None, *, is_first: bool = False
+    ) -> bool:
         """Whether more posts are held than are announced: some were deleted where no visit has
-        looked since."""
+        looked since. page: one that is not stored yet; is_first: it is the first one."""
         if announced is None or announced >= _MAYBE_ROUNDED:
             return False
-        return len((self.known | self.seen) - self.gone) > announced
+        held, gone = self.known | self.seen, self.gone
+        if page is not None:
+            shown = {post.mid for post in page.posts}
+            has_unnamed = any(card.mid is None for card in page.unreadable)
+            span = span_of(page.posts, is_first=is_first, has_unnamed=has_unnamed)
+            gone = gone | missing(self.known, span, shown | self.seen)
+            held = held | shown
+        return len(held - gone) > announced
 
     def standing(self) -> int:
         """How many posts the site has, as far as is known: held and not gone, or unreadable."""

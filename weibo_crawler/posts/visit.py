@@ -297,7 +297,10 @@ class _Visit:
             self.ledger,
             known=self.sightings.known,
             seen=self.sightings.seen,
-            is_surplus=not self.is_count_old and self.sightings.is_surplus(self.ledger.announced),
+            is_surplus=not self.is_count_old
+            and self.sightings.is_surplus(
+                self.ledger.announced, page, is_first=not self.ledger.cursor
+            ),
         )
 
     def _expected(self) -> Expect:
