@@ -389,7 +389,10 @@ def test_which_answer_is_a_look() -> None:
         Ask(Request(Kind.EXTEND, "", 7), Expect.CONTENT), 3
     )  # offered otherwise, it may be
     assert play(text, by([EMPTY]))[0].is_empty is None
-    retry, later = asked(Expect.CONTENT, is_retry=True), asked(Expect.CONTENT, nth=2)
+    named = play(asked(Expect.CONTENT, nth=2), by([END, END]))  # a page of posts
+    assert [action.is_empty for action in named] == [True, None]
+    fans = Request(Kind.FANS, "", 7, cursor="2")
+    retry, later = asked(Expect.CONTENT, is_retry=True), Asked(Ask(fans, Expect.CONTENT, nth=2), 3)
     for other in (asked(), asked(Expect.NOTHING), retry, later):
         for answer in (EMPTY, END, OK):
             assert play(other, by([answer, OK]))[0].is_empty is None

@@ -67,7 +67,7 @@ SESSION_DOUBT_ATTEMPTS = 1  # with one session
 SESSIONLESS_ATTEMPTS = 1  # egresses that could get none
 # And those that are not.
 WITNESSES = 2
-SILENCE_WAITS = 2  # pauses: while the site may be silent, first looks of others tell sooner
+SILENCE_WAITS = 4  # pauses: while the site may be silent, first looks of others tell sooner
 STALLS = 2  # of the only egress: each takes as long as an answer may
 LOOKS = 3  # at a doubt or a closed wall, where no second witness can be had; by one in doubt
 HEALTHY_PROXIES = 3  # by which a page fails: more would tell nothing new
@@ -472,13 +472,15 @@ def _disproved(reading: Reading, asked: Asked, before: Sequence[Met], met: Met) 
 def _look(asked: Asked, before: Sequence[Met], met: Met) -> bool | None:
     """Whether something that is known to be there was not shown; None: this answer is not the one
     that tells, which is the first one that shows anything or nothing. Later pages of lists do not
-    tell: what a page promises is nothing at the end of many lists, and many ends may come in a row.
+    tell: what a page promises is nothing at the end of many lists, and many ends may come in a row;
+    those of posts do, for timelines seldom promise in vain, and not all at once.
     Pages of users tell, not texts, which a site may offer by one way only. That a user is gone
     tells where it is known to have been there.
     """
     if asked.ask.request.kind not in OF_USERS:
         return None
-    if asked.ask.expect in (Expect.UNKNOWN, Expect.NOTHING) or asked.ask.nth > 1:
+    is_later = asked.ask.nth > 1 and asked.ask.request.kind is not Kind.POSTS
+    if asked.ask.expect in (Expect.UNKNOWN, Expect.NOTHING) or is_later:
         return None
     if is_said_gone(met.answer) and asked.ask.expect is Expect.LIKELY:
         return None

@@ -29,7 +29,8 @@ _USUAL_AGAIN = 0.05  # of pages that were shown before
 _SILENT = 0.97  # the share of empty answers of a site that has fallen silent
 _CERTAIN = log(1e6)
 _WITNESSES = 3  # pages shown before that are shown no more: without them it takes ...
-_ALONE = 3  # ... so many times that certainty, where the site shows anything at all
+_ALONE = {Kind.PROFILE: 1.0, Kind.POSTS: 2.0}  # ... so many times that certainty, where the site
+_ALONE_AT_MOST = 3.0  # shows anything at all: nobody hides a profile, more hide lists than posts
 _PRIOR_EMPTY, _PRIOR = 9, 15  # looks added to those seen: few tell little of what is usual
 _COME_BACK = (
     "come back in an hour or more with a lower pace.requests_per_second or other egresses "
@@ -131,10 +132,9 @@ class Breaker:
         self._was_shown |= not look.is_empty
         silence = self._silences[look.kind]
         silence.add(look)
-        # people hide their lists and posts, and may be gone, but nobody hides a profile
-        is_odd = look.kind is Kind.PROFILE and not silence.is_of_gone
-        is_enough = is_odd or not self._was_shown or silence.witnesses >= _WITNESSES
-        if silence.score >= _CERTAIN * (1 if is_enough else _ALONE):
+        is_enough = not self._was_shown or silence.witnesses >= _WITNESSES
+        alone = _ALONE_AT_MOST if silence.is_of_gone else _ALONE.get(look.kind, _ALONE_AT_MOST)
+        if silence.score >= _CERTAIN * (1 if is_enough else alone):
             self.stop(_explain_silence(look.kind, silence))
 
     def take_back(self, look: Look) -> None:
