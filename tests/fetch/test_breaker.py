@@ -224,6 +224,7 @@ def test_the_words_for_a_site_that_says_gone() -> None:
         breaker.looked(Look(Kind.PROFILE, True, "direct", float(n), n > 9, is_gone=True))
     words = "the site says that everybody is gone: 14 of the last 14 first looks"
     assert breaker.tripped.startswith(words)
+    assert "that cannot be: it no longer talks to us" in breaker.tripped
 
 
 def test_the_words_for_a_silent_site() -> None:

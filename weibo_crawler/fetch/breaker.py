@@ -245,14 +245,14 @@ class _Silence:
 def _explain_silence(kind: Kind, silence: _Silence) -> str:
     looks = silence.stretch
     empty = [look for look in looks if look.is_empty]
-    what, said = "shows nothing", "showed nothing"
+    what, said, so = "shows nothing", "showed nothing", "it does not say so, but it"
     if silence.is_of_gone:
-        what, said = "says that everybody is gone", "did so"
+        what, said, so = "says that everybody is gone", "said so", "that cannot be: it"
     return (
         f"the site {what}: {len(empty)} of the last {len(looks)} first looks at what is "
         f"known to hold something ({kind!s}), since {_clock(looks[0].at)}, "
         f"{_by(look.egress for look in empty)}, {said}, where "
-        f"{silence.usual:.0%} at most is usual in this run; it does not say so, but it "
+        f"{silence.usual:.0%} at most is usual in this run; {so} "
         "no longer talks to us, and nobody stays marked as gone or done because of it: "
         + _COME_BACK
     )
