@@ -389,10 +389,7 @@ def test_which_answer_is_a_look() -> None:
         Ask(Request(Kind.EXTEND, "", 7), Expect.CONTENT), 3
     )  # offered otherwise, it may be
     assert play(text, by([EMPTY]))[0].is_empty is None
-    named = play(asked(Expect.CONTENT, nth=2), by([END, END]))  # a page of posts
-    assert [action.is_empty for action in named] == [True, None]
-    fans = Request(Kind.FANS, "", 7, cursor="2")
-    retry, later = asked(Expect.CONTENT, is_retry=True), Asked(Ask(fans, Expect.CONTENT, nth=2), 3)
+    retry, later = asked(Expect.CONTENT, is_retry=True), asked(Expect.CONTENT, nth=2)
     for other in (asked(), asked(Expect.NOTHING), retry, later):
         for answer in (EMPTY, END, OK):
             assert play(other, by([answer, OK]))[0].is_empty is None
@@ -429,7 +426,7 @@ def test_the_ends_of_sessions_cost_nothing() -> None:
 
 def test_an_egress_without_a_session_is_no_witness() -> None:
     """Another egress is asked, each once and as many as there are attempts."""
-    absent = walls(*((egress, 1, Wall.ABSENT) for egress in "abcd"))
+    absent = walls(*((egress, 1, Wall.UNSURE) for egress in "abcd"))
     assert [action.step for action in play(asked(attempts=2), absent)][:2] == [
         Again("a"),
         Again("b"),
@@ -441,7 +438,7 @@ def test_an_egress_without_a_session_is_no_witness() -> None:
 
 def test_a_refused_session_that_no_new_one_helps() -> None:
     """It is the egress's matter: it rests, the session is retired, another egress goes."""
-    for wall in (Wall.ABSENT, Wall.CLOSED):
+    for wall in (Wall.UNSURE, Wall.CLOSED):
         met = [Met(SESSION_REFUSED, egress, 2, wall=wall) for egress in "abc"]
         actions = play(asked(), met)
         assert [action.outcome for action in actions] == [SessionOver("432")] * 3

@@ -158,14 +158,15 @@ def test_what_visitors_may_not_see() -> None:
 
 def test_a_young_session_that_dies_early_closes_nothing() -> None:
     """Only the first answer of a renewed session tells that it was alive: a page that is walled by
-    it later is not taken for closed while nothing else passed, however often it is walled; the next
-    session tells."""
+    it later is not taken for closed while nothing else passed, however often it is walled: it is
+    unsure for a while, so that others may tell, and then the next session does."""
     visit = _visit()
     _renew(visit, 1.0)
     first, later = visit.use(), visit.use()
     assert visit.wall(first, FIRST, 2.0) is Wall.CLOSED  # with the one request that it lived for
     assert visit.wall(later, FANS, 2.1) is Wall.DOUBT
-    assert visit.wall(visit.use(), FANS, 2.2) is Wall.OVER
+    said = [visit.wall(visit.use(), FANS, 2.2 + n / 10) for n in range(5)]
+    assert said == [Wall.UNSURE] * 4 + [Wall.OVER]
     visit.opened({"SUB": "3"}, 100.0)
     _pass(visit, FANS, 100.1)
     assert visit.wall(visit.use(), FANS, 101.0) is Wall.OVER
@@ -179,7 +180,30 @@ def test_only_the_first_request_answered_first_counts() -> None:
     first, later = visit.use(), visit.use()
     assert visit.wall(later, LATER, 2.0) is Wall.DOUBT
     assert visit.wall(first, FIRST, 2.1) is Wall.DOUBT
-    assert visit.wall(visit.use(), FIRST, 2.2) is Wall.OVER
+    assert visit.wall(visit.use(), FIRST, 2.2) is Wall.UNSURE
+
+
+def test_a_doubt_of_all_who_begin_together() -> None:
+    """Callers who ask for the same sorts in the same order, one of them closed after the other, as
+    the first lists of a harvest: they go on, and what passes next tells. A session that shows
+    nothing of two sorts is over."""
+    visit, n = _visit(), 3
+    _renew(visit, 1.0)
+    assert visit.wall(visit.use(), FANS, 2.0) is Wall.CLOSED
+    for _ in range(n):
+        uses = [visit.use() for _ in range(n)]
+        said = {visit.wall(use, LATER, 2.1) for use in uses}
+    assert said == {Wall.UNSURE}
+    assert visit.wall(visit.use(), FIRST, 2.2) is Wall.DOUBT
+    assert visit.wall(visit.use(), FIRST, 2.3) is Wall.OVER
+    visit = _visit()
+    _renew(visit, 1.0)
+    said = {visit.wall(visit.use(), LATER, 2.0 + k) for k in range(3)}
+    assert visit.wall(visit.use(), FANS, 5.0) is Wall.DOUBT
+    assert visit.wall(visit.use(), FANS, 5.0) is Wall.UNSURE
+    _pass(visit, FIRST, 6.0)
+    assert visit.wall(visit.use(), FANS, 7.0) is Wall.CLOSED
+    assert not visit.wanted
 
 
 def test_what_visitors_may_not_see_beside_what_they_may() -> None:
@@ -244,7 +268,7 @@ def test_without_a_session_nothing_is_remembered() -> None:
     """Walls met without any session say nothing of what visitors may see."""
     visit = Visit(cooldown_s=COOLDOWN_S, wall_memory_s=MEMORY_S)
     visit.not_opened(0.0)
-    assert visit.wall(visit.use(), FIRST, 1.0) is Wall.ABSENT
+    assert visit.wall(visit.use(), FIRST, 1.0) is Wall.UNSURE
     assert visit.wall(visit.use(), FIRST, COOLDOWN_S) is Wall.OVER
 
 
@@ -279,7 +303,7 @@ def test_a_refused_session_is_not_handed_on() -> None:
     visit.not_opened(1.0)
     other = _handed_over(visit, 2.0, 1.0)
     assert not other.wanted
-    assert other.wall(other.use(), FIRST, 3.0 - 1000.0) is Wall.ABSENT
+    assert other.wall(other.use(), FIRST, 3.0 - 1000.0) is Wall.UNSURE
 
 
 @pytest.mark.parametrize("concurrency", [1, 5])

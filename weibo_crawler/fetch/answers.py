@@ -9,7 +9,7 @@ OK, but nothing on it is the    ?          a doubt: it may be another user's pag
   user's
 DRIFTED, BodyTooLarge           ?          a doubt: it may be mangled, or a proxy's own
 LOGIN_WALL; a refusal that a    session    what `Visit.wall` makes of it. OVER, DOUBT: again.
-  new session may help                     ABSENT: no witness, another egress goes. CLOSED: return
+  new session may help                     UNSURE: no witness, another egress goes. CLOSED: return
                                            the wall, once it is confirmed where need be; take the
                                            refusal for one of the egress
 CAPTCHA, THROTTLED, REFUSED     egress     it rests, another goes; return after `attempts`
@@ -311,7 +311,7 @@ def _walled(reading: Reading, case: _Case) -> Action:
     assert outcome is not None
     assert met.wall is not None
     match met.wall:
-        case Wall.ABSENT:
+        case Wall.UNSURE:
             if is_wall and _may_ask_another(case):
                 return Action(Again(met.egress), outcome)
         case Wall.OVER | Wall.DOUBT:
@@ -328,20 +328,20 @@ def _walled(reading: Reading, case: _Case) -> Action:
 
 
 def _may_ask_another(case: _Case) -> bool:
-    """Whether to ask another egress after one that could get no session: once each, where there is
-    another one."""
-    without = [met.egress for met in case.all[:-1] if _is_sessionless(met)]
+    """Whether to ask another egress after one whose session tells nothing: once each, where there
+    is another one."""
+    without = [met.egress for met in case.all[:-1] if _is_unsure(met)]
     is_over = case.is_over(len(set(without)), SESSIONLESS_ATTEMPTS)
     return case.met.egress not in without and not is_over
 
 
-def _is_sessionless(met: Met) -> bool:
-    return met.wall is Wall.ABSENT and _verdict(met) is Verdict.LOGIN_WALL
+def _is_unsure(met: Met) -> bool:
+    return met.wall is Wall.UNSURE and _verdict(met) is Verdict.LOGIN_WALL
 
 
 def _is_too_often(case: _Case) -> bool:
     """Whether one session was doubted too often, or too many came to their end."""
-    walls = [met for met in case.all if met.wall is not None and not _is_sessionless(met)]
+    walls = [met for met in case.all if met.wall is not None and not _is_unsure(met)]
     sessions = [list(same) for _, same in groupby(walls, lambda m: (m.egress, m.generation))]
     doubts = sum(met.wall is Wall.DOUBT for met in sessions[-1])
     attempts = case.asked.attempts
@@ -364,10 +364,10 @@ def _closed(reading: Reading, case: _Case) -> Action:
 
 
 def is_confirmed(met: Sequence[Met]) -> bool:
-    """Whether the walls that a request met are more than the word of one session, or of an egress
-    without one."""
+    """Whether the walls that a request met are more than the word of one session, or of one that
+    tells nothing."""
     walls = [m for m in met if _verdict(m) is Verdict.LOGIN_WALL]
-    sessions = {(m.egress, m.generation) for m in walls if m.wall is not Wall.ABSENT}
+    sessions = {(m.egress, m.generation) for m in walls if m.wall is not Wall.UNSURE}
     return any(m.is_common_wall for m in walls) or len(sessions) >= WITNESSES
 
 
@@ -471,16 +471,14 @@ def _disproved(reading: Reading, asked: Asked, before: Sequence[Met], met: Met) 
 
 def _look(asked: Asked, before: Sequence[Met], met: Met) -> bool | None:
     """Whether something that is known to be there was not shown; None: this answer is not the one
-    that tells, which is the first one that shows anything or nothing. Later pages of lists do not
-    tell: what a page promises is nothing at the end of many lists, and many ends may come in a row;
-    those of posts do, for timelines seldom promise in vain, and not all at once.
-    Pages of users tell, not texts, which a site may offer by one way only. That a user is gone
+    that tells, which is the first one that shows anything or nothing. Later pages do not tell: what
+    a page promises is nothing at the end of many lists and timelines, and many ends may come in a
+    row. Pages of users tell, not texts, which a site may offer by one way only. That a user is gone
     tells where it is known to have been there.
     """
     if asked.ask.request.kind not in OF_USERS:
         return None
-    is_later = asked.ask.nth > 1 and asked.ask.request.kind is not Kind.POSTS
-    if asked.ask.expect in (Expect.UNKNOWN, Expect.NOTHING) or is_later:
+    if asked.ask.expect in (Expect.UNKNOWN, Expect.NOTHING) or asked.ask.nth > 1:
         return None
     if is_said_gone(met.answer) and asked.ask.expect is Expect.LIKELY:
         return None

@@ -123,7 +123,7 @@ class Pool:
                     self._answered(name, now, latency_s)
             case SessionOver(why, retry_after_s):
                 wall = self._visitor.wall(turn.egress, turn.use, turn.request, turn.nth)
-                if wall in (Wall.CLOSED, Wall.ABSENT):
+                if wall in (Wall.CLOSED, Wall.UNSURE):
                     self._visitor.retire(turn.egress, turn.use)
                     self._refused(name, why, retry_after_s, is_ban=True)
             case Failed(why):

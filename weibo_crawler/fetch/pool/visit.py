@@ -33,13 +33,13 @@ class Use(NamedTuple):
 
 class Wall(Enum):
     """What a login wall says of the session: OVER (it gets a new one: ask again then), DOUBT (ask
-    again with it), CLOSED (it is good, visitors are not shown this), ABSENT (none could be had: it
-    may be this egress that is shown nothing)."""
+    again with it), CLOSED (it is good, visitors are not shown this), UNSURE (nobody can tell for
+    now: none could be had, or it may be over and it is too early for a new one)."""
 
     OVER = "over"
     DOUBT = "doubt"
     CLOSED = "closed"
-    ABSENT = "absent"
+    UNSURE = "unsure"
 
 
 class SavedVisit(msgspec.Struct, frozen=True):
@@ -75,7 +75,9 @@ class Visit:
     * a sort that passed within wall_memory_s, or a deeper page of its kind: over, unless a later
       request passed meanwhile.
     * another sort is asked for once more: where it is walled again, closed if something passed that
-      was sent after its first wall; else over.
+      was sent after its first wall; else over. But while a new one would have to wait, it goes on,
+      unsure: its callers ask for other sorts next, and those tell. That is so for one sort until
+      something passes, and for as many uses as there were.
     What is closed renews nothing for wall_memory_s, nor do deeper pages of its kind.
 
     The first session of an egress is no renewal, so a wall may renew it at once. After a renewal
@@ -100,6 +102,7 @@ class Visit:
         self._vain = 0  # generations in a row by which nothing passed, before this one
         self._uses = self._last_pass = 0  # of this generation: requests; the last one that passed
         self._is_answered = False  # whether any of them was answered
+        self._unsure: tuple[Sort, int] | None = None  # walled in doubt, and up to which use
         self._suspects: dict[Sort, int] = {}  # walled after so many uses, not passed since
         self._shown: dict[Sort, float] = {}  # when it last passed, with any generation
         self._walled_until: dict[Sort, float] = {}
@@ -184,6 +187,7 @@ class Visit:
         is_news |= self._vain > 0
         self._vain, self._is_answered = 0, True
         self._last_pass = max(self._last_pass, use.number)
+        self._unsure = None
         if not is_shown:
             return is_news
         self._suspects = _without(self._suspects, sort)
@@ -198,7 +202,7 @@ class Visit:
         if any(now < until for until in _above(self._walled_until, sort)):
             return Wall.CLOSED
         if not self._open:
-            return Wall.ABSENT if self._cools(now) else self._end()
+            return Wall.UNSURE if self._cools(now) else self._end()
         if is_first and use.number == 1 and self._is_young(now):
             return self._close(sort, now)
         if self._is_shown(sort, now):
@@ -209,7 +213,9 @@ class Visit:
         self._suspects[sort] = since
         if use.number <= since:
             return Wall.DOUBT
-        return self._close(sort, now) if self._last_pass > since else self._end()
+        if self._last_pass > since:
+            return self._close(sort, now)
+        return Wall.UNSURE if self._may_go_on(use, sort, now) else self._end()
 
     def is_first_of_renewed(self, use: Use) -> bool:
         """Whether this is the first request with a renewed session, and unanswered."""
@@ -226,6 +232,14 @@ class Visit:
     @property
     def _cooldown(self) -> float:
         return min(self._cooldown_s * 2.0 ** min(self._vain, 60), _COOLDOWN_CAP_S)
+
+    def _may_go_on(self, use: Use, sort: Sort, now: float) -> bool:
+        """Whether others are to tell of this wall, which two requests of its sort have met."""
+        if not self._cools(now):
+            return False
+        if self._unsure is None:
+            self._unsure = sort, 2 * self._uses
+        return self._unsure[0] == sort and use.number <= self._unsure[1]
 
     def _cools(self, now: float) -> bool:
         return self._renewed_at is not None and now - self._renewed_at < self._cooldown
@@ -270,6 +284,7 @@ class Visit:
         self._uses = self._last_pass = 0
         self._is_answered = False
         self._suspects.clear()
+        self._unsure = None
 
 
 def _is_within(one: Sort, deeper: Sort) -> bool:
