@@ -8,11 +8,13 @@ import re
 from html import unescape
 from urllib.parse import unquote
 
-_LINK_TO_WHOLE = re.compile(r"<a\b([^<>]*+)>全文</a>")
+# to the end of a tag, which is no `>` in a value between quotes
+_REST = r"""((?:[^<>=]++|=\s*+(?:"[^<"]*+"|'[^<']*+')?+)*+)>"""
+_LINK_TO_WHOLE = re.compile(rf"<a\b{_REST}全文</a>")
 _BREAK = re.compile(r"<br\s*+/?>", re.IGNORECASE)
-_IMAGE = re.compile(r"<img\b([^<>]*+)>", re.IGNORECASE)
+_IMAGE = re.compile(rf"<img\b{_REST}", re.IGNORECASE)
 _ALT = re.compile(r"""\salt=(?:"([^"]*)"|'([^']*)'|([^\s"'/]\S*?)(?=\s|/?$))""", re.IGNORECASE)
-_TAG = re.compile(r"<[a-zA-Z/!][^<>]*+>")
+_TAG = re.compile(rf"<[a-zA-Z/!]{_REST}")
 _ENDLESS_REFERENCE = re.compile(r"&#[0-9]{9,};?")
 _MENTION = re.compile(r"""\shref=["']?(?:https?:)?(?://[\w.]++)?/n/([^\s"'<>?#]++)""")
 _TOPIC = re.compile(r">#([^<>#]++)#</span></a>")
