@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path("benchmarks/results")
-_PACKAGES = ("weibo-crawler", "wreq", "requests", "msgspec", "aiohttp")
+_PACKAGES = ("weibo-hadoop", "wreq", "requests", "msgspec", "aiohttp")
 _STARTED = time.monotonic()
 
 

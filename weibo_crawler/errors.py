@@ -6,6 +6,7 @@ Exit codes (docs/architecture.md): 0 done, 1 a fault of ours, 2 usage and seeds,
 
 import re
 
+DISTRIBUTION = "weibo-hadoop"  # for pip; what the index calls weibo-crawler is another's program
 _ADDRESS_WITH_PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"]*:[^\s'\"]*@")
 
 
@@ -20,6 +21,11 @@ def masked(address: str) -> str:
         scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]*:/*", account)
         return f"{scheme[0] if scheme else ''}***@{shown}"
     return re.sub(r"(//[^/:\[\]]*):(?!\d*(?:[/?#]|$)).*", r"\1:***", shown)
+
+
+def how_to_install(extra: str) -> str:
+    """The command that adds what an extra of setup.cfg brings to this installation."""
+    return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
 class CrawlerError(Exception):

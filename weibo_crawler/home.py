@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from weibo_crawler.config import Settings
-from weibo_crawler.errors import BadConfig
+from weibo_crawler.errors import BadConfig, how_to_install
 from weibo_crawler.posts.hdfs import Hdfs
 from weibo_crawler.sites.weibo import Weibo
 from weibo_crawler.store import Frontier, Tables
@@ -49,7 +49,7 @@ class Home:
             from weibo_crawler.store.mysql_frontier import MysqlUsers
         except ImportError:
             raise BadConfig(
-                "store.users: mysql:// needs PyMySQL: pip install 'weibo-crawler[cluster]'"
+                f"store.users: mysql:// needs PyMySQL: {how_to_install('cluster')}"
             ) from None
         return MysqlUsers(store.users, store.read_password())
 
@@ -64,7 +64,7 @@ class Home:
             from weibo_crawler.store.hbase_tables import HbaseTables
         except ImportError:
             raise BadConfig(
-                "store.tables: hbase:// needs happybase: pip install 'weibo-crawler[cluster]'"
+                f"store.tables: hbase:// needs happybase: {how_to_install('cluster')}"
             ) from None
         return HbaseTables(url, self.settings.store.hbase_command)
 
@@ -106,7 +106,7 @@ class Home:
         except ImportError as error:
             raise BadConfig(
                 f"archive.folder: needs warcio and zstandard ({error}): "
-                "pip install 'weibo-crawler[archive]'"
+                + how_to_install("archive")
             ) from None
 
         def is_gone() -> Callable[[int], bool] | None:

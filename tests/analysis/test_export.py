@@ -157,7 +157,7 @@ def test_missing_pyarrow_is_bad_usage(tmp_path: Path, monkeypatch: pytest.Monkey
     """Without the library the remedy is named and no file is made."""
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(BadUsage, match=r"pip install 'weibo-crawler\[analysis\]'"):
+    with pytest.raises(BadUsage, match=r"pip install 'weibo-hadoop\[analysis\]'"):
         export(ROWS, COLUMNS, tmp_path / "a.parquet")
     assert list(tmp_path.iterdir()) == []
 

@@ -179,7 +179,7 @@ def test_what_is_needed_is_said(tmp_path: Path) -> None:
     path = f"{tmp_path / 'blocked'}:{crawl.env['PYTHONPATH']}"
     crawl.env |= {"PYTHONPATH": path, "WEIBO_ARCHIVE__FOLDER": "archive"}
     for words in (("reparse", "."), ("seed", "7"), ("forget", "7")):
-        assert "weibo-crawler[archive]" in crawl.run(*words, code=3).stderr
+        assert "weibo-hadoop[archive]" in crawl.run(*words, code=3).stderr
 
 
 def test_a_folder_that_cannot_be_written_ends_with_5(tmp_path: Path) -> None:

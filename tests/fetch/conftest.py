@@ -46,6 +46,6 @@ class Make(Protocol):
 def make(request: pytest.FixtureRequest) -> Make:
     """Each transport in turn: one contract for all."""
     if importlib.util.find_spec(request.param) is None:
-        pytest.skip(f"{request.param} is not installed: pip install 'weibo-crawler[fast]'")
+        pytest.skip(f"{request.param} is not installed: pip install 'weibo-hadoop[fast]'")
     made: Make = choose_transport(Fetch(transport=request.param))
     return made

@@ -122,5 +122,5 @@ def test_without_the_fast_transport(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "wreq", None)  # what the import system takes for: not there
     monkeypatch.delitem(sys.modules, "weibo_crawler.fetch.clients.wreq_transport", raising=False)
     assert choose_transport(Fetch(transport="auto")).name == "requests"
-    with pytest.raises(BadConfig, match=r"fetch\.transport: .*weibo-crawler\[fast\]"):
+    with pytest.raises(BadConfig, match=r"fetch\.transport: .*weibo-hadoop\[fast\]"):
         choose_transport(Fetch(transport="wreq"))

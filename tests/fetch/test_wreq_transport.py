@@ -9,7 +9,7 @@ from weibo_crawler.errors import BodyCut, ConnectFailed, EgressFailed
 from weibo_crawler.fetch.egress import DIRECT, Egress
 from weibo_crawler.records import Kind, Request
 
-wreq = pytest.importorskip("wreq", reason="wreq is not installed: weibo-crawler[fast]")
+wreq = pytest.importorskip("wreq", reason="wreq is not installed: weibo-hadoop[fast]")
 
 
 def test_unknown_host() -> None:

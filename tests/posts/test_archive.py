@@ -114,5 +114,5 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None
         return real(name)
 
     monkeypatch.setattr(metadata, "distribution", distribution)
-    with pytest.raises(BadConfig, match=r"happybase .*weibo-crawler\[cluster\]"):
+    with pytest.raises(BadConfig, match=r"happybase .*weibo-hadoop\[cluster\]"):
         distributions()

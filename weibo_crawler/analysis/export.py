@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, cast
 from weibo_crawler.analysis.files import replacing
 from weibo_crawler.analysis.parquet import write_parquet
 from weibo_crawler.analysis.writers import Rows, write
-from weibo_crawler.errors import BadUsage
+from weibo_crawler.errors import BadUsage, how_to_install
 
 FORMATS = ("jsonl", "csv", "parquet")
 _SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".parquet": "parquet"}
@@ -53,6 +53,6 @@ def _arrow() -> Any:
         import pyarrow.parquet
     except ImportError:
         raise BadUsage(
-            "Parquet needs pyarrow: pip install 'weibo-crawler[analysis]', or export to .jsonl"
+            f"Parquet needs pyarrow: {how_to_install('analysis')}, or export to .jsonl"
         ) from None
     return pyarrow

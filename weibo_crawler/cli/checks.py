@@ -20,7 +20,7 @@ from typing import Any
 
 from weibo_crawler.cli.hadoop_conf import web_addresses
 from weibo_crawler.config import Settings, resolve
-from weibo_crawler.errors import BadConfig, CrawlerError, StoreError, StoreFull
+from weibo_crawler.errors import BadConfig, CrawlerError, StoreError, StoreFull, how_to_install
 from weibo_crawler.fetch.opening import FILES_BESIDE, PLACES, load_egresses
 from weibo_crawler.resources import resource
 from weibo_crawler.store.sqlite_base import database_path
@@ -40,18 +40,20 @@ def python(settings: Settings) -> str:
     """The packages of this home are here, also those that a task of the job imports."""
     wanted = {"msgspec": "", "mrjob": "", "requests": "", "pyroaring": ""}
     if settings.store.users.startswith("mysql:"):
-        wanted["pymysql"] = "pip install 'weibo-crawler[cluster]'"
+        wanted["pymysql"] = how_to_install("cluster")
     if settings.store.tables.startswith("hbase:"):
-        wanted["happybase"] = "pip install 'weibo-crawler[cluster]'"
+        wanted["happybase"] = how_to_install("cluster")
     if settings.fetch.transport == "wreq":
-        wanted["wreq"] = "pip install 'weibo-crawler[fast]'"
+        wanted["wreq"] = how_to_install("fast")
     missing = {name: how for name, how in wanted.items() if find_spec(name) is None}
     if missing:
-        how = next(filter(None, missing.values()), "pip install weibo-crawler")
+        how = next(filter(None, missing.values()), "install the package again")
         raise BadConfig(f"{', '.join(missing)} not installed: {how}")
     for name in ("distutils", "pipes"):  # gone from Python 3.12 and 3.13; mrjob imports them
         if find_spec(name) is None:
-            raise BadConfig(f"module {name} is missing, mrjob needs it: pip install weibo-crawler")
+            raise BadConfig(
+                f"module {name} is missing, mrjob needs it: pip install setuptools standard-pipes"
+            )
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in wanted)
     return f"{platform.python_version()}; {versions}"
 

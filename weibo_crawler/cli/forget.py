@@ -8,7 +8,7 @@ from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.seed import read_seeds
 from weibo_crawler.cli.show import Progress
 from weibo_crawler.config import Settings
-from weibo_crawler.errors import BadConfig, BadSeed
+from weibo_crawler.errors import BadConfig, BadSeed, how_to_install
 from weibo_crawler.forget import Removed, forget_users
 from weibo_crawler.home import Home
 
@@ -46,8 +46,7 @@ def _from_archive(
         from weibo_crawler.archive.forgetting import forget_in
     except ImportError as error:
         raise BadConfig(
-            f"archive.folder: needs warcio and zstandard ({error}): "
-            "pip install 'weibo-crawler[archive]'"
+            f"archive.folder: needs warcio and zstandard ({error}): " + how_to_install("archive")
         ) from None
     cleaned = forget_in(config.resolve(folder), uids, progress.say)
     lines = [

@@ -18,7 +18,7 @@ from weibo_crawler.cli.show import Progress, grouped, seconds, verdicts
 from weibo_crawler.cli.stopping import say_stopping, stop_signals
 from weibo_crawler.cli.yarn import left_running
 from weibo_crawler.config import Settings
-from weibo_crawler.errors import BadConfig, BadUsage, CrawlerError, SiteSaysNo
+from weibo_crawler.errors import BadConfig, BadUsage, CrawlerError, SiteSaysNo, how_to_install
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.importer import Imported, import_users
 from weibo_crawler.metrics import Counters, OpenMetrics
@@ -73,7 +73,7 @@ def _by_sqoop(home: Home, *, from_start: bool, paper: bool) -> Done:
         from weibo_crawler import sqoop_import
     except ImportError:
         raise BadConfig(
-            "import --via sqoop needs PyMySQL and happybase: pip install 'weibo-crawler[cluster]'"
+            f"import --via sqoop needs PyMySQL and happybase: {how_to_install('cluster')}"
         ) from None
     name = "paper" if paper else "userlist"
     sqoop = sqoop_import.prepare(home.settings, name, new_run_id(), os.environ)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from weibo_crawler import config
 from weibo_crawler.config import Settings
-from weibo_crawler.errors import BadConfig
+from weibo_crawler.errors import BadConfig, how_to_install
 from weibo_crawler.fetch.breaker import Breaker
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.fetcher import Fetcher
@@ -122,7 +122,7 @@ def choose_transport(settings: config.Fetch) -> "type[RequestsTransport | WreqTr
             if settings.transport == "wreq":
                 raise BadConfig(
                     f"fetch.transport: wreq cannot be used ({error}): "
-                    "pip install 'weibo-crawler[fast]', or set it to auto"
+                    f"{how_to_install('fast')}, or set it to auto"
                 ) from None
         else:
             return WreqTransport

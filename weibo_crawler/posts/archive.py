@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import weibo_crawler
-from weibo_crawler.errors import BadConfig
+from weibo_crawler.errors import DISTRIBUTION, BadConfig, how_to_install
 
 _NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?")
 _EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)")
@@ -67,7 +67,7 @@ class Archive:
 
 
 def distributions(
-    name: str = "weibo-crawler", extras: tuple[str, ...] = ("cluster",)
+    name: str = DISTRIBUTION, extras: tuple[str, ...] = ("cluster",)
 ) -> dict[str, metadata.Distribution]:
     """Everything that a distribution requires, by name, without itself.
 
@@ -154,5 +154,5 @@ def _normal(name: str) -> str:
 
 def _missing(name: str) -> BadConfig:
     return BadConfig(
-        f"{name} is not installed here, and the nodes need it: pip install 'weibo-crawler[cluster]'"
+        f"{name} is not installed here, and the nodes need it: {how_to_install('cluster')}"
     )
