@@ -16,11 +16,12 @@ dead, up to now): the next request waits a whole interval from there.
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from weibo_crawler.records import LONGEST_REST_S, AllOut, EgressState, Health, LeaseTerm
 from weibo_crawler.store.egress_shares import Contender, Standing, allot
 from weibo_crawler.store.owners import is_dead
+from weibo_crawler.store.sql import Cursor, marks
 
 T = TypeVar("T")
 
@@ -33,16 +34,6 @@ _OUT = (Health.RESTING, Health.DEAD)
 
 _STATE = ("rate", "next_free", "health", "rests", "deaths", "session", "saved_at")
 _COLUMNS = ", ".join(_STATE)
-
-
-class Cursor(Protocol):
-    """What DB-API cursors have in common; parameters are written %s."""
-
-    def execute(self, sql: str, values: Sequence[object] = ()) -> object: ...
-
-    def executemany(self, sql: str, rows: Sequence[Sequence[object]]) -> object: ...
-
-    def fetchall(self) -> Sequence[Any]: ...
 
 
 class Known(NamedTuple):
@@ -153,7 +144,7 @@ class EgressLeases(ABC):
             found = {}
             for some in _chunks(names):
                 cursor.execute(
-                    f"SELECT name, holder, {_COLUMNS} FROM egresses WHERE name IN {_marks(some)}",
+                    f"SELECT name, holder, {_COLUMNS} FROM egresses WHERE name IN ({marks(some)})",
                     some,
                 )
                 for name, holder, *state in cursor.fetchall():
@@ -205,7 +196,7 @@ class EgressLeases(ABC):
             return None
         cursor.execute(
             "SELECT e.name, e.holder, e.health, e.next_free FROM egress_pools p "
-            f"JOIN egresses e ON e.name = p.name WHERE p.pool IN {_marks(sorted(pools))} "
+            f"JOIN egresses e ON e.name = p.name WHERE p.pool IN ({marks(sorted(pools))}) "
             "ORDER BY e.next_free",
             sorted(pools),
         )
@@ -251,9 +242,9 @@ class EgressLeases(ABC):
         sets = ", ".join(f"{c} = {self.new_value.format(c)}" for c in _STATE)
         rows = [(name, *_row(state, now)) for name, state in sorted(states.items())]
         if rows:
-            marks = ", ".join(["%s"] * (1 + len(_STATE)))
             cursor.executemany(
-                f"INSERT INTO egresses (name, {_COLUMNS}) VALUES ({marks}) {self.upsert} {sets}",
+                f"INSERT INTO egresses (name, {_COLUMNS}) VALUES (%s, {marks(_STATE)}) "
+                f"{self.upsert} {sets}",
                 rows,
             )
 
@@ -261,7 +252,7 @@ class EgressLeases(ABC):
         for some in _chunks(names):
             cursor.execute(
                 "UPDATE egresses SET holder = NULL, recalled = 0, told = 0 "
-                f"WHERE holder = %s AND name IN {_marks(some)}",
+                f"WHERE holder = %s AND name IN ({marks(some)})",
                 (self.owner, *some),
             )
 
@@ -292,11 +283,11 @@ class EgressLeases(ABC):
             for some in _chunks(names):
                 cursor.execute(
                     "UPDATE egresses SET holder = %s, held_since = %s, recalled = 0, told = 0 "
-                    f"WHERE name IN {_marks(some)}",
+                    f"WHERE name IN ({marks(some)})",
                     (owner, now, *some),
                 )
         for some in _chunks(done.recalls):
-            cursor.execute(f"UPDATE egresses SET recalled = 1 WHERE name IN {_marks(some)}", some)
+            cursor.execute(f"UPDATE egresses SET recalled = 1 WHERE name IN ({marks(some)})", some)
         cursor.execute("UPDATE egress_gate SET allotted_at = %s", (now,))
 
     # -- joining
@@ -325,14 +316,14 @@ class EgressLeases(ABC):
         )
         known = set()
         for some in _chunks(missing):
-            cursor.execute(f"SELECT name FROM egresses WHERE name IN {_marks(some)}", some)
+            cursor.execute(f"SELECT name FROM egresses WHERE name IN ({marks(some)})", some)
             known |= {name for (name,) in cursor.fetchall()}
         self._save(cursor, {name: state for name in missing if name not in known}, now)
 
     def _sweep(self, cursor: Cursor, now: float) -> None:
         """Forget the pools of processes that are gone, and egresses not used for long."""
         live = sorted({pool for h in self._holders(cursor).values() for pool in h.pools})
-        cursor.execute(f"DELETE FROM egress_pools WHERE pool NOT IN {_marks(live)}", live)
+        cursor.execute(f"DELETE FROM egress_pools WHERE pool NOT IN ({marks(live)})", live)
         cursor.execute(
             "DELETE FROM egresses WHERE holder IS NULL AND saved_at < %s", (now - _KEPT_S,)
         )
@@ -358,7 +349,7 @@ def _standings(cursor: Cursor, pools: frozenset[str], now: float) -> dict[str, S
     names = sorted(pools)
     cursor.execute(
         "SELECT p.pool, e.name, e.holder, e.held_since, e.recalled, e.health, e.next_free "
-        f"FROM egress_pools p JOIN egresses e ON e.name = p.name WHERE p.pool IN {_marks(names)} "
+        f"FROM egress_pools p JOIN egresses e ON e.name = p.name WHERE p.pool IN ({marks(names)}) "
         "ORDER BY p.pool, p.name",
         names,
     )
@@ -401,10 +392,6 @@ def _digest(names: Sequence[str]) -> str:
     """The same for the same proxies in any order; no name begins like this."""
     text = "\n".join(sorted(names)).encode()
     return "pool-" + hashlib.blake2b(text, digest_size=12).hexdigest()
-
-
-def _marks(values: Sequence[object]) -> str:
-    return f"({', '.join(['%s'] * len(values))})"
 
 
 def _chunks(names: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -1,6 +1,5 @@
 """Handing out entries of the frontier: each to one owner at a time, by (depth, seq)."""
 
-import struct
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +8,7 @@ from pymysql.cursors import Cursor
 from weibo_crawler.records import Edge
 from weibo_crawler.store import Entry, Progress
 from weibo_crawler.store.claimed import Lists, claimed, held_lists
+from weibo_crawler.store.sql import unpack_ids
 
 # FORCE INDEX: by any other way the server would lock, for a moment, rows that it does not hand
 # out, and another claim would step over them
@@ -58,11 +58,6 @@ def claim_entries(
     return [claimed(row[:8], edges, lists.get(row[0], {})) for row in rows]
 
 
-def pack_ids(ids: Sequence[int]) -> bytes:
-    """Eight bytes an id, the same on every machine."""
-    return struct.pack(f"<{len(ids)}Q", *ids)
-
-
 def _free_expired(cursor: Cursor, now: float) -> None:
     seqs: list[int] = []
     for aside in (0, 1):
@@ -83,10 +78,6 @@ def _lists(cursor: Cursor, uids: Sequence[int]) -> dict[int, Lists]:
         (tuple(uids),),
     )
     return held_lists(
-        (uid, edge, Progress(next_page, _unpack_ids(last_ids), listed, pages), ended)
+        (uid, edge, Progress(next_page, unpack_ids(last_ids), listed, pages), ended)
         for uid, edge, next_page, last_ids, listed, pages, ended in cursor.fetchall()
     )
-
-
-def _unpack_ids(packed: bytes) -> tuple[int, ...]:
-    return struct.unpack(f"<{len(packed) // 8}Q", packed)

@@ -12,8 +12,8 @@ from pymysql.cursors import Cursor
 from weibo_crawler.store import Landed, PageCommit
 from weibo_crawler.store.forgotten import hash_of
 from weibo_crawler.store.landing import Batch, NewUser, held_entries, users_of
-from weibo_crawler.store.mysql_claim import pack_ids
 from weibo_crawler.store.mysql_insert import insert_users
+from weibo_crawler.store.sql import pack_ids
 
 
 def _least_depth(asides: Sequence[int]) -> str:

@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from weibo_crawler.store.egresses import Cursor, EgressLeases
+from weibo_crawler.store.egresses import EgressLeases
 from weibo_crawler.store.mysql_base import Database
 from weibo_crawler.store.mysql_schema import OPTIONS
 from weibo_crawler.store.owners import new_owner
+from weibo_crawler.store.sql import Cursor
 
 T = TypeVar("T")
 

@@ -36,8 +36,8 @@ from weibo_crawler.store.mysql_commit import (
     forgotten_among,
     mark_bounds,
 )
-from weibo_crawler.store.mysql_forget import drop_drifted, forget_users, strip_lists
-from weibo_crawler.store.mysql_kept import drop_naming, keep_pages
+from weibo_crawler.store.mysql_forget import forget_users
+from weibo_crawler.store.mysql_kept import keep_pages
 from weibo_crawler.store.mysql_users import MysqlUserlist
 from weibo_crawler.store.owners import is_dead
 
@@ -165,9 +165,8 @@ class MysqlUsers(MysqlUserlist):
     def forget(self, uids: Sequence[int]) -> int:
         uids = sorted(set(uids))
         gone = self._db.transaction(partial(forget_users, uids=uids))
-        strip_lists(self._db, uids)
-        drop_drifted(self._db)
-        drop_naming(self._db)
+        self._strip_lists(uids)
+        self._drop_naming()
         return gone
 
 

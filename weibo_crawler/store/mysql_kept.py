@@ -1,6 +1,5 @@
 """Pages in MariaDB/MySQL that a harvest has read, as they wait for the visit of their user."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -27,16 +26,6 @@ def keep_pages(cursor: Cursor, pages: Iterable[tuple[int, Sequence[KeptPage]]]) 
         cursor.executemany(_KEEP, rows)
 
 
-def read_pages(db: Database, uids: Sequence[int]) -> dict[int, list[KeptPage]]:
-    """See `Frontier.kept_pages`."""
-    found: defaultdict[int, list[KeptPage]] = defaultdict(list)
-    columns = "SELECT uid, url, fetched_at, body FROM kept_pages"
-    rows = db.read(f"{columns} WHERE uid IN %s ORDER BY uid, url", (tuple(uids),)) if uids else ()
-    for uid, *page in rows:
-        found[uid].append(KeptPage._make(page))
-    return dict(found)
-
-
 def drop_pages(db: Database, upto: Mapping[int, float]) -> None:
     """See `Frontier.drop_pages`."""
 
@@ -46,16 +35,6 @@ def drop_pages(db: Database, upto: Mapping[int, float]) -> None:
 
     if upto:
         db.transaction(work)
-
-
-def drop_naming(db: Database) -> None:
-    """Delete the kept pages that name somebody forgotten."""
-    forgotten = read_forgotten(db.read)
-    for key in db.read("SELECT uid, url FROM kept_pages"):
-        is_it = "FROM kept_pages WHERE uid = %s AND url = %s"
-        for row in db.read(f"SELECT url, fetched_at, body {is_it}", key):
-            if KeptPage._make(row).names(forgotten):
-                db.write(f"DELETE {is_it}", key)
 
 
 def _rows(cursor: Cursor, sql: str, values: Sequence[object] = ()) -> Sequence[Any]:

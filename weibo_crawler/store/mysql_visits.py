@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from weibo_crawler.store.egresses import Cursor
 from weibo_crawler.store.mysql_base import Database
 from weibo_crawler.store.mysql_schema import OPTIONS
+from weibo_crawler.store.sql import Cursor
 from weibo_crawler.store.visits import VisitClaims
 
 T = TypeVar("T")

@@ -16,12 +16,12 @@ _KEPT_S = 30 * 86_400.0
 # notes of a posts job (posts/crawl.py, posts/silence.py), each with the run's id behind it
 _NOTES = ("driver.", "stop.", "talked.")
 _COLUMNS = ", ".join(WorkerRow._fields)
-Run = Callable[[str, Sequence[object]], Sequence[Any]]  # a statement with "?" -> its rows
+Run = Callable[[str, Sequence[object]], Sequence[Any]]  # a statement with %s -> its rows
 
 
 def are_there(run: Run, now: float) -> bool:
     """Whether there is anything to sum up; takes no lock. now: seconds since the epoch."""
-    sql = "SELECT 1 FROM workers WHERE updated_at < ? AND run_id <> ? LIMIT 1"
+    sql = "SELECT 1 FROM workers WHERE updated_at < %s AND run_id <> %s LIMIT 1"
     return bool(run(sql, (now - _KEPT_S, PAST))) or any(True for _ in _idle_notes(run, now))
 
 
@@ -30,18 +30,18 @@ def sum_up(run: Run, now: float) -> None:
     what was noted for their mappers goes. Inside one transaction that excludes others like it. The
     sums over all rows, and the last word of each stage, stay as they were."""
     sql = f"SELECT {_COLUMNS} FROM workers WHERE run_id NOT IN "
-    sql += "(SELECT run_id FROM workers WHERE updated_at >= ? AND run_id <> ?)"
+    sql += "(SELECT run_id FROM workers WHERE updated_at >= %s AND run_id <> %s)"
     found = run(sql, (now - _KEPT_S, PAST))
     rows = [WorkerRow._make([*row, json.loads(counters)]) for *row, counters in found]
     for name in {row.run_id for row in rows}:
-        run("DELETE FROM workers WHERE run_id = ?", (name,))
+        run("DELETE FROM workers WHERE run_id = %s", (name,))
     for row in _sums(rows):
         run(
-            f"INSERT INTO workers ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            f"INSERT INTO workers ({_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s)",
             (*row[:6], json.dumps(row.counters)),
         )
     for note in list(_idle_notes(run, now)):
-        run("DELETE FROM meta WHERE name = ?", (note,))
+        run("DELETE FROM meta WHERE name = %s", (note,))
 
 
 def _sums(rows: Iterable[WorkerRow]) -> Iterator[WorkerRow]:
@@ -59,7 +59,7 @@ def _idle_notes(run: Run, now: float) -> Iterator[str]:
     """Notes of runs that began long ago, which their names tell, and have no worker."""
     began = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(max(0.0, now - _KEPT_S)))
     for prefix in _NOTES:
-        sql = "SELECT name FROM meta WHERE name >= ? AND name < ?"
+        sql = "SELECT name FROM meta WHERE name >= %s AND name < %s"
         for (name,) in run(sql, (prefix, prefix + began)):
-            if not run("SELECT 1 FROM workers WHERE run_id = ? LIMIT 1", (name[len(prefix) :],)):
+            if not run("SELECT 1 FROM workers WHERE run_id = %s LIMIT 1", (name[len(prefix) :],)):
                 yield str(name)

@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from sqlite3 import Connection
 from typing import Any, TypeVar
 
-from weibo_crawler.store.egresses import Cursor, EgressLeases
+from weibo_crawler.store.egresses import EgressLeases
 from weibo_crawler.store.owners import new_owner
+from weibo_crawler.store.sql import Cursor
 from weibo_crawler.store.sqlite_base import Database, immediate
 
 T = TypeVar("T")

@@ -1,18 +1,10 @@
 """The userlist in SQLite without those whom `forget` removed."""
 
 import secrets
-import zlib
-from array import array
 from collections.abc import Iterable, Sequence
 from sqlite3 import Connection
 
 from weibo_crawler.store.forgotten import NOBODY, Forgotten, hash_of
-from weibo_crawler.store.kept import KeptPage
-from weibo_crawler.store.sqlite_base import immediate
-
-# tables of lists: the packed ids, and the key
-_LISTS = (("progress", "last_ids", "uid", "edge"), ("edges", "uids", "owner", "edge", "nth"))
-_AT_ONCE = 50  # ids looked for in one pass over all lists
 
 
 def read_forgotten(conn: Connection, known: Forgotten = NOBODY) -> Forgotten:
@@ -54,39 +46,3 @@ def forget_users(conn: Connection, uids: Sequence[int]) -> int:
     conn.executemany("DELETE FROM kept_pages WHERE uid = ?", ids)
     conn.executemany("UPDATE userlist SET found_from = NULL WHERE found_from = ?", ids)
     return conn.executemany("DELETE FROM userlist WHERE id = ?", ids).rowcount
-
-
-def strip_lists(conn: Connection, uids: Sequence[int]) -> None:
-    """Take the ids out of what others' lists remember, and of the pages that showed them. What
-    moves on meanwhile is left: a page that is committed after the hashes holds none of them."""
-    for start in range(0, len(uids), _AT_ONCE):
-        some = uids[start : start + _AT_ONCE]
-        packed = [array("q", [uid]).tobytes() for uid in some]
-        for table, ids, *key in _LISTS:
-            where = " OR ".join([f"instr({ids}, ?)"] * len(some))
-            rows = conn.execute(
-                f"SELECT {', '.join(key)}, {ids} FROM {table} WHERE {where}", packed
-            )
-            for *place, before in rows.fetchall():
-                left = array("q", [one for one in array("q", before) if one not in some]).tobytes()
-                is_there = " AND ".join(f"{name} = ?" for name in (*key, ids))
-                with immediate(conn):
-                    conn.execute(
-                        f"UPDATE {table} SET {ids} = ? WHERE {is_there}", (left, *place, before)
-                    )
-
-
-def drop_naming(conn: Connection) -> None:
-    """Delete the kept pages that name somebody forgotten."""
-    forgotten = read_forgotten(conn)
-    for key in conn.execute("SELECT uid, url FROM kept_pages").fetchall():
-        is_it = "FROM kept_pages WHERE uid = ? AND url = ?"
-        row = conn.execute(f"SELECT url, fetched_at, body {is_it}", key).fetchone()
-        if row and KeptPage._make(row).names(forgotten):
-            with immediate(conn):
-                conn.execute(f"DELETE {is_it}", key)
-    for (seq,) in conn.execute("SELECT seq FROM drifted").fetchall():
-        row = conn.execute("SELECT url, why, body FROM drifted WHERE seq = ?", (seq,)).fetchone()
-        if row and forgotten.is_named_in(f"{row[0]} {row[1]} ".encode() + zlib.decompress(row[2])):
-            with immediate(conn):
-                conn.execute("DELETE FROM drifted WHERE seq = ?", (seq,))

@@ -5,7 +5,6 @@ a page of its list; `finish` ends it, `rest` and `give_back` return it. A write 
 relies on in its own WHERE, so that a process that was paused past its lease writes nothing.
 """
 
-from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -18,12 +17,11 @@ from weibo_crawler.store import NOT_SHOWN, WALLED, Entry, Found, Landed, PageCom
 from weibo_crawler.store.claimed import claimed, held_lists
 from weibo_crawler.store.landing import Batch, held_entries, to_keep, users_of
 from weibo_crawler.store.owners import is_dead
+from weibo_crawler.store.sql import pack_ids, unpack_ids
 from weibo_crawler.store.sqlite_base import immediate
 from weibo_crawler.store.sqlite_forget import (
-    drop_naming,
     forget_users,
     forgotten_among,
-    strip_lists,
 )
 from weibo_crawler.store.sqlite_users import SqliteUserlist, keep_pages
 
@@ -245,15 +243,14 @@ class SqliteUsers(SqliteUserlist):
         self._do("UPDATE userlist SET resting_since = ? WHERE state = 'resting'", now)
 
     def forget(self, uids: Sequence[int]) -> int:
-        with self._db.translated():
-            with immediate(self._db.conn()) as conn:
-                gone = forget_users(conn, uids)
-            strip_lists(conn, uids)
-            drop_naming(conn)
+        with self._db.translated(), immediate(self._db.conn()) as conn:
+            gone = forget_users(conn, uids)
+        self._strip_lists(uids)
+        self._drop_naming()
         return gone
 
     def reclaim_dead(self) -> int:
-        owners = self._all(
+        owners = self._rows(
             "SELECT DISTINCT lease_owner FROM userlist WHERE lease_owner IS NOT NULL"
         )
         dead = [(owner,) for (owner,) in owners if is_dead(owner)]
@@ -282,7 +279,7 @@ def _entries(conn: Connection, rows: Sequence[Any], edges: Sequence[Edge]) -> li
     """A list that nobody began has no row yet."""
     uids = _json([row[1] for row in rows])
     lists = held_lists(
-        (uid, edge, Progress(cursor, tuple(array("q", ids)), listed, pages), ended)
+        (uid, edge, Progress(cursor, unpack_ids(ids), listed, pages), ended)
         for uid, edge, cursor, ids, listed, pages, ended in conn.execute(_LISTS, (uids,))
     )
     return [claimed(row[1:], edges, lists.get(row[1], {})) for row in rows]
@@ -327,13 +324,13 @@ def _write(conn: Connection, batch: Batch) -> Counter[int]:
 def _progress_row(page: PageCommit, listed: Sequence[int]) -> tuple[object, ...]:
     after = page.after
     return (
-        *(page.uid, page.edge, after.cursor, array("q", listed).tobytes()),
+        *(page.uid, page.edge, after.cursor, pack_ids(listed)),
         *(after.listed, after.pages, page.ended, page.sure),
     )
 
 
 def _seen_row(page: PageCommit, uids: Sequence[int]) -> tuple[object, ...]:
-    return page.uid, page.edge, page.nth, page.fetched_at, array("q", uids).tobytes()
+    return page.uid, page.edge, page.nth, page.fetched_at, pack_ids(uids)
 
 
 def _json(numbers: Iterable[int]) -> str:

@@ -2,28 +2,16 @@
 
 import json
 import zlib
-from array import array
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from sqlite3 import Connection
 from typing import Any
 
-from weibo_crawler.records import Edge
-from weibo_crawler.store import (
-    WALLED,
-    OpenEntries,
-    ReadLists,
-    SeenPage,
-    UserRow,
-    WalledEdge,
-    WorkerRow,
-    past_runs,
-    tallies,
-)
+from weibo_crawler.store import WorkerRow, past_runs
 from weibo_crawler.store.forgotten import NOBODY, Forgotten
 from weibo_crawler.store.kept import KeptPage, kept_rows
 from weibo_crawler.store.sqlite_base import Database, immediate
 from weibo_crawler.store.sqlite_forget import read_forgotten
+from weibo_crawler.store.userlist import PAGE, SqlUserlist
 
 _SCHEMA = (
     """
@@ -151,7 +139,6 @@ _SCHEMA = (
 _DRIFTED_KEPT = 1000  # pages; enough to see a change of shape, bounded against a site that drifts
 # a new user's id falls anywhere in the index, and each page touched is written whole
 _PAGE_BYTES = 4096
-_PAGE = 1000  # rows read at once: no statement stays open while a caller works
 
 
 _KEEP = """
@@ -159,11 +146,10 @@ _KEEP = """
     ON CONFLICT (uid, url) DO UPDATE SET fetched_at = excluded.fetched_at, body = excluded.body
     WHERE excluded.fetched_at > kept_pages.fetched_at
 """
-_COLUMNS = tuple("id" if name == "uid" else name for name in UserRow._fields)
 
 
-class SqliteUserlist:
-    """All of the `Frontier` protocol that neither queues nor claims."""
+class SqliteUserlist(SqlUserlist):
+    """All of the `Frontier` protocol that neither queues nor claims; see `SqlUserlist`."""
 
     def __init__(self, url: str) -> None:
         self._db = Database(url, "users", _SCHEMA, _PAGE_BYTES)
@@ -172,98 +158,15 @@ class SqliteUserlist:
     def close(self) -> None:
         self._db.close()
 
-    # -- reading: what importer and analysis see
-
-    def users(self, *, uids: Sequence[int] | None = None, after_seq: int = 0) -> Iterator[UserRow]:
-        """Kept users by seq; `uids` in the order given, unknown ones left out."""
-        columns = ", ".join(_COLUMNS)
-        if uids is not None:
-            for uid in uids:
-                row = self._one(f"SELECT {columns} FROM userlist WHERE id = ?", uid)
-                if row is not None:
-                    yield UserRow(*row)
-            return
-        while rows := self._all(
-            f"SELECT {columns} FROM userlist WHERE seq > ? ORDER BY seq LIMIT ?", after_seq, _PAGE
-        ):
-            yield from map(UserRow._make, rows)
-            after_seq = rows[-1][0]
-
-    def seen_pages(self, *, owners: Sequence[int] | None = None) -> Iterator[SeenPage]:
-        columns = "SELECT owner, edge, nth, seen_at, uids FROM edges"
-        if owners is not None:
-            for owner in sorted(set(owners)):
-                rows = self._all(f"{columns} WHERE owner = ? ORDER BY edge, nth", owner)
-                yield from map(_seen_page, rows)
-            return
-        after: tuple[object, ...] = (-1, "", 0)
-        while rows := self._all(
-            f"{columns} WHERE (owner, edge, nth) > (?, ?, ?) ORDER BY owner, edge, nth LIMIT ?",
-            *(*after, _PAGE),
-        ):
-            yield from map(_seen_page, rows)
-            after = rows[-1][:3]
-
-    def changed_users(self, since: float) -> Iterator[UserRow]:
-        """Users whose row changed at or after `since`: seeds that were named or lifted."""
-        ids = self._all("SELECT id FROM userlist WHERE depth = 0 AND changed_at >= ?", since)
-        return self.users(uids=[uid for (uid,) in ids])
+    # -- reading: the rest is in SqlUserlist
 
     def known_ids(self) -> Iterator[int]:
         after = 0
-        while rows := self._all(
-            "SELECT id FROM userlist WHERE id > ? ORDER BY id LIMIT ?", after, 100 * _PAGE
+        while rows := self._rows(
+            "SELECT id FROM userlist WHERE id > ? ORDER BY id LIMIT ?", after, 100 * PAGE
         ):
             yield from (uid for (uid,) in rows)
             after = rows[-1][0]
-
-    def last_seq(self) -> int:
-        return int(self._one("SELECT COALESCE(MAX(seq), 0) FROM userlist")[0])
-
-    def count_upto(self, seq: int) -> int:
-        return int(self._one("SELECT COUNT(*) FROM userlist WHERE seq <= ?", seq)[0])
-
-    def states(self) -> dict[str, int]:
-        return dict(self._all("SELECT state, COUNT(*) FROM userlist GROUP BY state"))
-
-    def depths(self) -> dict[int, int]:
-        return dict(self._all("SELECT depth, COUNT(*) FROM userlist GROUP BY depth ORDER BY depth"))
-
-    def open_entries(self) -> list[OpenEntries]:
-        return tallies.open_entries(self._all(tallies.OPEN_ENTRIES))
-
-    def read_lists(self) -> list[ReadLists]:
-        return tallies.read_lists(self._all(tallies.READ_LISTS))
-
-    def unsure_lists(self) -> int:
-        """Lists whose end contradicts the announced count; walled ones are not among them."""
-        unsure = "SELECT COUNT(*) FROM progress WHERE sure = 0 AND ended <> ?"
-        return int(self._one(unsure, WALLED)[0])
-
-    def walled(self) -> list[WalledEdge]:
-        noted = self._all("SELECT name, value FROM meta WHERE name LIKE 'walled %' ORDER BY name")
-        if not noted:  # no need to count
-            return []
-        lists = dict(
-            self._all("SELECT edge, COUNT(*) FROM progress WHERE ended = ? GROUP BY edge", WALLED)
-        )
-        edges = [(Edge(name.removeprefix("walled ")), float(since)) for name, since in noted]
-        return [WalledEdge(edge, lists.get(edge, 0), since) for edge, since in edges]
-
-    def workers(self, run_id: str = "") -> list[WorkerRow]:
-        rows = self._all(
-            "SELECT run_id, worker, stage, started_at, updated_at, ended, counters "
-            f"FROM workers {'WHERE run_id = ?' if run_id else ''} ORDER BY started_at, worker",
-            *([run_id] if run_id else []),
-        )
-        return [WorkerRow._make([*row, json.loads(counters)]) for *row, counters in rows]
-
-    def depths_are_bounds(self) -> str:
-        return self.get_meta("depths_are_bounds") or ""
-
-    def get_meta(self, name: str) -> str | None:
-        row = self._one("SELECT value FROM meta WHERE name = ?", name)
-        return None if row is None else str(row[0])
 
     def forgotten(self, known: Forgotten = NOBODY) -> Forgotten:
         with self._db.translated():
@@ -292,12 +195,11 @@ class SqliteUserlist:
 
     def _sum_up(self, now: float) -> None:
         def run(sql: str, values: Sequence[object]) -> list[Any]:
-            return self._db.conn().execute(sql, values).fetchall()
+            return self._rows(sql, *values)
 
-        with self._db.translated():
-            if past_runs.are_there(run, now):
-                with immediate(self._db.conn()):
-                    past_runs.sum_up(run, now)
+        if past_runs.are_there(run, now):
+            with self._db.translated(), immediate(self._db.conn()):
+                past_runs.sum_up(run, now)
 
     def keep_drifted(self, run_id: str, url: str, why: str, body: bytes, at: float) -> None:
         with self._db.translated(), immediate(self._db.conn()) as conn:
@@ -313,20 +215,10 @@ class SqliteUserlist:
         with self._db.translated(), immediate(self._db.conn()) as conn:
             keep_pages(conn, [(uid, pages)])
 
-    def kept_pages(self, uids: Sequence[int]) -> dict[int, list[KeptPage]]:
-        found: defaultdict[int, list[KeptPage]] = defaultdict(list)
-        for uid, *page in self._all(
-            "SELECT uid, url, fetched_at, body FROM kept_pages "
-            "WHERE uid IN (SELECT value FROM json_each(?)) ORDER BY uid, url",
-            json.dumps([*uids]),
-        ):
-            found[uid].append(KeptPage._make(page))
-        return dict(found)
-
     def kept_urls(self) -> Iterator[tuple[int, str]]:
         after: tuple[object, ...] = (-1, "")
         sql = "SELECT uid, url FROM kept_pages WHERE (uid, url) > (?, ?) ORDER BY uid, url LIMIT ?"
-        while rows := self._all(sql, *after, _PAGE):
+        while rows := self._rows(sql, *after, PAGE):
             yield from rows
             after = rows[-1]
 
@@ -337,19 +229,15 @@ class SqliteUserlist:
 
     # -- statements
 
-    def _one(self, sql: str, *values: object) -> Any:
+    def _rows(self, sql: str, *values: object) -> list[Any]:
         with self._db.translated():
-            return self._db.conn().execute(sql, values).fetchone()
-
-    def _all(self, sql: str, *values: object) -> list[Any]:
-        with self._db.translated():
-            return self._db.conn().execute(sql, values).fetchall()
+            return self._db.conn().execute(sql.replace("%s", "?"), values).fetchall()
 
     def _do(self, sql: str, *values: object) -> int:
         # in a transaction, though it is one statement: else it waits by SQLite's long sleeps, and
         # others that take turns hardly ever leave the file alone when one ends
         with self._db.translated(), immediate(self._db.conn()) as conn:
-            return conn.execute(sql, values).rowcount
+            return conn.execute(sql.replace("%s", "?"), values).rowcount
 
 
 def keep_pages(conn: Connection, pages: Sequence[tuple[int, Sequence[KeptPage]]]) -> None:
@@ -358,7 +246,3 @@ def keep_pages(conn: Connection, pages: Sequence[tuple[int, Sequence[KeptPage]]]
         forgotten = read_forgotten(conn)
         rows = [row for uid, kept in pages for row in kept_rows(uid, kept, forgotten)]
         conn.executemany(_KEEP, rows)
-
-
-def _seen_page(row: Any) -> SeenPage:
-    return SeenPage._make((*row[:4], tuple(array("q", row[4]))))

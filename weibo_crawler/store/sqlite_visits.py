@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from weibo_crawler.store.egresses import Cursor
+from weibo_crawler.store.sql import Cursor
 from weibo_crawler.store.sqlite_base import Database, immediate
 from weibo_crawler.store.sqlite_egresses import Statements
 from weibo_crawler.store.visits import VisitClaims

@@ -8,8 +8,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from typing import TypeVar
 
-from weibo_crawler.store.egresses import Cursor
 from weibo_crawler.store.owners import is_dead
+from weibo_crawler.store.sql import Cursor, marks
 
 T = TypeVar("T")
 
@@ -39,19 +39,19 @@ class VisitClaims(ABC):
         if not uids:
             return set()
         ordered = sorted(uids)
-        marks = ", ".join(["%s"] * len(ordered))
+        those = f"uid IN ({marks(ordered)})"
 
         def work(cursor: Cursor) -> set[int]:
             _free_dead(cursor)
             cursor.execute(
-                f"DELETE FROM visits WHERE uid IN ({marks}) AND (until < %s OR run_id = %s)",
+                f"DELETE FROM visits WHERE {those} AND (until < %s OR run_id = %s)",
                 (*ordered, now, self._run_id),
             )
             cursor.executemany(
                 f"INSERT INTO visits VALUES (%s, %s, %s, %s) {self.or_leave}",
                 [(uid, self._owner, self._run_id, now + lease_s) for uid in ordered],
             )
-            mine = f"SELECT uid FROM visits WHERE uid IN ({marks}) AND owner = %s"
+            mine = f"SELECT uid FROM visits WHERE {those} AND owner = %s"
             cursor.execute(mine, (*ordered, self._owner))
             return {int(uid) for (uid,) in cursor.fetchall()}
 
@@ -69,8 +69,7 @@ class VisitClaims(ABC):
             if uids is None:
                 cursor.execute("DELETE FROM visits WHERE owner = %s", (self._owner,))
                 return
-            marks = ", ".join(["%s"] * len(uids))
-            released = f"DELETE FROM visits WHERE uid IN ({marks}) AND owner = %s"
+            released = f"DELETE FROM visits WHERE uid IN ({marks(uids)}) AND owner = %s"
             cursor.execute(released, (*sorted(uids), self._owner))
 
         if uids is None or uids:
