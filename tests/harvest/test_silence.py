@@ -122,7 +122,7 @@ def test_a_silent_site_ends_the_run_and_no_list(
     assert {row.state for row in crawl.rows()} <= {"done", "queued", "resting"}
     assert ended_lists(crawl) <= ended_lists(true)
     with crawl.open() as users:
-        marks = users._all("SELECT DISTINCT last_error FROM userlist WHERE last_error <> ''")
+        marks = users._rows("SELECT DISTINCT last_error FROM userlist WHERE last_error <> ''")
     assert set(marks) <= {(str(Unsure(Edge.FANS)),)}
     again = SimulatedFetcher(world)
     again.spoil = filtered(world)
@@ -247,7 +247,7 @@ def test_a_look_is_needless_once_others_have_shown_nothing(tmp_path: Path) -> No
 def ended_lists(crawl: Crawl) -> set[tuple[object, ...]]:
     with crawl.open() as users:
         sql = "SELECT uid, listed, sure FROM progress WHERE ended IS NOT NULL"
-        return set(users._all(sql))
+        return set(users._rows(sql))
 
 
 def _folder(tmp_path: Path, name: str) -> Path:
