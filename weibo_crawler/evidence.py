@@ -163,8 +163,7 @@ class Evidence:
         async with self._lock:
             for _ in range(_ROUNDS):
                 told = self._of(request.kind)
-                wants = self.wants_witness(request.kind)
-                if not wants or await self._is_given(told, request.uid, ask):
+                if told.nothings < told.look_at or await self._is_given(told, request.uid, ask):
                     return
             told.look_at = told.nothings + _QUIET
 

@@ -216,10 +216,14 @@ class _Silence:
         return sum(look.was_shown for look in self.stretch)
 
     @property
+    def empty(self) -> list[Look]:
+        """The looks of the stretch that showed nothing."""
+        return [look for look in self.stretch if look.is_empty]
+
+    @property
     def is_of_gone(self) -> bool:
-        """Whether most empty looks of the stretch say that the user is gone."""
-        empty = [look for look in self.stretch if look.is_empty]
-        return 2 * sum(look.is_gone for look in empty) > len(empty)
+        """Whether most of these say that the user is gone."""
+        return 2 * sum(look.is_gone for look in self.empty) > len(self.empty)
 
     def add(self, look: Look) -> None:
         usual = min(self.usual, _USUAL_AGAIN) if look.was_shown else self.usual
@@ -243,8 +247,7 @@ class _Silence:
 
 
 def _explain_silence(kind: Kind, silence: _Silence) -> str:
-    looks = silence.stretch
-    empty = [look for look in looks if look.is_empty]
+    looks, empty = silence.stretch, silence.empty
     what, said, so = "shows nothing", "showed nothing", "it does not say so, but it"
     if silence.is_of_gone:
         what, said, so = "says that everybody is gone", "said so", "that cannot be: it"
