@@ -372,6 +372,9 @@ def _from_text(text: str, hint: Any) -> Any:
 def _nearest(section: str, key: str) -> str:
     import difflib
 
+    if not section:  # it is a section that nobody knows
+        close = difflib.get_close_matches(key, typing.get_type_hints(Settings), 1)
+        return f"; did you mean [{close[0]}]?" if close else ""
     known = [
         f"{s}.{k}" for s, t in typing.get_type_hints(Settings).items() for k in t.__struct_fields__
     ]
@@ -386,9 +389,8 @@ def _explain(message: str, path: Path, origin: Mapping[str, str]) -> str:
     unknown = what.partition("unknown field `")[2].rstrip("`")
     if unknown:
         section = setting
-        name = f"{section}.{unknown}" if section else unknown
-        hint = _nearest(section, unknown)
-        return f"{path}: there is no setting {name}{hint}"
+        name = f"setting {section}.{unknown}" if section else f"section [{unknown}]"
+        return f"{path}: there is no {name}{_nearest(section, unknown)}"
     what = re.sub(r"(?s)(['\"])(.*)\1", lambda value: repr(masked(value[2])), what)
     return f"{origin.get(setting, path)}: {setting}: {what[:1].lower()}{what[1:]}"
 

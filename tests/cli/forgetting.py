@@ -41,8 +41,8 @@ def forget_midway(crawl: Crawl, truth: Truth, dump: Callable[[], Iterable[str]])
     crawl.run("posts", "--runner", "inline", "--refresh", "--all", "--comments", "1")
     assert list(filter(names_them, dump())) == []
     said = crawl.run("forget", str(uid)).stdout
-    assert "0 users and 0 posts deleted, and 0 comments below the posts of others;" in said
-    assert "their words cut out of 0 reposts" in said
+    assert "Deleted: 0 users, 0 posts, 0 comments below the posts of others." in said
+    assert "Taken out of: 0 reposts by others" in said
     return said
 
 

@@ -56,6 +56,29 @@ def test_help_shows_exit_codes(crawl: Crawl) -> None:
     assert "130" in crawl.run("--help").stdout
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("harvets", "weibo-crawler: COMMAND 'harvets' is not known; did you mean harvest?"),
+        ("scan post", "weibo-crawler scan: 'post' is not known; did you mean posts?"),
+        ("scan posts --formt csv", "weibo-crawler scan: there is no argument --formt; did you"),
+        ("scan posts extra", "weibo-crawler scan: there is no argument extra; see"),
+        ("import --via copy", "--via 'copy' is not known; give builtin or sqoop; see"),
+        ("seed", "the following arguments are required: FILE|UID; see weibo-crawler seed --help"),
+    ],
+)
+def test_a_slip_of_the_keyboard_gets_one_line(
+    words: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2, and one line that names the command, the word, and what it may have meant."""
+    with pytest.raises(SystemExit) as ended:
+        build_parser().parse_args(words.split())
+    line = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert said in line
+    assert line.count("\n") == 1
+
+
 # -- settings
 
 
@@ -98,7 +121,7 @@ def test_a_bad_setting_is_named(crawl: Crawl, env: dict[str, str], said: str) ->
     [
         ("[harvest]\nmin_fans = 'many'\n", "harvest.min_fans"),
         ("[harvest]\nmin_fan = 3\n", "harvest.min_fan"),
-        ("[harvst]\nmin_fans = 3\n", "harvst"),
+        ("[harvst]\nmin_fans = 3\n", "no section [harvst]; did you mean [harvest]?"),
         ("harvest = 3\n", "harvest"),
         ("[harvest\n", "not valid TOML"),
         ("[harvest]\nmax_users = 0\n", "harvest.max_users"),
@@ -121,6 +144,8 @@ def test_a_bad_seed_is_named_before_anything_starts(crawl: Crawl) -> None:
     (crawl.folder / "seeds.txt").write_text("1234567890\nhttps://example.org/1\n", "utf-8")
     done = crawl.run("seed", "seeds.txt", code=2)
     assert "seeds.txt:2:" in done.stderr
+    (crawl.folder / "people").mkdir()
+    assert "people is a folder" in crawl.run("seed", "people", code=3).stderr
     assert not (crawl.folder / "users.db").exists()
 
 
@@ -172,11 +197,48 @@ def test_new_tables_are_filled(crawl: Crawl) -> None:
     )
 
 
-def test_an_export_never_replaces_a_store(crawl: Crawl) -> None:
-    """Exit code 2, and the store is as it was."""
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("export", "users", "--format", "csv", "-o"),
+        ("report", "-o"),
+        ("posts", "--manifest"),
+        ("simulate", "--port", "0", "--users", "30", "--truth-out"),
+        ("simulate", "--port", "0", "--users", "30", "--served-out"),
+        ("simulate", "--port", "0", "--users", "30", "--proxies", "1", "--proxies-out"),
+    ],
+    ids=lambda command: f"{command[0]} {command[-1]}",
+)
+def test_no_output_replaces_a_store(crawl: Crawl, command: tuple[str, ...]) -> None:
+    """Exit code 2, and the store is as it was; so is what SQLite keeps beside it."""
     crawl.run("seed", "5")
-    crawl.run("export", "users", "-o", "users.db", "--format", "csv", code=2)
+    for file in ("users.db", "users.db-wal"):
+        done = crawl.run(*command, file, code=2)
+        assert f"{file} is part of a SQLite database" in done.stderr
     assert len(crawl.scan("users")) == 1
+
+
+def test_figures_replace_no_store(crawl: Crawl) -> None:
+    """The file of the metrics is a setting: exit code 3, and the store is as it was."""
+    crawl.run("seed", "5")
+    done = crawl.run("harvest", code=3, WEIBO_METRICS__TEXTFILE="users.db")
+    assert "metrics.textfile: " in done.stderr
+    assert len(crawl.scan("users")) == 1
+
+
+def test_no_output_replaces_the_settings(crawl: Crawl) -> None:
+    """Exit code 2 for the settings file, and for "-", which is the name of no file."""
+    crawl.run("init")
+    for file in ("conf/crawler.toml", "-"):
+        crawl.run("export", "users", "--format", "csv", "-o", file, code=2)
+        crawl.run("report", "-o", file, code=2)
+    assert "min_fans" in (crawl.folder / "conf/crawler.toml").read_text("utf-8")
+
+
+def test_an_option_that_would_change_nothing_is_refused(crawl: Crawl) -> None:
+    """--imported chooses between two places that hold users; of other rows there is one."""
+    for what in ("posts", "comments", "edges"):
+        assert "is for users" in crawl.run("scan", what, "--imported", code=2).stderr
 
 
 def test_metrics_of_the_map_job(crawl: Crawl) -> None:
@@ -211,6 +273,7 @@ def test_a_plan_before_anything_says_so(crawl: Crawl) -> None:
     for stage in ("harvest", "posts"):
         said = crawl.run(stage, "--plan", **live).stdout
         assert "not known yet" in said
+        assert said.count("not known yet  not known yet") == 0  # the figure; beside it the reason
         assert "1 of 1 usable, 0.33 requests/s" in said
         plan = crawl.json(stage, "--plan", **live)
         assert plan["users"] == 2

@@ -102,7 +102,7 @@ def test_who_waits_for_dead_proxies_is_told(tmp_path: Path) -> None:
             command = crawl.command("posts")
             job = subprocess.Popen(command, cwd=crawl.folder, env=crawl.env | env, stderr=file)
         deadline = time.monotonic() + 60
-        while b"mappers wait: no egress may go" not in log.read_bytes():
+        while b"mappers that wait, as no egress may go: " not in log.read_bytes():
             assert time.monotonic() < deadline, log.read_text("utf-8")
             time.sleep(0.1)
         job.send_signal(signal.SIGINT)

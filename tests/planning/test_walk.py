@@ -60,7 +60,7 @@ def test_a_plan_before_anything_is_not_known() -> None:
     plan = plan_walk(walk(entries=[OpenEntries(0, None, False, 3)]))
     assert plan.parts[0].requests == 3
     assert plan.requests is plan.hours is plan.figures["to_max_users"] is None
-    assert all("not known yet" in part.why for part in plan.parts if part.requests is None)
+    assert all("no list was read" in part.why for part in plan.parts if part.requests is None)
 
 
 def test_what_is_announced_is_a_bound_until_a_list_has_ended() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from weibo_crawler.errors import BadUsage, StoreError, StoreFull
+from weibo_crawler.outputs import keep_databases
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _STEM = 60  # characters of the name, up to 240 bytes: 255 is the most that a name may have
@@ -22,7 +23,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
     It takes the place of `path` when the block ends well; on any exception, an interruption
     included, it is removed and an old file stays as it was. Raises BadUsage where `path` is no
-    regular file, StoreFull without room, StoreError for any other trouble with the file.
+    regular file or a database, StoreFull without room, StoreError for any other trouble with the
+    file.
     """
     target = Path(os.path.realpath(path))  # a link stays a link
     part = target.with_name(f".{target.name[:_STEM]}.{secrets.token_hex(4)}.part")
@@ -30,6 +32,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         # replacing would end a device; of a pipe only the name that was given exists
         if path.exists() and not path.is_file():
             raise BadUsage(f"{path} is not a regular file; give another name")
+        keep_databases(path)
         for left in filter(_is_left, parts_of(path)):
             left.unlink(missing_ok=True)
         file = part.open("xb")

@@ -123,8 +123,8 @@ def _lacks(held: Completeness) -> Iterator[KeyFigure]:
         grouped(held.gaps),
         f"Parts between two visits that no visit reached, of {plural(held.gap_users, 'user')}, "
         f"{grouped(held.gap_days)} days in all, with about {grouped(held.gap_posts)} posts by the "
-        f"rates at which these users write. Of {plural(held.oldest_unread, 'user')} the oldest "
-        "posts were never read.",
+        f"rates at which these users write. The oldest posts of "
+        f"{plural(held.oldest_unread, 'user')} were never read.",
     )
     yield (
         "Posts gone",
@@ -141,8 +141,8 @@ def _visits(held: Completeness) -> Iterator[KeyFigure]:
         f"{grouped(held.done - held.limited)} to the end, {grouped(held.limited)} as far as site "
         f"or limit let, {grouped(held.partial)} in part, {grouped(held.gone)} gone "
         f"from the site, {grouped(held.failed)} failed; "
-        f"{grouped(held.empty)} show nothing. Of {plural(held.unvisited, 'user')} "
-        "nothing but the list entry is known.",
+        f"{grouped(held.empty)} of whom the site shows nothing. Of users who were never visited "
+        f"({grouped(held.unvisited)}) only the list entry is known.",
     )
     yield (
         "Ends not sure",
@@ -153,7 +153,8 @@ def _visits(held: Completeness) -> Iterator[KeyFigure]:
         "Texts still cut",
         grouped(held.cut_texts),
         f"Long posts of which only the beginning is held; {grouped(held.long_completed)} were "
-        f"fetched whole. The site shows {grouped(held.restricted_texts)} more to others only.",
+        f"fetched whole. Long posts that the site shows whole to others only: "
+        f"{grouped(held.restricted_texts)}.",
     )
     yield (
         "Posts not readable",

@@ -63,6 +63,15 @@ svg .horizontal .text-overlay text {{ text-anchor: start; }}
 svg .bar rect {{ stroke: none; }}
 svg .bar:hover rect {{ opacity: .75; }}
 svg .series path {{ stroke: none; }}
+@media screen and (max-width: 640px) {{
+  body {{ padding: 16px 10px 32px; }}
+  section {{ padding: 14px 12px 10px; }}
+  svg {{ min-width: 620px; }}
+  .key tr {{ display: grid; grid-template-columns: 1fr auto; }}
+  .key th {{ width: auto; }}
+  .key td.n {{ padding-right: 0; white-space: normal; }}
+  .key td:last-child {{ grid-column: 1 / -1; padding-top: 0; border-top: 0; }}
+}}
 """ + "".join(
     f"svg .stackedline-graph .color-{i} {{ fill: var(--depth-{i}); }}\n" for i in range(8)
 )

@@ -136,14 +136,15 @@ def _value(bar: Bar) -> dict[str, Any]:
 
 
 def _svg(chart: Any, what: str) -> str:
-    """The chart as an element of an HTML page."""
+    """The chart as an element of an HTML page; a narrow screen scrolls it and keeps its texts
+    legible."""
     root = chart.render_tree()
     _clean(root)
     for name in ("id", "xmlns"):
         root.attrib.pop(name, None)
     root.set("role", "img")
     root.set("aria-label", what)
-    return _serialised(root)
+    return f'<div class="wide">{_serialised(root)}</div>'
 
 
 def _clean(node: Any) -> None:

@@ -4,6 +4,7 @@ import argparse
 import sys
 import time
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from weibo_crawler import config
@@ -12,12 +13,14 @@ from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.yarn import status as job_on_yarn
 from weibo_crawler.errors import BadUsage
 from weibo_crawler.home import Home
-from weibo_crawler.store.sqlite_base import database_path
+from weibo_crawler.outputs import keep_databases
 
 
 def _rows(options: argparse.Namespace, home: Home) -> Iterable[dict[str, Any]]:
     from weibo_crawler.analysis import scan as scans
 
+    if options.imported and options.what != "users":
+        raise BadUsage("--imported is for users: leave it out")
     if options.what == "posts":
         return scans.scan_posts(
             home.tables,
@@ -69,7 +72,12 @@ def scan(options: argparse.Namespace) -> Done:
     columns = _columns(options, form)
     with Home(config.load(options.config)) as home:
         n = write(_rows(options, home), form, sys.stdout.buffer, columns)
-    return Done(f"scan: {n:,} {options.what}", {"rows": n}, is_aside=True)
+    return Done(f"scan: {_counted(n, options.what)}", {"rows": n}, is_aside=True)
+
+
+def _counted(n: int, what: str) -> str:
+    """1, "users" -> "1 user"; what: a plural that ends in s."""
+    return f"{n:,} {what.removesuffix('s') if n == 1 else what}"
 
 
 def export(options: argparse.Namespace) -> Done:
@@ -77,15 +85,22 @@ def export(options: argparse.Namespace) -> Done:
     from weibo_crawler.analysis.export import export as write_file
 
     settings = config.load(options.config)
-    for store in (settings.store.users, settings.store.tables):
-        if store.startswith("sqlite:") and database_path(store) == options.output.resolve():
-            raise BadUsage(f"{options.output} is a store of this crawl: name another file")
+    _check_output(options)
     columns = _columns(options, "file")  # all there are, unless --columns names some
     with Home(settings) as home:
         remember_export(home.users, options.output)  # first: a kill may leave some of it
         n = write_file(_rows(options, home), columns, options.output, options.format)
-    line = f"export: {n:,} {options.what} written to {options.output}"
+    line = f"export: {_counted(n, options.what)} written to {options.output}"
     return Done(line, {"rows": n, "file": str(options.output)})
+
+
+def _check_output(options: argparse.Namespace) -> None:
+    """Raise BadUsage, before anything is noted or read, for a file that is not to be replaced."""
+    keep_databases(options.output)
+    if options.output.resolve() == config.resolve(str(options.config or config.DEFAULT_FILE)):
+        raise BadUsage(f"{options.output} holds the settings: name another file")
+    if options.output == Path("-"):
+        raise BadUsage(f"-: a {options.handler.partition(':')[2]} goes to a file; scan prints rows")
 
 
 def report(options: argparse.Namespace) -> Done:
@@ -97,10 +112,13 @@ def report(options: argparse.Namespace) -> Done:
             return _completeness(home, options.format)
         from weibo_crawler.analysis.report import write_report
 
+        _check_output(options)
         bounds = home.users.depths_are_bounds()
         remember_export(home.users, options.output)
         write_report(home.users, home.tables, options.output, depths_are_bounds=bounds)
-    return Done(f"report: written to {options.output}", {"file": str(options.output)})
+    return Done(
+        f"report: written to {options.output}; open it in a browser", {"file": str(options.output)}
+    )
 
 
 def _completeness(home: Home, form: str | None) -> Done:

@@ -3,6 +3,7 @@
 import argparse
 
 from weibo_crawler import config
+from weibo_crawler.analysis.numbers import plural
 from weibo_crawler.cli.exports import known_exports
 from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.seed import read_seeds
@@ -23,7 +24,7 @@ def forget(options: argparse.Namespace) -> Done:
         in_hbase = home.settings.store.tables.startswith("hbase:")
     lines = _lines(len(uids), removed, in_hbase)
     lines += where
-    lines.append("files written before may still hold them, delete those by hand: exports, reports")
+    lines.append("files written before may still hold them; delete those by hand: exports, reports")
     lines[-1] += ", backups" + "".join(f"\n  {file}" for file in exports)
     return Done(
         "\n".join(lines), {"uids": len(uids), **removed._asdict(), "exports": exports, **archived}
@@ -76,10 +77,11 @@ def _uids(arguments: list[str]) -> list[int]:
 
 def _lines(uids: int, removed: Removed, in_hbase: bool) -> list[str]:
     lines = [
-        f"forget: {uids:,} uids given: {removed.users:,} users and {removed.posts:,} posts "
-        f"deleted, and {removed.comments:,} comments below the posts of others; their words cut "
-        f"out of {removed.reposts:,} reposts by others, and they out of "
-        f"{removed.found:,} rows of users found from them; no later run stores them",
+        f"forget: {plural(uids, 'uid')} given; no later run stores them. Deleted: "
+        f"{plural(removed.users, 'user')}, {plural(removed.posts, 'post')}, "
+        f"{plural(removed.comments, 'comment')} below the posts of others. Taken out of: "
+        f"{plural(removed.reposts, 'repost')} by others, and "
+        f"{plural(removed.found, 'row')} of users found from them",
         "what others wrote to or about them (@name) stays",
     ]
     if removed.busy:

@@ -1,6 +1,7 @@
 """Arguments, dispatch, exit codes. Commands are imported when called, so that --help is quick."""
 
 import argparse
+import difflib
 import gc
 import importlib
 import io
@@ -11,7 +12,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from weibo_crawler import __version__
 from weibo_crawler.errors import CrawlerError
@@ -103,13 +104,43 @@ def _close(done: Done, options: argparse.Namespace) -> None:
     """The closing line."""
     stream = sys.stderr if done.is_aside else sys.stdout
     data = printable_json(json.dumps(done.data, ensure_ascii=False)) if options.json else ""
-    text = data or done.line
-    print(text, file=stream, flush=True)
+    if text := data or done.line:
+        print(text, file=stream, flush=True)
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line, which names the nearest word that is known."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Refuse here what is not known, so that it is the command that names it."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            known = [option for option in self._option_string_actions if option.startswith("--")]
+            hint = _nearest(unknown[0].partition("=")[0], known)
+            self.error(f"there is no argument {unknown[0][:60]}{hint}")
+        return found, unknown
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            known = list(action.choices)
+            hint = _nearest(str(value), known) or f"; give {' or '.join(known)}"
+            name = (action.metavar if action.nargs == argparse.PARSER else "") or "/".join(
+                action.option_strings
+            )
+            self.error(f"{name} {str(value)[:60]!r} is not known".strip() + hint)
+
+
+def _nearest(word: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(word, known, 1)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Every command with its arguments."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="weibo-crawler",
         description="A login-free crawler of the Sina Weibo microblog.",
         epilog="try it without a network: weibo-crawler demo\n\n" + EXIT_CODES,
@@ -301,7 +332,14 @@ def _analyst_commands(commands: Any) -> None:
         commands, "export", "analysts:export", "write users, posts, comments or edges to a file"
     )
     _add_selection(export)
-    export.add_argument("--output", "-o", type=Path, required=True, metavar="FILE")
+    export.add_argument(
+        "--output",
+        "-o",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="the file; an old one is replaced when the new one is whole",
+    )
     export.add_argument(
         "--format", choices=["jsonl", "csv", "parquet"], help="default: by the file's suffix"
     )
@@ -327,7 +365,7 @@ def _analyst_commands(commands: Any) -> None:
 
 def _add_selection(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
-    add("what", choices=["users", "posts", "comments", "edges"])
+    add("what", choices=["users", "posts", "comments", "edges"], help="which rows")
     add("--imported", action="store_true", help="users: read the table, not the live userlist")
     add(
         "--uid",
@@ -349,7 +387,7 @@ def _operator_commands(commands: Any) -> None:
     )
     _command(commands, "init", "operate:init", "create or check stores and the settings file")
     proxies = _command(commands, "proxies", "operate:proxies", "try every egress")
-    proxies.add_argument("action", choices=["check"])
+    proxies.add_argument("action", choices=["check"], help="try each of them once")
     doctor = _command(
         commands, "doctor", "doctor:doctor", "check what the settings name, line by line"
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weibo_crawler import config
+from weibo_crawler.analysis.numbers import plural
 from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.show import program
 from weibo_crawler.config import DEFAULT_FILE
@@ -36,10 +37,13 @@ def init(options: argparse.Namespace) -> Done:
         lines.append(f"settings written to {options.config or DEFAULT_FILE}, with the defaults")
     settings = config.load(options.config)
     with Home(settings) as home:
-        lines.append(f"users:  {settings.store.users}, {sum(home.users.states().values()):,} users")
+        users = sum(home.users.states().values())
+        lines.append(f"users:  {settings.store.users}, {plural(users, 'user')}")
         created = home.tables.create()
         lines += created or [f"tables: {settings.store.tables}, ready"]
         lines += [f"differs: {line}" for line in home.tables.check()]
+    if not users:
+        lines.append("next: weibo-crawler seed FILE|UID, then weibo-crawler harvest")
     return Done("\n".join(["init: ready", *lines]), {"lines": lines})
 
 
@@ -63,7 +67,7 @@ def simulate(options: argparse.Namespace) -> Done:
         )
 
     serve(world, ready)
-    return Done("simulate: ended", {})
+    return Done("" if world.describe else "simulate: ended", {})
 
 
 def _simulated(world: "SimulatorOptions", address: "Address") -> Iterator[str]:
@@ -90,15 +94,15 @@ def proxies(options: argparse.Namespace) -> Done:
     by_state = Counter(str(row["state"]) for row in rows)
     good, used = by_state["good"], by_state["used"]
     others = "".join(
-        f", {n} {words}"
+        f", {n:,} {words}"
         for state, words in (
-            ("refused", "are refused by it"),
-            ("bad", "bring no answer of it"),
-            ("out", "rest or are dead"),
-            ("used", "are in use by other runs"),
+            ("refused", "refused by it"),
+            ("bad", "without an answer of it"),
+            ("out", "at rest or dead"),
+            ("used", "in use by other runs"),
         )
         if (n := by_state[state])
     )
-    said = f"proxies: by {good} of {len(rows)} egresses the site answers{others}"
+    said = f"proxies: {good:,} of {len(rows):,} egresses answered by the site{others}"
     data = {"egresses": rows, "good": good}
     return Done("\n".join([*table(rows), said]), data, 0 if good or used else 4)

@@ -22,6 +22,7 @@ from weibo_crawler.errors import BadConfig, BadUsage, CrawlerError, SiteSaysNo, 
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.importer import Imported, import_users
 from weibo_crawler.metrics import Counters, OpenMetrics
+from weibo_crawler.outputs import keep_databases
 from weibo_crawler.posts.cluster import Cluster
 from weibo_crawler.posts.crawl import ELSEWHERE, Job
 from weibo_crawler.posts.driver import JobFiles, JobRun, LocalRun
@@ -102,6 +103,7 @@ def posts(options: argparse.Namespace) -> Done:
         settings = replace(settings, posts=replace(settings.posts, info_days=options.info_days))
     _check_together(options)
     if options.manifest is not None:
+        keep_databases(options.manifest)
         try:
             options.manifest.write_text(manifest(settings.posts.ranges), encoding="utf-8")
         except OSError as error:
@@ -291,7 +293,7 @@ def posts_line(counters: dict[str, int]) -> str:
     return (
         f"{visited(counters):,} users visited, {counters.get('posts.new', 0):,} new posts, "
         f"{counters.get('page.ok', 0):,} pages"
-        + (f"; {waiting:,} mappers wait: no egress may go" if waiting else "")
+        + (f"; mappers that wait, as no egress may go: {waiting:,}" if waiting else "")
     )
 
 

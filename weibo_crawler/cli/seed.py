@@ -52,14 +52,16 @@ def read_seeds(arguments: list[str]) -> list[Seed]:
     seeds = []
     for argument in arguments:
         path = Path(argument)
+        if len(argument) < 255 and path.is_dir():
+            raise BadConfig(f"{argument} is a folder: give a file, or a uid")
         if path.suffix == ".txt" or (len(argument) < 255 and path.is_file()):
             try:
                 lines = path.read_text(encoding="utf-8").splitlines()
             except (OSError, UnicodeDecodeError) as error:
                 why = getattr(error, "strerror", None) or "it is not UTF-8"
                 raise BadConfig(
-                    f"{path}: cannot read the seeds: {why}; a seeds file holds a uid, a profile "
-                    "address or a screen name a line"
+                    f"{path}: cannot be read: {why}; such a file holds a uid, a profile address "
+                    "or a screen name a line"
                 ) from None
             seeds += parse_seeds(lines, argument)
         else:

@@ -255,7 +255,7 @@ def _explain_silence(kind: Kind, silence: _Silence) -> str:
         f"the site {what}: {len(empty)} of the last {len(looks)} first looks at what is "
         f"known to hold something ({kind!s}), since {_clock(looks[0].at)}, "
         f"{_by(look.egress for look in empty)}, {said}, where "
-        f"{silence.usual:.0%} at most is usual in this run; {so} "
+        f"{silence.usual * 100:.0f} % at most is usual in this run; {so} "
         "no longer talks to us, and nobody stays marked as gone or done because of it: "
         + _COME_BACK
     )

@@ -7,7 +7,7 @@ What a crawl at hand has measured is taken from it; else what is published stand
 from math import ceil
 from typing import Any, NamedTuple
 
-from weibo_crawler.analysis.numbers import duration, grouped
+from weibo_crawler.analysis.numbers import duration, grouped, percent
 from weibo_crawler.planning.shown import size
 
 _DAY_S = 86_400
@@ -115,7 +115,7 @@ def lines(crawl: Outset) -> list[str]:
     else:
         out.append(
             f"  proxies  {need.proxies:,} that work, of {crawl.rate:.3g} requests/s each "
-            f"(pace.requests_per_second), {_USED:.0%} of that used"
+            f"(pace.requests_per_second), {percent(_USED)} of that used"
         )
     how = (
         f"each with {crawl.in_flight:,} users at once (posts.users_in_flight; answers within "

@@ -3,7 +3,7 @@
 from math import ceil
 from typing import Any
 
-from weibo_crawler.analysis.numbers import duration
+from weibo_crawler.analysis.numbers import duration, percent
 from weibo_crawler.planning.plan import Pace, Plan
 
 _UNKNOWN = "not known yet"
@@ -15,7 +15,9 @@ def lines(plan: Plan) -> list[str]:
     who = _WHO.get(plan.stage, "users")
     out = [f"{who:<22}{plan.users:,}" + ("" if plan.users else ": nobody is left")]
     out += [_line(part.kind, _count(part.requests), part.why) for part in plan.parts]
-    spread = "" if plan.spread is None else f"likely within {max(plan.spread, 0.01):.0%}"
+    spread = (
+        "" if plan.spread is None else f"likely within {percent(round(max(plan.spread, 0.01), 2))}"
+    )
     out.append(_line("requests in all", _count(plan.requests), spread))
     out.append(_line("time", _time(plan), limit(plan.pace)))
     out += [_line(f"disk, {room.what}", size(room.bytes), room.why) for room in plan.rooms]

@@ -5,6 +5,7 @@ from math import ceil, sqrt
 from typing import NamedTuple
 
 from weibo_crawler.analysis.asked import Asked
+from weibo_crawler.analysis.numbers import percent
 from weibo_crawler.analysis.yields import each_again, follow_line, visits_a_day
 from weibo_crawler.planning.plan import Pace, Part, Plan, Room, sessions, total
 from weibo_crawler.records import Kind
@@ -14,7 +15,7 @@ from weibo_crawler.store.cells import Ledger
 _END = "posts.end"  # of posts/visit.py
 _TEXTS = (Kind.EXTEND, Kind.SHOW, Kind.DETAIL)
 _DAY_S = 86_400
-_NOT_VISITED = "not known yet: nobody was visited"
+_NOT_VISITED = "nobody was visited yet"
 _CUT_SHORT = 0.5  # of a visit, that a cut one has seen, and has left
 
 
@@ -167,7 +168,7 @@ def _parts(visits: Visits, sort: str, left: float) -> Iterator[Part]:
         why = f"measured: {texts:,} for {whom}"
         yield Part(f"{name}, long texts", texts / n * left, why)
     if visits.comments and not asked.of(sort, Kind.COMMENTS).told:
-        yield Part(f"{name}, comments", None, "not known yet: no comments were read")
+        yield Part(f"{name}, comments", None, "no comments were read yet")
     if visits.has_info and sort == "first" and not asked.of(sort, Kind.INFO).told:
         yield Part(f"{name}, basic information", left, "one for each user (posts.info_days)")
 
@@ -219,6 +220,6 @@ def _assumed(visits: Visits) -> tuple[str, ...]:
     said = ["users who are left are like those who were visited"]
     factor = visits.asked.all(["first", "again"]).factor
     if factor > 1:
-        share = f"{(factor - 1) / factor:.1%} of the requests so far"
+        share = f"{percent((factor - 1) / factor)} of the requests so far"
         said.append(f"refusals and troubles go on as they were: {share}")
     return tuple(said)

@@ -5,6 +5,7 @@ from math import ceil, sqrt
 from typing import NamedTuple
 
 from weibo_crawler.analysis.asked import Asked, Tally
+from weibo_crawler.analysis.numbers import percent
 from weibo_crawler.analysis.yields import yield_lines
 from weibo_crawler.planning.lengths import Lengths
 from weibo_crawler.planning.plan import Pace, Part, Plan, Room, sessions, total
@@ -18,7 +19,7 @@ _LISTS = {Edge.FANS: Kind.FANS, Edge.FOLLOWS: Kind.FOLLOWS}
 # simulated world, from three seeds
 _PUBLISHED = {"where lists are shown": 6.48, "where lists are walled": 2.45}
 _TELLING = 100  # requests of the last run that tell what a user costs now
-_NEVER_READ = "not known yet: no list was read to its end"
+_NEVER_READ = "no list was read to its end yet"
 
 
 class Walk(NamedTuple):
@@ -249,7 +250,7 @@ def _rest(walk: Walk, n: int, missing: int) -> tuple[float | None, str]:
 
 def _room(walk: Walk, missing: int) -> Room:
     if walk.bytes_a_user is None:
-        return Room("users to come", None, "not known yet: no list was read")
+        return Room("users to come", None, "no list was read yet")
     why = f"measured: {walk.bytes_a_user:,.0f} bytes a user, lists among them"
     most = ", at most" if walk.max_depth is not None else ""
     return Room(f"{missing:,} users more, to max_users{most}", missing * walk.bytes_a_user, why)
@@ -262,6 +263,6 @@ def _assumed(walk: Walk, factor: float) -> tuple[str, ...]:
         others = ", ".join(more)
         said.append(f"guests are shown these lists; where they are not, also: {others}")
     if factor > 1:
-        share = f"{(factor - 1) / factor:.1%} of the requests so far"
+        share = f"{percent((factor - 1) / factor)} of the requests so far"
         said.append(f"refusals and troubles go on as they were: {share}")
     return tuple(said)

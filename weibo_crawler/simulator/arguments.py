@@ -217,7 +217,7 @@ def _add_files(group: argparse._ArgumentGroup) -> None:
 
 def _help(name: str, text: str) -> str:
     default = next(field.default for field in fields(SimulatorOptions) if field.name == name)
-    return f"{text} (default {default})"
+    return f"{text} (default {'none' if default is None else default})"
 
 
 def _epoch(text: str) -> int:

@@ -63,7 +63,9 @@ class Laws:
 
     seed: int
     # what is announced, and what is shown
-    fans_factor: int = _law(_one(1, 1, 1, 30, 3000), "announced fans of who has 10, times this")
+    fans_factor: int = _law(
+        _one(1, 1, 1, 30, 3000), "announced fans of users who have 10, times this"
+    )
     numbers: str = _law(_one("strings", "ints", "mixed"), "how followers_count is written")
     statuses: str = _law(
         _one("exact", "exact", "text", "null", "absent"), "how statuses_count is written"
@@ -167,4 +169,6 @@ class Laws:
 
 
 def _plain(drawn: object) -> str:
-    return " ".join(drawn) if isinstance(drawn, tuple) else str(drawn)
+    if drawn is None or isinstance(drawn, bool):
+        return {None: "none", True: "yes", False: "no"}[drawn]
+    return (" ".join(drawn) if isinstance(drawn, tuple) else str(drawn)) or "none"

@@ -7,6 +7,7 @@ from types import TracebackType
 import msgspec
 
 from weibo_crawler.errors import BadConfig
+from weibo_crawler.outputs import keep_databases
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -42,6 +43,7 @@ class ServedLog:
     """One JSON line for each answer, on disk before it is sent."""
 
     def __init__(self, file: Path) -> None:
+        keep_databases(file)
         try:
             self._file = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         except OSError as error:

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from weibo_crawler.errors import BadConfig
+from weibo_crawler.outputs import keep_databases
 from weibo_crawler.simulator.attached import KINDS, attached_type
 from weibo_crawler.simulator.lawful_world import LawfulWorld
 from weibo_crawler.simulator.laws import BROKEN_POSTS
@@ -132,12 +133,14 @@ class Truth(msgspec.Struct, frozen=True):
         )
 
     def write(self, file: Path) -> None:
-        """As JSON, whole or not at all; BadConfig where it cannot be written."""
+        """Write it as JSON, as `write_whole` does."""
         write_whole(file, msgspec.json.encode(self), "--truth-out")
 
 
 def write_whole(file: Path, content: bytes, option: str) -> None:
-    """A file that is there whole or not at all; BadConfig that names the option."""
+    """Write a file that is there whole or not at all. Raises BadConfig that names the option, and
+    BadUsage where the file is a database."""
+    keep_databases(file)
     half = file.with_name(file.name + ".part")
     try:
         half.write_bytes(content)

@@ -230,4 +230,5 @@ def rounded(fans: int) -> int:
 def _check(*ranges: tuple[str, float, float, float]) -> None:
     for name, value, least, most in ranges:
         if not least <= value <= most:
-            raise BadUsage(f"simulator: {name} is {value:g}, it must lie in {least} to {most}")
+            option = f"--{name.replace('_', '-')}"
+            raise BadUsage(f"{option}: {value:g} is not between {least:,} and {most:,}")
