@@ -238,7 +238,7 @@ def test_the_words_for_a_silent_site() -> None:
         "the site shows nothing: 12 of the last 12 first looks",
         "since 1970-01-01 01:00:00 UTC",
         "by 2 egresses (10.0.0.0:80 6 x, 10.0.0.1:80 6 x)",
-        "30% at most is usual",
+        "30 % at most is usual",
         "nobody stays marked as gone or done",
         "come back",
     ):
