@@ -65,7 +65,7 @@ def _columns(options: argparse.Namespace, form: str) -> tuple[str, ...]:
 
 
 def scan(options: argparse.Namespace) -> Done:
-    """Rows to stdout; the closing line goes to stderr."""
+    """Print rows to stdout, and the closing line to stderr."""
     from weibo_crawler.analysis.writers import write
 
     form = options.format or ("table" if sys.stdout.isatty() else "jsonl")
@@ -81,7 +81,7 @@ def _counted(n: int, what: str) -> str:
 
 
 def export(options: argparse.Namespace) -> Done:
-    """Rows into a file, whole or not at all."""
+    """Write rows into a file, whole or not at all."""
     from weibo_crawler.analysis.export import export as write_file
 
     settings = config.load(options.config)
@@ -104,7 +104,7 @@ def _check_output(options: argparse.Namespace) -> None:
 
 
 def report(options: argparse.Namespace) -> Done:
-    """The HTML report, or how complete the posts are."""
+    """Write the HTML report, or print how complete the posts are."""
     if options.format and not options.completeness:
         raise BadUsage("--format is for --completeness: add that")
     with Home(config.load(options.config)) as home:
@@ -122,7 +122,7 @@ def report(options: argparse.Namespace) -> Done:
 
 
 def _completeness(home: Home, form: str | None) -> Done:
-    """The sums; with a format also a row for each user, to stdout."""
+    """Print the sums; with a format also a row for each user, to stdout."""
     import msgspec
 
     from weibo_crawler.analysis import ledgers
@@ -138,7 +138,7 @@ def _completeness(home: Home, form: str | None) -> Done:
 
 
 def status(options: argparse.Namespace) -> Done:
-    """Where the crawl stands."""
+    """Tell where the crawl stands."""
     from weibo_crawler.analysis import status as figures
     from weibo_crawler.analysis.completeness import completeness
 

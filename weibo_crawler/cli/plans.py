@@ -23,14 +23,14 @@ from weibo_crawler.store.sqlite_base import database_path
 
 
 def harvest_plan(home: Home) -> Done:
-    """What the harvest would cost from here."""
+    """Tell what the harvest would cost from here."""
     runs = reading.read_runs(home.users, "harvest")
     pace = pace_now(home, runs.speed)
     return _done(plan_walk(reading.read_walk(home.settings, home.site, home.users, runs, pace)))
 
 
 def posts_plan(home: Home, *, refresh: bool, every: bool) -> Done:
-    """What the posts job would cost now."""
+    """Tell what the posts job would cost now."""
     runs = reading.read_runs(home.users, "posts")
     job, pace = Job("", refresh, every=every), pace_now(home, runs.speed)
     visits = reading.read_visits(
@@ -43,7 +43,7 @@ def posts_plan(home: Home, *, refresh: bool, every: bool) -> Done:
 
 
 def plan(options: argparse.Namespace) -> Done:
-    """A crawl that does not exist yet, by what the one at hand has measured, if there is one."""
+    """Tell what a new crawl needs, by what the one at hand has measured, if there is one."""
     settings = config.load(options.config)
     crawl = outset.Outset(
         users=options.users,
