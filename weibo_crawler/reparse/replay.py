@@ -100,8 +100,10 @@ class WalkReplay:
     nobody has joined them for a moment, the first of those who wait is answered. Content that was
     given before is given again where somebody wants a witness of it, and an end that nobody looked
     at twice then is the same at a second look. A sort of list that was walled the last time counts
-    as walled where the archive lacks one, for then nobody had asked. What else it lacks is
-    Interrupted: the entry goes back as it was. given, lacking: how many of each.
+    as walled where the archive lacks one, for then nobody had asked. A list that has shown all
+    that was announced ends where the archive lacks the next page: of these only a sample was asked
+    for more. What else it lacks is Interrupted: the entry goes back as it was. given, lacking: how
+    many of each.
     """
 
     is_talking = True
@@ -125,6 +127,8 @@ class WalkReplay:
             is_end = last and last.exchange.told and last.exchange.told.verdict in _ENDS
             kept = last if is_end or ask.expect in (Expect.CONTENT, Expect.SHOWN) else None
         sort = request.kind, not request.cursor
+        if kept is None and request.cursor and ask.expect is Expect.NOTHING:
+            return Fetched(Reading(Verdict.END), None)  # a full list, which no sample looked behind
         if kept is None and sort in self._walled:
             return Fetched(Reading(Verdict.LOGIN_WALL), None)
         if kept is None:
