@@ -28,7 +28,8 @@ class Texts:
     fact about the post, but another way may show it, so the round goes on, and while one way is in
     trouble nothing is concluded; what does not exist is asked for no further. Once other ways have
     shown none of many restricted texts (`Samples`), the round ends at most restrictions. Only the
-    first way that had trouble is tried `again`. A text whose answer does not name its post, and
+    first way that had trouble is tried `again`; a way that guests are refused (`Asker.may_ask`) is one
+    that has trouble, without a request. A text whose answer does not name its post, and
     that begins otherwise than the page shows it, may be that of another post: it is trouble, too.
     """
 
@@ -62,7 +63,11 @@ class Texts:
         for i, way in enumerate(ways):
             # a post that is shown has a text; where a way shows none, the next one is the witness
             expect = Expect.UNKNOWN if i or is_retry else Expect.LIKELY
-            reading = (await self._asker.fetch(Ask(way, expect, is_retry=is_retry))).reading
+            ask = Ask(way, expect, is_retry=is_retry)
+            if not self._asker.may_ask(ask):  # nobody is shown texts by this way
+                self._troubled.setdefault(mid, way)
+                continue
+            reading = (await self._asker.fetch(ask)).reading
             if isinstance(reading.record, FullText) and self._is_of(mid, reading.record):
                 self._asker.led(way)
                 self.completed += 1
