@@ -649,8 +649,8 @@ def test_walls_that_others_met_are_sure() -> None:
 
 @pytest.mark.parametrize(("said", "is_stopped"), [(TROUBLE, False), (BANNED, True)])
 def test_texts_in_trouble_stop_no_run_refused_egresses_do(said: Reading, is_stopped: bool) -> None:
-    """Law 15: while pages of users are shown, what stands in the place of texts is their matter; but
-    who refuses the egress refuses the run."""
+    """Law 15: while pages of users are shown, what stands in the place of texts is their matter;
+    but who refuses the egress refuses the run."""
     world = World(lambda request, *_: OK if request.kind is Kind.POSTS else said, window=20)
 
     async def crawl() -> None:

@@ -113,7 +113,7 @@ def _noted(home: Home, run_id: str) -> Iterator[None]:
 
 
 def _note(home: Home, run_id: str, why: str) -> None:
-    """Let `status` say why the run ended with an error after its processes had come to their end."""
+    """Let `status` say why the run ended with an error after all its processes had ended."""
     now = time.time()
     ended = f"failed: {why}"
     home.users.report(WorkerRow(run_id, new_owner(), "harvest", now, now, ended, {}))

@@ -10,7 +10,8 @@ something is known to be                          that the site has fallen silen
 
 Only what was asked for the first time is evidence about the site; a request that failed before
 counts for nothing but its good answer. What is wrong with texts, comments and the like counts only
-while pages of users are not shown either: a site may have closed, or lost, one way to a text. `now` is an argument, in seconds since the epoch.
+while pages of users are not shown either: a site may have closed, or lost, one way to a text.
+`now` is an argument, in seconds since the epoch.
 """
 
 from collections import Counter, defaultdict, deque

@@ -28,9 +28,9 @@ class Texts:
     fact about the post, but another way may show it, so the round goes on, and while one way is in
     trouble nothing is concluded; what does not exist is asked for no further. Once other ways have
     shown none of many restricted texts (`Samples`), the round ends at most restrictions. Only the
-    first way that had trouble is tried `again`; a way that guests are refused (`Asker.may_ask`) is one
-    that has trouble, without a request. A text whose answer does not name its post, and
-    that begins otherwise than the page shows it, may be that of another post: it is trouble, too.
+    first way that had trouble is tried `again`; a way that nobody is shown (`Asker.may_ask`) is in
+    trouble without a request. A text whose answer does not name its post, and that begins
+    otherwise than the page shows it, may be that of another post: it is trouble, too.
     """
 
     def __init__(self, site: Site, asker: Asker, uid: int) -> None:
