@@ -76,6 +76,8 @@ def test_help_shows_exit_codes(crawl: Crawl) -> None:
         ({"WEIBO_CONFIG": "nowhere.toml"}, "nowhere.toml"),
         ({"WEIBO_PACE__REQUESTS_PER_SECOND": "inf"}, "pace.requests_per_second"),
         ({"WEIBO_SITE__BASE_URL": "http://[::1"}, "site.base_url"),
+        ({"WEIBO_SITE__BASE_URL": "http://127.0.0.1:8800/?a=b"}, "site.base_url"),
+        ({"WEIBO_SITE__BASE_URL": "http://127.0.0.1:88 00"}, "site.base_url"),
         ({"WEIBO_SITE__BASE_URL": "http://127.0.0.1:99999"}, "site.base_url"),
         ({"WEIBO_SITE__VISITOR_URL": "https://visitor.example/x"}, "pace.requests_per_second"),
         ({"WEIBO_SITE__VISITOR_URL": "x"}, "site.visitor_url"),
