@@ -122,6 +122,21 @@ def test_walls_of_a_few_users_spare_nobody(crawl_: Crawl) -> None:
     assert later(fetcher) == len(UIDS)
 
 
+def test_a_way_that_nobody_is_shown_is_no_witness(crawl_: Crawl) -> None:
+    """What one way restricts and another fails to show is not known; once that other way shows
+    nobody anything, the restriction is a fact as the way says it that is left."""
+    crawl_.add(*UIDS)
+    world = {uid: [post(uid, uid, text="begin ...", text_complete=False)] for uid in UIDS}
+    closed = {f"extend/{uid}": Verdict.RESTRICTED for uid in UIDS}
+    walled = {f"show/{uid}": [Verdict.LOGIN_WALL] * 9 for uid in UIDS}
+    fetcher = ScriptedFetcher(world, closed=closed, trouble=walled)
+    run(crawl_, fetcher, Clock())
+    assert crawl_.ledger(UIDS[0]).cut == (UIDS[0],)
+    assert crawl_.ledger(UIDS[-1]).restricted == (UIDS[-1],)
+    figures = fetcher.samples.figures()["texts.restricted"]
+    assert (figures.ends, figures.looks) == (len(UIDS), 0)  # a way left out has shown nothing
+
+
 def test_trouble_of_all_kinds_spares_nobody(crawl_: Crawl) -> None:
     """While pages of posts are not shown either, texts in trouble say nothing of texts."""
     crawl_.add(*UIDS)
