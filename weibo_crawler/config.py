@@ -430,7 +430,7 @@ def _check(settings: Settings, environ: Mapping[str, str]) -> None:
     """What types cannot say."""
     site = settings.site
     for name, url in (("base_url", site.base_url), ("visitor_url", site.visitor_url or LIVE_SITE)):
-        if not _is_http(url):
+        if not _is_http(url) or " " in url or (name == "base_url" and re.search("[?#]", url)):
             raise BadConfig(
                 f"site.{name}: {masked(url)!r} is no http(s) address, "
                 f"such as {LIVE_SITE} or http://127.0.0.1:8800"

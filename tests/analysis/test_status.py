@@ -70,6 +70,19 @@ def test_the_latest_end_is_told() -> None:
     assert report.last == (("harvest", T0, "new"),)
 
 
+def test_the_error_that_stopped_all_workers_is_told() -> None:
+    """Of a run in which one worker ended by an error and the others were told to stop, the error,
+    whoever wrote last; not that of an earlier run, which says nothing of this one."""
+    stopped = worker("posts", {}, ended="interrupted")
+    error = worker("posts", {}, worker="w2", updated_at=T0 - 2, ended="exit 4: the site says no")
+    for ended, rows in (
+        ("exit 4: the site says no", (stopped, error)),
+        ("interrupted", (stopped, error._replace(run_id="run-0"))),
+        ("done", (stopped._replace(ended="done"), error)),
+    ):
+        assert status(crawl(*rows), T0).last == (("posts", T0, ended),)
+
+
 def test_a_worker_that_has_just_begun_has_no_rate() -> None:
     """No time, no rate, no end; nothing is divided by zero."""
     (stage,) = status(crawl(worker("harvest", {"page.ok": 5}, started_at=T0)), T0).stages

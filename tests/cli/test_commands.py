@@ -13,6 +13,7 @@ import pytest
 
 from tests.cli.crawls import Crawl
 from tests.ports import free_port
+from tests.webserver import answering
 from weibo_crawler import config
 from weibo_crawler.cli.main import build_parser
 
@@ -98,6 +99,8 @@ def test_a_slip_of_the_keyboard_gets_one_line(
         ({"WEIBO_CONFIG": "nowhere.toml"}, "nowhere.toml"),
         ({"WEIBO_PACE__REQUESTS_PER_SECOND": "inf"}, "pace.requests_per_second"),
         ({"WEIBO_SITE__BASE_URL": "http://[::1"}, "site.base_url"),
+        ({"WEIBO_SITE__BASE_URL": "http://127.0.0.1:8800/?a=b"}, "site.base_url"),
+        ({"WEIBO_SITE__BASE_URL": "http://127.0.0.1:88 00"}, "site.base_url"),
         ({"WEIBO_SITE__BASE_URL": "http://127.0.0.1:99999"}, "site.base_url"),
         ({"WEIBO_SITE__VISITOR_URL": "https://visitor.example/x"}, "pace.requests_per_second"),
         ({"WEIBO_SITE__VISITOR_URL": "x"}, "site.visitor_url"),
@@ -448,3 +451,15 @@ def test_a_number_that_cannot_be_read_is_named(
     with pytest.raises(SystemExit):
         parse(["plan", "--users", number])
     assert said in capsys.readouterr().err
+
+
+def test_status_says_how_a_harvest_ended_that_could_walk_nobody(crawl: Crawl) -> None:
+    """Law 12: the run ended with 4, and `status` gives its reason, not that nobody new is found;
+    so after a second run, to which nothing was left."""
+    crawl.env |= {"WEIBO_FETCH__ATTEMPTS": "1", "WEIBO_HARVEST__MAX_ATTEMPTS": "1"}
+    with answering(lambda path: {"ok": 0, "msg": "?"}) as port:
+        crawl.env["WEIBO_SITE__BASE_URL"] = f"http://127.0.0.1:{port}"
+        crawl.run("seed", "7")
+        for reason in ("1 of 1 users could not be walked", "nothing was left to walk"):
+            assert reason in crawl.run("harvest", code=4).stderr
+            assert f"failed: {reason}" in crawl.run("status").stdout

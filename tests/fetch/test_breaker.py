@@ -331,3 +331,18 @@ def test_what_may_be_silent() -> None:
     for n in range(20):
         breaker.looked(Look(Kind.FANS, True, "direct", float(n)))
     assert breaker.may_be_silent
+
+
+@pytest.mark.parametrize("sign", [Sign.REFUSED, Sign.SILENT, Sign.DRIFTED])
+def test_texts_alone_stop_no_run(sign: Sign) -> None:
+    """Law 15: a site that has closed or lost its whole texts shows pages of users all the same.
+    While it does not show these either, texts count as well."""
+    breaker = Breaker(0.9, 50, drift_share=0.2)
+    breaker.note(Sign.ANSWERED, "", "direct", 0.0)
+    for uid in range(500):
+        breaker.note(sign, "no", "direct", 1.0, uid=uid, is_of_user=False)
+    assert not breaker.tripped
+    breaker.note(sign, "no", "direct", 2.0)
+    for uid in range(50):
+        breaker.note(sign, "no", "direct", 3.0, uid=uid, is_of_user=False)
+    assert breaker.tripped

@@ -20,7 +20,7 @@ from weibo_crawler.fetch import Ask
 from weibo_crawler.fetch.egress import DIRECT, Egress
 from weibo_crawler.fetch.source import Fetched
 from weibo_crawler.fetch.wire import retry_after_s
-from weibo_crawler.records import Expect, Health, Page, Reading, Request, Verdict
+from weibo_crawler.records import Expect, Health, Kind, Page, Reading, Request, Verdict
 from weibo_crawler.samples import Samples
 
 OK = Reading(Verdict.OK)
@@ -645,3 +645,23 @@ def test_walls_that_others_met_are_sure() -> None:
         ]
 
     assert run(scenario()) == [True, True, True, False, False, True]
+
+
+@pytest.mark.parametrize(("said", "is_stopped"), [(TROUBLE, False), (BANNED, True)])
+def test_texts_in_trouble_stop_no_run_refused_egresses_do(said: Reading, is_stopped: bool) -> None:
+    """Law 15: while pages of users are shown, what stands in the place of texts is their matter;
+    but who refuses the egress refuses the run."""
+    world = World(lambda request, *_: OK if request.kind is Kind.POSTS else said, window=20)
+
+    async def crawl() -> None:
+        for uid in range(30):
+            await world.fetcher.fetch(ask(uid=uid))
+            for _ in range(9):
+                await world.fetcher.fetch(ask(kind=Kind.EXTEND, uid=uid))
+
+    if is_stopped:
+        with pytest.raises(SiteSaysNo, match="the site says no"):
+            run(crawl())
+    else:
+        run(crawl())
+    assert bool(world.breaker.tripped) is is_stopped

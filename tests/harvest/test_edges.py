@@ -443,15 +443,32 @@ def test_a_false_emptiness_is_asked_again(tmp_path: Path, edge: Edge, kind: Kind
     assert set(crawl.depths()) == set(true)
 
 
-def test_a_trouble_of_one_edge_does_not_stop_the_others(tmp_path: Path) -> None:
-    """Law 5: comments that never come fail the entries, honestly; their reposts are read."""
+@pytest.mark.parametrize("verdict", [Verdict.SERVER_TROUBLE, Verdict.DRIFTED])
+def test_comments_that_never_come_cost_only_themselves(tmp_path: Path, verdict: Verdict) -> None:
+    """Law 15: reposts are read, nobody has failed, and lists are unsure, which says what lacks."""
     world = make_world(7, users=300, mean_posts=30.0)
     crawl = Crawl(tmp_path, world)
     fetcher = SimulatedFetcher(world)
-    fetcher.odd = Odd(Kind.COMMENTS, Verdict.SERVER_TROUBLE, 10**6)
+    fetcher.odd = Odd(Kind.COMMENTS, verdict, 10**6)
     crawl.run(fetcher, edges=(Edge.COMMENTS, Edge.REPOSTS), concurrency=32)
     assert set(crawl.depths()) == set(true_depths(world, [Edge.REPOSTS]))
-    assert "failed" in {row.state for row in crawl.rows()}
+    assert {row.state for row in crawl.rows()} == {"done"}
+    with crawl.open() as users:
+        assert users.unsure_lists()
+
+
+@pytest.mark.parametrize("verdict", [Verdict.SERVER_TROUBLE, Verdict.NOT_JSON])
+def test_a_seed_is_walked_though_its_profile_never_comes(tmp_path: Path, verdict: Verdict) -> None:
+    """Law 15: what is missing is the name; the next run asks for it."""
+    world = make_world(5)
+    seeds, crawl, fetcher = set(world.seeds), Crawl(tmp_path, world), SimulatedFetcher(world)
+    fetcher.odd = lambda r: verdict if r.kind is Kind.PROFILE and r.uid in seeds else None
+    crawl.run(fetcher)
+    assert crawl.depths() == world.kept(seeds, MIN_FANS)
+    assert {row.screen_name for row in crawl.rows() if row.uid in seeds} == {None}
+    assert {row.state for row in crawl.rows()} == {"done"}
+    crawl.run(SimulatedFetcher(world))
+    assert all(row.screen_name for row in crawl.rows())
 
 
 def test_a_post_or_name_that_is_gone_is_not_its_user(tmp_path: Path) -> None:
@@ -538,7 +555,7 @@ def test_who_was_seen_in_whose_list_is_kept(tmp_path: Path, edge: Edge) -> None:
 
 
 def test_a_page_is_kept_though_what_was_to_follow_does_not_come(tmp_path: Path) -> None:
-    """Law 16: page 1 is read for the comments on it, and no comments come: the entry fails, and
+    """Law 16: page 1 is read for the comments on it, and no comments come:
     `posts` has page 1; with the setting off, nothing."""
     world = make_world(7, users=120, mean_posts=20.0)
     for is_on in (True, False):

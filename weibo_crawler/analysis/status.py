@@ -14,6 +14,7 @@ from weibo_crawler.store import Users, WalledEdge, WorkerRow
 from weibo_crawler.store.owners import is_at_work
 
 _LIVE_S = 15.0  # workers report about once a second
+_STOPPED, _ERRORS = "interrupted", ("exit ", "failed: ")  # how the `ended` of workers begins
 _OPEN = (State.QUEUED, State.LEASED, State.RESTING)
 # counters of a worker that mean: one user less to do
 _FINISHED = {
@@ -75,8 +76,7 @@ def status(users: Users, now: float, completeness: Completeness | None = None) -
         if live:
             stages.append(_stage(stage, live, now, to_do.get(stage)))
         else:
-            latest = max(workers, key=lambda w: w.updated_at)
-            last.append((stage, latest.updated_at, latest.ended))
+            last.append((stage, *_last(workers)))
     depths = dict(sorted(users.depths().items()))
     return StatusReport(
         now,
@@ -90,6 +90,17 @@ def status(users: Users, now: float, completeness: Completeness | None = None) -
         users.unsure_lists(),
         second_looks(users),
     )
+
+
+def _last(workers: list[WorkerRow]) -> tuple[float, str | None]:
+    """When the latest run was last at work, and why it ended: where one worker's error stopped the
+    others, that error."""
+    latest = max(workers, key=lambda w: w.updated_at)
+    if latest.ended != _STOPPED:
+        return latest.updated_at, latest.ended
+    of_run = (w.ended for w in workers if w.run_id == latest.run_id and w.ended)
+    errors = [why for why in of_run if why.startswith(_ERRORS)]
+    return latest.updated_at, errors[0] if errors else latest.ended
 
 
 def _stage(stage: str, live: list[WorkerRow], now: float, to_do: int | None) -> StageStatus:

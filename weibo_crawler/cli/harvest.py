@@ -4,7 +4,8 @@ import argparse
 import asyncio
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import takewhile
 from typing import Any
 
@@ -23,6 +24,7 @@ from weibo_crawler.harvest.run import Ended, HarvestRun, is_over_share
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.metrics import Counters, OpenMetrics, total
 from weibo_crawler.records import State
+from weibo_crawler.store import WorkerRow
 from weibo_crawler.store.owners import new_owner
 
 
@@ -58,7 +60,7 @@ def run_harvest(
     """One harvest with progress, and the figures of all its processes."""
     home.bind_site()
     own, summed, started, course = Counters(), Counters(), time.monotonic(), Course()
-    others = others or Others()
+    others, run_id = others or Others(), run_id or new_run_id()
     before = sum(home.users.states().values())
     with (
         Progress(title) as progress,
@@ -76,9 +78,10 @@ def run_harvest(
             )
 
         try:
-            run = _harvest(home, own, run_id or new_run_id(), show, others)
+            run = _harvest(home, own, run_id, show, others)
             ended, judge = asyncio.run(run)
-            judge(summed)
+            with _noted(home, run_id):
+                judge(summed)
         except Interrupted:
             raise others.worst(Interrupted(_where_it_stands(home, summed))) from None
         except CrawlerError as error:
@@ -93,8 +96,27 @@ def run_harvest(
         raise type(failure)(line)
     is_idle = not summed["entries.done"] and not summed["entries.failed"]
     if is_idle and _is_failed(data["states"], home.settings.harvest):
-        raise SiteSaysNo(f"{line}\nnothing was left to walk but what failed earlier: stopped here")
+        why = "nothing was left to walk but what failed earlier: stopped here"
+        _note(home, run_id, why)
+        raise SiteSaysNo(f"{line}\n{why}")
     return Done(line, data)
+
+
+@contextmanager
+def _noted(home: Home, run_id: str) -> Iterator[None]:
+    """Inside, whoever judges all processes together may find what none of them could tell."""
+    try:
+        yield
+    except SiteSaysNo as error:
+        _note(home, run_id, str(error))
+        raise
+
+
+def _note(home: Home, run_id: str, why: str) -> None:
+    """Let `status` say why the run ended with an error after all its processes had ended."""
+    now = time.time()
+    ended = f"failed: {why}"
+    home.users.report(WorkerRow(run_id, new_owner(), "harvest", now, now, ended, {}))
 
 
 def _is_failed(states: dict[str, int], settings: config.Harvest) -> bool:

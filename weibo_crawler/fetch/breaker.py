@@ -9,7 +9,9 @@ something is known to be                          that the site has fallen silen
                                                   it was, and pages that it showed are shown no more
 
 Only what was asked for the first time is evidence about the site; a request that failed before
-counts for nothing but its good answer. `now` is an argument, in seconds since the epoch.
+counts for nothing but its good answer. What is wrong with texts, comments and the like counts only
+while pages of users are not shown either: a site may have closed, or lost, one way to a text.
+`now` is an argument, in seconds since the epoch.
 """
 
 from collections import Counter, defaultdict, deque
@@ -88,6 +90,7 @@ class Breaker:
         self._drifts = 0  # of the last pages
         self._silences: defaultdict[Kind, _Silence] = defaultdict(_Silence)
         self._was_shown = False
+        self._are_users_shown = False  # by the latest answer about a page of a user
         self.tripped = ""
 
     @property
@@ -100,8 +103,22 @@ class Breaker:
         """Whether looks that showed nothing speak against the site, and it has not refuted them."""
         return self._score > 0 and not self.is_talking
 
-    def note(self, sign: Sign, why: str, egress: str, now: float, *, uid: int = 0) -> None:
-        """One answer of the site, or a request without one."""
+    def note(
+        self,
+        sign: Sign,
+        why: str,
+        egress: str,
+        now: float,
+        *,
+        uid: int = 0,
+        is_of_user: bool = True,
+    ) -> None:
+        """One answer of the site, or a request without one. is_of_user: about a page of a user, or
+        about the egress itself."""
+        if is_of_user:
+            self._are_users_shown = sign is Sign.ANSWERED
+        elif self._are_users_shown and sign is not Sign.ANSWERED:
+            return
         note = _Note(sign, why, egress, now, uid)
         self._egresses.add(egress)
         size = max(self._least, _ANSWERS_EACH * len(self._egresses))

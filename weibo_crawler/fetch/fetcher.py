@@ -27,12 +27,12 @@ from weibo_crawler.fetch.answers import (
 )
 from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.breaker import Breaker, Look
-from weibo_crawler.fetch.pool import Broken, Disproved, Pool, Turn, Unused
+from weibo_crawler.fetch.pool import Broken, Disproved, Pool, Refused, Turn, Unused
 from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.source import Ask, Fetched, Room
 from weibo_crawler.fetch.wire import retry_after_s
 from weibo_crawler.metrics import PURPOSE, Counters
-from weibo_crawler.records import FACTS, Answer, Expect, Page, Reading, Request, Verdict
+from weibo_crawler.records import FACTS, OF_USERS, Answer, Expect, Page, Reading, Request, Verdict
 from weibo_crawler.samples import Samples
 from weibo_crawler.sites import Site
 
@@ -304,7 +304,13 @@ class Fetcher:
                 self._breaker.take_back(one.look)
         at, look = time.time(), None
         if action.sign is not None:
-            self._breaker.note(action.sign, action.why, met.egress, at, uid=asked.ask.request.uid)
+            request = asked.ask.request
+            is_refused = isinstance(action.outcome, Refused)  # the egress is, whatever it asked for
+            self._breaker.note(
+                *(action.sign, action.why, met.egress, at),
+                uid=request.uid,
+                is_of_user=request.kind in OF_USERS or is_refused,
+            )
         if action.is_empty is not None:
             kind, was_shown = asked.ask.request.kind, asked.ask.expect is Expect.SHOWN
             is_gone = action.is_empty and is_said_gone(met.answer)

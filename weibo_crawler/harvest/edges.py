@@ -30,15 +30,24 @@ from weibo_crawler.harvest.asking import (
 from weibo_crawler.harvest.seen import SeenSet
 from weibo_crawler.harvest.trouble import (
     DOUBTS,
+    Broken,
     EntryTrouble,
-    PageDrifted,
     PutOff,
     Silent,
     Unsure,
     UnsureWall,
     Walled,
 )
-from weibo_crawler.records import CommentPage, Edge, Expect, FanPage, PostPage, User, Verdict
+from weibo_crawler.records import (
+    CommentPage,
+    Edge,
+    Expect,
+    FanPage,
+    PostPage,
+    Reading,
+    User,
+    Verdict,
+)
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Entry, Progress
 from weibo_crawler.store.kept import KeptPage, pack
@@ -359,7 +368,7 @@ class EdgeReader:
             found.asked |= not self._source.people.knows(name)
             try:
                 uid = await self._source.people.named(name, Edge.MENTIONS)
-            except Doubtful:
+            except (Doubtful, Broken):
                 found.sure = False
                 continue
             if uid is not None:
@@ -389,7 +398,7 @@ class EdgeReader:
             return
         try:
             user = await self._source.people.user(uid, edge)
-        except (Doubtful, PageDrifted):
+        except (Doubtful, Broken):
             found.sure = False
             return
         if user is not None and user.fans is None:
@@ -418,7 +427,10 @@ class EdgeReader:
             return Shown((), after, None, time.time(), is_proof=False, is_put_off=True)
         request = self._source.site.comments(mids[0])
         ask = Ask(request, end=end_of(Edge.COMMENTS), is_looked_later=True)
-        fetched = await self._source.asker.ask(ask, Edge.COMMENTS)
+        try:
+            fetched = await self._source.asker.ask(ask, Edge.COMMENTS)
+        except Broken as broken:  # it costs this post
+            fetched = Fetched(Reading(Verdict.SERVER_TROUBLE, why=str(broken)), None)
         self._keep(fetched)
         record, found = fetched.reading.record, _Found()
         if isinstance(record, CommentPage):
@@ -433,8 +445,8 @@ class EdgeReader:
         cursor = _DOUBT + left if doubt and left else left
         after = Progress(cursor, (), progress.listed + len(found.users), progress.pages + 1)
         is_sure, ended = bool(left) or not doubt, None if left else "limit"
-        at = fetched_at(fetched)
-        return found.shown(after, ended, at, is_sure)
+        at, is_proof = fetched_at(fetched), fetched.page is not None
+        return found.shown(after, ended, at, is_sure, is_proof=is_proof)
 
     def _most_commented(self, page: PostPage) -> list[int]:
         """The mids of the posts that announce most comments, of as many the newest first."""
@@ -485,7 +497,7 @@ class EdgeReader:
             return False
         try:
             return (await self._profile(edge)).reading.record is not None
-        except (Walled, UnsureWall, PageDrifted):
+        except (Walled, UnsureWall, Broken):
             return False
 
 

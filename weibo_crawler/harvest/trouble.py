@@ -50,7 +50,11 @@ class Silent(Unheard):
         self.kind = kind
 
 
-class PageDrifted(EntryTrouble):
+class Broken(EntryTrouble):
+    """An answer came, and no page: what was to be read of it is missing, nothing else is."""
+
+
+class PageDrifted(Broken):
     """A page of an unknown shape."""
 
 

@@ -15,11 +15,11 @@ from weibo_crawler.fetch import Ask
 from weibo_crawler.harvest.edges import EdgeReader, Shown, Source
 from weibo_crawler.harvest.trouble import (
     DOUBTS,
+    Broken,
     Doubt,
     EntryLost,
     EntryTrouble,
     HandBack,
-    PageDrifted,
     PutOff,
     Silent,
     UnsureWall,
@@ -77,8 +77,8 @@ class Walker(NamedTuple):
 
     async def _name(self, entry: Entry) -> Entry:
         """A profile request tells a seed's name and fans. Where profiles are closed to visitors or
-        of an unknown shape the walk goes on without, only nobody knows then what is announced, and
-        the next run asks again."""
+        no page comes the walk goes on without, only nobody knows then what is announced, and the
+        next run asks again."""
         walls, now = self.walls, time.time()
         if not walls.may_ask(Edge.SEED, 1, now):
             return entry
@@ -89,7 +89,7 @@ class Walker(NamedTuple):
         except Walled:
             walls.met(Edge.SEED, 1, now)
             return entry
-        except (UnsureWall, PageDrifted):
+        except (UnsureWall, Broken):
             return entry
         except EntryTrouble:
             if entry.begun or any(edge in entry.progress for edge in self.source.settings.edges):

@@ -8,7 +8,17 @@ from random import Random
 from weibo_crawler.evidence import Evidence, is_shown
 from weibo_crawler.fetch import Ask, Fetched, PageSource
 from weibo_crawler.metrics import PURPOSE, Counters
-from weibo_crawler.records import Answer, Expect, Kind, Page, Reading, Request, Verdict
+from weibo_crawler.records import (
+    FACTS,
+    OF_USERS,
+    Answer,
+    Expect,
+    Kind,
+    Page,
+    Reading,
+    Request,
+    Verdict,
+)
 from weibo_crawler.walls import Walls
 
 _KEPT_BYTES = 256 * 1024  # of one odd card
@@ -63,6 +73,7 @@ class Asker:
         self._clock, self._rng, self._on_answer = clock, rng, on_answer
         self._has_answered = False
         self._is_first_shown = False  # a first page of posts, in this process
+        self._are_users_shown = False  # by the latest answer about a page of a user
         self.has_asked = False
         self._leads: Kind | None = None  # the way to a whole text that worked last
         self._talked: dict[Kind, float] = {}  # when the latest request was begun that was shown it
@@ -140,11 +151,17 @@ class Asker:
         return self.walls.may_ask(ask.request.kind, ask.nth, self._clock())
 
     def _note_wall(self, ask: Ask, reading: Reading) -> None:
-        if reading.verdict is Verdict.LOGIN_WALL and not reading.ambiguous:
+        """Where pages of users are shown, whatever stands in the place of a text is like a wall."""
+        is_wall = reading.verdict is Verdict.LOGIN_WALL
+        if ask.request.kind in OF_USERS:
+            self._are_users_shown = reading.verdict in FACTS
+        elif self._are_users_shown and reading.verdict not in FACTS:
+            is_wall = True
+        if is_wall and not reading.ambiguous:
             self.walls.met(ask.request.kind, ask.nth, self._clock())
-        elif reading.verdict is Verdict.OK:
+        elif reading.verdict in (Verdict.OK, Verdict.RESTRICTED):
             self.walls.passed(ask.request.kind, ask.nth)
-        elif reading.verdict is not Verdict.LOGIN_WALL:  # an emptiness does not tell
+        elif not is_wall:  # an emptiness does not tell
             self.walls.told_nothing(ask.request.kind, ask.nth, self._clock())
 
     async def shown_before(self, ask: Ask, kept: Fetched, *, is_enough: bool) -> Fetched:

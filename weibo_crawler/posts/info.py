@@ -6,7 +6,7 @@ from weibo_crawler.fetch import Ask
 from weibo_crawler.metrics import Counters
 from weibo_crawler.posts.asking import Asker
 from weibo_crawler.posts.writer import Writer
-from weibo_crawler.records import BasicInfo, Verdict
+from weibo_crawler.records import BasicInfo
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Put
 from weibo_crawler.store.cells import info_cells
@@ -50,8 +50,6 @@ class Info:
         page, info = fetched.page, fetched.reading.record
         if page is None:
             return asked_at
-        if fetched.reading.verdict is Verdict.DRIFTED:
-            self._asker.walls.met(ask.request.kind, 1, now)
         if isinstance(info, BasicInfo):
             at_ms = int(page.fetched_at * 1000)
             await self._writer.put(

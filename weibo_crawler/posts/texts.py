@@ -28,8 +28,9 @@ class Texts:
     fact about the post, but another way may show it, so the round goes on, and while one way is in
     trouble nothing is concluded; what does not exist is asked for no further. Once other ways have
     shown none of many restricted texts (`Samples`), the round ends at most restrictions. Only the
-    first way that had trouble is tried `again`. A text whose answer does not name its post, and
-    that begins otherwise than the page shows it, may be that of another post: it is trouble, too.
+    first way that had trouble is tried `again`. A way by which nobody is shown a text is left out
+    (`Asker.may_ask`), and is no witness. A text whose answer does not name its post, and that
+    begins otherwise than the page shows it, may be that of another post: it is trouble, too.
     """
 
     def __init__(self, site: Site, asker: Asker, uid: int) -> None:
@@ -58,11 +59,15 @@ class Texts:
         return self._asker.by_lead(self._site.full_text(self._uid, mid))
 
     async def _round(self, mid: int, ways: list[Request], is_retry: bool) -> Found:
-        why, is_looked = "", False
+        why, is_looked, is_second = "", False, False
         for i, way in enumerate(ways):
             # a post that is shown has a text; where a way shows none, the next one is the witness
             expect = Expect.UNKNOWN if i or is_retry else Expect.LIKELY
-            reading = (await self._asker.fetch(Ask(way, expect, is_retry=is_retry))).reading
+            ask = Ask(way, expect, is_retry=is_retry)
+            if not self._asker.may_ask(ask):
+                continue
+            is_second = is_looked
+            reading = (await self._asker.fetch(ask)).reading
             if isinstance(reading.record, FullText) and self._is_of(mid, reading.record):
                 self._asker.led(way)
                 self.completed += 1
@@ -82,7 +87,7 @@ class Texts:
                 if not is_looked:
                     break
         is_known = mid not in self._troubled
-        if is_looked and is_known:
+        if is_second and is_known:
             self._asker.looked(_RESTRICTED, found=False)
         return Found(why=why if is_known else "")
 

@@ -41,6 +41,13 @@ def test_statuses(status: int, verdict: Verdict, why: str, body: str) -> None:
     assert (reading.verdict, reading.why) == (verdict, why)
 
 
+def test_a_lost_address_of_texts_refuses_nobody() -> None:
+    """Law 5: a 404 there is the site's own trouble, no egress is to blame."""
+    for request in OF_A_POST:
+        assert judge("<html>", request, status=404).verdict is V.SERVER_TROUBLE
+        assert judge("<html>", request, status=403).verdict is V.REFUSED
+
+
 @pytest.mark.parametrize(
     ("location", "verdict"),
     [

@@ -73,7 +73,7 @@ def read(request: Request, page: Page) -> Reading:
         body = Reading(Verdict.DRIFTED, why=f"${drift.path}")
     except RecursionError:
         body = Reading(Verdict.DRIFTED, why="$: nested too deeply")
-    return body if page.status < 300 else of_refused(page, body)
+    return body if page.status < 300 else of_refused(request, page, body)
 
 
 def _of_name(request: Request, page: Page) -> Reading | None:

@@ -9,7 +9,7 @@ import re
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from weibo_crawler.records import Page, Reading, Request, Verdict
+from weibo_crawler.records import OF_USERS, Page, Reading, Request, Verdict
 from weibo_crawler.sites.weibo import signs
 from weibo_crawler.sites.weibo.loose import decoded
 from weibo_crawler.sites.weibo.text import writable
@@ -39,8 +39,10 @@ def of_status(page: Page) -> Reading | None:
     return Reading(Verdict.SERVER_TROUBLE, why=str(status))
 
 
-def of_refused(page: Page, body: Reading) -> Reading:
+def of_refused(request: Request, page: Page, body: Reading) -> Reading:
     """A 4xx: REFUSED, or THROTTLED, unless `body`, the reading of its body, names the reason.
+
+    A 404 where a text, a comment or a name is asked for refuses nobody: the address is lost.
 
     What is no refusal there is not believed, but for a user or post that a 404 says is gone, and a
     post that a 403 or 404 says is shown to others. A captcha may be asked for with any status; else
@@ -57,6 +59,8 @@ def of_refused(page: Page, body: Reading) -> Reading:
         return body
     is_of_session = page.status in _HEADERS_TOO_LARGE
     why = str(page.status)
+    if page.status == 404 and request.kind not in OF_USERS:
+        return Reading(Verdict.SERVER_TROUBLE, why=why)
     return Reading(Verdict.REFUSED, why=why, is_of_session=is_of_session, is_ban=True)
 
 
