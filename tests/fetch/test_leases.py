@@ -383,6 +383,8 @@ def test_rests_of_an_earlier_run_end_this_one(
         return str(said.value)
 
     said = asyncio.run(scenario())
+    earlier.close()
+    waiting.close()
     assert why in said
     assert "no egress may go (1 resting)" in said
 
@@ -406,6 +408,9 @@ def test_a_wait_that_no_pace_explains_is_cut_and_said(
         await fetcher.close()
         return fetched.reading.verdict
 
-    assert asyncio.run(scenario()) is Verdict.OK
+    verdict = asyncio.run(scenario())
+    earlier.close()
+    later.close()
+    assert verdict is Verdict.OK
     assert counters["egress.clamped"] == 1
     assert "did a clock jump" in caplog.text
