@@ -160,7 +160,7 @@ def test_a_file_that_cannot_be_written(tmp_path: Path, name: str) -> None:
 
 def test_a_world_that_cannot_be() -> None:
     """The child's BadUsage is raised in the parent."""
-    with pytest.raises(BadUsage, match="users is 7"):
+    with pytest.raises(BadUsage, match="users: 7 is not between"):
         start(replace(SMALL, users=7))
 
 
@@ -331,7 +331,8 @@ def test_importing_the_options_is_cheap() -> None:
 
 
 def test_nothing_is_shared_with_the_parsers() -> None:
-    """The simulator imports nothing of sites, so a mistake there is not repeated here."""
+    """The simulator imports nothing of sites, so a mistake there is not repeated here; outputs says
+    which files are not to be overwritten."""
     program = (
         "import sys, weibo_crawler.simulator.run\n"
         "print([name for name in sys.modules if name.startswith('weibo_crawler.')])"
@@ -339,4 +340,4 @@ def test_nothing_is_shared_with_the_parsers() -> None:
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, env=ENVIRONMENT, check=True)
     names = [name.split(".")[1] for name in json.loads(done.stdout.decode().replace("'", '"'))]
-    assert set(names) == {"errors", "simulator"}
+    assert set(names) == {"errors", "outputs", "simulator"}

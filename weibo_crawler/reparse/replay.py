@@ -10,7 +10,7 @@ from weibo_crawler.archive.reader import ArchiveIndex, key_of
 from weibo_crawler.errors import Interrupted
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.posts.asking import Unreached
-from weibo_crawler.records import Expect, Kind, Reading, Request, Verdict
+from weibo_crawler.records import Expect, FanPage, Kind, Reading, Request, Verdict
 from weibo_crawler.samples import Samples
 from weibo_crawler.sites import Site
 
@@ -97,13 +97,16 @@ class WalkReplay:
 
     Answers are given in the order in which they came then: who is found from whom depends on which
     page lands first. Where nobody asks for the next one any more, which shows when `places` wait or
-    nobody has joined them for a moment, the first of those who wait is answered. Content that was
-    given before is given again where somebody wants a witness of it, and an end that nobody looked
-    at twice then is the same at a second look. A sort of list that was walled the last time counts
-    as walled where the archive lacks one, for then nobody had asked. A list that has shown all
-    that was announced ends where the archive lacks the next page: of these only a sample was asked
-    for more. What else it lacks is Interrupted: the entry goes back as it was. given, lacking: how
-    many of each.
+    nobody has joined them for a moment, the first of those who wait is answered.
+
+    A harvest looks again at a sample of what it doubts, and behind a sample of the lists that say
+    that they are over; a replay, which cannot know which, asks behind all. So where the archive
+    lacks an answer, content that was given before is given again to who wants a witness of it or
+    looks a second time; a list ends that has shown all that was announced, or whose last page names
+    no next one where others do; a sort of list that was walled the last time is walled; and a
+    profile of somebody found is doubtful: then others were shown with their number of fans first.
+    What else it lacks is Interrupted: the entry goes back as it was. given, lacking: how many of
+    each.
     """
 
     is_talking = True
@@ -112,6 +115,9 @@ class WalkReplay:
         self._site, self._index, self._places = site, index, places
         self._waiting: list[tuple[float, int, asyncio.Future[None]]] = []
         self._walled: set[tuple[Kind, bool]] = set()  # kinds, first pages apart from later ones
+        self._seeds = {uid for _, uids in index.notes.get("seeds", []) for uid in uids}
+        self._naming: set[Kind] = set()  # lists of which a page named the next one
+        self._unnamed: set[tuple[Kind, int]] = set()  # those whose latest page did not
         self._timer: asyncio.TimerHandle | None = None
         self.samples: Samples = AllLooks(0.0)
         self.given = self.lacking = 0
@@ -124,13 +130,16 @@ class WalkReplay:
         kept = self._index.take("harvest", key)
         if kept is None:
             last = self._index.last("harvest", key)
-            is_end = last and last.exchange.told and last.exchange.told.verdict in _ENDS
-            kept = last if is_end or ask.expect in (Expect.CONTENT, Expect.SHOWN) else None
+            verdict = last.exchange.told.verdict if last and last.exchange.told else None
+            is_same = verdict in _ENDS or (ask.is_retry and verdict is Verdict.OK)
+            kept = last if is_same or ask.expect in (Expect.CONTENT, Expect.SHOWN) else None
         sort = request.kind, not request.cursor
-        if kept is None and request.cursor and ask.expect is Expect.NOTHING:
-            return Fetched(Reading(Verdict.END), None)  # a full list, which no sample looked behind
+        if kept is None and request.cursor and self._may_be_over(ask):
+            return Fetched(Reading(Verdict.END), None)  # no sample looked behind this list
         if kept is None and sort in self._walled:
             return Fetched(Reading(Verdict.LOGIN_WALL), None)
+        if kept is None and request.kind is Kind.PROFILE and request.uid not in self._seeds:
+            return Fetched(Reading(Verdict.EMPTY, ambiguous=True), None)
         if kept is None:
             self.lacking += 1
             raise Interrupted("the archive holds no answer to this")
@@ -141,6 +150,8 @@ class WalkReplay:
         self._walled.discard(sort)
         if fetched.reading.verdict is Verdict.LOGIN_WALL:
             self._walled.add(sort)
+        if isinstance(fetched.reading.record, FanPage):
+            self._note_list(request, is_named=fetched.reading.record.is_next_named)
         return fetched
 
     def drain(self) -> None:
@@ -148,6 +159,20 @@ class WalkReplay:
 
     def leave_walls(self) -> None:
         """Nothing is judged here."""
+
+    def _note_list(self, request: Request, *, is_named: bool) -> None:
+        """A page of a list was given, which named the next one, or did not."""
+        if is_named:
+            self._naming.add(request.kind)
+            self._unnamed.discard((request.kind, request.uid))
+        else:
+            self._unnamed.add((request.kind, request.uid))
+
+    def _may_be_over(self, ask: Ask) -> bool:
+        """Whether this page is behind an end of which a harvest asks for a sample only."""
+        kind, uid = ask.request.kind, ask.request.uid
+        is_unnamed = kind in self._naming and (kind, uid) in self._unnamed
+        return ask.expect is Expect.NOTHING or is_unnamed
 
     async def _turn(self, at: float) -> None:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -318,7 +318,8 @@ def test_what_a_status_says_of_session_and_egress(
 
 
 def test_another_encoding_is_no_page() -> None:
-    """Where more than a hundredth of the characters had to be replaced."""
+    """Where more than a hundredth of the characters had to be replaced, or most of what is no
+    ASCII: of a page nine parts of ten are keys and addresses. Some damage alone is none."""
     reading = judge(fixture("posts_page_mode.json").decode().encode("utf-8"))
     assert reading.verdict is V.OK
     text = "今天的信到了" * 50
@@ -330,6 +331,12 @@ def test_another_encoding_is_no_page() -> None:
     assert reading.why.startswith("another encoding: ")
     html = f"<title>微博-出错了</title><p class=h5-4con>用户不存在</p>{text}"
     assert judge(html.encode("gbk")).verdict is V.NOT_JSON
+    long = {"ok": 1, "data": {"longTextContent": "今天的信" + "https://m.weibo.cn/" * 500}}
+    body = json.dumps(long, ensure_ascii=False)
+    assert judge(body, request).verdict is V.OK
+    assert judge(body.encode("gbk"), request).verdict is V.NOT_JSON
+    damaged = body.encode().replace("信".encode(), b"\xff\xff\xff")
+    assert judge(damaged, request).verdict is V.OK
 
 
 @pytest.mark.parametrize(

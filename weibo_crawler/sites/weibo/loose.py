@@ -10,6 +10,8 @@ import re
 
 _NUMBER_BEGUN = re.compile("[-.]|[eE][-+]?")
 _MOST_REPLACED = 1 / 100  # of the characters of a page
+_MOST_OF_WORDS = 1 / 2  # of those that are no ASCII: keys and addresses are, in any encoding
+_FEW = 3  # replaced characters tell of no encoding
 _LONGEST_NUMBER = 100  # digits
 _NO_NUMBER = 0.5  # in the place of NaN and the like: no id, no count, no sign, and not null
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -37,7 +39,10 @@ def decoded(body: bytes) -> str:
     """
     text = body.decode("utf-8", "replace")
     replaced = text.count("\ufffd") - body.count("\ufffd".encode())
-    if replaced > max(1, _MOST_REPLACED * len(text)):  # a page may end within a character
+    words = len(text) - len(text.encode("ascii", "ignore"))
+    is_foreign = replaced > max(_FEW, _MOST_OF_WORDS * words)
+    # a page may end within a character
+    if is_foreign or replaced > max(1, _MOST_REPLACED * len(text)):
         raise NotJson(why=f"another encoding: {replaced} of {len(text)} characters are no UTF-8")
     return text
 
