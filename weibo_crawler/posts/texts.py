@@ -8,7 +8,7 @@ from weibo_crawler.records import Expect, FullText, Request, Verdict
 from weibo_crawler.sites import Site
 
 _BEGINNING = 20  # characters: in both recorded pairs of 2021 cut and whole text begin alike
-_RESTRICTED = "texts.restricted"  # the kind in `Samples`: a second look is by another way
+RESTRICTED = "texts.restricted"  # the kind in `Samples`: a second look is by another way
 
 
 class Found(NamedTuple):
@@ -72,7 +72,7 @@ class Texts:
                 self._asker.led(way)
                 self.completed += 1
                 if is_looked:
-                    self._asker.looked(_RESTRICTED, found=True)
+                    self._asker.looked(RESTRICTED, found=True)
                 return Found(reading.record)
             if reading.verdict in (Verdict.GONE, Verdict.RESTRICTED):
                 why = why or f"{reading.verdict}: {reading.why}".removesuffix(": ")
@@ -83,12 +83,12 @@ class Texts:
                 if not self._asker.is_talking:
                     break
             elif not is_looked and way is not ways[-1]:
-                is_looked = self._asker.wants_look(_RESTRICTED)
+                is_looked = self._asker.wants_look(RESTRICTED)
                 if not is_looked:
                     break
         is_known = mid not in self._troubled
         if is_second and is_known:
-            self._asker.looked(_RESTRICTED, found=False)
+            self._asker.looked(RESTRICTED, found=False)
         return Found(why=why if is_known else "")
 
     def _is_of(self, mid: int, full: FullText) -> bool:

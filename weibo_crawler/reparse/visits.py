@@ -17,6 +17,7 @@ from weibo_crawler.posts.comments import Comments
 from weibo_crawler.posts.crawl import USER_COLUMNS, due_of, revisit_of
 from weibo_crawler.posts.info import Info
 from weibo_crawler.posts.sharing import is_open
+from weibo_crawler.posts.texts import RESTRICTED
 from weibo_crawler.posts.visit import Visitor
 from weibo_crawler.posts.writer import Writer as TablesWriter
 from weibo_crawler.records import Page, Request
@@ -51,7 +52,8 @@ class _Asker(Asker):
         self._replay, self._was_walled = replay, was_walled
 
     def wants_look(self, end: str) -> bool:
-        return self._replay.was_asked_again()
+        # of a restricted text any way may be asked: those that were not are left out by `may_ask`
+        return end == RESTRICTED or self._replay.was_asked_again()
 
     def may_ask(self, ask: Ask) -> bool:
         is_open = ask.nth > 1 and not self._was_walled
