@@ -109,6 +109,18 @@ def test_tables_come_out_as_they_were(tmp_path: Path, knobs: dict[str, Any]) -> 
         assert cells(other, "userlist") == before
 
 
+@pytest.mark.parametrize("knobs", [{}, {"laws": 23}], ids=["plain", "laws"])
+def test_a_walk_that_asked_for_samples_only(tmp_path: Path, knobs: dict[str, Any]) -> None:
+    """With more than three hundred lists a harvest knows which second looks show nothing, and takes
+    a sample of them. What the archive lacks for that stops no user and no level."""
+    with simulated(tmp_path, users=800, mean_posts=1.0, **knobs) as (crawl, truth):
+        folder = archived(crawl)
+        crawl.run("seed", *truth.seeds)
+        looks = crawl.json("harvest")["second_looks"]
+        assert any(end["unlooked"] for end in looks.values())
+        assert users(again(tmp_path / "again", folder)) == users(crawl)
+
+
 def test_every_answer_of_the_site_is_kept(tmp_path: Path) -> None:
     """As many as the site's log says it gave, sessions aside; no cookie among them."""
     with simulated(tmp_path, users=60, guests="2020", faults=TRANSIENT) as (crawl, truth):
