@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from weibo_crawler import config
+from weibo_crawler.analysis.numbers import plural
 from weibo_crawler.cli.exports import remember_export
 from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.yarn import status as job_on_yarn
@@ -72,12 +73,7 @@ def scan(options: argparse.Namespace) -> Done:
     columns = _columns(options, form)
     with Home(config.load(options.config)) as home:
         n = write(_rows(options, home), form, sys.stdout.buffer, columns)
-    return Done(f"scan: {_counted(n, options.what)}", {"rows": n}, is_aside=True)
-
-
-def _counted(n: int, what: str) -> str:
-    """1, "users" -> "1 user"; what: a plural that ends in s."""
-    return f"{n:,} {what.removesuffix('s') if n == 1 else what}"
+    return Done(f"scan: {plural(n, options.what.removesuffix('s'))}", {"rows": n}, is_aside=True)
 
 
 def export(options: argparse.Namespace) -> Done:
@@ -90,7 +86,7 @@ def export(options: argparse.Namespace) -> Done:
     with Home(settings) as home:
         remember_export(home.users, options.output)  # first: a kill may leave some of it
         n = write_file(_rows(options, home), columns, options.output, options.format)
-    line = f"export: {_counted(n, options.what)} written to {options.output}"
+    line = f"export: {plural(n, options.what.removesuffix('s'))} written to {options.output}"
     return Done(line, {"rows": n, "file": str(options.output)})
 
 
