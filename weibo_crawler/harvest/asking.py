@@ -8,10 +8,10 @@ from typing import NamedTuple, NoReturn, TypeVar
 from weibo_crawler.evidence import Evidence, is_shown
 from weibo_crawler.fetch import Ask, Fetched, PageSource
 from weibo_crawler.harvest.trouble import (
-    Broken,
     EntryGone,
     EntryTrouble,
     NoAnswer,
+    NoPage,
     PageDrifted,
     Refused,
     Silent,
@@ -70,7 +70,7 @@ class Asker(NamedTuple):
     async def ask(self, ask: Ask, edge: Edge) -> Fetched:
         """A page that is a fact (GONE among them). is_looked_later: a later visit looks at an
         emptiness again (`wants_look`). After many ends in a row it waits until a witness was asked.
-        Errors: Walled, UnsureWall, Broken, NoAnswer, Refused."""
+        Errors: Walled, UnsureWall, NoPage, NoAnswer, Refused."""
         async with self.evidence.places:
             await self.evidence.break_silence(ask.request, self._is_shown)
             return await self._ask(ask, edge)
@@ -94,7 +94,7 @@ class Asker(NamedTuple):
             raise PageDrifted(said)
         if verdict in REFUSALS:
             raise Refused(said)
-        raise Broken(said) if fetched.page else NoAnswer(said)
+        raise NoPage(said) if fetched.page else NoAnswer(said)
 
     def wants_look(self, uid: int, edge: Edge, *, is_bare: bool) -> bool:
         """Count an end that contradicts what is announced; whether a later visit is to look again,

@@ -30,8 +30,8 @@ from weibo_crawler.harvest.asking import (
 from weibo_crawler.harvest.seen import SeenSet
 from weibo_crawler.harvest.trouble import (
     DOUBTS,
-    Broken,
     EntryTrouble,
+    NoPage,
     PutOff,
     Silent,
     Unsure,
@@ -368,7 +368,7 @@ class EdgeReader:
             found.asked |= not self._source.people.knows(name)
             try:
                 uid = await self._source.people.named(name, Edge.MENTIONS)
-            except (Doubtful, Broken):
+            except (Doubtful, NoPage):
                 found.sure = False
                 continue
             if uid is not None:
@@ -398,7 +398,7 @@ class EdgeReader:
             return
         try:
             user = await self._source.people.user(uid, edge)
-        except (Doubtful, Broken):
+        except (Doubtful, NoPage):
             found.sure = False
             return
         if user is not None and user.fans is None:
@@ -429,8 +429,8 @@ class EdgeReader:
         ask = Ask(request, end=end_of(Edge.COMMENTS), is_looked_later=True)
         try:
             fetched = await self._source.asker.ask(ask, Edge.COMMENTS)
-        except Broken as broken:  # it costs this post
-            fetched = Fetched(Reading(Verdict.SERVER_TROUBLE, why=str(broken)), None)
+        except NoPage as trouble:  # it costs this post
+            fetched = Fetched(Reading(Verdict.SERVER_TROUBLE, why=str(trouble)), None)
         self._keep(fetched)
         record, found = fetched.reading.record, _Found()
         if isinstance(record, CommentPage):
@@ -497,7 +497,7 @@ class EdgeReader:
             return False
         try:
             return (await self._profile(edge)).reading.record is not None
-        except (Walled, UnsureWall, Broken):
+        except (Walled, UnsureWall, NoPage):
             return False
 
 

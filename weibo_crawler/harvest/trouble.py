@@ -50,11 +50,11 @@ class Silent(Unheard):
         self.kind = kind
 
 
-class Broken(EntryTrouble):
+class NoPage(EntryTrouble):
     """An answer came, and no page: what was to be read of it is missing, nothing else is."""
 
 
-class PageDrifted(Broken):
+class PageDrifted(NoPage):
     """A page of an unknown shape."""
 
 

@@ -15,11 +15,11 @@ from weibo_crawler.fetch import Ask
 from weibo_crawler.harvest.edges import EdgeReader, Shown, Source
 from weibo_crawler.harvest.trouble import (
     DOUBTS,
-    Broken,
     Doubt,
     EntryLost,
     EntryTrouble,
     HandBack,
+    NoPage,
     PutOff,
     Silent,
     UnsureWall,
@@ -89,7 +89,7 @@ class Walker(NamedTuple):
         except Walled:
             walls.met(Edge.SEED, 1, now)
             return entry
-        except (UnsureWall, Broken):
+        except (UnsureWall, NoPage):
             return entry
         except EntryTrouble:
             if entry.begun or any(edge in entry.progress for edge in self.source.settings.edges):
