@@ -67,6 +67,12 @@ class Walls:
         if gate.is_closed and not was_closed:
             gate.probe_at = now + _PROBE_AFTER_S
 
+    def shut(self, kind: str, nth: int, now: float) -> None:
+        """Nobody is shown such a page, as others have proven."""
+        gate = self._gate(kind, nth)
+        if not gate.is_closed:
+            gate.close(now + _PROBE_AFTER_S)
+
     def passed(self, kind: str, nth: int) -> None:
         """A page was shown."""
         asked = self._gate(kind, nth)

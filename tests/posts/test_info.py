@@ -91,16 +91,13 @@ def test_whatever_comes_the_visit_goes_on(crawl_: Crawl, verdict: Verdict) -> No
     assert asked(again) == []
 
 
-@pytest.mark.parametrize("verdict", [Verdict.LOGIN_WALL, Verdict.DRIFTED])
-def test_a_page_that_nobody_is_shown_is_soon_asked_for_no_more(
-    crawl_: Crawl, verdict: Verdict
-) -> None:
+def test_a_page_that_nobody_is_shown_is_soon_asked_for_no_more(crawl_: Crawl) -> None:
     """Nine requests tell; the users who were spared are asked about once it is shown again, which
     a request an hour finds out."""
     uids = range(6, 46)
     crawl_.add(*uids)
     clock = Clock()
-    closed = world(*uids, trouble={f"info/{uid}": [verdict] for uid in uids})
+    closed = world(*uids, trouble={f"info/{uid}": [Verdict.LOGIN_WALL] for uid in uids})
     crawl_.run(closed, info_days=7.0, clock=clock, users_in_flight=1)
     assert len(asked(closed)) == 9
     clock.now += DAY

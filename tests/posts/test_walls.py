@@ -1,18 +1,13 @@
 """Later pages that guests are not shown: a few tries tell, and the rest is spared."""
 
-import asyncio
 from collections import Counter
-from random import Random
 
 import pytest
 
 from tests.posts.crawls import Crawl, timeline
 from tests.posts.test_refresh import DAY, HOUR, Clock
-from tests.posts.worlds import ScriptedFetcher, ScriptedSite, post
-from weibo_crawler.fetch import Ask
-from weibo_crawler.metrics import Counters
-from weibo_crawler.posts.asking import Asker
-from weibo_crawler.records import Verdict
+from tests.posts.worlds import ScriptedFetcher, post
+from weibo_crawler.records import Kind, Verdict
 
 UIDS = range(6, 36)
 TRIES = 9
@@ -83,23 +78,29 @@ def test_when_the_site_opens_all_are_read(crawl_: Crawl) -> None:
     assert later(fresh) == len(more)
 
 
-@pytest.mark.parametrize(
-    "said", [Verdict.LOGIN_WALL, Verdict.REFUSED, Verdict.SERVER_TROUBLE, Verdict.DRIFTED]
-)
-def test_whole_texts_that_nobody_is_shown_are_spared(crawl_: Crawl, said: Verdict) -> None:
-    """Law 15: by each way a few tries tell, while pages of posts are shown; the posts are stored,
-    and named as cut, and when the site opens a probe passes and all are mended."""
+@pytest.mark.parametrize("is_shut", [True, False])
+def test_whole_texts_that_nobody_is_shown_are_spared(crawl_: Crawl, is_shut: bool) -> None:
+    """Law 15: by each way a few walls tell, or the fetcher does; the posts are stored, and named as
+    cut, and when the site opens a probe passes and all are mended."""
     crawl_.add(*UIDS)
     clock = Clock()
     world = {uid: [post(uid, uid, text="begin ...", text_complete=False)] for uid in UIDS}
     texts = {uid: f"begin {uid}" for uid in UIDS}
     ways = "extend", "show"
-    walled = {f"{way}/{uid}": [said] * 9 for way in ways for uid in UIDS}
+    walled = {f"{way}/{uid}": [Verdict.LOGIN_WALL] * 9 for way in ways for uid in UIDS}
     fetcher = ScriptedFetcher(world, texts=texts, trouble=walled)
+    if is_shut:
+        fetcher = ScriptedFetcher(world, shut=(Kind.EXTEND, Kind.SHOW))
     run(crawl_, fetcher, clock)
     asked = Counter(url.partition("/")[0] for url in fetcher.asked)
-    assert [asked[way] for way in ways] == [TRIES, TRIES]
+    assert [asked[way] for way in ways] == ([1, 1] if is_shut else [TRIES, TRIES])
     assert all(crawl_.ledger(uid).cut == (uid,) for uid in UIDS)
+    more = range(UIDS.stop, UIDS.stop + 5)
+    crawl_.add(*more)
+    world |= {uid: [post(uid, uid, text="begin ...", text_complete=False)] for uid in more}
+    soon = ScriptedFetcher(world, texts=texts)
+    run(crawl_, soon, clock)
+    assert not any(url.startswith(ways) for url in soon.asked)
     clock.now += DAY
     run(crawl_, ScriptedFetcher(world, texts=texts), clock, refresh=True)
     assert all(crawl_.posts(uid)[uid]["text"] == texts[uid] for uid in UIDS)
@@ -135,27 +136,3 @@ def test_a_way_that_nobody_is_shown_is_no_witness(crawl_: Crawl) -> None:
     assert crawl_.ledger(UIDS[-1]).restricted == (UIDS[-1],)
     figures = fetcher.samples.figures()["texts.restricted"]
     assert (figures.ends, figures.looks) == (len(UIDS), 0)  # a way left out has shown nothing
-
-
-def test_trouble_of_all_kinds_spares_nobody(crawl_: Crawl) -> None:
-    """While pages of posts are not shown either, texts in trouble say nothing of texts."""
-    crawl_.add(*UIDS)
-    world = {uid: [*timeline(uid, 9), post(uid, 1, text="b", text_complete=False)] for uid in UIDS}
-    trouble = [Verdict.SERVER_TROUBLE] * 9
-    ways = {f"{way}/1": trouble * len(UIDS) for way in ("extend", "show")}
-    later = {f"posts/{uid}/2": trouble for uid in UIDS}
-    fetcher = ScriptedFetcher(world, trouble=ways | later)
-    asker = Asker(fetcher, _keep, Counters(), lambda: 1.0, Random(0))
-    site = ScriptedSite()
-
-    async def ask() -> None:
-        for uid in UIDS:
-            await asker.fetch(Ask(site.posts(uid, "2"), nth=2))
-            for way in site.full_text(uid, 1):
-                await asker.fetch(Ask(way))
-
-    asyncio.run(ask())
-    assert all(asker.may_ask(Ask(way)) for way in site.full_text(6, 1))
-
-
-async def _keep(*_: object) -> None: ...

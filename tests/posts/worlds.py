@@ -60,9 +60,9 @@ class ScriptedFetcher:
 
     texts: whole texts by mid. pinned: a post shown first on page 1, and in its place too. broken:
     mids of posts that cannot be read, nameless: those of them whose mid is not legible either.
-    closed: url -> a fact about its post. doubted: urls whose answers are ambiguous. skipped: cards
-    on each page that are no posts. lacks: what the posts do not show of their owner. is_dead: no
-    answer comes at all.
+    closed: url -> a fact about its post. shut: kinds that nobody is shown. doubted: urls whose
+    answers are ambiguous. skipped: cards on each page that are no posts. lacks: what the posts do
+    not show of their owner. is_dead: no answer comes at all.
     """
 
     waits_for = ""
@@ -78,6 +78,7 @@ class ScriptedFetcher:
         broken: Collection[int] = (),
         nameless: Collection[int] = (),
         closed: Mapping[str, Verdict] | None = None,
+        shut: Collection[Kind] = (),
         doubted: Collection[str] = (),
         skipped: Mapping[str, int] | None = None,
         lacks: Collection[str] = (),
@@ -88,6 +89,7 @@ class ScriptedFetcher:
         self.trouble = {url: list(verdicts) for url, verdicts in (trouble or {}).items()}
         self.broken, self.nameless = frozenset(broken), frozenset(nameless)
         self.closed, self.doubted = dict(closed or {}), frozenset(doubted)
+        self.shut = frozenset(shut)
         self.skipped, self.is_dead = dict(skipped or {}), is_dead
         self.lacks = dict.fromkeys(lacks)
         self.info: dict[int, BasicInfo] = {}
@@ -130,6 +132,8 @@ class ScriptedFetcher:
         self.now += 1
         if self.is_dead:
             return Fetched(Reading(Verdict.SERVER_TROUBLE, why="no route to host"), None)
+        if request.kind in self.shut:
+            return Fetched(Reading(Verdict.SERVER_TROUBLE), None, is_shut=True)
         page = Page(request.url, 200, (), b"{}", self.now)
         if verdict := self.closed.get(request.url):
             return Fetched(Reading(verdict, why="scripted"), page)

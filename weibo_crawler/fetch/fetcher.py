@@ -1,6 +1,7 @@
 """The fetcher: one page, politely, with as many requests as that takes."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from math import inf
@@ -9,7 +10,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from weibo_crawler.errors import SiteSaysNo, TimedOut, TransportError
+from weibo_crawler.errors import EgressFailed, SiteSaysNo, TimedOut, TransportError
 from weibo_crawler.fetch.answers import (
     BACKOFF_BASE_S,
     BACKOFF_CAP_S,
@@ -27,14 +28,27 @@ from weibo_crawler.fetch.answers import (
 )
 from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.breaker import Breaker, Look
-from weibo_crawler.fetch.pool import Broken, Disproved, Pool, Refused, Turn, Unused
+from weibo_crawler.fetch.endpoints import Endpoints
+from weibo_crawler.fetch.pool import Broken, Disproved, Pool, Turn, Unused
 from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.source import Ask, Fetched, Room
 from weibo_crawler.fetch.wire import retry_after_s
 from weibo_crawler.metrics import PURPOSE, Counters
-from weibo_crawler.records import FACTS, OF_USERS, Answer, Expect, Page, Reading, Request, Verdict
+from weibo_crawler.records import (
+    FACTS,
+    OF_USERS,
+    Answer,
+    Expect,
+    Kind,
+    Page,
+    Reading,
+    Request,
+    Verdict,
+)
 from weibo_crawler.samples import Samples
 from weibo_crawler.sites import Site
+
+_log = logging.getLogger(__name__)
 
 
 class _Past(NamedTuple):
@@ -91,7 +105,7 @@ class Fetcher:
         self._site, self._pool, self._sender = site, pool, sender
         self._breaker, self._counters = breaker, counters
         self._attempts, self._rng = attempts, rng
-        self._walls = Walls()
+        self._walls, self._endpoints = Walls(), Endpoints()
         self._are_walls_told = True
         self.samples = samples or Samples(0.0)
         self._left: set[_Run] = set()  # nobody waits for them
@@ -108,7 +122,10 @@ class Fetcher:
         avoid = ask.avoid or None
         patience = 1.0
         while True:
-            turn, met, page = await self._answer(asked, avoid, patience)
+            answer = await self._answer(asked, avoid, patience)
+            if answer is None:
+                return self._spared_page(ask, bool(past))
+            turn, met, page = answer
             patience *= 2.0 if isinstance(met.answer, TimedOut) else 1.0
             met = self._spared(asked, past, met)
             action = decide(asked, [one.met for one in past], met)
@@ -161,9 +178,39 @@ class Fetcher:
         await asyncio.gather(*left, return_exceptions=True)
         await self._pool.close()
 
-    async def _answer(self, asked: Asked, avoid: str | None, patience: float = 1.0) -> _Answer:
-        """One answer, whose turn is to be told of it. patience: times as long as usual."""
-        turn = await self._pool.turn(asked.ask.request, avoid, nth=asked.ask.nth)
+    async def _turn(self, ask: Ask, avoid: str | None) -> Turn | None:
+        """The right to send it; None: nobody is shown anything of its kind. Where the last of the
+        kind was refused a witness is asked first: else all who wait would be refused as well."""
+        kind, doubted_at = ask.request.kind, -inf
+        if not self._endpoints.may_ask(kind, asyncio.get_running_loop().time()):
+            return None
+        is_probe = self._endpoints.is_shut(kind)
+        while True:
+            turn = await self._pool.turn(ask.request, avoid, nth=ask.nth)
+            is_shut = self._endpoints.is_shut(kind) and not is_probe
+            at = self._endpoints.doubted_at(kind)
+            if not is_shut and (at is None or at <= doubted_at or ask.witness is None):
+                return turn
+            self._pool.tell(turn, Unused())
+            if is_shut or at is None or ask.witness is None:
+                return None
+            doubted_at = at if await ask.witness(at) else inf
+
+    def _spared_page(self, ask: Ask, was_asked: bool) -> Fetched:
+        """What stands in the place of a page of a kind that nobody is shown."""
+        reading = Reading(Verdict.SERVER_TROUBLE, why="nobody is shown such a page at present")
+        if was_asked:
+            self._note(ask.request, None, None, reading)
+        return Fetched(reading, None, is_shut=True)
+
+    async def _answer(
+        self, asked: Asked, avoid: str | None, patience: float = 1.0
+    ) -> _Answer | None:
+        """One answer, whose turn is to be told of it; None: nobody is shown anything of its kind.
+        patience: times as long as usual."""
+        turn = await self._turn(asked.ask, avoid)
+        if turn is None:
+            return None
         if turn.patience.late_s == inf:
             return await self._ask(asked, turn, patience)
         first = asyncio.create_task(self._ask(asked, turn, patience))
@@ -238,10 +285,27 @@ class Fetcher:
                 self._pool.tell(turn, Unused())
         self._counters.add(f"asked.{PURPOSE.get()}.{asked.ask.request.kind}.{came}")
         met = Met(answer, name, turn.generation, loop.time() - started)
+        self._judge(asked.ask.request.kind, met)
         if isinstance(answer, TimedOut):
             self._pool.tell(turn, Broken(is_stall=True))
         is_plain = _is_clear(met) and name != asked.ask.avoid
         return _Answer(turn, met if is_plain else self._with_context(asked, turn, met, page), page)
+
+    def _judge(self, kind: Kind, met: Met) -> None:
+        """Tell the circuit breakers of the kinds of an answer; what a lying proxy may have brought
+        tells nothing, nor does the failure of an egress."""
+        answer = met.answer
+        if isinstance(answer, EgressFailed) or (isinstance(answer, Reading) and answer.ambiguous):
+            return
+        verdict = answer.verdict if isinstance(answer, Reading) else Verdict.SERVER_TROUBLE
+        now = asyncio.get_running_loop().time()
+        shut = self._endpoints.told(kind, verdict, now - met.elapsed_s, now)
+        for each in shut:
+            _log.warning(
+                "the site shows nobody pages of one kind (%s), and others as ever: they are left "
+                "out, but for one request an hour",
+                each,
+            )
 
     def _with_context(self, asked: Asked, turn: Turn, met: Met, page: Page | None) -> Met:
         """How things stand, for an answer that needs a second thought."""
@@ -305,11 +369,10 @@ class Fetcher:
         at, look = time.time(), None
         if action.sign is not None:
             request = asked.ask.request
-            is_refused = isinstance(action.outcome, Refused)  # the egress is, whatever it asked for
             self._breaker.note(
                 *(action.sign, action.why, met.egress, at),
                 uid=request.uid,
-                is_of_user=request.kind in OF_USERS or is_refused,
+                is_of_user=request.kind in OF_USERS,
             )
         if action.is_empty is not None:
             kind, was_shown = asked.ask.request.kind, asked.ask.expect is Expect.SHOWN

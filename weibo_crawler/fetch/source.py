@@ -1,5 +1,6 @@
 """What the stages ask for pages: a `Fetcher`, or who replays the answers that one got."""
 
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol
 
 from weibo_crawler.records import Expect, Page, Reading, Request
@@ -15,7 +16,9 @@ class Ask(NamedTuple):
     then tells whether it is asked for again at once; "" where it always is. is_looked_later: it is
     only where such looks have shown more of late, since the caller looks again, and tells
     `samples`. avoid: the name of the egress whose answer is doubted, "" for none: another one goes;
-    where there is one that cannot go now, its answer is no fact.
+    where there is one that cannot go now, its answer is no fact. witness: for what is no page of a
+    user: asks for a page of another kind that is known to be shown, where none came after this time
+    (of the event loop's clock); whether one is shown.
     """
 
     request: Request
@@ -25,13 +28,16 @@ class Ask(NamedTuple):
     end: str = ""
     is_looked_later: bool = False
     avoid: str = ""
+    witness: Callable[[float], Awaitable[bool]] | None = None
 
 
 class Fetched(NamedTuple):
-    """The answer of the site, read. page: None where no whole answer came (see reading.why)."""
+    """The answer of the site, read. page: None where no whole answer came (see reading.why).
+    is_shut: because nobody is shown anything of its kind at present (`Endpoints`)."""
 
     reading: Reading
     page: Page | None
+    is_shut: bool = False
 
 
 class Room(NamedTuple):

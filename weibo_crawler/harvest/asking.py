@@ -21,6 +21,7 @@ from weibo_crawler.harvest.trouble import (
 from weibo_crawler.metrics import PURPOSE, Counters
 from weibo_crawler.records import (
     FACTS,
+    OF_USERS,
     REFUSALS,
     Edge,
     Expect,
@@ -77,6 +78,9 @@ class Asker(NamedTuple):
 
     async def _ask(self, ask: Ask, edge: Edge) -> Fetched:
         PURPOSE.set(edge.value)
+        is_of_user = ask.request.kind in OF_USERS
+        if not is_of_user:
+            ask = ask._replace(witness=self._is_given)
         with self.evidence.asking() as begun:
             fetched = await self.fetcher.fetch(ask)
         reading = fetched.reading
@@ -87,12 +91,14 @@ class Asker(NamedTuple):
         if verdict in FACTS:
             return fetched
         said = f"{verdict}: {why}" if why else str(verdict)
+        if fetched.is_shut:
+            raise Walled(said)
         if verdict is Verdict.LOGIN_WALL:
             raise UnsureWall(edge, said) if reading.ambiguous else Walled(said)
         if verdict is Verdict.DRIFTED:
             await self.keep_drifted(fetched)
             raise PageDrifted(said)
-        if verdict in REFUSALS:
+        if verdict in REFUSALS and is_of_user:
             raise Refused(said)
         raise NoPage(said) if fetched.page else NoAnswer(said)
 
@@ -131,6 +137,9 @@ class Asker(NamedTuple):
     async def is_given_to_others(self, uid: int, at: float, kind: Kind | None) -> bool:
         """As `Evidence.is_given_to_others`."""
         return await self.evidence.is_given_to_others(uid, at, self._is_shown, kind)
+
+    async def _is_given(self, at: float) -> bool:
+        return await self.evidence.is_given_to_others(0, at, self._is_shown)
 
     async def raise_gone(self, uid: int, edge: Edge) -> NoReturn:
         """The site says that this user is gone. Raise EntryGone where it shows something of others

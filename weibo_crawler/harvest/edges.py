@@ -332,7 +332,7 @@ class EdgeReader:
 
     def _keep(self, fetched: Fetched) -> None:
         """Keep what has content: an emptiness is evidence of the moment."""
-        reading, page = fetched
+        reading, page = fetched.reading, fetched.page
         is_sure = reading.verdict is Verdict.OK and not reading.ambiguous
         if self._source.settings.keep_posts and is_sure and page is not None:
             self._read.append(pack(page))

@@ -9,7 +9,6 @@ from weibo_crawler.evidence import Evidence, is_shown
 from weibo_crawler.fetch import Ask, Fetched, PageSource
 from weibo_crawler.metrics import PURPOSE, Counters
 from weibo_crawler.records import (
-    FACTS,
     OF_USERS,
     Answer,
     Expect,
@@ -73,7 +72,6 @@ class Asker:
         self._clock, self._rng, self._on_answer = clock, rng, on_answer
         self._has_answered = False
         self._is_first_shown = False  # a first page of posts, in this process
-        self._are_users_shown = False  # by the latest answer about a page of a user
         self.has_asked = False
         self._leads: Kind | None = None  # the way to a whole text that worked last
         self._talked: dict[Kind, float] = {}  # when the latest request was begun that was shown it
@@ -115,11 +113,18 @@ class Asker:
             return None
         return is_shown((await self._fetch(Ask(request, Expect.SHOWN))).reading)
 
+    async def _is_given(self, at: float) -> bool:
+        return await self._evidence.is_given_to_others(0, at, self._is_shown)
+
     async def _fetch(self, ask: Ask) -> Fetched:
         self.has_asked, begun = True, self._clock()
+        if ask.request.kind not in OF_USERS:
+            ask = ask._replace(witness=self._is_given)
         with self._evidence.asking() as asked_at:
             fetched = await self._fetcher.fetch(ask)
         reading, page = fetched.reading, fetched.page
+        if fetched.is_shut:
+            self.walls.shut(ask.request.kind, ask.nth, self._clock())
         if page is None:
             if not self._has_answered:
                 raise Unreached(reading.why)
@@ -151,12 +156,7 @@ class Asker:
         return self.walls.may_ask(ask.request.kind, ask.nth, self._clock())
 
     def _note_wall(self, ask: Ask, reading: Reading) -> None:
-        """Where pages of users are shown, whatever stands in the place of a text is like a wall."""
         is_wall = reading.verdict is Verdict.LOGIN_WALL
-        if ask.request.kind in OF_USERS:
-            self._are_users_shown = reading.verdict in FACTS
-        elif self._are_users_shown and reading.verdict not in FACTS:
-            is_wall = True
         if is_wall and not reading.ambiguous:
             self.walls.met(ask.request.kind, ask.nth, self._clock())
         elif reading.verdict in (Verdict.OK, Verdict.RESTRICTED):

@@ -1,0 +1,164 @@
+"""Law 15: a kind of page that the site shows nobody costs only itself, and little."""
+
+import asyncio
+from collections import Counter
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+from tests.fetch.virtual import run
+from tests.fetch.worlds import World, ask
+from weibo_crawler.errors import SiteSaysNo
+from weibo_crawler.fetch.endpoints import PROBE_AFTER_S, Endpoints
+from weibo_crawler.records import Kind, Reading, Request, Verdict
+
+TEXT, POSTS = Kind.EXTEND, Kind.POSTS
+OK = Reading(Verdict.OK)
+ATTEMPTS = 3
+HOUR = 3600.0
+
+
+def told(endpoints: Endpoints, *said: tuple[Kind, Verdict], at: float = 0.0) -> float:
+    for kind, verdict in said:
+        endpoints.told(kind, verdict, at, at)
+        at += 1.0
+    return at
+
+
+@pytest.mark.parametrize("verdict", [Verdict.REFUSED, Verdict.NOT_JSON, Verdict.DRIFTED])
+def test_what_nobody_is_shown_is_shut_and_probed(verdict: Verdict) -> None:
+    """One request an hour is sent; one that passes opens the kind, any other one does not."""
+    endpoints = Endpoints()
+    now = told(endpoints, *[(TEXT, verdict)] * 24, (POSTS, Verdict.OK))
+    assert endpoints.is_shut(TEXT)
+    assert not endpoints.is_shut(POSTS)
+    assert not endpoints.may_ask(TEXT, now)
+    now += PROBE_AFTER_S
+    assert endpoints.may_ask(TEXT, now)
+    assert not endpoints.may_ask(TEXT, now)
+    told(endpoints, (TEXT, verdict), (POSTS, Verdict.OK), at=now)
+    assert endpoints.is_shut(TEXT)
+    told(endpoints, (TEXT, Verdict.OK), at=now)
+    assert endpoints.may_ask(TEXT, now)
+
+
+@pytest.mark.parametrize("shown", [Verdict.OK, Verdict.GONE, Verdict.RESTRICTED])
+def test_one_page_of_the_kind_is_enough(shown: Verdict) -> None:
+    """A kind of which anything is told is not shut, however much of it fails."""
+    endpoints, now = Endpoints(), 0.0
+    for _ in range(100):
+        now = told(endpoints, *[(TEXT, Verdict.NOT_JSON)] * 23, (TEXT, shown), at=now)
+        now = told(endpoints, (POSTS, Verdict.OK), at=now)
+        assert not endpoints.is_shut(TEXT)
+
+
+@pytest.mark.parametrize("other", [Verdict.REFUSED, Verdict.EMPTY, Verdict.LOGIN_WALL])
+def test_a_site_that_shows_nothing_shuts_no_kind(other: Verdict) -> None:
+    """Whoever is banned is shown no pages of users either."""
+    endpoints = Endpoints()
+    told(endpoints, *[(TEXT, Verdict.REFUSED), (POSTS, other)] * 100)
+    assert not endpoints.is_shut(TEXT)
+
+
+def test_a_page_that_was_on_its_way_proves_nothing() -> None:
+    """It was asked for before the ban began."""
+    endpoints = Endpoints()
+    told(endpoints, *[(TEXT, Verdict.REFUSED)] * 24, at=10.0)
+    endpoints.told(POSTS, Verdict.OK, 9.0, 50.0)
+    assert not endpoints.is_shut(TEXT)
+    assert endpoints.doubted_at(TEXT) == 33.0
+
+
+def test_walls_are_judged_elsewhere() -> None:
+    endpoints = Endpoints()
+    told(endpoints, *[(TEXT, Verdict.LOGIN_WALL), (POSTS, Verdict.OK)] * 100)
+    assert not endpoints.is_shut(TEXT)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_faults_shut_nothing(seed: int) -> None:
+    """Of 10,000 answers four in ten fail, a third of them are refusals."""
+    dice, endpoints, now = Random(seed), Endpoints(), 0.0
+    bad = [Verdict.REFUSED, Verdict.SERVER_TROUBLE, Verdict.NOT_JSON]
+    for _ in range(10_000):
+        said = dice.choice(bad) if dice.random() < 0.4 else Verdict.OK
+        now = told(endpoints, (dice.choice([TEXT, POSTS]), said), at=now)
+        assert not endpoints.is_shut(TEXT)
+
+
+def refusing(*kinds: Kind) -> World:
+    def script(request: Request, *_: object) -> Reading:
+        return Reading(Verdict.REFUSED, why="418") if request.kind in kinds else OK
+
+    return World(script, attempts=ATTEMPTS, window=20, rate=1.0)
+
+
+async def visits(world: World, users: int, texts: int) -> list[Verdict]:
+    """Each user's page, then its texts together, some users at once; the verdicts of the texts."""
+    verdicts: list[Verdict] = []
+
+    async def witness(_: float) -> bool:
+        reading = (await world.fetcher.fetch(ask(uid=1))).reading
+        return reading.verdict is Verdict.OK
+
+    async def text(uid: int) -> None:
+        fetched = await world.fetcher.fetch(ask(kind=TEXT, uid=uid, witness=witness))
+        verdicts.append(fetched.reading.verdict)
+
+    async def visit(uids: range) -> None:
+        for uid in uids:
+            await world.fetcher.fetch(ask(uid=uid))
+            await asyncio.gather(*(text(uid) for _ in range(texts)))
+
+    await asyncio.gather(*(visit(range(n, users, 4)) for n in range(4)))
+    return verdicts
+
+
+def test_refused_texts_cost_a_few_requests_and_no_run() -> None:
+    """The egress rests for each refusal, as ever, and the breaker does not stop the run."""
+    world = refusing(TEXT)
+    verdicts = run(visits(world, 40, 10))
+    assert len(verdicts) == 400
+    assert world.breaker.tripped == ""
+    asked = Counter(request.kind for _, _, request, _ in world.transport.log)
+    assert asked[TEXT] <= 24 / 2 + 4
+    assert asked[POSTS] <= 40 + asked[TEXT]
+
+
+def test_no_two_refusals_of_a_kind_follow_each_other() -> None:
+    """Between them a witness is asked: else the rests of the egress would double."""
+    world = refusing(TEXT)
+    run(visits(world, 4, 10))
+    kinds = [request.kind for _, _, request, _ in world.transport.log]
+    assert (TEXT, TEXT) not in set(pairwise(kinds))
+
+
+def test_a_ban_that_begins_at_a_text_stops_the_run() -> None:
+    """The witness is refused as well, and all that was refused counts."""
+    world = refusing(TEXT, POSTS)
+    with pytest.raises(SiteSaysNo, match="418"):
+        run(visits(world, 400, 1))
+    assert len(world.transport.log) < 40
+
+
+def test_a_kind_that_opens_again_is_asked_for() -> None:
+    """An hour later, and only then."""
+    is_open: list[bool] = []
+
+    def script(request: Request, *_: object) -> Reading:
+        return Reading(Verdict.NOT_JSON) if request.kind is TEXT and not is_open else OK
+
+    world = World(script, attempts=ATTEMPTS)
+
+    async def scenario() -> list[bool]:
+        await visits(world, 40, 4)
+        loop, shut = asyncio.get_running_loop(), []
+        is_open.append(True)
+        for hours in (0.0, 0.5, 0.6, 0.0):
+            await asyncio.sleep(hours * HOUR)
+            shut.append((await world.fetcher.fetch(ask(kind=TEXT))).is_shut)
+        assert loop.time() < 2 * HOUR
+        return shut
+
+    assert run(scenario()) == [True, True, False, False]
