@@ -10,7 +10,7 @@ import pytest
 from tests.fetch.virtual import run
 from tests.fetch.worlds import World, ask
 from weibo_crawler.errors import SiteSaysNo
-from weibo_crawler.fetch.endpoints import PROBE_AFTER_S, Endpoints
+from weibo_crawler.fetch.pool.endpoints import PROBE_AFTER_S, Endpoints
 from weibo_crawler.records import Kind, Reading, Request, Verdict
 
 TEXT, POSTS = Kind.EXTEND, Kind.POSTS
@@ -33,14 +33,14 @@ def test_what_nobody_is_shown_is_shut_and_probed(verdict: Verdict) -> None:
     now = told(endpoints, *[(TEXT, verdict)] * 24, (POSTS, Verdict.OK))
     assert endpoints.is_shut(TEXT)
     assert not endpoints.is_shut(POSTS)
-    assert not endpoints.may_ask(TEXT, now)
+    assert not endpoints.grants_probe(TEXT, now)
     now += PROBE_AFTER_S
-    assert endpoints.may_ask(TEXT, now)
-    assert not endpoints.may_ask(TEXT, now)
+    assert endpoints.grants_probe(TEXT, now)
+    assert not endpoints.grants_probe(TEXT, now)
     told(endpoints, (TEXT, verdict), (POSTS, Verdict.OK), at=now)
     assert endpoints.is_shut(TEXT)
     told(endpoints, (TEXT, Verdict.OK), at=now)
-    assert endpoints.may_ask(TEXT, now)
+    assert not endpoints.is_shut(TEXT)
 
 
 @pytest.mark.parametrize("shown", [Verdict.OK, Verdict.GONE, Verdict.RESTRICTED])
@@ -98,9 +98,16 @@ async def visits(world: World, users: int, texts: int) -> list[Verdict]:
     """Each user's page, then its texts together, some users at once; the verdicts of the texts."""
     verdicts: list[Verdict] = []
 
-    async def witness(_: float) -> bool:
-        reading = (await world.fetcher.fetch(ask(uid=1))).reading
-        return reading.verdict is Verdict.OK
+    lock, shown_at = asyncio.Lock(), [0.0]
+
+    async def witness(at: float) -> bool:
+        """One for all who want to know, as `Evidence.is_given_to_others`."""
+        async with lock:
+            if shown_at[0] <= at:
+                begun = asyncio.get_running_loop().time()
+                reading = (await world.fetcher.fetch(ask(uid=1))).reading
+                shown_at[0] = begun if reading.verdict is Verdict.OK else shown_at[0]
+        return shown_at[0] > at
 
     async def text(uid: int) -> None:
         fetched = await world.fetcher.fetch(ask(kind=TEXT, uid=uid, witness=witness))

@@ -27,6 +27,13 @@ of two that say anything but nothing one must be trustworthy, which is the direc
 that brought good answers of late. What is believed then tells who was wrong: a broken page is
 blamed on the proxy that brought it, an emptiness on the egress that was shown it (soft throttling).
 
+What `Visit.wall` makes of a wall, or of such a refusal, follows from what else passed with the same
+session. OVER: it was shown such pages of late, or nothing by it, and is no more; a new one is asked
+for. DOUBT: two requests of the sort have not met it yet, or one sent later passed. CLOSED: others
+passed that were sent after the first wall, or it was the first request of a new session: guests are
+not shown such a page. UNSURE: no session could be had, or it may be over and it is too early for
+a new one.
+
 A wall on a later page, or on a first one while those of others are shown, is confirmed by a second
 session or egress that met it, or where others met it there of late and nobody passed (`Walls`).
 Where neither is to be had it is returned at the third time, ambiguous.

@@ -1,7 +1,6 @@
 """The fetcher: one page, politely, with as many requests as that takes."""
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable
 from math import inf
@@ -28,8 +27,7 @@ from weibo_crawler.fetch.answers import (
 )
 from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.breaker import Breaker, Look
-from weibo_crawler.fetch.endpoints import Endpoints
-from weibo_crawler.fetch.pool import Broken, Disproved, Pool, Turn, Unused
+from weibo_crawler.fetch.pool import Broken, Disproved, KindShut, Pool, Turn, Unused
 from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.source import Ask, Fetched, Room
 from weibo_crawler.fetch.wire import retry_after_s
@@ -47,8 +45,6 @@ from weibo_crawler.records import (
 )
 from weibo_crawler.samples import Samples
 from weibo_crawler.sites import Site
-
-_log = logging.getLogger(__name__)
 
 
 class _Past(NamedTuple):
@@ -105,7 +101,7 @@ class Fetcher:
         self._site, self._pool, self._sender = site, pool, sender
         self._breaker, self._counters = breaker, counters
         self._attempts, self._rng = attempts, rng
-        self._walls, self._endpoints = Walls(), Endpoints()
+        self._walls = Walls()
         self._are_walls_told = True
         self.samples = samples or Samples(0.0)
         self._left: set[_Run] = set()  # nobody waits for them
@@ -122,10 +118,10 @@ class Fetcher:
         avoid = ask.avoid or None
         patience = 1.0
         while True:
-            answer = await self._answer(asked, avoid, patience)
-            if answer is None:
+            try:
+                turn, met, page = await self._answer(asked, avoid, patience)
+            except KindShut:
                 return self._spared_page(ask, bool(past))
-            turn, met, page = answer
             patience *= 2.0 if isinstance(met.answer, TimedOut) else 1.0
             met = self._spared(asked, past, met)
             action = decide(asked, [one.met for one in past], met)
@@ -178,24 +174,6 @@ class Fetcher:
         await asyncio.gather(*left, return_exceptions=True)
         await self._pool.close()
 
-    async def _turn(self, ask: Ask, avoid: str | None) -> Turn | None:
-        """The right to send it; None: nobody is shown anything of its kind. Where the last of the
-        kind was refused a witness is asked first: else all who wait would be refused as well."""
-        kind, doubted_at = ask.request.kind, -inf
-        if not self._endpoints.may_ask(kind, asyncio.get_running_loop().time()):
-            return None
-        is_probe = self._endpoints.is_shut(kind)
-        while True:
-            turn = await self._pool.turn(ask.request, avoid, nth=ask.nth)
-            is_shut = self._endpoints.is_shut(kind) and not is_probe
-            at = self._endpoints.doubted_at(kind)
-            if not is_shut and (at is None or at <= doubted_at or ask.witness is None):
-                return turn
-            self._pool.tell(turn, Unused())
-            if is_shut or at is None or ask.witness is None:
-                return None
-            doubted_at = at if await ask.witness(at) else inf
-
     def _spared_page(self, ask: Ask, was_asked: bool) -> Fetched:
         """What stands in the place of a page of a kind that nobody is shown."""
         reading = Reading(Verdict.SERVER_TROUBLE, why="nobody is shown such a page at present")
@@ -203,14 +181,11 @@ class Fetcher:
             self._note(ask.request, None, None, reading)
         return Fetched(reading, None, is_shut=True)
 
-    async def _answer(
-        self, asked: Asked, avoid: str | None, patience: float = 1.0
-    ) -> _Answer | None:
-        """One answer, whose turn is to be told of it; None: nobody is shown anything of its kind.
-        patience: times as long as usual."""
-        turn = await self._turn(asked.ask, avoid)
-        if turn is None:
-            return None
+    async def _answer(self, asked: Asked, avoid: str | None, patience: float = 1.0) -> _Answer:
+        """One answer, whose turn is to be told of it. patience: times as long as usual. Errors:
+        KindShut."""
+        ask = asked.ask
+        turn = await self._pool.turn(ask.request, avoid, nth=ask.nth, witness=ask.witness)
         if turn.patience.late_s == inf:
             return await self._ask(asked, turn, patience)
         first = asyncio.create_task(self._ask(asked, turn, patience))
@@ -292,20 +267,13 @@ class Fetcher:
         return _Answer(turn, met if is_plain else self._with_context(asked, turn, met, page), page)
 
     def _judge(self, kind: Kind, met: Met) -> None:
-        """Tell the circuit breakers of the kinds of an answer; what a lying proxy may have brought
-        tells nothing, nor does the failure of an egress."""
+        """Tell the pool what an answer says of its kind of page; what a lying proxy may have
+        brought tells nothing, nor does the failure of an egress."""
         answer = met.answer
         if isinstance(answer, EgressFailed) or (isinstance(answer, Reading) and answer.ambiguous):
             return
         verdict = answer.verdict if isinstance(answer, Reading) else Verdict.SERVER_TROUBLE
-        now = asyncio.get_running_loop().time()
-        shut = self._endpoints.told(kind, verdict, now - met.elapsed_s, now)
-        for each in shut:
-            _log.warning(
-                "the site shows nobody pages of one kind (%s), and others as ever: they are left "
-                "out, but for one request an hour",
-                each,
-            )
+        self._pool.told(kind, verdict, asyncio.get_running_loop().time() - met.elapsed_s)
 
     def _with_context(self, asked: Asked, turn: Turn, met: Met, page: Page | None) -> Met:
         """How things stand, for an answer that needs a second thought."""

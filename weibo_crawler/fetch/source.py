@@ -6,6 +6,8 @@ from typing import NamedTuple, Protocol
 from weibo_crawler.records import Expect, Page, Reading, Request
 from weibo_crawler.samples import Samples
 
+Witness = Callable[[float], Awaitable[bool]]  # see `Ask`
+
 
 class Ask(NamedTuple):
     """A request, and what its caller knows before it is sent.
@@ -28,12 +30,12 @@ class Ask(NamedTuple):
     end: str = ""
     is_looked_later: bool = False
     avoid: str = ""
-    witness: Callable[[float], Awaitable[bool]] | None = None
+    witness: Witness | None = None
 
 
 class Fetched(NamedTuple):
     """The answer of the site, read. page: None where no whole answer came (see reading.why).
-    is_shut: because nobody is shown anything of its kind at present (`Endpoints`)."""
+    is_shut: because nobody is shown anything of its kind at present (`KindShut`)."""
 
     reading: Reading
     page: Page | None

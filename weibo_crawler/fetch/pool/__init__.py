@@ -3,7 +3,8 @@
 `Pool.turn` gives a `Turn` that is paced, leased and in session; `Pool.tell` takes its outcome.
 Inside: `ring` (which egress goes first; `Health` says how one moves), `session` and `visit`
 (visitor sessions), `keeper` (leases), `roster` and `reloading` (lists of proxies), `outage` (when
-nothing usable comes). Ring, visit and outage are pure.
+nothing usable comes), `endpoints` (kinds of pages that nobody is shown). Ring, visit, outage and
+endpoints are pure.
 """
 
 from weibo_crawler.fetch.pool.keeper import Leases
@@ -19,7 +20,7 @@ from weibo_crawler.fetch.pool.outcome import (
     Unused,
     Walled,
 )
-from weibo_crawler.fetch.pool.pool import Pool
+from weibo_crawler.fetch.pool.pool import KindShut, Pool
 from weibo_crawler.fetch.pool.visit import Wall
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Disproved",
     "Failed",
     "Good",
+    "KindShut",
     "Leases",
     "Outcome",
     "Pool",

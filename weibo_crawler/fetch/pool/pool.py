@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from math import ceil, inf
 from random import Random
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 from weibo_crawler.errors import CrawlerError, EgressFailed, Interrupted, SiteSaysNo
 from weibo_crawler.fetch.egress import Egress
+from weibo_crawler.fetch.pool.endpoints import Endpoints
 from weibo_crawler.fetch.pool.keeper import Keeper
 from weibo_crawler.fetch.pool.outage import Outage
 from weibo_crawler.fetch.pool.outcome import (
@@ -35,10 +36,31 @@ from weibo_crawler.fetch.pool.ring import Choice, EgressStatus, Ring
 from weibo_crawler.fetch.pool.session import Visitor
 from weibo_crawler.fetch.pool.visit import Use, Wall
 from weibo_crawler.fetch.sender import Sender
-from weibo_crawler.fetch.source import Room
-from weibo_crawler.records import Page, Request
+from weibo_crawler.fetch.source import Room, Witness
+from weibo_crawler.records import Kind, Page, Request, Verdict
 
 _log = logging.getLogger(__name__)
+
+
+class KindShut(Exception):
+    """Nobody is shown anything of this kind at present."""
+
+
+class KindDoubted(Exception):
+    """The last of this kind, at this time, was refused, or many went wrong: a page of another kind
+    is to tell whose fault it is."""
+
+    def __init__(self, at: float) -> None:
+        super().__init__(at)
+        self.at = at
+
+
+class _MayAsk(NamedTuple):
+    """What a request knows of its kind. doubted_until: a witness has told of what came before."""
+
+    kind: Kind
+    is_probe: bool
+    doubted_until: float
 
 
 class Pool:
@@ -65,6 +87,7 @@ class Pool:
         self._ring, self._visitor, self._sender = ring, visitor, sender
         self._outage, self._rng = outage, rng
         self._keeper, self._reloader = keeper, reloader
+        self._endpoints = Endpoints()
         self._concurrency, self._least = concurrency, least
         self._slots = asyncio.Semaphore(concurrency)
         self._stopped = asyncio.Event()
@@ -72,13 +95,23 @@ class Pool:
         self._is_draining = self._is_cut_said = False
         self._over = ""
 
-    async def turn(self, request: Request, avoid: str | None = None, *, nth: int = 1) -> Turn:
+    async def turn(
+        self,
+        request: Request,
+        avoid: str | None = None,
+        *,
+        nth: int = 1,
+        witness: Witness | None = None,
+    ) -> Turn:
         """The right to send this request now. avoid: an egress to pass over where another may go.
-        nth: which page of its list it asks for, from 1.
+        nth: which page of its list it asks for, from 1. witness: as in `Ask`; None: no doubt of
+        its kind holds it up.
 
         Errors: SiteSaysNo when all is refused for too long, and after `stop`; Interrupted after
-        `drain`; StoreError where the leases of the egresses cannot be kept.
+        `drain`; KindShut; StoreError where the leases of the egresses cannot be kept.
         """
+        is_probe = self._endpoints.grants_probe(request.kind, asyncio.get_running_loop().time())
+        may_ask = _MayAsk(request.kind, is_probe, -inf if witness else inf)
         if self._keeper is not None:
             self._keeper.start(self._renewed)
         if self._reloader is not None:
@@ -86,7 +119,11 @@ class Pool:
         while True:
             choice, egress = await self._choose(avoid)
             try:
-                turn = await self._take(request, nth, choice, egress)
+                turn = await self._take(request, nth, choice, egress, may_ask)
+            except KindDoubted as doubt:
+                assert witness is not None
+                is_given = await witness(doubt.at)
+                may_ask = may_ask._replace(doubted_until=doubt.at if is_given else inf)
             except EgressFailed:  # while it asked for a session
                 avoid = egress.name
             else:
@@ -142,6 +179,17 @@ class Pool:
             case _:
                 assert_never(outcome)
         return wall
+
+    def told(self, kind: Kind, verdict: Verdict, begun: float) -> None:
+        """What an answer that was asked for at `begun` tells of kinds of pages; SERVER_TROUBLE
+        where none came, through no fault of the egress."""
+        now = asyncio.get_running_loop().time()
+        for shut in self._endpoints.told(kind, verdict, begun, now):
+            _log.warning(
+                "the site shows nobody pages of one kind (%s), and others as ever: they are left "
+                "out, but for one request an hour",
+                shut,
+            )
 
     def leave(self, turn: Turn) -> None:
         """Its caller has gone on without it; what comes of it is told all the same."""
@@ -221,9 +269,10 @@ class Pool:
                 return choice, choice.egress
 
     async def _take(
-        self, request: Request, nth: int, choice: Choice, egress: Egress
+        self, request: Request, nth: int, choice: Choice, egress: Egress, may_ask: "_MayAsk"
     ) -> Turn | None:
-        """The turn; None: it was lost, or used to ask for a session. Errors: EgressFailed."""
+        """The turn; None: it was lost, or used to ask for a session. Errors: EgressFailed,
+        KindShut, KindDoubted."""
         if await self._visitor.settled(egress):
             return None
         wait_s: float | None = 0.0
@@ -233,7 +282,7 @@ class Pool:
             await self._slots.acquire()
             is_kept = False
             try:
-                wait_s = self._may_go(choice, egress)
+                wait_s = self._may_go(choice, egress, may_ask)
                 is_kept = wait_s == 0
             finally:
                 if not is_kept:
@@ -242,10 +291,11 @@ class Pool:
                 return await self._begin(request, nth, choice, egress)
         return None
 
-    def _may_go(self, choice: Choice, egress: Egress) -> float | None:
+    def _may_go(self, choice: Choice, egress: Egress, may_ask: "_MayAsk") -> float | None:
         """May the request of this choice go now? The caller has a free slot.
 
-        raises  the run is over: stopped, drained, or leases or lists cannot be kept
+        raises  the run is over: stopped, drained, or leases or lists cannot be kept;
+                nobody is shown its kind of page, or a witness is to tell first whether it is so
         None    no, choose again:
                 a session is being asked for by another caller, or may not be asked for yet (then
                 the egress rests);
@@ -254,6 +304,11 @@ class Pool:
         0       yes; where a session is wanted, to ask for it
         """
         self._stop_if_over()
+        if not may_ask.is_probe and self._endpoints.is_shut(may_ask.kind):
+            raise KindShut
+        doubted_at = self._endpoints.doubted_at(may_ask.kind)
+        if doubted_at is not None and doubted_at > may_ask.doubted_until:
+            raise KindDoubted(doubted_at)
         now = asyncio.get_running_loop().time()
         bar_s = self._visitor.bar_s(egress, now)
         if bar_s is None:

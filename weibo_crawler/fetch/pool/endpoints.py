@@ -57,10 +57,10 @@ class Endpoints:
         """Whether nobody is shown anything of the kind, as far as is known."""
         return kind in self._circuits and self._circuits[kind].is_shut
 
-    def may_ask(self, kind: Kind, now: float) -> bool:
-        """Whether to send: the kind is not shut, or it is time for a probe, which this grants."""
+    def grants_probe(self, kind: Kind, now: float) -> bool:
+        """Whether this request may go though its kind is shut: the first one of each hour."""
         if not self.is_shut(kind):
-            return True
+            return False
         circuit = self._circuits[kind]
         if now < circuit.probe_at:
             return False
