@@ -169,3 +169,11 @@ def test_a_kind_that_opens_again_is_asked_for() -> None:
         return shut
 
     assert run(scenario()) == [True, True, False, False]
+
+
+def test_pages_of_users_are_never_shut() -> None:
+    """What is wrong with them is the breaker's matter."""
+    endpoints = Endpoints()
+    told(endpoints, *[(POSTS, Verdict.REFUSED), (TEXT, Verdict.OK)] * 100)
+    assert not endpoints.is_shut(POSTS)
+    assert endpoints.doubted_at(POSTS) is None
