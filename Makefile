@@ -17,7 +17,7 @@ _ := $(shell $(BIN)/python -c '' 2>/dev/null || rm -f $(VENV)/.ready $(VENV)/.re
 
 .DEFAULT_GOAL := help
 .PHONY: help demo init seed harvest import posts scan report status test test-foreign test-laws test-all lint format \
-	check bench bench-whole bench-smoke bench-compare bench-polite bench-revisits bench-economy bench-allowed bench-archive wheel stack-up stack-status stack-down stack-clean test-stack clean FORCE
+	check mutants bench bench-whole bench-smoke bench-compare bench-polite bench-revisits bench-economy bench-allowed bench-archive wheel stack-up stack-status stack-down stack-clean test-stack clean FORCE
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -92,6 +92,9 @@ test-all: ## run the tests on every Python 3.11 to 3.13 that is at hand; whole c
 test-laws: $(VENV)/.ready-dev ## whole crawls of worlds whose rules are drawn: make test-laws SEEDS=200, or 40-60,71
 	@LAWS_SEEDS=$(if $(filter seeds.txt,$(SEEDS)),200,$(SEEDS)) \
 		$(BIN)/python -m pytest -n auto --dist worksteal tests/laws $(ARGS)
+
+mutants: $(VENV)/.ready-dev ## make small wrong changes, one at a time, and say which no test sees: ARGS='owner lease'
+	@$(BIN)/python -m tests.mutants $(ARGS)
 
 lint: $(VENV)/.ready-dev ## format check, lint, types, rooms
 	@$(BIN)/ruff format --check .

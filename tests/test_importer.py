@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from weibo_crawler import config, importer, sqoop_import
 from weibo_crawler.errors import BadConfig, StoreError
 from weibo_crawler.importer import Imported, import_users
+from weibo_crawler.records import Edge
 from weibo_crawler.store import Found, Put
 from weibo_crawler.store.cells import user_cells
 from weibo_crawler.store.hbase_tables import HbaseTables
@@ -311,3 +312,22 @@ def test_kill_9_leaves_no_password(tmp_path: Path) -> None:
     finally:
         os.killpg(process.pid, signal.SIGKILL)  # what stands for Sqoop
         process.wait()
+
+
+def test_what_changes_while_an_import_runs_is_brought_by_the_next(
+    users: SqliteUsers, tables: SqliteTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long it runs: what is acknowledged had changed before it began."""
+    clock = [NOW + 100.0]
+    monkeypatch.setattr(importer.time, "time", lambda: clock[0])
+    seed(users, [6, 7])
+    users.claim("me", 2, edges=[Edge.FANS], deepest=0, now=NOW, lease_s=1e6)
+
+    def rename(_: int) -> None:
+        users.name_seed("me", 6, "another name", 60, clock[0] + 10.0)
+        clock[0] += 10_000.0
+
+    import_users(users, tables, "here", "run", rename)
+    assert not is_equal(users, tables)
+    assert imported(users, tables) == Imported(0, 1)
+    assert is_equal(users, tables)

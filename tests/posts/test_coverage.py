@@ -86,3 +86,9 @@ def test_gaps_come_back_from_their_cell() -> None:
     assert unpack_gaps(pack_gaps(gaps[::-1])) == gaps
     assert '"before":"90"' in pack_gaps(gaps)
     assert pack_gaps(()) == ""
+
+
+def test_visits_that_meet_at_a_post_leave_no_gap() -> None:
+    """What the last visit read first, this one read last: nothing can stand between."""
+    assert after_visit((), 5, 5, to_the_end=False) == ()
+    assert after_visit((), 4, 5, to_the_end=False) == (Gap(5, 4),)

@@ -1,12 +1,14 @@
 """When to come back to a user."""
 
+from datetime import datetime
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weibo_crawler import config
 from weibo_crawler.errors import BadConfig
-from weibo_crawler.posts.schedule import Demand, Revisit, interval_s, posting_rate
+from weibo_crawler.posts.schedule import Demand, Revisit, interval_s, is_another_day, posting_rate
 
 DAY = 86_400.0
 NOW = 1_790_000_000.0
@@ -130,3 +132,27 @@ def test_bounds_that_contradict_are_refused() -> None:
         config.load(environ=crossed)
     equal = {"WEIBO_POSTS__REVISIT_MIN_H": "48", "WEIBO_POSTS__REVISIT_MAX_D": "2"}
     assert config.load(environ=equal).posts.revisit_min_h == 48
+
+
+def test_silence_counts_in_the_rate() -> None:
+    """Who has posted nothing for a year posts less than who did so an hour ago, however close
+    together the posts stood."""
+    times = [NOW, NOW + 60, NOW + 120]
+    assert posting_rate(times, NOW + 120) == pytest.approx(2.5 / 120)
+    assert posting_rate(times, NOW + 365 * DAY) == pytest.approx(2.5 / (365 * DAY))
+
+
+@pytest.mark.parametrize(
+    ("since", "now", "is_another"),
+    [
+        ("2026-01-01T01:00", "2026-01-01T23:00", False),  # the same day, 22 hours later
+        ("2026-01-01T23:00", "2026-01-02T01:00", False),  # just after midnight
+        ("2026-01-01T23:00", "2026-01-02T18:59", False),
+        ("2026-01-01T23:00", "2026-01-02T19:00", True),
+        ("2026-01-01T01:00", "2026-01-02T00:30", True),
+    ],
+)
+def test_what_another_day_is(since: str, now: str, is_another: bool) -> None:
+    """By the site's clock, UTC+8, and twenty hours later at least."""
+    first, second = (datetime.fromisoformat(f"{at}+08:00").timestamp() for at in (since, now))
+    assert is_another_day(first, second) is is_another

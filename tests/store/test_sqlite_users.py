@@ -89,3 +89,13 @@ def test_a_store_of_the_first_version(tmp_path: Path, sure: bool) -> None:
     assert users.last_seq() == 10
     assert users.requeue_unread() == 1
     users.close()
+
+
+def test_a_commit_is_in_order_on_the_disk(tmp_path: Path) -> None:
+    """A power cut may cost the last commits and never the file: with less than NORMAL the log may
+    reach the disk in any order."""
+    database = Database(f"sqlite:///{tmp_path}/users.db", "users", schema._SCHEMA)
+    (synchronous,) = database.conn().execute("PRAGMA synchronous").fetchone()
+    (journal,) = database.conn().execute("PRAGMA journal_mode").fetchone()
+    database.close()
+    assert (synchronous >= 1, journal) == (True, "wal")
