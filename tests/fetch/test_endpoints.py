@@ -208,6 +208,22 @@ def test_a_kind_that_opens_again_is_asked_for() -> None:
     assert run(scenario()) == [True, True, False, False]
 
 
+def test_the_end_of_a_session_is_no_word_about_texts() -> None:
+    """Each session is shown two pages, whichever they are; the next one is refused with 432."""
+    shown = Counter[str]()
+
+    def script(request: Request, egress: object, headers: dict[str, str]) -> Reading:
+        session = repr(headers)
+        shown[session] += 1
+        if shown[session] <= 2:
+            return OK
+        return Reading(Verdict.REFUSED, why="432", is_of_session=True, is_ban=True)
+
+    world = World(script, has_sessions=True, attempts=ATTEMPTS)
+    verdicts = run(visits(world, 40, 4))
+    assert Counter(verdicts) == {Verdict.OK: 160}
+
+
 def test_pages_of_users_are_never_shut() -> None:
     """What is wrong with them is the breaker's matter."""
     endpoints = Endpoints()
