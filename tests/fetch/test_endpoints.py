@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from tests.fetch.virtual import run
-from tests.fetch.worlds import World, ask
+from tests.fetch.worlds import SITE, World, ask
 from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.fetch.pool.endpoints import PROBE_AFTER_S, Endpoints
 from weibo_crawler.records import Kind, Reading, Request, Verdict
@@ -19,9 +19,17 @@ ATTEMPTS = 3
 HOUR = 3600.0
 
 
-def told(endpoints: Endpoints, *said: tuple[Kind, Verdict], at: float = 0.0) -> float:
+def of(uid: int, kind: Kind = TEXT, mid: int = 0) -> Request:
+    return Request(kind, f"{SITE}/{kind}/{uid}?{mid}", uid)
+
+
+def told(
+    endpoints: Endpoints, *said: tuple[Kind, Verdict], at: float = 0.0, uid: int | None = None
+) -> float:
+    """Each about another user, or all about this one."""
     for kind, verdict in said:
-        endpoints.told(kind, verdict, at, at)
+        mid = int(at)
+        endpoints.told(of(mid if uid is None else uid, kind, mid), verdict, at, at)
         at += 1.0
     return at
 
@@ -33,10 +41,10 @@ def test_what_nobody_is_shown_is_shut_and_probed(verdict: Verdict) -> None:
     now = told(endpoints, *[(TEXT, verdict)] * 24, (POSTS, Verdict.OK))
     assert endpoints.is_shut(TEXT)
     assert not endpoints.is_shut(POSTS)
-    assert not endpoints.grants_probe(TEXT, now)
+    assert not endpoints.grants_probe(of(7), now)
     now += PROBE_AFTER_S
-    assert endpoints.grants_probe(TEXT, now)
-    assert not endpoints.grants_probe(TEXT, now)
+    assert endpoints.grants_probe(of(7), now)
+    assert not endpoints.grants_probe(of(7), now)
     told(endpoints, (TEXT, verdict), (POSTS, Verdict.OK), at=now)
     assert endpoints.is_shut(TEXT)
     told(endpoints, (TEXT, Verdict.OK), at=now)
@@ -65,9 +73,38 @@ def test_a_page_that_was_on_its_way_proves_nothing() -> None:
     """It was asked for before the ban began."""
     endpoints = Endpoints()
     told(endpoints, *[(TEXT, Verdict.REFUSED)] * 24, at=10.0)
-    endpoints.told(POSTS, Verdict.OK, 9.0, 50.0)
+    endpoints.told(of(7, POSTS), Verdict.OK, 9.0, 50.0)
     assert not endpoints.is_shut(TEXT)
     assert endpoints.doubted_at(TEXT) == 33.0
+
+
+@pytest.mark.parametrize("verdict", [Verdict.REFUSED, Verdict.SERVER_TROUBLE])
+def test_odd_users_cost_only_themselves(verdict: Verdict) -> None:
+    """Five users whose pages of a kind are all odd shut them for nobody else, and are asked for a
+    few of theirs."""
+    endpoints, now = Endpoints(), 0.0
+    for uid in range(1, 6):
+        asked = 0
+        while not endpoints.is_spared(of(uid)):
+            now = told(endpoints, (TEXT, verdict), at=now, uid=uid)
+            now = told(endpoints, (POSTS, Verdict.OK), at=now)
+            asked += 1
+        assert asked <= 24
+    assert not endpoints.is_spared(of(99))
+    assert not endpoints.is_shut(TEXT)
+    assert endpoints.grants_probe(of(1), now + PROBE_AFTER_S)
+    now = told(endpoints, (TEXT, Verdict.OK), at=now)
+    assert not endpoints.is_spared(of(1))
+
+
+def test_retries_of_a_few_broken_pages_are_no_new_evidence() -> None:
+    """They come late, and in a row, when all that is well was shown already."""
+    endpoints, now = Endpoints(), 0.0
+    for _ in range(5):
+        for uid in range(1, 7):
+            endpoints.told(of(uid), Verdict.SERVER_TROUBLE, now, now)
+            now = told(endpoints, (POSTS, Verdict.OK), at=now + 1.0)
+    assert not any(endpoints.is_spared(of(uid)) for uid in range(1, 8))
 
 
 def test_walls_are_judged_elsewhere() -> None:
@@ -129,7 +166,7 @@ def test_refused_texts_cost_a_few_requests_and_no_run() -> None:
     assert len(verdicts) == 400
     assert world.breaker.tripped == ""
     asked = Counter(request.kind for _, _, request, _ in world.transport.log)
-    assert asked[TEXT] <= 24 / 2 + 4
+    assert asked[TEXT] <= 24 / 2 + 8
     assert asked[POSTS] <= 40 + asked[TEXT]
 
 
@@ -169,6 +206,22 @@ def test_a_kind_that_opens_again_is_asked_for() -> None:
         return shut
 
     assert run(scenario()) == [True, True, False, False]
+
+
+def test_the_end_of_a_session_is_no_word_about_texts() -> None:
+    """Each session is shown two pages, whichever they are; the next one is refused with 432."""
+    shown = Counter[str]()
+
+    def script(request: Request, egress: object, headers: dict[str, str]) -> Reading:
+        session = repr(headers)
+        shown[session] += 1
+        if shown[session] <= 2:
+            return OK
+        return Reading(Verdict.REFUSED, why="432", is_of_session=True, is_ban=True)
+
+    world = World(script, has_sessions=True, attempts=ATTEMPTS)
+    verdicts = run(visits(world, 40, 4))
+    assert Counter(verdicts) == {Verdict.OK: 160}
 
 
 def test_pages_of_users_are_never_shut() -> None:

@@ -27,7 +27,7 @@ from weibo_crawler.fetch.answers import (
 )
 from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.breaker import Breaker, Look
-from weibo_crawler.fetch.pool import Broken, Disproved, KindShut, Pool, Turn, Unused
+from weibo_crawler.fetch.pool import Broken, Disproved, KindShut, Pool, Turn, Unused, Wall
 from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.source import Ask, Fetched, Room
 from weibo_crawler.fetch.wire import retry_after_s
@@ -37,7 +37,6 @@ from weibo_crawler.records import (
     OF_USERS,
     Answer,
     Expect,
-    Kind,
     Page,
     Reading,
     Request,
@@ -120,8 +119,8 @@ class Fetcher:
         while True:
             try:
                 turn, met, page = await self._answer(asked, avoid, patience)
-            except KindShut:
-                return self._spared_page(ask, bool(past))
+            except KindShut as shut:
+                return self._spared_page(ask, shut, bool(past))
             patience *= 2.0 if isinstance(met.answer, TimedOut) else 1.0
             met = self._spared(asked, past, met)
             action = decide(asked, [one.met for one in past], met)
@@ -174,12 +173,12 @@ class Fetcher:
         await asyncio.gather(*left, return_exceptions=True)
         await self._pool.close()
 
-    def _spared_page(self, ask: Ask, was_asked: bool) -> Fetched:
-        """What stands in the place of a page of a kind that nobody is shown."""
+    def _spared_page(self, ask: Ask, shut: KindShut, was_asked: bool) -> Fetched:
+        """What stands in the place of a page that nobody is shown."""
         reading = Reading(Verdict.SERVER_TROUBLE, why="nobody is shown such a page at present")
         if was_asked:
             self._note(ask.request, None, None, reading)
-        return Fetched(reading, None, is_shut=True)
+        return Fetched(reading, None, is_shut=shut.is_for_all)
 
     async def _answer(self, asked: Asked, avoid: str | None, patience: float = 1.0) -> _Answer:
         """One answer, whose turn is to be told of it. patience: times as long as usual. Errors:
@@ -260,20 +259,23 @@ class Fetcher:
                 self._pool.tell(turn, Unused())
         self._counters.add(f"asked.{PURPOSE.get()}.{asked.ask.request.kind}.{came}")
         met = Met(answer, name, turn.generation, loop.time() - started)
-        self._judge(asked.ask.request.kind, met)
         if isinstance(answer, TimedOut):
             self._pool.tell(turn, Broken(is_stall=True))
-        is_plain = _is_clear(met) and name != asked.ask.avoid
-        return _Answer(turn, met if is_plain else self._with_context(asked, turn, met, page), page)
+        if not _is_clear(met) or name == asked.ask.avoid:
+            met = self._with_context(asked, turn, met, page)
+        self._judge(asked.ask.request, met)
+        return _Answer(turn, met, page)
 
-    def _judge(self, kind: Kind, met: Met) -> None:
+    def _judge(self, request: Request, met: Met) -> None:
         """Tell the pool what an answer says of its kind of page; what a lying proxy may have
-        brought tells nothing, nor does the failure of an egress."""
+        brought tells nothing, nor does the failure of an egress, or the end of a session."""
         answer = met.answer
-        if isinstance(answer, EgressFailed) or (isinstance(answer, Reading) and answer.ambiguous):
+        if isinstance(answer, EgressFailed) or met.wall in (Wall.OVER, Wall.DOUBT):
+            return
+        if isinstance(answer, Reading) and answer.ambiguous:
             return
         verdict = answer.verdict if isinstance(answer, Reading) else Verdict.SERVER_TROUBLE
-        self._pool.told(kind, verdict, asyncio.get_running_loop().time() - met.elapsed_s)
+        self._pool.told(request, verdict, asyncio.get_running_loop().time() - met.elapsed_s)
 
     def _with_context(self, asked: Asked, turn: Turn, met: Met, page: Page | None) -> Met:
         """How things stand, for an answer that needs a second thought."""

@@ -3,35 +3,52 @@
 A site may close or lose one of them and show all others. Then every request for it is spent in
 vain, and an egress that is refused one rests, though nobody is banned. So what goes wrong with a
 kind in a row is weighed, and counts against it as soon as a page of another kind is shown that was
-asked for after it; once enough of it counts, nothing of the kind is asked for, but for one request
-an hour. Login walls are not judged here, but by `Walls`. `now` is an argument, in
-seconds of any one clock.
+asked for after it. Where enough counts, those owners that had a share of it are asked for no more;
+where no owner brought more than a little of it, nobody is: the pages of one user may be odd, and
+those of all others shown. One request an hour looks whether that has changed. Login walls are not
+judged here, but by `Walls`. `now` is an argument, in seconds of any one clock.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from math import inf
 
-from weibo_crawler.records import FACTS, OF_USERS, REFUSALS, Kind, Verdict
+from weibo_crawler.records import FACTS, OF_USERS, REFUSALS, Kind, Request, Verdict
 
 PROBE_AFTER_S = 3600.0
+OF_ONE = 4  # of what one owner brings, so much counts for all: six of them it takes
 _ENOUGH = 24  # where four requests in ten fail, one row in 10^7 is as long
 _REFUSAL = 2  # weighs so many troubles: an egress rests for it, and is asked again after its rest
+_LOOKS = 2  # at one page, of which trouble is counted: retries come in a row
 _TELLING = (Verdict.OK, Verdict.GONE, Verdict.RESTRICTED)
 
 
 class _Circuit:
-    """bad: what went wrong since anything of the kind was shown, and no page of another kind has
-    told yet whether that is the kind's fault; proven: what is. has_refusal: one is in `bad`."""
+    """bad: what went wrong since anything of the kind was shown, by owner, and no page of another
+    kind has told yet whether that is the kind's fault; proven: what is. has_refusal: one is in
+    `bad`."""
 
     def __init__(self) -> None:
-        self.bad = self.proven = 0
+        self.bad, self.proven = Counter[str](), Counter[str]()
+        self.looks = Counter[str]()  # troubles by address
         self.has_refusal = False
         self.bad_at = -inf
         self.probe_at = inf
 
     @property
     def is_shut(self) -> bool:
-        return self.proven >= _ENOUGH
+        return sum(min(weight, OF_ONE) for weight in self.proven.values()) >= _ENOUGH
+
+    def is_shut_for(self, owner: str) -> bool:
+        share = self.proven[owner] + self.bad[owner]
+        return self.is_shut or (self.proven.total() >= _ENOUGH and share >= OF_ONE)
+
+    def note(self, request: Request, is_refusal: bool, now: float) -> None:
+        """An answer that is no page, or none."""
+        self.bad_at = now
+        self.looks[request.url] += not is_refusal
+        if is_refusal or self.looks[request.url] <= _LOOKS:
+            self.bad[_owner(request)] += _REFUSAL if is_refusal else 1
+        self.has_refusal |= is_refusal
 
     def prove(self, begun: float, now: float) -> bool:
         """A page of another kind is shown, which was asked for at `begun`; whether this shuts the
@@ -40,11 +57,11 @@ class _Circuit:
             return False
         was_shut = self.is_shut
         self.proven += self.bad
-        self.bad, self.has_refusal = 0, False
-        if was_shut or not self.is_shut:
-            return False
-        self.probe_at = now + PROBE_AFTER_S
-        return True
+        self.bad.clear()
+        self.has_refusal = False
+        if self.probe_at == inf:
+            self.probe_at = now + PROBE_AFTER_S
+        return self.is_shut and not was_shut
 
 
 class Endpoints:
@@ -57,11 +74,16 @@ class Endpoints:
         """Whether nobody is shown anything of the kind, as far as is known."""
         return kind in self._circuits and self._circuits[kind].is_shut
 
-    def grants_probe(self, kind: Kind, now: float) -> bool:
-        """Whether this request may go though its kind is shut: the first one of each hour."""
-        if not self.is_shut(kind):
+    def is_spared(self, request: Request) -> bool:
+        """Whether this is of such a kind, or its owner had a share in what makes it look so."""
+        circuit = self._circuits.get(request.kind)
+        return circuit is not None and circuit.is_shut_for(_owner(request))
+
+    def grants_probe(self, request: Request, now: float) -> bool:
+        """Whether this request may go though it is spared: the first one of each hour."""
+        if not self.is_spared(request):
             return False
-        circuit = self._circuits[kind]
+        circuit = self._circuits[request.kind]
         if now < circuit.probe_at:
             return False
         circuit.probe_at = now + PROBE_AFTER_S
@@ -73,12 +95,13 @@ class Endpoints:
         circuit = self._circuits.get(kind)
         if circuit is None or circuit.is_shut:
             return None
-        return circuit.bad_at if circuit.has_refusal or circuit.bad >= _ENOUGH else None
+        is_doubted = circuit.has_refusal or circuit.bad.total() >= _ENOUGH
+        return circuit.bad_at if is_doubted else None
 
-    def told(self, kind: Kind, verdict: Verdict, begun: float, now: float) -> list[Kind]:
+    def told(self, request: Request, verdict: Verdict, begun: float, now: float) -> list[Kind]:
         """Note an answer, or SERVER_TROUBLE where none came; returns the kinds that it shuts.
         begun: when it was asked for."""
-        shut = []
+        kind, shut = request.kind, []
         if verdict is Verdict.OK:
             others = ((k, circuit) for k, circuit in self._circuits.items() if k is not kind)
             shut = [other for other, circuit in others if circuit.prove(begun, now)]
@@ -88,7 +111,10 @@ class Endpoints:
             self._circuits.pop(kind, None)
         elif verdict not in FACTS:
             circuit = self._circuits[kind]
-            circuit.bad += _REFUSAL if verdict in REFUSALS else 1
-            circuit.has_refusal |= verdict in REFUSALS
-            circuit.bad_at = now
+            circuit.note(request, verdict in REFUSALS, now)
         return shut
+
+
+def _owner(request: Request) -> str:
+    """Whose page it is; where nobody is known, each page is its own."""
+    return str(request.uid or request.url)

@@ -37,13 +37,18 @@ from weibo_crawler.fetch.pool.session import Visitor
 from weibo_crawler.fetch.pool.visit import Use, Wall
 from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.source import Room, Witness
-from weibo_crawler.records import Kind, Page, Request, Verdict
+from weibo_crawler.records import Page, Request, Verdict
 
 _log = logging.getLogger(__name__)
 
 
 class KindShut(Exception):
-    """Nobody is shown anything of this kind at present."""
+    """Nobody is shown such a page at present. is_for_all: none of its kind; else none that was
+    asked for of late, and of its owner several were."""
+
+    def __init__(self, *, is_for_all: bool) -> None:
+        super().__init__(is_for_all)
+        self.is_for_all = is_for_all
 
 
 class KindDoubted(Exception):
@@ -56,9 +61,10 @@ class KindDoubted(Exception):
 
 
 class _MayAsk(NamedTuple):
-    """What a request knows of its kind. doubted_until: a witness has told of what came before."""
+    """What is known of the kind of a request. doubted_until: a witness has told of what came
+    before."""
 
-    kind: Kind
+    request: Request
     is_probe: bool
     doubted_until: float
 
@@ -110,8 +116,8 @@ class Pool:
         Errors: SiteSaysNo when all is refused for too long, and after `stop`; Interrupted after
         `drain`; KindShut; StoreError where the leases of the egresses cannot be kept.
         """
-        is_probe = self._endpoints.grants_probe(request.kind, asyncio.get_running_loop().time())
-        may_ask = _MayAsk(request.kind, is_probe, -inf if witness else inf)
+        is_probe = self._endpoints.grants_probe(request, asyncio.get_running_loop().time())
+        may_ask = _MayAsk(request, is_probe, -inf if witness else inf)
         if self._keeper is not None:
             self._keeper.start(self._renewed)
         if self._reloader is not None:
@@ -180,11 +186,11 @@ class Pool:
                 assert_never(outcome)
         return wall
 
-    def told(self, kind: Kind, verdict: Verdict, begun: float) -> None:
+    def told(self, request: Request, verdict: Verdict, begun: float) -> None:
         """What an answer that was asked for at `begun` tells of kinds of pages; SERVER_TROUBLE
         where none came, through no fault of the egress."""
         now = asyncio.get_running_loop().time()
-        for shut in self._endpoints.told(kind, verdict, begun, now):
+        for shut in self._endpoints.told(request, verdict, begun, now):
             _log.warning(
                 "the site shows nobody pages of one kind (%s), and others as ever: they are left "
                 "out, but for one request an hour",
@@ -304,9 +310,10 @@ class Pool:
         0       yes; where a session is wanted, to ask for it
         """
         self._stop_if_over()
-        if not may_ask.is_probe and self._endpoints.is_shut(may_ask.kind):
-            raise KindShut
-        doubted_at = self._endpoints.doubted_at(may_ask.kind)
+        kind = may_ask.request.kind
+        if not may_ask.is_probe and self._endpoints.is_spared(may_ask.request):
+            raise KindShut(is_for_all=self._endpoints.is_shut(kind))
+        doubted_at = self._endpoints.doubted_at(kind)
         if doubted_at is not None and doubted_at > may_ask.doubted_until:
             raise KindDoubted(doubted_at)
         now = asyncio.get_running_loop().time()
