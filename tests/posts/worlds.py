@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from weibo_crawler.fetch import Ask, Fetched, Room
+from weibo_crawler.fetch import SHUT, Ask, Fetched, Room
 from weibo_crawler.records import (
     BasicInfo,
     Comment,
@@ -133,7 +133,7 @@ class ScriptedFetcher:
         if self.is_dead:
             return Fetched(Reading(Verdict.SERVER_TROUBLE, why="no route to host"), None)
         if request.kind in self.shut:
-            return Fetched(Reading(Verdict.SERVER_TROUBLE), None, is_shut=True)
+            return Fetched(SHUT, None)
         page = Page(request.url, 200, (), b"{}", self.now)
         if verdict := self.closed.get(request.url):
             return Fetched(Reading(verdict, why="scripted"), page)

@@ -10,6 +10,6 @@ the run when the site says no to all, changed its shape, or has fallen silent. `
 from weibo_crawler.fetch.fetcher import Fetcher
 from weibo_crawler.fetch.opening import open_fetcher
 from weibo_crawler.fetch.pool import Leases
-from weibo_crawler.fetch.source import Ask, Fetched, PageSource, Room
+from weibo_crawler.fetch.source import SHUT, Ask, Fetched, PageSource, Room
 
-__all__ = ["Ask", "Fetched", "Fetcher", "Leases", "PageSource", "Room", "open_fetcher"]
+__all__ = ["SHUT", "Ask", "Fetched", "Fetcher", "Leases", "PageSource", "Room", "open_fetcher"]

@@ -29,7 +29,7 @@ from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.breaker import Breaker, Look
 from weibo_crawler.fetch.pool import Broken, Disproved, KindShut, Pool, Turn, Unused, Wall
 from weibo_crawler.fetch.sender import Sender
-from weibo_crawler.fetch.source import Ask, Fetched, Room
+from weibo_crawler.fetch.source import SHUT, Ask, Fetched, Room
 from weibo_crawler.fetch.wire import retry_after_s
 from weibo_crawler.metrics import PURPOSE, Counters
 from weibo_crawler.records import (
@@ -44,6 +44,8 @@ from weibo_crawler.records import (
 )
 from weibo_crawler.samples import Samples
 from weibo_crawler.sites import Site
+
+_SPARED = Reading(Verdict.SERVER_TROUBLE, why="other such pages of this user went wrong")
 
 
 class _Past(NamedTuple):
@@ -120,7 +122,9 @@ class Fetcher:
             try:
                 turn, met, page = await self._answer(asked, avoid, patience)
             except KindShut as shut:
-                return self._spared_page(ask, shut, bool(past))
+                reading = SHUT if shut.is_for_all else _SPARED
+                self._note(ask.request, None, None, reading)
+                return Fetched(reading, None)
             patience *= 2.0 if isinstance(met.answer, TimedOut) else 1.0
             met = self._spared(asked, past, met)
             action = decide(asked, [one.met for one in past], met)
@@ -172,13 +176,6 @@ class Fetcher:
             run.cancel()
         await asyncio.gather(*left, return_exceptions=True)
         await self._pool.close()
-
-    def _spared_page(self, ask: Ask, shut: KindShut, was_asked: bool) -> Fetched:
-        """What stands in the place of a page that nobody is shown."""
-        reading = Reading(Verdict.SERVER_TROUBLE, why="nobody is shown such a page at present")
-        if was_asked:
-            self._note(ask.request, None, None, reading)
-        return Fetched(reading, None, is_shut=shut.is_for_all)
 
     async def _answer(self, asked: Asked, avoid: str | None, patience: float = 1.0) -> _Answer:
         """One answer, whose turn is to be told of it. patience: times as long as usual. Errors:

@@ -3,8 +3,11 @@
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol
 
-from weibo_crawler.records import Expect, Page, Reading, Request
+from weibo_crawler.records import Expect, Page, Reading, Request, Verdict
 from weibo_crawler.samples import Samples
+
+# what stands in the place of a page of a kind that nobody is shown (`KindShut`)
+SHUT = Reading(Verdict.SERVER_TROUBLE, why="nobody is shown pages of this kind at present")
 
 Witness = Callable[[float], Awaitable[bool]]  # see `Ask`
 
@@ -34,12 +37,15 @@ class Ask(NamedTuple):
 
 
 class Fetched(NamedTuple):
-    """The answer of the site, read. page: None where no whole answer came (see reading.why).
-    is_shut: because nobody is shown anything of its kind at present (`KindShut`)."""
+    """The answer of the site, read. page: None where no whole answer came (see reading.why)."""
 
     reading: Reading
     page: Page | None
-    is_shut: bool = False
+
+    @property
+    def is_shut(self) -> bool:
+        """Whether it was not asked for, since nobody is shown anything of its kind at present."""
+        return self.reading == SHUT
 
 
 class Room(NamedTuple):

@@ -148,7 +148,7 @@ class WalkReplay:
         self.is_talking = kept.exchange.is_talking
         fetched = fetched_of(self._site, request, kept)
         self._walled.discard(sort)
-        if fetched.reading.verdict is Verdict.LOGIN_WALL:
+        if fetched.reading.verdict is Verdict.LOGIN_WALL or fetched.is_shut:
             self._walled.add(sort)
         if isinstance(fetched.reading.record, FanPage):
             self._note_list(request, is_named=fetched.reading.record.is_next_named)

@@ -39,8 +39,7 @@ class _Circuit:
         return sum(min(weight, OF_ONE) for weight in self.proven.values()) >= _ENOUGH
 
     def is_shut_for(self, owner: str) -> bool:
-        share = self.proven[owner] + self.bad[owner]
-        return self.is_shut or (self.proven.total() >= _ENOUGH and share >= OF_ONE)
+        return self.is_shut or (self.proven.total() >= _ENOUGH and self.proven[owner] >= OF_ONE)
 
     def note(self, request: Request, is_refusal: bool, now: float) -> None:
         """An answer that is no page, or none."""
