@@ -6,6 +6,7 @@ import socket
 import sqlite3
 import subprocess
 import tomllib
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -311,6 +312,46 @@ def test_edges_that_are_none_are_refused(crawl: Crawl, key: str, value: str) -> 
 # -- stores
 
 
+READING = ["status", "scan users", "scan posts", "scan edges", "scan comments", "report"]
+READING += ["report --completeness", "export users -o out.csv", "export posts -o out.csv"]
+READING += ["harvest --plan", "posts --plan", "posts", "import", "forget 5"]
+
+
+@pytest.mark.parametrize("words", READING)
+def test_a_mistyped_store_is_named_and_not_made(crawl: Crawl, words: str) -> None:
+    """What only reads makes no store, nor does what needs the work of an earlier command: exit code
+    5 (harvest: 2, as without a seed), one line with the file, the setting and the way on."""
+    done = crawl.run(*words.split(), code=2 if words.startswith("harvest") else 5)
+    assert re.search(r"(users|tables)\.db: there is no such store", done.stderr)
+    assert re.search(r"name another by store\.(users|tables)", done.stderr)
+    assert done.stderr.count("\n") == 1
+    assert not list(crawl.folder.iterdir())
+
+
+def test_a_file_of_another_program_is_no_store(crawl: Crawl) -> None:
+    """Exit code 5, and not a byte of it changes; nor is one made beside it."""
+    with closing(sqlite3.connect(crawl.folder / "users.db")) as base:
+        base.execute("CREATE TABLE notes (text)")
+    was = (crawl.folder / "users.db").read_bytes()
+    for command in ("status", "import"):
+        assert "no such store of users" in crawl.run(command, code=5).stderr
+    assert (crawl.folder / "users.db").read_bytes() == was
+    assert [file.name for file in crawl.folder.iterdir()] == ["users.db"]
+
+
+def test_nothing_is_said_of_which_store(crawl: Crawl) -> None:
+    """Who finds nothing sees where it was looked for; `status` always names both stores."""
+    crawl.run("seed", "5")
+    users, tables = (str(crawl.folder / name) for name in ("users.db", "tables.db"))
+    assert crawl.json("status")["stores"] == {"users": users, "tables": f"{tables} (not there yet)"}
+    assert not Path(tables).exists()
+    crawl.run("import")
+    assert crawl.run("status").stdout.startswith(f"stores   {users} and {tables}\n")
+    assert crawl.run("scan", "posts").stderr == f"scan: 0 posts in {tables}\n"
+    assert crawl.run("scan", "users", "--uid=6").stderr == f"scan: 0 users in {users}\n"
+    assert f"0 posts in {tables}" in crawl.run("export", "posts", "-o", "posts.csv").stdout
+
+
 def test_a_newer_schema_is_refused(crawl: Crawl) -> None:
     """Exit code 5, and the file is left as it is."""
     crawl.run("seed", "1234567890")
@@ -400,6 +441,7 @@ def test_scan_into_head_ends_quietly(crawl: Crawl) -> None:
 
 def test_empty_stores_are_friendly(crawl: Crawl) -> None:
     """Every reading command works before anything was crawled."""
+    crawl.run("init")
     assert crawl.scan("users") == crawl.scan("posts") == []
     crawl.run("status")
     crawl.run("report")

@@ -17,7 +17,7 @@ from weibo_crawler.home import Home
 def forget(options: argparse.Namespace) -> Done:
     """Delete people from every table of the home."""
     uids = _uids(options.uids)
-    with Home(config.load(options.config)) as home, Progress("forget") as progress:
+    with Home(config.load(options.config), makes=()) as home, Progress("forget") as progress:
         removed = forget_users(home.users, home.tables, uids, progress.say)
         exports = known_exports(home.users)
         archived, where = _from_archive(home.settings, set(uids), progress)

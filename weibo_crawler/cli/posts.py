@@ -52,7 +52,7 @@ def import_(options: argparse.Namespace) -> Done:
     """Copy what the tables lack."""
     if options.paper and options.via != "sqoop":
         raise BadUsage("--paper is the paper's own command of Sqoop: use it with --via sqoop")
-    with Home(config.load(options.config)) as home:
+    with Home(config.load(options.config), makes=["tables"]) as home:
         if options.via == "sqoop":
             return _by_sqoop(home, from_start=options.from_start, paper=options.paper)
         return run_import(home, "import", from_start=options.from_start)
@@ -112,7 +112,7 @@ def posts(options: argparse.Namespace) -> Done:
             f"posts: {settings.posts.ranges} ranges written to {options.manifest}",
             {"ranges": settings.posts.ranges},
         )
-    with Home(settings) as home:
+    with Home(settings, makes=()) as home:
         if options.plan:
             from weibo_crawler.cli.plans import posts_plan
 
