@@ -314,7 +314,7 @@ def test_edges_that_are_none_are_refused(crawl: Crawl, key: str, value: str) -> 
 
 READING = ["status", "scan users", "scan posts", "scan edges", "scan comments", "report"]
 READING += ["report --completeness", "export users -o out.csv", "export posts -o out.csv"]
-READING += ["harvest --plan", "posts --plan", "posts", "import", "forget 5"]
+READING += ["harvest --plan", "posts --plan", "posts", "import", "forget 5 --yes"]
 
 
 @pytest.mark.parametrize("words", READING)
@@ -460,9 +460,10 @@ def test_a_closing_line_for_machines(crawl: Crawl) -> None:
 
 def test_forget_removes_a_person_for_good(crawl: Crawl) -> None:
     """Rows are gone from SQL and tables; a seed does not bring them back."""
+    crawl.run("init")
     crawl.run("seed", "5", "6")
     crawl.run("import")
-    assert crawl.json("forget", "5")["users"] == 1
+    assert crawl.json("forget", "--yes", "5")["users"] == 1
     crawl.run("seed", "5")
     crawl.run("import")
     assert [user["id"] for user in crawl.scan("users")] == [6]

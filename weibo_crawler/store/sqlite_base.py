@@ -50,7 +50,7 @@ _REMEDIES = {
 # the disk is full, or a quota or a limit on file sizes is reached: SQLite sees a failed write
 _MAKERS = {  # of each component, the command that makes it
     "users": "nobody was seeded there: weibo-crawler seed FILE|UID",
-    "tables": "nobody was imported there: weibo-crawler import",
+    "tables": "nobody was imported there: weibo-crawler import, or init,",
 }
 _NO_ROOM = frozenset(
     {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE}
