@@ -17,6 +17,7 @@ from tests.ports import free_port
 from tests.webserver import answering
 from weibo_crawler import config
 from weibo_crawler.cli.main import build_parser
+from weibo_crawler.errors import BadConfig
 
 ROOT = Path(__file__).parents[2]
 
@@ -46,7 +47,8 @@ def test_each_command_has_help_and_is_documented(name: str) -> None:
 def test_the_settings_file_holds_every_default() -> None:
     """conf/crawler.toml as it ships is the defaults, and names every setting."""
     text = (ROOT / "conf/crawler.toml").read_text("utf-8")
-    assert msgspec.convert(tomllib.loads(text), config.Settings) == config.Settings()
+    there = text.replace("sqlite:///../", "sqlite:///")  # from the folder above, as without a file
+    assert msgspec.convert(tomllib.loads(there), config.Settings) == config.Settings()
     for section in config.Settings.__struct_fields__:
         part = text.partition(f"[{section}]")[2].partition("\n[")[0]
         for key in getattr(config.Settings(), section).__struct_fields__:
@@ -138,6 +140,111 @@ def test_a_bad_settings_file_is_named(crawl: Crawl, text: str, said: str) -> Non
     assert said in done.stderr
     assert "my.toml" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "said"),
+    [
+        ("pace.requests_per_second", '"fast"', "expected a number, got the text 'fast'"),
+        ("harvest.min_fans", "1.5", "expected a whole number"),
+        ("harvest.max_depth", "[1]", "expected a whole number, got a list"),
+        ("harvest.processes", "65", "expected a whole number of at most 64"),
+        ("harvest.edges", '"fans"', "expected a list, got the text 'fans'"),
+        ("harvest.edges", '["friends"]', "unknown word 'friends'"),
+        ("session.enabled", '"perhaps"', "expected true or false, got the text 'perhaps'"),
+        ("store.password", "123", "expected a text, got a whole number"),
+        ("pace.fall_factor", "1.0", "expected a number below 1"),
+    ],
+)
+def test_what_is_wrong_with_a_setting_is_said_in_words(
+    tmp_path: Path, setting: str, value: str, said: str
+) -> None:
+    """No name of a type of Python or of a library; no password."""
+    section, _, key = setting.partition(".")
+    (tmp_path / "my.toml").write_text(f"[{section}]\n{key} = {value}\n", "utf-8")
+    with pytest.raises(BadConfig) as caught:
+        config.load(tmp_path / "my.toml", {})
+    assert f"my.toml: {setting}: {said}" in str(caught.value)
+    assert "`" not in str(caught.value)
+    assert "123" not in str(caught.value)
+
+
+def test_an_account_is_no_part_of_the_sites_address(crawl: Crawl) -> None:
+    """Exit code 3; its password is not printed."""
+    for name in ("BASE_URL", "VISITOR_URL"):
+        address = {f"WEIBO_SITE__{name}": "http://me:secret@127.0.0.1:9"}
+        said = crawl.run("status", code=3, **address).stderr
+        assert f"site.{name.lower()}: an account does not belong" in said
+        assert "secret" not in said
+        assert said.count("\n") == 1
+
+
+# -- places
+
+
+PLACES = [
+    ("store.users", "sqlite:///data/u.db"),
+    ("store.users", "mysql://me@host/db?ssl_ca=data/ca.pem"),
+    ("store.tables", "sqlite:///data/t.db"),
+    ("store.password_file", "data/password"),
+    ("egress.proxies_file", "data/proxies.txt"),
+    ("archive.folder", "data/archive"),
+    ("hadoop.streaming_jar", "data/streaming.jar"),
+    ("metrics.textfile", "data/figures.prom"),
+]
+
+
+@pytest.mark.parametrize(("setting", "value"), PLACES)
+def test_places_in_a_file_are_relative_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str, value: str
+) -> None:
+    """From whatever folder a command is called; those in variables to the working folder. What lies
+    where it was meant from the working folder before is named, with how to write it."""
+    section, _, key = setting.partition(".")
+    scheme, _, place = value.rpartition("data/")
+
+    def loaded(**environ: str) -> str:
+        got = config.load(tmp_path / "etc" / "my.toml", environ)
+        return str(getattr(getattr(got, section), key))
+
+    for folder in ("etc", "here"):
+        (tmp_path / folder / "data").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "here")
+    (tmp_path / "etc/my.toml").write_text(f'[{section}]\n{key} = "{value}"\n', "utf-8")
+    variable = {f"WEIBO_{section}__{key}".upper(): value}
+    (tmp_path / "here/data" / place).write_text("http://127.0.0.1:1\n")
+    assert loaded(**variable) == value
+    with pytest.raises(BadConfig) as caught:
+        loaded()
+    assert str(caught.value) == (
+        f"{tmp_path}/etc/my.toml: {setting}: relative addresses are relative to this file, so it "
+        f"names {tmp_path}/etc/data/{place}, where nothing is; for {tmp_path}/here/data/{place} "
+        f"write {scheme}../here/data/{place}"
+    )
+    (tmp_path / "etc/data" / place).write_text("http://127.0.0.1:1\n")
+    assert loaded() == f"{scheme}{tmp_path}/etc/data/{place}"
+    absolute = loaded()
+    (tmp_path / "etc/my.toml").write_text(f'[{section}]\n{key} = "{absolute}"\n', "utf-8")
+    assert loaded() == absolute
+
+
+@pytest.mark.parametrize(
+    ("file", "data"), [("conf/crawler.toml", "data"), ("mine/my.toml", "mine/data")]
+)
+def test_init_writes_the_file_that_is_named(crawl: Crawl, file: str, data: str) -> None:
+    """By --config, WEIBO_CONFIG or nothing; other commands find the stores from any folder."""
+    del crawl.env["WEIBO_STORE__USERS"], crawl.env["WEIBO_STORE__TABLES"]
+    named = {} if file == "conf/crawler.toml" else {"WEIBO_CONFIG": file}
+    assert file in crawl.run("init", **named).stdout
+    assert {p.name for p in (crawl.folder / data).glob("*.db")} == {"users.db", "tables.db"}
+    assert {p.name for p in crawl.folder.iterdir()} == {file.partition("/")[0], data.split("/")[0]}
+    crawl.run("seed", "5", "--config", file)
+    again = crawl.run("init", "--config", file).stdout
+    assert "settings written" not in again
+    assert "1 user" in again
+    (crawl.folder / "away").mkdir()
+    crawl.folder /= "away"
+    assert crawl.json("status", "--config", f"../{file}")["states"] == {"queued": 1}
 
 
 # -- seeds and usage

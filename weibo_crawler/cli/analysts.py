@@ -100,7 +100,7 @@ def export(options: argparse.Namespace) -> Done:
 def _check_output(options: argparse.Namespace) -> None:
     """Raise BadUsage, before anything is noted or read, for a file that is not to be replaced."""
     keep_databases(options.output)
-    if options.output.resolve() == config.resolve(str(options.config or config.DEFAULT_FILE)):
+    if options.output.resolve() == config.settings_file(options.config).resolve():
         raise BadUsage(f"{options.output} holds the settings: name another file")
     if options.output == Path("-"):
         raise BadUsage(f"-: a {options.handler.partition(':')[2]} goes to a file; scan prints rows")

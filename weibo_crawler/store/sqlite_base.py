@@ -140,7 +140,8 @@ def _file_id(path: Path) -> tuple[int, int] | None:
 
 
 def database_path(url: str) -> Path:
-    """`sqlite:///f.db` is relative to the base folder (config.resolve), `sqlite:////f.db` absolute.
+    """`sqlite:///f.db` is relative to the base folder (config.resolve), `sqlite:////f.db` absolute;
+    `config.load` has made absolute what a settings file said.
 
     BadConfig where it is neither.
     """
