@@ -534,6 +534,27 @@ def test_a_site_that_is_down_is_no_success(crawl: Crawl) -> None:
         crawl.run("harvest", code=4, WEIBO_HARVEST__MAX_ATTEMPTS="1")
 
 
+def test_a_run_in_which_nobody_could_be_read_ends_with_4(crawl: Crawl) -> None:
+    """As a harvest does of which nobody could be walked, and said in `status`; also when the same
+    users fail again. It is no share of the announced posts that is complete then."""
+    wall = {"ok": -100, "url": "https://passport.weibo.com/sso/signin?entry=wapsso"}
+    with answering(lambda path: wall) as port:
+        crawl.env["WEIBO_SITE__BASE_URL"] = f"http://127.0.0.1:{port}"
+        crawl.run("seed", "7", "8")
+        crawl.run("import")
+        for _ in range(2):
+            said = crawl.run("posts", "--runner", "inline", code=4).stderr
+            assert "2 users failed: the same command asks for them again" in said
+            assert "nobody could be read: 2 visits failed" in said
+            out = "2 users not counted: nobody knows how many posts they have"
+            assert f"complete: not known; {out}" in said
+            status = crawl.run("status").stdout
+            assert "nobody could be read" in status
+            assert out in status
+    figures = crawl.json("report", "--completeness")
+    assert (figures["failed"], figures["uncounted"], figures["share"]) == (2, 2, None)
+
+
 # -- analysts
 
 
