@@ -17,7 +17,8 @@ from tests.ports import free_port
 from tests.webserver import answering
 from weibo_crawler import config
 from weibo_crawler.cli.main import build_parser
-from weibo_crawler.errors import BadConfig
+from weibo_crawler.errors import BadConfig, BadUsage
+from weibo_crawler.outputs import keep_inputs
 
 ROOT = Path(__file__).parents[2]
 
@@ -327,6 +328,44 @@ def test_no_output_replaces_a_store(crawl: Crawl, command: tuple[str, ...]) -> N
         done = crawl.run(*command, file, code=2)
         assert f"{file} is part of a SQLite database" in done.stderr
     assert len(crawl.scan("users")) == 1
+
+
+BY_HAND = [
+    "# mine\n\n[site]\n",
+    "\ufeff1234567890 # a uid\n",
+    "https://m.weibo.cn/u/1234567890\n",
+    "weibo.com/u/1234567890\n",
+    "http://me:secret@127.0.0.1:3128\n",
+    "127.0.0.1:3128:me:secret\n",
+]
+
+
+@pytest.mark.parametrize("text", BY_HAND)
+def test_no_output_replaces_what_people_wrote(tmp_path: Path, text: str) -> None:
+    """Settings, seeds, lists of proxies, whatever they are called and whether or not the settings
+    name them."""
+    file = tmp_path / "file.csv"
+    file.write_text(text, "utf-8")
+    with pytest.raises(BadUsage, match=r"file\.csv looks like settings, seeds or a list"):
+        keep_inputs(file)
+
+
+def test_outputs_can_be_written_again(crawl: Crawl) -> None:
+    """Each of them over itself; over what people wrote none of them is."""
+    crawl.run("init")
+    crawl.run("seed", "1234567890")
+    crawl.run("import")
+    (crawl.folder / "seeds.txt").write_text("1234567890\n")
+    commands = ["report -o", "posts --manifest"]
+    commands += [f"export users --format {form} -o" for form in ("csv", "jsonl", "parquet")]
+    commands += ["export users --columns id --format csv -o"]
+    for number, words in enumerate(commands):
+        for _ in range(2):
+            crawl.run(*words.split(), f"output-{number}")
+        assert "seeds.txt looks like" in crawl.run(*words.split(), "seeds.txt", code=2).stderr
+    for file, code in (("figures", 4), ("figures", 4), ("seeds.txt", 3)):
+        crawl.run("harvest", code=code, WEIBO_METRICS__TEXTFILE=file)
+    assert (crawl.folder / "seeds.txt").read_text() == "1234567890\n"
 
 
 def test_figures_replace_no_store(crawl: Crawl) -> None:

@@ -14,7 +14,7 @@ from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.yarn import status as job_on_yarn
 from weibo_crawler.errors import BadUsage, NoStore
 from weibo_crawler.home import Home
-from weibo_crawler.outputs import keep_databases
+from weibo_crawler.outputs import keep_inputs
 
 
 def _rows(options: argparse.Namespace, home: Home) -> Iterable[dict[str, Any]]:
@@ -99,7 +99,7 @@ def export(options: argparse.Namespace) -> Done:
 
 def _check_output(options: argparse.Namespace) -> None:
     """Raise BadUsage, before anything is noted or read, for a file that is not to be replaced."""
-    keep_databases(options.output)
+    keep_inputs(options.output)
     if options.output.resolve() == config.settings_file(options.config).resolve():
         raise BadUsage(f"{options.output} holds the settings: name another file")
     if options.output == Path("-"):

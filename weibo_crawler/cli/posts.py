@@ -24,7 +24,7 @@ from weibo_crawler.errors import BadConfig, BadUsage, CrawlerError, SiteSaysNo, 
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.importer import Imported, import_users
 from weibo_crawler.metrics import Counters, OpenMetrics
-from weibo_crawler.outputs import keep_databases
+from weibo_crawler.outputs import keep_inputs
 from weibo_crawler.posts.cluster import Cluster
 from weibo_crawler.posts.crawl import ELSEWHERE, Job
 from weibo_crawler.posts.driver import JobFiles, JobRun, LocalRun
@@ -105,7 +105,7 @@ def posts(options: argparse.Namespace) -> Done:
         settings = replace(settings, posts=replace(settings.posts, info_days=options.info_days))
     _check_together(options)
     if options.manifest is not None:
-        keep_databases(options.manifest)
+        keep_inputs(options.manifest)
         try:
             options.manifest.write_text(manifest(settings.posts.ranges), encoding="utf-8")
         except OSError as error:
