@@ -460,7 +460,7 @@ def test_edges_that_are_none_are_refused(crawl: Crawl, key: str, value: str) -> 
 
 READING = ["status", "scan users", "scan posts", "scan edges", "scan comments", "report"]
 READING += ["report --completeness", "export users -o out.csv", "export posts -o out.csv"]
-READING += ["harvest --plan", "posts --plan", "posts", "import", "forget 5 --yes"]
+READING += ["harvest --plan", "posts --plan", "posts", "import", "posts --follow", "forget 5 --yes"]
 
 
 @pytest.mark.parametrize("words", READING)

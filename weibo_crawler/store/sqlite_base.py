@@ -48,9 +48,9 @@ _REMEDIES = {
     sqlite3.SQLITE_IOERR: "check the disk, then run the same command again",
 }
 # the disk is full, or a quota or a limit on file sizes is reached: SQLite sees a failed write
-_MAKERS = {  # of each component, the command that makes it
-    "users": "nobody was seeded there: weibo-crawler seed FILE|UID",
-    "tables": "nobody was imported there: weibo-crawler import, or init,",
+_MAKERS = {  # of each component that a command may miss, what makes it
+    "users": "(nobody was seeded there): weibo-crawler seed FILE|UID",
+    "tables": "(nobody was imported there): weibo-crawler import, or init,",
 }
 _NO_ROOM = frozenset(
     {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE}
@@ -280,8 +280,8 @@ def _look_for(path: Path, component: str) -> None:
             if schema_version(conn, component):
                 return
     raise NoStore(
-        f"{path}: there is no such store of {component}; {_MAKERS.get(component, 'init')} makes "
-        f"it; or name another by store.{component}"
+        f"{path}: there is no such store of {component} {_MAKERS[component]} makes it, or name "
+        f"another by store.{component}"
     )
 
 
