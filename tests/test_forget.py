@@ -44,25 +44,50 @@ def test_the_whole_way(tmp_path: Path) -> None:
 def test_files_that_may_hold_them_are_named(tmp_path: Path) -> None:
     """Exports and reports written since are listed while they exist."""
     crawl = Crawl(tmp_path)
+    crawl.run("init")
     crawl.run("export", "users", "-o", "users.csv")
     crawl.run("export", "users", "-o", "old.csv")
     crawl.run("report")
     (tmp_path / "old.csv").unlink()
-    listed = crawl.json("forget", "5")["exports"]
+    listed = crawl.json("forget", "--yes", "5")["exports"]
     assert [file.rpartition("/")[2] for file in listed] == ["users.csv", "report.html"]
-    assert str(tmp_path / "users.csv") in crawl.run("forget", "5").stdout
+    assert str(tmp_path / "users.csv") in crawl.run("forget", "--yes", "5").stdout
     left = tmp_path / ".old.csv.0badcafe.part"  # its writer was killed
     left.write_bytes(b"5")
-    assert str(left) in crawl.run("forget", "5").stdout
+    assert str(left) in crawl.run("forget", "--yes", "5").stdout
 
 
 def test_who_was_forgotten_is_no_new_seed(tmp_path: Path) -> None:
     """And is told apart from who is known."""
     crawl = Crawl(tmp_path)
+    crawl.run("init")
     crawl.run("seed", "5", "6")
-    crawl.run("forget", "5")
+    crawl.run("forget", "--yes", "5")
     said = crawl.run("seed", "5", "6").stdout
     assert said.startswith("seed: 0 new, 1 known already, 1 removed by `forget`")
+    assert crawl.json("forget", "--allow", "5", "6")["allowed"] == 1
+    assert crawl.json("seed", "5", "6") == {"new": 1, "known": 1}
+
+
+def test_nothing_is_removed_unasked(tmp_path: Path) -> None:
+    """On a terminal it asks, and takes anything but a yes for a no (exit code 130); elsewhere it
+    needs --yes (2). --dry-run says what it would remove, and who is not known."""
+    crawl = Crawl(tmp_path)
+    crawl.run("init")
+    crawl.run("seed", "5", "6")
+    crawl.run("import")
+    before = list(dump(tmp_path))
+    assert "--dry-run" in crawl.run("forget", "5", code=2).stderr
+    for typed in ("n\n", "\n", "\x04"):
+        asked = crawl.on_terminal("forget", "5", "7", typed=typed)
+        assert "2 uids given, 1 in " in asked
+        assert "nothing was removed" in asked
+    said = crawl.run("forget", "--dry-run", "5", "7").stdout
+    assert "nothing was changed. Would delete: 1 user, 0 posts" in said
+    assert "not known here: 7\n" in said
+    assert list(dump(tmp_path)) == before
+    assert "Deleted: 1 user" in crawl.on_terminal("forget", "5", typed="y\n")
+    assert [user["id"] for user in crawl.scan("users")] == [6]
 
 
 def test_names_are_no_way_to_forget(tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
 """Settings: typed, read once, from a TOML file and WEIBO_<SECTION>__<KEY> variables.
 
 The variables win over the file, the file over the defaults below. No file at all is fine.
-Relative paths and SQLite addresses are meant from the base folder: WEIBO_BASE_DIR where set
-(the driver of a map job sets it for its mappers), else the working folder.
+Relative paths and SQLite addresses in a file are relative to the folder of that file; those of
+variables and defaults to the base folder: WEIBO_BASE_DIR where set (the driver of a map job sets it
+for its mappers), else the working folder.
 """
 
 import ipaddress
@@ -29,6 +30,14 @@ DEFAULT_FILE = Path("conf/crawler.toml")
 TRANSPORTS = ("auto", "requests", "wreq")
 WHEN_EMPTY = ("wait", "stop")
 COMPRESSIONS = ("gzip", "zstd")
+# what may name a place of this machine; group 2 is a relative one
+_ADDRESS = re.compile(r"(?s)(sqlite:///|mysql://[^?]*\?ssl_ca=)([^/~].*)")
+_PATH = re.compile(r"(?s)()(?!.*://)([^/~].*)")
+_PLACES = {
+    **dict.fromkeys(("store.users", "store.tables"), _ADDRESS),
+    **dict.fromkeys(("store.password_file", "egress.proxies_file", "archive.folder"), _PATH),
+    **dict.fromkeys(("hadoop.streaming_jar", "metrics.textfile"), _PATH),
+}
 LIVE_SITE = "https://m.weibo.cn"
 LIVE_VISITOR = "https://visitor.passport.weibo.cn/visitor/genvisitor2"
 
@@ -283,16 +292,52 @@ def load(file: Path | None = None, environ: Mapping[str, str] = os.environ) -> S
 
     file: a settings file that must exist; None: WEIBO_CONFIG, else conf/crawler.toml if there.
     """
-    named = file or (Path(environ["WEIBO_CONFIG"]) if environ.get("WEIBO_CONFIG") else None)
-    path = resolve(str(named or DEFAULT_FILE), environ)
-    merged = _read_file(path) if named or path.exists() else {}
+    path = settings_file(file, environ)
+    is_named = bool(file or environ.get("WEIBO_CONFIG"))
+    merged = _read_file(path) if is_named or path.exists() else {}
+    moved = _from_the_file(merged, path)
     origin = _merge_variables(merged, path, environ)
+    for name, old in moved.items():
+        if name not in origin:
+            _check_habit(name, old, path, environ)
     try:
         settings = msgspec.convert(merged, Settings, strict=False)
     except msgspec.ValidationError as error:
-        raise BadConfig(_explain(str(error), path, origin)) from None
+        raise BadConfig(_explain(str(error), path, origin, merged)) from None
     _check(settings, environ)
     return settings
+
+
+def settings_file(file: Path | None = None, environ: Mapping[str, str] = os.environ) -> Path:
+    """Where the settings are: `file`, else WEIBO_CONFIG, else conf/crawler.toml."""
+    return resolve(str(file or environ.get("WEIBO_CONFIG") or DEFAULT_FILE), environ)
+
+
+def _from_the_file(merged: dict[str, Any], path: Path) -> dict[str, str]:
+    """Make places that are relative to the settings file absolute; setting -> how it was given."""
+    moved = {}
+    for name, form in _PLACES.items():
+        section, _, key = name.partition(".")
+        values = merged.get(section)
+        value = values.get(key) if isinstance(values, dict) else None
+        if isinstance(value, str) and (found := form.fullmatch(value)):
+            merged[section][key] = found[1] + os.path.normpath(path.parent / found[2])
+            moved[name] = value
+    return moved
+
+
+def _check_habit(name: str, old: str, path: Path, environ: Mapping[str, str]) -> None:
+    """Raise BadConfig where nothing is at the place that is relative to the settings file, and
+    something at the one relative to the base folder, which was meant before."""
+    found = _PLACES[name].fullmatch(old)
+    assert found is not None
+    scheme, place = found.groups()
+    here, there = Path(os.path.normpath(path.parent / place)), resolve(place, environ)
+    if not here.exists() and there.exists():
+        raise BadConfig(
+            f"{path}: {name}: relative addresses are relative to this file, so it names {here}, "
+            f"where nothing is; for {there} write {scheme}{os.path.relpath(there, path.parent)}"
+        )
 
 
 def resolve(path: str, environ: Mapping[str, str] = os.environ) -> Path:
@@ -382,8 +427,9 @@ def _nearest(section: str, key: str) -> str:
     return f"; did you mean {close[0]}?" if close else ""
 
 
-def _explain(message: str, path: Path, origin: Mapping[str, str]) -> str:
-    """msgspec's "Expected … - at `$.pace.requests_per_second`" with the place it came from."""
+def _explain(message: str, path: Path, origin: Mapping[str, str], merged: Mapping[str, Any]) -> str:
+    """msgspec's "Expected … - at `$.pace.requests_per_second`" in plain words, with the place it
+    came from."""
     what, _, where = message.partition(" - at `$.")
     setting = where.rstrip("`").split("[")[0]
     unknown = what.partition("unknown field `")[2].rstrip("`")
@@ -391,8 +437,34 @@ def _explain(message: str, path: Path, origin: Mapping[str, str]) -> str:
         section = setting
         name = f"setting {section}.{unknown}" if section else f"section [{unknown}]"
         return f"{path}: there is no {name}{_nearest(section, unknown)}"
+    section, _, key = setting.partition(".")
+    values = merged.get(section)
+    value = values.get(key) if isinstance(values, dict) else None
     what = re.sub(r"(?s)(['\"])(.*)\1", lambda value: repr(masked(value[2])), what)
+    if what.endswith("got `str`") and isinstance(value, str):
+        what = what.replace("`str`", f"the text {masked(value)[:60]!r}")
+    what = re.sub(r"`([^`]+)`", _in_words, what.replace("Invalid enum value", "unknown word"))
+    for sign, word in _SIGNS.items():
+        what = what.replace(f" {sign} ", f" {word} ")
     return f"{origin.get(setting, path)}: {setting}: {what[:1].lower()}{what[1:]}"
+
+
+def _in_words(found: re.Match[str]) -> str:
+    """msgspec's name of a type for people; what may be left out besides is not said."""
+    names = [name for name in found[1].split(" | ") if name != "null"] or ["null"]
+    return " or ".join(_TYPES.get(name, name) for name in names)
+
+
+_SIGNS = {">=": "of at least", "<=": "of at most", ">": "above", "<": "below"}
+_TYPES = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a section",
+    "null": "nothing",
+}
 
 
 def _check_posts(posts: Posts) -> None:
@@ -434,6 +506,11 @@ def _check(settings: Settings, environ: Mapping[str, str]) -> None:
             raise BadConfig(
                 f"site.{name}: {masked(url)!r} is no http(s) address, "
                 f"such as {LIVE_SITE} or http://127.0.0.1:8800"
+            )
+        if "@" in urlsplit(url).netloc:
+            raise BadConfig(
+                f"site.{name}: an account does not belong into the address of the site: leave out "
+                "what stands before the @"
             )
     if not site.user_agent.isascii() or not site.user_agent.isprintable():
         raise BadConfig("site.user_agent: a header takes printable ASCII only")

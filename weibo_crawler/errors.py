@@ -66,6 +66,10 @@ class StoreError(CrawlerError):
     exit_code = 5
 
 
+class NoStore(StoreError):
+    """There is no such store, and the command makes none: name another, or make it."""
+
+
 class NewerSchema(StoreError):
     """The store was written by a newer version of this program: upgrade the program."""
 

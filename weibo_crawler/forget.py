@@ -9,13 +9,14 @@ What others wrote stays, also where it names somebody: texts with `@name` or `//
 """
 
 import time
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from weibo_crawler.store import Cell, Frontier, Row, Table, Tables
+from weibo_crawler.store import Cell, Frontier, Put, Row, Table, Tables
 from weibo_crawler.store.comments import AUTHOR
 from weibo_crawler.store.forgotten import original_of, without_others
 from weibo_crawler.store.guard import remove_user, replace_cells
+from weibo_crawler.store.keys import posts_prefix, user_key
 from weibo_crawler.store.owners import is_at_work
 
 _SAY_EVERY = 10_000  # rows
@@ -27,8 +28,9 @@ class Removed(NamedTuple):
     """What `forget_users` removed. users: rows of the SQL userlist; posts: rows of `posts`;
     reposts: reposts by others that had packed a post of theirs; comments: those that they wrote
     below the posts of others; found: users who had been found on their lists; paper: rows of the
-    table of `import --paper`, None where there is no such table. busy: stages (harvest, import,
-    posts) that were at work meanwhile."""
+    table of `import --paper`, None where there is no such table. edges: people in rows of edges,
+    of their lists and of those that showed them; unknown: uids of which no row spoke. busy: stages
+    (harvest, import, posts) that were at work meanwhile."""
 
     users: int
     posts: int
@@ -36,6 +38,8 @@ class Removed(NamedTuple):
     comments: int
     found: int
     paper: int | None
+    edges: int
+    unknown: tuple[int, ...]
     busy: tuple[str, ...]
 
 
@@ -44,21 +48,90 @@ def forget_users(
     tables: Tables,
     uids: Sequence[int],
     progress: Callable[[str], None] = lambda where: None,
+    *,
+    dry_run: bool = False,
 ) -> Removed:
     """Remove all rows and versions of these users, and what others' rows hold of them.
 
-    May be repeated. progress: where the scans of both tables are, every 10,000 rows.
+    May be repeated. progress: where the scans of both tables are, every 10,000 rows. dry_run: only
+    count what would be removed.
     """
-    users = frontier.forget(uids)
+    if dry_run:
+        tables = _Unwritten(tables)
+    unknown = _unknown(frontier, tables, uids)
+    edges = _edges(frontier, set(uids))
+    if dry_run:
+        given = set(uids)
+        users, is_gone = sum(1 for _ in frontier.users(uids=uids)), lambda uid: uid in given
+    else:
+        users = frontier.forget(uids)
+        is_gone = frontier.forgotten().has
     posts = sum(remove_user(tables, uid) for uid in uids)
-    is_gone = frontier.forgotten().has
     reposts = _cut_mentions(tables.posts, "posts", is_gone, progress)
     found = _cut_mentions(tables.userlist, "userlist", is_gone, progress)
     comments = _remove_comments(tables.comments, is_gone, progress)
     # the scans took their time: what a put that was under way had left since
     posts += sum(remove_user(tables, uid) for uid in uids)
+    paper = _from_paper(tables, uids)
     return Removed(
-        users, posts, reposts, comments, found, _from_paper(tables, uids), _busy(frontier)
+        *(users, posts, reposts, comments, found, paper, edges, unknown), _busy(frontier)
+    )
+
+
+class _UnwrittenTable:
+    """A table from which rows seem to be deleted; nothing is written to it."""
+
+    def __init__(self, table: Table) -> None:
+        self._table, self._deleted = table, set[str]()
+        self.row, self.versions = table.row, table.versions
+
+    def scan(self, **which: Any) -> Iterator[Row]:
+        return (row for row in self._table.scan(**which) if row.key not in self._deleted)
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        return (key for key in self._table.keys(prefix) if key not in self._deleted)
+
+    def put(self, puts: Iterable[Put]) -> None:
+        pass
+
+    def delete(
+        self, key: str, columns: Sequence[str] | None = None, *, up_to: int | None = None
+    ) -> None:
+        if columns is None:
+            self._deleted.add(key)
+
+
+class _Unwritten:
+    """`Tables` of which each is an `_UnwrittenTable`."""
+
+    def __init__(self, tables: Tables) -> None:
+        self.userlist: Table = _UnwrittenTable(tables.userlist)
+        self.posts: Table = _UnwrittenTable(tables.posts)
+        self.comments: Table = _UnwrittenTable(tables.comments)
+        paper = tables.paper()
+        self._paper: Table | None = None if paper is None else _UnwrittenTable(paper)
+        self.create, self.check, self.close = tables.create, tables.check, tables.close
+
+    def paper(self) -> Table | None:
+        return self._paper
+
+
+def _unknown(frontier: Frontier, tables: Tables, uids: Sequence[int]) -> tuple[int, ...]:
+    """Those without a row of their own."""
+    known = {user.uid for user in frontier.users(uids=uids)}
+    return tuple(
+        uid
+        for uid in uids
+        if uid not in known
+        and not tables.userlist.row(user_key(uid))
+        and next(iter(tables.posts.keys(posts_prefix(uid))), None) is None
+    )
+
+
+def _edges(frontier: Frontier, uids: set[int]) -> int:
+    return sum(
+        len(page.uids) if page.owner in uids else len(uids.intersection(page.uids))
+        for page in frontier.seen_pages()
     )
 
 

@@ -2,19 +2,20 @@
 
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from weibo_crawler.config import Settings
-from weibo_crawler.errors import BadConfig, how_to_install
+from weibo_crawler.errors import BadConfig, how_to_install, masked
 from weibo_crawler.posts.hdfs import Hdfs
 from weibo_crawler.sites.weibo import Weibo
 from weibo_crawler.store import Frontier, Tables
 from weibo_crawler.store.egresses import EgressLeases
 from weibo_crawler.store.owners import new_owner
+from weibo_crawler.store.sqlite_base import database_path
 from weibo_crawler.store.sqlite_egresses import SqliteEgresses
 from weibo_crawler.store.sqlite_frontier import SqliteUsers
 from weibo_crawler.store.sqlite_tables import SqliteTables
@@ -28,10 +29,13 @@ NO_OPTIONS: Mapping[str, bool] = MappingProxyType({})
 
 
 class Home:
-    """A context manager; each part is opened when first asked for, and closed with it."""
+    """A context manager; each part is opened when first asked for, and closed with it. makes: the
+    embedded stores that are made where there are none; of others NoStore is raised, so that a slip
+    in an address leaves nothing behind."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, makes: Collection[str] = ("users", "tables")) -> None:
         self.settings = settings
+        self._makes = makes
         self._archives: list[Archive] = []
 
     @cached_property
@@ -44,7 +48,7 @@ class Home:
     def users(self) -> Frontier:
         store = self.settings.store
         if store.users.startswith("sqlite:"):
-            return SqliteUsers(store.users)
+            return SqliteUsers(store.users, create="users" in self._makes)
         try:
             from weibo_crawler.store.mysql_frontier import MysqlUsers
         except ImportError:
@@ -57,9 +61,7 @@ class Home:
     def tables(self) -> Tables:
         url = self.settings.store.tables
         if url.startswith("sqlite:"):
-            tables = SqliteTables(url)
-            tables.create()  # only `init` does so in HBase, where looking takes a while
-            return tables
+            return SqliteTables(url, create="tables" in self._makes)
         try:
             from weibo_crawler.store.hbase_tables import HbaseTables
         except ImportError:
@@ -81,6 +83,11 @@ class Home:
         from weibo_crawler.store.mysql_egresses import MysqlEgresses
 
         return MysqlEgresses(store.users, store.read_password())
+
+    def place(self, name: str) -> str:
+        """Where the store "users" or "tables" is, for people: the file, or the masked address."""
+        url: str = getattr(self.settings.store, name)
+        return str(database_path(url)) if url.startswith("sqlite:") else masked(url)
 
     def claims(self, run_id: str) -> VisitClaims:
         """By which a process of this run shares the users with other runs."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from weibo_crawler.config import Metrics, masked, resolve
 from weibo_crawler.errors import BadConfig
-from weibo_crawler.outputs import is_of_database
+from weibo_crawler.outputs import is_by_hand, is_of_database
 
 # what requests are sent for: an edge of a walk, the first or a later visit of a user. A task hands
 # it down to the tasks that it starts
@@ -124,6 +124,8 @@ class OpenMetrics:
             raise BadConfig(f"metrics.textfile: {masked(str(path))} is no file; name another")
         if is_of_database(path):
             raise BadConfig(f"metrics.textfile: {path} is part of a SQLite database; name another")
+        if is_by_hand(path):
+            raise BadConfig(f"metrics.textfile: {path} looks like settings, seeds or proxies")
         try:
             write_to_textfile(str(path), self._registry)
         except OSError as error:

@@ -55,7 +55,8 @@ def test_users_add_up(ledgers: list[Ledger | None]) -> None:
 @given(st.lists(st.none() | LEDGERS))
 def test_share_is_of_what_was_announced(ledgers: list[Ledger | None]) -> None:
     """The share is between 0 and 1, None only where nothing was announced, and 1 only where each
-    user holds what it announced: one's surplus never hides another's gap."""
+    user holds what it announced: one's surplus never hides another's gap. Whom it cannot count is
+    said."""
     found = summarise(ledgers, T0)
     announcing = [one for one in ledgers if one is not None and one.announced]
     assert (found.share is None) == (not announcing)
@@ -63,6 +64,8 @@ def test_share_is_of_what_was_announced(ledgers: list[Ledger | None]) -> None:
         assert 0 <= found.share <= 1
         whole = all(one.stored >= (one.announced or 0) for one in announcing)
         assert (found.share == 1) == whole
+    known = [one for one in ledgers if one and (one.announced is not None or one.state == "gone")]
+    assert found.uncounted == len(ledgers) - len(known)
 
 
 @settings(deadline=None)

@@ -34,6 +34,9 @@ def test_what_is_theirs_goes_and_the_rest_stays(tmp_path: Path, compression: str
     with_archive.keep(answer(8, {"cards": [{"card_group": [item, {"user": OTHER}]}]}, cursor="3"))
     with_archive.keep(answer(8, {"text": "nobody is named in 91"}, cursor="4"))
     with_archive.close()
+    before = [(path, path.read_bytes()) for path in tmp_path.iterdir()]
+    assert forget_in(tmp_path, {9}, lambda text: None, dry_run=True) == (1, 3, ())
+    assert [(path, path.read_bytes()) for path in tmp_path.iterdir()] == before
     assert _forget(tmp_path) == (1, 3, ())
     (path,) = tmp_path.iterdir()
     if compression == "gzip":

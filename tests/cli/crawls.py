@@ -55,8 +55,9 @@ class Crawl:
         """One command, however it ends."""
         return self._finished(self.command(*arguments), env)
 
-    def on_terminal(self, *arguments: str, **env: str) -> str:
-        """All that a command writes to a terminal that takes no colours."""
+    def on_terminal(self, *arguments: str, typed: str = "", **env: str) -> str:
+        """All that a command writes to a terminal that takes no colours, and on which this was
+        typed."""
         ours, theirs = pty.openpty()
         process = subprocess.Popen(
             self.command(*arguments),
@@ -68,7 +69,8 @@ class Crawl:
         )
         self._started.append(process)
         os.close(theirs)
-        with os.fdopen(ours, "rb", buffering=0) as terminal:
+        with os.fdopen(ours, "r+b", buffering=0) as terminal:
+            terminal.write(typed.encode())
             parts = []
             with suppress(OSError):  # Linux says so when the last program has closed it
                 while part := terminal.read(65536):

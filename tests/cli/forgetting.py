@@ -27,7 +27,7 @@ def forget_midway(crawl: Crawl, truth: Truth, dump: Callable[[], Iterable[str]])
     assert uid in {edge["uid"] for edge in crawl.scan("edges")}
     before = len(crawl.scan("posts"))
     (crawl.folder / "people.txt").write_text(f"# asked to\nhttps://m.weibo.cn/u/{uid}\n", "utf-8")
-    done = crawl.json("forget", "people.txt", "99")
+    done = crawl.json("forget", "--yes", "people.txt", "99")
     assert (done["uids"], done["users"]) == (2, 1)
     assert done["posts"] > 0
     assert done["reposts"] > 0
@@ -40,7 +40,7 @@ def forget_midway(crawl: Crawl, truth: Truth, dump: Callable[[], Iterable[str]])
     crawl.run("import")
     crawl.run("posts", "--runner", "inline", "--refresh", "--all", "--comments", "1")
     assert list(filter(names_them, dump())) == []
-    said = crawl.run("forget", str(uid)).stdout
+    said = crawl.run("forget", "--yes", str(uid)).stdout
     assert "Deleted: 0 users, 0 posts, 0 comments below the posts of others." in said
     assert "Taken out of: 0 reposts by others" in said
     return said

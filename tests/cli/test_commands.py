@@ -6,6 +6,7 @@ import socket
 import sqlite3
 import subprocess
 import tomllib
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -16,6 +17,8 @@ from tests.ports import free_port
 from tests.webserver import answering
 from weibo_crawler import config
 from weibo_crawler.cli.main import build_parser
+from weibo_crawler.errors import BadConfig, BadUsage
+from weibo_crawler.outputs import keep_inputs
 
 ROOT = Path(__file__).parents[2]
 
@@ -45,7 +48,8 @@ def test_each_command_has_help_and_is_documented(name: str) -> None:
 def test_the_settings_file_holds_every_default() -> None:
     """conf/crawler.toml as it ships is the defaults, and names every setting."""
     text = (ROOT / "conf/crawler.toml").read_text("utf-8")
-    assert msgspec.convert(tomllib.loads(text), config.Settings) == config.Settings()
+    there = text.replace("sqlite:///../", "sqlite:///")  # from the folder above, as without a file
+    assert msgspec.convert(tomllib.loads(there), config.Settings) == config.Settings()
     for section in config.Settings.__struct_fields__:
         part = text.partition(f"[{section}]")[2].partition("\n[")[0]
         for key in getattr(config.Settings(), section).__struct_fields__:
@@ -139,6 +143,111 @@ def test_a_bad_settings_file_is_named(crawl: Crawl, text: str, said: str) -> Non
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("setting", "value", "said"),
+    [
+        ("pace.requests_per_second", '"fast"', "expected a number, got the text 'fast'"),
+        ("harvest.min_fans", "1.5", "expected a whole number"),
+        ("harvest.max_depth", "[1]", "expected a whole number, got a list"),
+        ("harvest.processes", "65", "expected a whole number of at most 64"),
+        ("harvest.edges", '"fans"', "expected a list, got the text 'fans'"),
+        ("harvest.edges", '["friends"]', "unknown word 'friends'"),
+        ("session.enabled", '"perhaps"', "expected true or false, got the text 'perhaps'"),
+        ("store.password", "123", "expected a text, got a whole number"),
+        ("pace.fall_factor", "1.0", "expected a number below 1"),
+    ],
+)
+def test_what_is_wrong_with_a_setting_is_said_in_words(
+    tmp_path: Path, setting: str, value: str, said: str
+) -> None:
+    """No name of a type of Python or of a library; no password."""
+    section, _, key = setting.partition(".")
+    (tmp_path / "my.toml").write_text(f"[{section}]\n{key} = {value}\n", "utf-8")
+    with pytest.raises(BadConfig) as caught:
+        config.load(tmp_path / "my.toml", {})
+    assert f"my.toml: {setting}: {said}" in str(caught.value)
+    assert "`" not in str(caught.value)
+    assert "123" not in str(caught.value)
+
+
+def test_an_account_is_no_part_of_the_sites_address(crawl: Crawl) -> None:
+    """Exit code 3; its password is not printed."""
+    for name in ("BASE_URL", "VISITOR_URL"):
+        address = {f"WEIBO_SITE__{name}": "http://me:secret@127.0.0.1:9"}
+        said = crawl.run("status", code=3, **address).stderr
+        assert f"site.{name.lower()}: an account does not belong" in said
+        assert "secret" not in said
+        assert said.count("\n") == 1
+
+
+# -- places
+
+
+PLACES = [
+    ("store.users", "sqlite:///data/u.db"),
+    ("store.users", "mysql://me@host/db?ssl_ca=data/ca.pem"),
+    ("store.tables", "sqlite:///data/t.db"),
+    ("store.password_file", "data/password"),
+    ("egress.proxies_file", "data/proxies.txt"),
+    ("archive.folder", "data/archive"),
+    ("hadoop.streaming_jar", "data/streaming.jar"),
+    ("metrics.textfile", "data/figures.prom"),
+]
+
+
+@pytest.mark.parametrize(("setting", "value"), PLACES)
+def test_places_in_a_file_are_relative_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str, value: str
+) -> None:
+    """From whatever folder a command is called; those in variables to the working folder. What lies
+    where it was meant from the working folder before is named, with how to write it."""
+    section, _, key = setting.partition(".")
+    scheme, _, place = value.rpartition("data/")
+
+    def loaded(**environ: str) -> str:
+        got = config.load(tmp_path / "etc" / "my.toml", environ)
+        return str(getattr(getattr(got, section), key))
+
+    for folder in ("etc", "here"):
+        (tmp_path / folder / "data").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "here")
+    (tmp_path / "etc/my.toml").write_text(f'[{section}]\n{key} = "{value}"\n', "utf-8")
+    variable = {f"WEIBO_{section}__{key}".upper(): value}
+    (tmp_path / "here/data" / place).write_text("http://127.0.0.1:1\n")
+    assert loaded(**variable) == value
+    with pytest.raises(BadConfig) as caught:
+        loaded()
+    assert str(caught.value) == (
+        f"{tmp_path}/etc/my.toml: {setting}: relative addresses are relative to this file, so it "
+        f"names {tmp_path}/etc/data/{place}, where nothing is; for {tmp_path}/here/data/{place} "
+        f"write {scheme}../here/data/{place}"
+    )
+    (tmp_path / "etc/data" / place).write_text("http://127.0.0.1:1\n")
+    assert loaded() == f"{scheme}{tmp_path}/etc/data/{place}"
+    absolute = loaded()
+    (tmp_path / "etc/my.toml").write_text(f'[{section}]\n{key} = "{absolute}"\n', "utf-8")
+    assert loaded() == absolute
+
+
+@pytest.mark.parametrize(
+    ("file", "data"), [("conf/crawler.toml", "data"), ("mine/my.toml", "mine/data")]
+)
+def test_init_writes_the_file_that_is_named(crawl: Crawl, file: str, data: str) -> None:
+    """By --config, WEIBO_CONFIG or nothing; other commands find the stores from any folder."""
+    del crawl.env["WEIBO_STORE__USERS"], crawl.env["WEIBO_STORE__TABLES"]
+    named = {} if file == "conf/crawler.toml" else {"WEIBO_CONFIG": file}
+    assert file in crawl.run("init", **named).stdout
+    assert {p.name for p in (crawl.folder / data).glob("*.db")} == {"users.db", "tables.db"}
+    assert {p.name for p in crawl.folder.iterdir()} == {file.partition("/")[0], data.split("/")[0]}
+    crawl.run("seed", "5", "--config", file)
+    again = crawl.run("init", "--config", file).stdout
+    assert "settings written" not in again
+    assert "1 user" in again
+    (crawl.folder / "away").mkdir()
+    crawl.folder /= "away"
+    assert crawl.json("status", "--config", f"../{file}")["states"] == {"queued": 1}
+
+
 # -- seeds and usage
 
 
@@ -219,6 +328,44 @@ def test_no_output_replaces_a_store(crawl: Crawl, command: tuple[str, ...]) -> N
         done = crawl.run(*command, file, code=2)
         assert f"{file} is part of a SQLite database" in done.stderr
     assert len(crawl.scan("users")) == 1
+
+
+BY_HAND = [
+    "# mine\n\n[site]\n",
+    "\ufeff1234567890 # a uid\n",
+    "https://m.weibo.cn/u/1234567890\n",
+    "weibo.com/u/1234567890\n",
+    "http://me:secret@127.0.0.1:3128\n",
+    "127.0.0.1:3128:me:secret\n",
+]
+
+
+@pytest.mark.parametrize("text", BY_HAND)
+def test_no_output_replaces_what_people_wrote(tmp_path: Path, text: str) -> None:
+    """Settings, seeds, lists of proxies, whatever they are called and whether or not the settings
+    name them."""
+    file = tmp_path / "file.csv"
+    file.write_text(text, "utf-8")
+    with pytest.raises(BadUsage, match=r"file\.csv looks like settings, seeds or a list"):
+        keep_inputs(file)
+
+
+def test_outputs_can_be_written_again(crawl: Crawl) -> None:
+    """Each of them over itself; over what people wrote none of them is."""
+    crawl.run("init")
+    crawl.run("seed", "1234567890")
+    crawl.run("import")
+    (crawl.folder / "seeds.txt").write_text("1234567890\n")
+    commands = ["report -o", "posts --manifest"]
+    commands += [f"export users --format {form} -o" for form in ("csv", "jsonl", "parquet")]
+    commands += ["export users --columns id --format csv -o"]
+    for number, words in enumerate(commands):
+        for _ in range(2):
+            crawl.run(*words.split(), f"output-{number}")
+        assert "seeds.txt looks like" in crawl.run(*words.split(), "seeds.txt", code=2).stderr
+    for file, code in (("figures", 4), ("figures", 4), ("seeds.txt", 3)):
+        crawl.run("harvest", code=code, WEIBO_METRICS__TEXTFILE=file)
+    assert (crawl.folder / "seeds.txt").read_text() == "1234567890\n"
 
 
 def test_figures_replace_no_store(crawl: Crawl) -> None:
@@ -311,6 +458,46 @@ def test_edges_that_are_none_are_refused(crawl: Crawl, key: str, value: str) -> 
 # -- stores
 
 
+READING = ["status", "scan users", "scan posts", "scan edges", "scan comments", "report"]
+READING += ["report --completeness", "export users -o out.csv", "export posts -o out.csv"]
+READING += ["harvest --plan", "posts --plan", "posts", "import", "posts --follow", "forget 5 --yes"]
+
+
+@pytest.mark.parametrize("words", READING)
+def test_a_mistyped_store_is_named_and_not_made(crawl: Crawl, words: str) -> None:
+    """What only reads makes no store, nor does what needs the work of an earlier command: exit code
+    5 (harvest: 2, as without a seed), one line with the file, the setting and the way on."""
+    done = crawl.run(*words.split(), code=2 if words.startswith("harvest") else 5)
+    assert re.search(r"(users|tables)\.db: there is no such store", done.stderr)
+    assert re.search(r"name another by store\.(users|tables)", done.stderr)
+    assert done.stderr.count("\n") == 1
+    assert not list(crawl.folder.iterdir())
+
+
+def test_a_file_of_another_program_is_no_store(crawl: Crawl) -> None:
+    """Exit code 5, and not a byte of it changes; nor is one made beside it."""
+    with closing(sqlite3.connect(crawl.folder / "users.db")) as base:
+        base.execute("CREATE TABLE notes (text)")
+    was = (crawl.folder / "users.db").read_bytes()
+    for command in ("status", "import"):
+        assert "no such store of users" in crawl.run(command, code=5).stderr
+    assert (crawl.folder / "users.db").read_bytes() == was
+    assert [file.name for file in crawl.folder.iterdir()] == ["users.db"]
+
+
+def test_nothing_is_said_of_which_store(crawl: Crawl) -> None:
+    """Who finds nothing sees where it was looked for; `status` always names both stores."""
+    crawl.run("seed", "5")
+    users, tables = (str(crawl.folder / name) for name in ("users.db", "tables.db"))
+    assert crawl.json("status")["stores"] == {"users": users, "tables": f"{tables} (not there yet)"}
+    assert not Path(tables).exists()
+    crawl.run("import")
+    assert crawl.run("status").stdout.startswith(f"stores   {users} and {tables}\n")
+    assert crawl.run("scan", "posts").stderr == f"scan: 0 posts in {tables}\n"
+    assert crawl.run("scan", "users", "--uid=6").stderr == f"scan: 0 users in {users}\n"
+    assert f"0 posts in {tables}" in crawl.run("export", "posts", "-o", "posts.csv").stdout
+
+
 def test_a_newer_schema_is_refused(crawl: Crawl) -> None:
     """Exit code 5, and the file is left as it is."""
     crawl.run("seed", "1234567890")
@@ -386,6 +573,27 @@ def test_a_site_that_is_down_is_no_success(crawl: Crawl) -> None:
         crawl.run("harvest", code=4, WEIBO_HARVEST__MAX_ATTEMPTS="1")
 
 
+def test_a_run_in_which_nobody_could_be_read_ends_with_4(crawl: Crawl) -> None:
+    """As a harvest does of which nobody could be walked, and said in `status`; also when the same
+    users fail again. It is no share of the announced posts that is complete then."""
+    wall = {"ok": -100, "url": "https://passport.weibo.com/sso/signin?entry=wapsso"}
+    with answering(lambda path: wall) as port:
+        crawl.env["WEIBO_SITE__BASE_URL"] = f"http://127.0.0.1:{port}"
+        crawl.run("seed", "7", "8")
+        crawl.run("import")
+        for _ in range(2):
+            said = crawl.run("posts", "--runner", "inline", code=4).stderr
+            assert "2 users failed: the same command asks for them again" in said
+            assert "nobody could be read: 2 visits failed" in said
+            out = "2 users not counted: nobody knows how many posts they have"
+            assert f"complete: not known; {out}" in said
+            status = crawl.run("status").stdout
+            assert "nobody could be read" in status
+            assert out in status
+    figures = crawl.json("report", "--completeness")
+    assert (figures["failed"], figures["uncounted"], figures["share"]) == (2, 2, None)
+
+
 # -- analysts
 
 
@@ -400,6 +608,7 @@ def test_scan_into_head_ends_quietly(crawl: Crawl) -> None:
 
 def test_empty_stores_are_friendly(crawl: Crawl) -> None:
     """Every reading command works before anything was crawled."""
+    crawl.run("init")
     assert crawl.scan("users") == crawl.scan("posts") == []
     crawl.run("status")
     crawl.run("report")
@@ -418,9 +627,10 @@ def test_a_closing_line_for_machines(crawl: Crawl) -> None:
 
 def test_forget_removes_a_person_for_good(crawl: Crawl) -> None:
     """Rows are gone from SQL and tables; a seed does not bring them back."""
+    crawl.run("init")
     crawl.run("seed", "5", "6")
     crawl.run("import")
-    assert crawl.json("forget", "5")["users"] == 1
+    assert crawl.json("forget", "--yes", "5")["users"] == 1
     crawl.run("seed", "5")
     crawl.run("import")
     assert [user["id"] for user in crawl.scan("users")] == [6]

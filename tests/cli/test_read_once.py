@@ -179,7 +179,7 @@ def test_forget_leaves_no_page_that_shows_a_person(tmp_path: Path) -> None:
         uid = max(named, key=lambda each: named[each])
         assert named[uid] > 0
         before = len(kept(crawl))
-        crawl.run("forget", str(uid))
+        crawl.run("forget", "--yes", str(uid))
         left = kept(crawl)
         assert len(left) >= before - named[uid] - 4
         assert not [1 for owner, page in left if str(uid).encode() in page.page().body]

@@ -164,7 +164,7 @@ def test_who_is_forgotten_is_not_in_the_archive(tmp_path: Path) -> None:
         folder = archived(crawl)
         main_job(crawl, truth)
         uid, name = most_reposted(crawl, truth)
-        done = crawl.json("forget", str(uid))
+        done = crawl.json("forget", "--yes", str(uid))
         assert done["archive_dropped"] > 0
         assert done["archive_blanked"] > 0
         for path in folder.iterdir():
@@ -186,11 +186,12 @@ def test_what_is_needed_is_said(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path)
     assert "archive.folder" in crawl.run("reparse", code=2).stderr
     assert "*.warc.gz" in crawl.run("reparse", str(tmp_path), code=2).stderr
+    crawl.run("init")
     (tmp_path / "blocked").mkdir()
     (tmp_path / "blocked" / "warcio.py").write_text("raise ImportError('no warcio')")
     path = f"{tmp_path / 'blocked'}:{crawl.env['PYTHONPATH']}"
     crawl.env |= {"PYTHONPATH": path, "WEIBO_ARCHIVE__FOLDER": "archive"}
-    for words in (("reparse", "."), ("seed", "7"), ("forget", "7")):
+    for words in (("reparse", "."), ("seed", "7"), ("forget", "--yes", "7")):
         assert "weibo-hadoop[archive]" in crawl.run(*words, code=3).stderr
 
 

@@ -111,8 +111,13 @@ class ForgetContract:
         others = Comment(9, self.third, "name", "said", "2026-01-01T00:00:00+08:00")
         self.tables.comments.put(comment_puts(self.other, 2, [theirs, others], NOW, "run"))
         self.tables.comments.put(comment_puts(self.gone, 1, [others], NOW, "run"))
+        posts.put([repost(self.gone, 1, self.gone)])  # is counted as theirs alone
         kept = posts.row(post_key(self.other, 3))
+        before = everything(self.frontier, self.tables)
+        told = forget_users(self.frontier, self.tables, (self.gone,), dry_run=True)
+        assert everything(self.frontier, self.tables) == before
         removed = self.forget()
+        assert told == removed
         assert (removed.users, removed.posts, removed.reposts, removed.found) == (1, 1, 2, 2)
         assert removed.comments == 1
         assert list(self.tables.comments.keys("")) == [comment_key(self.other, 2, 9)]
@@ -125,6 +130,22 @@ class ForgetContract:
         assert users.row(user_key(self.other))["user:found_from"] == ""
         again = self.forget()
         assert (again.users, again.posts, again.reposts, again.found) == (0, 0, 0, 0)
+
+    def test_a_slip_can_be_undone(self) -> None:
+        """Who is allowed again is stored by later runs, the others are not; who is unknown is said
+        to be. A process that has read the hashes hears of it."""
+        self.frontier.add_seeds(found(self.gone), "run", NOW)
+        assert self.forget(self.gone, self.other).unknown == (self.other,)
+        known = self.frontier.forgotten()
+        assert known.has(self.gone)
+        assert known.has(self.other)
+        assert self.frontier.allow([self.other, self.third]) == 1
+        now = self.frontier.forgotten(known)
+        assert (now.has(self.gone), now.has(self.other)) == (True, False)
+        assert self.frontier.add_seeds(found(self.gone, self.other), "run", NOW) == 1
+        assert self.frontier.allow([self.gone]) == 1
+        assert self.frontier.allow([self.gone]) == 0
+        assert self.frontier.add_seeds(found(self.gone), "run", NOW) == 1
 
     def test_lists_and_kept_pages_lose_them(self) -> None:
         """What a list remembers of its last page, and pages kept for developers, name no one of

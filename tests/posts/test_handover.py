@@ -41,7 +41,7 @@ def test_a_mapper_reads_what_the_driver_had(
     read = config.load(Path(SETTINGS), {})
     assert read.store.read_password() == PASSWORD
     assert (there / PROXIES).read_bytes() == b"http://me:secret@127.0.0.1:1\n"
-    assert read.egress == replace(before.egress, proxies_file=PROXIES)
+    assert read.egress == replace(before.egress, proxies_file=str(there / PROXIES))
     assert (read.metrics, read.hadoop, read.posts) == (
         config.Metrics(),
         before.hadoop,

@@ -15,7 +15,7 @@ import pytest
 
 from tests.contracts.table_processes import ROWS
 from tests.contracts.tables import SPAWN, TableContract, kill_a_writer
-from weibo_crawler.errors import BadConfig, NewerSchema, StoreError, StoreFull
+from weibo_crawler.errors import BadConfig, NewerSchema, NoStore, StoreError, StoreFull
 from weibo_crawler.store import Cell, Put, Row, Tables
 from weibo_crawler.store import sqlite_base as base
 from weibo_crawler.store import sqlite_tables as module
@@ -204,8 +204,8 @@ def test_a_place_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match=r"file/t\.db: cannot create its folder"):
         SqliteTables(f"sqlite:///{tmp_path}/file/t.db").create()
-    with pytest.raises(StoreError, match="there is no such file"):
-        open_database(f"sqlite:///{tmp_path}/absent/t.db", create=False)
+    with pytest.raises(NoStore, match="there is no such store of tables"):
+        SqliteTables(f"sqlite:///{tmp_path}/absent/t.db", create=False).create()
     assert not (tmp_path / "absent").exists()
 
 

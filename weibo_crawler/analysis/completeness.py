@@ -8,6 +8,7 @@ import msgspec
 
 from weibo_crawler.analysis.freshness import Ages
 from weibo_crawler.analysis.gaps import GapTally
+from weibo_crawler.analysis.numbers import plural
 from weibo_crawler.analysis.yields import visits_a_day
 from weibo_crawler.store import Tables
 from weibo_crawler.store.cells import Ledger, read_ledger
@@ -44,7 +45,8 @@ class Completeness(msgspec.Struct, frozen=True):
     also count posts that nobody can see, so of those that can be seen more is held; but a stored
     post that was deleted where no visit has looked since counts as held. share_most is the most:
     nothing is missing but what is known to be, which is one post of each user whose next page was
-    not read. Both are as of the visits; posts_since: how many
+    not read. uncounted: users of whom nobody knows how many posts they have, and who are not gone:
+    neither share counts them. Both are as of the visits; posts_since: how many
     posts are to be expected since then, by each user's posting rate.
     limited: of those done, of whose timeline some part was never read: for a login wall, a setting,
     a gap, unreadable posts, or an end against the announced count. sure_share: of visited users,
@@ -75,6 +77,7 @@ class Completeness(msgspec.Struct, frozen=True):
     gone_posts: int = 0
     share: float | None = None
     share_most: float | None = None
+    uncounted: int = 0
     posts_since: float = 0.0
     sure_share: float | None = None
     unsure_users: int = 0
@@ -98,6 +101,14 @@ class Completeness(msgspec.Struct, frozen=True):
     due: int = 0
     due_share: float | None = None
     visits_a_day: float = 0.0
+
+
+def left_out(figures: Completeness) -> str:
+    """What the shares do not count, for people; "" where they count everybody."""
+    if not figures.uncounted:
+        return ""
+    users = plural(figures.uncounted, "user")
+    return f"{users} not counted: nobody knows how many posts they have"
 
 
 def read_ledgers(tables: Tables) -> Iterator[tuple[int, Ledger | None]]:
@@ -147,10 +158,12 @@ class Tally:
         figures["users"] += 1
         if ledger is None:
             figures["unvisited"] += 1
+            figures["uncounted"] += 1
             return
         self._states[ledger.state] += 1
         figures["visited"] += 1
         figures["announced"] += ledger.announced or 0
+        figures["uncounted"] += ledger.announced is None and ledger.state != "gone"
         figures["stored"] += ledger.stored
         figures["gone_posts"] += len(ledger.gone)
         figures["limited"] += ledger.state == "done" and not ledger.whole

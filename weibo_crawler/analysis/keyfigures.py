@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from weibo_crawler.analysis.asked import Asked
-from weibo_crawler.analysis.completeness import Completeness
+from weibo_crawler.analysis.completeness import Completeness, left_out
 from weibo_crawler.analysis.figures import Figures
 from weibo_crawler.analysis.numbers import duration, grouped, minute, percent, plural
 from weibo_crawler.analysis.second_looks import looks_lines
@@ -108,7 +108,8 @@ def _share(held: Completeness) -> KeyFigure:
         "which also count what nobody can see any more; and the most, if nothing is missing but "
         "what is known to be. A stored post that was deleted where no visit has looked since "
         "counts as held. Since the visits about "
-        f"{plural(round(held.posts_since), 'post')} more are to be expected.",
+        f"{plural(round(held.posts_since), 'post')} more are to be expected."
+        + (f" {said}." if (said := left_out(held)) else ""),
     )
 
 

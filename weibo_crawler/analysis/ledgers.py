@@ -64,6 +64,7 @@ def _posts(figures: Completeness) -> list[tuple[str, str]]:
         ("  of them gone from the site", grouped(figures.gone_posts)),
         ("share held, of those announced", percent(figures.share)),
         ("share held, at most", percent(figures.share_most)),
+        ("  users not counted, posts unknown", grouped(figures.uncounted)),
         ("posts expected since the visits", grouped(round(figures.posts_since))),
         ("users of whom all is surely known", percent(figures.sure_share)),
         ("users whose end is unsure", grouped(figures.unsure_users)),

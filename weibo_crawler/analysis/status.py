@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from weibo_crawler.analysis.completeness import Completeness
+from weibo_crawler.analysis.completeness import Completeness, left_out
 from weibo_crawler.analysis.numbers import duration, grouped, minute, percent, plural
 from weibo_crawler.analysis.second_looks import looks_dict, looks_lines, second_looks
 from weibo_crawler.records import State
@@ -199,6 +199,8 @@ def _posts_lines(figures: Completeness) -> list[str]:
         f"{grouped(figures.announced)} announced; {grouped(figures.visited)} of "
         f"{plural(figures.users, 'user')} visited"
     ]
+    if said := left_out(figures):
+        out.append(f"         {said}")
     if figures.failed:
         out.append(
             f"         {plural(figures.failed, 'user')} failed: weibo-crawler posts asks again"

@@ -27,12 +27,15 @@ class Cleaned(NamedTuple):
     busy: tuple[str, ...]
 
 
-def forget_in(folder: Path, uids: set[int], say: Callable[[str], None]) -> Cleaned:
+def forget_in(
+    folder: Path, uids: set[int], say: Callable[[str], None], *, dry_run: bool = False
+) -> Cleaned:
     """Take people out of every file of a folder. A file that names none of them stays as it is;
-    another is written anew beside it, synced, and put in its place. Errors: StoreError."""
+    another is written anew beside it, synced, and put in its place. dry_run: only count. Errors:
+    StoreError."""
     dropped = blanked = 0
     busy = []
-    for left in folder.glob(f"*{_NEW}"):
+    for left in [] if dry_run else folder.glob(f"*{_NEW}"):
         left.unlink()
     for path in files_of([folder]) if any(folder.glob("*.warc.*")) else []:
         say(f"archive: {path.name}")
@@ -40,11 +43,19 @@ def forget_in(folder: Path, uids: set[int], say: Callable[[str], None]) -> Clean
             busy.append(path.name)
             continue
         try:
-            counts = _rewrite(path, uids.__contains__)
+            counts = (_count if dry_run else _rewrite)(path, uids.__contains__)
         except OSError as error:
             raise StoreError(f"archive.folder: {path}: {error.strerror}") from None
         dropped, blanked = dropped + counts[0], blanked + counts[1]
     return Cleaned(dropped, blanked, tuple(busy))
+
+
+def _count(path: Path, is_gone: IsGone) -> tuple[int, int]:
+    """How many answers would be dropped and blanked."""
+    rewriter = _Rewriter(lambda data, is_packed: b"", is_gone)
+    for member in members(path, lambda at: None):
+        rewriter.rewritten(member.data)
+    return rewriter.dropped, rewriter.blanked
 
 
 def _rewrite(path: Path, is_gone: IsGone) -> tuple[int, int]:

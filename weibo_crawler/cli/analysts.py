@@ -12,9 +12,9 @@ from weibo_crawler.analysis.numbers import plural
 from weibo_crawler.cli.exports import remember_export
 from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.yarn import status as job_on_yarn
-from weibo_crawler.errors import BadUsage
+from weibo_crawler.errors import BadUsage, NoStore
 from weibo_crawler.home import Home
-from weibo_crawler.outputs import keep_databases
+from weibo_crawler.outputs import keep_inputs
 
 
 def _rows(options: argparse.Namespace, home: Home) -> Iterable[dict[str, Any]]:
@@ -71,9 +71,16 @@ def scan(options: argparse.Namespace) -> Done:
 
     form = options.format or ("table" if sys.stdout.isatty() else "jsonl")
     columns = _columns(options, form)
-    with Home(config.load(options.config)) as home:
+    with Home(config.load(options.config), makes=()) as home:
         n = write(_rows(options, home), form, sys.stdout.buffer, columns)
-    return Done(f"scan: {plural(n, options.what.removesuffix('s'))}", {"rows": n}, is_aside=True)
+    return Done(f"scan: {_count(n, options, home)}", {"rows": n}, is_aside=True)
+
+
+def _count(n: int, options: argparse.Namespace, home: Home) -> str:
+    """How many rows; of none, where they were looked for."""
+    rows = plural(n, options.what.removesuffix("s"))
+    is_live = options.what == "edges" or (options.what == "users" and not options.imported)
+    return rows if n else f"{rows} in {home.place('users' if is_live else 'tables')}"
 
 
 def export(options: argparse.Namespace) -> Done:
@@ -83,17 +90,17 @@ def export(options: argparse.Namespace) -> Done:
     settings = config.load(options.config)
     _check_output(options)
     columns = _columns(options, "file")  # all there are, unless --columns names some
-    with Home(settings) as home:
+    with Home(settings, makes=()) as home:
         remember_export(home.users, options.output)  # first: a kill may leave some of it
         n = write_file(_rows(options, home), columns, options.output, options.format)
-    line = f"export: {plural(n, options.what.removesuffix('s'))} written to {options.output}"
+    line = f"export: {_count(n, options, home)} written to {options.output}"
     return Done(line, {"rows": n, "file": str(options.output)})
 
 
 def _check_output(options: argparse.Namespace) -> None:
     """Raise BadUsage, before anything is noted or read, for a file that is not to be replaced."""
-    keep_databases(options.output)
-    if options.output.resolve() == config.resolve(str(options.config or config.DEFAULT_FILE)):
+    keep_inputs(options.output)
+    if options.output.resolve() == config.settings_file(options.config).resolve():
         raise BadUsage(f"{options.output} holds the settings: name another file")
     if options.output == Path("-"):
         raise BadUsage(f"-: a {options.handler.partition(':')[2]} goes to a file; scan prints rows")
@@ -103,7 +110,7 @@ def report(options: argparse.Namespace) -> Done:
     """Write the HTML report, or print how complete the posts are."""
     if options.format and not options.completeness:
         raise BadUsage("--format is for --completeness: add that")
-    with Home(config.load(options.config)) as home:
+    with Home(config.load(options.config), makes=()) as home:
         if options.completeness:
             return _completeness(home, options.format)
         from weibo_crawler.analysis.report import write_report
@@ -138,15 +145,18 @@ def status(options: argparse.Namespace) -> Done:
     from weibo_crawler.analysis import status as figures
     from weibo_crawler.analysis.completeness import completeness
 
-    with Home(config.load(options.config)) as home:
-        now = figures.status(
-            home.users,
-            time.time(),
-            completeness(home.tables, time.time()),
-        )
+    with Home(config.load(options.config), makes=()) as home:
+        stores = {name: home.place(name) for name in ("users", "tables")}
+        home.users.states()  # first of all: who gave a wrong address is to hear of the users
+        try:
+            held = completeness(home.tables, time.time())
+        except NoStore:  # nobody was imported yet
+            held, stores["tables"] = None, f"{stores['tables']} (not there yet)"
+        now = figures.status(home.users, time.time(), held)
         lines, yarn = job_on_yarn(home)
         if now.completeness is not None and now.completeness.visits_a_day:
             from weibo_crawler.cli.plans import follow
 
             lines = [f"posts    {follow(home, now.completeness.visits_a_day)}", *lines]
-    return Done("\n".join([*figures.lines(now), *lines]), figures.as_dict(now) | {"yarn": yarn})
+    shown = [f"stores   {' and '.join(stores.values())}", *figures.lines(now), *lines]
+    return Done("\n".join(shown), figures.as_dict(now) | {"yarn": yarn, "stores": stores})

@@ -33,8 +33,8 @@ base_url = "{base_url}"
 visitor_url = "{visitor_url}"
 
 [store]
-users = "sqlite:///{folder}/users.db"
-tables = "sqlite:///{folder}/tables.db"
+users = "sqlite:///users.db"
+tables = "sqlite:///tables.db"
 
 [pace]
 requests_per_second = 0
@@ -54,9 +54,7 @@ def demo(options: argparse.Namespace) -> Done:
     with start(world) as site:
         _write(
             settings_file,
-            _SETTINGS.format(
-                base_url=site.base_url, visitor_url=site.visitor_url, folder=folder.as_posix()
-            ),
+            _SETTINGS.format(base_url=site.base_url, visitor_url=site.visitor_url),
         )
         print(
             f"demo: a simulated Weibo answers at {site.base_url}; everything is kept in {folder}/"

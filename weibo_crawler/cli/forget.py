@@ -1,6 +1,7 @@
 """forget."""
 
 import argparse
+import sys
 
 from weibo_crawler import config
 from weibo_crawler.analysis.numbers import plural
@@ -9,30 +10,67 @@ from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.seed import read_seeds
 from weibo_crawler.cli.show import Progress
 from weibo_crawler.config import Settings
-from weibo_crawler.errors import BadConfig, BadSeed, how_to_install
+from weibo_crawler.errors import BadConfig, BadSeed, BadUsage, Interrupted, how_to_install
 from weibo_crawler.forget import Removed, forget_users
 from weibo_crawler.home import Home
 
+_NAMED = 10  # people, in a line
+_DONE = ("no later run stores them", "Deleted", "Taken")
+
 
 def forget(options: argparse.Namespace) -> Done:
-    """Delete people from every table of the home."""
-    uids = _uids(options.uids)
-    with Home(config.load(options.config)) as home, Progress("forget") as progress:
-        removed = forget_users(home.users, home.tables, uids, progress.say)
-        exports = known_exports(home.users)
-        archived, where = _from_archive(home.settings, set(uids), progress)
-        in_hbase = home.settings.store.tables.startswith("hbase:")
-    lines = _lines(len(uids), removed, in_hbase)
+    """Delete people from every table of the home, once that is confirmed."""
+    uids, dry_run = _uids(options.uids), options.dry_run
+    with Home(config.load(options.config), makes=()) as home:
+        if options.allow:
+            return _allow(home, uids)
+        if not options.yes and not dry_run:
+            _ask(home, uids)
+        with Progress("forget") as progress:
+            removed = forget_users(home.users, home.tables, uids, progress.say, dry_run=dry_run)
+            exports = known_exports(home.users)
+            archived, where = _from_archive(home.settings, set(uids), progress, dry_run=dry_run)
+        in_hbase = home.settings.store.tables.startswith("hbase:") and not dry_run
+    lines = _lines(len(uids), removed, in_hbase, dry_run=dry_run)
     lines += where
     lines.append("files written before may still hold them; delete those by hand: exports, reports")
     lines[-1] += ", backups" + "".join(f"\n  {file}" for file in exports)
-    return Done(
-        "\n".join(lines), {"uids": len(uids), **removed._asdict(), "exports": exports, **archived}
+    data = {"uids": len(uids), **removed._asdict(), "exports": exports, **archived}
+    return Done("\n".join(lines), {**data, "dry_run": dry_run})
+
+
+def _allow(home: Home, uids: list[int]) -> Done:
+    """Undo what `forget` keeps: the hash, not what it removed."""
+    allowed = home.users.allow(uids)
+    line = (
+        f"forget: {plural(allowed, 'uid')} of {len(uids):,} may be stored again; what was removed "
+        "is not brought back: seed them, or let a harvest find them"
     )
+    return Done(line, {"uids": len(uids), "allowed": allowed})
+
+
+def _ask(home: Home, uids: list[int]) -> None:
+    """Go on after a yes. Errors: BadUsage where nobody can be asked, Interrupted after a no."""
+    if not sys.stdin.isatty():
+        raise BadUsage(
+            "forget: removes for good, so add --yes; --dry-run says what it would remove"
+        )
+    names = [f"{user.uid} {user.screen_name or ''}".strip() for user in home.users.users(uids=uids)]
+    shown = ", ".join(names[:_NAMED]) + (" …" if len(names) > _NAMED else "")
+    print(
+        f"forget: {plural(len(uids), 'uid')} given, {len(names):,} in {home.place('users')}"
+        + (f": {shown}" if names else "")
+        + f". Remove all of theirs for good, also from {home.place('tables')}? [y/N] ",
+        end="",
+        file=sys.stderr,
+        flush=True,
+    )
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise Interrupted("forget: nothing was removed")
 
 
 def _from_archive(
-    settings: Settings, uids: set[int], progress: Progress
+    settings: Settings, uids: set[int], progress: Progress, *, dry_run: bool
 ) -> tuple[dict[str, int], list[str]]:
     """Figures of what was taken out of the files of archive.folder, and the lines that say so."""
     folder = settings.archive.folder
@@ -49,10 +87,11 @@ def _from_archive(
         raise BadConfig(
             f"archive.folder: needs warcio and zstandard ({error}): " + how_to_install("archive")
         ) from None
-    cleaned = forget_in(config.resolve(folder), uids, progress.say)
+    cleaned = forget_in(config.resolve(folder), uids, progress.say, dry_run=dry_run)
+    would = "would be " if dry_run else ""
     lines = [
-        f"archive: {cleaned.dropped:,} answers to what had asked for them dropped, "
-        f"{cleaned.blanked:,} of others blanked"
+        f"archive: {cleaned.dropped:,} answers to what had asked for them {would}dropped, "
+        f"{cleaned.blanked:,} of others {would}blanked"
     ]
     if cleaned.busy:
         lines.append(
@@ -75,15 +114,24 @@ def _uids(arguments: list[str]) -> list[int]:
     return sorted({seed.uid for seed in seeds if seed.uid is not None})
 
 
-def _lines(uids: int, removed: Removed, in_hbase: bool) -> list[str]:
+def _lines(uids: int, removed: Removed, in_hbase: bool, *, dry_run: bool) -> list[str]:
+    done = ("nothing was changed", "Would delete", "Would take") if dry_run else _DONE
     lines = [
-        f"forget: {plural(uids, 'uid')} given; no later run stores them. Deleted: "
+        f"forget: {plural(uids, 'uid')} given; {done[0]}. {done[1]}: "
         f"{plural(removed.users, 'user')}, {plural(removed.posts, 'post')}, "
-        f"{plural(removed.comments, 'comment')} below the posts of others. Taken out of: "
-        f"{plural(removed.reposts, 'repost')} by others, and "
-        f"{plural(removed.found, 'row')} of users found from them",
+        f"{plural(removed.comments, 'comment')} below the posts of others. {done[2]} out of: "
+        f"{plural(removed.reposts, 'repost')} by others, "
+        f"{plural(removed.found, 'row')} of users found from them, and "
+        f"{plural(removed.edges, 'edge')}",
         "what others wrote to or about them (@name) stays",
     ]
+    if removed.unknown:
+        shown = ", ".join(map(str, removed.unknown[:_NAMED]))
+        shown += " …" if len(removed.unknown) > _NAMED else ""
+        kept = (
+            "" if dry_run else "; they are kept out all the same: `forget --allow UID` undoes that"
+        )
+        lines.append(f"not known here: {shown}{kept}")
     if removed.busy:
         lines.append(
             f"meanwhile at work: {', '.join(removed.busy)}; to be sure, run this again after it"

@@ -18,7 +18,7 @@ from weibo_crawler.cli.harvesters import Others, on_closed_stdin, tell
 from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.show import Progress, grouped, seconds, verdicts
 from weibo_crawler.cli.stopping import say_stopping, stop_signals
-from weibo_crawler.errors import BadUsage, CrawlerError, Interrupted, SiteSaysNo
+from weibo_crawler.errors import BadUsage, CrawlerError, Interrupted, NoStore, SiteSaysNo
 from weibo_crawler.fetch import open_fetcher
 from weibo_crawler.harvest.run import Ended, HarvestRun, is_over_share
 from weibo_crawler.home import Home, new_run_id
@@ -30,9 +30,8 @@ from weibo_crawler.store.owners import new_owner
 
 def harvest(options: argparse.Namespace) -> Done:
     """Walk until a stop rule holds."""
-    with Home(config.load(options.config)) as home:
-        if not home.users.states():
-            raise BadUsage("there is no seed yet: weibo-crawler seed FILE|UID, then harvest")
+    with Home(config.load(options.config), makes=()) as home:
+        _require_seeds(home)
         if options.plan:
             from weibo_crawler.cli.plans import harvest_plan
 
@@ -44,6 +43,18 @@ def harvest(options: argparse.Namespace) -> Done:
         processes, run_id = options.processes or home.settings.harvest.processes, new_run_id()
         others = Others(processes - 1, run_id, options.config)
         return run_harvest(home, "harvest", run_id, others)
+
+
+def _require_seeds(home: Home) -> None:
+    """Raise BadUsage where nobody was seeded, whether or not the store is there."""
+    try:
+        if home.users.states():
+            return
+    except NoStore as error:
+        raise BadUsage(str(error)) from None
+    raise BadUsage(
+        f"there is no seed in {home.place('users')} yet: weibo-crawler seed FILE|UID, then harvest"
+    )
 
 
 def _take_part(home: Home, run_id: str) -> Done:

@@ -422,7 +422,17 @@ def _operator_commands(commands: Any) -> None:
         "People are named as for seed: by uid, by profile address, or in a file of these. Removes\n"
         "all their rows and versions, also what others reposted of them, and keeps a keyed hash\n"
         "of each uid, so that no later run stores them again. May be repeated, and run beside\n"
-        "other commands.",
+        "other commands. Asks first; where nobody can be asked it needs --yes.",
+    )
+    how = forget.add_mutually_exclusive_group()
+    how.add_argument("--yes", action="store_true", help="do not ask")
+    how.add_argument(
+        "--dry-run", action="store_true", help="only count what would be removed; change nothing"
+    )
+    how.add_argument(
+        "--allow",
+        action="store_true",
+        help="undo a slip: let later runs store these again; what was removed stays removed",
     )
     forget.add_argument("uids", nargs="+", metavar="FILE|UID", help="a file of uids, or a uid")
 

@@ -27,20 +27,23 @@ _BELOW_THE_LIMIT = 0.95  # of what a simulated address may ask for: a request co
 def init(options: argparse.Namespace) -> Done:
     """Create the stores that the settings name; write the settings file where there is none."""
     lines = []
-    path = config.resolve(str(options.config or DEFAULT_FILE))
+    path = config.settings_file(options.config)
     if not path.exists():
+        text = resource("conf/crawler.toml").read_text("utf-8")
+        if path.parent.name != DEFAULT_FILE.parent.name:  # the stores lie beside that folder
+            text = text.replace("sqlite:///../", "sqlite:///")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(resource("conf/crawler.toml").read_text("utf-8"), encoding="utf-8")
+            path.write_text(text, encoding="utf-8")
         except OSError as error:
             raise BadConfig(f"{path}: cannot write the settings: {error.strerror}") from None
-        lines.append(f"settings written to {options.config or DEFAULT_FILE}, with the defaults")
+        lines.append(f"settings written to {path}, with the defaults")
     settings = config.load(options.config)
     with Home(settings) as home:
         users = sum(home.users.states().values())
-        lines.append(f"users:  {settings.store.users}, {plural(users, 'user')}")
+        lines.append(f"users:  {home.place('users')}, {plural(users, 'user')}")
         created = home.tables.create()
-        lines += created or [f"tables: {settings.store.tables}, ready"]
+        lines += created or [f"tables: {home.place('tables')}, ready"]
         lines += [f"differs: {line}" for line in home.tables.check()]
     if not users:
         lines.append("next: weibo-crawler seed FILE|UID, then weibo-crawler harvest")

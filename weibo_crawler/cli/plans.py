@@ -59,7 +59,7 @@ def plan(options: argparse.Namespace) -> Done:
         not url.startswith("sqlite:") or database_path(url).exists()
         for url in (store.users, store.tables)
     ):
-        with Home(settings) as home:
+        with Home(settings, makes=()) as home:
             crawl = reading.measured(crawl, settings, home.users, home.tables, time.time())
     return Done("\n".join(outset.lines(crawl)), outset.as_dict(crawl))
 

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from typing import NamedTuple
@@ -13,6 +13,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from weibo_crawler import config
+from weibo_crawler.analysis.completeness import Completeness, completeness, left_out
+from weibo_crawler.analysis.numbers import percent, plural
 from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.show import Progress, grouped, seconds, verdicts
 from weibo_crawler.cli.stopping import say_stopping, stop_signals
@@ -22,7 +24,7 @@ from weibo_crawler.errors import BadConfig, BadUsage, CrawlerError, SiteSaysNo, 
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.importer import Imported, import_users
 from weibo_crawler.metrics import Counters, OpenMetrics
-from weibo_crawler.outputs import keep_databases
+from weibo_crawler.outputs import keep_inputs
 from weibo_crawler.posts.cluster import Cluster
 from weibo_crawler.posts.crawl import ELSEWHERE, Job
 from weibo_crawler.posts.driver import JobFiles, JobRun, LocalRun
@@ -52,7 +54,7 @@ def import_(options: argparse.Namespace) -> Done:
     """Copy what the tables lack."""
     if options.paper and options.via != "sqoop":
         raise BadUsage("--paper is the paper's own command of Sqoop: use it with --via sqoop")
-    with Home(config.load(options.config)) as home:
+    with Home(config.load(options.config), makes=["tables"]) as home:
         if options.via == "sqoop":
             return _by_sqoop(home, from_start=options.from_start, paper=options.paper)
         return run_import(home, "import", from_start=options.from_start)
@@ -103,7 +105,7 @@ def posts(options: argparse.Namespace) -> Done:
         settings = replace(settings, posts=replace(settings.posts, info_days=options.info_days))
     _check_together(options)
     if options.manifest is not None:
-        keep_databases(options.manifest)
+        keep_inputs(options.manifest)
         try:
             options.manifest.write_text(manifest(settings.posts.ranges), encoding="utf-8")
         except OSError as error:
@@ -112,7 +114,7 @@ def posts(options: argparse.Namespace) -> Done:
             f"posts: {settings.posts.ranges} ranges written to {options.manifest}",
             {"ranges": settings.posts.ranges},
         )
-    with Home(settings) as home:
+    with Home(settings, makes=()) as home:
         if options.plan:
             from weibo_crawler.cli.plans import posts_plan
 
@@ -195,7 +197,7 @@ def run_posts(home: Home, title: str, how: How, env: dict[str, str]) -> Done:
             counters = run.run()
     if isinstance(run, HadoopRun) and run.is_left_running:
         return left_running(run)
-    why = site_says_no(counters, home.settings)
+    why = site_says_no(counters, home.settings) or nobody_read(home, counters)
     note_refusal(home, job.run_id, why)
     return closed(home, counters, time.monotonic() - started, why)
 
@@ -297,9 +299,28 @@ def posts_line(counters: dict[str, int]) -> str:
     )
 
 
-def _because(stopped: Mapping[str, int]) -> str:
-    walled = stopped.get("login_wall", 0)
-    return f"; {walled:,} users end at the login wall, guests may read no further" if walled else ""
+def _because(complete: Completeness) -> str:
+    """What the share of the announced posts does not tell."""
+    walled = complete.stopped.get("login_wall", 0)
+    wall = f"{walled:,} users end at the login wall, guests may read no further" if walled else ""
+    return "".join(f"; {why}" for why in (wall, left_out(complete)) if why)
+
+
+def nobody_read(home: Home, counters: dict[str, int]) -> str:
+    """Why a run in which every visit failed ends with SiteSaysNo, as a harvest does of which nobody
+    could be walked; "" where it does not: someone was read, or only such failed again as failed in
+    runs before, while others are held (law 15)."""
+    failed = counters.get("users.failed", 0)
+    is_all = failed and failed + counters.get("users.unreached", 0) == visited(counters)
+    if not is_all or home.settings.posts.max_failed_share == 1:
+        return ""
+    held = completeness(home.tables, time.time())
+    if not counters.get(FIRST_FAILED) and held.failed < held.visited:
+        return ""
+    return (
+        f"nobody could be read: {plural(failed, 'visit')} failed, and none did not; nobody was "
+        "marked as gone or done by it: `status` and `report --completeness --format table` say more"
+    )
 
 
 def closed(
@@ -307,8 +328,6 @@ def closed(
 ) -> Done:
     """What a run came to. why: what makes it end with SiteSaysNo, "" for nothing; jobs: how many
     there were, None: this one alone."""
-    from weibo_crawler.analysis.completeness import completeness
-    from weibo_crawler.analysis.numbers import percent, plural
     from weibo_crawler.analysis.second_looks import looks_dict, looks_lines, second_looks
 
     get, looks = counters.get, second_looks(home.users)
@@ -339,8 +358,10 @@ def closed(
     if complete.share is not None:
         lines.append(
             f"complete: {percent(complete.share)} of the {complete.announced:,} announced posts "
-            f"are held{_because(complete.stopped)}"
+            f"are held{_because(complete)}"
         )
+    elif complete.uncounted:
+        lines.append(f"complete: not known{_because(complete)}")
     if taken := get("pages.from_harvest"):
         lines.append(f"{taken:,} pages were not asked for: the harvest had read them")
     if read := get("comments.pages"):
@@ -390,6 +411,7 @@ def closed(
         "gone_posts": get("posts.gone", 0),
         "stored_posts": complete.stored,
         "share": complete.share,
+        "uncounted_users": complete.uncounted,
         "elsewhere": elsewhere,
         "second_looks": looks_dict(looks),
         "counters": counters,

@@ -475,6 +475,10 @@ class Frontier(Users, Protocol):
         lose them too."""
         ...
 
+    def allow(self, uids: Sequence[int]) -> int:
+        """Drop the hashes of these users: later runs may store them again. How many there were."""
+        ...
+
     def forgotten(self, known: Forgotten = NOBODY) -> Forgotten:
         """Whom `forget` removed; `known` itself where nobody was since."""
         ...

@@ -23,6 +23,24 @@ def read_forgotten(read: Callable[[str], Sequence[Any]], known: Forgotten = NOBO
     return Forgotten(version or "", key or "", hashes)
 
 
+def allow_users(cursor: Cursor, uids: Sequence[int]) -> int:
+    """Their hashes out, inside one transaction; how many there were."""
+    gate = enter(cursor)
+    if not uids or gate.forget_key is None:
+        return 0
+    _set_version(cursor)
+    hashes = [hash_of(gate.forget_key, uid) for uid in uids]
+    return int(cursor.execute("DELETE FROM forgotten WHERE hash IN %s", (tuple(hashes),)))
+
+
+def _set_version(cursor: Cursor) -> None:
+    cursor.execute(
+        "INSERT INTO meta VALUES ('forget_version', %s) "
+        "ON DUPLICATE KEY UPDATE value = VALUES(value)",
+        (secrets.token_hex(8),),
+    )
+
+
 def forget_users(cursor: Cursor, uids: Sequence[int]) -> int:
     """Hashes in, rows out, inside one transaction; how many users there were."""
     gate = enter(cursor)
@@ -33,11 +51,7 @@ def forget_users(cursor: Cursor, uids: Sequence[int]) -> int:
         "INSERT INTO forgotten (hash) VALUES (%s) ON DUPLICATE KEY UPDATE hash = hash",
         [(hash_of(key, uid),) for uid in uids],
     )
-    cursor.execute(
-        "INSERT INTO meta VALUES ('forget_version', %s) "
-        "ON DUPLICATE KEY UPDATE value = VALUES(value)",
-        (secrets.token_hex(8),),
-    )
+    _set_version(cursor)
     ids = (tuple(uids),)
     cursor.execute("DELETE FROM progress WHERE uid IN %s", ids)
     cursor.execute("DELETE FROM edges WHERE owner IN %s", ids)

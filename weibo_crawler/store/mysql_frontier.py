@@ -36,7 +36,7 @@ from weibo_crawler.store.mysql_commit import (
     forgotten_among,
     mark_bounds,
 )
-from weibo_crawler.store.mysql_forget import forget_users
+from weibo_crawler.store.mysql_forget import allow_users, forget_users
 from weibo_crawler.store.mysql_kept import keep_pages
 from weibo_crawler.store.mysql_users import MysqlUserlist
 from weibo_crawler.store.owners import is_dead
@@ -168,6 +168,9 @@ class MysqlUsers(MysqlUserlist):
         self._strip_lists(uids)
         self._drop_naming()
         return gone
+
+    def allow(self, uids: Sequence[int]) -> int:
+        return self._db.transaction(partial(allow_users, uids=sorted(set(uids))))
 
 
 def _add_seeds(cursor: Cursor, seeds: Sequence[Found], run_id: str, now: float) -> int:

@@ -12,11 +12,11 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 
 from weibo_crawler.config import resolve
-from weibo_crawler.errors import BadConfig, NewerSchema, StoreError, StoreFull, masked
+from weibo_crawler.errors import BadConfig, NewerSchema, NoStore, StoreError, StoreFull, masked
 
 _SCHEME = "sqlite:///"
 _BUSY_S = 30.0
@@ -48,6 +48,10 @@ _REMEDIES = {
     sqlite3.SQLITE_IOERR: "check the disk, then run the same command again",
 }
 # the disk is full, or a quota or a limit on file sizes is reached: SQLite sees a failed write
+_MAKERS = {  # of each component that a command may miss, what makes it
+    "users": "(nobody was seeded there): weibo-crawler seed FILE|UID",
+    "tables": "(nobody was imported there): weibo-crawler import, or init,",
+}
 _NO_ROOM = frozenset(
     {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE}
 )
@@ -57,14 +61,22 @@ class Database:
     """A component's connections to one file: one a thread, opened at its first use.
 
     Opening creates the file and brings `component` up to `migrations`: script i leads from version
-    i to i + 1, all of them run in one transaction. Methods raise BadConfig for a wrong address,
-    StoreError, StoreFull, NewerSchema.
+    i to i + 1, all of them run in one transaction. create=False: NoStore where the file or the
+    component in it is missing. Methods raise BadConfig for a wrong address, StoreError, StoreFull,
+    NewerSchema.
     """
 
     def __init__(
-        self, url: str, component: str, migrations: Sequence[str], page_bytes: int = _PAGE_BYTES
+        self,
+        url: str,
+        component: str,
+        migrations: Sequence[str],
+        page_bytes: int = _PAGE_BYTES,
+        *,
+        create: bool = True,
     ) -> None:
         self.path = database_path(url)
+        self._create = create
         self._page_bytes = page_bytes  # of a new file
         self.component = component
         self.made = False  # whether opening created or upgraded the component
@@ -95,7 +107,9 @@ class Database:
             self._by_thread.popitem()[1].close()
 
     def _open(self) -> sqlite3.Connection:
-        conn = _connect(self.path, create=True, page_bytes=self._page_bytes)
+        if not self._create:
+            _look_for(self.path, self.component)
+        conn = _connect(self.path, create=self._create, page_bytes=self._page_bytes)
         try:
             with self.translated():
                 self.made |= migrate(conn, self.path, self.component, self._migrations)
@@ -126,7 +140,8 @@ def _file_id(path: Path) -> tuple[int, int] | None:
 
 
 def database_path(url: str) -> Path:
-    """`sqlite:///f.db` is relative to the base folder (config.resolve), `sqlite:////f.db` absolute.
+    """`sqlite:///f.db` is relative to the base folder (config.resolve), `sqlite:////f.db` absolute;
+    `config.load` has made absolute what a settings file said.
 
     BadConfig where it is neither.
     """
@@ -138,12 +153,10 @@ def database_path(url: str) -> Path:
     return resolve(url[len(_SCHEME) :])
 
 
-def open_database(url: str, *, create: bool = True) -> sqlite3.Connection:
-    """A connection in autocommit mode (write inside `immediate`), its folder and file created.
-
-    create=False: StoreError where there is no file. A connection is for one thread at a time.
-    """
-    return _connect(database_path(url), create=create)
+def open_database(url: str) -> sqlite3.Connection:
+    """A connection in autocommit mode (write inside `immediate`), its folder and file created. It
+    is for one thread at a time."""
+    return _connect(database_path(url), create=True)
 
 
 @contextmanager
@@ -243,8 +256,6 @@ def _connect(path: Path, *, create: bool, page_bytes: int = _PAGE_BYTES) -> sqli
         except OSError as error:
             raise StoreError(f"{path}: cannot create its folder: {error.strerror}") from error
         _make_private(path)
-    elif not path.exists():
-        raise StoreError(f"{path}: there is no such file; run weibo-crawler init, or name another")
     with translated(path):
         conn = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
         try:
@@ -259,6 +270,19 @@ def _connect(path: Path, *, create: bool, page_bytes: int = _PAGE_BYTES) -> sqli
             conn.close()
             raise
     return conn
+
+
+def _look_for(path: Path, component: str) -> None:
+    """Raise NoStore where the file does not hold the component; nothing is written, not even the
+    file's mode, which may be another program's."""
+    if path.exists():
+        with translated(path), closing(sqlite3.connect(path, timeout=_BUSY_S)) as conn:
+            if schema_version(conn, component):
+                return
+    raise NoStore(
+        f"{path}: there is no such store of {component} {_MAKERS[component]} makes it, or name "
+        f"another by store.{component}"
+    )
 
 
 def _make_private(path: Path) -> None:

@@ -28,16 +28,30 @@ def forgotten_among(conn: Connection, uids: Iterable[int]) -> set[int]:
     return {uid for uid in uids if conn.execute(is_there, (hash_of(key, uid),)).fetchone()}
 
 
-def forget_users(conn: Connection, uids: Sequence[int]) -> int:
-    """Hashes in, rows out, inside one transaction; how many users there were."""
-    key = secrets.token_hex(32)
-    conn.execute("INSERT INTO meta VALUES ('forget_key', ?) ON CONFLICT DO NOTHING", (key,))
-    (key,) = conn.execute("SELECT value FROM meta WHERE name = 'forget_key'").fetchone()
+def allow_users(conn: Connection, uids: Sequence[int]) -> int:
+    """Their hashes out, inside one transaction; how many there were."""
+    known = read_forgotten(conn)
+    if not known.hashes:
+        return 0
+    _set_version(conn)
+    hashes = [(hash_of(known.key, uid),) for uid in uids]
+    return conn.executemany("DELETE FROM forgotten WHERE hash = ?", hashes).rowcount
+
+
+def _set_version(conn: Connection) -> None:
     conn.execute(
         "INSERT INTO meta VALUES ('forget_version', ?) "
         "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
         (secrets.token_hex(8),),
     )
+
+
+def forget_users(conn: Connection, uids: Sequence[int]) -> int:
+    """Hashes in, rows out, inside one transaction; how many users there were."""
+    key = secrets.token_hex(32)
+    conn.execute("INSERT INTO meta VALUES ('forget_key', ?) ON CONFLICT DO NOTHING", (key,))
+    (key,) = conn.execute("SELECT value FROM meta WHERE name = 'forget_key'").fetchone()
+    _set_version(conn)
     hashes = [(hash_of(key, uid),) for uid in uids]
     conn.executemany("INSERT INTO forgotten VALUES (?) ON CONFLICT DO NOTHING", hashes)
     ids = [(uid,) for uid in uids]

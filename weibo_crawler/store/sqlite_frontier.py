@@ -20,6 +20,7 @@ from weibo_crawler.store.owners import is_dead
 from weibo_crawler.store.sql import pack_ids, unpack_ids
 from weibo_crawler.store.sqlite_base import immediate
 from weibo_crawler.store.sqlite_forget import (
+    allow_users,
     forget_users,
     forgotten_among,
 )
@@ -248,6 +249,10 @@ class SqliteUsers(SqliteUserlist):
         self._strip_lists(uids)
         self._drop_naming()
         return gone
+
+    def allow(self, uids: Sequence[int]) -> int:
+        with self._db.translated(), immediate(self._db.conn()) as conn:
+            return allow_users(conn, uids)
 
     def reclaim_dead(self) -> int:
         owners = self._rows(

@@ -48,8 +48,8 @@ _decode = msgspec.json.Decoder(dict[str, str]).decode
 class SqliteTables:
     """The tables of `FAMILIES` in one SQLite file. Methods raise StoreError."""
 
-    def __init__(self, url: str) -> None:
-        self._db = Database(url, "tables", _MIGRATIONS)
+    def __init__(self, url: str, *, create: bool = True) -> None:
+        self._db = Database(url, "tables", _MIGRATIONS, create=create)
         self._tables = {
             name: SqliteTable(self._db, name, families) for name, families in FAMILIES.items()
         }

@@ -151,8 +151,8 @@ _KEEP = """
 class SqliteUserlist(SqlUserlist):
     """All of the `Frontier` protocol that neither queues nor claims; see `SqlUserlist`."""
 
-    def __init__(self, url: str) -> None:
-        self._db = Database(url, "users", _SCHEMA, _PAGE_BYTES)
+    def __init__(self, url: str, *, create: bool = True) -> None:
+        self._db = Database(url, "users", _SCHEMA, _PAGE_BYTES, create=create)
         self._has_reported = False
 
     def close(self) -> None:
