@@ -318,8 +318,8 @@ CHANGES = [
     Change(
         "a refused kind is asked for again without a witness",
         "fetch/pool/endpoints.py",
-        "circuit.has_refusal |= verdict in REFUSALS",
-        "circuit.has_refusal = False",
+        "self.refusals += is_refusal",
+        "self.refusals += 0",
         f"{FETCH}/test_endpoints.py",
     ),
     Change(

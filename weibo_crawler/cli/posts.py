@@ -412,6 +412,7 @@ def closed(
         "stored_posts": complete.stored,
         "share": complete.share,
         "uncounted_users": complete.uncounted,
+        "cut_texts": complete.cut_texts,
         "elsewhere": elsewhere,
         "second_looks": looks_dict(looks),
         "counters": counters,

@@ -24,19 +24,26 @@ _TELLING = (Verdict.OK, Verdict.GONE, Verdict.RESTRICTED)
 
 class _Circuit:
     """bad: what went wrong since anything of the kind was shown, by owner, and no page of another
-    kind has told yet whether that is the kind's fault; proven: what is. has_refusal: one is in
+    kind has told yet whether that is the kind's fault; proven: what is. refusals: how many are in
     `bad`."""
 
     def __init__(self) -> None:
         self.bad, self.proven = Counter[str](), Counter[str]()
         self.looks = Counter[str]()  # troubles by address
-        self.has_refusal = False
+        self.refusals = 0
         self.bad_at = -inf
         self.probe_at = inf
 
     @property
     def is_shut(self) -> bool:
         return sum(min(weight, OF_ONE) for weight in self.proven.values()) >= _ENOUGH
+
+    @property
+    def is_doubted(self) -> bool:
+        """One refusal is the lot of any request; a second one, or one of a kind that was to blame
+        before, is not."""
+        least = 1 if self.proven else 2
+        return self.refusals >= least or self.bad.total() >= _ENOUGH
 
     def is_shut_for(self, owner: str) -> bool:
         return self.is_shut or (self.proven.total() >= _ENOUGH and self.proven[owner] >= OF_ONE)
@@ -47,7 +54,7 @@ class _Circuit:
         self.looks[request.url] += not is_refusal
         if is_refusal or self.looks[request.url] <= _LOOKS:
             self.bad[_owner(request)] += _REFUSAL if is_refusal else 1
-        self.has_refusal |= is_refusal
+        self.refusals += is_refusal
 
     def prove(self, begun: float, now: float) -> bool:
         """A page of another kind is shown, which was asked for at `begun`; whether this shuts the
@@ -57,7 +64,7 @@ class _Circuit:
         was_shut = self.is_shut
         self.proven += self.bad
         self.bad.clear()
-        self.has_refusal = False
+        self.refusals = 0
         if self.probe_at == inf:
             self.probe_at = now + PROBE_AFTER_S
         return self.is_shut and not was_shut
@@ -94,8 +101,7 @@ class Endpoints:
         circuit = self._circuits.get(kind)
         if circuit is None or circuit.is_shut:
             return None
-        is_doubted = circuit.has_refusal or circuit.bad.total() >= _ENOUGH
-        return circuit.bad_at if is_doubted else None
+        return circuit.bad_at if circuit.is_doubted else None
 
     def told(self, request: Request, verdict: Verdict, begun: float, now: float) -> list[Kind]:
         """Note an answer, or SERVER_TROUBLE where none came; returns the kinds that it shuts.

@@ -1,0 +1,86 @@
+"""Law 15: a site that shows nobody one kind of page, and all others as ever."""
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.crawls import simulated
+from tests.cli.test_reparse import again, archived, assert_equal
+
+TEXTS = r"/statuses/|/detail/"
+_COST = 24 + 32  # requests of a kind that tell, and those under way meanwhile
+
+
+@contextmanager
+def closing(base_url: str, kind: str, status: int) -> Iterator[tuple[str, list[str]]]:
+    """The site at `base_url`, whose addresses of this kind are answered by a status alone, and what
+    was asked for there."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            if re.match(kind, self.path):
+                asked.append(self.path)
+                self._answer(status, [("Content-Type", "text/html")], b"")
+                return
+            own = {k: v for k, v in self.headers.items() if k.lower() != "host"}
+            conn = HTTPConnection(base_url.removeprefix("http://"))
+            conn.request("GET", self.path, headers=own)
+            came = conn.getresponse()
+            body = came.read()
+            self._answer(came.status, came.getheaders(), body)
+            conn.close()
+
+        def _answer(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
+            self.send_response_only(status)
+            left_out = ("content-length", "connection", "transfer-encoding")
+            for name, value in headers:
+                if name.lower() not in left_out:
+                    self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}", asked
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("status", [403, 418, 500])
+def test_texts_that_nobody_is_shown_cost_a_few_requests(tmp_path: Path, status: int) -> None:
+    """The run ends well, every post is stored, the long ones as lists show them, and their number
+    is said; the tables come out of the archive as they are."""
+    with (
+        simulated(tmp_path, mean_posts=20.0) as (crawl, truth),
+        closing(crawl.env["WEIBO_SITE__BASE_URL"], TEXTS, status) as (base_url, asked),
+    ):
+        crawl.env["WEIBO_SITE__BASE_URL"] = base_url
+        archives = archived(crawl)
+        crawl.run("seed", *truth.seeds)
+        crawl.run("harvest")
+        crawl.run("import")
+        done = crawl.json("posts", "--runner", "inline")
+        stored: dict[str, dict[str, Any]] = {post["mid"]: post for post in crawl.scan("posts")}
+        shown = (truth.data["posts"].get(str(uid), []) for uid in truth.depths)
+        true = {post["mid"] for posts in shown for post in posts}
+        cut = [mid for mid, post in stored.items() if not post["text_complete"]]
+        assert stored.keys() == true
+        assert len(cut) > 3 * _COST
+        assert done["cut_texts"] == len(cut)
+        ways = {path.split("?")[0].rstrip("0123456789") for path in asked}
+        assert len(asked) <= len(ways) * _COST
+        assert_equal(crawl, again(tmp_path / "again", archives))
