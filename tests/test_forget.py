@@ -70,14 +70,13 @@ def test_who_was_forgotten_is_no_new_seed(tmp_path: Path) -> None:
 
 
 def test_nothing_is_removed_unasked(tmp_path: Path) -> None:
-    """On a terminal it asks, and takes anything but a yes for a no (exit code 130); elsewhere it
-    needs --yes (2). --dry-run says what it would remove, and who is not known."""
+    """On a terminal it asks, and takes anything but a yes for a no (exit code 130); a script is not
+    asked. --dry-run says what it would remove, and who is not known."""
     crawl = Crawl(tmp_path)
     crawl.run("init")
     crawl.run("seed", "5", "6")
     crawl.run("import")
     before = list(dump(tmp_path))
-    assert "--dry-run" in crawl.run("forget", "5", code=2).stderr
     for typed in ("n\n", "\n", "\x04"):
         asked = crawl.on_terminal("forget", "5", "7", typed=typed)
         assert "2 uids given, 1 in " in asked
@@ -87,6 +86,15 @@ def test_nothing_is_removed_unasked(tmp_path: Path) -> None:
     assert "not known here: 7\n" in said
     assert list(dump(tmp_path)) == before
     assert "Deleted: 1 user" in crawl.on_terminal("forget", "5", typed="y\n")
+    assert [user["id"] for user in crawl.scan("users")] == [6]
+    assert crawl.json("forget", "6")["users"] == 1
+
+
+def test_who_was_never_imported_is_forgotten(tmp_path: Path) -> None:
+    """The tables need not be there yet."""
+    crawl = Crawl(tmp_path)
+    crawl.run("seed", "5", "6")
+    assert crawl.json("forget", "5")["users"] == 1
     assert [user["id"] for user in crawl.scan("users")] == [6]
 
 

@@ -10,7 +10,7 @@ from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.seed import read_seeds
 from weibo_crawler.cli.show import Progress
 from weibo_crawler.config import Settings
-from weibo_crawler.errors import BadConfig, BadSeed, BadUsage, Interrupted, how_to_install
+from weibo_crawler.errors import BadConfig, BadSeed, Interrupted, how_to_install
 from weibo_crawler.forget import Removed, forget_users
 from weibo_crawler.home import Home
 
@@ -21,10 +21,11 @@ _DONE = ("no later run stores them", "Deleted", "Taken")
 def forget(options: argparse.Namespace) -> Done:
     """Delete people from every table of the home, once that is confirmed."""
     uids, dry_run = _uids(options.uids), options.dry_run
-    with Home(config.load(options.config), makes=()) as home:
+    with Home(config.load(options.config), makes=() if dry_run else ["tables"]) as home:
+        home.users.states()  # first of all: a wrong address of the users makes no tables
         if options.allow:
             return _allow(home, uids)
-        if not options.yes and not dry_run:
+        if not (options.yes or dry_run) and sys.stdin.isatty():
             _ask(home, uids)
         with Progress("forget") as progress:
             removed = forget_users(home.users, home.tables, uids, progress.say, dry_run=dry_run)
@@ -50,11 +51,7 @@ def _allow(home: Home, uids: list[int]) -> Done:
 
 
 def _ask(home: Home, uids: list[int]) -> None:
-    """Go on after a yes. Errors: BadUsage where nobody can be asked, Interrupted after a no."""
-    if not sys.stdin.isatty():
-        raise BadUsage(
-            "forget: removes for good, so add --yes; --dry-run says what it would remove"
-        )
+    """Go on after a yes. Errors: Interrupted after a no."""
     names = [f"{user.uid} {user.screen_name or ''}".strip() for user in home.users.users(uids=uids)]
     shown = ", ".join(names[:_NAMED]) + (" …" if len(names) > _NAMED else "")
     print(

@@ -422,7 +422,7 @@ def _operator_commands(commands: Any) -> None:
         "People are named as for seed: by uid, by profile address, or in a file of these. Removes\n"
         "all their rows and versions, also what others reposted of them, and keeps a keyed hash\n"
         "of each uid, so that no later run stores them again. May be repeated, and run beside\n"
-        "other commands. Asks first; where nobody can be asked it needs --yes.",
+        "other commands. On a terminal it asks first.",
     )
     how = forget.add_mutually_exclusive_group()
     how.add_argument("--yes", action="store_true", help="do not ask")
