@@ -4,6 +4,7 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -31,12 +32,14 @@ NO_OPTIONS: Mapping[str, bool] = MappingProxyType({})
 class Home:
     """A context manager; each part is opened when first asked for, and closed with it. makes: the
     embedded stores that are made where there are none; of others NoStore is raised, so that a slip
-    in an address leaves nothing behind."""
+    in an address leaves nothing behind. Tables that nobody has made for a store of users are empty
+    ones: nobody was imported yet."""
 
     def __init__(self, settings: Settings, makes: Collection[str] = ("users", "tables")) -> None:
         self.settings = settings
         self._makes = makes
         self._archives: list[Archive] = []
+        self._empty: TemporaryDirectory[str] | None = None
 
     @cached_property
     def site(self) -> Weibo:
@@ -61,7 +64,11 @@ class Home:
     def tables(self) -> Tables:
         url = self.settings.store.tables
         if url.startswith("sqlite:"):
-            return SqliteTables(url, create="tables" in self._makes)
+            is_made = "tables" in self._makes
+            if not is_made and self._is_there("users") and not self._is_there("tables"):
+                self._empty = TemporaryDirectory(prefix="weibo-crawler-")
+                url, is_made = f"sqlite:///{self._empty.name}/tables.db", True
+            return SqliteTables(url, create=is_made)
         try:
             from weibo_crawler.store.hbase_tables import HbaseTables
         except ImportError:
@@ -87,7 +94,14 @@ class Home:
     def place(self, name: str) -> str:
         """Where the store "users" or "tables" is, for people: the file, or the masked address."""
         url: str = getattr(self.settings.store, name)
-        return str(database_path(url)) if url.startswith("sqlite:") else masked(url)
+        if not url.startswith("sqlite:"):
+            return masked(url)
+        return f"{database_path(url)}" + ("" if self._is_there(name) else " (not there yet)")
+
+    def _is_there(self, name: str) -> bool:
+        """Whether an embedded store was made; of a server nobody asks here."""
+        url: str = getattr(self.settings.store, name)
+        return not url.startswith("sqlite:") or database_path(url).exists()
 
     def claims(self, run_id: str) -> VisitClaims:
         """By which a process of this run shares the users with other runs."""
@@ -164,6 +178,8 @@ class Home:
             part = self.__dict__.pop(name, None)
             if part is not None:
                 part.close()
+        if self._empty is not None:
+            self._empty.cleanup()
 
 
 def new_run_id() -> str:

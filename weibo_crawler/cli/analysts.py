@@ -12,7 +12,7 @@ from weibo_crawler.analysis.numbers import plural
 from weibo_crawler.cli.exports import remember_export
 from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.yarn import status as job_on_yarn
-from weibo_crawler.errors import BadUsage, NoStore
+from weibo_crawler.errors import BadUsage
 from weibo_crawler.home import Home
 from weibo_crawler.outputs import keep_inputs
 
@@ -148,11 +148,7 @@ def status(options: argparse.Namespace) -> Done:
     with Home(config.load(options.config), makes=()) as home:
         stores = {name: home.place(name) for name in ("users", "tables")}
         home.users.states()  # first of all: who gave a wrong address is to hear of the users
-        try:
-            held = completeness(home.tables, time.time())
-        except NoStore:  # nobody was imported yet
-            held, stores["tables"] = None, f"{stores['tables']} (not there yet)"
-        now = figures.status(home.users, time.time(), held)
+        now = figures.status(home.users, time.time(), completeness(home.tables, time.time()))
         lines, yarn = job_on_yarn(home)
         if now.completeness is not None and now.completeness.visits_a_day:
             from weibo_crawler.cli.plans import follow

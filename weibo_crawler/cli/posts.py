@@ -114,7 +114,8 @@ def posts(options: argparse.Namespace) -> Done:
             f"posts: {settings.posts.ranges} ranges written to {options.manifest}",
             {"ranges": settings.posts.ranges},
         )
-    with Home(settings, makes=()) as home:
+    with Home(settings, makes=() if options.plan else ["tables"]) as home:
+        home.users.states()  # first of all: a wrong address of the users makes no tables
         if options.plan:
             from weibo_crawler.cli.plans import posts_plan
 
