@@ -38,7 +38,7 @@ def told(
 def test_what_nobody_is_shown_is_shut_and_probed(verdict: Verdict) -> None:
     """One request an hour is sent; one that passes opens the kind, any other one does not."""
     endpoints = Endpoints()
-    now = told(endpoints, *[(TEXT, verdict)] * 24, (POSTS, Verdict.OK))
+    now = told(endpoints, *[(TEXT, verdict), (POSTS, Verdict.OK)] * 24)
     assert endpoints.is_shut(TEXT)
     assert not endpoints.is_shut(POSTS)
     assert not endpoints.grants_probe(of(7), now)
@@ -105,6 +105,16 @@ def test_retries_of_a_few_broken_pages_are_no_new_evidence() -> None:
             endpoints.told(of(uid), Verdict.SERVER_TROUBLE, now, now)
             now = told(endpoints, (POSTS, Verdict.OK), at=now + 1.0)
     assert not any(endpoints.is_spared(of(uid)) for uid in range(1, 8))
+
+
+@pytest.mark.parametrize("verdict", [Verdict.REFUSED, Verdict.SERVER_TROUBLE])
+def test_an_outage_that_is_over_proves_nothing(verdict: Verdict) -> None:
+    """A site that was away, or a ban that ended: whatever comes next is shown, and so may texts."""
+    endpoints, now = Endpoints(), 0.0
+    for _ in range(3):
+        now = told(endpoints, *[(TEXT, verdict)] * 500, (POSTS, Verdict.OK), at=now)
+        now = told(endpoints, *[(POSTS, Verdict.OK)] * 50, at=now)
+        assert not endpoints.is_spared(of(int(now)))
 
 
 def test_walls_are_judged_elsewhere() -> None:

@@ -5,11 +5,12 @@ vain, and an egress that is refused one rests, though nobody is banned. So what 
 kind in a row is weighed, and counts against it as soon as a page of another kind is shown that was
 asked for after it. Where enough counts, those owners that had a share of it are asked for no more;
 where no owner brought more than a little of it, nobody is: the pages of one user may be odd, and
-those of all others shown. One request an hour looks whether that has changed. Login walls are not
+those of all others shown. A page proves little of what came before it, so that an outage which is
+over proves nothing. One request an hour looks whether that has changed. Login walls are not
 judged here, but by `Walls`. `now` is an argument, in seconds of any one clock.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from math import inf
 
 from weibo_crawler.records import FACTS, OF_USERS, REFUSALS, Kind, Request, Verdict
@@ -18,17 +19,19 @@ PROBE_AFTER_S = 3600.0
 OF_ONE = 4  # of what one owner brings, so much counts for all: six of them it takes
 _ENOUGH = 24  # where four requests in ten fail, one row in 10^7 is as long
 _REFUSAL = 2  # weighs so many troubles: an egress rests for it, and is asked again after its rest
+_STEP = 4  # of what one page of another kind proves: all of it may come of one outage
 _LOOKS = 2  # at one page, of which trouble is counted: retries come in a row
 _TELLING = (Verdict.OK, Verdict.GONE, Verdict.RESTRICTED)
 
 
 class _Circuit:
-    """bad: what went wrong since anything of the kind was shown, by owner, and no page of another
-    kind has told yet whether that is the kind's fault; proven: what is. refusals: how many are in
-    `bad`."""
+    """bad: owners and weights of what went wrong last, while no page of another kind has told yet
+    whether that is the kind's fault; proven: what is, since anything of the kind was shown.
+    refusals: how many came since then."""
 
     def __init__(self) -> None:
-        self.bad, self.proven = Counter[str](), Counter[str]()
+        self.bad: deque[tuple[str, int]] = deque(maxlen=_STEP)
+        self.proven = Counter[str]()
         self.looks = Counter[str]()  # troubles by address
         self.refusals = 0
         self.bad_at = -inf
@@ -43,7 +46,7 @@ class _Circuit:
         """One refusal is the lot of any request; a second one, or one of a kind that was to blame
         before, is not."""
         least = 1 if self.proven else 2
-        return self.refusals >= least or self.bad.total() >= _ENOUGH
+        return self.refusals >= least or len(self.bad) >= _STEP
 
     def is_shut_for(self, owner: str) -> bool:
         return self.is_shut or (self.proven.total() >= _ENOUGH and self.proven[owner] >= OF_ONE)
@@ -53,7 +56,7 @@ class _Circuit:
         self.bad_at = now
         self.looks[request.url] += not is_refusal
         if is_refusal or self.looks[request.url] <= _LOOKS:
-            self.bad[_owner(request)] += _REFUSAL if is_refusal else 1
+            self.bad.append((_owner(request), _REFUSAL if is_refusal else 1))
         self.refusals += is_refusal
 
     def prove(self, begun: float, now: float) -> bool:
@@ -62,7 +65,11 @@ class _Circuit:
         if not self.bad or begun < self.bad_at:
             return False
         was_shut = self.is_shut
-        self.proven += self.bad
+        left = _STEP
+        while self.bad and left > 0:
+            owner, weight = self.bad.pop()
+            self.proven[owner] += weight
+            left -= weight
         self.bad.clear()
         self.refusals = 0
         if self.probe_at == inf:
