@@ -12,6 +12,7 @@ import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 
 from weibo_crawler.records import OF_USERS, Kind, Reading, Request, Verdict
 
@@ -153,6 +154,10 @@ class Evidence:
                 if not await self._is_given(told, uid, ask):
                     told.silent_at = begun
             return told.shown_at > at
+
+    def witness(self, ask: Repeat) -> Callable[[float], Awaitable[bool]]:
+        """What tells whether the site shows anybody anything after a time (`Ask.witness`)."""
+        return partial(self.is_given_to_others, 0, ask=ask)
 
     async def break_silence(self, request: Request, ask: Repeat) -> None:
         """Before this request, where it is time to ask a witness, repeat others of its kind, one

@@ -80,7 +80,7 @@ class Asker(NamedTuple):
         PURPOSE.set(edge.value)
         is_of_user = ask.request.kind in OF_USERS
         if not is_of_user:
-            ask = ask._replace(witness=self._is_given)
+            ask = ask._replace(witness=self.evidence.witness(self._is_shown))
         with self.evidence.asking() as begun:
             fetched = await self.fetcher.fetch(ask)
         reading = fetched.reading
@@ -137,9 +137,6 @@ class Asker(NamedTuple):
     async def is_given_to_others(self, uid: int, at: float, kind: Kind | None) -> bool:
         """As `Evidence.is_given_to_others`."""
         return await self.evidence.is_given_to_others(uid, at, self._is_shown, kind)
-
-    async def _is_given(self, at: float) -> bool:
-        return await self.evidence.is_given_to_others(0, at, self._is_shown)
 
     async def raise_gone(self, uid: int, edge: Edge) -> NoReturn:
         """The site says that this user is gone. Raise EntryGone where it shows something of others

@@ -113,13 +113,10 @@ class Asker:
             return None
         return is_shown((await self._fetch(Ask(request, Expect.SHOWN))).reading)
 
-    async def _is_given(self, at: float) -> bool:
-        return await self._evidence.is_given_to_others(0, at, self._is_shown)
-
     async def _fetch(self, ask: Ask) -> Fetched:
         self.has_asked, begun = True, self._clock()
         if ask.request.kind not in OF_USERS:
-            ask = ask._replace(witness=self._is_given)
+            ask = ask._replace(witness=self._evidence.witness(self._is_shown))
         with self._evidence.asking() as asked_at:
             fetched = await self._fetcher.fetch(ask)
         reading, page = fetched.reading, fetched.page

@@ -47,11 +47,11 @@ _REMEDIES = {
     sqlite3.SQLITE_BUSY: "another process holds it: end that one, or wait, then run this again",
     sqlite3.SQLITE_IOERR: "check the disk, then run the same command again",
 }
-# the disk is full, or a quota or a limit on file sizes is reached: SQLite sees a failed write
 _MAKERS = {  # of each component that a command may miss, what makes it
     "users": "(nobody was seeded there): weibo-crawler seed FILE|UID",
     "tables": "(nobody was imported there): weibo-crawler import, or init,",
 }
+# the disk is full, or a quota or a limit on file sizes is reached: SQLite sees a failed write
 _NO_ROOM = frozenset(
     {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE}
 )
