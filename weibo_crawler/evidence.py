@@ -14,7 +14,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 
-from weibo_crawler.records import OF_USERS, Kind, Reading, Request, Verdict
+from weibo_crawler.fetch import Ask, Fetched, PageSource
+from weibo_crawler.records import OF_USERS, Expect, Kind, Reading, Request, Verdict
 
 _PATIENCE_S = 0.02  # between two pages a walk waits for a commit, and the loop starts the next walk
 _QUIET = 10  # ends in a row: many lists may end together, and so may the site
@@ -102,11 +103,13 @@ class Evidence:
         breaker nothing. Then an end needs a witness."""
         return self._of(kind).nothings >= _QUIET
 
-    def wants_witness(self, kind: Kind) -> bool:
-        """Whether it is time to ask one: after ten in a row, and after ten more each time that
-        those who were asked did not tell."""
-        told = self._of(kind)
-        return told.nothings >= told.look_at
+    def _doubted(self, kind: Kind) -> _Told | None:
+        """What a witness is to be asked about: the kind, or all kinds, of which the latest ten
+        answers brought nothing, or ten more each time that those who were asked did not tell."""
+        for told in (self._of(kind), self._all):
+            if told.nothings >= told.look_at:
+                return told
+        return None
 
     def know(self, request: Request) -> None:
         """Remember a request that is known to bring content."""
@@ -155,22 +158,37 @@ class Evidence:
                     told.silent_at = begun
             return told.shown_at > at
 
-    def witness(self, ask: Repeat) -> Callable[[float], Awaitable[bool]]:
-        """What tells whether the site shows anybody anything after a time (`Ask.witness`)."""
-        return partial(self.is_given_to_others, 0, ask=ask)
+    async def fetch(self, source: PageSource, ask: Ask, repeat: Repeat) -> Fetched:
+        """Fetch a page, and note what it brought. While the latest answers brought nothing, no
+        emptiness is looked at again before a witness was asked."""
+        request = ask.request
+        if request.kind not in OF_USERS:
+            ask = ask._replace(witness=partial(self.is_given_to_others, 0, ask=repeat))
+        with self.asking() as begun:
+
+            async def hold(reading: Reading) -> None:
+                self.told(request, begun, reading)
+                await self.break_silence(request, repeat)
+
+            if ask.expect is not Expect.SHOWN:  # that is a witness
+                ask = ask._replace(hold=hold)
+            fetched = await source.fetch(ask)
+        self.told(request, begun, fetched.reading)
+        return fetched
 
     async def break_silence(self, request: Request, ask: Repeat) -> None:
-        """Before this request, where it is time to ask a witness, repeat others of its kind, one
-        caller after the other, until something is shown, the circuit breaker ends the run, or there
-        is nothing left to try."""
-        if not self.wants_witness(request.kind):
+        """Before this request, where it is time to ask a witness, repeat others, one caller after
+        the other, until something is shown, the circuit breaker ends the run, or there is nothing
+        left to try."""
+        if self._doubted(request.kind) is None:
             return
         async with self._lock:
-            for _ in range(_ROUNDS):
-                told = self._of(request.kind)
-                if told.nothings < told.look_at or await self._is_given(told, request.uid, ask):
+            for left in range(_ROUNDS, 0, -1):
+                told = self._doubted(request.kind)
+                if told is None or await self._is_given(told, request.uid, ask):
                     return
-            told.look_at = told.nothings + _QUIET
+                if left == 1:
+                    told.look_at = told.nothings + _QUIET
 
     async def _is_given(self, told: _Told, uid: int, ask: Repeat) -> bool:
         for request in told.others(uid):

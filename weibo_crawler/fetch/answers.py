@@ -273,7 +273,9 @@ def _doubted(reading: Reading, doubt: _Doubt, case: _Case) -> Action:
     agreeing = [met for met in said if doubt is not _Doubt.FOREIGN or _is_same(met, reading)]
     is_shown = doubt is _Doubt.EMPTY
     is_trusted = is_shown or any(is_trustworthy(met) for met in said)
-    is_alone = case.met.is_only and len(agreeing) >= WITNESSES
+    # where there is one egress, another page that was shown tells more than this one again
+    looks = 1 if case.asked.ask.expect is Expect.SHOWN else WITNESSES
+    is_alone = case.met.is_only and len(agreeing) >= looks
     is_seen_twice = is_trusted and len({met.egress for met in agreeing}) >= WITNESSES
     if is_alone or is_seen_twice or case.met.is_spared:
         return _believed(reading, doubt, case)

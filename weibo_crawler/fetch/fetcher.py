@@ -143,6 +143,9 @@ class Fetcher:
             past.append(_Past(met, turn, look))
             self._counters.add("request.retried")
             avoid, waits = action.step
+            if ask.hold is not None and is_nothing(asked, met):
+                assert isinstance(met.answer, Reading)
+                await ask.hold(met.answer)
             if waits is not None:
                 await self._pool.pause(backoff_s(waits, BACKOFF_BASE_S, BACKOFF_CAP_S, self._rng))
 

@@ -10,6 +10,7 @@ from weibo_crawler.samples import Samples
 SHUT = Reading(Verdict.SERVER_TROUBLE, why="nobody is shown pages of this kind at present")
 
 Witness = Callable[[float], Awaitable[bool]]  # see `Ask`
+Hold = Callable[[Reading], Awaitable[None]]
 
 
 class Ask(NamedTuple):
@@ -34,6 +35,7 @@ class Ask(NamedTuple):
     is_looked_later: bool = False
     avoid: str = ""
     witness: Witness | None = None
+    hold: Hold | None = None
 
 
 class Fetched(NamedTuple):

@@ -78,16 +78,11 @@ class Asker(NamedTuple):
 
     async def _ask(self, ask: Ask, edge: Edge) -> Fetched:
         PURPOSE.set(edge.value)
-        is_of_user = ask.request.kind in OF_USERS
-        if not is_of_user:
-            ask = ask._replace(witness=self.evidence.witness(self._is_shown))
-        with self.evidence.asking() as begun:
-            fetched = await self.fetcher.fetch(ask)
+        fetched = await self.evidence.fetch(self.fetcher, ask, self._is_shown)
         reading = fetched.reading
         verdict, why = reading.verdict, reading.why
         if is_shown(reading):
             self.counters.add(SHOWN)
-        self.evidence.told(ask.request, begun, reading)
         if verdict in FACTS:
             return fetched
         said = f"{verdict}: {why}" if why else str(verdict)
@@ -98,7 +93,7 @@ class Asker(NamedTuple):
         if verdict is Verdict.DRIFTED:
             await self.keep_drifted(fetched)
             raise PageDrifted(said)
-        if verdict in REFUSALS and is_of_user:
+        if verdict in REFUSALS and ask.request.kind in OF_USERS:
             raise Refused(said)
         raise NoPage(said) if fetched.page else NoAnswer(said)
 

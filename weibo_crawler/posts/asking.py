@@ -9,7 +9,6 @@ from weibo_crawler.evidence import Evidence, is_shown
 from weibo_crawler.fetch import Ask, Fetched, PageSource
 from weibo_crawler.metrics import PURPOSE, Counters
 from weibo_crawler.records import (
-    OF_USERS,
     Answer,
     Expect,
     Kind,
@@ -115,10 +114,7 @@ class Asker:
 
     async def _fetch(self, ask: Ask) -> Fetched:
         self.has_asked, begun = True, self._clock()
-        if ask.request.kind not in OF_USERS:
-            ask = ask._replace(witness=self._evidence.witness(self._is_shown))
-        with self._evidence.asking() as asked_at:
-            fetched = await self._fetcher.fetch(ask)
+        fetched = await self._evidence.fetch(self._fetcher, ask, self._is_shown)
         reading, page = fetched.reading, fetched.page
         if fetched.is_shut:
             self.walls.shut(ask.request.kind, ask.nth, self._clock())
@@ -128,7 +124,6 @@ class Asker:
             return fetched
         self._has_answered = True
         self._note_wall(ask, reading)
-        self._evidence.told(ask.request, asked_at, reading)
         if reading.verdict is Verdict.DRIFTED:
             await self._keep(page, reading.why, page.body)
         elif (shown := is_shown(reading)) is False:

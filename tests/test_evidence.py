@@ -1,0 +1,93 @@
+"""What a silence costs: while nothing is shown, nobody asks for more than witnesses do."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.fetch.test_doubts import NOTHING, Way, profile
+from weibo_crawler.errors import SiteSaysNo
+from weibo_crawler.evidence import Evidence, is_shown
+from weibo_crawler.fetch import Ask, Fetched, Fetcher
+from weibo_crawler.records import Expect, Kind, Reading, Request, Verdict
+
+_LATER = 100  # of these users the second page of posts is asked for
+_AT_ONCE = 40
+_DOUBTED = 10  # second looks, at most, until there is a doubt
+_LOOKS = 5  # at witnesses, before the circuit breaker ends the run
+
+
+@pytest.mark.parametrize("has_two", [False, True])
+def test_no_second_looks_in_a_silence(tmp_path: Path, has_two: bool) -> None:
+    """Whatever is under way when a site falls silent, later pages too, which tell the circuit
+    breaker nothing: its emptiness is not looked at again while nobody is shown anything. Witnesses
+    tell, which the only egress is asked for once, and they end the run."""
+    sent, silent_from = 0, 10**9
+
+    def site(uid: int) -> object:
+        nonlocal sent
+        sent += 1
+        return profile(uid) if sent < silent_from else NOTHING
+
+    way = Way(tmp_path, *[site] * (1 + has_two))
+    evidence = Evidence(1000)
+
+    async def ask(fetcher: Fetcher, uid: int) -> Fetched:
+        async def repeat(request: Request) -> bool | None:
+            witness = await evidence.fetch(fetcher, Ask(request, Expect.SHOWN), repeat)
+            return is_shown(witness.reading)
+
+        if uid < _LATER:
+            asked = Ask(way.site.profile(uid), Expect.CONTENT)
+        else:
+            asked = Ask(way.site.posts(uid, "page=2"), Expect.CONTENT, nth=2)
+        return await evidence.fetch(fetcher, asked, repeat)
+
+    async def crawl(fetcher: Fetcher) -> list[object]:
+        nonlocal silent_from
+        for uid in range(1, 31):
+            await ask(fetcher, uid)
+        silent_from = sent + 1
+        asked = [ask(fetcher, uid) for uid in range(_LATER, _LATER + _AT_ONCE)]
+        return list(await asyncio.gather(*asked, return_exceptions=True))
+
+    [results] = asyncio.run(way.run(lambda fetcher: [crawl(fetcher)]))
+    assert isinstance(results, list)
+    assert isinstance(results[-1], SiteSaysNo)
+    assert sent - silent_from < _AT_ONCE + _DOUBTED + _LOOKS * (1 + has_two)
+
+
+def test_a_silence_of_texts_is_one_of_all() -> None:
+    """What nobody was shown of late, of whatever kind, makes the next request of any kind wait for
+    a witness; one that is shown lets it go on. A kind that alone is quiet asks for its own."""
+    evidence, asked = Evidence(8), list[Kind]()
+
+    async def show(request: Request) -> bool:
+        asked.append(request.kind)
+        with evidence.asking() as begun:
+            evidence.told(request, begun, Reading(Verdict.OK))
+        return True
+
+    def told(kind: Kind, verdict: Verdict) -> None:
+        with evidence.asking() as begun:
+            evidence.told(Request(kind, str(kind)), begun, Reading(verdict))
+
+    evidence.know(Request(Kind.PROFILE, "profile/1", uid=1))
+    evidence.know(Request(Kind.POSTS, "posts/2", uid=2))
+    next_one = Request(Kind.PROFILE, "profile/3", uid=3)
+    for _ in range(10):
+        asyncio.run(evidence.break_silence(next_one, show))
+        assert not asked
+        told(Kind.EXTEND, Verdict.EMPTY)
+    asyncio.run(evidence.break_silence(next_one, show))
+    assert len(asked) == 1
+    asyncio.run(evidence.break_silence(next_one, show))
+    assert len(asked) == 1
+    asked.clear()
+    for _ in range(10):
+        told(Kind.POSTS, Verdict.EMPTY)
+        told(Kind.PROFILE, Verdict.OK)
+    asyncio.run(evidence.break_silence(next_one, show))
+    assert not asked
+    asyncio.run(evidence.break_silence(Request(Kind.POSTS, "posts/3", uid=3), show))
+    assert asked == [Kind.POSTS]
