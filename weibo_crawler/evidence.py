@@ -170,10 +170,10 @@ class Evidence:
                 self.told(request, begun, reading)
                 await self.break_silence(request, repeat)
 
-            if ask.expect is not Expect.SHOWN:  # that is a witness
-                ask = ask._replace(hold=hold)
-            fetched = await source.fetch(ask)
-        self.told(request, begun, fetched.reading)
+            is_witness = ask.expect is Expect.SHOWN
+            fetched = await source.fetch(ask if is_witness else ask._replace(hold=hold))
+        if not (is_witness and is_shown(fetched.reading) is False):
+            self.told(request, begun, fetched.reading)
         return fetched
 
     async def break_silence(self, request: Request, ask: Repeat) -> None:
@@ -183,12 +183,12 @@ class Evidence:
         if self._doubted(request.kind) is None:
             return
         async with self._lock:
-            for left in range(_ROUNDS, 0, -1):
+            for _ in range(_ROUNDS):
                 told = self._doubted(request.kind)
                 if told is None or await self._is_given(told, request.uid, ask):
                     return
-                if left == 1:
-                    told.look_at = told.nothings + _QUIET
+            for told in (self._of(request.kind), self._all):
+                told.look_at = told.nothings + _QUIET
 
     async def _is_given(self, told: _Told, uid: int, ask: Repeat) -> bool:
         for request in told.others(uid):
