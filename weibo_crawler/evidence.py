@@ -170,10 +170,10 @@ class Evidence:
                 self.told(request, begun, reading)
                 await self.break_silence(request, repeat)
 
-            is_witness = ask.expect is Expect.SHOWN
-            fetched = await source.fetch(ask if is_witness else ask._replace(hold=hold))
-        if not (is_witness and is_shown(fetched.reading) is False):
-            self.told(request, begun, fetched.reading)
+            if ask.expect is not Expect.SHOWN:  # that is a witness
+                ask = ask._replace(hold=hold)
+            fetched = await source.fetch(ask)
+        self.told(request, begun, fetched.reading)
         return fetched
 
     async def break_silence(self, request: Request, ask: Repeat) -> None:

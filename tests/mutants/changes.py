@@ -358,6 +358,52 @@ CHANGES = [
         "return _chance_of_at_most(finds, n, share) <= _CONFIDENCE",
         "tests/test_samples.py",
     ),
+    # HBase
+    Change(
+        "a connection to HBase is used on after an error",
+        "store/hbase_base.py",
+        "            self._reached = self._reached or is_answer(error)\n"
+        "            connection.close()\n",
+        "            self._reached = self._reached or is_answer(error)\n"
+        "            self._idle.append((time.monotonic(), connection))\n",
+        f"{STORE}/test_hbase_connections.py",
+    ),
+    Change(
+        "an idle connection to HBase is never renewed",
+        "store/hbase_base.py",
+        "time.monotonic() - each[0] > _IDLE_S]",
+        "time.monotonic() - each[0] > 86_400]",
+        f"{STORE}/test_hbase_connections.py",
+    ),
+    Change(
+        "batches to HBase are cut by rows only",
+        "store/hbase_table.py",
+        "len(batch) >= _BATCH_ROWS or size + weight > _BATCH_BYTES",
+        "len(batch) >= _BATCH_ROWS",
+        f"{STORE}/test_hbase_connections.py",
+    ),
+    # a silence
+    Change(
+        "an emptiness is looked at again while nobody is shown anything",
+        "fetch/fetcher.py",
+        "if ask.hold is not None and is_nothing(asked, met):",
+        "if ask.hold is not None and not met:",
+        "tests/test_evidence.py",
+    ),
+    Change(
+        "a silence of texts stops no request for profiles",
+        "evidence.py",
+        "for told in (self._of(kind), self._all):\n            if told.nothings",
+        "for told in (self._of(kind),):\n            if told.nothings",
+        "tests/test_evidence.py",
+    ),
+    Change(
+        "witnesses that tell nothing are asked before each request",
+        "evidence.py",
+        "            for told in (self._of(request.kind), self._all):\n",
+        "            for told in (self._of(request.kind),):\n",
+        "tests/harvest/test_silence.py",
+    ),
     # what people see
     Change(
         "a bidirectional mark of the site turns a terminal's line round",
