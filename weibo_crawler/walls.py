@@ -12,7 +12,7 @@ from collections import deque
 WINDOW = 10  # answers of a kind; so few that all kinds together stay below a pace.stop_window
 _CLOSED_AT = 9  # walls among them
 NOTE = "walls."  # + the stage: where `exchange` keeps it in the users' database
-_PROBE_AFTER_S = 3600.0  # a closed kind is asked for again by one request an hour
+PROBE_AFTER_S = 3600.0  # a closed kind is asked for again by one request an hour
 
 
 class _Gate:
@@ -56,7 +56,7 @@ class Walls:
         if closed and now < max(gate.probe_at for gate in closed):
             return False
         for gate in closed:
-            gate.probe_at = now + _PROBE_AFTER_S
+            gate.probe_at = now + PROBE_AFTER_S
         return True
 
     def met(self, kind: str, nth: int, now: float) -> None:
@@ -65,13 +65,13 @@ class Walls:
         was_closed = gate.is_closed
         gate.answers.append(True)
         if gate.is_closed and not was_closed:
-            gate.probe_at = now + _PROBE_AFTER_S
+            gate.probe_at = now + PROBE_AFTER_S
 
     def shut(self, kind: str, nth: int, now: float) -> None:
         """Nobody is shown such a page, as others have proven."""
         gate = self._gate(kind, nth)
         if not gate.is_closed:
-            gate.close(now + _PROBE_AFTER_S)
+            gate.close(now + PROBE_AFTER_S)
 
     def passed(self, kind: str, nth: int) -> None:
         """A page was shown."""

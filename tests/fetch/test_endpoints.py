@@ -10,7 +10,7 @@ import pytest
 from tests.fetch.virtual import run
 from tests.fetch.worlds import SITE, World, ask
 from weibo_crawler.errors import SiteSaysNo
-from weibo_crawler.fetch.pool.endpoints import PROBE_AFTER_S, Endpoints
+from weibo_crawler.fetch.pool.endpoints import Endpoints
 from weibo_crawler.records import Kind, Reading, Request, Verdict
 
 TEXT, POSTS = Kind.EXTEND, Kind.POSTS
@@ -42,7 +42,7 @@ def test_what_nobody_is_shown_is_shut_and_probed(verdict: Verdict) -> None:
     assert endpoints.is_shut(TEXT)
     assert not endpoints.is_shut(POSTS)
     assert not endpoints.grants_probe(of(7), now)
-    now += PROBE_AFTER_S
+    now += HOUR
     assert endpoints.grants_probe(of(7), now)
     assert not endpoints.grants_probe(of(7), now)
     told(endpoints, (TEXT, verdict), (POSTS, Verdict.OK), at=now)
@@ -92,7 +92,7 @@ def test_odd_users_cost_only_themselves(verdict: Verdict) -> None:
         assert asked <= 24
     assert not endpoints.is_spared(of(99))
     assert not endpoints.is_shut(TEXT)
-    assert endpoints.grants_probe(of(1), now + PROBE_AFTER_S)
+    assert endpoints.grants_probe(of(1), now + HOUR)
     now = told(endpoints, (TEXT, Verdict.OK), at=now)
     assert not endpoints.is_spared(of(1))
 

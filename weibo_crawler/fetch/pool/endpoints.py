@@ -14,9 +14,9 @@ from collections import Counter, defaultdict, deque
 from math import inf
 
 from weibo_crawler.records import FACTS, OF_USERS, REFUSALS, Kind, Request, Verdict
+from weibo_crawler.walls import PROBE_AFTER_S
 
-PROBE_AFTER_S = 3600.0
-OF_ONE = 4  # of what one owner brings, so much counts for all: six of them it takes
+_OF_ONE = 4  # of what one owner brings, so much counts for all: six of them it takes
 _ENOUGH = 24  # where four requests in ten fail, one row in 10^7 is as long
 _REFUSAL = 2  # weighs so many troubles: an egress rests for it, and is asked again after its rest
 _STEP = 4  # of what one page of another kind proves: all of it may come of one outage
@@ -39,7 +39,7 @@ class _Circuit:
 
     @property
     def is_shut(self) -> bool:
-        return sum(min(weight, OF_ONE) for weight in self.proven.values()) >= _ENOUGH
+        return sum(min(weight, _OF_ONE) for weight in self.proven.values()) >= _ENOUGH
 
     @property
     def is_doubted(self) -> bool:
@@ -49,7 +49,7 @@ class _Circuit:
         return self.refusals >= least or len(self.bad) >= _STEP
 
     def is_shut_for(self, owner: str) -> bool:
-        return self.is_shut or (self.proven.total() >= _ENOUGH and self.proven[owner] >= OF_ONE)
+        return self.is_shut or (self.proven.total() >= _ENOUGH and self.proven[owner] >= _OF_ONE)
 
     def note(self, request: Request, is_refusal: bool, now: float) -> None:
         """An answer that is no page, or none."""
