@@ -159,8 +159,8 @@ class Evidence:
             return told.shown_at > at
 
     async def fetch(self, source: PageSource, ask: Ask, repeat: Repeat) -> Fetched:
-        """Fetch a page, and note what it brought. While the latest answers brought nothing, no
-        emptiness is looked at again before a witness was asked."""
+        """Fetch a page, and note what it brought. While the latest answers brought nothing, none is
+        looked at again before a witness was asked."""
         request = ask.request
         if request.kind not in OF_USERS:
             ask = ask._replace(witness=partial(self.is_given_to_others, 0, ask=repeat))

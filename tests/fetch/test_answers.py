@@ -349,6 +349,7 @@ def test_failing_egresses_cost_nothing_while_none_works() -> None:
 def test_an_unknown_refusal_is_counted_once() -> None:
     """Others ask about it later; the breaker counts it when it comes, not when it stays."""
     actions = play(asked(), by([TROUBLE, UNKNOWN, UNKNOWN], "abc"))
+    assert actions[1].why == UNKNOWN.why
     assert [action.sign for action in actions] == [None, Sign.REFUSED, None]
     assert returned(actions) is UNKNOWN
 

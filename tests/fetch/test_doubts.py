@@ -13,6 +13,7 @@ import pytest
 from tests.fetch.servers import Handler, Reader, Writer, head, http, serve
 from weibo_crawler.config import Egress, Fetch, Pace, Settings, Site
 from weibo_crawler.errors import SiteSaysNo
+from weibo_crawler.evidence import Evidence, is_shown
 from weibo_crawler.fetch import Ask, Fetched, Fetcher, open_fetcher
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Expect, Request, Verdict
@@ -179,7 +180,7 @@ def test_a_site_that_falls_silent_stops_the_run(tmp_path: Path, lawful: int) -> 
 @pytest.mark.parametrize("is_gone", [False, True])
 def test_a_silence_of_one_kind_stops_the_run(tmp_path: Path, is_gone: bool) -> None:
     """Profiles are shown on, and no timeline; or all users of whom something is known are said to
-    be gone. Witnesses, asked by the caller, tell; nothing more is returned as a fact then."""
+    be gone. Witnesses tell; nothing more is returned as a fact then."""
     silent = False
 
     def site(uid: int) -> object:
@@ -190,15 +191,23 @@ def test_a_silence_of_one_kind_stops_the_run(tmp_path: Path, is_gone: bool) -> N
 
     way = Way(tmp_path, site, site)
 
+    evidence = Evidence(8)
+
     async def crawl(fetcher: Fetcher) -> int:
         nonlocal silent
-        known = way.site.profile(1), way.site.posts(10_001, "")
+
+        async def ask(request: Request, expect: Expect = CONTENT) -> bool | None:
+            fetched = await evidence.fetch(fetcher, Ask(request, expect), witness)
+            return is_shown(fetched.reading)
+
+        async def witness(request: Request) -> bool | None:
+            return await ask(request, Expect.SHOWN)
+
         for n in range(2, 300):
             silent = n > 30
-            is_asked = silent and n % 10 == 0
-            for request in (*(known if is_asked else ()), way.site.profile(n)):
-                await fetcher.fetch(Ask(request, Expect.SHOWN if request in known else CONTENT))
-            await fetcher.fetch(Ask(way.site.posts(10_000 + n, ""), CONTENT))
+            for request in (way.site.profile(n), way.site.posts(10_000 + n, "")):
+                await evidence.break_silence(request, witness)
+                await ask(request)
         return n
 
     [stop] = asyncio.run(way.run(lambda fetcher: [crawl(fetcher)]))
@@ -261,3 +270,21 @@ def test_a_wall_that_one_egress_met_is_ambiguous(tmp_path: Path) -> None:
     assert isinstance(fetched, Fetched)
     assert fetched.reading.verdict is Verdict.LOGIN_WALL
     assert fetched.reading.ambiguous
+
+
+def test_nobody_is_gone_by_the_word_of_one_proxy(tmp_path: Path) -> None:
+    """One of three says that every user is gone: the others show them, and it is to blame. Where
+    two say so it is a fact; the only egress, or the direct way, is believed at once."""
+    honest: Answer = lambda uid: GONE if uid > 50 else profile(uid)  # noqa: E731
+    way = Way(tmp_path, lambda uid: GONE, honest, honest)
+
+    def scenario(fetcher: Fetcher) -> object:
+        return [fetcher.fetch(Ask(way.site.profile(uid), CONTENT)) for uid in range(1, 61)]
+
+    results = asyncio.run(way.run(scenario))
+    assert verdicts(results[:50]) == {Verdict.OK: 50}
+    assert verdicts(results[50:]) == {Verdict.GONE: 10}
+    assert way.counters["egress.disproved"] >= 1
+    way = Way(tmp_path, honest)
+    assert verdicts(asyncio.run(way.run(scenario))[50:]) == {Verdict.GONE: 10}
+    assert way.counters["request.sent"] == 60

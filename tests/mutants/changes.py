@@ -386,7 +386,7 @@ CHANGES = [
     Change(
         "an emptiness is looked at again while nobody is shown anything",
         "fetch/fetcher.py",
-        "if ask.hold is not None and is_nothing(asked, met):",
+        "if ask.hold is not None and is_shown_nothing(asked, met):",
         "if ask.hold is not None and not met:",
         "tests/test_evidence.py",
     ),

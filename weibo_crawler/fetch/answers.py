@@ -245,8 +245,14 @@ def is_nothing(asked: Asked, met: Met) -> bool:
     return _verdict(met) in NOTHING and _doubt_of(met.answer, asked) is _Doubt.EMPTY
 
 
+def is_shown_nothing(asked: Asked, met: Met) -> bool:
+    """The same, or the word that the user is gone."""
+    return is_nothing(asked, met) or _doubt_of(met.answer, asked) is _Doubt.GONE
+
+
 class _Doubt(Enum):
     EMPTY = "nothing"
+    GONE = "that the user is gone"
     FOREIGN = "another user's page"
     DRIFTED = "an unknown shape"
     TOO_LARGE = "too large a body"
@@ -258,6 +264,8 @@ def _doubt_of(answer: Reading | TransportError, asked: Asked) -> _Doubt | None:
         return _Doubt.TOO_LARGE if isinstance(answer, BodyTooLarge) else None
     if answer.verdict is Verdict.DRIFTED:
         return _Doubt.DRIFTED
+    if answer.verdict is Verdict.GONE and asked.ask.request.kind in OF_USERS:
+        return _Doubt.GONE
     if not answer.ambiguous or answer.verdict not in FACTS:
         return None
     if answer.verdict is Verdict.OK:
@@ -267,15 +275,17 @@ def _doubt_of(answer: Reading | TransportError, asked: Asked) -> _Doubt | None:
 
 
 def _doubted(reading: Reading, doubt: _Doubt, case: _Case) -> Action:
-    """A page that needs a second witness."""
+    """A page that needs a second witness. That a user is gone is said by the word of the direct
+    way, or of the only egress."""
     doubts = [_doubt_of(met.answer, case.asked) for met in case.all]
     said = [met for met, what in zip(case.all, doubts, strict=True) if what is doubt]
     agreeing = [met for met in said if doubt is not _Doubt.FOREIGN or _is_same(met, reading)]
-    is_shown = doubt is _Doubt.EMPTY
+    is_shown = doubt in (_Doubt.EMPTY, _Doubt.GONE)
     is_trusted = is_shown or any(is_trustworthy(met) for met in said)
     # where there is one egress, another page that was shown tells more than this one again
-    looks = 1 if case.asked.ask.expect is Expect.SHOWN else WITNESSES
-    is_alone = case.met.is_only and len(agreeing) >= looks
+    is_one_enough = case.asked.ask.expect is Expect.SHOWN or doubt is _Doubt.GONE
+    is_alone = case.met.is_only and len(agreeing) >= (1 if is_one_enough else WITNESSES)
+    is_alone |= case.met.is_direct and doubt is _Doubt.GONE
     is_seen_twice = is_trusted and len({met.egress for met in agreeing}) >= WITNESSES
     if is_alone or is_seen_twice or case.met.is_spared:
         return _believed(reading, doubt, case)
@@ -401,7 +411,7 @@ def _troubled(reading: Reading, case: _Case) -> Action:
     is_first = sum(_is_unknown_refusal(met) for met in case.all) == 1
     action = _try_later(reading, case)
     if _is_unknown_refusal(case.met):  # counted when it comes, not when it stays
-        return replace(action, sign=Sign.REFUSED if is_first else None)
+        return replace(action, sign=Sign.REFUSED if is_first else None, why=_why(reading))
     return action
 
 
@@ -472,7 +482,7 @@ def _disproved(reading: Reading, asked: Asked, before: Sequence[Met], met: Met) 
         doubt = _doubt_of(earlier.answer, asked)
         if earlier.egress == met.egress or (doubt is not None and doubt is own):
             continue
-        is_empty = doubt is _Doubt.EMPTY
+        is_empty = doubt in (_Doubt.EMPTY, _Doubt.GONE)
         if is_content if is_empty else doubt is not None or _is_trouble(earlier.answer):
             wrong.setdefault((earlier.egress, is_empty), i)
     return tuple(wrong.values())

@@ -22,6 +22,7 @@ from weibo_crawler.fetch.answers import (
     decide,
     is_nothing,
     is_said_gone,
+    is_shown_nothing,
     is_trustworthy,
     of_session,
 )
@@ -70,7 +71,9 @@ _Run = asyncio.Task[_Answer] | asyncio.Task[_Answer | None]
 def _is_clear(met: Met) -> bool:
     """Whether this is a fact that needs no second thought."""
     answer = met.answer
-    return isinstance(answer, Reading) and answer.verdict in FACTS and not answer.ambiguous
+    if not isinstance(answer, Reading) or answer.verdict is Verdict.GONE:
+        return False
+    return answer.verdict in FACTS and not answer.ambiguous
 
 
 class Fetcher:
@@ -143,7 +146,7 @@ class Fetcher:
             past.append(_Past(met, turn, look))
             self._counters.add("request.retried")
             avoid, waits = action.step
-            if ask.hold is not None and is_nothing(asked, met):
+            if ask.hold is not None and is_shown_nothing(asked, met):
                 assert isinstance(met.answer, Reading)
                 await ask.hold(met.answer)
             if waits is not None:

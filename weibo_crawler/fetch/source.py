@@ -24,7 +24,8 @@ class Ask(NamedTuple):
     `samples`. avoid: the name of the egress whose answer is doubted, "" for none: another one goes;
     where there is one that cannot go now, its answer is no fact. witness: for what is no page of a
     user: asks for a page of another kind that is known to be shown, where none came after this time
-    (of the event loop's clock); whether one is shown.
+    (of the event loop's clock); whether one is shown. hold: is told of an emptiness, or of the
+    word that the user is gone, at which to look again, and returns when that is of use.
     """
 
     request: Request

@@ -333,6 +333,48 @@ def test_a_page_of_items_that_are_none_goes_on_where_it_names_the_next() -> None
     assert page.is_next_named
 
 
+@pytest.mark.parametrize("shown", [[None], [{}], ["x"], [_ADVERTISEMENT, None]])
+def test_a_page_of_cards_that_are_none_goes_on_where_it_names_the_next(shown: list[Tree]) -> None:
+    """The same one level up; where it names no next page it may have held the list."""
+
+    def change(tree: Tree, following: object = 3) -> None:
+        tree["data"].update(cards=shown, cardlistInfo={"since_id": following})
+
+    page = fans(change, SECOND)
+    assert (page.users, page.skipped, page.next_cursor) == ((), {"no item": len(shown)}, "3")
+    last = read("fans_first_page.json", lambda tree: change(tree, None), SECOND)
+    assert last.verdict is Verdict.DRIFTED
+
+
+@pytest.mark.parametrize("group", [{}, None, "x"])
+def test_a_block_without_items_goes_on_where_the_page_names_the_next(group: object) -> None:
+    """Its users are not known; the pages behind it are."""
+
+    def change(tree: Tree, following: object = 3) -> None:
+        cards(tree)[1]["card_group"] = group
+        tree["data"]["cardlistInfo"] = {"since_id": following}
+
+    page = fans(change, SECOND)
+    assert (page.users, page.next_cursor) == ((), "3")
+    assert page.skipped["no item"] >= 1
+    last = read("fans_first_page.json", lambda tree: change(tree, None), SECOND)
+    assert last.verdict is Verdict.DRIFTED
+
+
+@pytest.mark.parametrize("odd", [None, {}, "x", []])
+def test_a_last_page_of_one_odd_item_is_the_end(odd: object) -> None:
+    """One item may be odd; a block of other cards in its place is not the list."""
+
+    def change(tree: Tree, items: object = None) -> None:
+        tree["data"].pop("cardlistInfo", None)
+        cards(tree)[1]["card_group"] = items or [odd]
+
+    page = fans(change, SECOND)
+    assert (page.users, page.skipped["no item"]) == ((), 1)
+    others = read("fans_first_page.json", lambda tree: change(tree, [{"card_type": 3}]), SECOND)
+    assert others.verdict is Verdict.DRIFTED
+
+
 @pytest.mark.parametrize("item", [{}, {"user": {}}, {"user": None}, {"user": "x"}])
 def test_a_short_page_of_odd_items_goes_on(item: Tree) -> None:
     """One or two odd items make no new shape: they are counted, and the list goes on."""

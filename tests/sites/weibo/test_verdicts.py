@@ -115,7 +115,12 @@ def test_refusals_under_200_and_403(body: str, verdict: Verdict, status: int) ->
             V.SERVER_TROUBLE,
             "100001 服务器走丢了",
         ),
-        ('{"ok":0,"errno":"20003","msg":"x"}', V.GONE, "20003 x"),
+        ('{"ok":0,"errno":"20003"}', V.GONE, "20003"),
+        (
+            '{"ok":0,"errno":"20003","msg":"User does not exists"}',
+            V.GONE,
+            "20003 User does not exists",
+        ),
         ('{"ok":0,"msg":"该用户不存在"}', V.GONE, "该用户不存在"),
         ('{"ok":0,"msg":"请求频率过高"}', V.THROTTLED, "请求频率过高"),
         ('{"ok":0,"errno":"100006","msg":"请求非法"}', V.REFUSED, "100006 请求非法"),
@@ -259,6 +264,21 @@ def test_the_page_of_a_restricted_post() -> None:
         for request in OF_A_POST:
             assert judge(html, request).verdict is V.RESTRICTED
         assert judge(html, SITE.posts(OWNER, "")).verdict is V.NOT_JSON
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"ok":0,"errno":"20003","msg":"系统繁忙,请稍候"}',
+        '{"ok":0,"errno":"20003","msg":"该微博不存在"}',
+        '{"ok":0,"errno":"20003","msg":"用户不存在","data":{"userInfo":{"id":9}}}',
+        '{"ok":0,"msg":"这里还没有内容","data":{"userInfo":{"id":9}}}',
+    ],
+)
+def test_what_contradicts_itself_is_no_fact(body: str) -> None:
+    """A number beside words about something else, or nothing beside a user, is a refusal that
+    nobody knows."""
+    assert judge(body).verdict is V.SERVER_TROUBLE
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 410, 451])

@@ -149,7 +149,7 @@ def _list_of(items: list[ListCard | None], request: Request, *, is_next_named: b
         if is_alone or not is_first:
             return full
     illegible = [i for i, card in enumerate(items) if card is None or card == ListCard()]
-    if illegible and not flat:  # it may have been the list
+    if illegible and not flat and not is_next_named:  # it may have been the list
         raise Drift(f".data.cards[{illegible[0]}]")
     return flat if not full or not is_first else []
 
@@ -178,14 +178,15 @@ def _read_card(card: ListCard | None, path: str, found: _Found, *, is_next_named
     """Read a block, or a flat card. Errors: Drift for a block in which nothing is of a user, unless
     the page names the next one."""
     if card is None or card.card_group is None:
-        if card is None or not _is_user(card):
+        if not is_next_named and (card is None or not _is_user(card)):
             raise Drift(f"{path}.card_group")
         found.read(card, path)
         return
     for j, item in enumerate(card.card_group):
         found.read(item, f"{path}.card_group[{j}]")
     is_of_users = found.legible or found.odd or found.skipped["no user"]
-    if card.card_group and not is_of_users and not is_next_named:
+    is_other = any(item is not None and item != ListCard() for item in card.card_group)
+    if is_other and not is_of_users and not is_next_named:
         raise Drift(f"{path}.card_group")
 
 

@@ -30,6 +30,7 @@ _REFUSED_BY_WORDS = (
 )
 _OF_A_POST = (Kind.EXTEND, Kind.SHOW, Kind.DETAIL, Kind.COMMENTS)
 _NO_USER, _NO_POST = "20003", "20101"
+_SAYS_USER = re.compile("用户|user", re.IGNORECASE)  # beside other words 20003 is no signature
 _RESTRICTED = ("20112", "20174", "20170")
 _USER_GONE = re.compile(r"(?:抱歉[，,])?(?:该|此)?用户不存在[。!！]?")
 _POST_GONE = re.compile(r"(?:抱歉[，,])?(?:该|此)?(?:条)?微博(?:不存在|已被(?:作者)?删除)[。!！]?")
@@ -84,9 +85,11 @@ def fact_in(said: dict[str, Any], errno: str, words: str, kind: Kind) -> Verdict
         return Verdict.EMPTY if is_nothing and type(said["ok"]) is int else None
     if not is_bare:
         return None
-    if errno == _NO_USER or (errno == _NO_POST and kind in _OF_A_POST):
-        return Verdict.GONE
-    return _of_words(words, kind) if errno in ("", "0") else None
+    if errno == _NO_USER:
+        return Verdict.GONE if not words or _SAYS_USER.search(words) else None
+    if errno == _NO_POST:
+        return Verdict.GONE if kind in _OF_A_POST else None
+    return _of_words(words, kind)
 
 
 def fact_of_notice(words: str, kind: Kind) -> Verdict | None:
@@ -109,9 +112,11 @@ def _of_words(words: str, kind: Kind) -> Verdict | None:
 
 
 def _is_bare(data: object) -> bool:
-    """Nothing, or a list page without cards that names no next page."""
+    """Nothing, or a list page without cards that names no next page; no page of a user."""
     if not isinstance(data, dict):
         return data is None or data == []
+    if data.get("userInfo"):
+        return False
     info = data.get("cardlistInfo")
     tokens = [info.get("since_id"), info.get("page")] if isinstance(info, dict) else []
     return not data.get("cards") and all(read_token(token) == (None, False) for token in tokens)
