@@ -342,6 +342,24 @@ def test_a_run_that_asks_only_for_silent_users(tmp_path: Path) -> None:
     assert {row.uid for row in crawl.rows() if row.state == "failed"} == set(world.seeds)
 
 
+def test_nobody_is_gone_before_anything_was_shown(tmp_path: Path) -> None:
+    """A site that says of every seed that it is gone, from the first request on, is no evidence:
+    the run ends, and well again the same command finds everybody."""
+    world = make_world(5, users=60)
+
+    class Denying(SimulatedFetcher):
+        is_talking = False
+
+    fetcher = Denying(world)
+    fetcher.odd = lambda r: Verdict.GONE
+    crawl = Crawl(tmp_path, world)
+    with pytest.raises(SiteSaysNo, match="shows nothing to anybody"):
+        crawl.run(fetcher)
+    assert not [row for row in crawl.rows() if row.state == "gone"]
+    crawl.run(SimulatedFetcher(world))
+    assert crawl.depths() == world.kept(world.seeds, MIN_FANS)
+
+
 def test_what_costs_an_attempt() -> None:
     """A doubt never does; silence does only where the site shows others something."""
     assert not costs_attempt(Unsure(Edge.FANS), was_answered=True)

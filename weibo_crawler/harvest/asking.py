@@ -135,12 +135,13 @@ class Asker(NamedTuple):
 
     async def raise_gone(self, uid: int, edge: Edge) -> NoReturn:
         """The site says that this user is gone. Raise EntryGone where it shows something of others
-        still, or nobody is known of whom it did; else Silent, for it may say so of everybody."""
+        still, or talks and nobody is known to ask for; else Silent, for it may say so of
+        everybody."""
         now, kind = time.monotonic(), KINDS[edge]
         if (
             await self.evidence.came_after(now, kind)
             or await self.is_given_to_others(uid, now, kind)
-            or not self.evidence.knows(uid)
+            or (self.is_talking and not self.evidence.knows(uid))
         ):
             raise EntryGone
         raise Silent(f"{edge}: gone, says the site, and shows nothing of others", kind)
