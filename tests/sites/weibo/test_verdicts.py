@@ -222,6 +222,7 @@ HIDDEN = "由于博主设置，目前内容暂不可见。"
         ('{"ok":0,"msg":"客户端版本过低，请升级"}', V.SERVER_TROUBLE),
         ('{"ok":1,"msg":"暂无查看权限"}', V.RESTRICTED),
         ('{"ok":0,"msg":"客户端版本过低"}', V.SERVER_TROUBLE),
+        ('{"ok":0,"msg":"客户端网络异常，请稍后再试"}', V.SERVER_TROUBLE),
         ('{"ok":0,"errno":"20101","msg":"x"}', V.GONE),
         ('{"ok":0,"msg":"此微博已被删除"}', V.GONE),
         ('{"ok":0,"msg":"抱歉，此微博已被作者删除。"}', V.GONE),

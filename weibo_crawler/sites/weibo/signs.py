@@ -35,7 +35,7 @@ _RESTRICTED = ("20112", "20174", "20170")
 _USER_GONE = re.compile(r"(?:抱歉[，,])?(?:该|此)?用户不存在[。!！]?")
 _POST_GONE = re.compile(r"(?:抱歉[，,])?(?:该|此)?(?:条)?微博(?:不存在|已被(?:作者)?删除)[。!！]?")
 _HIDDEN = re.compile(r"查看权限|暂不可见|客户端")
-_OF_VERSIONS = re.compile(r"版本|升级")  # words about the app, not about a post
+_OF_THE_APP = re.compile(r"版本|升级|异常|稍后")  # words about it, not about a post
 # sentences on the HTML page of a post that is not shown
 _HIDDEN_PAGE = re.compile(
     "由于博主设置，目前内容暂不可见|微博不存在或暂无查看权限|你暂时没有这条微博的查看权限"
@@ -104,7 +104,7 @@ def restriction_in(html: str, kind: Kind) -> str:
 
 
 def _of_words(words: str, kind: Kind) -> Verdict | None:
-    if kind in _OF_A_POST and _HIDDEN.search(words) and not _OF_VERSIONS.search(words):
+    if kind in _OF_A_POST and _HIDDEN.search(words) and not _OF_THE_APP.search(words):
         return Verdict.RESTRICTED
     if _USER_GONE.fullmatch(words) or (kind in _OF_A_POST and _POST_GONE.fullmatch(words)):
         return Verdict.GONE
