@@ -246,7 +246,7 @@ def is_nothing(asked: Asked, met: Met) -> bool:
 
 
 def is_shown_nothing(asked: Asked, met: Met) -> bool:
-    """The same, or the word that the user is gone."""
+    """Whether it is such an emptiness, or the word that the user is gone."""
     return is_nothing(asked, met) or _doubt_of(met.answer, asked) is _Doubt.GONE
 
 
@@ -275,15 +275,16 @@ def _doubt_of(answer: Reading | TransportError, asked: Asked) -> _Doubt | None:
 
 
 def _doubted(reading: Reading, doubt: _Doubt, case: _Case) -> Action:
-    """A page that needs a second witness. That a user is gone is said by the word of the direct
-    way, or of the only egress."""
+    """A page that needs a second witness. That a user is gone is believed by the word of the
+    direct way, and of the only egress."""
     doubts = [_doubt_of(met.answer, case.asked) for met in case.all]
     said = [met for met, what in zip(case.all, doubts, strict=True) if what is doubt]
     agreeing = [met for met in said if doubt is not _Doubt.FOREIGN or _is_same(met, reading)]
     is_shown = doubt in (_Doubt.EMPTY, _Doubt.GONE)
     is_trusted = is_shown or any(is_trustworthy(met) for met in said)
     # where there is one egress, another page that was shown tells more than this one again
-    is_one_enough = case.asked.ask.expect is Expect.SHOWN or doubt is _Doubt.GONE
+    is_witness = case.asked.ask.expect is Expect.SHOWN and is_shown
+    is_one_enough = is_witness or doubt is _Doubt.GONE
     is_alone = case.met.is_only and len(agreeing) >= (1 if is_one_enough else WITNESSES)
     is_alone |= case.met.is_direct and doubt is _Doubt.GONE
     is_seen_twice = is_trusted and len({met.egress for met in agreeing}) >= WITNESSES
