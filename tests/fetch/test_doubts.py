@@ -275,7 +275,10 @@ def test_a_wall_that_one_egress_met_is_ambiguous(tmp_path: Path) -> None:
 def test_nobody_is_gone_by_the_word_of_one_proxy(tmp_path: Path) -> None:
     """One of three says that every user is gone: the others show them, and it is to blame. Where
     two say so it is a fact; the only egress, or the direct way, is believed at once."""
-    honest: Answer = lambda uid: GONE if uid > 50 else profile(uid)  # noqa: E731
+
+    def honest(uid: int) -> object:
+        return GONE if uid > 50 else profile(uid)
+
     way = Way(tmp_path, lambda uid: GONE, honest, honest)
 
     def scenario(fetcher: Fetcher) -> object:

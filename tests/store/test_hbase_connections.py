@@ -32,7 +32,6 @@ class FakeHbase:
         self.rows: dict[bytes, dict[bytes, TCell]] = {}
         self.trouble: list[str] = []
         self.calls: list[tuple[int, str, int]] = []
-        self.port = 0
         self._server = socket.create_server(("127.0.0.1", 0))
         self.port = self._server.getsockname()[1]
         self._sockets: list[socket.socket] = []
