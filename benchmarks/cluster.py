@@ -65,7 +65,7 @@ class Cluster:
 
     def make_tables(self) -> None:
         """Tables with nothing in them; half a minute of an HBase shell on a busy machine."""
-        from weibo_crawler.store.hbase_tables import HbaseTables
+        from weibo_crawler.store.hbase.tables import HbaseTables
 
         self.has_tables = True
         tables = HbaseTables(self.tables, self.stack["STACK_HBASE"])
@@ -87,20 +87,20 @@ class Cluster:
 
     def table(self, name: str) -> str:
         """The full name in HBase of what the program calls `name`."""
-        from weibo_crawler.store.hbase_address import parse_address
+        from weibo_crawler.store.hbase.address import parse_address
 
         return parse_address(self.tables).table(name)
 
     def thrift(self) -> Any:
         """A bare connection to HBase's Thrift server."""
-        from weibo_crawler.store.hbase_address import parse_address
+        from weibo_crawler.store.hbase.address import parse_address
 
         at = parse_address(self.tables)
         return happybase.Connection(at.host, at.port, timeout=_TIMEOUT_MS)
 
     def sql(self, *statements: str, database: str | None = None) -> Sequence[Any]:
         """Run statements in MariaDB, each committed; the rows of the last."""
-        from weibo_crawler.store.mysql_base import parse_address
+        from weibo_crawler.store.mysql.base import parse_address
 
         at = parse_address(self.users)
         where = {"host": at.host, "port": at.port, "user": at.user, "database": database}

@@ -18,8 +18,8 @@ from weibo_crawler import config
 from weibo_crawler.home import Home
 from weibo_crawler.simulator.routes import Kind
 from weibo_crawler.simulator.world import World
-from weibo_crawler.store.keys import parse_post_key
-from weibo_crawler.store.sqlite_tables import SqliteTables
+from weibo_crawler.store.rows.keys import parse_post_key
+from weibo_crawler.store.sqlite.tables import SqliteTables
 
 MIN_FANS = 10
 POSTS_KINDS = (Kind.PROFILE, Kind.POSTS, Kind.EXTEND)

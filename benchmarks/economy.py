@@ -26,8 +26,8 @@ from benchmarks.lawful_world import Lawful
 from benchmarks.needs import Ended, Sent, askers, tally
 from tests.cli.crawls import Crawl
 from weibo_crawler.store import Put
-from weibo_crawler.store.cells import ledger_cells, read_ledger
-from weibo_crawler.store.sqlite_tables import SqliteTables
+from weibo_crawler.store.rows.cells import ledger_cells, read_ledger
+from weibo_crawler.store.sqlite.tables import SqliteTables
 
 Site = Foreign | Lawful
 # All else is as by default, but for the addresses and the pace (none).

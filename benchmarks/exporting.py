@@ -21,8 +21,8 @@ from benchmarks.figures import Figure, Scale
 from benchmarks.post_puts import puts
 from benchmarks.processes import Wrong, peak_bytes, run
 from weibo_crawler.store import Tables
-from weibo_crawler.store.sqlite_base import database_path
-from weibo_crawler.store.sqlite_tables import SqliteTables
+from weibo_crawler.store.sqlite.base import database_path
+from weibo_crawler.store.sqlite.tables import SqliteTables
 
 _AT_ONCE = 1000  # rows of a put, and of a page of the raw scan
 _MEMORY = 1.5  # times the memory of a tenth of the rows
@@ -74,7 +74,7 @@ def _read(work: Path, how: str, address: str, limit: int) -> dict[str, float]:
 def _open(address: str) -> Tables:
     if address.startswith("sqlite:"):
         return SqliteTables(address)
-    from weibo_crawler.store.hbase_tables import HbaseTables
+    from weibo_crawler.store.hbase.tables import HbaseTables
 
     return HbaseTables(address)
 
@@ -99,7 +99,7 @@ def _by_driver(address: str, limit: int) -> int:
             return sum(family == "post" for _, family, _, _ in rows)
     import happybase
 
-    from weibo_crawler.store.hbase_address import parse_address
+    from weibo_crawler.store.hbase.address import parse_address
 
     at = parse_address(address)
     connection = happybase.Connection(at.host, at.port, timeout=60_000)

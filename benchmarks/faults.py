@@ -14,9 +14,9 @@ from tests.cli.crawls import Crawl, Truth, simulated
 from weibo_crawler.posts.stops import ENDS
 from weibo_crawler.simulator.faults import FAULTS
 from weibo_crawler.simulator.served import read_served
-from weibo_crawler.store.cells import Ledger, read_ledger
-from weibo_crawler.store.keys import parse_user_key
-from weibo_crawler.store.sqlite_tables import SqliteTables
+from weibo_crawler.store.rows.cells import Ledger, read_ledger
+from weibo_crawler.store.rows.keys import parse_user_key
+from weibo_crawler.store.sqlite.tables import SqliteTables
 
 SHARE = 0.3
 _RIGHT = ("ok", "end", "slow")  # what the served log calls a right answer

@@ -16,7 +16,7 @@ from benchmarks.processes import Wrong
 from weibo_crawler.posts.writer import Writer
 from weibo_crawler.store import Put, Table
 from weibo_crawler.store.guard import Guard
-from weibo_crawler.store.keys import owner_of, posts_prefix
+from weibo_crawler.store.rows.keys import owner_of, posts_prefix
 
 _IN_FLIGHT = 64  # pages that wait to be stored
 _BATCH = 5000  # cells of a batch of happybase's, which counts cells; the best of 1000 to 20000
@@ -28,8 +28,8 @@ def posts_hbase(work: Path, scale: Scale) -> Iterator[Figure]:
     if why := cluster.why_not():
         say(f"posts_hbase is skipped: {why}")
         return
-    from weibo_crawler.store.hbase_tables import HbaseTables
-    from weibo_crawler.store.mysql_frontier import MysqlUsers
+    from weibo_crawler.store.hbase.tables import HbaseTables
+    from weibo_crawler.store.mysql.frontier import MysqlUsers
 
     users = count(0, scale.written)  # rows of every run are new ones
     with Cluster(has_tables=True) as stack, closing(HbaseTables(stack.tables)) as tables:

@@ -16,7 +16,7 @@ from benchmarks.figures import Figure, Scale, take_turns
 from benchmarks.large_userlist import fill_mariadb
 from benchmarks.processes import Wrong
 from benchmarks.uids import uid
-from weibo_crawler.store.keys import user_key
+from weibo_crawler.store.rows.keys import user_key
 
 _SAMPLES = 1000
 _PAGE = 5000  # rows read at once
@@ -73,8 +73,8 @@ def _import(
 
 def _check(stack: Cluster, users: int) -> str:
     """Every row is there, written by one run, which is returned; some are compared whole."""
-    from weibo_crawler.store.cells import user_cells
-    from weibo_crawler.store.mysql_frontier import MysqlUsers
+    from weibo_crawler.store.mysql.frontier import MysqlUsers
+    from weibo_crawler.store.rows.cells import user_cells
 
     with closing(stack.thrift()) as connection:
         table = connection.table(stack.table("userlist"))

@@ -24,8 +24,8 @@ from benchmarks.uids import uid
 from weibo_crawler.records import Edge
 from weibo_crawler.store import Found, Frontier, Landing, PageCommit, Progress
 from weibo_crawler.store.owners import new_owner
-from weibo_crawler.store.sqlite_base import open_database
-from weibo_crawler.store.sqlite_frontier import SqliteUsers
+from weibo_crawler.store.sqlite.base import open_database
+from weibo_crawler.store.sqlite.frontier import SqliteUsers
 
 _BATCH = 32  # pages of one transaction
 _NEW, _KNOWN = 10, 2  # users of a page; whom this process knows is not sent at all
@@ -148,7 +148,7 @@ def _sqlite(file: Path, users: int) -> str:
 
 def fill_mariadb(stack: Cluster, users: int) -> None:
     """So many users in the tables of the stack's own database; some minutes for ten million."""
-    from weibo_crawler.store.mysql_frontier import MysqlUsers
+    from weibo_crawler.store.mysql.frontier import MysqlUsers
 
     frontier = MysqlUsers(stack.users, stack.password)
     frontier.last_seq()  # makes the tables
@@ -185,7 +185,7 @@ def _statement(numbers: str, joined: str) -> str:
 def _open(address: str) -> Frontier:
     if address.startswith("sqlite:"):
         return SqliteUsers(address)
-    from weibo_crawler.store.mysql_frontier import MysqlUsers
+    from weibo_crawler.store.mysql.frontier import MysqlUsers
 
     url, _, file = address.partition("#")
     return MysqlUsers(url, Path(file).read_text("utf-8").strip())

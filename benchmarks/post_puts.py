@@ -14,8 +14,8 @@ from weibo_crawler.simulator.pages import Pages
 from weibo_crawler.simulator.world import World
 from weibo_crawler.sites.weibo import Weibo
 from weibo_crawler.store import Cells, Put
-from weibo_crawler.store.cells import post_cells
-from weibo_crawler.store.keys import post_key
+from weibo_crawler.store.rows.cells import post_cells
+from weibo_crawler.store.rows.keys import post_key
 
 PAGE = 10  # posts
 _POSTS_OF_A_USER = 100

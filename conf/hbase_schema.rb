@@ -7,7 +7,7 @@
 # Tables that are missing are created: 16 regions cut by salt, GZ, bloom filters by row. Tables that
 # exist are left as they are: each difference is printed in a line that begins with "differs: ", and
 # the last line says how many there are. May be repeated. Families and versions are those of
-# weibo_crawler/store/cells.py (a test compares them).
+# weibo_crawler/store/rows/cells.py (a test compares them).
 #
 #   WEIBO_TABLE_NAMESPACE  a namespace, made where it is missing: weibo gives weibo:userlist
 #   WEIBO_TABLE_PREFIX     a prefix, as happybase's table_prefix: dev gives dev_userlist

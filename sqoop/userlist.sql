@@ -1,5 +1,5 @@
--- One row of the SQL table as cells of family `user`, equal to weibo_crawler/store/cells.py:
--- all values text, times in UTC cut to the millisecond. The key is that of store/keys.py:
+-- One row of the SQL table as cells of family `user`, equal to weibo_crawler/store/rows/cells.py:
+-- all values text, times in UTC cut to the millisecond. The key is that of store/rows/keys.py:
 -- two hexadecimal digits of CRC32(decimal uid) & 255, "-", uid.
 -- The whole seconds and the rest are taken apart first, as Python does: seconds times a million
 -- in one DOUBLE would be rounded once more. A name or a number of fans that nobody knows is NULL,

@@ -13,9 +13,9 @@ from tests.cli.crawls import Crawl, simulated
 from tests.cli.forgetting import cells_by_themselves, drifted_urls, forget_midway
 from tests.contracts.forget import ForgetContract
 from weibo_crawler.store import Frontier, Tables
-from weibo_crawler.store.sqlite_base import open_database
-from weibo_crawler.store.sqlite_frontier import SqliteUsers
-from weibo_crawler.store.sqlite_tables import SqliteTables
+from weibo_crawler.store.sqlite.base import open_database
+from weibo_crawler.store.sqlite.frontier import SqliteUsers
+from weibo_crawler.store.sqlite.tables import SqliteTables
 
 
 class TestEmbedded(ForgetContract):

@@ -20,11 +20,11 @@ from weibo_crawler.errors import BadConfig, StoreError
 from weibo_crawler.importer import Imported, import_users
 from weibo_crawler.records import Edge
 from weibo_crawler.store import Found, Put
-from weibo_crawler.store.cells import user_cells
-from weibo_crawler.store.hbase_tables import HbaseTables
-from weibo_crawler.store.keys import user_key
-from weibo_crawler.store.sqlite_frontier import SqliteUsers
-from weibo_crawler.store.sqlite_tables import SqliteTables
+from weibo_crawler.store.hbase.tables import HbaseTables
+from weibo_crawler.store.rows.cells import user_cells
+from weibo_crawler.store.rows.keys import user_key
+from weibo_crawler.store.sqlite.frontier import SqliteUsers
+from weibo_crawler.store.sqlite.tables import SqliteTables
 
 NOW = 1_700_000_000.0
 CLUSTER = {

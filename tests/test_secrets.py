@@ -10,9 +10,9 @@ from weibo_crawler import config
 from weibo_crawler.config import Metrics
 from weibo_crawler.errors import BadConfig, CrawlerError, StoreError, masked
 from weibo_crawler.metrics import Counters, OpenMetrics
-from weibo_crawler.store.hbase_address import parse_address as parse_hbase
-from weibo_crawler.store.mysql_base import parse_address as parse_mysql
-from weibo_crawler.store.sqlite_base import database_path
+from weibo_crawler.store.hbase.address import parse_address as parse_hbase
+from weibo_crawler.store.mysql.base import parse_address as parse_mysql
+from weibo_crawler.store.sqlite.base import database_path
 
 _SECRET = "geheim"
 _ODD = st.text(st.sampled_from("a1:/?#@[]% '\"\\=&."), max_size=4)

@@ -13,15 +13,11 @@ from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig, how_to_install, masked
 from weibo_crawler.posts.hdfs import Hdfs
 from weibo_crawler.sites.weibo import Weibo
-from weibo_crawler.store import Frontier, Tables
-from weibo_crawler.store.egresses import EgressLeases
+from weibo_crawler.store import Frontier, Tables, homes
+from weibo_crawler.store.notes import SITE
 from weibo_crawler.store.owners import new_owner
-from weibo_crawler.store.sqlite_base import database_path
-from weibo_crawler.store.sqlite_egresses import SqliteEgresses
-from weibo_crawler.store.sqlite_frontier import SqliteUsers
-from weibo_crawler.store.sqlite_tables import SqliteTables
-from weibo_crawler.store.sqlite_visits import SqliteVisits
-from weibo_crawler.store.visits import VisitClaims
+from weibo_crawler.store.sql.egresses import EgressLeases
+from weibo_crawler.store.sql.visits import VisitClaims
 
 if TYPE_CHECKING:
     from weibo_crawler.archive import Archive
@@ -49,69 +45,40 @@ class Home:
 
     @cached_property
     def users(self) -> Frontier:
-        store = self.settings.store
-        if store.users.startswith("sqlite:"):
-            return SqliteUsers(store.users, create="users" in self._makes)
-        try:
-            from weibo_crawler.store.mysql_frontier import MysqlUsers
-        except ImportError:
-            raise BadConfig(
-                f"store.users: mysql:// needs PyMySQL: {how_to_install('cluster')}"
-            ) from None
-        return MysqlUsers(store.users, store.read_password())
+        return homes.open_users(self.settings.store, create="users" in self._makes)
 
     @cached_property
     def tables(self) -> Tables:
-        url = self.settings.store.tables
-        if url.startswith("sqlite:"):
-            is_made = "tables" in self._makes
-            if not is_made and self._is_there("users") and not self._is_there("tables"):
-                self._empty = TemporaryDirectory(prefix="weibo-crawler-")
-                url, is_made = f"sqlite:///{self._empty.name}/tables.db", True
-            return SqliteTables(url, create=is_made)
-        try:
-            from weibo_crawler.store.hbase_tables import HbaseTables
-        except ImportError:
-            raise BadConfig(
-                f"store.tables: hbase:// needs happybase: {how_to_install('cluster')}"
-            ) from None
-        return HbaseTables(url, self.settings.store.hbase_command)
+        store, is_made = self.settings.store, "tables" in self._makes
+        url = store.tables
+        if not is_made and self._is_there("users") and not self._is_there("tables"):
+            self._empty = TemporaryDirectory(prefix="weibo-crawler-")
+            url, is_made = f"sqlite:///{self._empty.name}/tables.db", True
+        return homes.open_tables(url, store.hbase_command, create=is_made)
 
     @cached_property
     def leases(self) -> EgressLeases | None:
         """Where this process leases its egresses from, for one fetcher at a time; None: without a
         pace limit nobody shares them."""
-        store = self.settings.store
-        if not self.settings.pace.requests_per_second:
-            return None
-        if store.users.startswith("sqlite:"):
-            return SqliteEgresses(store.users)
-        self.users  # noqa: B018 - says what is missing where the driver is not installed
-        from weibo_crawler.store.mysql_egresses import MysqlEgresses
-
-        return MysqlEgresses(store.users, store.read_password())
+        is_shared = self.settings.pace.requests_per_second > 0
+        return homes.open_leases(self.settings.store) if is_shared else None
 
     def place(self, name: str) -> str:
         """Where the store "users" or "tables" is, for people: the file, or the masked address."""
         url: str = getattr(self.settings.store, name)
-        if not url.startswith("sqlite:"):
+        file = homes.file_of(url)
+        if file is None:
             return masked(url)
-        return f"{database_path(url)}" + ("" if self._is_there(name) else " (not there yet)")
+        return f"{file}" + ("" if file.exists() else " (not there yet)")
 
     def _is_there(self, name: str) -> bool:
         """Whether an embedded store was made; of a server nobody asks here."""
-        url: str = getattr(self.settings.store, name)
-        return not url.startswith("sqlite:") or database_path(url).exists()
+        file = homes.file_of(getattr(self.settings.store, name))
+        return file is None or file.exists()
 
     def claims(self, run_id: str) -> VisitClaims:
         """By which a process of this run shares the users with other runs."""
-        store = self.settings.store
-        if store.users.startswith("sqlite:"):
-            return SqliteVisits(store.users, new_owner(), run_id)
-        self.users  # noqa: B018 - says what is missing where the driver is not installed
-        from weibo_crawler.store.mysql_visits import MysqlVisits
-
-        return MysqlVisits(store.users, store.read_password(), new_owner(), run_id)
+        return homes.open_claims(self.settings.store, new_owner(), run_id)
 
     def archive(
         self, stage: str, run_id: str, options: Mapping[str, bool] = NO_OPTIONS
@@ -150,9 +117,9 @@ class Home:
         A walk at the wrong site would find everybody gone."""
         host = urlsplit(self.settings.site.base_url).hostname or ""
         mine = "a simulated site" if self.settings.site.is_loopback else host
-        known = self.users.get_meta("site")
+        known = SITE.get(self.users)
         if known is None:
-            self.users.set_meta("site", mine)
+            SITE.put(self.users, mine)
         elif known != mine:
             raise BadConfig(
                 f"{self.settings.store.users} holds users of {known}, and site.base_url names "

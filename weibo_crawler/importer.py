@@ -19,10 +19,10 @@ from contextlib import closing
 from itertools import groupby, islice
 from typing import NamedTuple, TypeVar
 
-from weibo_crawler.store import Frontier, Put, Tables, UserRow
-from weibo_crawler.store.cells import user_cells
+from weibo_crawler.store import Frontier, Put, Tables, UserRow, notes
 from weibo_crawler.store.guard import Guard
-from weibo_crawler.store.keys import user_key
+from weibo_crawler.store.rows.cells import user_cells
+from weibo_crawler.store.rows.keys import user_key
 
 T = TypeVar("T")
 _BLOCK = 2000  # seqs, or rows, of a put: one call to HBase
@@ -58,15 +58,15 @@ class Watermark:
         self, frontier: Frontier, tables: Tables, place: str, *, from_start: bool = False
     ) -> None:
         self._frontier, self._tables = frontier, tables
-        self._seq, self._at = f"imported_seq {place}", f"imported_at {place}"
+        self._seq, self._at = notes.IMPORTED_SEQ.of(place), notes.IMPORTED_AT.of(place)
         self.started_at = time.time()
-        known_at = frontier.get_meta(self._at)
+        known_at = self._at.get(frontier)
         anew = from_start or known_at is None or _is_empty(tables)
         self.is_repair = anew and known_at is not None
-        self.seq = 0 if anew else int(frontier.get_meta(self._seq) or 0)
-        self.changed_since = None if anew else float(known_at or 0) - _OVERLAP_S
+        self.seq = 0 if anew else self._seq.get(frontier) or 0
+        self.changed_since = None if anew else (known_at or 0.0) - _OVERLAP_S
         if known_at is None:  # what changes from here on is new to a first import that is killed
-            frontier.set_meta(self._at, repr(self.started_at))
+            self._at.put(frontier, self.started_at)
 
     def changed(self) -> Iterator[UserRow]:
         """Known users of whom the table says something else."""
@@ -78,11 +78,11 @@ class Watermark:
 
     def move(self, seq: int) -> None:
         """Users up to seq are acknowledged."""
-        self._frontier.set_meta(self._seq, str(seq))
+        self._seq.put(self._frontier, seq)
 
     def finish(self) -> None:
         """What had changed when this import began is acknowledged."""
-        self._frontier.set_meta(self._at, repr(self.started_at))
+        self._at.put(self._frontier, self.started_at)
 
 
 def import_users(
@@ -118,6 +118,11 @@ def import_users(
             progress(new)
     mark.finish()
     return Imported(new, changed)
+
+
+def imported(users: Frontier, place: str) -> int:
+    """How many users the tables at `place` hold, by the watermark of their imports."""
+    return users.count_upto(notes.IMPORTED_SEQ.of(place).get(users) or 0)
 
 
 def drop_unknown(tables: Tables, row: UserRow) -> None:

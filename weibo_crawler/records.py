@@ -124,6 +124,14 @@ class EgressState(NamedTuple):
             longest_s += LONGEST_REST_S
         return self if self.next_free_s <= longest_s else self._replace(next_free_s=longest_s)
 
+    def clamped(self, name: str, n: int = 1) -> str:
+        """Words for the log about a state that is not `sound`: this one, the first of n."""
+        others = f", and {n - 1} others with it" if n > 1 else ""
+        return (
+            f"{name} was to wait {self.next_free_s:.0f} s, as the users' database says, which is "
+            f"more than pace and rests allow (did a clock jump?): it goes sooner{others}"
+        )
+
 
 class AllOut(NamedTuple):
     """No egress may go: so many rest or are dead. first: the one to be tried first, in so many

@@ -17,9 +17,6 @@ _FUTILE = 299  # looks that all showed nothing more: their share is below 1 in 1
 _SAMPLED = 1 / 20  # of the ends, once second looks are known to be futile
 
 
-NOTE = "second_looks"  # where `exchange` keeps it in the users' database
-
-
 class Figures(NamedTuple):
     """ends: met in all; looks: how many were looked at again; finds: how many of these showed more;
     most: the share of ends that a second look would open is below, at 95 %, by the latest looks."""

@@ -11,7 +11,6 @@ from collections import deque
 
 WINDOW = 10  # answers of a kind; so few that all kinds together stay below a pace.stop_window
 _CLOSED_AT = 9  # walls among them
-NOTE = "walls."  # + the stage: where `exchange` keeps it in the users' database
 PROBE_AFTER_S = 3600.0  # a closed kind is asked for again by one request an hour
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from tests.analysis.worlds import open_tables
-from weibo_crawler.store.sqlite_tables import SqliteTables
+from weibo_crawler.store.sqlite.tables import SqliteTables
 
 
 @pytest.fixture

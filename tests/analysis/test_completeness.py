@@ -15,9 +15,9 @@ from weibo_crawler.analysis.completeness import (
 )
 from weibo_crawler.analysis.freshness import Ages
 from weibo_crawler.analysis.ledgers import COLUMNS, completeness_lines, ledger_rows
-from weibo_crawler.store.cells import Ledger, to_iso
-from weibo_crawler.store.gaps import Gap
-from weibo_crawler.store.sqlite_tables import SqliteTables
+from weibo_crawler.store.rows.cells import Ledger, to_iso
+from weibo_crawler.store.rows.gaps import Gap
+from weibo_crawler.store.sqlite.tables import SqliteTables
 
 COUNTS = st.integers(0, 50)
 MIDS = st.integers(1, 99)

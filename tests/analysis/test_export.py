@@ -20,9 +20,9 @@ from weibo_crawler.analysis.parquet import write_parquet
 from weibo_crawler.analysis.scan import scan_imported, scan_posts
 from weibo_crawler.errors import BadUsage, CrawlerError, StoreError, StoreFull
 from weibo_crawler.store import Put
-from weibo_crawler.store.cells import gone_cells
-from weibo_crawler.store.keys import post_key
-from weibo_crawler.store.sqlite_tables import SqliteTables
+from weibo_crawler.store.rows.cells import gone_cells
+from weibo_crawler.store.rows.keys import post_key
+from weibo_crawler.store.sqlite.tables import SqliteTables
 
 COLUMNS = ("mid", "uid", "text")
 ROWS = [{"mid": str(i), "uid": i, "text": f"第{i}条\n"} for i in range(5)]

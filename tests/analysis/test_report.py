@@ -25,8 +25,8 @@ from weibo_crawler.analysis.report import render, write_report
 from weibo_crawler.errors import StoreError
 from weibo_crawler.records import Verdict
 from weibo_crawler.store import WorkerRow
-from weibo_crawler.store.cells import Ledger
-from weibo_crawler.store.sqlite_tables import SqliteTables
+from weibo_crawler.store.rows.cells import Ledger
+from weibo_crawler.store.sqlite.tables import SqliteTables
 
 HOSTILE = '</svg><script src="https://bad.example/x.js"></script><img src=//bad.example onerror=a>'
 _VOID = {"meta", "br"}

@@ -25,10 +25,10 @@ from weibo_crawler.analysis.scan import (
 from weibo_crawler.errors import BadUsage, StoreError
 from weibo_crawler.records import Comment
 from weibo_crawler.store import Put
-from weibo_crawler.store.cells import Ledger, gone_cells
-from weibo_crawler.store.comments import comment_puts
-from weibo_crawler.store.keys import post_key
-from weibo_crawler.store.sqlite_tables import SqliteTables
+from weibo_crawler.store.rows.cells import Ledger, gone_cells
+from weibo_crawler.store.rows.comments import comment_puts
+from weibo_crawler.store.rows.keys import post_key
+from weibo_crawler.store.sqlite.tables import SqliteTables
 
 
 def mids(tables: SqliteTables, **options: object) -> list[str]:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from weibo_crawler.analysis.asked import Asked
 from weibo_crawler.analysis.yields import Course, Tail, follow_line, tail, visits_a_day, yield_lines
-from weibo_crawler.store.cells import Ledger
+from weibo_crawler.store.rows.cells import Ledger
 
 
 @pytest.mark.parametrize(

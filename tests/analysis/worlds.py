@@ -6,11 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from weibo_crawler.records import Original, Post, User
-from weibo_crawler.samples import NOTE
 from weibo_crawler.store import Put, SeenPage, UserRow, WalledEdge, WorkerRow
-from weibo_crawler.store.cells import Ledger, ledger_cells, post_cells, profile_cells, user_cells
-from weibo_crawler.store.keys import post_key, user_key
-from weibo_crawler.store.sqlite_tables import SqliteTables
+from weibo_crawler.store.notes import LOOKS
+from weibo_crawler.store.rows.cells import (
+    Ledger,
+    ledger_cells,
+    post_cells,
+    profile_cells,
+    user_cells,
+)
+from weibo_crawler.store.rows.keys import post_key, user_key
+from weibo_crawler.store.sqlite.tables import SqliteTables
 
 T0 = 1_790_000_000.0  # 2026-09-21T14:13:20Z
 
@@ -50,7 +56,7 @@ class MemoryUsers:
         return self._unsure
 
     def get_meta(self, name: str) -> str | None:
-        return self._note if name == NOTE else None
+        return self._note if name == LOOKS.name else None
 
     def depths_are_bounds(self) -> str:
         return self._bounds

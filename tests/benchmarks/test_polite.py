@@ -18,7 +18,7 @@ from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.proxies import Proxy
 from weibo_crawler.simulator.served import Line, ServedLog
 from weibo_crawler.simulator.world import World
-from weibo_crawler.store.cells import Ledger
+from weibo_crawler.store.rows.cells import Ledger
 
 
 @given(flap_s=st.integers(1, 30), phase_s=st.integers(0, 60), seconds=st.integers(0, 300))

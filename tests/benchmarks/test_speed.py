@@ -20,7 +20,7 @@ from benchmarks.chart import write_chart
 from benchmarks.figures import Figure, Scale
 from benchmarks.post_puts import puts
 from benchmarks.uids import MOST, SQL, uid, uids
-from weibo_crawler.store.keys import parse_post_key
+from weibo_crawler.store.rows.keys import parse_post_key
 
 
 @given(st.lists(st.integers(0, MOST - 1), min_size=2, unique=True))

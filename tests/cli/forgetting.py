@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.crawls import Crawl, Truth
-from weibo_crawler.store.sqlite_base import open_database
+from weibo_crawler.store.sqlite.base import open_database
 
 
 def forget_midway(crawl: Crawl, truth: Truth, dump: Callable[[], Iterable[str]]) -> str:

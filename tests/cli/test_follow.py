@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.crawls import Crawl, simulated
 from tests.cli.test_whole_way import whole_way
-from weibo_crawler.store.sqlite_frontier import SqliteUsers
+from weibo_crawler.store.sqlite.frontier import SqliteUsers
 
 # everybody is due again some five seconds after each visit
 SOON = {"WEIBO_POSTS__REVISIT_MIN_H": "0.0014", "WEIBO_POSTS__REVISIT_MAX_D": "0.00006"}

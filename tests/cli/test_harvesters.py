@@ -13,7 +13,7 @@ from tests.cli.crawls import Crawl, Truth, simulated
 from weibo_crawler.cli.harvesters import Others
 from weibo_crawler.errors import BadConfig, CrawlerError, Interrupted, SiteSaysNo, StoreError
 from weibo_crawler.store.owners import is_dead
-from weibo_crawler.store.sqlite_frontier import SqliteUsers
+from weibo_crawler.store.sqlite.frontier import SqliteUsers
 
 # several seconds long, so that all processes have begun before the middle
 SLOW = {"users": 300, "seed": 5, "faults": "slow=0.3", "slow_s": 0.1}

@@ -9,8 +9,8 @@ from weibo_crawler.cli.posts import nobody_read
 from weibo_crawler.home import Home
 from weibo_crawler.posts.workers import FIRST_FAILED
 from weibo_crawler.store import Put
-from weibo_crawler.store.cells import Ledger, ledger_cells
-from weibo_crawler.store.keys import user_key
+from weibo_crawler.store.rows.cells import Ledger, ledger_cells
+from weibo_crawler.store.rows.keys import user_key
 
 FAILED = {"users.input": 3, "users.existing": 1, "users.failed": 2}
 

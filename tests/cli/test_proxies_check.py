@@ -23,7 +23,7 @@ from weibo_crawler.cli.proxies_check import Row, check_egresses
 from weibo_crawler.config import Egress, Fetch, Pace, Settings, Site, Store
 from weibo_crawler.home import Home
 from weibo_crawler.records import EgressState, Health
-from weibo_crawler.store.sqlite_egresses import SqliteEgresses
+from weibo_crawler.store.sqlite.egresses import SqliteEgresses
 
 LOOP = http(b"", "Location: http://127.0.0.1:9/", status="302 Found")
 FETCH = Fetch(transport="requests", connect_timeout_s=0.3, read_timeout_s=0.3)
@@ -121,10 +121,10 @@ def test_many_proxies_that_stall(tmp_path: Path) -> None:
     [(10.0, Health.GOOD, "bad"), (10.0, Health.RESTING, "out"), (0.005, Health.GOOD, "out")],
 )
 def test_a_turn_that_is_far_away_is_not_waited_for(
-    tmp_path: Path, rate: float, health: Health, state: str
+    tmp_path: Path, rate: float, health: Health, state: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """An egress whose turn is said to come in a century is told as out, or asked, and the wait is
-    cut in the database."""
+    cut in the database, once and for all said in the log."""
     settings = _settings(tmp_path, FETCH, pace=rate)
     url, century_s = f"sqlite:///{tmp_path}/users.db", 3.2e9
 
@@ -150,3 +150,5 @@ def test_a_turn_that_is_far_away_is_not_waited_for(
     assert took_s < 10.0
     assert rows[0]["state"] == state
     assert next_free_s <= 3600.0 + 2 / rate
+    [said] = [one for one in caplog.messages if "did a clock jump" in one]
+    assert "was to wait 3200000000 s" in said or "was to wait 3199999999 s" in said

@@ -11,7 +11,7 @@ import pytest
 from tests.cli.crawls import Crawl, Truth, simulated
 from tests.cli.test_whole_way import signal_after
 from weibo_crawler.store.kept import KeptPage
-from weibo_crawler.store.sqlite_tables import SqliteTables
+from weibo_crawler.store.sqlite.tables import SqliteTables
 
 pytestmark = pytest.mark.timeout(400)
 _MAPPERS = 2  # of the runner `inline`

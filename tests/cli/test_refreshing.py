@@ -11,8 +11,8 @@ from typing import Any
 
 from tests.cli.crawls import Crawl, Truth, outcomes, simulated
 from tests.cli.test_whole_way import signal_after, whole_way
-from weibo_crawler.store.keys import post_key
-from weibo_crawler.store.sqlite_tables import SqliteTables
+from weibo_crawler.store.rows.keys import post_key
+from weibo_crawler.store.sqlite.tables import SqliteTables
 
 CHANGING = {"edited_per_day": 0.01, "deleted_per_day": 0.01}
 

@@ -12,8 +12,8 @@ from warcio.archiveiterator import ArchiveIterator
 from tests.archive.answers import whole
 from tests.cli.crawls import Crawl, Truth, simulated
 from tests.cli.forgetting import most_reposted
-from weibo_crawler.store.cells import LEDGER_TIMES
-from weibo_crawler.store.sqlite_tables import SqliteTables
+from weibo_crawler.store.rows.cells import LEDGER_TIMES
+from weibo_crawler.store.sqlite.tables import SqliteTables
 
 TRANSIENT = "throttled=0.01,server_trouble=0.02,cut=0.01,no_content=0.01,not_json=0.01"
 # told by this machine's clock between two answers, or by the run that imports

@@ -29,8 +29,8 @@ from weibo_crawler.config import Pace
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.pool.ring import Ring
 from weibo_crawler.records import AllOut, EgressState, Health
-from weibo_crawler.store.egresses import EgressLeases
 from weibo_crawler.store.owners import new_owner
+from weibo_crawler.store.sql.egresses import EgressLeases
 
 RATE, LEASE_S = 0.5, 30.0
 INTERVAL_S = 1 / RATE

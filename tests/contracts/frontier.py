@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 
 from tests.contracts.frontier_processes import SEEDS, seed, true_depths, walk
 from weibo_crawler.harvest.trouble import Unsure
-from weibo_crawler.posts.crawl import DRIVER, STOP
 from weibo_crawler.records import Edge, State
 from weibo_crawler.store import (
     WALLED,
@@ -36,6 +35,7 @@ from weibo_crawler.store import (
     WorkerRow,
 )
 from weibo_crawler.store.kept import KeptPage
+from weibo_crawler.store.notes import DRIVER, STOP
 from weibo_crawler.store.owners import new_owner
 
 NOW, DAY_S = 1_700_000_000.0, 86_400.0
@@ -594,10 +594,11 @@ class FrontierContract:
         ]
         for row in rows:
             frontier.report(row)
-        notes = [f"{kind}{day}{run}" for kind in (DRIVER, STOP) for run in "bcd"]
-        notes += [f"{DRIVER}of another form", f"{STOP}20991231T000000Z-e"]
-        for note in notes:
-            frontier.set_meta(note, "1")
+        beats, stops = ([note.of(f"{day}{run}") for run in "bcd"] for note in (DRIVER, STOP))
+        others = [DRIVER.of("of another form"), STOP.of("20991231T000000Z-e")]
+        notes = [note.name for note in (*beats, *stops, *others)]
+        for name in notes:
+            frontier.set_meta(name, "1")
         for _ in range(2):
             with closing(self.open()) as later:  # a process that was just started
                 later.report(WorkerRow("now", "me", "posts", NOW, NOW, None, {}))
@@ -610,8 +611,8 @@ class FrontierContract:
                     *(long_ago, old, "interrupted", {"page.ok": 7, "page.gone": 1}),
                 )
                 assert past["harvest"][3:] == (old, old, None, {"page.ok": 7})
-                left = [note for note in notes if later.get_meta(note) is not None]
-                assert left == [f"{DRIVER}{day}c", f"{STOP}{day}c", *notes[-2:]]
+                left = [name for name in notes if later.get_meta(name) is not None]
+                assert left == [beats[1].name, stops[1].name, *notes[-2:]]
 
     def test_who_comes_at_once_sums_up_once(self, frontier: Frontier) -> None:
         """All mappers of a job begin together; nothing is counted twice."""

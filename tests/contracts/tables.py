@@ -26,8 +26,8 @@ from tests.contracts.table_processes import (
 )
 from weibo_crawler.errors import StoreError
 from weibo_crawler.store import Cell, Put, Row, Tables
-from weibo_crawler.store.cells import FAMILIES
-from weibo_crawler.store.keys import prefix_end
+from weibo_crawler.store.rows.cells import FAMILIES
+from weibo_crawler.store.rows.keys import prefix_end
 
 SPAWN = multiprocessing.get_context("spawn")
 _example = count()

@@ -5,7 +5,7 @@ from contextlib import closing
 
 from tests.contracts.frontier import SPAWN
 from weibo_crawler.store.owners import new_owner
-from weibo_crawler.store.visits import VisitClaims
+from weibo_crawler.store.sql.visits import VisitClaims
 
 NOW, LEASE_S = 1_700_000_000.0, 60.0
 ELSEWHERE = "elsewhere_0_0/1/1/abc"  # a process of a machine that nobody can look into

@@ -4,6 +4,7 @@ from itertools import cycle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from weibo_crawler.errors import (
     BodyCut,
@@ -35,7 +36,8 @@ Answer = Reading | TransportError
 OK = Reading(Verdict.OK)
 EMPTY = Reading(Verdict.EMPTY, ambiguous=True)
 END = Reading(Verdict.END, ambiguous=True)
-FOREIGN = Reading(Verdict.OK, ambiguous=True)
+FOREIGN = Reading(Verdict.OK, PostPage(9, (), None, foreign=3), ambiguous=True)
+BARE = Reading(Verdict.OK, PostPage(9, (), "2"), ambiguous=True)
 DRIFTED = Reading(Verdict.DRIFTED, why="$.data")
 GONE = Reading(Verdict.GONE)
 RESTRICTED = Reading(Verdict.RESTRICTED, why="20112")
@@ -85,11 +87,20 @@ def by(answers: Iterable[Answer], egresses: str = "a", *, is_only: bool | None =
 
 
 def walls(
-    *said: tuple[str, int, Wall], is_only: bool = False, is_common: bool = False
+    *said: tuple[str, int, Wall],
+    is_only: bool = False,
+    is_common: bool = False,
+    is_healthy: bool = True,
 ) -> list[Met]:
     """Login walls: by egress and session, and what the session's state machine says."""
     return [
-        Met(WALL, egress, generation, is_only=is_only, wall=wall, is_common_wall=is_common)
+        Met(
+            *(WALL, egress, generation),
+            is_healthy=is_healthy,
+            is_only=is_only,
+            wall=wall,
+            is_common_wall=is_common,
+        )
         for egress, generation, wall in said
     ]
 
@@ -457,6 +468,38 @@ def test_a_first_page_that_is_closed_is_returned() -> None:
     assert only.sign is None
 
 
+@pytest.mark.parametrize("nth", [1, 2])
+def test_two_strangers_confirm_no_wall(nth: int) -> None:
+    """Of three that met it nobody asks whether they lie; the wall of one is nothing."""
+    met = walls(*((name, 1, Wall.CLOSED) for name in "abc"), is_healthy=False)
+    wall = returned(play(asked(nth=nth), met[:1] + met[1:]))
+    assert not wall.ambiguous
+    assert len(play(asked(nth=nth), met[:2])) == 2  # and asks on
+    same = walls(*[("a", 1, Wall.CLOSED)] * 9, is_healthy=False)
+    assert returned(play(asked(nth=nth), same)).ambiguous
+
+
+def test_two_strangers_make_nobody_gone() -> None:
+    """A third look by another one does, and so does the second, where one of them is known."""
+    strangers = [Met(GONE, name) for name in "ab"]
+    assert not isinstance(play(asked(), strangers)[-1].step, Return)
+    assert returned(play(asked(), [*strangers, Met(GONE, "c")])) is GONE
+    assert returned(play(asked(), [Met(GONE, "a"), Met(GONE, "b", is_healthy=True)])) is GONE
+    assert len(play(asked(), [Met(GONE, "a")] * 9)) == 3
+    text = Asked(Ask(Request(Kind.EXTEND, "", 7)), 3)
+    assert isinstance(play(text, [Met(GONE, "a")])[-1].step, Again)
+
+
+def test_a_page_with_nobody_on_it() -> None:
+    """It names the next one, so nothing of others is on it that a liar would have shown: two
+    egresses that nobody knows are enough, where they say the same."""
+    assert returned(play(asked(), [Met(BARE, "a"), Met(BARE, "b")])) is BARE
+    other = replace(BARE, record=PostPage(9, (), "3"))
+    assert len(play(asked(), [Met(BARE, "a"), Met(other, "b"), Met(BARE, "c")])) == 3
+    foreign = play(asked(), [Met(FOREIGN, "a"), Met(FOREIGN, "b")])
+    assert not isinstance(foreign[-1].step, Return)
+
+
 def test_a_wall_on_a_later_page_needs_a_second_witness() -> None:
     """Another egress or session that met it, or the experience of others; else it is ambiguous."""
     later = asked(nth=2)
@@ -554,3 +597,26 @@ def test_every_request_ends(
         for n, (answer, egress, wall) in enumerate([*first, *again])
     ]
     returned(play(asked(nth=nth), met))
+
+
+FORBIDDEN = Reading(Verdict.REFUSED, why="403", is_ban=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "is_rested"),
+    [
+        (Kind.POSTS, FORBIDDEN, True),
+        (Kind.EXTEND, FORBIDDEN, False),
+        (Kind.COMMENTS, FORBIDDEN, False),
+        (Kind.EXTEND, THROTTLED, True),
+    ],
+)
+def test_who_rests_for_a_refusal(kind: Kind, said: Reading, is_rested: bool) -> None:
+    """A page that may be forbidden to all puts no egress to rest; one of a user does, and so does
+    the word that it was too fast, or a time to wait that is named."""
+    of = Asked(Ask(Request(kind, "", 7)), 3)
+    met = Met(said, "a")
+    for waits_s, expected in ((None, is_rested), (5.0, True)):
+        action = decide(of, [], replace(met, retry_after_s=waits_s))
+        assert isinstance(action.outcome, Refused) is expected
+        assert action.sign is Sign.REFUSED

@@ -94,17 +94,29 @@ def drift(breaker: Breaker, n: int, uid: int) -> None:
 
 
 def test_a_change_of_shape_trips() -> None:
-    """Drifted pages over their share of the last fifty trip it, however many egresses there are;
-    it names how many, of how many users, and the paths."""
+    """Drifted pages clearly over their share of the last fifty trip it, however many egresses there
+    are; it names how many, of how many users, and the paths."""
     breaker = Breaker(0.9, 10, drift_share=0.2)
     for n in range(60):
         breaker.note(Sign.ANSWERED, "", f"10.0.0.{n}:80", 0.0)
-    for n in range(10):
+    for n in range(19):
         assert not breaker.tripped
         drift(breaker, n, uid=n)
-    words = "the site changed its shape: 10 of the last 50 pages, of 10 users"
+    words = "the site changed its shape: 19 of the last 50 pages, of 19 users"
     assert breaker.tripped.startswith(words)
     assert "$.data.cards" in breaker.tripped
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_share_below_the_setting_never_trips(seed: int) -> None:
+    """Of ten thousand pages some fifty in a row hold far more odd ones than their share."""
+    rng, breaker = Random(seed), Breaker(0.9, 10, drift_share=0.2)
+    for n in range(10_000):
+        if rng.random() < 0.12:
+            drift(breaker, n, uid=n)
+        else:
+            breaker.note(Sign.ANSWERED, "", "10.0.0.1:80", 0.0)
+    assert not breaker.tripped
 
 
 def test_few_pages_make_no_share() -> None:

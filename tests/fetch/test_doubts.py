@@ -91,9 +91,9 @@ def verdicts(results: list[Fetched | BaseException]) -> Counter[Verdict]:
     return Counter(one.reading.verdict for one in results if isinstance(one, Fetched))
 
 
-@pytest.mark.parametrize("lie", [BOMB, PORTAL, {"ok": 0, "msg": "Wohl bekomms"}])
+@pytest.mark.parametrize("lie", [BOMB, PORTAL, WALL, {"ok": 0, "msg": "Wohl bekomms"}])
 def test_one_lying_proxy_fails_nobody(tmp_path: Path, lie: object) -> None:
-    """One of three proxies sends bombs, a captive portal's redirect, or words that nobody knows:
+    """One of three proxies sends bombs, a captive portal's redirect, walls, or words nobody knows:
     every page comes by another one, and the liar is blamed."""
     way = Way(tmp_path, lambda uid: lie, profile, profile)
 
@@ -246,7 +246,7 @@ def test_a_wall_that_flaps_on_page_2(tmp_path: Path) -> None:
 
     def site(uid: int) -> object:
         seen[uid] += 1
-        return WALL if seen[uid] == 1 or uid > 30 else POSTS
+        return WALL if seen[uid] == 1 or uid > 30 else posts(uid)
 
     way = Way(tmp_path, site, site)
 

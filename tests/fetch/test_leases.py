@@ -24,7 +24,7 @@ from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
 from weibo_crawler.fetch import Ask, open_fetcher
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import EgressState, Health, Kind, Page, Reading, Request, Verdict
-from weibo_crawler.store.sqlite_egresses import SqliteEgresses
+from weibo_crawler.store.sqlite.egresses import SqliteEgresses
 
 RATE, LEASE_S = 2.0, 3.0
 # between the start of a request and the moment at which a busy machine's site sees it; less than an
@@ -413,4 +413,29 @@ def test_a_wait_that_no_pace_explains_is_cut_and_said(
     later.close()
     assert verdict is Verdict.OK
     assert counters["egress.clamped"] == 1
-    assert "did a clock jump" in caplog.text
+    assert "was to wait 8640000 s" in caplog.text
+
+
+def test_a_rest_longer_than_any_is_cut_and_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What rests is dealt to nobody, so the next one that joins cuts the rest in the database."""
+    url = f"sqlite:///{tmp_path}/users.db"
+    earlier, later = SqliteEgresses(url, "earlier"), SqliteEgresses(url, "later")
+    earlier.join("", ["a:1", "b:1"], rate=2.0, lease_s=30.0)
+    earlier.exchange({})
+    earlier.leave(
+        {
+            "a:1": EgressState(2.0, 8.64e6, Health.RESTING, 1),
+            "b:1": EgressState(2.0, 3600.0, Health.DEAD, 0),
+        }
+    )
+    later.join("", ["a:1", "b:1"], rate=2.0, lease_s=30.0)
+    known = later.known(["a:1", "b:1"])
+    later.leave({})
+    for leases in (earlier, later):
+        leases.close()
+    assert "a:1 was to wait 8640000 s" in caplog.text
+    assert "b:1" not in caplog.text
+    assert known["a:1"].state.next_free_s == pytest.approx(3601.0, abs=1.0)
+    assert known["b:1"].state.next_free_s == pytest.approx(3600.0, abs=1.0)

@@ -43,8 +43,8 @@ def _health(world: World, name: str) -> Health:
 @pytest.mark.parametrize("outcome", OUTCOMES)
 @pytest.mark.parametrize("again", [*OUTCOMES, Disproved()])
 def test_a_turn_is_told_once(outcome: Outcome, again: Outcome) -> None:
-    """One outcome ends a turn and frees its slot; only what was broken or good may be disproved
-    afterwards, once."""
+    """One outcome ends a turn and frees its slot; only what was broken, walled or good may be
+    disproved afterwards, once."""
     world = World([], egresses=(A, B), concurrency=1)
 
     async def scenario() -> None:
@@ -54,7 +54,7 @@ def test_a_turn_is_told_once(outcome: Outcome, again: Outcome) -> None:
             world.pool.turn(ask().request, A.name), 1000.0
         )  # the slot is free
         world.pool.tell(second, Unused())
-        if isinstance(again, Disproved) and isinstance(outcome, Broken | Good):
+        if isinstance(again, Disproved) and isinstance(outcome, Broken | Walled | Good):
             world.pool.tell(turn, again)
         with pytest.raises(CrawlerError, match="is told"):
             world.pool.tell(turn, again)
@@ -79,13 +79,16 @@ def test_disproved_at_once_is_a_fault() -> None:
     [
         (Broken(), A, Health.DEAD),
         (Broken(), DIRECT, Health.UNCHECKED),
+        (Walled(0.1), A, Health.UNCHECKED),
+        (Walled(0.1), DIRECT, Health.UNCHECKED),
         (Good(0.1), A, Health.RESTING),
         (Good(0.1), DIRECT, Health.RESTING),
     ],
 )
 def test_what_is_disproved(outcome: Outcome, egress: Egress, health: Health) -> None:
-    """A proxy that broke what another egress shows failed; the direct way breaks nothing. An egress
-    that showed nothing where another one shows something was refused."""
+    """A proxy that broke what another egress shows failed; the direct way breaks nothing. Walls
+    that nobody else meets kill only who has more of them than others. An egress that showed nothing
+    where another one shows something was refused."""
     world = World([], egresses=(egress,), rate=1.0)
 
     async def scenario() -> None:
@@ -251,10 +254,12 @@ def test_a_session_that_grew_too_large_is_retired(page: Page, is_retired: bool) 
 # -- who is preferred
 
 
+@pytest.mark.parametrize("bad", [Broken(), Walled(0.1)])
 @pytest.mark.parametrize("seed", range(5))
-def test_who_never_answered_well_does_not_go_first(seed: int) -> None:
-    """Of an egress that answers and one that was tried and did not, the first has most of the
-    turns, however slow it is; one that nobody tried goes early."""
+def test_who_never_answered_well_does_not_go_first(seed: int, bad: Outcome) -> None:
+    """Of an egress that answers and one that was tried and did not, be it a login wall to
+    everybody, the first has most of the turns, however slow it is; one that nobody tried goes
+    early."""
     world = World([], egresses=(A, B))
 
     async def scenario() -> list[str]:
@@ -263,7 +268,7 @@ def test_who_never_answered_well_does_not_go_first(seed: int) -> None:
         for _ in range(1000):
             turn = await world.pool.turn(ask().request)
             names.append(turn.egress.name)
-            world.pool.tell(turn, Broken() if turn.egress == A else Good(30.0))
+            world.pool.tell(turn, bad if turn.egress == A else Good(30.0))
         return names
 
     names = run(scenario())

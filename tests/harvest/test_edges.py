@@ -25,7 +25,7 @@ from weibo_crawler.simulator.ways import Bounds, Ways
 from weibo_crawler.simulator.world import World
 from weibo_crawler.store import Found, UserRow, WalledEdge
 from weibo_crawler.store.owners import new_owner
-from weibo_crawler.store.sqlite_frontier import SqliteUsers
+from weibo_crawler.store.sqlite.frontier import SqliteUsers
 from weibo_crawler.walls import WINDOW
 
 EDGES = tuple(edge for edge in Edge if edge is not Edge.SEED)

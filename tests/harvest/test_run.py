@@ -22,7 +22,7 @@ from weibo_crawler.records import Edge, FanPage, Kind, Reading, Request, Verdict
 from weibo_crawler.samples import Samples
 from weibo_crawler.store import Found
 from weibo_crawler.store.owners import new_owner
-from weibo_crawler.store.sqlite_frontier import SqliteUsers
+from weibo_crawler.store.sqlite.frontier import SqliteUsers
 
 MIN_FANS = 10
 

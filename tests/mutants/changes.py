@@ -82,63 +82,63 @@ CHANGES = [
     # the users' databases
     Change(
         "a page that an old lease holder commits is taken",
-        "store/sqlite_frontier.py",
+        "store/sqlite/frontier.py",
         "state = 'leased' AND lease_owner = ?, set_aside, attempts",
         "state = 'leased' OR lease_owner = ?, set_aside, attempts",
         f"{STORE}/test_sqlite_users.py",
     ),
     Change(
         "the open level passes over who was set aside",
-        "store/sqlite_frontier.py",
+        "store/sqlite/frontier.py",
         "return _least_depth(self._db.conn(), aside=(0, 1))",
         "return _least_depth(self._db.conn(), aside=(0,))",
         f"{STORE}/test_sqlite_users.py",
     ),
     Change(
         "an expired lease is held for ever",
-        "store/sqlite_frontier.py",
+        "store/sqlite/frontier.py",
         "\"WHERE state = 'leased' AND lease_until < ?\",\n                (now,),",
         "\"WHERE state = 'leased' AND lease_until < ?\",\n                (0.0,),",
         f"{STORE}/test_sqlite_users.py",
     ),
     Change(
         "who rests is handed out at once",
-        "store/sqlite_frontier.py",
+        "store/sqlite/frontier.py",
         'more="AND resting_until <= ?"',
         'more="AND resting_until >= 0 * ?"',
         f"{STORE}/test_sqlite_users.py",
     ),
     Change(
         "a power cut may corrupt the users' file",
-        "store/sqlite_base.py",
+        "store/sqlite/base.py",
         "PRAGMA synchronous = NORMAL",
         "PRAGMA synchronous = OFF",
         f"{STORE}/test_sqlite_users.py",
     ),
     Change(
         "a seed that was found before keeps its depth",
-        "store/sqlite_frontier.py",
+        "store/sqlite/frontier.py",
         "UPDATE userlist SET depth = 0, found_from = NULL",
         "UPDATE userlist SET depth = depth, found_from = NULL",
         f"{STORE}/test_sqlite_users.py",
     ),
     Change(
         "two processes commit into MySQL at once",
-        "store/mysql_commit.py",
+        "store/mysql/commit.py",
         "SELECT next_seq, users, forget_key FROM gate FOR UPDATE",
         "SELECT next_seq, users, forget_key FROM gate",
         f"{STORE}/test_mysql.py",
     ),
     Change(
         "MySQL hands an entry to two processes",
-        "store/mysql_claim.py",
+        "store/mysql/claim.py",
         "ORDER BY depth, seq LIMIT %s FOR UPDATE SKIP LOCKED",
         "ORDER BY depth, seq LIMIT %s",
         f"{STORE}/test_mysql.py",
     ),
     Change(
         "claims wait for each other in MySQL",
-        "store/mysql_claim.py",
+        "store/mysql/claim.py",
         "ORDER BY depth, seq LIMIT %s FOR UPDATE SKIP LOCKED",
         "ORDER BY depth, seq LIMIT %s FOR UPDATE",
         f"{STORE}/test_mysql.py",
@@ -147,15 +147,15 @@ CHANGES = [
     Change(
         "an import misses what changed while the last one began",
         "importer.py",
-        "float(known_at or 0) - _OVERLAP_S",
-        "float(known_at or 0)",
+        "(known_at or 0.0) - _OVERLAP_S",
+        "(known_at or 0.0)",
         "tests/test_importer.py",
     ),
     Change(
         "an import acknowledges changes that came while it ran",
         "importer.py",
-        "        self._frontier.set_meta(self._at, repr(self.started_at))\n\n\ndef import_users",
-        "        self._frontier.set_meta(self._at, repr(time.time()))\n\n\ndef import_users",
+        "        self._at.put(self._frontier, self.started_at)\n\n\ndef import_users",
+        "        self._at.put(self._frontier, time.time())\n\n\ndef import_users",
         "tests/test_importer.py",
     ),
     Change(
@@ -361,7 +361,7 @@ CHANGES = [
     # HBase
     Change(
         "a connection to HBase is used on after an error",
-        "store/hbase_base.py",
+        "store/hbase/base.py",
         "            self._reached = self._reached or is_answer(error)\n"
         "            connection.close()\n",
         "            self._reached = self._reached or is_answer(error)\n"
@@ -370,14 +370,14 @@ CHANGES = [
     ),
     Change(
         "an idle connection to HBase is never renewed",
-        "store/hbase_base.py",
+        "store/hbase/base.py",
         "time.monotonic() - each[0] > _IDLE_S]",
         "time.monotonic() - each[0] > 86_400]",
         f"{STORE}/test_hbase_connections.py",
     ),
     Change(
         "batches to HBase are cut by rows only",
-        "store/hbase_table.py",
+        "store/hbase/table.py",
         "len(batch) >= _BATCH_ROWS or size + weight > _BATCH_BYTES",
         "len(batch) >= _BATCH_ROWS",
         f"{STORE}/test_hbase_connections.py",
@@ -421,7 +421,7 @@ CHANGES = [
     ),
     Change(
         "a uid's prefix is that of longer uids, too",
-        "store/keys.py",
+        "store/rows/keys.py",
         'return user_key(uid) + "-"',
         "return user_key(uid)",
         f"{STORE}/test_keys.py",

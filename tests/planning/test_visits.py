@@ -9,7 +9,7 @@ from weibo_crawler.planning.plan import Pace, pace_of
 from weibo_crawler.planning.shown import as_dict, limit, lines
 from weibo_crawler.planning.visits import Held, Visits, plan_visits, read_held
 from weibo_crawler.records import EgressState, Health
-from weibo_crawler.store.cells import Ledger
+from weibo_crawler.store.rows.cells import Ledger
 
 PACE = Pace(egresses=2, usable=2, learned=0, rate=0.5, setting=0.25)
 MEASURED = {

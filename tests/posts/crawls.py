@@ -14,11 +14,11 @@ from weibo_crawler.posts.crawl import Job, RangeCrawler
 from weibo_crawler.posts.manifest import KeyRange
 from weibo_crawler.records import Outcome, Post, Verdict
 from weibo_crawler.store import Put
-from weibo_crawler.store.cells import read_ledger, read_post
-from weibo_crawler.store.keys import post_key, posts_prefix, user_key
-from weibo_crawler.store.sqlite_frontier import SqliteUsers
-from weibo_crawler.store.sqlite_tables import SqliteTables
-from weibo_crawler.store.visits import VisitClaims
+from weibo_crawler.store.rows.cells import read_ledger, read_post
+from weibo_crawler.store.rows.keys import post_key, posts_prefix, user_key
+from weibo_crawler.store.sql.visits import VisitClaims
+from weibo_crawler.store.sqlite.frontier import SqliteUsers
+from weibo_crawler.store.sqlite.tables import SqliteTables
 
 ALL = KeyRange(0, "", None)
 

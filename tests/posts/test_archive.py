@@ -50,7 +50,7 @@ def test_the_job_starts_from_the_archive_alone(unpacked: Path) -> None:
     done = bare(f"{run}runpy.run_path({script!r}, run_name='__main__')", unpacked)
     assert done.returncode == 0, done.stderr
     assert "--run-id" in done.stdout
-    modules = "happybase, pymysql, requests, socks, weibo_crawler.store.hbase_tables"
+    modules = "happybase, pymysql, requests, socks, weibo_crawler.store.hbase.tables"
     done = bare(f"import {modules}", unpacked)
     assert done.returncode == 0, done.stderr
 

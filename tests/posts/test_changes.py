@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from tests.posts.crawls import Crawl, guest, timeline
 from tests.posts.worlds import ScriptedFetcher, post
 from weibo_crawler.records import Verdict
-from weibo_crawler.store.keys import post_key
+from weibo_crawler.store.rows.keys import post_key
 
 
 def test_an_edit_keeps_the_old_text(crawl_: Crawl) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from weibo_crawler.posts.closing import closed
 from weibo_crawler.posts.schedule import Revisit
-from weibo_crawler.store.cells import Ledger
+from weibo_crawler.store.rows.cells import Ledger
 
 REVISIT = Revisit(3600.0, 86_400.0, 5.0)
 NOW = 1_790_000_000.0

@@ -11,7 +11,7 @@ from weibo_crawler.analysis.scan import scan_comments
 from weibo_crawler.errors import StoreError
 from weibo_crawler.records import Comment, Post, Verdict
 from weibo_crawler.store import Put
-from weibo_crawler.store.keys import comment_key, post_key
+from weibo_crawler.store.rows.keys import comment_key, post_key
 
 DATE = "2026-01-01T00:00:00+08:00"
 POSTS = [post(6, mid, comments=n) for mid, n in ((14, 4), (13, 0), (12, 1), (11, 7))]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.posts.worlds import post
 from weibo_crawler.posts.coverage import after_visit, in_place, is_covered, is_open_below
-from weibo_crawler.store.gaps import Gap, pack_gaps, unpack_gaps
+from weibo_crawler.store.rows.gaps import Gap, pack_gaps, unpack_gaps
 
 LAST = 60
 # a visit: how many posts are new since the one before, how many it reads, whether it knows the end

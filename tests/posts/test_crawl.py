@@ -12,15 +12,15 @@ from tests.posts.worlds import ScriptedFetcher, post
 from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.posts import crawl
-from weibo_crawler.posts.crawl import DRIVER, STOP
 from weibo_crawler.posts.manifest import manifest, parse_line
 from weibo_crawler.records import Expect, Kind, PostPage, Reading, Verdict
-from weibo_crawler.samples import NOTE, Samples
+from weibo_crawler.samples import Samples
 from weibo_crawler.store import Put
-from weibo_crawler.store.cells import Ledger, ledger_cells
-from weibo_crawler.store.keys import posts_prefix, user_key
+from weibo_crawler.store.notes import DRIVER, LOOKS, STOP
 from weibo_crawler.store.owners import new_owner
-from weibo_crawler.store.sqlite_visits import SqliteVisits
+from weibo_crawler.store.rows.cells import Ledger, ledger_cells
+from weibo_crawler.store.rows.keys import posts_prefix, user_key
+from weibo_crawler.store.sqlite.visits import SqliteVisits
 
 
 def test_every_post_of_every_user_is_stored_once(crawl_: Crawl) -> None:
@@ -404,7 +404,7 @@ def test_the_driver_can_stop_every_mapper(crawl_: Crawl) -> None:
     """A note in the users' database ends the run cleanly; a later run goes on."""
     crawl_.add(*range(1, 60))
     world = {uid: timeline(uid, 15) for uid in range(1, 60)}
-    crawl_.users.set_meta(STOP + "stopped", "interrupted")
+    STOP.of("stopped").put(crawl_.users, "interrupted")
     with pytest.raises(Interrupted):
         crawl_.run(_Slow(world), users_in_flight=2, run_id="stopped")
     crawl_.run(ScriptedFetcher(world))
@@ -485,7 +485,7 @@ def test_a_driver_elsewhere_is_known_by_its_heartbeat(
     beats = iter(range(10**6))
 
     async def fetch(ask: Ask, real: Any = fetcher.fetch) -> Any:
-        crawl_.users.set_meta(DRIVER + "beating", str(next(beats)))
+        DRIVER.of("beating").put(crawl_.users, next(beats))
         return await real(ask)
 
     monkeypatch.setattr(fetcher, "fetch", fetch)
@@ -500,7 +500,7 @@ def test_a_driver_elsewhere_is_known_by_its_heartbeat(
 def test_a_refusal_ends_the_other_mappers_too(crawl_: Crawl) -> None:
     """Exit code 4 of one mapper is that of all: the site is asked no more, by no attempt."""
     crawl_.add(6)
-    crawl_.users.set_meta(STOP + "refused", "exit 4: the site says no on every egress")
+    STOP.of("refused").put(crawl_.users, "exit 4: the site says no on every egress")
     fetcher = ScriptedFetcher({6: timeline(6, 15)})
     with pytest.raises(SiteSaysNo, match=r"^the site says no on every egress$"):
         crawl_.run(fetcher, run_id="refused")
@@ -560,7 +560,7 @@ def test_what_looks_have_shown_is_kept_for_the_next_run(crawl_: Crawl) -> None:
     world = {6: timeline(6, 9)}
     crawl_.run(ScriptedFetcher(world, trouble={"posts/6/": [Verdict.EMPTY] * 2}))
     kept = Samples(0.01)
-    kept.exchange(crawl_.users.get_meta(NOTE))
+    kept.exchange(LOOKS.get(crawl_.users))
     found = kept.figures()["posts.end"]
     assert (found.ends, found.looks, found.finds) == (1, 1, 0)
     again = ScriptedFetcher(world)

@@ -10,8 +10,8 @@ from tests.posts.crawls import Crawl, timeline
 from tests.posts.test_refresh import DAY, Clock
 from tests.posts.worlds import ScriptedFetcher, post
 from weibo_crawler.records import Verdict
-from weibo_crawler.store.keys import user_key
-from weibo_crawler.store.sqlite_base import Database
+from weibo_crawler.store.rows.keys import user_key
+from weibo_crawler.store.sqlite.base import Database
 
 UIDS = count(1000)
 

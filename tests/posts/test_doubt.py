@@ -27,8 +27,8 @@ from weibo_crawler.posts.workers import (
     too_many_failed,
 )
 from weibo_crawler.records import Expect, Kind, PostPage, Reading, Verdict
-from weibo_crawler.store.cells import Ledger
-from weibo_crawler.store.keys import user_key
+from weibo_crawler.store.rows.cells import Ledger
+from weibo_crawler.store.rows.keys import user_key
 
 T0 = Clock().now
 BAD = Verdict.SERVER_TROUBLE

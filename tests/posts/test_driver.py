@@ -18,7 +18,7 @@ from weibo_crawler.posts.crawl import Job
 from weibo_crawler.posts.driver import JobFiles, LocalRun
 from weibo_crawler.posts.hadoop import HadoopRun
 from weibo_crawler.store.owners import new_owner
-from weibo_crawler.store.sqlite_frontier import SqliteUsers
+from weibo_crawler.store.sqlite.frontier import SqliteUsers
 
 # a mapper that finds its settings gone, says so, and does not end by itself
 BROKEN = """
@@ -26,7 +26,7 @@ import sys, time
 from pathlib import Path
 from weibo_crawler.posts.workers import ended_by
 from weibo_crawler.store import WorkerRow
-from weibo_crawler.store.sqlite_frontier import SqliteUsers
+from weibo_crawler.store.sqlite.frontier import SqliteUsers
 
 row = WorkerRow("run", "mapper", "posts", 1.0, 2.0, ended_by(3, "crawler.toml is gone"), {})
 SqliteUsers("sqlite:///users.db").report(row)
@@ -84,7 +84,7 @@ KILLED = """
 import sys
 from weibo_crawler.posts.workers import ORDERED
 from weibo_crawler.store import WorkerRow
-from weibo_crawler.store.sqlite_frontier import SqliteUsers
+from weibo_crawler.store.sqlite.frontier import SqliteUsers
 
 SqliteUsers("sqlite:///users.db").report(WorkerRow("run", "b", "posts", 1.0, 2.0, ORDERED, {}))
 sys.exit(1)

@@ -14,9 +14,9 @@ from weibo_crawler.posts.due import Due
 from weibo_crawler.posts.feed import Feed, row_uid
 from weibo_crawler.records import Outcome
 from weibo_crawler.store import Put
-from weibo_crawler.store.cells import Ledger, ledger_cells
-from weibo_crawler.store.keys import user_key
-from weibo_crawler.store.sqlite_tables import SqliteTables
+from weibo_crawler.store.rows.cells import Ledger, ledger_cells
+from weibo_crawler.store.rows.keys import user_key
+from weibo_crawler.store.sqlite.tables import SqliteTables
 
 
 class Taker:

@@ -15,7 +15,7 @@ from weibo_crawler.posts.due import Due
 from weibo_crawler.posts.follow import Next, follow, next_due
 from weibo_crawler.posts.workers import Latest, visited
 from weibo_crawler.records import Verdict
-from weibo_crawler.store.cells import Ledger
+from weibo_crawler.store.rows.cells import Ledger
 
 NOW = 1_790_000_000.0
 HOUR = 3600.0

@@ -8,8 +8,8 @@ from tests.posts.worlds import ScriptedFetcher
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.records import BasicInfo, Kind, Reading, Verdict
 from weibo_crawler.store import Row
-from weibo_crawler.store.cells import read_user
-from weibo_crawler.store.keys import user_key
+from weibo_crawler.store.rows.cells import read_user
+from weibo_crawler.store.rows.keys import user_key
 
 INFO = BasicInfo(6, "云南", "大理", "2014-03-09", "天秤座", "f", {"阳光信用": "信用较好"})
 

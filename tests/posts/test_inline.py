@@ -26,6 +26,4 @@ def test_a_mapper_may_say_something(monkeypatch: pytest.MonkeyPatch) -> None:
         assert outcomes.getvalue() == b"stored\n"
     finally:
         signal.signal(signal.SIGTERM, before)
-        job.outcomes.close()
-        job.crawler.close()
-        job.home.__exit__()
+        job.visits.close()

@@ -17,9 +17,9 @@ from weibo_crawler.posts.closing import begun
 from weibo_crawler.posts.crawl import revisit_of
 from weibo_crawler.posts.schedule import interval_s, posting_rate
 from weibo_crawler.records import Expect, Kind, Page, Reading, Request, Verdict
-from weibo_crawler.store.cells import from_iso
 from weibo_crawler.store.kept import KeptPage
-from weibo_crawler.store.keys import user_key
+from weibo_crawler.store.rows.cells import from_iso
+from weibo_crawler.store.rows.keys import user_key
 
 NOW, DAY_S = 1_760_000_000.0, 86_400.0
 UIDS = (5, 6, 7)

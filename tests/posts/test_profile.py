@@ -9,7 +9,7 @@ from tests.posts.crawls import Crawl, timeline
 from tests.posts.test_refresh import DAY, Clock
 from tests.posts.worlds import ScriptedFetcher
 from weibo_crawler.records import Verdict
-from weibo_crawler.store.keys import user_key
+from weibo_crawler.store.rows.keys import user_key
 
 
 def profile_of(crawl: Crawl, uid: int) -> dict[str, str]:

@@ -13,7 +13,7 @@ from weibo_crawler.errors import StoreError
 from weibo_crawler.posts import crawl
 from weibo_crawler.posts.crawl import revisit_of
 from weibo_crawler.records import Post, Verdict
-from weibo_crawler.store.cells import to_iso
+from weibo_crawler.store.rows.cells import to_iso
 
 HOUR, DAY = 3600.0, 86_400.0
 T0 = 1_790_000_000.0

@@ -11,10 +11,10 @@ from typing import Any
 import happybase
 
 from weibo_crawler.store import Cell, Put, Row, Table, Tables
-from weibo_crawler.store.cells import FAMILIES
-from weibo_crawler.store.hbase_address import parse_address
-from weibo_crawler.store.hbase_tables import HbaseTables
-from weibo_crawler.store.keys import key_bounds
+from weibo_crawler.store.hbase.address import parse_address
+from weibo_crawler.store.hbase.tables import HbaseTables
+from weibo_crawler.store.rows.cells import FAMILIES
+from weibo_crawler.store.rows.keys import key_bounds
 
 
 def connect(url: str) -> Any:

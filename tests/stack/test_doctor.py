@@ -14,8 +14,8 @@ from tests.cli.crawls import Crawl
 from tests.stack.conftest import Running, why_not
 from tests.stack.thrift_servers import OwnThrift
 from weibo_crawler.errors import StoreError
-from weibo_crawler.store.cells import FAMILIES
-from weibo_crawler.store.hbase_check import protocol, tables
+from weibo_crawler.store.hbase.check import protocol, tables
+from weibo_crawler.store.rows.cells import FAMILIES
 
 if why_not():
     pytest.skip(why_not(), allow_module_level=True)

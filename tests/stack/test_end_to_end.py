@@ -24,9 +24,9 @@ from tests.stack.clusters import (
 )
 from tests.stack.conftest import Running, why_not
 from weibo_crawler.store import Table, Tables
-from weibo_crawler.store.cells import FAMILIES, LEDGER_TIMES
-from weibo_crawler.store.hbase_tables import HbaseTables
-from weibo_crawler.store.sqlite_tables import SqliteTables
+from weibo_crawler.store.hbase.tables import HbaseTables
+from weibo_crawler.store.rows.cells import FAMILIES, LEDGER_TIMES
+from weibo_crawler.store.sqlite.tables import SqliteTables
 
 if why_not():
     pytest.skip(why_not(), allow_module_level=True)

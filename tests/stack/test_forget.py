@@ -16,10 +16,10 @@ from tests.contracts.forget import ForgetContract, versions
 from tests.stack.conftest import Running, why_not
 from weibo_crawler.forget import forget_users
 from weibo_crawler.store import Frontier, Table, Tables
-from weibo_crawler.store.cells import FAMILIES
-from weibo_crawler.store.hbase_tables import HbaseTables
-from weibo_crawler.store.mysql_base import connect, parse_address
-from weibo_crawler.store.sqlite_frontier import SqliteUsers
+from weibo_crawler.store.hbase.tables import HbaseTables
+from weibo_crawler.store.mysql.base import connect, parse_address
+from weibo_crawler.store.rows.cells import FAMILIES
+from weibo_crawler.store.sqlite.frontier import SqliteUsers
 
 if why_not():
     pytest.skip(why_not(), allow_module_level=True)

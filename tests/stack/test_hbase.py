@@ -21,10 +21,10 @@ from tests.stack.hbase_worlds import connect, drop, make, part_opener
 from weibo_crawler.cli.main import main
 from weibo_crawler.errors import StoreError
 from weibo_crawler.store import Cell, Put, Tables
-from weibo_crawler.store import hbase_table as module
-from weibo_crawler.store.cells import FAMILIES
-from weibo_crawler.store.hbase_tables import HbaseTables
-from weibo_crawler.store.sqlite_tables import SqliteTables
+from weibo_crawler.store.hbase import table as module
+from weibo_crawler.store.hbase.tables import HbaseTables
+from weibo_crawler.store.rows.cells import FAMILIES
+from weibo_crawler.store.sqlite.tables import SqliteTables
 
 if why_not():
     pytest.skip(why_not(), allow_module_level=True)
@@ -207,7 +207,7 @@ def test_an_idle_connection_is_replaced(url: str, monkeypatch: pytest.MonkeyPatc
     [(_, first)] = tables._thrift._idle
     tables.posts.row("x")
     assert [each for _, each in tables._thrift._idle] == [first]
-    monkeypatch.setattr("weibo_crawler.store.hbase_base._IDLE_S", 0.0)
+    monkeypatch.setattr("weibo_crawler.store.hbase.base._IDLE_S", 0.0)
     tables.posts.row("x")
     [(_, second)] = tables._thrift._idle
     assert second is not first

@@ -15,9 +15,9 @@ from tests.stack.hbase_worlds import connect, drop, make
 from tests.stack.thrift_servers import OwnThrift, Proxy
 from weibo_crawler.errors import StoreError
 from weibo_crawler.store import Put
-from weibo_crawler.store import hbase_base as base
-from weibo_crawler.store import hbase_table as module
-from weibo_crawler.store.hbase_tables import HbaseTables
+from weibo_crawler.store.hbase import base
+from weibo_crawler.store.hbase import table as module
+from weibo_crawler.store.hbase.tables import HbaseTables
 
 if why_not():
     pytest.skip(why_not(), allow_module_level=True)

@@ -23,11 +23,11 @@ from weibo_crawler import sqoop_import
 from weibo_crawler.cli.main import main
 from weibo_crawler.records import Edge
 from weibo_crawler.store import Found, UserRow
-from weibo_crawler.store.cells import FAMILIES, user_cells
-from weibo_crawler.store.hbase_tables import HbaseTables
-from weibo_crawler.store.keys import user_key
-from weibo_crawler.store.mysql_frontier import MysqlUsers
+from weibo_crawler.store.hbase.tables import HbaseTables
+from weibo_crawler.store.mysql.frontier import MysqlUsers
 from weibo_crawler.store.owners import new_owner
+from weibo_crawler.store.rows.cells import FAMILIES, user_cells
+from weibo_crawler.store.rows.keys import user_key
 
 if why_not():
     pytest.skip(why_not(), allow_module_level=True)
@@ -180,7 +180,7 @@ def _walked(users: MysqlUsers, seeds: tuple[int, ...] = (5, 6, 68)) -> None:
 
 def test_cells_in_sql_are_those_of_python(place: Place) -> None:
     """For 20,000 users of any uid and time: key and all cells of sqoop/userlist.sql, computed by
-    the server, are those of store/keys.py and store/cells.py; what is not known is NULL there."""
+    the server, are those of store/rows (keys.py, cells.py); what is not known is NULL there."""
     dice = random.Random(7)
     uids = {0, 1, 9, 10, 6, 68, 2**31, 2**32 - 1, 2**32, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1}
     while len(uids) < MANY:

@@ -24,9 +24,9 @@ from tests.stack.clusters import cluster_crawl, database, mappers, wait_for_requ
 from tests.stack.conftest import Running, why_not
 from tests.stack.hbase_worlds import connect
 from weibo_crawler.posts.yarn import Yarn
-from weibo_crawler.store.cells import read_ledger
-from weibo_crawler.store.hbase_tables import HbaseTables
-from weibo_crawler.store.keys import parse_user_key
+from weibo_crawler.store.hbase.tables import HbaseTables
+from weibo_crawler.store.rows.cells import read_ledger
+from weibo_crawler.store.rows.keys import parse_user_key
 
 if why_not():
     pytest.skip(why_not(), allow_module_level=True)
@@ -145,7 +145,7 @@ def assert_nothing_is_told(told: dict[str, str], stack: Running, seen: dict[str,
         (seen["run_id"], ("arguments", "jhist", "conf")),
         ("weibo-settings.toml", ("arguments", "conf")),
         ("Submitted application", ("mrjob's log",)),
-        ("users visited", ("driver",)),
+        ("new posts, ", ("driver",)),
         (f"{seen['application'].replace('application', 'attempt')}_m_000000_0", ("logs", "jhist")),
     ):
         assert all(marker in told[place] for place in places), marker

@@ -18,7 +18,7 @@ from weibo_crawler.records import (
     User,
 )
 from weibo_crawler.store import Row, UserRow
-from weibo_crawler.store.cells import (
+from weibo_crawler.store.rows.cells import (
     FAMILIES,
     Ledger,
     count_cells,
@@ -35,8 +35,8 @@ from weibo_crawler.store.cells import (
     to_iso,
     user_cells,
 )
-from weibo_crawler.store.gaps import Gap
-from weibo_crawler.store.keys import post_key, user_key
+from weibo_crawler.store.rows.gaps import Gap
+from weibo_crawler.store.rows.keys import post_key, user_key
 
 ids = st.integers(1, 2**63 - 1)
 counts = st.integers(0, 10**10)

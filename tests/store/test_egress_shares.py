@@ -6,7 +6,7 @@ from math import ceil
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weibo_crawler.store.egress_shares import Contender, Standing, allot
+from weibo_crawler.store.sql.egress_shares import Contender, Standing, allot
 
 P = frozenset({"p"})
 

@@ -4,7 +4,7 @@ import pytest
 
 from weibo_crawler import config
 from weibo_crawler.errors import BadConfig
-from weibo_crawler.store.hbase_address import Address, parse_address
+from weibo_crawler.store.hbase.address import Address, parse_address
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from thriftpy2.transport import TBufferedTransport, TSocket
 
 from weibo_crawler.errors import StoreError
 from weibo_crawler.store import Put
-from weibo_crawler.store.hbase_tables import HbaseTables
+from weibo_crawler.store.hbase.tables import HbaseTables
 
 _LATE_S = 0.4  # longer than a call of these tests waits
 _WAITS_S = 0.15
@@ -125,7 +125,7 @@ class _Connection:
 
 @pytest.fixture
 def hbase(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHbase]:
-    monkeypatch.setattr("weibo_crawler.store.hbase_base._ANSWER_S", _WAITS_S)
+    monkeypatch.setattr("weibo_crawler.store.hbase.base._ANSWER_S", _WAITS_S)
     server = FakeHbase()
     try:
         yield server
@@ -165,7 +165,7 @@ def test_nothing_is_stored_before_it_is_acknowledged(hbase: FakeHbase) -> None:
 def test_patience_ends(hbase: FakeHbase, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a line that says how often it was tried; a server that never answered is not waited
     for."""
-    monkeypatch.setattr("weibo_crawler.store.hbase_base._PATIENCE_S", 0.5)
+    monkeypatch.setattr("weibo_crawler.store.hbase.base._PATIENCE_S", 0.5)
     tables = HbaseTables(f"hbase://127.0.0.1:{hbase.port}")
     tables.posts.put([Put("a", {"post:text": "a"}, 1)])
     hbase.trouble += ["cut"] * 1000
@@ -186,7 +186,7 @@ def test_an_idle_connection_is_renewed(hbase: FakeHbase, monkeypatch: pytest.Mon
     tables = HbaseTables(f"hbase://127.0.0.1:{hbase.port}")
     for _ in range(3):
         tables.posts.row("a")
-    monkeypatch.setattr("weibo_crawler.store.hbase_base._IDLE_S", 0.0)
+    monkeypatch.setattr("weibo_crawler.store.hbase.base._IDLE_S", 0.0)
     tables.posts.row("a")
     assert [number for number, _, _ in hbase.calls] == [1, 1, 1, 2]
     tables.close()

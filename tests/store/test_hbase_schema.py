@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from weibo_crawler.errors import BadConfig, StoreError
-from weibo_crawler.store.cells import FAMILIES
-from weibo_crawler.store.hbase_address import parse_address
-from weibo_crawler.store.hbase_schema import (
+from weibo_crawler.store.hbase.address import parse_address
+from weibo_crawler.store.hbase.schema import (
     FOREVER,
     REGIONS,
     check_command,
     differences,
     make_tables,
 )
+from weibo_crawler.store.rows.cells import FAMILIES
 
 SCRIPT = Path(__file__).parents[2] / "conf/hbase_schema.rb"
 

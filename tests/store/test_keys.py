@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weibo_crawler.store.keys import (
+from weibo_crawler.store.rows.keys import (
     SALTS,
     key_bounds,
     parse_post_key,

@@ -24,12 +24,12 @@ from tests.store.mariadb import PASSWORD, MariaDb
 from weibo_crawler.errors import BadConfig, NewerSchema, StoreError, StoreFull
 from weibo_crawler.records import Edge, State
 from weibo_crawler.store import Entry, Found, Frontier, Landing, Progress, Tables
-from weibo_crawler.store import mysql_base as base
-from weibo_crawler.store import mysql_users as schema
-from weibo_crawler.store.mysql_base import Database, parse_address
-from weibo_crawler.store.mysql_errors import translated
-from weibo_crawler.store.mysql_frontier import MysqlUsers
-from weibo_crawler.store.sqlite_tables import SqliteTables
+from weibo_crawler.store.mysql import base
+from weibo_crawler.store.mysql import users as schema
+from weibo_crawler.store.mysql.base import Database, parse_address
+from weibo_crawler.store.mysql.errors import translated
+from weibo_crawler.store.mysql.frontier import MysqlUsers
+from weibo_crawler.store.sqlite.tables import SqliteTables
 
 pytestmark = pytest.mark.skipif(mariadb.binary() is None, reason=mariadb.why_not())
 EDGES = (Edge.FANS,)

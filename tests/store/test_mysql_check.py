@@ -7,8 +7,8 @@ import pytest
 from tests.store import mariadb
 from tests.store.mariadb import PASSWORD, MariaDb
 from weibo_crawler.errors import NewerSchema, StoreError
-from weibo_crawler.store.mysql_check import MysqlCheck
-from weibo_crawler.store.mysql_frontier import MysqlUsers
+from weibo_crawler.store.mysql.check import MysqlCheck
+from weibo_crawler.store.mysql.frontier import MysqlUsers
 
 pytestmark = pytest.mark.skipif(mariadb.binary() is None, reason=mariadb.why_not())
 

@@ -8,8 +8,8 @@ from tests.contracts.egresses import EgressContract
 from tests.store import mariadb
 from tests.store.mariadb import PASSWORD, MariaDb
 from weibo_crawler.errors import NewerSchema
-from weibo_crawler.store.mysql_egresses import MysqlEgresses
-from weibo_crawler.store.mysql_frontier import MysqlUsers
+from weibo_crawler.store.mysql.egresses import MysqlEgresses
+from weibo_crawler.store.mysql.frontier import MysqlUsers
 
 pytestmark = pytest.mark.skipif(mariadb.binary() is None, reason=mariadb.why_not())
 

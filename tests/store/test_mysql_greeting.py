@@ -9,9 +9,9 @@ import pytest
 
 from tests.webserver import answering
 from weibo_crawler.errors import StoreError
-from weibo_crawler.store import mysql_base
-from weibo_crawler.store.mysql_check import MysqlCheck
-from weibo_crawler.store.mysql_frontier import MysqlUsers
+from weibo_crawler.store.mysql import base as mysql_base
+from weibo_crawler.store.mysql.check import MysqlCheck
+from weibo_crawler.store.mysql.frontier import MysqlUsers
 
 
 def web() -> AbstractContextManager[int]:

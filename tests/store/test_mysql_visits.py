@@ -5,8 +5,8 @@ import pytest
 from tests.contracts.visits import VisitContract
 from tests.store import mariadb
 from tests.store.mariadb import PASSWORD, MariaDb
-from weibo_crawler.store.mysql_visits import MysqlVisits
-from weibo_crawler.store.visits import VisitClaims
+from weibo_crawler.store.mysql.visits import MysqlVisits
+from weibo_crawler.store.sql.visits import VisitClaims
 
 pytestmark = pytest.mark.skipif(mariadb.binary() is None, reason=mariadb.why_not())
 

@@ -10,10 +10,10 @@ from tests.store.test_cells import posts, times
 from weibo_crawler.errors import StoreError
 from weibo_crawler.records import Post
 from weibo_crawler.store import Row
-from weibo_crawler.store.cells import POST_CELLS, gone_cells, post_cells, read_post
-from weibo_crawler.store.keys import post_key
-from weibo_crawler.store.packed import Unpacked
-from weibo_crawler.store.post_columns import post_columns
+from weibo_crawler.store.rows.cells import POST_CELLS, gone_cells, post_cells, read_post
+from weibo_crawler.store.rows.keys import post_key
+from weibo_crawler.store.rows.packed import Unpacked
+from weibo_crawler.store.rows.post_columns import post_columns
 
 NAMES = ("mid", "uid", *POST_CELLS, *Unpacked.__struct_fields__)
 KEY = post_key(5, 11)

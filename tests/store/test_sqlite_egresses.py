@@ -8,8 +8,8 @@ import pytest
 
 from tests.contracts.egresses import EgressContract
 from weibo_crawler.errors import NewerSchema
-from weibo_crawler.store.sqlite_egresses import SqliteEgresses
-from weibo_crawler.store.sqlite_frontier import SqliteUsers
+from weibo_crawler.store.sqlite.egresses import SqliteEgresses
+from weibo_crawler.store.sqlite.frontier import SqliteUsers
 
 
 class TestSqliteEgresses(EgressContract):

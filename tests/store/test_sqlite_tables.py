@@ -17,10 +17,10 @@ from tests.contracts.table_processes import ROWS
 from tests.contracts.tables import SPAWN, TableContract, kill_a_writer
 from weibo_crawler.errors import BadConfig, NewerSchema, NoStore, StoreError, StoreFull
 from weibo_crawler.store import Cell, Put, Row, Tables
-from weibo_crawler.store import sqlite_base as base
-from weibo_crawler.store import sqlite_tables as module
-from weibo_crawler.store.sqlite_base import Database, immediate, open_database
-from weibo_crawler.store.sqlite_tables import SqliteTables
+from weibo_crawler.store.sqlite import base
+from weibo_crawler.store.sqlite import tables as module
+from weibo_crawler.store.sqlite.base import Database, immediate, open_database
+from weibo_crawler.store.sqlite.tables import SqliteTables
 
 FORK = multiprocessing.get_context("fork")
 

@@ -7,9 +7,9 @@ import pytest
 from tests.contracts.frontier import FrontierContract
 from weibo_crawler.records import Edge, State
 from weibo_crawler.store import Found, PageCommit, Progress, WorkerRow
-from weibo_crawler.store import sqlite_users as schema
-from weibo_crawler.store.sqlite_base import Database
-from weibo_crawler.store.sqlite_frontier import SqliteUsers
+from weibo_crawler.store.sqlite import users as schema
+from weibo_crawler.store.sqlite.base import Database
+from weibo_crawler.store.sqlite.frontier import SqliteUsers
 
 
 class TestSqliteUsers(FrontierContract):

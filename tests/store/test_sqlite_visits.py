@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.contracts.visits import VisitContract
-from weibo_crawler.store.sqlite_frontier import SqliteUsers
-from weibo_crawler.store.sqlite_visits import SqliteVisits
-from weibo_crawler.store.visits import VisitClaims
+from weibo_crawler.store.sql.visits import VisitClaims
+from weibo_crawler.store.sqlite.frontier import SqliteUsers
+from weibo_crawler.store.sqlite.visits import SqliteVisits
 
 
 class TestSqliteVisits(VisitContract):

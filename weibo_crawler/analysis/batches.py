@@ -10,8 +10,8 @@ from weibo_crawler.analysis.columns import KINDS, Kind
 from weibo_crawler.analysis.scan import PostRows
 from weibo_crawler.analysis.writers import Rows
 from weibo_crawler.store import Row
-from weibo_crawler.store.cells import read_post
-from weibo_crawler.store.post_columns import post_columns
+from weibo_crawler.store.rows.cells import read_post
+from weibo_crawler.store.rows.post_columns import post_columns
 
 _BATCH = 1000  # rows, more of which Python does not hold
 _encode = msgspec.json.Encoder().encode

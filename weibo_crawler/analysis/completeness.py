@@ -11,8 +11,8 @@ from weibo_crawler.analysis.gaps import GapTally
 from weibo_crawler.analysis.numbers import plural
 from weibo_crawler.analysis.yields import visits_a_day
 from weibo_crawler.store import Tables
-from weibo_crawler.store.cells import Ledger, read_ledger
-from weibo_crawler.store.keys import parse_user_key
+from weibo_crawler.store.rows.cells import Ledger, read_ledger
+from weibo_crawler.store.rows.keys import parse_user_key
 
 WHY = {
     "end": "the site shows no more",

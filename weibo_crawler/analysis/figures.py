@@ -11,7 +11,7 @@ from weibo_crawler import samples
 from weibo_crawler.analysis.completeness import Completeness, Tally, read_ledgers, share_of
 from weibo_crawler.analysis.second_looks import second_looks
 from weibo_crawler.records import Verdict
-from weibo_crawler.store import Tables, UserRow, Users
+from weibo_crawler.store import RunLog, Tables, Told, UserRow, Users
 
 FANS_EDGES = (0, *(step * 10**power for power in range(10) for step in (1, 2, 5)))
 SHARE_BINS = (
@@ -43,7 +43,7 @@ class Figures(NamedTuple):
     shares: list[int]
 
 
-def gather(users: Users, tables: Tables, now: float) -> Figures:
+def gather(users: Told, tables: Tables, now: float) -> Figures:
     """Read both stores once. now: seconds since the epoch."""
     growth, fans = GrowthTally(), [0] * len(FANS_EDGES)
     counters = _counters(users)
@@ -179,7 +179,7 @@ def _tallied(users: Users, growth: GrowthTally, fans: list[int]) -> Iterator[Use
         yield row
 
 
-def _counters(users: Users) -> dict[str, int]:
+def _counters(users: RunLog) -> dict[str, int]:
     counters: Counter[str] = Counter()
     for worker in users.workers():
         counters.update(worker.counters)

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from weibo_crawler.store.cells import from_iso
-from weibo_crawler.store.gaps import Gap
+from weibo_crawler.store.rows.cells import from_iso
+from weibo_crawler.store.rows.gaps import Gap
 
 _DAY_S = 86_400
 

@@ -15,8 +15,8 @@ from weibo_crawler.analysis.completeness import (
 from weibo_crawler.analysis.gaps import days
 from weibo_crawler.analysis.numbers import duration, grouped, minute, percent
 from weibo_crawler.store import Tables
-from weibo_crawler.store.cells import Ledger, to_iso
-from weibo_crawler.store.gaps import Gap
+from weibo_crawler.store.rows.cells import Ledger, to_iso
+from weibo_crawler.store.rows.gaps import Gap
 
 COLUMNS = (
     *("id", "state", "announced", "seen", "stored", "gone", "share", "is_sure"),

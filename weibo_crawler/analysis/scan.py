@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 from weibo_crawler.errors import BadUsage
 from weibo_crawler.store import Row, Table, Tables, UserRow, Users
-from weibo_crawler.store.cells import from_iso, read_ledger, read_post, read_user, to_iso
-from weibo_crawler.store.comments import read_comment
-from weibo_crawler.store.keys import posts_prefix, user_key
+from weibo_crawler.store.rows.cells import from_iso, read_ledger, read_post, read_user, to_iso
+from weibo_crawler.store.rows.comments import read_comment
+from weibo_crawler.store.rows.keys import posts_prefix, user_key
 
 T = TypeVar("T")
 

@@ -6,14 +6,14 @@ from math import ceil
 from typing import Any
 
 from weibo_crawler.analysis.numbers import grouped, percent
-from weibo_crawler.samples import NOTE, Figures, Samples
-from weibo_crawler.store import Users
+from weibo_crawler.samples import Figures, Samples
+from weibo_crawler.store import notes
 
 
-def second_looks(users: Users) -> dict[str, Figures]:
+def second_looks(users: notes.Notes) -> dict[str, Figures]:
     """By kind of end, over all runs, as the users' database has it."""
     samples = Samples(0.0)
-    samples.exchange(users.get_meta(NOTE))
+    samples.exchange(notes.LOOKS.get(users))
     return samples.figures()
 
 

@@ -10,7 +10,7 @@ from weibo_crawler.analysis.numbers import duration, grouped, minute, percent, p
 from weibo_crawler.analysis.second_looks import looks_dict, looks_lines, second_looks
 from weibo_crawler.records import State
 from weibo_crawler.samples import Figures
-from weibo_crawler.store import Users, WalledEdge, WorkerRow
+from weibo_crawler.store import Told, WalledEdge, WorkerRow
 from weibo_crawler.store.owners import is_at_work
 
 _LIVE_S = 15.0  # workers report about once a second
@@ -61,7 +61,7 @@ class StatusReport(msgspec.Struct, frozen=True):
     second_looks: Mapping[str, Figures] = msgspec.field(default_factory=dict)
 
 
-def status(users: Users, now: float, completeness: Completeness | None = None) -> StatusReport:
+def status(users: Told, now: float, completeness: Completeness | None = None) -> StatusReport:
     """Read the figures. completeness: of the tables, where the caller has it."""
     states = users.states()
     by_stage: dict[str, list[WorkerRow]] = {}

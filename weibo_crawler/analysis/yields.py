@@ -8,7 +8,7 @@ from typing import NamedTuple
 from weibo_crawler.analysis.asked import Asked
 from weibo_crawler.analysis.numbers import percent
 from weibo_crawler.records import Edge
-from weibo_crawler.store.cells import Ledger
+from weibo_crawler.store.rows.cells import Ledger
 
 _DAY_S = 86_400
 _DRY = 0.05  # of the new users of a run: where its last requests brought no more, it has run dry

@@ -3,7 +3,7 @@
 import argparse
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,13 @@ from weibo_crawler import config
 from weibo_crawler.analysis.numbers import plural
 from weibo_crawler.cli.exports import remember_export
 from weibo_crawler.cli.main import Done
+from weibo_crawler.cli.show import Advance, Progress
 from weibo_crawler.cli.yarn import status as job_on_yarn
 from weibo_crawler.errors import BadUsage
 from weibo_crawler.home import Home
 from weibo_crawler.outputs import keep_inputs
+
+_TOLD_EVERY = 1000  # rows
 
 
 def _rows(options: argparse.Namespace, home: Home) -> Iterable[dict[str, Any]]:
@@ -92,9 +95,22 @@ def export(options: argparse.Namespace) -> Done:
     columns = _columns(options, "file")  # all there are, unless --columns names some
     with Home(settings, makes=()) as home:
         remember_export(home.users, options.output)  # first: a kill may leave some of it
-        n = write_file(_rows(options, home), columns, options.output, options.format)
+        with Progress("export") as progress:
+            rows = _told(_rows(options, home), options.what, progress)
+            n = write_file(rows, columns, options.output, options.format)
     line = f"export: {_count(n, options, home)} written to {options.output}"
     return Done(line, {"rows": n, "file": str(options.output)})
+
+
+def _told(
+    rows: Iterable[dict[str, Any]], what: str, progress: Progress
+) -> Iterator[dict[str, Any]]:
+    """The rows, and how far they are said now and then."""
+    advance = Advance()
+    for n, row in enumerate(rows):
+        if n and not n % _TOLD_EVERY:
+            progress.say(advance.words(n, what))
+        yield row
 
 
 def _check_output(options: argparse.Namespace) -> None:

@@ -23,7 +23,8 @@ from weibo_crawler.config import Settings, resolve
 from weibo_crawler.errors import BadConfig, CrawlerError, StoreError, StoreFull, how_to_install
 from weibo_crawler.fetch.opening import FILES_BESIDE, PLACES, load_egresses
 from weibo_crawler.resources import resource
-from weibo_crawler.store.sqlite_base import database_path
+from weibo_crawler.store.homes import file_of
+from weibo_crawler.store.sqlite.base import database_path
 
 ANSWER_S = 4.0
 _LEAST_FREE_BYTES = 500_000_000
@@ -107,8 +108,9 @@ def disk(settings: Settings) -> str:
     """Room where the embedded home is, and for temporary files."""
     places = {Path(tempfile.gettempdir())}
     for url in (settings.store.users, settings.store.tables):
-        if url.startswith("sqlite:"):
-            places.add(_standing(database_path(url).parent))
+        file = file_of(url)
+        if file is not None:
+            places.add(_standing(file.parent))
     free = {place: shutil.disk_usage(place).free for place in sorted(places)}
     for place, size in free.items():
         if size < _LEAST_FREE_BYTES:

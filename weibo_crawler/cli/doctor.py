@@ -15,6 +15,7 @@ from weibo_crawler.errors import BadConfig, CrawlerError, StoreError, masked
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.posts.node import Finding
 from weibo_crawler.resources import resource
+from weibo_crawler.store.homes import HBASE, file_of, home_of
 
 _ANSWER_S = 5.0
 _GUESSING_S = 15.0  # where somebody hangs up, it is found out what it speaks
@@ -81,7 +82,7 @@ def _lines(options: argparse.Namespace) -> Iterator[Line]:
 
 def _checks(settings: Settings, *, nodes: bool) -> Iterator[Check]:
     yield from (*_here(settings), *_users(settings), *_tables(settings), *_beside(settings))
-    if settings.store.tables.startswith("hbase:") and not nodes:
+    if home_of(settings.store.tables) == HBASE and not nodes:
         yield Check("nodes", checks.nodes)
 
 
@@ -98,11 +99,11 @@ def _here(settings: Settings) -> Iterator[Check]:
 
 def _users(settings: Settings) -> Iterator[Check]:
     store = settings.store
-    if store.users.startswith("sqlite:"):
+    if file_of(store.users) is not None:
         yield Check("users", partial(_embedded, settings, store.users, _write_users))
         return
     try:
-        from weibo_crawler.store.mysql_check import MysqlCheck
+        from weibo_crawler.store.mysql.check import MysqlCheck
     except ImportError:
         return  # the check of python says so
     for name, run in MysqlCheck(store.users, store.read_password()).checks():
@@ -111,11 +112,11 @@ def _users(settings: Settings) -> Iterator[Check]:
 
 def _tables(settings: Settings) -> Iterator[Check]:
     url = settings.store.tables
-    if url.startswith("sqlite:"):
+    if file_of(url) is not None:
         yield Check("tables", partial(_embedded, settings, url, _write_tables))
         return
     try:
-        from weibo_crawler.store import hbase_check
+        from weibo_crawler.store.hbase import check as hbase_check
     except ImportError:
         return
     yield Check("hbase", partial(hbase_check.protocol, url), _GUESSING_S)
@@ -124,7 +125,7 @@ def _tables(settings: Settings) -> Iterator[Check]:
 
 def _beside(settings: Settings) -> Iterator[Check]:
     yield Check("site", partial(checks.site, settings))
-    if settings.store.tables.startswith("hbase:"):  # the nodes reach no embedded table
+    if home_of(settings.store.tables) == HBASE:  # the nodes reach no embedded table
         yield Check("hadoop", partial(checks.hadoop, settings), _JVM_S)
         yield Check("hadoop hdfs", partial(checks.hdfs_folder, settings), _JVM_S)
         yield Check("sqoop", partial(checks.sqoop, settings), _JVM_S)
@@ -142,7 +143,8 @@ def _transport(settings: Settings) -> str:
 
 def _embedded(settings: Settings, url: str, write: Callable[[Home], None]) -> str:
     said = checks.embedded(url)
-    if config.resolve(url.removeprefix("sqlite:///")).exists():
+    file = file_of(url)
+    if file is not None and file.exists():
         with Home(settings) as home:
             write(home)
     return said

@@ -1,24 +1,22 @@
 """Which files were written for analysts, so that `forget` can name them."""
 
-import json
 import socket
 from pathlib import Path
 
 from weibo_crawler.analysis.files import parts_of
-from weibo_crawler.store import Frontier
+from weibo_crawler.store.notes import EXPORTS, Notes
 
-_NOTE = "exports"
 _KEPT = 100
 
 
-def remember_export(users: Frontier, file: Path) -> None:
+def remember_export(users: Notes, file: Path) -> None:
     """Note that this file may hold people."""
     place = f"{socket.gethostname()}:{file.resolve()}"
     others = [one for one in _noted(users) if one != place]
-    users.set_meta(_NOTE, json.dumps([*others, place][-_KEPT:]))
+    EXPORTS.put(users, [*others, place][-_KEPT:])
 
 
-def known_exports(users: Frontier) -> list[str]:
+def known_exports(users: Notes) -> list[str]:
     """host:path of the files written, the newest last, those that are gone left out; and the
     parts of them that are being written, or that killed writers left."""
     here = f"{socket.gethostname()}:"
@@ -32,6 +30,5 @@ def known_exports(users: Frontier) -> list[str]:
     return known
 
 
-def _noted(users: Frontier) -> list[str]:
-    noted: list[str] = json.loads(users.get_meta(_NOTE) or "[]")
-    return noted
+def _noted(users: Notes) -> list[str]:
+    return EXPORTS.get(users) or []

@@ -49,7 +49,8 @@ def follow_posts(home: Home, how: How, env: dict[str, str], span_s: float | None
         def show(counters: dict[str, int], note: str, is_news: bool) -> None:
             shown.replace(counters)
             om.write()
-            line = ", ".join(filter(None, [posts_line(counters), note]))
+            visits = f"{visited(counters):,} visits"
+            line = ", ".join(filter(None, [visits, posts_line(counters), note]))
             progress.say(line, is_news=is_news)
 
         until = inf if span_s is None else began + span_s

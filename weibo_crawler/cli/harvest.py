@@ -16,7 +16,7 @@ from weibo_crawler.analysis.status import unsure_lines, walled_dict, walled_line
 from weibo_crawler.analysis.yields import Course, prices, yield_lines
 from weibo_crawler.cli.harvesters import Others, on_closed_stdin, tell
 from weibo_crawler.cli.main import Done
-from weibo_crawler.cli.show import Progress, grouped, seconds, verdicts
+from weibo_crawler.cli.show import Advance, Progress, grouped, seconds, verdicts
 from weibo_crawler.cli.stopping import say_stopping, stop_signals
 from weibo_crawler.errors import BadUsage, CrawlerError, Interrupted, NoStore, SiteSaysNo
 from weibo_crawler.fetch import open_fetcher
@@ -73,6 +73,7 @@ def run_harvest(
     own, summed, started, course = Counters(), Counters(), time.monotonic(), Course()
     others, run_id = others or Others(), run_id or new_run_id()
     before = sum(home.users.states().values())
+    advance = Advance()
     with (
         Progress(title) as progress,
         OpenMetrics(home.settings.metrics, summed, "harvest") as om,
@@ -84,7 +85,7 @@ def run_harvest(
             om.write()
             kept = before + summed["users.kept"]
             progress.say(
-                f"{kept:,} users kept, {summed['users.filtered']:,} filtered, "
+                f"{advance.words(kept, 'users kept')}, {summed['users.filtered']:,} filtered, "
                 f"{summed['page.ok']:,} pages, {summed['entries.done']:,} lists read"
             )
 

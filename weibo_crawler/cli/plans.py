@@ -19,7 +19,7 @@ from weibo_crawler.planning.visits import plan_visits
 from weibo_crawler.planning.walk import plan_walk
 from weibo_crawler.posts.crawl import Job
 from weibo_crawler.records import EgressState
-from weibo_crawler.store.sqlite_base import database_path
+from weibo_crawler.store.homes import HBASE, file_of, home_of
 
 
 def harvest_plan(home: Home) -> Done:
@@ -50,15 +50,13 @@ def plan(options: argparse.Namespace) -> Done:
         fresh_s=options.fresh,
         rate=settings.pace.requests_per_second,
         in_flight=settings.posts.users_in_flight,
-        is_hbase=settings.store.tables.startswith("hbase:"),
+        is_hbase=home_of(settings.store.tables) == HBASE,
     )
     if crawl.is_hbase:
         crawl = crawl._replace(bytes_a_post=outset.BYTES_A_POST["hbase"])
     store = settings.store
-    if all(
-        not url.startswith("sqlite:") or database_path(url).exists()
-        for url in (store.users, store.tables)
-    ):
+    files = map(file_of, (store.users, store.tables))
+    if all(file is None or file.exists() for file in files):
         with Home(settings, makes=()) as home:
             crawl = reading.measured(crawl, settings, home.users, home.tables, time.time())
     return Done("\n".join(outset.lines(crawl)), outset.as_dict(crawl))

@@ -16,13 +16,13 @@ from weibo_crawler import config
 from weibo_crawler.analysis.completeness import Completeness, completeness, left_out
 from weibo_crawler.analysis.numbers import percent, plural
 from weibo_crawler.cli.main import Done
-from weibo_crawler.cli.show import Progress, grouped, seconds, verdicts
+from weibo_crawler.cli.show import Advance, Progress, grouped, seconds, verdicts
 from weibo_crawler.cli.stopping import say_stopping, stop_signals
 from weibo_crawler.cli.yarn import left_running
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig, BadUsage, CrawlerError, SiteSaysNo, how_to_install
 from weibo_crawler.home import Home, new_run_id
-from weibo_crawler.importer import Imported, import_users
+from weibo_crawler.importer import Imported, import_users, imported
 from weibo_crawler.metrics import Counters, OpenMetrics
 from weibo_crawler.outputs import keep_inputs
 from weibo_crawler.posts.cluster import Cluster
@@ -62,10 +62,13 @@ def import_(options: argparse.Namespace) -> Done:
 
 def run_import(home: Home, title: str, *, from_start: bool = False) -> Done:
     """One import with progress."""
+    place = home.settings.store.tables
+    known = 0 if from_start else imported(home.users, place)
+    advance = Advance(home.users.count_upto(home.users.last_seq()) - known)
     with Progress(title) as progress:
         done = import_users(
-            *(home.users, home.tables, home.settings.store.tables, new_run_id()),
-            lambda n: progress.say(f"{n:,} users"),
+            *(home.users, home.tables, place, new_run_id()),
+            lambda n: progress.say(advance.words(n, "users")),
             from_start=from_start,
         )
     return _imported(done, from_start=from_start)
@@ -165,7 +168,7 @@ def _table(options: argparse.Namespace, settings: Settings) -> str:
         return ""
     if options.table is not None:
         return str(options.table)
-    from weibo_crawler.store.hbase_address import parse_address
+    from weibo_crawler.store.hbase.address import parse_address
 
     return parse_address(settings.store.tables).table("userlist")
 
@@ -187,12 +190,14 @@ def run_posts(home: Home, title: str, how: How, env: dict[str, str]) -> Done:
     cluster = prepared(home, how)
     driver = "" if how.detach else new_owner()
     job, shown = Job(new_run_id(), how.refresh, driver, every=how.every), Counters()
+    advance = Advance(imported(home.users, home.settings.store.tables))
     with Progress(title) as progress, OpenMetrics(home.settings.metrics, shown, "posts") as om:
 
         def show(counters: dict[str, int], note: str) -> None:
             shown.replace(counters)
             om.write()
-            progress.say(", ".join(filter(None, [posts_line(counters), note])))
+            done = advance.words(counters.get("users.input", 0), "users")
+            progress.say(", ".join(filter(None, [done, posts_line(counters), note])))
 
         with job_run(home, job, how, cluster, env, show) as run, stopped_by_signals(run.stop):
             counters = run.run()
@@ -291,12 +296,10 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
 
 
 def posts_line(counters: dict[str, int]) -> str:
-    """How far a run is, for people."""
+    """What a run has brought, for people."""
     waiting = counters.get(WAITING, 0)
-    return (
-        f"{visited(counters):,} users visited, {counters.get('posts.new', 0):,} new posts, "
-        f"{counters.get('page.ok', 0):,} pages"
-        + (f"; mappers that wait, as no egress may go: {waiting:,}" if waiting else "")
+    return f"{counters.get('posts.new', 0):,} new posts, {counters.get('page.ok', 0):,} pages" + (
+        f"; mappers that wait, as no egress may go: {waiting:,}" if waiting else ""
     )
 
 

@@ -1,6 +1,7 @@
 """proxies check: every egress that nobody else is using, judged by what the site is to answer."""
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager
@@ -17,8 +18,9 @@ from weibo_crawler.fetch.wire import host_of
 from weibo_crawler.home import Home
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import EgressState
-from weibo_crawler.store.egresses import EgressLeases, Known
+from weibo_crawler.store.sql.egresses import EgressLeases, Known
 
+_log = logging.getLogger(__name__)
 _LIMIT_S = 900.0  # of the whole check
 _LONG_WAIT_S = 60.0  # who may not be asked before is not waited for
 
@@ -150,7 +152,11 @@ async def _borrowed(
     direct = next((name for name in names if name.startswith("direct@")), "")
     proxies = [name for name in names if name != direct]
     leases.join(direct, proxies, rate=rate, lease_s=lease_s, is_guest=True)
-    held = {name: state.sound() for name, state in leases.exchange({}).granted.items()}
+    granted = leases.exchange({}).granted
+    held = {name: state.sound() for name, state in granted.items()}
+    clamped = [name for name in held if held[name] is not granted[name]]
+    for name in clamped[:1]:
+        _log.warning("%s", granted[name].clamped(name, len(clamped)))
     checking, is_lost = asyncio.current_task(), False
 
     async def renew() -> None:

@@ -1,8 +1,8 @@
 """What an answer means, and what to do next. Pure.
 
 answer                          to blame   next
-OK, GONE, EMPTY, END,           nobody     return
-  RESTRICTED
+OK, EMPTY, END, RESTRICTED      nobody     return
+GONE                            ?          a doubt, but by the direct way
 the ambiguous no-content body   ?          a doubt, but where nothing more was expected, or a look
                                            is spared: return
 OK, but nothing on it is the    ?          a doubt: it may be another user's page
@@ -13,6 +13,7 @@ LOGIN_WALL; a refusal that a    session    what `Visit.wall` makes of it. OVER, 
                                            the wall, once it is confirmed where need be; take the
                                            refusal for one of the egress
 CAPTCHA, THROTTLED, REFUSED     egress     it rests, another goes; return after `attempts`
+REFUSED, of no page of a user   ?          the same, but nobody rests: it may be the kind's fault
 SERVER_TROUBLE, NOT_JSON,       site       later, by another egress; return after `attempts`, or
   TRUNCATED, transport errors              when it came by three healthy proxies: then the page's;
                                            by the only egress after two that took too long
@@ -61,7 +62,17 @@ from weibo_crawler.fetch.pool import (
     Walled,
 )
 from weibo_crawler.fetch.source import Ask
-from weibo_crawler.records import FACTS, OF_USERS, REFUSALS, Expect, Kind, Reading, Verdict
+from weibo_crawler.records import (
+    FACTS,
+    OF_USERS,
+    REFUSALS,
+    Expect,
+    FanPage,
+    Kind,
+    PostPage,
+    Reading,
+    Verdict,
+)
 
 # The limits of patience with one request. Those in attempts are multiples of fetch.attempts.
 REFUSED_ATTEMPTS = 1
@@ -208,8 +219,7 @@ def _decide(case: _Case) -> Action:
         case Verdict.CAPTCHA | Verdict.THROTTLED | Verdict.REFUSED:
             if answer.is_of_session:
                 return _walled(answer, case)
-            outcome = Refused(_why(answer), case.met.retry_after_s, answer.is_ban)
-            return _refused(answer, case, outcome)
+            return _refused(answer, case, _of_egress_or_kind(answer, case))
         case Verdict.SERVER_TROUBLE | Verdict.NOT_JSON | Verdict.TRUNCATED:
             return _troubled(answer, case)
     assert_never(answer.verdict)
@@ -253,6 +263,7 @@ def is_shown_nothing(asked: Asked, met: Met) -> bool:
 class _Doubt(Enum):
     EMPTY = "nothing"
     GONE = "that the user is gone"
+    BARE = "a page with nobody on it that is not the last"
     FOREIGN = "another user's page"
     DRIFTED = "an unknown shape"
     TOO_LARGE = "too large a body"
@@ -264,24 +275,26 @@ def _doubt_of(answer: Reading | TransportError, asked: Asked) -> _Doubt | None:
         return _Doubt.TOO_LARGE if isinstance(answer, BodyTooLarge) else None
     if answer.verdict is Verdict.DRIFTED:
         return _Doubt.DRIFTED
-    if answer.verdict is Verdict.GONE and asked.ask.request.kind in OF_USERS:
+    if answer.verdict is Verdict.GONE:
         return _Doubt.GONE
     if not answer.ambiguous or answer.verdict not in FACTS:
         return None
     if answer.verdict is Verdict.OK:
-        return _Doubt.FOREIGN
+        return _Doubt.BARE if _is_bare(answer) else _Doubt.FOREIGN
     is_expected = asked.ask.expect in (Expect.NOTHING, Expect.LIKELY) and answer.verdict in NOTHING
     return None if is_expected or answer.verdict is Verdict.RESTRICTED else _Doubt.EMPTY
 
 
 def _doubted(reading: Reading, doubt: _Doubt, case: _Case) -> Action:
-    """A page that needs a second witness. That a user is gone is believed by the word of the
-    direct way, and of the only egress."""
+    """A page that needs a second witness. That somebody is gone is believed by the word of the
+    direct way, and of the only egress; where nobody knows the two that say so, at the third."""
     doubts = [_doubt_of(met.answer, case.asked) for met in case.all]
     said = [met for met, what in zip(case.all, doubts, strict=True) if what is doubt]
-    agreeing = [met for met in said if doubt is not _Doubt.FOREIGN or _is_same(met, reading)]
+    is_page = doubt in (_Doubt.BARE, _Doubt.FOREIGN)
+    agreeing = [met for met in said if not is_page or _is_same(met, reading)]
     is_shown = doubt in (_Doubt.EMPTY, _Doubt.GONE)
-    is_trusted = is_shown or any(is_trustworthy(met) for met in said)
+    is_trusted = doubt in (_Doubt.EMPTY, _Doubt.BARE) or any(is_trustworthy(met) for met in said)
+    is_trusted |= doubt is _Doubt.GONE and len(agreeing) >= LOOKS
     # where there is one egress, another page that was shown tells more than this one again
     is_witness = case.asked.ask.expect is Expect.SHOWN and is_shown
     is_one_enough = is_witness or doubt is _Doubt.GONE
@@ -292,7 +305,7 @@ def _doubted(reading: Reading, doubt: _Doubt, case: _Case) -> Action:
         return _believed(reading, doubt, case)
     if len(said) < LOOKS or not (is_trusted or case.is_over(len(said), DISTRUST_ATTEMPTS)):
         outcome = Good(case.met.elapsed_s, is_shown=False) if is_shown else Broken()
-        is_bare = doubt in (_Doubt.EMPTY, _Doubt.FOREIGN)
+        is_bare = doubt in (_Doubt.EMPTY, _Doubt.BARE, _Doubt.FOREIGN)
         waits = SILENCE_WAITS if is_bare and case.met.is_silent else None
         return Action(Again(case.met.egress, waits), outcome, Sign.ANSWERED if is_shown else None)
     kinds = sorted({what.value for what in doubts if what is not None})
@@ -302,6 +315,13 @@ def _doubted(reading: Reading, doubt: _Doubt, case: _Case) -> Action:
     # all of it of an unknown shape: the breaker tells by the number whether they all lie
     sign = Sign.DRIFTED if kinds == [_Doubt.DRIFTED.value] else None
     return Action(Return(Reading(Verdict.SERVER_TROUBLE, why=why)), Broken(), sign, reading.why)
+
+
+def _is_bare(reading: Reading) -> bool:
+    """Whether the page holds nothing, of others neither: a list of another owner is of an unknown
+    shape."""
+    record = reading.record
+    return isinstance(record, FanPage) or (isinstance(record, PostPage) and not record.foreign)
 
 
 def _is_same(met: Met, reading: Reading) -> bool:
@@ -371,7 +391,8 @@ def _is_too_often(case: _Case) -> bool:
 def _closed(reading: Reading, case: _Case) -> Action:
     """The page is not shown to visitors, as far as this session tells."""
     met = case.met
-    is_doubtful = case.asked.ask.nth > 1 or met.is_first_shown  # others are shown such pages
+    # others are shown such pages, or nobody knows whether this egress shows what the site does
+    is_doubtful = case.asked.ask.nth > 1 or met.is_first_shown or not is_trustworthy(met)
     if is_doubtful and not is_confirmed(case.all):
         looks = sum(m.wall is Wall.CLOSED for m in case.all)
         if met.wall is Wall.CLOSED and looks < LOOKS:
@@ -385,10 +406,12 @@ def _closed(reading: Reading, case: _Case) -> Action:
 
 def is_confirmed(met: Sequence[Met]) -> bool:
     """Whether the walls that a request met are more than the word of one session, or of one that
-    tells nothing."""
+    tells nothing; nor that of two egresses of which nobody knows whether they lie."""
     walls = [m for m in met if _verdict(m) is Verdict.LOGIN_WALL]
-    sessions = {(m.egress, m.generation) for m in walls if m.wall is not Wall.UNSURE}
-    return any(m.is_common_wall for m in walls) or len(sessions) >= WITNESSES
+    telling = [m for m in walls if m.wall is not Wall.UNSURE]
+    is_trusted = any(is_trustworthy(m) for m in telling) or len(telling) >= LOOKS
+    sessions = {(m.egress, m.generation) for m in telling}
+    return any(m.is_common_wall for m in walls) or (is_trusted and len(sessions) >= WITNESSES)
 
 
 def _refused(reading: Reading, case: _Case, outcome: Outcome, *, is_over: bool = False) -> Action:
@@ -396,6 +419,15 @@ def _refused(reading: Reading, case: _Case, outcome: Outcome, *, is_over: bool =
     is_over |= case.is_over(sum(_is_refusal(met) for met in case.all), REFUSED_ATTEMPTS)
     step = Return(reading) if is_over else Again(case.met.egress)
     return Action(step, outcome, Sign.REFUSED, _why(reading))
+
+
+def _of_egress_or_kind(reading: Reading, case: _Case) -> Outcome:
+    """A text, a comment or a name may be forbidden to all, by which no egress is refused: whether
+    this one is tells a page of a user, which the pool wants before it asks for more of the kind."""
+    is_beside = case.asked.ask.request.kind not in OF_USERS
+    if is_beside and reading.verdict is Verdict.REFUSED and case.met.retry_after_s is None:
+        return Broken()
+    return Refused(_why(reading), case.met.retry_after_s, reading.is_ban)
 
 
 def _is_refusal(met: Met) -> bool:
@@ -472,8 +504,9 @@ def _verdict(met: Met) -> Verdict | None:
 
 
 def _disproved(reading: Reading, asked: Asked, before: Sequence[Met], met: Met) -> tuple[int, ...]:
-    """The answers of other egresses that are wrong where this page is believed: broken ones, and
-    empty ones where it has content. What an egress brought several times counts once."""
+    """The answers of other egresses that are wrong where this page is believed: broken ones, empty
+    ones where it has content, and walls that no end of a session explains. What an egress brought
+    several times counts once."""
     if reading.verdict not in FACTS:
         return ()
     own = _doubt_of(met.answer, asked)
@@ -483,10 +516,15 @@ def _disproved(reading: Reading, asked: Asked, before: Sequence[Met], met: Met) 
         doubt = _doubt_of(earlier.answer, asked)
         if earlier.egress == met.egress or (doubt is not None and doubt is own):
             continue
-        is_empty = doubt in (_Doubt.EMPTY, _Doubt.GONE)
-        if is_content if is_empty else doubt is not None or _is_trouble(earlier.answer):
+        is_empty = doubt in (_Doubt.EMPTY, _Doubt.GONE, _Doubt.BARE)
+        is_broken = doubt is not None or _is_trouble(earlier.answer) or _is_closed(earlier)
+        if is_content if is_empty else is_broken:
             wrong.setdefault((earlier.egress, is_empty), i)
     return tuple(wrong.values())
+
+
+def _is_closed(met: Met) -> bool:
+    return met.wall is Wall.CLOSED and _verdict(met) is Verdict.LOGIN_WALL
 
 
 def _look(asked: Asked, before: Sequence[Met], met: Met) -> bool | None:
@@ -537,7 +575,8 @@ class Walls:
     def note(self, asked: Asked, reading: Reading, now: float) -> None:
         """What a request came to."""
         kind, is_wall = asked.ask.request.kind, reading.verdict is Verdict.LOGIN_WALL
-        if not asked.ask.request.cursor and (is_wall or reading.verdict in FACTS):
+        is_told = reading.verdict in FACTS or (is_wall and not reading.ambiguous)
+        if not asked.ask.request.cursor and is_told:
             self._first_shown[kind] = not is_wall
         if is_wall:
             walls = self._walls.setdefault((kind, asked.ask.nth), deque(maxlen=2 * WALL_OTHERS))

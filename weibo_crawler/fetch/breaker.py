@@ -2,8 +2,8 @@
 
 what comes                                        it stops the run when
 refusals, and pages that never came               they are stop_share of a full window
-pages of an unknown shape                         they are drift_share of the last pages, and come
-                                                  from ten users or more
+pages of an unknown shape                         they are clearly more than drift_share of the last
+                                                  pages, and come from ten users or more
 nothing, or that its user is gone, where          of one kind of page it is a million times likelier
 something is known to be                          that the site has fallen silent than that it is as
                                                   it was, and pages that it showed are shown no more
@@ -18,7 +18,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
-from math import ceil, log
+from math import ceil, log, sqrt
 from typing import NamedTuple
 
 from weibo_crawler.records import Kind
@@ -84,7 +84,7 @@ class Breaker:
         self._stop_share, self._least = stop_share, stop_window
         self._window: deque[_Note] = deque()
         self._pages: deque[_Note] = deque(maxlen=max(_DRIFT_PAGES, stop_window))
-        self._drifts_needed = _needed(drift_share, max(_DRIFT_PAGES, stop_window))
+        self._drifts_needed = _clearly_more(drift_share, max(_DRIFT_PAGES, stop_window))
         self._egresses: set[str] = set()
         self._counts = dict.fromkeys(Sign, 0)
         self._drifts = 0  # of the last pages
@@ -287,6 +287,13 @@ def _by(egresses: Iterable[str]) -> str:
 
 def _needed(share: float, size: int) -> int:
     return ceil(share * size - 1e-9)  # a share of 0.9 of 10 is 9
+
+
+def _clearly_more(share: float, size: int) -> int:
+    """So many of `size` pages that a site where a page in question comes with this share, or less
+    often, hardly ever shows them in a row: three standard deviations more."""
+    more = 3.0 * sqrt(size * share * (1.0 - share))
+    return min(size, ceil(share * size + more - 1e-9))
 
 
 def _clock(at: float) -> str:

@@ -32,9 +32,8 @@ from weibo_crawler.harvest.trouble import (
 from weibo_crawler.harvest.walk import Walker
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Edge, State, User
-from weibo_crawler.samples import NOTE
 from weibo_crawler.sites import Site
-from weibo_crawler.store import Entry, Frontier, WorkerRow
+from weibo_crawler.store import Entry, Frontier, WorkerRow, notes
 from weibo_crawler.store.kept import KeptPage
 from weibo_crawler.walls import Walls
 
@@ -151,8 +150,8 @@ class HarvestRun:
         was begun is finished: what is told once is not told again."""
         call, samples = self._committer.call, self._fetcher.samples
         async with self._sharing:
-            if note := samples.exchange(await call(self._frontier.get_meta, NOTE)):
-                await call(self._frontier.set_meta, NOTE, note)
+            if told := samples.exchange(await call(notes.LOOKS.get, self._frontier)):
+                await call(notes.LOOKS.put, self._frontier, told)
 
     def _make_walker(self, seen: SeenSet) -> Walker:
         call, frontier = self._committer.call, self._frontier

@@ -17,10 +17,10 @@ from weibo_crawler.posts.crawl import USER_COLUMNS, Job, due_of, is_due, visit_s
 from weibo_crawler.posts.due import Due
 from weibo_crawler.records import Kind, State
 from weibo_crawler.sites import Site
-from weibo_crawler.store import Frontier, Table, Tables, WorkerRow
-from weibo_crawler.store.cells import Ledger, read_ledger
-from weibo_crawler.store.sqlite_base import database_path
-from weibo_crawler.walls import NOTE, Walls
+from weibo_crawler.store import Frontier, Table, Tables, WorkerRow, notes
+from weibo_crawler.store.homes import file_of
+from weibo_crawler.store.rows.cells import Ledger, read_ledger
+from weibo_crawler.walls import Walls
 
 _LASTED_S = 10.0  # a shorter run says nothing of how fast it goes
 _SAMPLED = 1000  # rows by which a file is divided among users and posts
@@ -81,7 +81,7 @@ def read_walk(settings: Settings, site: Site, users: Frontier, runs: Runs, pace:
 def _is_walled(users: Frontier) -> bool:
     """Whether the runs of posts have told one another that later pages are closed to guests."""
     walls = Walls()
-    walls.exchange(users.get_meta(f"{NOTE}posts"))
+    walls.exchange(notes.WALLS.of("posts").get(users))
     return not walls.may_ask(Kind.POSTS, _LAST_PAGE, 0.0)
 
 
@@ -172,10 +172,8 @@ def _cell_bytes(table: Table) -> float:
 
 
 def _file_bytes(url: str) -> int:
-    if not url.startswith("sqlite:"):
-        return 0
-    path = database_path(url)
-    return path.stat().st_size if path.exists() else 0
+    path = file_of(url)
+    return path.stat().st_size if path is not None and path.exists() else 0
 
 
 def _sum(rows: Iterable[WorkerRow]) -> Asked:

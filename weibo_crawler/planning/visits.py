@@ -10,7 +10,7 @@ from weibo_crawler.analysis.yields import each_again, follow_line, visits_a_day
 from weibo_crawler.planning.plan import Pace, Part, Plan, Room, sessions, total
 from weibo_crawler.records import Kind
 from weibo_crawler.samples import Figures, looks_to_come
-from weibo_crawler.store.cells import Ledger
+from weibo_crawler.store.rows.cells import Ledger
 
 _END = "posts.end"  # of posts/visit.py
 _TEXTS = (Kind.EXTEND, Kind.SHOW, Kind.DETAIL)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from weibo_crawler.posts.coverage import in_place
 from weibo_crawler.records import Page, Post
 from weibo_crawler.store import Cells
-from weibo_crawler.store.cells import (
+from weibo_crawler.store.rows.cells import (
     count_cells,
     gone_cells,
     pinned_cells,

@@ -14,8 +14,8 @@ from weibo_crawler.posts.schedule import (
 )
 from weibo_crawler.posts.stops import ENDS, IN_DOUBT, LIMITS
 from weibo_crawler.records import Outcome
-from weibo_crawler.store.cells import Ledger
-from weibo_crawler.store.gaps import Gap
+from weibo_crawler.store.rows.cells import Ledger
+from weibo_crawler.store.rows.gaps import Gap
 
 _RATE_POSTS = 20  # the newest ones, from which the posting rate is told
 _DAY_S = 86_400

@@ -18,15 +18,14 @@ from weibo_crawler.config import Hadoop, Settings, masked
 from weibo_crawler.errors import BadConfig, BadUsage, StoreError
 from weibo_crawler.posts import hdfs, workers
 from weibo_crawler.posts.archive import ARCHIVES, Archive
-from weibo_crawler.posts.crawl import STOP
 from weibo_crawler.posts.handover import write_files
 from weibo_crawler.posts.submission import Staged
 from weibo_crawler.posts.yarn import Maps, Yarn
-from weibo_crawler.store import Frontier
+from weibo_crawler.store.homes import HBASE, MYSQL, home_of
+from weibo_crawler.store.notes import STOP, Notes, json_note
 from weibo_crawler.store.owners import is_dead
 from weibo_crawler.store.temporary import owned_folder
 
-SUBMITTED = "posts.hadoop"  # in meta: the job that is under way, as JSON
 _POLL_S = 0.5
 _PATIENCE_S = 300.0  # for mappers to finish what is in flight
 
@@ -47,13 +46,13 @@ class Cluster:
         self.settings = settings
         hadoop, store = settings.hadoop, settings.store
         for name, address, scheme in (
-            ("users", store.users, "mysql://"),
-            ("tables", store.tables, "hbase://"),
+            ("users", store.users, MYSQL),
+            ("tables", store.tables, HBASE),
         ):
-            if not address.startswith(scheme):
+            if home_of(address) != scheme:
                 raise BadConfig(
                     f"store.{name}: the nodes of a cluster cannot reach {masked(address)}: "
-                    f"--runner hadoop needs {scheme}host:port"
+                    f"--runner hadoop needs {scheme}://host:port"
                 )
         archive = settings.archive.folder
         if archive is not None and "://" not in archive:
@@ -112,15 +111,17 @@ def outdated(held: set[str], run_id: str) -> list[str]:
     return others if all(name.startswith(ARCHIVES) for name in others) else []
 
 
+SUBMITTED = json_note("posts.hadoop", Submitted)  # the job that is under way
+
+
 def yarn(hadoop: Hadoop) -> Yarn:
     """The web interfaces that the settings name."""
     return Yarn(hadoop.resourcemanager, hadoop.jobhistory, hdfs.user())
 
 
-def under_way(frontier: Frontier) -> Submitted | None:
+def under_way(frontier: Notes) -> Submitted | None:
     """The job that was submitted last, as long as nobody saw its end."""
-    text = frontier.get_meta(SUBMITTED)
-    return msgspec.json.decode(text, type=Submitted) if text else None
+    return SUBMITTED.get(frontier)
 
 
 class Seen(NamedTuple):
@@ -132,7 +133,7 @@ class Seen(NamedTuple):
     line: str
 
 
-def look(frontier: Frontier, settings: Settings, submitted: Submitted) -> Seen:
+def look(frontier: Notes, settings: Settings, submitted: Submitted) -> Seen:
     """Ask YARN how a submitted job is; one that is over, and that nobody waits for, is cleaned up
     after."""
     web = yarn(settings.hadoop)
@@ -150,7 +151,7 @@ def look(frontier: Frontier, settings: Settings, submitted: Submitted) -> Seen:
     return Seen(app.id, app.state, app.final, line)
 
 
-def settle(frontier: Frontier, cluster: Cluster) -> None:
+def settle(frontier: Notes, cluster: Cluster) -> None:
     """Before a new job: the one before is over, or ends now because nobody waits for it any more.
     BadUsage where it runs on purpose."""
     before = under_way(frontier)
@@ -164,7 +165,7 @@ def settle(frontier: Frontier, cluster: Cluster) -> None:
                 f"its end (`weibo-crawler status`), or end it: hadoop application -kill {app.id}, "
                 "or `yarn application -kill`"
             )
-        frontier.set_meta(STOP + before.run_id, workers.ORDERED)
+        STOP.of(before.run_id).put(frontier, workers.ORDERED)
         try:
             wait_for(lambda: _is_over(cluster.yarn, before.run_id), _PATIENCE_S)
         except TimeoutError:
@@ -174,7 +175,7 @@ def settle(frontier: Frontier, cluster: Cluster) -> None:
     finish(frontier, cluster, before)
 
 
-def finish(frontier: Frontier, cluster: Cluster, submitted: Submitted) -> None:
+def finish(frontier: Notes, cluster: Cluster, submitted: Submitted) -> None:
     """Delete what a job that is over had in HDFS, and the note of it."""
     try:
         cluster.hdfs.remove(submitted.staging)
@@ -182,12 +183,12 @@ def finish(frontier: Frontier, cluster: Cluster, submitted: Submitted) -> None:
         # of other settings than now, which may have been wrong: that must not keep us for ever
         if submitted.staging == cluster.staging(submitted.run_id):
             raise StoreError(f"hadoop.folder: {submitted.staging} stays for now: {error}") from None
-    frontier.set_meta(SUBMITTED, "")
+    SUBMITTED.clear(frontier)
 
 
-def note(frontier: Frontier, submitted: Submitted) -> None:
+def note(frontier: Notes, submitted: Submitted) -> None:
     """Leave word of a job that is about to be submitted, or was."""
-    frontier.set_meta(SUBMITTED, msgspec.json.encode(submitted).decode())
+    SUBMITTED.put(frontier, submitted)
 
 
 def _is_over(yarn: Yarn, run_id: str) -> bool:

@@ -15,9 +15,9 @@ from weibo_crawler.posts.writer import Writer
 from weibo_crawler.records import CommentPage, Post, Verdict
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Put
-from weibo_crawler.store.cells import comments_read_cells
-from weibo_crawler.store.comments import comment_puts
-from weibo_crawler.store.keys import post_key
+from weibo_crawler.store.rows.cells import comments_read_cells
+from weibo_crawler.store.rows.comments import comment_puts
+from weibo_crawler.store.rows.keys import post_key
 
 # these are facts: the post has no comments to show to us
 _NONE = (Verdict.EMPTY, Verdict.END, Verdict.GONE, Verdict.RESTRICTED)

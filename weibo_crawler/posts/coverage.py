@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from weibo_crawler.records import Post
-from weibo_crawler.store.gaps import Gap
+from weibo_crawler.store.rows.gaps import Gap
 
 
 def in_place(posts: Iterable[Post]) -> list[int]:

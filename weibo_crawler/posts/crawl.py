@@ -39,21 +39,17 @@ from weibo_crawler.posts.workers import (
 )
 from weibo_crawler.posts.writer import Writer
 from weibo_crawler.records import Answer, Outcome, Page
-from weibo_crawler.samples import NOTE as LOOKS
 from weibo_crawler.sites import Site
-from weibo_crawler.store import Cells, Frontier, Tables, WorkerRow
-from weibo_crawler.store.cells import Ledger, read_ledger
+from weibo_crawler.store import Books, Cells, Tables, WorkerRow, notes
 from weibo_crawler.store.guard import Guard, remove_user
-from weibo_crawler.store.keys import parse_user_key, user_key
 from weibo_crawler.store.owners import is_dead, is_here, new_owner
-from weibo_crawler.store.visits import VisitClaims
-from weibo_crawler.walls import NOTE as WALLS
+from weibo_crawler.store.rows.cells import Ledger, read_ledger
+from weibo_crawler.store.rows.keys import parse_user_key, user_key
+from weibo_crawler.store.sql.visits import VisitClaims
 from weibo_crawler.walls import Walls
 
 _REPORT_S = 1.0
 _CHUNK = 256  # users read from the table at once
-STOP = "stop."  # + run id: the meta entry by which a driver ends all mappers of its run
-DRIVER = "driver."  # + run id: the meta entry that a driver changes while it lives
 ELSEWHERE = "elsewhere"  # why a user is left alone: another run visits it
 TERMINATED = "terminated"  # this mapper alone was told to end: its work is not done
 # a driver elsewhere that says nothing for so long is gone; a database restarts in less
@@ -110,7 +106,7 @@ class RangeCrawler:
         self,
         settings: Settings,
         site: Site,
-        frontier: Frontier,
+        frontier: Books,
         tables: Tables,
         job: Job,
         heartbeat: Callable[[str], None] = lambda line: None,
@@ -144,7 +140,7 @@ class RangeCrawler:
         self._walls = Walls()
         self._stopping = ""
         # the driver's last sign of life and when it was new; when it was looked for
-        self._driver_seen: tuple[str | None, float] = None, time.monotonic()
+        self._driver_seen: tuple[float | None, float] = None, time.monotonic()
         self._driver_looked = 0.0
 
     @property
@@ -176,8 +172,8 @@ class RangeCrawler:
         except CrawlerError as error:
             if isinstance(error, SiteSaysNo):
                 self._note_silence(is_ended=True)
-                note = ended_by(error.exit_code, str(error))
-                self._frontier.set_meta(STOP + self._job.run_id, note)
+                why = ended_by(error.exit_code, str(error))
+                notes.STOP.of(self._job.run_id).put(self._frontier, why)
             self.failed(error)
             raise
 
@@ -410,13 +406,14 @@ class RangeCrawler:
         not shown, and tell what this one has learnt. What was begun is finished: what is told once
         is not told again."""
         async with self._telling:
-            for name, known in ((LOOKS, fetcher.samples), (WALLS + "posts", self._walls)):
-                note = await asyncio.to_thread(self._frontier.get_meta, name)
-                if told := known.exchange(note):
-                    await asyncio.to_thread(self._frontier.set_meta, name, told)
+            walls = notes.WALLS.of("posts")
+            for note, known in ((notes.LOOKS, fetcher.samples), (walls, self._walls)):
+                before = await asyncio.to_thread(note.get, self._frontier)
+                if told := known.exchange(before):
+                    await asyncio.to_thread(note.put, self._frontier, told)
 
     def _look_for_orders(self) -> None:
-        if why := self._frontier.get_meta(STOP + self._job.run_id):
+        if why := notes.STOP.of(self._job.run_id).get(self._frontier):
             self.stop(why)
         elif self._job.driver and self._is_driver_gone():
             self.stop("the process that had started the job is gone")
@@ -429,7 +426,7 @@ class RangeCrawler:
         beat, since = self._driver_seen
         if time.monotonic() - self._driver_looked >= _DRIVER_EVERY_S:
             self._driver_looked = time.monotonic()
-            now = self._frontier.get_meta(DRIVER + self._job.run_id)
+            now = notes.DRIVER.of(self._job.run_id).get(self._frontier)
             if now != beat:
                 self._driver_seen = beat, since = now, self._driver_looked
         return time.monotonic() - since > _DRIVER_PATIENCE_S

@@ -26,8 +26,8 @@ from weibo_crawler.errors import (
     StoreFull,
 )
 from weibo_crawler.posts import workers
-from weibo_crawler.posts.crawl import DRIVER, STOP, Job
-from weibo_crawler.store import Frontier, WorkerRow
+from weibo_crawler.posts.crawl import Job
+from weibo_crawler.store import Books, WorkerRow, notes
 from weibo_crawler.store.temporary import open_private, owned_folder
 
 RUNNERS = ("inline", "local")
@@ -51,7 +51,7 @@ class JobRun(ABC):
 
     def __init__(
         self,
-        frontier: Frontier,
+        frontier: Books,
         job: Job,
         files: JobFiles,
         progress: Callable[[dict[str, int], str], None] = lambda counters, note: None,
@@ -82,11 +82,11 @@ class JobRun(ABC):
     def _look(self, note: str = "") -> None:
         """To be called often: pass a stop on, show progress, tell the mappers that we live."""
         if self._stops and not self._said_stop:
-            self._frontier.set_meta(STOP + self._job.run_id, workers.ORDERED)
+            notes.STOP.of(self._job.run_id).put(self._frontier, workers.ORDERED)
             self._said_stop = True
         now = time.monotonic()
         if self._job.driver and now - self._beaten >= _BEAT_S:
-            self._frontier.set_meta(DRIVER + self._job.run_id, repr(time.time()))
+            notes.DRIVER.of(self._job.run_id).put(self._frontier, time.time())
             self._beaten = now
         if now - self._looked >= _LOOK_S:
             self._progress(self.counters(), note)
@@ -115,7 +115,7 @@ class LocalRun(JobRun):
 
     def __init__(
         self,
-        frontier: Frontier,
+        frontier: Books,
         job: Job,
         files: JobFiles,
         progress: Callable[[dict[str, int], str], None] = lambda counters, note: None,

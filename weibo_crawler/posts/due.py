@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from weibo_crawler.store.cells import Ledger
 from weibo_crawler.store.kept import KeptPage
+from weibo_crawler.store.rows.cells import Ledger
 
 
 class Due(NamedTuple):

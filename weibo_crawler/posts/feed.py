@@ -12,7 +12,7 @@ from weibo_crawler.errors import BadUsage
 from weibo_crawler.posts.crawl import USER_COLUMNS, Chunk, Emit, RangeCrawler, due_of
 from weibo_crawler.posts.due import Due
 from weibo_crawler.store import Tables
-from weibo_crawler.store.keys import parse_user_key, user_key
+from weibo_crawler.store.rows.keys import parse_user_key, user_key
 
 _WAITING = 256  # users
 _WAIT_S = 0.1  # puts wait as long while the crawler looks for more users

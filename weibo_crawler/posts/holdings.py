@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from weibo_crawler.posts.changes import Held, Span
 from weibo_crawler.records import Post
 from weibo_crawler.store import Row, Table
-from weibo_crawler.store.cells import from_iso, read_post
-from weibo_crawler.store.keys import parse_post_key, post_key, posts_prefix
+from weibo_crawler.store.rows.cells import from_iso, read_post
+from weibo_crawler.store.rows.keys import parse_post_key, post_key, posts_prefix
 
 
 class Holdings:

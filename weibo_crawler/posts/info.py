@@ -9,8 +9,8 @@ from weibo_crawler.posts.writer import Writer
 from weibo_crawler.records import BasicInfo
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Put
-from weibo_crawler.store.cells import info_cells
-from weibo_crawler.store.keys import user_key
+from weibo_crawler.store.rows.cells import info_cells
+from weibo_crawler.store.rows.keys import user_key
 
 _END = "info.end"  # the kind of empty pages in `Samples`
 

@@ -7,7 +7,7 @@ from weibo_crawler.posts.due import Due
 from weibo_crawler.posts.sharing import is_open
 from weibo_crawler.records import Outcome, PostPage, Request, Verdict
 from weibo_crawler.sites import Site
-from weibo_crawler.store import Frontier
+from weibo_crawler.store import PageStore
 from weibo_crawler.store.kept import KeptPage
 
 
@@ -16,7 +16,7 @@ class KeptPages:
     Used in several threads, one at a time each: `of` where users are read, `ended` in the event
     loop, `drop` beside both."""
 
-    def __init__(self, frontier: Frontier) -> None:
+    def __init__(self, frontier: PageStore) -> None:
         self._frontier = frontier
         self._upto: dict[int, float] = {}  # of users to be visited
         self._used: dict[int, float] = {}

@@ -3,7 +3,7 @@
 import msgspec
 
 from weibo_crawler.errors import BadUsage
-from weibo_crawler.store.keys import ranges
+from weibo_crawler.store.rows.keys import ranges
 
 
 class KeyRange(msgspec.Struct, frozen=True):

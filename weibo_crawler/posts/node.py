@@ -66,8 +66,8 @@ def _packages() -> str:
 
 def _stores() -> Iterator[tuple[str, Callable[[], str]]]:
     from weibo_crawler import config
-    from weibo_crawler.store import hbase_check
-    from weibo_crawler.store.mysql_check import MysqlCheck
+    from weibo_crawler.store.hbase import check as hbase_check
+    from weibo_crawler.store.mysql.check import MysqlCheck
 
     settings = config.load()
     sql = MysqlCheck(settings.store.users, settings.store.read_password())

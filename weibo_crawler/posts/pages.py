@@ -29,8 +29,8 @@ from weibo_crawler.posts.texts import Found, Texts
 from weibo_crawler.posts.writer import Writer
 from weibo_crawler.records import Page, Post, PostPage
 from weibo_crawler.store import Cells, Put
-from weibo_crawler.store.cells import Ledger, gone_cells, ledger_cells, text_cells, why_cells
-from weibo_crawler.store.keys import post_key, user_key
+from weibo_crawler.store.rows.cells import Ledger, gone_cells, ledger_cells, text_cells, why_cells
+from weibo_crawler.store.rows.keys import post_key, user_key
 
 _KEPT_CARDS = 10  # of one page: what is odd in ten of them is odd in all
 

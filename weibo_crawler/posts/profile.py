@@ -5,7 +5,7 @@ is asked for only where page 1 shows no post, and then says what that means, or 
 """
 
 from weibo_crawler.records import PostPage, Reading, User, Verdict
-from weibo_crawler.store.cells import Ledger
+from weibo_crawler.store.rows.cells import Ledger
 
 # nothing is shown of the posts that are announced; when that stands, it is stored
 NOTHING = "nothing is shown of the posts that are announced"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from weibo_crawler.posts.due import Due
 from weibo_crawler.records import Outcome
-from weibo_crawler.store.visits import VisitClaims
+from weibo_crawler.store.sql.visits import VisitClaims
 
 _LEASE_S = 60.0  # a process elsewhere that says nothing for so long loses its users
 _RENEW_S = 10.0

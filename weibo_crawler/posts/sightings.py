@@ -6,7 +6,7 @@ from typing import Any
 from weibo_crawler.posts.changes import Held, is_edited, missing, span_of
 from weibo_crawler.posts.texts import Found
 from weibo_crawler.records import Post, PostPage
-from weibo_crawler.store.cells import Ledger
+from weibo_crawler.store.rows.cells import Ledger
 
 _MAYBE_ROUNDED = 10_000  # announced: the site shows 1.2万
 

@@ -6,12 +6,11 @@ mapper that finds out may have begun after the silence did: then it was others w
 and the time when one of them was last shown something counts.
 """
 
-from weibo_crawler.store import Frontier
-from weibo_crawler.store.cells import Ledger
+from math import inf
 
-_NOTE = "silent."  # + run id: the meta entry; seconds since the epoch
-_TALKED = "talked."  # + run id: when mappers that ended were last shown something
-_UNKNOWN = "unknown"
+from weibo_crawler.store.notes import SILENT, TALKED, Notes
+from weibo_crawler.store.rows.cells import Ledger
+
 _GRAIN_S = 0.001  # of the times that ledgers keep
 _BY_EMPTINESS = ("end", "no_new_post", "nothing_shown", "gone")  # why visits stop
 
@@ -19,26 +18,25 @@ _BY_EMPTINESS = ("end", "no_new_post", "nothing_shown", "gone")  # why visits st
 class Silences:
     """The notes of all runs, in the users' database. To be used in one thread at a time."""
 
-    def __init__(self, frontier: Frontier) -> None:
-        self._frontier = frontier
+    def __init__(self, notes: Notes) -> None:
+        self._notes = notes
         self._since: dict[str, float | None] = {}
 
     def talked(self, run_id: str, at: float) -> None:
         """Note when a mapper that ends began the latest request that was shown something."""
-        noted = self._read(_TALKED + run_id)
+        note = TALKED.of(run_id)
+        noted = note.get(self._notes)
         if noted is None or at > noted:
-            self._frontier.set_meta(_TALKED + run_id, repr(at))
+            note.put(self._notes, at)
 
     def tell(self, run_id: str, since: float | None) -> None:
         """Note that this run was shown nothing since then; of several mappers the first counts.
         since: None where this mapper was shown nothing at all: then others may know more, who may
         be at work still."""
-        noted = self._frontier.get_meta(_NOTE + run_id)
-        if since is None:
-            if noted is None:
-                self._frontier.set_meta(_NOTE + run_id, _UNKNOWN)
-        elif noted is None or noted == _UNKNOWN or since < float(noted):
-            self._frontier.set_meta(_NOTE + run_id, repr(since))
+        note = SILENT.of(run_id)
+        noted, began = note.get(self._notes), inf if since is None else since
+        if noted is None or began < noted:
+            note.put(self._notes, began)
 
     def is_suspect(self, ledger: Ledger | None) -> bool:
         """Whether a visit ended by an emptiness, or without a text, in the silence of its run."""
@@ -53,11 +51,5 @@ class Silences:
 
     def _began(self, run_id: str) -> float | None:
         """When the silence of a run began, at the earliest; None: there was none."""
-        noted = self._frontier.get_meta(_NOTE + run_id)
-        if noted == _UNKNOWN:
-            return self._read(_TALKED + run_id) or 0.0
-        return None if noted is None else float(noted)
-
-    def _read(self, name: str) -> float | None:
-        noted = self._frontier.get_meta(name)
-        return None if noted is None else float(noted)
+        noted = SILENT.of(run_id).get(self._notes)
+        return TALKED.of(run_id).get(self._notes) or 0.0 if noted == inf else noted

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from weibo_crawler.posts.coverage import in_place, is_covered, is_open_below
 from weibo_crawler.records import PostPage
-from weibo_crawler.store.cells import Ledger
+from weibo_crawler.store.rows.cells import Ledger
 
 ENDS = ("end", "no_next_page", "no_new_post", "repeated_cursor", "known", "gone")
 IN_DOUBT = "in_doubt"  # what is older is missing, and was looked for in vain not long ago

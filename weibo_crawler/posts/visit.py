@@ -30,8 +30,8 @@ from weibo_crawler.posts.writer import Writer
 from weibo_crawler.records import Expect, Outcome, Page, PostPage, Reading, User, Verdict
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Put, Table
-from weibo_crawler.store.cells import Ledger, pinned_cells, possible_posts, profile_cells
-from weibo_crawler.store.keys import post_key, user_key
+from weibo_crawler.store.rows.cells import Ledger, pinned_cells, possible_posts, profile_cells
+from weibo_crawler.store.rows.keys import post_key, user_key
 
 R = TypeVar("R")
 

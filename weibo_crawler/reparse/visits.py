@@ -24,9 +24,9 @@ from weibo_crawler.records import Page, Request
 from weibo_crawler.reparse.replay import VisitReplay
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Frontier, Tables
-from weibo_crawler.store.cells import Ledger
 from weibo_crawler.store.guard import Guard
-from weibo_crawler.store.keys import user_key
+from weibo_crawler.store.rows.cells import Ledger
+from weibo_crawler.store.rows.keys import user_key
 
 _AT_ONCE = 32  # visits, so that their puts are grouped
 _KNOWN = "existing"

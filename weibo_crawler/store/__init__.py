@@ -1,6 +1,6 @@
-"""Stores. `keys` and `cells` are pure; `sqlite_*` (later mysql, hbase) hold the drivers, and
-nothing else imports a driver. The protocols below are what harvest, importer, posts and analysis
-see; each has one contract suite (tests/contracts) that every home passes.
+"""Stores. `rows` is pure; `sqlite`, `mysql` and `hbase` hold the drivers, and nothing else imports
+one; `sql` is what both databases share. The contracts below, and `notes`, are what others see; each
+has a contract suite (tests/contracts) that every home passes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 from weibo_crawler.records import Edge, State
 from weibo_crawler.store.forgotten import NOBODY, Forgotten
 from weibo_crawler.store.kept import KeptPage
+from weibo_crawler.store.notes import Notes
 
 Cells = Mapping[str, str]  # "family:qualifier" -> value; all values are text
 
@@ -199,7 +200,7 @@ class WorkerRow(NamedTuple):
 
 
 class Users(Protocol):
-    """The reading side of the SQL home, as importer and analysis need it."""
+    """The userlist, as a reader sees it."""
 
     def users(self, *, uids: Sequence[int] | None = None, after_seq: int = 0) -> Iterator[UserRow]:
         """Kept users by seq; pages inside, so a harvest may write meanwhile."""
@@ -219,21 +220,12 @@ class Users(Protocol):
         """How many users have a seq of at most this."""
         ...
 
-    def get_meta(self, name: str) -> str | None:
-        """A note, None: there is none of this name."""
-        ...
-
     def states(self) -> dict[str, int]:
         """How many users are in each state; absent states are 0 and left out."""
         ...
 
     def depths(self) -> dict[int, int]:
         """How many users at each depth."""
-        ...
-
-    def workers(self, run_id: str = "") -> list[WorkerRow]:
-        """Every worker of this run, or of every run, oldest first; runs of which nobody said
-        anything for 30 days are summed up, one row for each stage (past_runs.py)."""
         ...
 
     def walled(self) -> list[WalledEdge]:
@@ -246,6 +238,67 @@ class Users(Protocol):
 
     def depths_are_bounds(self) -> str:
         """Why depths are upper bounds only, "" where they are exact."""
+        ...
+
+    def changed_users(self, since: float) -> Iterator[UserRow]:
+        """Known users whose row changed at or after `since`: seeds that were named or lifted."""
+        ...
+
+
+class RunLog(Protocol):
+    """What the processes of a run tell of themselves, and pages that a developer should see."""
+
+    def workers(self, run_id: str = "") -> list[WorkerRow]:
+        """Every worker of this run, or of every run, oldest first; runs of which nobody said
+        anything for 30 days are summed up, one row for each stage (past_runs.py)."""
+        ...
+
+    def report(self, worker: WorkerRow) -> None:
+        """Write one worker's figures. A process that does so first sums up runs long past, by the
+        row's time."""
+        ...
+
+    def keep_drifted(self, run_id: str, url: str, why: str, body: bytes, at: float) -> None:
+        """Keep a page whose shape is unknown, for a developer to look at."""
+        ...
+
+
+class Erasure(Protocol):
+    """Whom `forget` removed."""
+
+    def forget(self, uids: Sequence[int]) -> int:
+        """Delete users and keep a keyed hash of each, against which every insert is checked;
+        returns how many rows were there. Lists of others, pages that showed them and kept pages
+        lose them too."""
+        ...
+
+    def allow(self, uids: Sequence[int]) -> int:
+        """Drop the hashes of these users: later runs may store them again. How many there were."""
+        ...
+
+    def forgotten(self, known: Forgotten = NOBODY) -> Forgotten:
+        """Whom `forget` removed; `known` itself where nobody was since."""
+        ...
+
+
+class PageStore(Protocol):
+    """Pages that a harvest has read, until a visit of their user has used them."""
+
+    def keep_pages(self, uid: int, pages: Sequence[KeptPage]) -> None:
+        """Keep pages of this user until a visit has used them. The newest answer to an address is
+        kept; none is of whom `forget` removed, or that names them. `commit` does the same."""
+        ...
+
+    def kept_pages(self, uids: Sequence[int]) -> dict[int, list[KeptPage]]:
+        """The pages that are kept of these users, by uid."""
+        ...
+
+    def kept_urls(self) -> Iterator[tuple[int, str]]:
+        """The uid and the address of each page that is kept."""
+        ...
+
+    def drop_pages(self, upto: Mapping[int, float]) -> None:
+        """By uid: delete the kept pages that were fetched by then, seconds since the epoch."""
         ...
 
 
@@ -350,9 +403,9 @@ class Landed(NamedTuple):
     inserted: int
 
 
-class Frontier(Users, Protocol):
+class Walk(Protocol):
     """The userlist as a queue (laws 3, 8, 13). Every entry is handed out by (depth, seq) to
-    one owner at a time, and again when the owner died; it leaves the queue only by `settle` or
+    one owner at a time, and again when the owner died; it leaves the queue only by `commit` or
     `finish`. Times are seconds since the epoch; `now` is the caller's."""
 
     def add_seeds(self, seeds: Sequence[Found], run_id: str, now: float) -> int:
@@ -453,10 +506,6 @@ class Frontier(Users, Protocol):
         over."""
         ...
 
-    def changed_users(self, since: float) -> Iterator[UserRow]:
-        """Known users whose row changed at or after `since`: seeds that were named or lifted."""
-        ...
-
     def open_entries(self) -> list[OpenEntries]:
         """The entries still to walk, by what they announce."""
         ...
@@ -469,46 +518,16 @@ class Frontier(Users, Protocol):
         """From now on depths are upper bounds only; the first reason stands."""
         ...
 
-    def forget(self, uids: Sequence[int]) -> int:
-        """Delete users and keep a keyed hash of each, against which every insert is checked;
-        returns how many rows were there. Lists of others, pages that showed them and kept pages
-        lose them too."""
-        ...
 
-    def allow(self, uids: Sequence[int]) -> int:
-        """Drop the hashes of these users: later runs may store them again. How many there were."""
-        ...
+class Told(Users, RunLog, Notes, Protocol):
+    """What reports are made of."""
 
-    def forgotten(self, known: Forgotten = NOBODY) -> Forgotten:
-        """Whom `forget` removed; `known` itself where nobody was since."""
-        ...
 
-    def report(self, worker: WorkerRow) -> None:
-        """Write one worker's figures. A process that does so first sums up runs long past, by the
-        row's time."""
-        ...
+class Books(RunLog, Notes, Erasure, PageStore, Protocol):
+    """What a process that visits users needs of their database."""
 
-    def keep_pages(self, uid: int, pages: Sequence[KeptPage]) -> None:
-        """Keep pages of this user until a visit has used them. The newest answer to an address is
-        kept; none is of whom `forget` removed, or that names them. `commit` does the same."""
-        ...
 
-    def kept_pages(self, uids: Sequence[int]) -> dict[int, list[KeptPage]]:
-        """The pages that are kept of these users, by uid."""
-        ...
-
-    def kept_urls(self) -> Iterator[tuple[int, str]]:
-        """The uid and the address of each page that is kept."""
-        ...
-
-    def drop_pages(self, upto: Mapping[int, float]) -> None:
-        """By uid: delete the kept pages that were fetched by then, seconds since the epoch."""
-        ...
-
-    def keep_drifted(self, run_id: str, url: str, why: str, body: bytes, at: float) -> None:
-        """Keep a page whose shape is unknown, for a developer to look at."""
-        ...
-
-    def set_meta(self, name: str, value: str) -> None: ...
+class Frontier(Users, RunLog, Notes, Erasure, PageStore, Walk, Protocol):
+    """The users' database as a whole."""
 
     def close(self) -> None: ...

@@ -21,6 +21,7 @@ from tests.sites.weibo.helpers import (
     tree,
 )
 from weibo_crawler.records import Post, PostPage, Verdict
+from weibo_crawler.sites.weibo.bid import bid_of
 
 Tree = Any
 MIDS = [4383414434136141, 4383183659335757, 4382283213570125, 4381312408354893]
@@ -609,6 +610,34 @@ def test_ids_that_bid_and_address_and_date_deny() -> None:
 
     [kept] = page_mode(change).unreadable
     assert kept.path == f"{MBLOG}.bid"
+
+
+def test_copies_of_an_id_are_one_witness() -> None:
+    """mid, id and idstr changed together do not outvote address and date."""
+
+    def change(tree: Tree) -> None:
+        status = card(tree)["mblog"]
+        card(tree)["scheme"] = f"https://m.weibo.cn/status/{bid_of(int(status['mid']))}"
+        status.pop("bid", None)
+        status.update(dict.fromkeys(("mid", "id", "idstr"), "4283183659335757"))
+
+    [kept] = page_mode(change).unreadable
+    assert kept.path == f"{MBLOG}.bid"
+
+
+@pytest.mark.parametrize("where", ["cards", "card_group"])
+def test_a_list_that_is_written_as_an_object(where: str) -> None:
+    """PHP writes a list without its first item as an object; unreadable posts keep their JSON."""
+    before = page_mode(put(None, "mblog", "text"))
+
+    def change(tree: Tree) -> None:
+        card(tree)["mblog"]["text"] = None
+        node = tree["data"] if where == "cards" else card(tree, 0)
+        node[where] = {str(i + 1): one for i, one in enumerate(node[where])}
+
+    page = page_mode(change)
+    assert [post.mid for post in page.posts] == [post.mid for post in before.posts]
+    assert [kept.raw for kept in page.unreadable] == [kept.raw for kept in before.unreadable]
 
 
 def test_bid_and_address_that_name_the_same_other_post() -> None:

@@ -219,10 +219,27 @@ def test_a_page_without_cards_that_names_the_next_one(info: object, empty: objec
     assert (reading.record.users, reading.record.next_cursor) == ((), "3")
 
 
-def test_an_empty_list() -> None:
-    """A list without items is the no-content answer."""
-    reading = read("fans_first_page.json", lambda tree: cards(tree)[1].update(card_group=[]))
-    assert (reading.verdict, reading.ambiguous) == (Verdict.EMPTY, True)
+@pytest.mark.parametrize(
+    ("is_listed", "info", "verdict"),
+    [
+        (True, {"since_id": 3}, Verdict.OK),
+        (True, {}, Verdict.EMPTY),
+        (False, {"since_id": 3}, Verdict.EMPTY),
+    ],
+)
+def test_an_empty_list(is_listed: bool, info: object, verdict: Verdict) -> None:
+    """A list without items is the no-content answer, and so are recommendations alone, as an
+    account without fans shows them; its own block beside the next page is no end."""
+
+    def change(tree: Tree) -> None:
+        if is_listed:
+            cards(tree)[1].update(card_group=[])
+        else:
+            del cards(tree)[1]
+        tree["data"].update(cardlistInfo=info)
+
+    reading = read("fans_first_page.json", change)
+    assert (reading.verdict, reading.ambiguous) == (verdict, True)
 
 
 @pytest.mark.parametrize("cursor", ["", "3"])

@@ -8,6 +8,7 @@ from tests.sites.weibo.helpers import OWNER, SITE, fixture, judge, page
 from weibo_crawler.records import Edge, Request, Verdict
 
 V = Verdict
+NOT_UTF_8 = "another encoding: {} of {} characters are no UTF-8"
 LATER = SITE.posts(OWNER, "page=2")
 NOTHING = '{"ok":0,"msg":"\\u8fd9\\u91cc\\u8fd8\\u6ca1\\u6709\\u5185\\u5bb9","data":{"cards":[]}}'
 TOO_OFTEN = '{"ok":0,"errno":"100005","msg":"请求过于频繁,歇歇吧"}'
@@ -129,6 +130,13 @@ def test_refusals_under_200_and_403(body: str, verdict: Verdict, status: int) ->
         ('{"ok":-100,"msg":"人机验证"}', V.CAPTCHA, "ok -100"),
         ('{"ok":0,"msg":"请先完成验证"}', V.CAPTCHA, "请先完成验证"),
         ('{"ok":-100,"msg":"需要验证码"}', V.CAPTCHA, "ok -100"),
+        ('{"ok":-100,"data":{"url":"https://api.geetest.com/x"}}', V.CAPTCHA, "ok -100"),
+        ('{"ok":0,"data":{"jump":"https://m.weibo.cn/captcha/1"},"msg":"?"}', V.CAPTCHA, "ok 0"),
+        (
+            '{"ok":-100,"url":"https://passport.weibo.com/x","msg":"请输入验证码"}',
+            V.CAPTCHA,
+            "ok -100",
+        ),
         ('{"ok":1,"msg":"请求过于频繁"}', V.THROTTLED, "请求过于频繁"),
         ('{"ok":1,"msg":"频繁","data":{"cards":[]}}', V.THROTTLED, "频繁"),
         ('{"ok":1,"errno":"100005","data":{"cards":[]}}', V.THROTTLED, "100005"),
@@ -186,6 +194,8 @@ def test_what_an_answer_says_of_itself(body: str, verdict: Verdict, why: str) ->
         ('{"ok":1,"message":"x","data":{"cards":[]}}', "x"),
         ('{"ok":1,"data":{"msg":"请求过于频繁","cards":[]}}', "请求过于频繁"),
         ('{"ok":1,"data":{"errno":"7","cards":[]}}', "7"),
+        ('{"ok":1,"data":{"errmsg":"请稍后","cards":[]}}', "请稍后"),
+        ('{"ok":1,"data":{"error":7,"cards":[]}}', "7"),
         ('{"ok":true,"data":{"cards":[]}}', "data"),
         ('{"ok":"1","data":{"cards":[]}}', "1"),
     ],
@@ -272,6 +282,8 @@ def test_the_page_of_a_restricted_post() -> None:
     [
         '{"ok":0,"errno":"20003","msg":"系统繁忙,请稍候"}',
         '{"ok":0,"errno":"20003","msg":"该微博不存在"}',
+        '{"ok":0,"errno":"20003","msg":"用户请求受限"}',
+        '{"ok":0,"errno":"20003","msg":"用户不存在,请稍后再试"}',
         '{"ok":0,"errno":"20003","msg":"用户不存在","data":{"userInfo":{"id":9}}}',
         '{"ok":0,"msg":"这里还没有内容","data":{"userInfo":{"id":9}}}',
     ],
@@ -409,7 +421,15 @@ def test_no_content(body: str, request_: object) -> None:
         ("<title>代理</title>用户不存在".encode(), V.NOT_JSON, "代理"),
         (b"<html><title>502 Bad\nGateway</title>", V.NOT_JSON, "502 Bad Gateway"),
         (b"plain words", V.NOT_JSON, ""),
-        (b"\x1f\x8b\x08\x00garbage", V.NOT_JSON, ""),
+        (b"\x1f\x8b\x08\x00garbage", V.NOT_JSON, NOT_UTF_8.format(1, 11)),
+        (
+            b'<html><script src="https://static.geetest.com/v4/gt4.js"></script>',
+            V.CAPTCHA,
+            "a page that loads a captcha",
+        ),
+        (b"<form action=/c/captcha/check method=post>", V.CAPTCHA, "a page that loads a captcha"),
+        (b'<a href="https://www.geetest.com/">', V.NOT_JSON, ""),
+        (b'<script src="https://cdn.example/captcha.js">', V.NOT_JSON, ""),
         (b"", V.SERVER_TROUBLE, "empty body"),
         (b" \r\n", V.SERVER_TROUBLE, "empty body"),
     ],
@@ -430,3 +450,11 @@ def test_every_cut_of_a_small_body() -> None:
 def test_broken_json_is_not_truncated(body: str) -> None:
     """What is broken in its middle is NOT_JSON: asking for the rest would not help."""
     assert judge(body).verdict is V.NOT_JSON
+
+
+def test_a_small_body_with_an_odd_byte_is_no_page() -> None:
+    """One of fewer than a hundred characters is more than a hundredth; one that ends within a
+    character is cut."""
+    small = '{"ok":0,"msg":"这里还没有内容\udcff"}'.encode("utf-8", "surrogateescape")
+    assert judge(small).verdict is V.NOT_JSON
+    assert judge('{"ok":0,"msg":"这里还'.encode()[:-1]).verdict is V.TRUNCATED

@@ -185,21 +185,18 @@ class Keeper:
 
     def _take(self, term: LeaseTerm, now: float, until: float) -> None:
         self._ring.until = until
+        clamped: list[tuple[EgressState, str]] = []
         for name, state in term.granted.items():
             egress = self._egresses.get(name)
             if egress is None:
                 self._unknown.append(name)
                 continue
             if not self._ring.admit(egress, state, now):
-                if not self._counters["egress.clamped"]:
-                    _log.warning(
-                        "%s was to wait %.0f s, as the users' database says, which is more than "
-                        "pace and rests allow (did a clock jump?): it goes sooner, and others "
-                        "with it",
-                        *(name, state.next_free_s),
-                    )
-                self._counters.add("egress.clamped")
+                clamped.append((state, name))
             self._visitor.restore(egress, state.session, state.age_s, now)
+        for state, name in clamped[:1]:
+            _log.warning("%s", state.clamped(name, len(clamped)))
+        self._counters.add("egress.clamped", len(clamped))
         retired = [self._ring.retire(self._ring_name(name)) for name in term.recalled]
         is_news = bool(term.granted) or any(retired)
         if is_news:

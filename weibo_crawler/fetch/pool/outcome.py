@@ -35,7 +35,9 @@ class SessionOver(Struct, frozen=True):
 
 
 class Walled(Struct, frozen=True):
-    """A login wall. latency_s: as in Good, for a wall may be the site's answer to all guests."""
+    """A login wall. latency_s: as in Good. Whether it is the site's answer to all guests, and so
+    is no fault of this egress, others tell: until then it speaks neither for the egress nor against
+    it."""
 
     latency_s: float
 
@@ -54,8 +56,9 @@ class Broken(Struct, frozen=True):
 
 
 class Disproved(Struct, frozen=True):
-    """After Broken or Good: another egress shows the page that this one broke (then the proxy is to
-    blame) or left empty (then it was refused softly). took_s: how long that had taken."""
+    """After Broken, Walled or Good: another egress shows the page that this one broke or walled
+    (then the proxy is to blame) or left empty (then it was refused softly). took_s: how long that
+    had taken."""
 
     took_s: float = 0.0
 

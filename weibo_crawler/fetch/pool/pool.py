@@ -143,7 +143,7 @@ class Pool:
         what that says of the session.
         """
         before = turn.outcome
-        is_doubt = isinstance(before, Broken | Good)
+        is_doubt = isinstance(before, Broken | Walled | Good)
         if isinstance(outcome, Disproved) is not is_doubt or not (is_doubt or before is None):
             raise CrawlerError(f"a turn that was told {before} is told {outcome}")
         turn.outcome = outcome
@@ -157,13 +157,15 @@ class Pool:
             case Good(latency_s, is_shown):
                 asked = turn.request, turn.nth
                 self._visitor.passed(turn.egress, turn.use, *asked, page, now, is_shown=is_shown)
-                self._answered(name, now, latency_s)
+                self._ring.answered(name, now, latency_s, is_shown=is_shown)
+                self._outage.ended()
             case Refused(why, retry_after_s, is_ban):
                 self._refused(name, why, retry_after_s, is_ban=is_ban)
             case Walled(latency_s):
                 wall = self._visitor.wall(turn.egress, turn.use, turn.request, turn.nth)
-                if wall is Wall.CLOSED:  # it is what the site answers to guests
-                    self._answered(name, now, latency_s)
+                if wall is Wall.CLOSED:  # what the site answers to guests, or to this egress alone
+                    self._ring.heard(name, now, latency_s)
+                    self._outage.ended()
             case SessionOver(why, retry_after_s):
                 wall = self._visitor.wall(turn.egress, turn.use, turn.request, turn.nth)
                 if wall in (Wall.CLOSED, Wall.UNSURE):
@@ -176,7 +178,8 @@ class Pool:
                 self._ring.refused(name, now, self._rng)
             case Disproved(took_s):
                 if turn.egress.proxy_url is not None:  # the direct way breaks nothing
-                    self._ring.failed(name, now, self._rng, took_s)
+                    may_be_site = isinstance(before, Walled)  # it may wall anybody for a moment
+                    self._ring.failed(name, now, self._rng, took_s, may_be_site=may_be_site)
             case Broken(is_stall):
                 if is_stall:
                     self._ring.stalled(name)
@@ -384,10 +387,6 @@ class Pool:
                 raise part.failure
 
     # -- what came of it
-
-    def _answered(self, name: str, now: float, latency_s: float) -> None:
-        self._ring.answered(name, now, latency_s)
-        self._outage.ended()
 
     def _refused(self, name: str, why: str, retry_after_s: float | None, *, is_ban: bool) -> None:
         now, longest_s = asyncio.get_running_loop().time(), self._ring.longest_s

@@ -168,13 +168,21 @@ class Ring:
         if slot is not None:
             slot.stalls += 1
 
-    def answered(self, name: str, now: float, elapsed_s: float) -> None:
-        """The site answered by this egress, and it was no refusal. elapsed_s: how long it took."""
+    def heard(self, name: str, now: float, elapsed_s: float) -> None:
+        """The site answered by this egress, and whether as it should nobody knows: only the pace
+        hears of it. elapsed_s: how long it took."""
+        slot = self._by_name.get(name)
+        if slot is not None:
+            slot.arrived(now, elapsed_s)
+
+    def answered(self, name: str, now: float, elapsed_s: float, *, is_shown: bool = True) -> None:
+        """The site answered by this egress, and it was no refusal. elapsed_s: how long it took;
+        is_shown: something, without which nobody trusts it."""
         slot = self._by_name.get(name)
         if slot is None:
             return
         self._successes -= slot.success
-        slot.note_answer(elapsed_s)
+        slot.note_answer(elapsed_s, is_shown=is_shown)
         self._successes += slot.success
         slot.arrived(now, elapsed_s)
         self._usual_s += (slot.usual_s - self._usual_s) * (_RECENT if self._usual_s else 1)
@@ -226,9 +234,12 @@ class Ring:
             health = Health.DEAD if slot.is_down else Health.RESTING
             self._put_out(slot, health, now + for_s)
 
-    def failed(self, name: str, now: float, rng: Random, took_s: float = 0.0) -> None:
+    def failed(
+        self, name: str, now: float, rng: Random, took_s: float = 0.0, *, may_be_site: bool = False
+    ) -> None:
         """The egress itself failed. took_s: a proxy that takes long to fail dies sooner, and rests
-        for at least as long as its probe holds up a page."""
+        for at least as long as its probe holds up a page. may_be_site: the site may do so to
+        anybody, so only a proxy that fails more often than others dies of it."""
         slot = self._by_name.get(name)
         if slot is None:
             return
@@ -236,12 +247,12 @@ class Ring:
             if slot.health is not Health.RESTING:
                 self._rest(slot, now, rng, 0.0)
             return
-        slot.failures += 1
+        slot.failures += not may_be_site
         if not slot.is_down:  # that probes fail says how long it is down, not how often
             self._successes -= slot.success
             slot.note_failure()
             self._successes += slot.success
-            is_doubtful = not slot.is_proven and self._usual_s > 0  # and others answer
+            is_doubtful = not (slot.is_proven or may_be_site) and self._usual_s > 0  # others answer
             is_lost = took_s >= _STALL_S or is_doubtful
             is_lost = is_lost or slot.failures >= _DEAD_AFTER
             is_lost = is_lost or slot.is_poor(self._usual_success)

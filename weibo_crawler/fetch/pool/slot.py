@@ -174,15 +174,16 @@ class Slot:
     def arrived(self, now: float, elapsed_s: float) -> None:
         """The site has answered the request that took so long: it was there by now, less the
         shortest time that an exchange takes."""
-        self.answers += 1
-        self.streak += 1
         self.stalls = 0
         self.least_s = min(self.least_s, elapsed_s)
         if self.is_careful and self.due > -inf:
             travel_s = self.least_s if self.answers > _SHORTEST else 0.0
             self.due = max(self.due, now - travel_s + self.gap_s)
 
-    def note_answer(self, elapsed_s: float) -> None:
+    def note_answer(self, elapsed_s: float, *, is_shown: bool = True) -> None:
+        """A good one."""
+        self.answers += 1
+        self.streak += is_shown
         if not self.latency_s:
             self.latency_s, self.deviation_s = elapsed_s, elapsed_s / 2
         error_s = elapsed_s - self.latency_s

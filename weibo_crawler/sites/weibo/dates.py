@@ -38,6 +38,7 @@ _DAY = re.compile(
     r"(?:(\d{4})[-/年])?(\d\d?)(?:[-/](\d\d?)|月(\d\d?)日)(?:\s{1,2}(\d\d?):(\d\d)(?::(\d\d))?)?",
     re.ASCII,
 )
+_DOTTED = re.compile(r"^(\d{4})\.(\d\d?)\.(\d\d?)(?!\d)", re.ASCII)
 _DAYS_BACK = {"今天": 0, "昨天": 1, "前天": 2}
 # unit in seconds, precision, how much earlier and later the post may be than the words say
 _AGO_UNITS = {
@@ -140,6 +141,9 @@ def _iso(text: str) -> Said | None:
 def _ago(text: str, now: int) -> Said | None:
     if text == "刚刚":
         return Said(now, "minute", ((now - 60 - _LATE_S, now + _LATE_S),))
+    if text == "半小时前":
+        at_s = now - _HOUR_S // 2
+        return Said(at_s, "hour", ((at_s - _HOUR_S, at_s + _HOUR_S // 2),))
     match = _AGO.fullmatch(text)
     if match is None:
         return None
@@ -162,7 +166,7 @@ def _near(text: str, today: int) -> Said | None:
 def _written(text: str, today: int) -> Said | None:
     """A day, with or without its year and its time. Without the year it is of this year, or of the
     year before where that would lie in the future."""
-    match = _DAY.fullmatch(text)
+    match = _DAY.fullmatch(_DOTTED.sub(r"\1-\2-\3", text))
     if match is None:
         return None
     year, month, dashed, named, *time = match.groups()

@@ -1,9 +1,10 @@
 """Which post it is, and whose: an id stands there several times, and in other letters.
 
-mid, id and idstr of one post must be the same. The bid, in the post and in its card's address, is
-the mid in other letters: one that names another post is not believed. Where both name the same
-other post, or where bid, address and date speak against the ids, and no fewer of them than speak
-for them, nobody knows which post it is. The address of a profile names its user once more.
+mid, id and idstr of one post must be the same: copies, and so one witness. The bid, in the post and
+in its card's address, is the mid in other letters: one that names another post is not believed.
+Where both name the same other post, or where bid or address name another one, and no more of ids,
+bid, address and date speak for the ids than against them, nobody knows which post it is. The
+address of a profile names its user once more.
 """
 
 import re
@@ -45,12 +46,14 @@ def _ids(status: Mblog) -> dict[str, int]:
 def check_bid(status: Mblog, card: Card, mid: int, words: Said) -> None:
     """Hear bid, address and date. words: the date of the post. Errors: Drift."""
     own = ("", str(mid), bid_of(mid))
-    others = (status.bid, bid_in_scheme(card.scheme))
-    dissent = sum(isinstance(other, str) and other not in own for other in others)
-    if dissent == len(others) and len(set(others)) == 1:
-        raise Drift(".bid")
+    said = (status.bid, bid_in_scheme(card.scheme))
+    named = [name for name in said if isinstance(name, str) and name]
+    others = [name for name in named if name not in own]
+    if not others:
+        return
     is_dated = words.holds(second_of(mid), _DAY_S)
-    if dissent and dissent + (not is_dated) > max(1, len(_ids(status)) + is_dated - 1):
+    against = max(others.count(other) for other in others) + (not is_dated)
+    if against > 1 and against >= 1 + is_dated + len(named) - len(others):
         raise Drift(".bid")
 
 

@@ -86,7 +86,8 @@ def read_user_list(page: UserList | None, request: Request, now: float) -> Readi
     if found.legible or is_next_named:
         beside = sum(_is_beside(card) for i, card in enumerate(cards) if i not in listed)
         found.skipped.update({"no item": beside} if beside else {})
-    if cards and not found.legible and not found.skipped:
+    is_own = bool(listed) and is_next_named  # its own block, empty: as no card at all
+    if cards and not (found.legible or found.skipped or is_own):
         return nothing(request)
     others = (card for i, card in enumerate(cards) if card is not None and i not in listed)
     recommended = sum(

@@ -41,8 +41,9 @@ def decoded(body: bytes) -> str:
     replaced = text.count("\ufffd") - body.count("\ufffd".encode())
     words = len(text) - len(text.encode("ascii", "ignore"))
     is_foreign = replaced > max(_FEW, _MOST_OF_WORDS * words)
-    # a page may end within a character
-    if is_foreign or replaced > max(1, _MOST_REPLACED * len(text)):
+    if text.endswith("\ufffd"):  # a page may end within a character
+        replaced -= 1
+    if is_foreign or replaced > _MOST_REPLACED * len(text):
         raise NotJson(why=f"another encoding: {replaced} of {len(text)} characters are no UTF-8")
     return text
 

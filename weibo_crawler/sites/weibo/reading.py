@@ -15,17 +15,23 @@ from msgspec.structs import replace
 from weibo_crawler.records import Kind, NamedUser, Page, PostPage, Reading, Request, Verdict
 from weibo_crawler.sites.weibo import wire
 from weibo_crawler.sites.weibo.drift import Drift, identity
-from weibo_crawler.sites.weibo.fitting import fit
+from weibo_crawler.sites.weibo.fitting import fit, in_order
 from weibo_crawler.sites.weibo.info import read_info
 from weibo_crawler.sites.weibo.lists import read_user_list
 from weibo_crawler.sites.weibo.longtext import read_detail, read_extend, read_show
 from weibo_crawler.sites.weibo.loose import NotJson, repaired
 from weibo_crawler.sites.weibo.people import read_comments, read_profile
 from weibo_crawler.sites.weibo.timeline import read_timeline
-from weibo_crawler.sites.weibo.verdicts import of_envelope, of_html, of_refused, of_status, unknown
+from weibo_crawler.sites.weibo.verdicts import (
+    is_complaint,
+    of_envelope,
+    of_html,
+    of_refused,
+    of_status,
+    unknown,
+)
 
 _OF_A_PAGE = ("ok", "msg", "errno", "data")  # the keys of an answer that may show nothing
-_WORDS = ("msg", "message", "errno", "error_code")  # in `data` of such an answer: a refusal
 _RAW = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _RAWS = msgspec.json.Decoder(list[msgspec.Raw])
 _PLACE = re.compile(r"\.(\w+)|\[(\d+)\]")
@@ -127,7 +133,7 @@ def _of_json(request: Request, page: Page) -> Reading:
     if reading.verdict in (Verdict.EMPTY, Verdict.END):
         said = _untyped(page.body)
         data = said["data"]
-        words = {key: data[key] for key in _WORDS if data.get(key)} if data else {}
+        words = {key: data[key] for key in data or () if data[key] and is_complaint(key)}
         is_known = is_plain and type(answer.ok) is int and said.keys() <= {*_OF_A_PAGE}
         return reading if is_known and not words else unknown(words or said)
     if isinstance(reading.record, PostPage) and reading.record.unreadable:
@@ -160,5 +166,10 @@ def _card_at(body: bytes, path: str) -> bytes:
     """The JSON of the card that holds the post at `path`: `$.data.cards[3].mblog.text`."""
     node = body
     for name, index in _PLACE.findall(path.partition(".mblog")[0]):
-        node = bytes(_RAWS.decode(node)[int(index)] if index else _RAW.decode(node)[name])
+        if not index:
+            node = bytes(_RAW.decode(node)[name])
+        elif node.lstrip().startswith(b"["):
+            node = bytes(_RAWS.decode(node)[int(index)])
+        else:
+            node = bytes(in_order(_RAW.decode(node))[int(index)])
     return node

@@ -30,12 +30,13 @@ _REFUSED_BY_WORDS = (
 )
 _OF_A_POST = (Kind.EXTEND, Kind.SHOW, Kind.DETAIL, Kind.COMMENTS)
 _NO_USER, _NO_POST = "20003", "20101"
-_SAYS_USER = re.compile("用户|user", re.IGNORECASE)  # beside other words 20003 is no signature
+# beside other words 20003 is no signature
+_SAYS_NO_USER = re.compile("用户.{0,6}不存在|user .{0,9}not exist", re.IGNORECASE)
 _RESTRICTED = ("20112", "20174", "20170")
 _USER_GONE = re.compile(r"(?:抱歉[，,])?(?:该|此)?用户不存在[。!！]?")
 _POST_GONE = re.compile(r"(?:抱歉[，,])?(?:该|此)?(?:条)?微博(?:不存在|已被(?:作者)?删除)[。!！]?")
 _HIDDEN = re.compile(r"查看权限|暂不可见|客户端")
-_OF_THE_APP = re.compile(r"版本|升级|异常|稍后")  # words about it, not about a post
+_OF_THE_APP = re.compile(r"版本|升级|异常|稍后")  # words about it, not about a post or user
 # sentences on the HTML page of a post that is not shown
 _HIDDEN_PAGE = re.compile(
     "由于博主设置，目前内容暂不可见|微博不存在或暂无查看权限|你暂时没有这条微博的查看权限"
@@ -86,7 +87,8 @@ def fact_in(said: dict[str, Any], errno: str, words: str, kind: Kind) -> Verdict
     if not is_bare:
         return None
     if errno == _NO_USER:
-        return Verdict.GONE if not words or _SAYS_USER.search(words) else None
+        is_said = _SAYS_NO_USER.search(words) and not _OF_THE_APP.search(words)
+        return Verdict.GONE if is_said or not words else None
     if errno == _NO_POST:
         return Verdict.GONE if kind in _OF_A_POST else None
     return _of_words(words, kind)

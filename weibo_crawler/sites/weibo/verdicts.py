@@ -6,6 +6,7 @@ are a refusal that nobody knows: SERVER_TROUBLE, with a `why` that says so.
 """
 
 import re
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -20,6 +21,7 @@ _HEADERS_TOO_LARGE = (400, 431)  # how servers refuse a session with too many co
 _ERROR_TITLE = "微博-出错了"
 _NOTICE = "h5-4con"
 _TITLE = re.compile(r"<title>([^<>]*+)</title>", re.IGNORECASE)
+_LOADED = re.compile(r"""\b(?:src|action)\s*+=\s*+["']?+([^\s"'<>]++)""", re.IGNORECASE)
 _MORE_THAN_EARLY = (Verdict.LOGIN_WALL, Verdict.CAPTCHA, Verdict.REFUSED)
 
 
@@ -69,10 +71,12 @@ def of_envelope(said: dict[str, Any], request: Request) -> Reading | None:
     ok, errno = _number(said.get("ok")), _number(said.get("errno"))
     words = said["msg"].strip() if isinstance(said.get("msg"), str) else ""
     why = brief(" ".join(part for part in (errno, words) if part) or f"ok {ok}")
-    wall = _of_place(said.get("url"), request.url)
+    wall = _of_places(_addresses(said, ok), request.url)
     known = signs.refusal_in(errno, words)
     if ok == "-100" or errno == "-100" or wall is not None:
-        return refusal(wall or known or Verdict.LOGIN_WALL, f"ok {ok}")
+        is_captcha = Verdict.CAPTCHA in (wall, known)
+        verdict = Verdict.CAPTCHA if is_captcha else wall or known or Verdict.LOGIN_WALL
+        return refusal(verdict, f"ok {ok}")
     if known is not None:
         return refusal(known, why)
     if ok == "1":
@@ -103,6 +107,8 @@ def of_html(body: bytes, request: Request) -> Reading:
     restriction = signs.restriction_in(text, request.kind)
     if restriction:
         return Reading(Verdict.RESTRICTED, why=restriction)
+    if _of_places(_LOADED.findall(text), request.url) is Verdict.CAPTCHA:
+        return refusal(Verdict.CAPTCHA, "a page that loads a captcha")
     title, notice = _TITLE.search(text), _notice(text)
     is_own = title is not None and _ERROR_TITLE in title[1]
     if not notice and not is_own:
@@ -129,9 +135,14 @@ def brief(text: str) -> str:
     return writable(" ".join(text.split()))[:80]
 
 
+def is_complaint(key: str) -> bool:
+    """Whether a key holds the number or the words of a refusal; no page of the site has such."""
+    return key.startswith(("err", "msg", "message")) and key != "error_type"
+
+
 def _own_words(said: dict[str, Any]) -> str:
     """The numbers and words of an answer of either envelope, else its keys."""
-    texts = (said.get(key) for key in ("errno", "error_code", "msg", "message"))
+    texts = (said[key] for key in sorted(filter(is_complaint, said)))
     words = " ".join(str(text) for text in texts if isinstance(text, int | str) and text != "")
     return brief(words or ", ".join(key for key in said if key != "ok") or "no word")
 
@@ -148,6 +159,18 @@ def _of_redirect(page: Page) -> Reading:
     if verdict is None:
         return Reading(Verdict.NOT_JSON, why=f"{page.status} to {where}")
     return refusal(verdict, f"{page.status} to {brief(location.partition('?')[0])}")
+
+
+def _addresses(said: dict[str, Any], ok: str) -> list[object]:
+    """The addresses to which an answer may send its reader; those in `data` where it is no page."""
+    data = said.get("data")
+    return [said.get("url"), *(data.values() if ok != "1" and isinstance(data, dict) else ())]
+
+
+def _of_places(urls: Iterable[object], asked: str) -> Verdict | None:
+    """What the first of them means that means anything; a captcha goes before a login."""
+    meant = [_of_place(url, asked) for url in urls]
+    return Verdict.CAPTCHA if Verdict.CAPTCHA in meant else next(filter(None, meant), None)
 
 
 def _of_place(url: object, asked: str) -> Verdict | None:

@@ -1,0 +1,1 @@
+"""The tables in HBase, by its Thrift server; nothing else imports happybase."""

@@ -1,0 +1,1 @@
+"""The userlist in MySQL or MariaDB; nothing else imports pymysql."""

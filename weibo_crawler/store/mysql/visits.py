@@ -1,0 +1,39 @@
+"""Claims of visits in MariaDB/MySQL: the processes of many machines."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from weibo_crawler.store.mysql.base import Database
+from weibo_crawler.store.mysql.schema import OPTIONS
+from weibo_crawler.store.sql.cursor import Cursor
+from weibo_crawler.store.sql.visits import VisitClaims
+
+T = TypeVar("T")
+
+_SCHEMA = (
+    (
+        f"""CREATE TABLE visits (
+            uid BIGINT UNSIGNED NOT NULL PRIMARY KEY,
+            owner VARCHAR(255) NOT NULL,
+            run_id VARCHAR(255) NOT NULL,
+            until DOUBLE NOT NULL,
+            KEY visits_owner (owner)
+        ) {OPTIONS}""",
+    ),
+)
+
+
+class MysqlVisits(VisitClaims):
+    """`VisitClaims` in the database of the users."""
+
+    or_leave = "ON DUPLICATE KEY UPDATE uid = uid"
+
+    def __init__(self, url: str, password: str | None, owner: str, run_id: str) -> None:
+        super().__init__(owner, run_id)
+        self._db = Database(url, password, "visits", _SCHEMA)
+
+    def transaction(self, work: Callable[[Cursor], T]) -> T:
+        return self._db.transaction(work)
+
+    def close(self) -> None:
+        self._db.close()

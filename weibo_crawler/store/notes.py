@@ -1,0 +1,84 @@
+"""What processes note for each other in the users' database: each note by its name, of one type.
+
+A note whose name ends with a sign is one of many: `of` says whose.
+"""
+
+from collections.abc import Callable
+from math import inf
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+
+class Notes(Protocol):
+    """Where notes are kept, as text."""
+
+    def get_meta(self, name: str) -> str | None:
+        """A note, None: there is none of this name."""
+        ...
+
+    def set_meta(self, name: str, value: str) -> None: ...
+
+
+class Note(NamedTuple, Generic[T]):
+    """One note. decode, encode: from its text, and to it."""
+
+    name: str
+    decode: Callable[[str], T]
+    encode: Callable[[T], str]
+
+    def of(self, whose: str) -> "Note[T]":
+        """That of a run, of a stage, of a place."""
+        return self._replace(name=self.name + whose)
+
+    def get(self, notes: Notes) -> T | None:
+        """Its value, None: there is none."""
+        text = notes.get_meta(self.name)
+        return self.decode(text) if text else None
+
+    def put(self, notes: Notes, value: T) -> None:
+        """Set it."""
+        notes.set_meta(self.name, self.encode(value))
+
+    def clear(self, notes: Notes) -> None:
+        """From now on there is none."""
+        notes.set_meta(self.name, "")
+
+
+def json_note(name: str, kind: type[T]) -> Note[T]:
+    """A note that holds such a struct, or a list of such."""
+
+    def decode(text: str) -> T:
+        return msgspec.json.decode(text, type=kind)
+
+    return Note(name, decode, lambda value: msgspec.json.encode(value).decode())
+
+
+def _text(name: str) -> Note[str]:
+    return Note(name, str, str)
+
+
+def _seconds(name: str) -> Note[float]:
+    """Seconds since the epoch; inf: unknown."""
+    return Note(
+        name,
+        lambda text: inf if text == "unknown" else float(text),
+        lambda at: "unknown" if at == inf else repr(at),
+    )
+
+
+SITE = _text("site")  # whose users these are
+EXPORTS = json_note("exports", list[str])  # files, as host:path
+LOOKS = _text("second_looks")  # `Samples.exchange`
+WALLS = _text("walls.")  # of a stage; `Walls.exchange`
+IMPORTED_SEQ = Note("imported_seq ", int, str)  # of a place
+IMPORTED_AT = _seconds("imported_at ")
+SILENT = _seconds("silent.")  # of a run: since when it was shown nothing
+
+# of a run, and of no use after it
+STOP = _text("stop.")  # ends all mappers of the run; why
+DRIVER = _seconds("driver.")  # changes while the driver lives
+TALKED = _seconds("talked.")  # when mappers that ended were last shown something
+OF_WORK = (STOP, DRIVER, TALKED)

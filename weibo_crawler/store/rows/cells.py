@@ -1,0 +1,485 @@
+"""Records to cells and back, pure. All values are text: decimal numbers, true/false, ISO 8601.
+
+None is no cell. The site's own dates keep the site's offset, +08:00; our times are UTC with
+milliseconds, `2026-11-21T08:30:00.250Z`. What analysts ask for has a cell of its own; the rest of a
+post is packed as JSON into `post:more`, because a table's cost is by cell (docs/architecture.md).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec.structs import astuple
+
+from weibo_crawler.errors import StoreError
+from weibo_crawler.records import SCHEMA_VERSION, BasicInfo, FullText, Post, User
+from weibo_crawler.store import Cells, Row, UserRow
+from weibo_crawler.store.rows.gaps import Gap, pack_gaps, unpack_gaps
+from weibo_crawler.store.rows.keys import parse_post_key, parse_user_key
+from weibo_crawler.store.rows.packed import Unpacked, pack, unpack
+
+T = TypeVar("T")
+
+# table -> family -> how many versions of a cell are kept
+FAMILIES: Mapping[str, Mapping[str, int]] = {
+    "userlist": {"user": 3, "profile": 5, "crawl": 1},
+    "posts": {"post": 5, "count": 100, "raw": 1},
+    "comments": {"comment": 3},
+}
+
+
+_ENCODER = msgspec.json.Encoder()
+_MOST_POSTS = 10_000_000  # of one user: a post a minute for nineteen years
+
+
+class Ledger(msgspec.Struct, frozen=True):
+    """How complete one user is (law 12). All figures are absolute, never incremented (law 8).
+
+    state: "partial" while paging, "done", "gone", "failed", or "empty": the site shows nothing of
+    the user, and does not say that it is gone. announced: posts by the profile;
+    seen: posts on the pages of the last visit; stored: rows in the table, `new` of them by the run
+    `run_id`. cut: mids whose long text is missing; restricted: mids whose whole text the site
+    shows to others only, restricted_at: when that was last asked. gone: mids of stored posts that
+    have disappeared from the timeline. unreadable: mids of posts that were shown and could not be
+    read; unnamed: how many more had no legible mid, unnamed_now: of the visit under way.
+    foreign, skipped: cards of other users, and cards that are no posts, on the pages of the last
+    visit. stopped: why paging stopped: "end", "no_next_page", "max_pages", "login_wall", "known",
+    "repeated_cursor", …
+    sure: the end agrees with the announced count, and nothing else speaks against it; whole: all
+    that is older than the newest known post is known. newest: the largest mid of the last complete
+    visit; gaps: what below it was on no page read. read_newest, read_oldest: how far the visit
+    under way has read without a break. empty_since: when the site first showed nothing of a user
+    of whom it shows nothing since. profile_at: when the profile was last asked for, and shown;
+    info_at: when the basic information was last asked for, whatever came of it.
+    cursor: the page to fetch next while partial; the first page, "", reads back as None.
+    as_of: when the last complete visit began, or when a harvest was shown the page 1 that it kept
+    for the visit; None = no visit has told.
+    visited_at: end of the last complete visit; next_visit: when the next one is due, None = never;
+    doubts: how many complete visits in a row left something in doubt; posts_per_day: the posting
+    rate by which next_visit was chosen; walled_at: when guests were last refused what is older than
+    the posts read, or it was not asked for as others were refused it, None = neither; unsure_at:
+    when the end of the timeline was last found to contradict the announced count, None = it does
+    not. failures: how many visits in a row have failed; retry_at: until when a job that follows
+    the users leaves one alone whose last visit failed. Times are seconds since the epoch, to the
+    millisecond.
+    """
+
+    state: str
+    announced: int | None = None
+    seen: int = 0
+    stored: int = 0
+    new: int = 0
+    pages: int = 0
+    cut: tuple[int, ...] = ()
+    gone: tuple[int, ...] = ()
+    pinned: tuple[int, ...] = ()
+    restricted: tuple[int, ...] = ()
+    restricted_at: float | None = None
+    unreadable: tuple[int, ...] = ()
+    unnamed: int = 0
+    unnamed_now: int = 0
+    foreign: int = 0
+    skipped: int = 0
+    stopped: str = ""
+    sure: bool = True
+    whole: bool = False
+    newest: int | None = None
+    gaps: tuple[Gap, ...] = ()
+    read_newest: int | None = None
+    read_oldest: int | None = None
+    cursor: str | None = None
+    refused_pages: int = 0
+    completed: int = 0
+    as_of: float | None = None
+    visited_at: float | None = None
+    next_visit: float | None = None
+    doubts: int = 0
+    posts_per_day: float | None = None
+    walled_at: float | None = None
+    unsure_at: float | None = None
+    empty_since: float | None = None
+    profile_at: float | None = None
+    info_at: float | None = None
+    started_at: float | None = None
+    failures: int = 0
+    retry_at: float | None = None
+    last_error: str = ""
+    run_id: str = ""
+    schema_version: int = SCHEMA_VERSION
+
+    @property
+    def told_at(self) -> float | None:
+        """The time of which the last complete visit tells; None: there was none."""
+        return self.visited_at if self.as_of is None else self.as_of
+
+    @property
+    def unread(self) -> int:
+        """How many posts were shown and could not be read. Posts without a legible mid cannot be
+        told from those of the visit before, so the visit that met most of them counts."""
+        return len(self.unreadable) + max(self.unnamed, self.unnamed_now)
+
+
+def possible_posts(announced: int | None) -> int | None:
+    """An announced number of posts; None where it is one that nobody can reach."""
+    return None if announced is None or not 0 <= announced <= _MOST_POSTS else announced
+
+
+@lru_cache(maxsize=256)  # the posts of a page share their time
+def to_iso(seconds: float) -> str:
+    """Seconds since the epoch as `2026-11-21T08:30:00.250Z`, cut to the millisecond."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+
+
+def from_iso(text: str) -> float:
+    """Seconds since the epoch; ValueError where it is no date or has no offset."""
+    when = datetime.fromisoformat(text)
+    if when.tzinfo is None:
+        raise ValueError(f"a time without an offset: {text!r}")
+    return when.timestamp()
+
+
+def user_cells(user: UserRow, run_id: str) -> Cells:
+    """Family `user` of a row of `userlist`: what the importer (or Sqoop) brings. A name or a number
+    of fans that nobody knows is no cell."""
+    cells = {  # written out: millions of users are imported, and this takes a third of the time
+        "user:id": str(user.uid),
+        "user:url": user.url,
+        "user:depth": str(user.depth),
+        # empty where nobody: a user that was lifted to a seed must lose the old value
+        "user:found_from": "" if user.found_from is None else str(user.found_from),
+        "user:found_edge": user.found_edge,
+        "user:found_at": to_iso(user.found_at),
+        "user:seq": str(user.seq),
+        "user:schema_version": str(SCHEMA_VERSION),
+        "user:run_id": run_id,
+    }
+    if user.screen_name is not None:
+        cells["user:screen_name"] = user.screen_name
+    if user.fans is not None:
+        cells["user:fans"] = str(user.fans)
+    return cells
+
+
+def profile_cells(user: User, fetched_at: float, run_id: str) -> Cells:
+    """Family `profile` of a row of `userlist`. fetched_at: seconds since the epoch."""
+    return _texts(
+        "profile:",
+        screen_name=user.screen_name,
+        gender=user.gender,
+        description=user.description,
+        verified=user.verified,
+        verified_type=user.verified_type,
+        verified_reason=user.verified_reason,
+        fans=user.fans,
+        follows=user.follows,
+        posts=user.posts,
+        rank=user.rank,
+        avatar=user.avatar,
+        fetched_at=to_iso(fetched_at),
+        schema_version=SCHEMA_VERSION,
+        run_id=run_id,
+    )
+
+
+def info_cells(info: BasicInfo, fetched_at: float) -> Cells:
+    """What the page of basic information adds to the family `profile`. A user who no longer names a
+    city gets an empty cell, which covers the older one: it was in another province."""
+    return _texts(
+        "profile:",
+        province=info.province,
+        city="" if info.city is None and info.province is not None else info.city,
+        registered=info.registered,
+        birthday=info.birthday,
+        gender=info.gender,
+        info=_ENCODER.encode(info.more).decode() if info.more else None,
+        info_fetched_at=to_iso(fetched_at),
+    )
+
+
+def post_cells(post: Post, fetched_at: float, egress: str, run_id: str) -> Cells:
+    """Families `post` and `count` of a row of `posts`. fetched_at: seconds since the epoch;
+    egress: its name, without credentials (law 11)."""
+    cells = {
+        "post:text": post.text,
+        "post:created_at": post.created_at,
+        "post:source": post.source,
+        "post:is_pinned": "true" if post.is_pinned else "false",
+        "post:text_complete": "true" if post.text_complete else "false",
+        "post:fetched_at": to_iso(fetched_at),
+        "post:more": pack(post, egress, run_id),
+    }
+    if post.region is not None:
+        cells["post:region"] = post.region
+    if post.repost_of is not None:
+        cells["post:repost_of"] = str(post.repost_of)
+    cells.update(link_cells(post.topics, post.mentions))
+    cells.update(count_cells(post))
+    return cells
+
+
+def count_cells(post: Post) -> Cells:
+    """Family `count` alone: a new sighting of a post whose text is stored already."""
+    counts = {
+        "count:reposts": post.reposts,
+        "count:comments": post.comments,
+        "count:likes": post.likes,
+    }
+    return {column: str(count) for column, count in counts.items() if count is not None}
+
+
+def text_cells(full: FullText | Post) -> Cells:
+    """The whole text of a long post, over the cut one."""
+    links = link_cells(full.topics, full.mentions)
+    return {"post:text": full.text, "post:text_complete": "true", **links}
+
+
+def link_cells(topics: Sequence[str], mentions: Sequence[str]) -> Cells:
+    """What a text links to, each a JSON list; no cell where there is nothing."""
+    named = {"post:topics": topics, "post:mentions": mentions}
+    return {name: _ENCODER.encode(found).decode() for name, found in named.items() if found}
+
+
+def unlinked_cells() -> Cells:
+    """Beneath the cells of an edited post: what its text does not link to any more is no value, and
+    the empty cells cover the older ones."""
+    return {"post:topics": "", "post:mentions": ""}
+
+
+def why_cells(why: str) -> Cells:
+    """Why the whole text of a post cannot be had; "": it can, and the empty cell covers the older
+    one."""
+    return {"post:text_why": why}
+
+
+def gone_cells(at: float | None) -> Cells:
+    """Since when a post has disappeared from the timeline (seconds since the epoch); None: it is
+    there again, and the empty cell covers the older one."""
+    return {"post:gone_at": "" if at is None else to_iso(at)}
+
+
+def comments_read_cells(announced: int) -> Cells:
+    """How many comments a post announced when the first page of them was read."""
+    return {"post:comments_read": str(announced)}
+
+
+def pinned_cells(is_pinned: bool) -> Cells:
+    """Whether a post is pinned at this visit."""
+    return {"post:is_pinned": _text(is_pinned)}
+
+
+def ledger_cells(ledger: Ledger) -> Cells:
+    """Family `crawl` of a row of `userlist`. None is an empty cell here: it must cover an older
+    value, which a missing cell would let through."""
+    return {
+        column: "" if value is None else write(value)
+        for (column, write), value in zip(_LEDGER_CELLS, astuple(ledger), strict=True)
+    }
+
+
+def read_ledger(cells: Cells) -> Ledger | None:
+    """The ledger of a row of `userlist`, None where the user was never visited.
+
+    StoreError names a cell that does not hold what it should.
+    """
+    if "crawl:state" not in cells:
+        return None
+    get = _reader("crawl:", cells)
+    fields = {name: get(name, convert) for name, convert in _LEDGER.items()}
+    fields["announced"] = possible_posts(fields["announced"])
+    # what is missing, or was cleared, is at its default
+    return Ledger(**{name: value for name, value in fields.items() if value is not None})
+
+
+def read_post(row: Row) -> dict[str, Any]:
+    """A row of `posts` as `scan` prints it: mids are text, other ids and counts numbers, what is
+    not known is None; then what `post:more` packs, under its names.
+
+    StoreError names a row or cell that does not hold what it should.
+    """
+    cells = row.cells
+    uid, mid = _of_key(parse_post_key, row.key)
+    more = _value(cells, "post:more", unpack, row.key) or Unpacked()
+    return {
+        "mid": str(mid),
+        "uid": uid,
+        **{
+            name: cells.get(column) if convert is None else _value(cells, column, convert, row.key)
+            for name, (column, convert) in POST_CELLS.items()
+        },
+        **msgspec.structs.asdict(more),
+        "page_info": msgspec.to_builtins(more.page_info),
+        "original": msgspec.to_builtins(more.original),
+    }
+
+
+def read_user(row: Row) -> dict[str, Any]:
+    """A row of `userlist` as `scan users --imported` prints it: what the harvest saw, then the
+    profile (its own name and fans as profile_screen_name, profile_fans).
+
+    StoreError names a row or cell that does not hold what it should.
+    """
+    cells = row.cells
+    user, profile = _reader("user:", cells, row.key), _reader("profile:", cells, row.key)
+    return {
+        "id": _of_key(parse_user_key, row.key),
+        "screen_name": cells.get("user:screen_name"),
+        "fans": user("fans", int),
+        "depth": user("depth", int),
+        "found_from": user("found_from", int),
+        "found_edge": cells.get("user:found_edge"),
+        "found_at": cells.get("user:found_at"),
+        "url": cells.get("user:url"),
+        "seq": user("seq", int),
+        "profile_screen_name": cells.get("profile:screen_name"),
+        "gender": cells.get("profile:gender"),
+        "description": cells.get("profile:description"),
+        "verified": profile("verified", _bool),
+        "verified_type": profile("verified_type", int),
+        "verified_reason": cells.get("profile:verified_reason"),
+        "profile_fans": profile("fans", int),
+        "follows": profile("follows", int),
+        "posts": profile("posts", int),
+        "rank": profile("rank", int),
+        "avatar": cells.get("profile:avatar"),
+        "profile_fetched_at": cells.get("profile:fetched_at"),
+        "province": cells.get("profile:province"),
+        "city": profile("city", str),
+        "registered": cells.get("profile:registered"),
+        "birthday": cells.get("profile:birthday"),
+        "info": profile("info", _read_words),
+        "info_fetched_at": cells.get("profile:info_fetched_at"),
+        "run_id": cells.get("user:run_id"),
+    }
+
+
+def _texts(family: str, **values: str | bool | int | float | None) -> dict[str, str]:
+    """Values as cells of this family; None is no cell."""
+    return {
+        family + name: value if isinstance(value, str) else _text(value)
+        for name, value in values.items()
+        if value is not None
+    }
+
+
+def _text(value: bool | int | float) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def _reader(
+    family: str, cells: Cells, key: str = ""
+) -> "Callable[[str, Callable[[str], T]], T | None]":
+    """A function (qualifier, convert) -> value; None where the cell is missing or empty."""
+    return lambda qualifier, convert: _value(cells, family + qualifier, convert, key)
+
+
+def _value(cells: Cells, column: str, convert: Callable[[str], T], key: str) -> T | None:
+    text = cells.get(column)
+    if not text:
+        return None
+    try:
+        return convert(text)
+    except ValueError as error:  # msgspec's DecodeError is one too
+        raise StoreError(f"row {key}: {column} holds {text[:80]!r}: {error}") from None
+
+
+def _of_key(parse: Callable[[str], T], key: str) -> T:
+    try:
+        return parse(key)
+    except ValueError as error:
+        raise StoreError(
+            f"{error}; the table holds a row that this program did not write"
+        ) from None
+
+
+def _bool(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise ValueError("neither true nor false")
+    return text == "true"
+
+
+def _mids(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(",")))
+
+
+# how each field of the ledger is read
+_LEDGER: Mapping[str, Callable[[str], Any]] = {
+    "state": str,
+    "announced": int,
+    "seen": int,
+    "stored": int,
+    "new": int,
+    "pages": int,
+    "cut": _mids,
+    "gone": _mids,
+    "pinned": _mids,
+    "restricted": _mids,
+    "restricted_at": from_iso,
+    "unreadable": _mids,
+    "unnamed": int,
+    "unnamed_now": int,
+    "foreign": int,
+    "skipped": int,
+    "stopped": str,
+    "sure": _bool,
+    "whole": _bool,
+    "newest": int,
+    "gaps": unpack_gaps,
+    "read_newest": int,
+    "read_oldest": int,
+    "cursor": str,
+    "refused_pages": int,
+    "completed": int,
+    "as_of": from_iso,
+    "visited_at": from_iso,
+    "next_visit": from_iso,
+    "doubts": int,
+    "posts_per_day": float,
+    "walled_at": from_iso,
+    "unsure_at": from_iso,
+    "empty_since": from_iso,
+    "profile_at": from_iso,
+    "info_at": from_iso,
+    "started_at": from_iso,
+    "failures": int,
+    "retry_at": from_iso,
+    "last_error": str,
+    "run_id": str,
+    "schema_version": int,
+}
+_WRITTEN: Mapping[Callable[[str], Any], Callable[[Any], str]] = {
+    _mids: lambda mids: ",".join(map(str, mids)),
+    from_iso: to_iso,
+    unpack_gaps: pack_gaps,
+    _bool: _text,
+}
+LEDGER_TIMES = frozenset(name for name, read in _LEDGER.items() if read is from_iso)
+_LEDGER_CELLS = [
+    (f"crawl:{name}", _WRITTEN.get(_LEDGER[name], str)) for name in Ledger.__struct_fields__
+]
+
+_read_list = msgspec.json.Decoder(list[str]).decode
+_read_words = msgspec.json.Decoder(dict[str, str]).decode
+
+# the columns of a post that are a cell each, and how it is read; None: as it is, even if empty
+POST_CELLS: Mapping[str, tuple[str, Callable[[str], Any] | None]] = {
+    "created_at": ("post:created_at", None),
+    "text": ("post:text", None),
+    "text_complete": ("post:text_complete", _bool),
+    "source": ("post:source", None),
+    "region": ("post:region", None),
+    "reposts": ("count:reposts", int),
+    "comments": ("count:comments", int),
+    "likes": ("count:likes", int),
+    "repost_of": ("post:repost_of", None),
+    "is_pinned": ("post:is_pinned", _bool),
+    "fetched_at": ("post:fetched_at", None),
+    "topics": ("post:topics", _read_list),
+    "mentions": ("post:mentions", _read_list),
+    "comments_read": ("post:comments_read", int),
+    "gone_at": ("post:gone_at", str),
+    "text_why": ("post:text_why", str),
+}

@@ -1,0 +1,1 @@
+"""What both databases of the userlist share, over one kind of cursor."""

@@ -1,0 +1,82 @@
+"""Which process visits which user now, so that `posts` runs side by side do not ask twice.
+
+A claim is an economy, not a lock: rows and timestamps make what two processes store of one user the
+same (law 7). So a claim that ends too early costs requests, and nothing else.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection
+from typing import TypeVar
+
+from weibo_crawler.store.owners import is_dead
+from weibo_crawler.store.sql.cursor import Cursor, marks
+
+T = TypeVar("T")
+
+
+class VisitClaims(ABC):
+    """The claims of one process. owner: its name (`owners`); run_id: its run, whose processes share
+    no user. `now`: seconds since the epoch.
+
+    A user is claimed by one process at a time, until it is released, or the claim was not renewed
+    for lease_s, or the process is known to be dead.
+    """
+
+    or_leave: str  # what SQL says after an insert of what may be there
+
+    def __init__(self, owner: str, run_id: str) -> None:
+        self._owner, self._run_id = owner, run_id
+
+    @abstractmethod
+    def transaction(self, work: Callable[[Cursor], T]) -> T: ...
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    def claim(self, uids: Collection[int], *, now: float, lease_s: float) -> set[int]:
+        """Claim these users; returns those that are this process's own now. Those of another
+        process of its run were left by an attempt of the same task that died."""
+        if not uids:
+            return set()
+        ordered = sorted(uids)
+        those = f"uid IN ({marks(ordered)})"
+
+        def work(cursor: Cursor) -> set[int]:
+            _free_dead(cursor)
+            cursor.execute(
+                f"DELETE FROM visits WHERE {those} AND (until < %s OR run_id = %s)",
+                (*ordered, now, self._run_id),
+            )
+            cursor.executemany(
+                f"INSERT INTO visits VALUES (%s, %s, %s, %s) {self.or_leave}",
+                [(uid, self._owner, self._run_id, now + lease_s) for uid in ordered],
+            )
+            mine = f"SELECT uid FROM visits WHERE {those} AND owner = %s"
+            cursor.execute(mine, (*ordered, self._owner))
+            return {int(uid) for (uid,) in cursor.fetchall()}
+
+        return self.transaction(work)
+
+    def renew(self, *, now: float, lease_s: float) -> None:
+        renewed = "UPDATE visits SET until = %s WHERE owner = %s"
+        values = (now + lease_s, self._owner)
+        self.transaction(lambda cursor: cursor.execute(renewed, values))
+
+    def release(self, uids: Collection[int] | None = None) -> None:
+        """Others may claim these users; None: all that the process holds."""
+
+        def work(cursor: Cursor) -> None:
+            if uids is None:
+                cursor.execute("DELETE FROM visits WHERE owner = %s", (self._owner,))
+                return
+            released = f"DELETE FROM visits WHERE uid IN ({marks(uids)}) AND owner = %s"
+            cursor.execute(released, (*sorted(uids), self._owner))
+
+        if uids is None or uids:
+            self.transaction(work)
+
+
+def _free_dead(cursor: Cursor) -> None:
+    cursor.execute("SELECT DISTINCT owner FROM visits")
+    for owner in [owner for (owner,) in cursor.fetchall() if is_dead(owner)]:
+        cursor.execute("DELETE FROM visits WHERE owner = %s", (owner,))
