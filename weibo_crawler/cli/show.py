@@ -4,12 +4,15 @@ import os
 import shutil
 import sys
 import time
+from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from weibo_crawler.printable import guard_streams, one_line, unguarded
 
 _PLAIN_EVERY_S = 5.0
+_SPEED_LOOKS = 60  # a second apart or more: the speed is that of the last minute
 
 
 class Progress:
@@ -42,6 +45,33 @@ class Progress:
         elif is_news or time.monotonic() - self._last >= _PLAIN_EVERY_S:
             self._last = time.monotonic()
             print(f"{self._title}: {text}", file=sys.stderr, flush=True)
+
+
+class Advance:
+    """How far long work is, how fast it goes, and how long it will take at that speed.
+
+    total: of how many things, 0: unknown. clock: seconds that never go back.
+    """
+
+    def __init__(self, total: int = 0, clock: Callable[[], float] = time.monotonic) -> None:
+        self._total, self._clock = total, clock
+        self._seen: deque[tuple[float, int]] = deque(maxlen=_SPEED_LOOKS)
+
+    def words(self, done: int, what: str) -> str:
+        """`254 of 551 users (46 %), 27 a second, 11.0 s left`. what: the things that are done."""
+        now = self._clock()
+        if not self._seen or now - self._seen[-1][0] >= 1.0:
+            self._seen.append((now, done))
+        is_known = 0 < done <= self._total
+        of = f" of {self._total:,}" if is_known else ""
+        share = f" ({100 * done // self._total} %)" if is_known else ""
+        begun_at, before = self._seen[0]
+        if now - begun_at < 1.0 or done <= before:
+            return f"{done:,}{of} {what}{share}"
+        per_s = (done - before) / (now - begun_at)
+        speed = f"{per_s:,.0f} a second" if per_s >= 10 else f"{per_s * 60:,.0f} a minute"
+        left = f", {seconds((self._total - done) / per_s)} left" if is_known else ""
+        return f"{done:,}{of} {what}{share}, {speed}{left}"
 
 
 def program() -> str:
