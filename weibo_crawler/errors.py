@@ -55,9 +55,13 @@ class BadConfig(CrawlerError):
 
 
 class SiteSaysNo(CrawlerError):
-    """The site refuses on every egress, or changed its shape: stop, come back later or slower."""
+    """The site refuses on every egress, or changed its shape: stop, come back later or slower.
+
+    met: the trouble that the caller's own request had met until then, "" for none.
+    """
 
     exit_code = 4
+    met = ""
 
 
 class StoreError(CrawlerError):

@@ -239,6 +239,25 @@ def test_nobody_is_gone_once_the_run_is_over(tmp_path: Path) -> None:
     assert Verdict.GONE not in came[came.index(None) :]
 
 
+def test_whose_request_was_in_trouble_when_the_run_ended(tmp_path: Path) -> None:
+    """A site of an unknown shape ends the run: who had been shown it until then is told so, and who
+    had not been served is not."""
+    said: list[str] = []
+    places = asyncio.Semaphore(8)
+
+    async def ask(fetcher: Fetcher, uid: int) -> None:
+        async with places:
+            try:
+                await fetcher.fetch(Ask(way.site.posts(uid, "")))
+            except SiteSaysNo as no:
+                said.append(no.met)
+
+    way = Way(tmp_path, *[lambda uid: {"ok": 1, "data": {"cards": 7}}] * 3)
+    asyncio.run(way.run(lambda fetcher: [ask(fetcher, uid) for uid in range(1, 400)]))
+    assert "" in said
+    assert 1 <= sum("cards" in why for why in said) <= 8
+
+
 def test_a_wall_that_flaps_on_page_2(tmp_path: Path) -> None:
     """Every list's second page is walled for whoever asks first: it is asked for once more, and
     shown."""

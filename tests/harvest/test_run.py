@@ -2,6 +2,7 @@
 
 import asyncio
 import tempfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from random import Random
@@ -199,6 +200,46 @@ def test_lasting_trouble_fails_the_entry_and_says_so(tmp_path: Path) -> None:
     users.requeue_failed()
     users.close()
     assert set(harvest(tmp_path, graph, [1])[0]) == {1, *level, 40}
+
+
+def test_what_was_in_trouble_in_an_earlier_run_is_no_evidence(tmp_path: Path) -> None:
+    """Law 15: shares are judged over first attempts. Those of entries that rested, or whose request
+    was in trouble, when the site ended a run were made by that run."""
+    graph = Graph({1: range(2, 30)}, dict.fromkeys(range(1, 50), 90))
+
+    class Over(ScriptedFetcher):
+        """Whatever is asked for the second time ends the run, for all requests under way."""
+
+        async def fetch(self, ask: Ask) -> Fetched:
+            self.is_over |= ask.request.kind is Kind.FANS and ask.request.url in self.asked
+            try:
+                fetched = await super().fetch(ask)
+            except Interrupted:
+                self.is_over = True
+            if self.is_over:
+                no = SiteSaysNo("the site says no")
+                no.met = "scripted"
+                raise no
+            return fetched
+
+        is_over = False
+
+    users = open_users(tmp_path)
+    users.add_seeds([Found(1, "")], "run", 1.0)
+    trouble = {(uid, Verdict.DRIFTED): 99 for uid in range(2, 30)}
+    with pytest.raises(SiteSaysNo, match="the site says no"):
+        asyncio.run(make_run(users, Over(graph, Random(0), trouble), rest_s=0.001)[0].run())
+    now = time.time() + 60
+    entries = users.claim("me", 99, edges=[Edge.FANS], deepest=9, now=now, lease_s=60)
+    users.give_back("me")
+    troubled = {entry.uid for entry in entries if entry.is_retry}
+    assert any(entry.is_retry and not entry.attempts for entry in entries)
+    fetcher = ScriptedFetcher(graph, Random(0), {(uid, Verdict.DRIFTED): 99 for uid in troubled})
+    run, counters = make_run(users, fetcher, max_failed_share=0.2)
+    asyncio.run(run.run())
+    users.close()
+    failed = counters["entries.failed"]
+    assert (failed, counters["entries.failed.retried"]) == (len(troubled), len(troubled))
 
 
 @pytest.mark.parametrize(

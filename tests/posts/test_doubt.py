@@ -357,6 +357,33 @@ def test_a_retry_of_what_failed_is_no_evidence(crawl_: Crawl) -> None:
     assert not too_many_failed(counters, 0.2)
 
 
+def test_what_was_in_trouble_when_the_site_ended_a_run_is_no_evidence(crawl_: Crawl) -> None:
+    """Law 15: page 1 was odd and the profile was being asked for, or page 1 was asked for again:
+    for the next run these were first attempts. Visits that met nothing are first ones still."""
+
+    class Over(ScriptedFetcher):
+        async def fetch(self, ask: Ask) -> Fetched:
+            if ask.request.kind is Kind.PROFILE or ask.request.uid > 10:
+                no = SiteSaysNo("the site says no")
+                no.met = "late" if 10 < ask.request.uid <= 20 else ""
+                raise no
+            return await super().fetch(ask)
+
+    uids = range(1, 31)
+    crawl_.add(*uids)
+    world = {uid: timeline(uid, 5) for uid in uids}
+    odd = {f"posts/{uid}/": [Verdict.DRIFTED] for uid in uids}
+    with pytest.raises(SiteSaysNo, match="the site says no"):
+        crawl_.run(Over(world, trouble=odd))
+    assert [crawl_.ledger(uid) is not None for uid in uids] == [True] * 20 + [False] * 10
+    trouble = {f"posts/{uid}/": [BAD] for uid in uids}
+    crawl_.run(ScriptedFetcher(world, trouble=trouble))
+    counters = crawl_.counters()
+    assert (counters["users.failed"], counters[FIRST]) == (30, 10)
+    crawl_.run(ScriptedFetcher(world))
+    assert all(len(crawl_.posts(uid)) == 5 for uid in uids)
+
+
 # -- bounds
 
 

@@ -482,6 +482,14 @@ def _is_trouble(answer: Reading | TransportError) -> bool:
     return answer.verdict in (Verdict.SERVER_TROUBLE, Verdict.NOT_JSON, Verdict.TRUNCATED)
 
 
+def trouble_of(met: Met) -> str:
+    """Why this answer was no page that can be read, "" where it was another one."""
+    if isinstance(met.answer, TransportError):
+        return str(met.answer) if _is_trouble(met.answer) else ""
+    is_odd = met.answer.verdict is Verdict.DRIFTED or _is_trouble(met.answer)
+    return _why(met.answer) if is_odd else ""
+
+
 def _is_unknown_refusal(met: Met) -> bool:
     answer = met.answer
     return isinstance(answer, Reading) and (

@@ -25,6 +25,7 @@ from weibo_crawler.fetch.answers import (
     is_shown_nothing,
     is_trustworthy,
     of_session,
+    trouble_of,
 )
 from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.breaker import Breaker, Look
@@ -117,8 +118,15 @@ class Fetcher:
         Errors: SiteSaysNo, to all callers from the moment the site says no to all; Interrupted
         after `drain`; StoreError where the leases of the egresses cannot be kept.
         """
-        asked = Asked(ask, self._attempts, self._are_walls_told)
         past: list[_Past] = []
+        try:
+            return await self._fetch(ask, past)
+        except SiteSaysNo as no:
+            no.met = next(filter(None, (trouble_of(one.met) for one in past)), "")
+            raise
+
+    async def _fetch(self, ask: Ask, past: list[_Past]) -> Fetched:
+        asked = Asked(ask, self._attempts, self._are_walls_told)
         avoid = ask.avoid or None
         patience = 1.0
         while True:

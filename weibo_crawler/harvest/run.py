@@ -109,7 +109,7 @@ class HarvestRun:
         Raises SiteSaysNo, StoreError, Interrupted (stopped by `stop("interrupted")`); whatever
         happens, what this process held is back in the frontier.
         """
-        await self._committer.call(self._frontier.begin_waiting, time.time())
+        await self._committer.call(self._frontier.begin_waiting, self._started_at)
         seen = await self._committer.call(lambda: SeenSet(self._frontier.known_ids()))
         self._walker = self._make_walker(seen)
         if len(seen) >= self._settings.max_users:
@@ -278,6 +278,10 @@ class HarvestRun:
         except EntryTrouble as trouble:
             was_answered = await self._was_answered(entry, trouble, shown)
             await self._settle(entry, trouble, costs_attempt(trouble, was_answered=was_answered))
+        except SiteSaysNo as no:
+            if no.met:  # for later runs this was a first attempt, and failed
+                await self._rest(entry, no.met, time.time(), counts=False)
+            raise
         except EntryLost:
             self._counters.add("entries.lost")
         except UsersFull:
@@ -285,9 +289,10 @@ class HarvestRun:
             await call(frontier.give_back, self._owner, [entry.uid])
 
     def _count(self, name: str, entry: Entry) -> None:
-        """One entry more, apart if it failed in an earlier run."""
+        """One entry more, apart if it failed, or was in trouble, in an earlier run."""
         self._counters.add(name)
-        if entry.is_retried:
+        was_at_rest = entry.troubled_at is not None and entry.troubled_at <= self._started_at
+        if entry.is_retried or was_at_rest:
             self._counters.add(f"{name}.retried")
 
     async def _was_answered(self, entry: Entry, trouble: EntryTrouble, shown: int) -> bool:
@@ -319,7 +324,7 @@ class HarvestRun:
 
     async def _settle(self, entry: Entry, trouble: EntryTrouble, counts: bool) -> None:
         """Let the entry rest; fail it where this was the last of its attempts."""
-        why, now = str(trouble), time.time()
+        why = str(trouble)
         if counts and entry.attempts + 1 >= self._settings.max_attempts:
             self._count("entries.failed", entry)
             self._failed_by[why] += 1
@@ -332,11 +337,15 @@ class HarvestRun:
         rest_s = min(self._settings.rest_s * 2**rests, _REST_CAP_S)
         if isinstance(trouble, Silent) and not counts:
             why = entry.last_error  # no conclusion: the mark of the entry stays as it is
+        rest_s *= self._rng.uniform(0.75, 1.25)
+        await self._rest(entry, why, time.time() + rest_s, counts=counts)
+
+    async def _rest(self, entry: Entry, why: str, until: float, *, counts: bool) -> None:
         await self._committer.call(
             self._frontier.rest,
             *(self._owner, entry.uid),
-            now=now,
-            until=now + rest_s * self._rng.uniform(0.75, 1.25),
+            now=time.time(),
+            until=until,
             why=why,
             counts=counts,
         )

@@ -255,7 +255,8 @@ class RangeCrawler:
                     running.add(asyncio.create_task(self._visit(visitor, due.popleft())))
                 if running:
                     done, running = await asyncio.wait(running, return_when=FIRST_COMPLETED)
-                    self._ended(done, emit)
+                    if not self._ended(done, emit):
+                        break
                 elif not more:
                     return
             if running:  # after a stop they end by themselves: the fetcher sends nothing more
@@ -275,8 +276,9 @@ class RangeCrawler:
         self._counters.add(f"visits.{sort}.ended", outcome.status != "unreached")
         return outcome
 
-    def _ended(self, tasks: Iterable[asyncio.Task[Outcome]], emit: Emit) -> None:
-        """Of visits that ended; raises what broke one, an interruption aside."""
+    def _ended(self, tasks: Iterable[asyncio.Task[Outcome]], emit: Emit) -> bool:
+        """Of visits that ended. False: the site has ended the run, which is the failure of it.
+        Raises what else broke one, an interruption aside."""
         broken = []
         for task in tasks:
             error = task.exception()
@@ -286,8 +288,12 @@ class RangeCrawler:
                 emit(self._count(task.result()))
             elif not isinstance(error, Interrupted):
                 broken.append(error)
-        if broken:
-            raise broken[0]
+        ends = [error for error in broken if isinstance(error, SiteSaysNo)]
+        if len(ends) < len(broken):
+            raise next(error for error in broken if error not in ends)
+        if ends:
+            self._failure = self._failure or ends[0]
+        return not ends
 
     def _welcome(self, take: Callable[[], Chunk]) -> Chunk:
         """The next users, without whom `forget` removed: an import had read them before, and their

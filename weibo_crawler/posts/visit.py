@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
+from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.posts.asking import (
     Asker,
@@ -73,6 +74,9 @@ class Visitor(NamedTuple):
         visit = _Visit(self, due)
         try:
             return await visit.run()
+        except SiteSaysNo as no:
+            await visit.leave_mark(no.met)
+            raise
         except VisitTrouble as trouble:
             return await visit.give_up(str(trouble), is_doubt=isinstance(trouble, VisitDoubt))
         except Unreached:
@@ -103,6 +107,8 @@ class _Visit:
         self.is_retry = old.state in ("failed", "empty") or bool(old.last_error)
         # what the profile came to in this visit; None: it was not needed, or not yet
         self.profile: Verdict | None = None
+        # why page 1 could not be read, "" where it could
+        self.odd = ""
         # whether the number of posts is that of an earlier visit
         self.is_count_old = False
         self.cursor = old.cursor or "" if self.resumed else ""
@@ -211,6 +217,7 @@ class _Visit:
             self.read_at = inf if fetched.page is None else fetched.page.fetched_at
             avoid = "" if fetched.page is None else fetched.page.egress
             if is_first and reading.verdict in _TOLD:
+                self.odd = reading.why if reading.verdict is Verdict.DRIFTED else ""
                 await self._know_owner(fetched)
             is_first = False
             if is_again:
@@ -383,19 +390,23 @@ class _Visit:
         await self.env.writer.put([], [self.pages.ledger_put(self.ledger)])
         return self._outcome()
 
+    async def leave_mark(self, met: str) -> None:
+        """The run ends during the visit. Where it was in trouble its user is for later runs one
+        whose first attempt failed."""
+        if why := met or self.odd:
+            self.ledger = self._in_trouble(why)
+            await self.env.writer.put([], [self.pages.ledger_put(self.ledger)])
+
     async def give_up(self, why: str, *, is_doubt: bool) -> Outcome:
         """The ledger keeps cursor and figures; the next run goes on from there, one that follows
         after a rest that grows."""
         bounds, failures = self.env.revisit, self.old.failures + 1
         rest_s = doubt_wait_s(bounds.least_s, bounds.most_s, failures)
         self.ledger = replace(
-            self._with_figures(),
+            self._in_trouble(why),
             state="failed",
-            last_error=why,
-            stopped="trouble",
             failures=failures,
             retry_at=self.env.clock() + rest_s,
-            pinned=self.ledger.pinned if self.ledger.pages else self.old.pinned,
         )
         if is_doubt and self.old.state == "empty" and not self.ledger.pages:
             self.ledger = replace(self.old, next_visit=self.env.clock() + EMPTY_WAIT_S)
@@ -405,6 +416,14 @@ class _Visit:
             is_evidence=not (is_doubt or self.is_retry),
             is_silent=why == _SILENCE and self.old.state != "empty",
             is_bare=why == NOTHING and not self.is_retry,
+        )
+
+    def _in_trouble(self, why: str) -> Ledger:
+        return replace(
+            self._with_figures(),
+            last_error=why,
+            stopped="trouble",
+            pinned=self.ledger.pinned if self.ledger.pages else self.old.pinned,
         )
 
     def _with_figures(self) -> Ledger:

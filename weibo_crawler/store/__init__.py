@@ -319,8 +319,10 @@ class Progress(NamedTuple):
 class Entry(NamedTuple):
     """A claimed entry of the frontier. progress: the edges still to walk, in the order asked.
 
-    is_retried: it failed, or was in doubt, in an earlier run, and is asked for once more. walled:
-    lists that ended as walled; begun: lists that were read, or reopened, and have not ended.
+    is_retried: it failed, or was in doubt, in an earlier run, and is asked for once more.
+    troubled_at: when it came to rest without a page since, or the latest run that found it at rest
+    began; seconds since the epoch. walled: lists that ended as walled; begun: lists that were read,
+    or reopened, and have not ended.
     """
 
     uid: int
@@ -331,6 +333,7 @@ class Entry(NamedTuple):
     attempts: int
     last_error: str
     is_retried: bool
+    troubled_at: float | None
     progress: dict[Edge, Progress]
     walled: frozenset[Edge] = frozenset()
     begun: frozenset[Edge] = frozenset()

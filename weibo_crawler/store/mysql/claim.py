@@ -14,7 +14,8 @@ from weibo_crawler.store.sql.cursor import unpack_ids
 # out, and another claim would step over them
 _FROM = "FROM userlist FORCE INDEX (userlist_frontier) WHERE state = %s AND set_aside = %s"
 _TAKE = f"""
-    SELECT id, screen_name, fans, depth, found_edge, attempts, last_error, retried, seq {_FROM}
+    SELECT id, screen_name, fans, depth, found_edge, attempts, last_error, retried,
+           resting_since, seq {_FROM}
     AND depth <= %s {{more}} ORDER BY depth, seq LIMIT %s FOR UPDATE SKIP LOCKED
 """
 _TAKE_QUEUED = _TAKE.format(more="")
@@ -46,16 +47,16 @@ def claim_entries(
             state = "resting" if more else "queued"
             cursor.execute(sql, (state, aside, deepest, *more, n - len(rows)))
             here += cursor.fetchall()
-        rows += sorted(here, key=lambda row: (row[3], row[8]))
+        rows += sorted(here, key=lambda row: (row[3], row[9]))
         del rows[n:]
     if not rows:
         return []
     cursor.execute(
         "UPDATE userlist SET state = 'leased', lease_owner = %s, lease_until = %s WHERE seq IN %s",
-        (owner, until, tuple(row[8] for row in rows)),
+        (owner, until, tuple(row[9] for row in rows)),
     )
     lists = _lists(cursor, [row[0] for row in rows])
-    return [claimed(row[:8], edges, lists.get(row[0], {})) for row in rows]
+    return [claimed(row[:9], edges, lists.get(row[0], {})) for row in rows]
 
 
 def _free_expired(cursor: Cursor, now: float) -> None:

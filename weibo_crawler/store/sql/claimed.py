@@ -18,13 +18,14 @@ def held_lists(rows: Iterable[tuple[int, str, Progress, str | None]]) -> dict[in
 
 
 def claimed(row: Sequence[Any], edges: Sequence[Edge], lists: Lists) -> Entry:
-    """row: uid, screen_name, fans, depth, found_edge, attempts, last_error, retried."""
-    uid, screen_name, fans, depth, found_edge, attempts, last_error, retried = row
+    """row: uid, screen_name, fans, depth, found_edge, attempts, last_error, retried and
+    resting_since."""
+    uid, screen_name, fans, depth, found_edge, attempts, last_error, retried, since = row
     new: tuple[Progress, str | None] = (Progress(), None)
     known = {edge: lists.get(edge, new) for edge in edges}
     return Entry(
         *(uid, screen_name, fans, depth, found_edge == Edge.SEED),
-        *(attempts, last_error or "", bool(retried)),
+        *(attempts, last_error or "", bool(retried), since),
         {edge: progress for edge, (progress, ended) in known.items() if ended is None},
         frozenset(Edge(edge) for edge, (_, ended) in lists.items() if ended == WALLED),
         frozenset(Edge(edge) for edge, (_, ended) in lists.items() if ended is None),

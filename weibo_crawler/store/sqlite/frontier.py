@@ -27,7 +27,8 @@ from weibo_crawler.store.sqlite.forget import (
 from weibo_crawler.store.sqlite.users import SqliteUserlist, keep_pages
 
 _CLAIMABLE = """
-    SELECT seq, id, screen_name, fans, depth, found_edge, attempts, last_error, retried
+    SELECT seq, id, screen_name, fans, depth, found_edge, attempts, last_error, retried,
+           resting_since
     FROM userlist
     WHERE state = ? AND set_aside = ? AND depth <= ? {more} ORDER BY depth, seq LIMIT ?
 """
