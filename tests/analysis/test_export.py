@@ -21,6 +21,7 @@ from weibo_crawler.analysis.scan import scan_imported, scan_posts
 from weibo_crawler.errors import BadUsage, CrawlerError, StoreError, StoreFull
 from weibo_crawler.store import Put
 from weibo_crawler.store.rows.cells import gone_cells
+from weibo_crawler.store.rows.fields import Kind
 from weibo_crawler.store.rows.keys import post_key
 from weibo_crawler.store.sqlite.tables import SqliteTables
 
@@ -53,8 +54,8 @@ def test_equal_rows_give_equal_bytes(tmp_path: Path) -> None:
 def test_parquet_is_typed(
     tables: SqliteTables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """mid is text, ids and counts whole numbers, times of ours timestamps, nested values JSON
-    text; row groups hold so many rows; values come back."""
+    """mid is text, ids and counts whole numbers, times timestamps with a zone, lists lists and
+    objects structs, null where there is nothing; row groups hold so many rows; values come back."""
     parquet = pytest.importorskip("pyarrow.parquet")
     monkeypatch.setattr(batches, "_BATCH", 1)
     monkeypatch.setattr(parquet_module, "_GROUP", 2)
@@ -63,7 +64,12 @@ def test_parquet_is_typed(
     assert export(scan_posts(tables), tuple(columns.POSTS), path) == 3
     table = parquet.read_table(path)
     types = {field.name: str(field.type) for field in table.schema}
-    assert types["mid"] == types["created_at"] == types["original"] == types["pics"] == "string"
+    assert types["mid"] == types["text_why"] == "string"
+    assert types["pics"] == types["topics"] == "list<element: string>"
+    assert (
+        table.schema.field("original").type.field("page_info").type.field("plays").name == "plays"
+    )
+    assert types["created_at"] == "timestamp[ms, tz=+08:00]"
     assert types["uid"] == types["likes"] == "int64"
     assert types["text_complete"] == "bool"
     assert types["fetched_at"] == "timestamp[ms, tz=UTC]"
@@ -72,18 +78,44 @@ def test_parquet_is_typed(
     assert [row["mid"] for row in rows] == ["13", "12", "11"]
     assert [row["likes"] for row in rows] == [None, 3, None]
     assert rows[0]["fetched_at"] == datetime(2026, 9, 21, 14, 13, 20, tzinfo=UTC)
-    assert json.loads(rows[2]["original"])["text"] == "原文"
-    assert json.loads(rows[2]["pics"]) == ["a.jpg", "b.jpg"]
-    assert rows[0]["original"] is None
+    assert rows[2]["original"]["text"] == "原文"
+    assert rows[2]["pics"] == ["a.jpg", "b.jpg"]
+    assert rows[0]["original"] is rows[0]["topics"] is None
+
+
+def test_one_name_means_one_type() -> None:
+    """A column that several tables have is of one kind in all of them."""
+    kinds: dict[str, set[Kind]] = {}
+    for fields in (columns.POSTS, columns.IMPORTED, columns.COMMENTS, columns.EDGES):
+        for name, field in fields.items():
+            kinds.setdefault(name, set()).add(field.kind)
+    assert {name for name, found in kinds.items() if len(found) > 1} == set()
+
+
+def test_a_time_that_is_none_is_null(tables: SqliteTables, tmp_path: Path) -> None:
+    """Another program, or an older version, may have left anything in the cell."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    put_posts(tables, post(11, 5), post(12, 5), post(13, 5))
+    tables.posts.put([Put(post_key(5, 11), {"post:created_at": "soon"}, 10**15)])
+    tables.posts.put([Put(post_key(5, 12), {"post:created_at": ""}, 10**15)])
+    tables.posts.put([Put(post_key(5, 13), {"post:created_at": "2021-06-17 11:00+08"}, 10**15)])
+    export(scan_posts(tables), ("mid", "created_at"), tmp_path / "a.parquet")
+    rows = parquet.read_table(tmp_path / "a.parquet").to_pylist()
+    when = datetime(2021, 6, 17, 3, tzinfo=UTC)
+    assert {row["mid"]: row["created_at"] for row in rows} == {"11": None, "12": None, "13": when}
 
 
 def as_lines(row: dict[str, Any]) -> dict[str, Any]:
     """A row of Parquet as JSON Lines have it."""
-    for name, kind in columns.KINDS.items():
-        if kind is columns.Kind.NESTED and row.get(name) is not None:
-            row[name] = json.loads(row[name])
-        if kind is columns.Kind.TIME and row.get(name) is not None:
+    for name, field in {**columns.IMPORTED, **columns.POSTS}.items():
+        if row.get(name) is None:
+            continue
+        if field.kind is Kind.TIME:
             row[name] = row[name].isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        elif field.kind is Kind.SITE_TIME:
+            row[name] = row[name].isoformat()
+        elif field.kind is Kind.WORDS:
+            row[name] = dict(row[name])
     return row
 
 

@@ -27,6 +27,7 @@ from weibo_crawler.records import Comment
 from weibo_crawler.store import Put
 from weibo_crawler.store.rows.cells import Ledger, gone_cells
 from weibo_crawler.store.rows.comments import comment_puts
+from weibo_crawler.store.rows.fields import Kind
 from weibo_crawler.store.rows.keys import post_key
 from weibo_crawler.store.sqlite.tables import SqliteTables
 
@@ -204,6 +205,6 @@ def test_times_of_ours_can_be_read(tables: SqliteTables) -> None:
     put_posts(tables, post(1, 5))
     tables.posts.put([Put(post_key(5, 1), gone_cells(T0), 2)])
     (row,) = scan_posts(tables)
-    times = [name for name, kind in columns.POSTS.items() if kind is columns.Kind.TIME]
+    times = [name for name, field in columns.POSTS.items() if field.kind is Kind.TIME]
     assert times
     assert all(datetime.fromisoformat(row[name]).tzinfo is not None for name in times)

@@ -10,14 +10,14 @@ from tests.store.test_cells import posts, times
 from weibo_crawler.errors import StoreError
 from weibo_crawler.records import Post
 from weibo_crawler.store import Row
-from weibo_crawler.store.rows.cells import POST_CELLS, gone_cells, post_cells, read_post
+from weibo_crawler.store.rows.cells import gone_cells, post_cells, read_post
+from weibo_crawler.store.rows.fields import POSTS, in_cells
 from weibo_crawler.store.rows.keys import post_key
-from weibo_crawler.store.rows.packed import Unpacked
 from weibo_crawler.store.rows.post_columns import post_columns
 
-NAMES = ("mid", "uid", *POST_CELLS, *Unpacked.__struct_fields__)
+NAMES = tuple(POSTS)
 KEY = post_key(5, 11)
-COLUMNS = ("post:more", *(column for column, _ in POST_CELLS.values()))
+COLUMNS = ("post:more", *(cell for cell, _ in in_cells(POSTS).values()))
 # what other programs may leave in a cell
 FOUND = ("", "7", "-7", "+7", "0x10", " 7", "true", "True", "{}", '{"pics":["甲"]}', "null", "x")
 

@@ -1,20 +1,21 @@
 """Rows as record batches of Arrow, each column of its type."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import islice
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from weibo_crawler.analysis.columns import KINDS, Kind
-from weibo_crawler.analysis.scan import PostRows
+from weibo_crawler.analysis.scan import SITE_OFFSET, PostRows
 from weibo_crawler.analysis.writers import Rows
 from weibo_crawler.store import Row
-from weibo_crawler.store.rows.cells import read_post
+from weibo_crawler.store.rows.cells import from_iso, read_post
+from weibo_crawler.store.rows.fields import COMMENTS, EDGES, IMPORTED, POSTS, Field, Kind
 from weibo_crawler.store.rows.post_columns import post_columns
 
 _BATCH = 1000  # rows, more of which Python does not hold
-_encode = msgspec.json.Encoder().encode
+_KNOWN = {**EDGES, **IMPORTED, **COMMENTS, **POSTS}  # one name means one type in all of them
 
 
 class Batches:
@@ -22,15 +23,9 @@ class Batches:
 
     def __init__(self, arrow: Any, columns: Sequence[str]) -> None:
         self._arrow = arrow
-        types = {
-            Kind.TEXT: arrow.string(),
-            Kind.WHOLE: arrow.int64(),
-            Kind.TRUTH: arrow.bool_(),
-            Kind.TIME: arrow.timestamp("ms", tz="UTC"),
-            Kind.NESTED: arrow.string(),
-        }
-        self._kinds = {name: KINDS.get(name, Kind.TEXT) for name in columns}
-        self.schema = arrow.schema([(name, types[kind]) for name, kind in self._kinds.items()])
+        self._fields = {name: _KNOWN[name] for name in columns}
+        types = [(name, self._type(field)) for name, field in self._fields.items()]
+        self.schema = arrow.schema(types)
 
     def of(self, rows: Rows) -> Iterator[Any]:
         """All rows, in their order; StoreError names a post that cannot be read."""
@@ -44,24 +39,65 @@ class Batches:
 
     def _of_posts(self, stored: Sequence[Row]) -> Any:
         try:
-            columns = post_columns(stored, self._kinds)
+            columns = post_columns(stored, self._fields)
         except ValueError:
             return self._of_rows([read_post(row) for row in stored])  # names the row
         return self._batch(columns)
 
     def _of_rows(self, rows: Sequence[Mapping[str, Any]]) -> Any:
-        return self._batch({name: [row[name] for row in rows] for name in self._kinds})
+        return self._batch({name: [row[name] for row in rows] for name in self._fields})
 
     def _batch(self, columns: Mapping[str, Sequence[Any]]) -> Any:
         arrays = [
-            self._array(columns[name], kind, self.schema.field(name).type)
-            for name, kind in self._kinds.items()
+            self._array(columns[name], field.kind, self.schema.field(name).type)
+            for name, field in self._fields.items()
         ]
         return self._arrow.record_batch(arrays, schema=self.schema)
 
     def _array(self, values: Sequence[Any], kind: Kind, type: Any) -> Any:
-        if kind is Kind.TIME:  # Arrow reads their texts itself
-            return self._arrow.array(values, self._arrow.string()).cast(type)
-        if kind is Kind.NESTED:
-            values = [None if value is None else _encode(value) for value in values]
+        if kind in (Kind.TIME, Kind.SITE_TIME):
+            texts = [value or None for value in values]
+            try:  # Arrow reads them itself
+                return self._arrow.array(texts, self._arrow.string()).cast(type)
+            except self._arrow.ArrowInvalid:
+                return self._arrow.array([_when(text) for text in texts], type)
+        if kind is Kind.RECORD:
+            values = msgspec.to_builtins(values)
+        elif kind is Kind.WORDS:
+            values = [None if value is None else [*value.items()] for value in values]
         return self._arrow.array(values, type)
+
+    def _type(self, field: Field) -> Any:
+        arrow = self._arrow
+        if field.record is not None:
+            return self._type_of(field.record)
+        simple = {Kind.TEXT: str, Kind.NUMBER: int, Kind.TRUTH: bool, Kind.TEXTS: tuple[str, ...]}
+        if field.kind in simple:
+            return self._type_of(simple[field.kind])
+        if field.kind is Kind.WORDS:
+            return arrow.map_(arrow.string(), arrow.string())
+        return arrow.timestamp("ms", tz="UTC" if field.kind is Kind.TIME else str(SITE_OFFSET)[3:])
+
+    def _type_of(self, hint: Any) -> Any:
+        """The type of Arrow for that of a value, or of one that may be None."""
+        arrow = self._arrow
+        simple = {str: arrow.string(), int: arrow.int64(), bool: arrow.bool_()}
+        simple[float] = arrow.float64()
+        if hint in simple:
+            return simple[hint]
+        if get_origin(hint) is tuple:
+            return arrow.list_(self._type_of(get_args(hint)[0]))
+        if get_args(hint):
+            return self._type_of(get_args(hint)[0])
+        fields = get_type_hints(hint)
+        return arrow.struct(
+            [(name, self._type_of(fields[name])) for name in hint.__struct_fields__]
+        )
+
+
+def _when(text: str | None) -> datetime | None:
+    """A time that Arrow does not read; None where it is none."""
+    try:
+        return None if text is None else datetime.fromtimestamp(from_iso(text), UTC)
+    except ValueError:
+        return None

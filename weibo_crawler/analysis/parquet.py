@@ -14,7 +14,7 @@ _GROUP = 10  # batches of a row group: about 10 MB of posts
 def write_parquet(arrow: Any, rows: Rows, columns: Sequence[str], file: BinaryIO) -> int:
     """Write these columns of each row; returns how many rows. arrow: pyarrow, with pyarrow.parquet.
 
-    Times of ours are timestamps, nested values JSON text. OSError is the file's.
+    Times are timestamps with a time zone, lists lists and objects structs. OSError is the file's.
     """
     made = Batches(arrow, columns)
     batches = made.of(rows)

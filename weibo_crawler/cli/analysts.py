@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from weibo_crawler import config
 from weibo_crawler.analysis.numbers import plural
@@ -16,6 +16,8 @@ from weibo_crawler.cli.yarn import status as job_on_yarn
 from weibo_crawler.errors import BadUsage
 from weibo_crawler.home import Home
 from weibo_crawler.outputs import keep_inputs
+
+T = TypeVar("T")
 
 _TOLD_EVERY = 1000  # rows
 
@@ -104,8 +106,16 @@ def export(options: argparse.Namespace) -> Done:
 
 def _told(
     rows: Iterable[dict[str, Any]], what: str, progress: Progress
-) -> Iterator[dict[str, Any]]:
+) -> Iterable[dict[str, Any]]:
     """The rows, and how far they are said now and then."""
+    from weibo_crawler.analysis.scan import PostRows
+
+    if isinstance(rows, PostRows):  # which Parquet reads in a third of the time
+        return PostRows(_counted(rows.stored, what, progress))
+    return _counted(rows, what, progress)
+
+
+def _counted(rows: Iterable[T], what: str, progress: Progress) -> Iterator[T]:
     advance = Advance()
     for n, row in enumerate(rows):
         if n and not n % _TOLD_EVERY:

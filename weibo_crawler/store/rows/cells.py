@@ -8,7 +8,7 @@ post is packed as JSON into `post:more`, because a table's cost is by cell (docs
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 import msgspec
 from msgspec.structs import astuple
@@ -16,6 +16,7 @@ from msgspec.structs import astuple
 from weibo_crawler.errors import StoreError
 from weibo_crawler.records import SCHEMA_VERSION, BasicInfo, FullText, Post, User
 from weibo_crawler.store import Cells, Row, UserRow
+from weibo_crawler.store.rows.fields import IMPORTED, POSTS, in_cells, read_truth
 from weibo_crawler.store.rows.gaps import Gap, pack_gaps, unpack_gaps
 from weibo_crawler.store.rows.keys import parse_post_key, parse_user_key
 from weibo_crawler.store.rows.packed import Unpacked, pack, unpack
@@ -30,7 +31,11 @@ FAMILIES: Mapping[str, Mapping[str, int]] = {
 }
 
 
+Moment = Annotated[float, "seconds since the epoch"]
+
 _ENCODER = msgspec.json.Encoder()
+_POST_CELLS = in_cells(POSTS)
+_USER_CELLS = in_cells(IMPORTED, "crawl:")
 _MOST_POSTS = 10_000_000  # of one user: a post a minute for nineteen years
 
 
@@ -76,7 +81,7 @@ class Ledger(msgspec.Struct, frozen=True):
     gone: tuple[int, ...] = ()
     pinned: tuple[int, ...] = ()
     restricted: tuple[int, ...] = ()
-    restricted_at: float | None = None
+    restricted_at: Moment | None = None
     unreadable: tuple[int, ...] = ()
     unnamed: int = 0
     unnamed_now: int = 0
@@ -92,19 +97,19 @@ class Ledger(msgspec.Struct, frozen=True):
     cursor: str | None = None
     refused_pages: int = 0
     completed: int = 0
-    as_of: float | None = None
-    visited_at: float | None = None
-    next_visit: float | None = None
+    as_of: Moment | None = None
+    visited_at: Moment | None = None
+    next_visit: Moment | None = None
     doubts: int = 0
     posts_per_day: float | None = None
-    walled_at: float | None = None
-    unsure_at: float | None = None
-    empty_since: float | None = None
-    profile_at: float | None = None
-    info_at: float | None = None
-    started_at: float | None = None
+    walled_at: Moment | None = None
+    unsure_at: Moment | None = None
+    empty_since: Moment | None = None
+    profile_at: Moment | None = None
+    info_at: Moment | None = None
+    started_at: Moment | None = None
     failures: int = 0
-    retry_at: float | None = None
+    retry_at: Moment | None = None
     last_error: str = ""
     run_id: str = ""
     schema_version: int = SCHEMA_VERSION
@@ -285,8 +290,7 @@ def read_ledger(cells: Cells) -> Ledger | None:
     """
     if "crawl:state" not in cells:
         return None
-    get = _reader("crawl:", cells)
-    fields = {name: get(name, convert) for name, convert in _LEDGER.items()}
+    fields = {name: _value(cells, f"crawl:{name}", read, "") for name, (read, _) in _LEDGER.items()}
     fields["announced"] = possible_posts(fields["announced"])
     # what is missing, or was cleared, is at its default
     return Ledger(**{name: value for name, value in fields.items() if value is not None})
@@ -304,10 +308,7 @@ def read_post(row: Row) -> dict[str, Any]:
     return {
         "mid": str(mid),
         "uid": uid,
-        **{
-            name: cells.get(column) if convert is None else _value(cells, column, convert, row.key)
-            for name, (column, convert) in POST_CELLS.items()
-        },
+        **_read_fields(_POST_CELLS, cells, row.key),
         **msgspec.structs.asdict(more),
         "page_info": msgspec.to_builtins(more.page_info),
         "original": msgspec.to_builtins(more.original),
@@ -320,37 +321,16 @@ def read_user(row: Row) -> dict[str, Any]:
 
     StoreError names a row or cell that does not hold what it should.
     """
-    cells = row.cells
-    user, profile = _reader("user:", cells, row.key), _reader("profile:", cells, row.key)
+    id = _of_key(parse_user_key, row.key)
+    return {"id": id, **_read_fields(_USER_CELLS, row.cells, row.key)}
+
+
+def _read_fields(
+    fields: Mapping[str, tuple[str, Callable[[str], Any] | None]], cells: Cells, key: str
+) -> dict[str, Any]:
     return {
-        "id": _of_key(parse_user_key, row.key),
-        "screen_name": cells.get("user:screen_name"),
-        "fans": user("fans", int),
-        "depth": user("depth", int),
-        "found_from": user("found_from", int),
-        "found_edge": cells.get("user:found_edge"),
-        "found_at": cells.get("user:found_at"),
-        "url": cells.get("user:url"),
-        "seq": user("seq", int),
-        "profile_screen_name": cells.get("profile:screen_name"),
-        "gender": cells.get("profile:gender"),
-        "description": cells.get("profile:description"),
-        "verified": profile("verified", _bool),
-        "verified_type": profile("verified_type", int),
-        "verified_reason": cells.get("profile:verified_reason"),
-        "profile_fans": profile("fans", int),
-        "follows": profile("follows", int),
-        "posts": profile("posts", int),
-        "rank": profile("rank", int),
-        "avatar": cells.get("profile:avatar"),
-        "profile_fetched_at": cells.get("profile:fetched_at"),
-        "province": cells.get("profile:province"),
-        "city": profile("city", str),
-        "registered": cells.get("profile:registered"),
-        "birthday": cells.get("profile:birthday"),
-        "info": profile("info", _read_words),
-        "info_fetched_at": cells.get("profile:info_fetched_at"),
-        "run_id": cells.get("user:run_id"),
+        name: cells.get(cell) if read is None else _value(cells, cell, read, key)
+        for name, (cell, read) in fields.items()
     }
 
 
@@ -367,13 +347,6 @@ def _text(value: bool | int | float) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
-
-
-def _reader(
-    family: str, cells: Cells, key: str = ""
-) -> "Callable[[str, Callable[[str], T]], T | None]":
-    """A function (qualifier, convert) -> value; None where the cell is missing or empty."""
-    return lambda qualifier, convert: _value(cells, family + qualifier, convert, key)
 
 
 def _value(cells: Cells, column: str, convert: Callable[[str], T], key: str) -> T | None:
@@ -395,91 +368,23 @@ def _of_key(parse: Callable[[str], T], key: str) -> T:
         ) from None
 
 
-def _bool(text: str) -> bool:
-    if text not in ("true", "false"):
-        raise ValueError("neither true nor false")
-    return text == "true"
-
-
 def _mids(text: str) -> tuple[int, ...]:
     return tuple(map(int, text.split(",")))
 
 
-# how each field of the ledger is read
-_LEDGER: Mapping[str, Callable[[str], Any]] = {
-    "state": str,
-    "announced": int,
-    "seen": int,
-    "stored": int,
-    "new": int,
-    "pages": int,
-    "cut": _mids,
-    "gone": _mids,
-    "pinned": _mids,
-    "restricted": _mids,
-    "restricted_at": from_iso,
-    "unreadable": _mids,
-    "unnamed": int,
-    "unnamed_now": int,
-    "foreign": int,
-    "skipped": int,
-    "stopped": str,
-    "sure": _bool,
-    "whole": _bool,
-    "newest": int,
-    "gaps": unpack_gaps,
-    "read_newest": int,
-    "read_oldest": int,
-    "cursor": str,
-    "refused_pages": int,
-    "completed": int,
-    "as_of": from_iso,
-    "visited_at": from_iso,
-    "next_visit": from_iso,
-    "doubts": int,
-    "posts_per_day": float,
-    "walled_at": from_iso,
-    "unsure_at": from_iso,
-    "empty_since": from_iso,
-    "profile_at": from_iso,
-    "info_at": from_iso,
-    "started_at": from_iso,
-    "failures": int,
-    "retry_at": from_iso,
-    "last_error": str,
-    "run_id": str,
-    "schema_version": int,
+# how a cell of the ledger is read and written, by the type of its field
+_LEDGER_TYPES: Mapping[Any, tuple[Callable[[str], Any], Callable[[Any], str]]] = {
+    str: (str, str),
+    int: (int, str),
+    float: (float, str),
+    bool: (read_truth, _text),
+    Moment: (from_iso, to_iso),
+    tuple[int, ...]: (_mids, lambda mids: ",".join(map(str, mids))),
+    tuple[Gap, ...]: (unpack_gaps, pack_gaps),
 }
-_WRITTEN: Mapping[Callable[[str], Any], Callable[[Any], str]] = {
-    _mids: lambda mids: ",".join(map(str, mids)),
-    from_iso: to_iso,
-    unpack_gaps: pack_gaps,
-    _bool: _text,
+_LEDGER = {
+    name: _LEDGER_TYPES[hint if hint in _LEDGER_TYPES else get_args(hint)[0]]
+    for name, hint in get_type_hints(Ledger, include_extras=True).items()
 }
-LEDGER_TIMES = frozenset(name for name, read in _LEDGER.items() if read is from_iso)
-_LEDGER_CELLS = [
-    (f"crawl:{name}", _WRITTEN.get(_LEDGER[name], str)) for name in Ledger.__struct_fields__
-]
-
-_read_list = msgspec.json.Decoder(list[str]).decode
-_read_words = msgspec.json.Decoder(dict[str, str]).decode
-
-# the columns of a post that are a cell each, and how it is read; None: as it is, even if empty
-POST_CELLS: Mapping[str, tuple[str, Callable[[str], Any] | None]] = {
-    "created_at": ("post:created_at", None),
-    "text": ("post:text", None),
-    "text_complete": ("post:text_complete", _bool),
-    "source": ("post:source", None),
-    "region": ("post:region", None),
-    "reposts": ("count:reposts", int),
-    "comments": ("count:comments", int),
-    "likes": ("count:likes", int),
-    "repost_of": ("post:repost_of", None),
-    "is_pinned": ("post:is_pinned", _bool),
-    "fetched_at": ("post:fetched_at", None),
-    "topics": ("post:topics", _read_list),
-    "mentions": ("post:mentions", _read_list),
-    "comments_read": ("post:comments_read", int),
-    "gone_at": ("post:gone_at", str),
-    "text_why": ("post:text_why", str),
-}
+LEDGER_TIMES = frozenset(name for name, (read, _) in _LEDGER.items() if read is from_iso)
+_LEDGER_CELLS = [(f"crawl:{name}", _LEDGER[name][1]) for name in Ledger.__struct_fields__]

@@ -6,10 +6,11 @@ from typing import Any
 from msgspec.structs import astuple
 
 from weibo_crawler.store import Row
-from weibo_crawler.store.rows.cells import POST_CELLS
+from weibo_crawler.store.rows.fields import POSTS, in_cells
 from weibo_crawler.store.rows.keys import parse_post_key
 from weibo_crawler.store.rows.packed import Unpacked, unpack
 
+_CELLS = in_cells(POSTS)
 _PACKED = Unpacked.__struct_fields__
 _NOTHING = Unpacked()
 
@@ -26,12 +27,10 @@ def post_columns(rows: Sequence[Row], names: Collection[str]) -> dict[str, Seque
         "uid": [uid for uid, _ in ids],
     }
     cells = [row.cells for row in rows]
-    for name in POST_CELLS.keys() & names:
-        column, convert = POST_CELLS[name]
-        texts = [each.get(column) for each in cells]
-        found[name] = (
-            texts if convert is None else [convert(text) if text else None for text in texts]
-        )
+    for name in _CELLS.keys() & names:
+        cell, read = _CELLS[name]
+        texts = [each.get(cell) for each in cells]
+        found[name] = texts if read is None else [read(text) if text else None for text in texts]
     if not set(_PACKED).isdisjoint(names):
         packed = (each.get("post:more") for each in cells)
         values = [astuple(unpack(text) if text else _NOTHING) for text in packed]

@@ -1,0 +1,222 @@
+"""The fields of users, posts, comments and edges: what each is called, where it lives, what it
+holds. Pure.
+
+A field's name is its column in `scan` and in exports. Reading of cells, the columns, their types in
+Parquet, the descriptions in a dataset and the tables of docs/tables.md come from here.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Any, NamedTuple
+
+import msgspec
+
+from weibo_crawler.records import PageInfo
+from weibo_crawler.store.rows.packed import WholeOriginal
+
+KEY = ""  # the field is part of the row key
+MORE, COMMENT_MORE = "post:more", "comment:more"
+
+
+class Kind(Enum):
+    """What a field holds."""
+
+    TEXT = "text"
+    NUMBER = "whole number"
+    TRUTH = "true or false"
+    TIME = "time, UTC"
+    SITE_TIME = "time by the site's clock"
+    TEXTS = "list of texts"
+    WORDS = "object of texts"
+    RECORD = "object"
+
+
+class Field(NamedTuple):
+    """cell: family:qualifier; `post:more` and `comment:more` pack several fields as JSON. about: a
+    line for analysts. is_cleared: the cell is emptied where there is nothing any more. record: the
+    type of a RECORD."""
+
+    cell: str
+    kind: Kind
+    about: str
+    is_cleared: bool = False
+    record: type | None = None
+
+    @property
+    def read(self) -> Callable[[str], Any] | None:
+        """How the text of the cell is read, None: as it is, even if empty. The function raises
+        ValueError."""
+        return str if self.is_cleared else _READ.get(self.kind)
+
+
+def read_truth(text: str) -> bool:
+    """`true` or `false`; ValueError for everything else."""
+    if text not in ("true", "false"):
+        raise ValueError("neither true nor false")
+    return text == "true"
+
+
+_READ: Mapping[Kind, Callable[[str], Any]] = {
+    Kind.NUMBER: int,
+    Kind.TRUTH: read_truth,
+    Kind.TEXTS: msgspec.json.Decoder(list[str]).decode,
+    Kind.WORDS: msgspec.json.Decoder(dict[str, str]).decode,
+}
+
+
+def _posts() -> Mapping[str, Field]:
+    text, number, truth, time = Kind.TEXT, Kind.NUMBER, Kind.TRUTH, Kind.TIME
+    return {
+        "mid": Field(KEY, text, "id of the post, decimal"),
+        "uid": Field(KEY, number, "id of its author"),
+        "created_at": Field(
+            "post:created_at",
+            Kind.SITE_TIME,
+            "when it was posted; the second is that of the mid where the site says less",
+        ),
+        "text": Field("post:text", text, "what a reader sees"),
+        "text_complete": Field("post:text_complete", truth, "false: the text is still cut"),
+        "source": Field("post:source", text, "the device"),
+        "region": Field("post:region", text, "the place"),
+        "reposts": Field("count:reposts", number, "how many reposts, when last seen"),
+        "comments": Field("count:comments", number, "how many comments, when last seen"),
+        "likes": Field("count:likes", number, "how many likes, when last seen"),
+        "repost_of": Field("post:repost_of", text, "mid of the reposted post; null: no repost"),
+        "is_pinned": Field("post:is_pinned", truth, "pinned at the last visit"),
+        "fetched_at": Field("post:fetched_at", time, "when this text was read"),
+        "topics": Field("post:topics", Kind.TEXTS, "topics that the text links to, without #"),
+        "mentions": Field("post:mentions", Kind.TEXTS, "screen names that the text links to"),
+        "comments_read": Field(
+            "post:comments_read",
+            number,
+            "how many comments it announced when the first of them were read",
+        ),
+        "gone_at": Field(
+            "post:gone_at",
+            time,
+            "when the site was first seen not to show it any more: deleted or hidden",
+            is_cleared=True,
+        ),
+        "text_why": Field(
+            "post:text_why",
+            text,
+            "why the whole text cannot be had: `restricted: …`, `gone: …`",
+            is_cleared=True,
+        ),
+        "bid": Field(MORE, text, "the id in its web address"),
+        "created_at_precision": Field(
+            MORE,
+            text,
+            "`second`, `minute`, `hour`, `day`, or `mid`: the list said a day, the mid the second",
+        ),
+        "pics": Field(MORE, Kind.TEXTS, "addresses of its pictures, as far as the page names them"),
+        "pic_num": Field(MORE, number, "how many pictures it has"),
+        "edit_count": Field(MORE, number, "how often it was edited"),
+        "edited_at": Field(MORE, text, "when it was last edited, as the site writes it"),
+        "visible": Field(MORE, number, "who may see it: 0 everybody"),
+        "page_info": Field(
+            MORE,
+            Kind.RECORD,
+            "what the site shows beside the text: a video, a link, a topic, an article, a place",
+            record=PageInfo,
+        ),
+        "original": Field(
+            MORE, Kind.RECORD, "the reposted post as it was shown", record=WholeOriginal
+        ),
+        "egress": Field(MORE, text, "the way it was fetched by, without credentials"),
+        "schema_version": Field(MORE, number, "of the cells"),
+        "run_id": Field(MORE, text, "the run that stored this text"),
+    }
+
+
+def _users() -> Mapping[str, Field]:
+    text, number, time = Kind.TEXT, Kind.NUMBER, Kind.TIME
+    return {
+        "id": Field(KEY, number, "id of the user"),
+        "screen_name": Field("user:screen_name", text, "the name, as a list showed it"),
+        "fans": Field("user:fans", number, "how many fans, as a list showed it"),
+        "depth": Field("user:depth", number, "length of the shortest chain from a seed"),
+        "found_from": Field("user:found_from", number, "by whose list; null: a seed"),
+        "state": Field(
+            "crawl:state",
+            text,
+            "of its lists (harvest), or of its posts: `unvisited`, `partial`, `done`, `gone`, "
+            "`failed`, `empty`",
+        ),
+        "found_edge": Field("user:found_edge", text, "by which list: `fans`, `follows`, …"),
+        "found_at": Field("user:found_at", time, "when the user was found"),
+        "url": Field("user:url", text, "the user's page"),
+    }
+
+
+def _profiles() -> Mapping[str, Field]:
+    text, number, time = Kind.TEXT, Kind.NUMBER, Kind.TIME
+    return {
+        "announced": Field("crawl:announced", number, "how many posts the profile announces"),
+        "stored": Field("crawl:stored", number, "how many posts are held"),
+        "visited_at": Field("crawl:visited_at", time, "when the last whole visit ended"),
+        "profile_screen_name": Field("profile:screen_name", text, "the name at the last visit"),
+        "gender": Field("profile:gender", text, "`m` or `f`"),
+        "description": Field("profile:description", text, "what the user says of herself"),
+        "verified": Field("profile:verified", Kind.TRUTH, "verified by the site"),
+        "verified_type": Field("profile:verified_type", number, "the site's number for how"),
+        "verified_reason": Field("profile:verified_reason", text, "as whom"),
+        "profile_fans": Field("profile:fans", number, "how many fans at the last visit"),
+        "follows": Field("profile:follows", number, "how many users the user follows"),
+        "posts": Field("profile:posts", number, "how many posts the profile announces"),
+        "rank": Field("profile:rank", number, "the site's rank of the user"),
+        "avatar": Field("profile:avatar", text, "address of the picture"),
+        "profile_fetched_at": Field("profile:fetched_at", time, "when the profile was shown"),
+        "province": Field("profile:province", text, "where the user says to be"),
+        "city": Field("profile:city", text, "the same", is_cleared=True),
+        "registered": Field("profile:registered", text, "the day of the registration"),
+        "birthday": Field("profile:birthday", text, "as the site writes it"),
+        "info": Field("profile:info", Kind.WORDS, "more of the page of basic information"),
+        "info_fetched_at": Field(
+            "profile:info_fetched_at", time, "when the basic information was shown"
+        ),
+        "seq": Field("user:seq", number, "the number of the user in the harvest"),
+        "run_id": Field("user:run_id", text, "the run that imported the user"),
+    }
+
+
+def _comments() -> Mapping[str, Field]:
+    text, number = Kind.TEXT, Kind.NUMBER
+    return {
+        "comment_id": Field(KEY, text, "id of the comment, decimal"),
+        "mid": Field(KEY, text, "the post that it is on"),
+        "owner": Field(KEY, number, "whose post that is"),
+        "uid": Field("comment:uid", number, "who wrote it"),
+        "screen_name": Field(COMMENT_MORE, text, "the name of who wrote it"),
+        "created_at": Field("comment:created_at", Kind.SITE_TIME, "when it was written"),
+        "text": Field("comment:text", text, "what a reader sees"),
+        "likes": Field("comment:likes", number, "how many liked it"),
+        "replies": Field(COMMENT_MORE, number, "how many answers it announces"),
+        "region": Field(COMMENT_MORE, text, "the place"),
+        "fetched_at": Field(COMMENT_MORE, Kind.TIME, "when it was read"),
+        "schema_version": Field(COMMENT_MORE, number, "of the cells"),
+        "run_id": Field(COMMENT_MORE, text, "the run that stored it"),
+    }
+
+
+POSTS, COMMENTS = _posts(), _comments()
+USERS = _users()  # of the live userlist
+IMPORTED = {**USERS, **_profiles()}  # and of the tables
+EDGES: Mapping[str, Field] = {
+    "owner": Field(KEY, Kind.NUMBER, "whose list"),
+    "uid": Field(KEY, Kind.NUMBER, "who was seen in it"),
+    "edge": Field(KEY, Kind.TEXT, "which list: `fans`, `follows`, `reposts`, …"),
+    "seen_at": Field(KEY, Kind.TIME, "when the page was last read"),
+}
+
+
+def in_cells(
+    fields: Mapping[str, Field], *but: str
+) -> Mapping[str, tuple[str, Callable[[str], Any] | None]]:
+    """The cells of those fields that have one of their own, and how each is read. but: left out by
+    this beginning of a cell."""
+    return {
+        name: (field.cell, field.read)
+        for name, field in fields.items()
+        if field.cell not in (KEY, MORE, COMMENT_MORE) and not field.cell.startswith(but)
+    }
