@@ -11,20 +11,25 @@ from weibo_crawler.analysis.scan import SITE_OFFSET, PostRows
 from weibo_crawler.analysis.writers import Rows
 from weibo_crawler.store import Row
 from weibo_crawler.store.rows.cells import from_iso, read_post
-from weibo_crawler.store.rows.fields import COMMENTS, EDGES, IMPORTED, POSTS, Field, Kind
+from weibo_crawler.store.rows.fields import Field, Kind
 from weibo_crawler.store.rows.post_columns import post_columns
 
 _BATCH = 1000  # rows, more of which Python does not hold
-_KNOWN = {**EDGES, **IMPORTED, **COMMENTS, **POSTS}  # one name means one type in all of them
+_SIMPLE: Mapping[Kind, Any] = {
+    Kind.TEXT: str,
+    Kind.NUMBER: int,
+    Kind.SHARE: float,
+    Kind.TRUTH: bool,
+    Kind.TEXTS: tuple[str, ...],
+}
 
 
 class Batches:
-    """Makes batches of these columns. arrow: the module pyarrow; schema: of the batches."""
+    """Makes batches of these fields. arrow: the module pyarrow; schema: of the batches."""
 
-    def __init__(self, arrow: Any, columns: Sequence[str]) -> None:
-        self._arrow = arrow
-        self._fields = {name: _KNOWN[name] for name in columns}
-        types = [(name, self._type(field)) for name, field in self._fields.items()]
+    def __init__(self, arrow: Any, fields: Mapping[str, Field]) -> None:
+        self._arrow, self._fields = arrow, fields
+        types = [(name, self._type(field)) for name, field in fields.items()]
         self.schema = arrow.schema(types)
 
     def of(self, rows: Rows) -> Iterator[Any]:
@@ -45,7 +50,7 @@ class Batches:
         return self._batch(columns)
 
     def _of_rows(self, rows: Sequence[Mapping[str, Any]]) -> Any:
-        return self._batch({name: [row[name] for row in rows] for name in self._fields})
+        return self._batch({name: [row.get(name) for row in rows] for name in self._fields})
 
     def _batch(self, columns: Mapping[str, Sequence[Any]]) -> Any:
         arrays = [
@@ -61,7 +66,7 @@ class Batches:
                 return self._arrow.array(texts, self._arrow.string()).cast(type)
             except self._arrow.ArrowInvalid:
                 return self._arrow.array([_when(text) for text in texts], type)
-        if kind is Kind.RECORD:
+        if kind in (Kind.RECORD, Kind.RECORDS):
             values = msgspec.to_builtins(values)
         elif kind is Kind.WORDS:
             values = [None if value is None else [*value.items()] for value in values]
@@ -70,10 +75,10 @@ class Batches:
     def _type(self, field: Field) -> Any:
         arrow = self._arrow
         if field.record is not None:
-            return self._type_of(field.record)
-        simple = {Kind.TEXT: str, Kind.NUMBER: int, Kind.TRUTH: bool, Kind.TEXTS: tuple[str, ...]}
-        if field.kind in simple:
-            return self._type_of(simple[field.kind])
+            record = self._type_of(field.record)
+            return record if field.kind is Kind.RECORD else arrow.list_(record)
+        if field.kind in _SIMPLE:
+            return self._type_of(_SIMPLE[field.kind])
         if field.kind is Kind.WORDS:
             return arrow.map_(arrow.string(), arrow.string())
         return arrow.timestamp("ms", tz="UTC" if field.kind is Kind.TIME else str(SITE_OFFSET)[3:])

@@ -22,7 +22,7 @@ def export(rows: Rows, columns: Sequence[str], path: Path, format: str | None = 
     """
     format, is_gzip = _format(path, format)
     if format == "parquet":
-        arrow = _arrow()
+        arrow = arrow_of()
         with replacing(path) as file:
             return write_parquet(arrow, rows, columns, file)
     with replacing(path) as file:
@@ -48,8 +48,10 @@ def _format(path: Path, format: str | None) -> tuple[str, bool]:
     return format, is_gzip
 
 
-def _arrow() -> Any:
+def arrow_of() -> Any:
+    """pyarrow, with what exports need of it. BadUsage names the remedy where it is missing."""
     try:
+        import pyarrow.dataset
         import pyarrow.parquet
     except ImportError:
         raise BadUsage(

@@ -33,7 +33,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         if path.exists() and not path.is_file():
             raise BadUsage(f"{path} is not a regular file; give another name")
         keep_databases(path)
-        for left in filter(_is_left, parts_of(path)):
+        for left in filter(is_left, parts_of(path)):
             left.unlink(missing_ok=True)
         file = part.open("xb")
         try:
@@ -49,7 +49,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             part.unlink(missing_ok=True)
         _sync_folder(target.parent)
     except OSError as error:
-        raise _translated(error, path) from error
+        raise translated(error, path) from error
 
 
 def parts_of(path: Path) -> list[Path]:
@@ -58,8 +58,8 @@ def parts_of(path: Path) -> list[Path]:
     return list(target.parent.glob(f".{glob.escape(target.name[:_STEM])}.????????.part"))
 
 
-def _is_left(part: Path) -> bool:
-    """Whether its writer is gone."""
+def is_left(part: Path) -> bool:
+    """Whether the writer of this file, who holds a lock on it, is gone."""
     try:
         with part.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -84,7 +84,8 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _translated(error: OSError, path: Path) -> StoreError:
+def translated(error: OSError, path: Path) -> StoreError:
+    """Trouble with writing `path`, in words."""
     if error.errno in _FULL:
         return StoreFull(
             f"no room to write {path}: free some and run the same command again; "

@@ -1,6 +1,6 @@
 """The ledgers as people and spreadsheets read them: the sums in lines, each user as a row."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -16,14 +16,53 @@ from weibo_crawler.analysis.gaps import days
 from weibo_crawler.analysis.numbers import duration, grouped, minute, percent
 from weibo_crawler.store import Tables
 from weibo_crawler.store.rows.cells import Ledger, to_iso
+from weibo_crawler.store.rows.fields import KEY, Field, Kind
 from weibo_crawler.store.rows.gaps import Gap
 
-COLUMNS = (
-    *("id", "state", "announced", "seen", "stored", "gone", "share", "is_sure"),
-    *("stopped", "sure", "whole", "gaps", "cut_texts", "pages", "refused_pages"),
-    *("restricted_texts", "unreadable", "unreadable_mids", "skipped"),
-    *("visited_at", "next_visit", "posts_per_day", "last_error"),
-)
+
+class GapRow(msgspec.Struct, frozen=True):
+    """A gap as it is shown: mids are text, as everywhere outside; None: from the beginning."""
+
+    before: str
+    after: str | None
+    before_at: str | None
+    after_at: str | None
+    days: float | None
+
+
+def _fields() -> Mapping[str, Field]:
+    text, number, truth = Kind.TEXT, Kind.NUMBER, Kind.TRUTH
+    return {
+        "id": Field(KEY, number, "id of the user"),
+        "state": Field(
+            "crawl:state", text, "`unvisited`, `partial`, `done`, `gone`, `failed`, `empty`"
+        ),
+        "announced": Field("crawl:announced", number, "how many posts the profile announces"),
+        "seen": Field("crawl:seen", number, "posts on the pages of the last visit"),
+        "stored": Field("crawl:stored", number, "how many posts are held"),
+        "gone": Field("crawl:gone", number, "of these, how many have disappeared from the site"),
+        "share": Field("", Kind.SHARE, "held of those announced; null: none are announced"),
+        "is_sure": Field("", truth, "all that the site shows was read, or the user is surely gone"),
+        "stopped": Field("crawl:stopped", text, "why paging stopped"),
+        "sure": Field("crawl:sure", truth, "false: the end contradicts the announced count"),
+        "whole": Field("crawl:whole", truth, "no gap, a sure end, and every post could be read"),
+        "gaps": Field("crawl:gaps", Kind.RECORDS, "what was on no page read", record=GapRow),
+        "cut_texts": Field("crawl:cut", number, "long texts still cut"),
+        "pages": Field("crawl:pages", number, "pages read at the last visit"),
+        "refused_pages": Field("crawl:refused_pages", number, "pages refused at the last visit"),
+        "restricted_texts": Field("crawl:restricted", number, "long texts for others only"),
+        "unreadable": Field("crawl:unreadable", number, "posts shown that could not be read"),
+        "unreadable_mids": Field("crawl:unreadable", Kind.TEXTS, "their mids, where legible"),
+        "skipped": Field("crawl:skipped", number, "cards on these pages that were no posts"),
+        "visited_at": Field("crawl:visited_at", Kind.TIME, "when the last whole visit ended"),
+        "next_visit": Field("crawl:next_visit", Kind.TIME, "when the next one is due"),
+        "posts_per_day": Field("crawl:posts_per_day", Kind.SHARE, "the posting rate"),
+        "last_error": Field("crawl:last_error", text, "what went wrong at the last visit"),
+    }
+
+
+LEDGERS = _fields()
+COLUMNS = tuple(LEDGERS)
 TABLE = ("id", "state", "announced", "stored", "gone", "stopped", "is_sure", "next_visit")
 
 
@@ -118,7 +157,7 @@ def _row(uid: int, ledger: Ledger) -> dict[str, Any]:
         "stopped": ledger.stopped or None,
         "sure": ledger.sure,
         "whole": ledger.whole,
-        "gaps": [_gap(gap) for gap in ledger.gaps],
+        "gaps": [msgspec.structs.asdict(_gap(gap)) for gap in ledger.gaps],
         "cut_texts": len(ledger.cut),
         "restricted_texts": len(ledger.restricted),
         "unreadable": ledger.unread,
@@ -133,11 +172,12 @@ def _row(uid: int, ledger: Ledger) -> dict[str, Any]:
     }
 
 
-def _gap(gap: Gap) -> dict[str, Any]:
-    """Mids are text, as everywhere outside."""
+def _gap(gap: Gap) -> GapRow:
     span = days(gap)
-    return msgspec.structs.asdict(gap) | {
-        "before": str(gap.before),
-        "after": None if gap.after is None else str(gap.after),
-        "days": None if span is None else round(span, 3),
-    }
+    return GapRow(
+        str(gap.before),
+        None if gap.after is None else str(gap.after),
+        gap.before_at,
+        gap.after_at,
+        None if span is None else round(span, 3),
+    )

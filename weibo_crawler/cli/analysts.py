@@ -13,7 +13,7 @@ from weibo_crawler.cli.exports import remember_export
 from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.show import Advance, Progress
 from weibo_crawler.cli.yarn import status as job_on_yarn
-from weibo_crawler.errors import BadUsage
+from weibo_crawler.errors import BadUsage, StoreError
 from weibo_crawler.home import Home
 from weibo_crawler.outputs import keep_inputs
 
@@ -89,9 +89,17 @@ def _count(n: int, options: argparse.Namespace, home: Home) -> str:
 
 
 def export(options: argparse.Namespace) -> Done:
-    """Write rows into a file, whole or not at all."""
+    """Write rows into a file, or everything into a folder, whole or not at all."""
     from weibo_crawler.analysis.export import export as write_file
 
+    if options.dataset is not None:
+        return _dataset(options)
+    if options.by:
+        raise BadUsage("--by is for --dataset: add that")
+    if options.what is None or options.output is None:
+        raise BadUsage(
+            "say which rows and where to: export posts -o posts.parquet, or --dataset DIR"
+        )
     settings = config.load(options.config)
     _check_output(options)
     columns = _columns(options, "file")  # all there are, unless --columns names some
@@ -102,6 +110,54 @@ def export(options: argparse.Namespace) -> Done:
             n = write_file(rows, columns, options.output, options.format)
     line = f"export: {_count(n, options, home)} written to {options.output}"
     return Done(line, {"rows": n, "file": str(options.output)})
+
+
+def _dataset(options: argparse.Namespace) -> Done:
+    """Write everything into a folder for others."""
+    from weibo_crawler.analysis import dataset, ledgers
+    from weibo_crawler.analysis import scan as scans
+    from weibo_crawler.analysis.completeness import completeness
+    from weibo_crawler.analysis.export import arrow_of
+    from weibo_crawler.store.rows.cells import to_iso
+
+    chosen = (options.what, options.output, options.uid, options.since, options.until)
+    if any((*chosen, options.columns, options.limit is not None, options.format)):
+        raise BadUsage("--dataset holds everything: give a folder, and at most --by")
+    arrow, folder = arrow_of(), options.dataset
+    with Home(config.load(options.config), makes=()) as home, Progress("export") as progress:
+        remember_export(home.users, folder)  # first: a kill may leave some of it
+        tables, now = home.tables, time.time()
+        rows: dict[str, Iterable[dict[str, Any]]] = {
+            "users": scans.scan_imported(tables),
+            "posts": scans.scan_posts(tables),
+            "comments": scans.scan_comments(tables),
+            "edges": scans.scan_edges(home.users),
+            "ledgers": ledgers.ledger_rows(tables),
+        }
+        contents = {
+            name: dataset.Content(dataset.TABLES[name], _told(each, name, progress))
+            for name, each in rows.items()
+        }
+        figures = completeness(tables, now)
+        made = dataset.write_dataset(arrow, contents, figures, folder, to_iso(now), options.by)
+    counts = {name: one.rows for name, one in made.tables.items()}
+    held = ", ".join(f"{n:,} {name}" for name, n in counts.items())
+    line = f"export: {held} written to {folder}; `weibo-crawler verify {folder}` checks it"
+    return Done(line, {"rows": counts, "folder": str(folder)})
+
+
+def verify(options: argparse.Namespace) -> Done:
+    """Check a dataset."""
+    from weibo_crawler.analysis.dataset import SUMS, verify
+    from weibo_crawler.analysis.export import arrow_of
+
+    wrong = [f"  {one}" for one in verify(arrow_of(), options.folder)]
+    if wrong:
+        raise StoreError("\n".join([f"{options.folder} is not as it was written:", *wrong]))
+    return Done(
+        f"verify: {options.folder} is as it was written, by {SUMS} and by its figures",
+        {"folder": str(options.folder)},
+    )
 
 
 def _told(

@@ -331,18 +331,33 @@ def _analyst_commands(commands: Any) -> None:
     export = _command(
         commands, "export", "analysts:export", "write users, posts, comments or edges to a file"
     )
-    _add_selection(export)
+    _add_selection(export, is_needed=False)
     export.add_argument(
         "--output",
         "-o",
         type=Path,
-        required=True,
         metavar="FILE",
         help="the file; an old one is replaced when the new one is whole",
     )
     export.add_argument(
         "--format", choices=["jsonl", "csv", "parquet"], help="default: by the file's suffix"
     )
+    export.add_argument(
+        "--dataset",
+        type=Path,
+        metavar="DIR",
+        help="write everything into a new folder instead: Parquet, a data card (Croissant), what "
+        "was not seen and why, checksums",
+    )
+    export.add_argument(
+        "--by",
+        choices=["month", "salt"],
+        help="with --dataset: a folder of posts for each month, or for each of 256 shards of users",
+    )
+    verify = _command(
+        commands, "verify", "analysts:verify", "check a dataset against its checksums and figures"
+    )
+    verify.add_argument("folder", type=Path, metavar="DIR", help="what export --dataset wrote")
     report = _command(commands, "report", "analysts:report", "write an HTML report with plots")
     report.add_argument(
         "--output",
@@ -363,9 +378,10 @@ def _analyst_commands(commands: Any) -> None:
     _command(commands, "status", "analysts:status", "what is queued, leased, done; rates; the end")
 
 
-def _add_selection(command: argparse.ArgumentParser) -> None:
+def _add_selection(command: argparse.ArgumentParser, *, is_needed: bool = True) -> None:
     add = command.add_argument
-    add("what", choices=["users", "posts", "comments", "edges"], help="which rows")
+    kinds = ["users", "posts", "comments", "edges"]
+    add("what", choices=kinds, nargs=None if is_needed else "?", help="which rows")
     add("--imported", action="store_true", help="users: read the table, not the live userlist")
     add(
         "--uid",

@@ -23,18 +23,20 @@ class Kind(Enum):
 
     TEXT = "text"
     NUMBER = "whole number"
+    SHARE = "number"
     TRUTH = "true or false"
     TIME = "time, UTC"
     SITE_TIME = "time by the site's clock"
     TEXTS = "list of texts"
     WORDS = "object of texts"
     RECORD = "object"
+    RECORDS = "list of objects"
 
 
 class Field(NamedTuple):
     """cell: family:qualifier; `post:more` and `comment:more` pack several fields as JSON. about: a
     line for analysts. is_cleared: the cell is emptied where there is nothing any more. record: the
-    type of a RECORD."""
+    type of a RECORD, or of one of RECORDS."""
 
     cell: str
     kind: Kind
