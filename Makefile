@@ -8,8 +8,10 @@ RUNNER ?= local
 WHAT ?= posts
 COMMAND := $(BIN)/weibo-crawler
 BENCH := .venv-bench
-# Whole crawls by the real commands take most of the time, and hardly depend on the Python.
-WHOLE := --ignore=tests/cli --ignore=tests/benchmarks --ignore=tests/test_forget.py
+# Whole crawls take most of the time, and hardly depend on the Python.
+WHOLE := --ignore=tests/cli --ignore=tests/benchmarks --ignore=tests/test_forget.py \
+	--ignore=tests/harvest/test_silence.py --ignore=tests/harvest/test_edges.py \
+	--ignore=tests/planning/test_worlds.py
 APART := --ignore=tests/foreign --ignore=tests/laws/test_laws.py
 
 # a virtual environment that does not run any more is no environment: make looks at the stamps early
