@@ -83,7 +83,7 @@ class _UnwrittenTable:
 
     def __init__(self, table: Table) -> None:
         self._table, self._deleted = table, set[str]()
-        self.row, self.versions = table.row, table.versions
+        self.row, self.versions, self.states = table.row, table.versions, table.states
 
     def scan(self, **which: Any) -> Iterator[Row]:
         return (row for row in self._table.scan(**which) if row.key not in self._deleted)

@@ -4,16 +4,23 @@ import csv
 import io
 import json
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
+
 from tests.cli.crawls import Crawl, Truth, outcomes, simulated
 from tests.cli.test_whole_way import signal_after, whole_way
+from weibo_crawler.store.rows.cells import to_iso
 from weibo_crawler.store.rows.keys import post_key
 from weibo_crawler.store.sqlite.tables import SqliteTables
 
+Row = dict[str, Any]
+# the ledger keeps one version, so its past is not known
+NO_LEDGER = dict.fromkeys(("state", "announced", "stored", "visited_at"))
 CHANGING = {"edited_per_day": 0.01, "deleted_per_day": 0.01}
 
 
@@ -76,6 +83,8 @@ def test_coming_back_tells_what_changed(tmp_path: Path) -> None:
         assert again["counters"]["users.existing"] == again["users"]
         assert len(before.served()) == asked
         assert "add that" in crawl.run("posts", "--all", code=2).stderr
+    then, held = to_iso(time.time()), list(crawl.scan("posts"))
+    users = [dict(user, **NO_LEDGER) for user in crawl.scan("users", "--imported")]
     with days_later(crawl, tmp_path, 20.0, **knobs, **CHANGING) as now:
         done = crawl.json("posts", "--refresh", "--all")
         new = {mid for uid in before.depths for mid in _mids(now, uid)} - set(before.posts())
@@ -88,8 +97,40 @@ def test_coming_back_tells_what_changed(tmp_path: Path) -> None:
         figures = crawl.json("report", "--completeness")
         assert figures["gone_posts"] == done["gone_posts"]
         assert (figures["gaps"], figures["sure_share"]) == (0, 1)
+        assert_history_can_be_read(crawl, then, held, users, done)
         quiet = crawl.json("posts", "--refresh", "--all")
         assert (quiet["new_posts"], quiet["edited_posts"], quiet["gone_posts"]) == (0, 0, 0)
+
+
+def assert_history_can_be_read(
+    crawl: Crawl, then: str, held: list[Row], users: list[Row], done: Row
+) -> None:
+    """As of a time: what scan printed then, the ledgers aside. Histories: each state, the newest
+    first, with old texts, earlier counts, and when posts were gone."""
+    assert list(crawl.scan("posts", "--as-of", then)) == held
+    assert list(crawl.scan("posts", "--as-of", "2001-01-01")) == []
+    past = list(crawl.scan("users", "--as-of", then))
+    assert [dict(user, **NO_LEDGER) for user in past] == users
+    history = list(crawl.scan("posts", "--history"))
+    now = {post["mid"]: post for post in crawl.scan("posts")}
+    states: dict[str, list[Row]] = {}
+    for row in history:
+        states.setdefault(row["mid"], []).append(row)
+    assert states.keys() == now.keys()
+    for mid, rows in states.items():
+        assert [row["as_of"] for row in rows] == sorted((r["as_of"] for r in rows), reverse=True)
+        assert {name: rows[0][name] for name in now[mid]} == now[mid]
+    then_rows = {m: next((r for r in s if r["as_of"] <= then), None) for m, s in states.items()}
+    assert {m for m, row in then_rows.items() if row} == {post["mid"] for post in held}
+    assert len([s for s in states.values() if len({r["text"] for r in s}) > 1]) >= 1
+    assert sum(s[0]["gone_at"] is not None for s in states.values()) == done["gone_posts"]
+    fans = list(crawl.scan("users", "--history", "--columns", "as_of,id,profile_fans"))
+    assert {row["id"] for row in fans} == {user["id"] for user in users}
+    assert len({(row["id"], row["profile_fans"]) for row in fans}) > len(users)
+    for wrong in (("edges", "--history"), ("posts", "--history", "--as-of", then)):
+        crawl.run("scan", *wrong, code=2)
+    crawl.run("export", "posts", "--history", "-o", "history.parquet")
+    assert pq.read_metadata(crawl.folder / "history.parquet").num_rows == len(history)
 
 
 def _mids(truth: Truth, uid: int) -> set[str]:

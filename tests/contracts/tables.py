@@ -167,6 +167,39 @@ class TableContract:
         assert tables.posts.versions("k", "post:a") == [Cell(1, "first")]
         assert tables.posts.row("k") == {"post:a": "first", "post:b": "29"}
 
+    def test_what_a_row_held(self, tables: Tables) -> None:
+        """Each state since which something was written, the newest first; as of a time the newest
+        cells that are not newer, of rows that were there then, in the order of the keys."""
+        tables.posts.put([Put("a", {"post:text": "one", "count:likes": "1"}, 10)])
+        tables.posts.put([Put("b", {"post:text": "other"}, 15)])
+        tables.posts.put([Put("a", {"count:likes": "2"}, 20), Put("c", {"count:likes": "9"}, 30)])
+        tables.posts.put([Put("a", {"post:text": "two"}, 30)])
+        one = {"post:text": "one", "count:likes": "1"}
+        now = {"post:text": "two", "count:likes": "2"}
+        states = [(30, now), (20, {**one, "count:likes": "2"}), (10, one)]
+        assert list(tables.posts.states("a")) == states
+        assert list(tables.posts.states("a", ["post:text"])) == [
+            (30, {"post:text": "two"}),
+            (10, {"post:text": "one"}),
+        ]
+        assert list(tables.posts.states("nobody")) == []
+        b = Row("b", {"post:text": "other"})
+        c = Row("c", {"count:likes": "9"})
+        expected = {
+            9: [],
+            10: [Row("a", one)],
+            14: [Row("a", one)],
+            15: [Row("a", one), b],
+            29: [Row("a", states[1][1]), b],
+            30: [Row("a", now), b, c],
+        }
+        for at, rows in expected.items():
+            assert list(tables.posts.scan(as_of=at)) == rows
+        assert list(tables.posts.scan(prefix="a", columns=["count"], as_of=19)) == [
+            Row("a", {"count:likes": "1"})
+        ]
+        assert list(tables.posts.scan(start="a", limit=1, as_of=15)) == [Row("a", one)]
+
     @pytest.mark.parametrize("column", ["user:id", "nofamily", "nofamily:x", ":", ""])
     def test_a_family_must_be_known(self, tables: Tables, column: str) -> None:
         """As in HBase families are fixed; the refused call writes nothing."""

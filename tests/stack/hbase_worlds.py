@@ -70,6 +70,11 @@ class PartOfTable:
     def row(self, key: str, columns: Sequence[str] | None = None) -> dict[str, str]:
         return self._table.row(self._part + key, columns)
 
+    def states(
+        self, key: str, columns: Sequence[str] | None = None
+    ) -> Iterator[tuple[int, dict[str, str]]]:
+        return self._table.states(self._part + key, columns)
+
     def versions(self, key: str, column: str, limit: int = 100) -> list[Cell]:
         return self._table.versions(self._part + key, column, limit)
 
@@ -81,6 +86,7 @@ class PartOfTable:
         prefix: str | None = None,
         columns: Sequence[str] | None = None,
         limit: int | None = None,
+        as_of: int | None = None,
     ) -> Iterator[Row]:
         start, stop = key_bounds(start, stop, prefix)
         inside = self._table.scan(
@@ -89,6 +95,7 @@ class PartOfTable:
             stop=None if stop is None else self._part + stop,
             columns=columns,
             limit=limit,
+            as_of=as_of,
         )
         return (Row(row.key.removeprefix(self._part), row.cells) for row in inside)
 

@@ -3,14 +3,15 @@
 from collections.abc import Iterable
 
 from weibo_crawler.errors import BadUsage
-from weibo_crawler.store.rows.fields import COMMENTS, EDGES, IMPORTED, POSTS, USERS
+from weibo_crawler.store.rows.fields import AS_OF, COMMENTS, EDGES, IMPORTED, POSTS, USERS
 
-__all__ = ["COMMENTS", "EDGES", "IMPORTED", "POSTS", "USERS"]
+__all__ = ["AS_OF", "COMMENTS", "EDGES", "IMPORTED", "POSTS", "USERS"]
 
 # what is shown unless --columns asks for others
 USERS_SHOWN = tuple(USERS)
 IMPORTED_SHOWN = (*USERS, "announced", "stored", "visited_at")
 POSTS_SHOWN = (*tuple(POSTS)[:15], "page_info")
+POSTS_CHANGING = (*POSTS_SHOWN, "edit_count", "gone_at")  # in a history
 COMMENTS_SHOWN = tuple(COMMENTS)[:11]
 # and in a table, where room is scarce
 USERS_TABLE = ("id", "screen_name", "fans", "depth", "found_from", "state")

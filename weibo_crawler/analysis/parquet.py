@@ -7,9 +7,15 @@ from typing import Any, BinaryIO
 
 from weibo_crawler.analysis.batches import Batches
 from weibo_crawler.analysis.writers import Rows
-from weibo_crawler.store.rows.fields import COMMENTS, EDGES, IMPORTED, POSTS
+from weibo_crawler.store.rows.fields import AS_OF, COMMENTS, EDGES, IMPORTED, POSTS
 
-_KNOWN = {**EDGES, **IMPORTED, **COMMENTS, **POSTS}  # one name means one type in all of them
+_KNOWN = {
+    **AS_OF,
+    **EDGES,
+    **IMPORTED,
+    **COMMENTS,
+    **POSTS,
+}  # one name means one type in all of them
 _GROUP = 10  # batches of a row group: about 10 MB of posts
 
 

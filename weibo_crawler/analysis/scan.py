@@ -1,6 +1,6 @@
 """Users and posts as rows: plain dicts, in a fixed order of columns, streamed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, timedelta, timezone
 from itertools import chain, islice
 from typing import Any, TypeVar
@@ -37,13 +37,36 @@ def scan_users(
 
 
 def scan_imported(
-    tables: Tables, *, uids: Sequence[int] | None = None, limit: int | None = None
+    tables: Tables,
+    *,
+    uids: Sequence[int] | None = None,
+    limit: int | None = None,
+    as_of: str | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Imported users from the tables, by row key; columns.IMPORTED.
 
-    state is the ledger's: "unvisited", "partial", "done", "gone" or "failed".
+    state is the ledger's: "unvisited", "partial", "done", "gone", "failed" or "empty". as_of: what
+    was stored then; a ledger that was written later is not known.
     """
-    return _first(map(_imported, _user_rows(tables.userlist, uids)), limit)
+    at = _millis("--as-of", as_of)
+    rows = _user_rows(tables.userlist, uids, at)
+    return _first((_imported(row, is_past=at is not None) for row in rows), limit)
+
+
+def user_history(
+    tables: Tables, *, uids: Sequence[int] | None = None, limit: int | None = None
+) -> Iterator[dict[str, Any]]:
+    """What was stored of imported users, a row for each time that something of it changed or was
+    seen again, the newest first: `as_of`, then columns.IMPORTED. Of the ledger there is the newest
+    state alone."""
+    return _first(
+        (
+            {"as_of": since} | _imported(Row(row.key, cells), is_past=n > 0)
+            for row in _user_rows(tables.userlist, uids)
+            for n, (since, cells) in enumerate(_states(tables.userlist, row.key))
+        ),
+        limit,
+    )
 
 
 def scan_posts(
@@ -53,17 +76,37 @@ def scan_posts(
     since: str | None = None,
     until: str | None = None,
     limit: int | None = None,
+    as_of: str | None = None,
 ) -> PostRows:
     """Stored posts by row key: users by salt, each user's posts by falling mid; columns.POSTS.
 
-    since <= created_at < until; a post of unknown time is in no such span. BadUsage, before
-    anything is read, where one of them is no date.
+    since <= created_at < until; a post of unknown time is in no such span. as_of: what was stored
+    then. BadUsage, before anything is read, where one of them is no date.
     """
-    first, last = parse_when("--since", since), parse_when("--until", until)
-    rows = _post_rows(tables.posts, uids)
-    if first is not None or last is not None:
-        rows = (row for row in rows if _is_within(row, first, last))
-    return PostRows(_first(rows, limit))
+    is_wanted = _span(since, until)
+    rows = _post_rows(tables.posts, uids, _millis("--as-of", as_of))
+    return PostRows(_first(filter(is_wanted, rows), limit))
+
+
+def post_history(
+    tables: Tables,
+    *,
+    uids: Sequence[int] | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    limit: int | None = None,
+) -> Iterator[dict[str, Any]]:
+    """What was stored of posts, a row for each time that something of it changed or was counted,
+    the newest first: `as_of`, then columns.POSTS. Null is also what is not kept so long."""
+    is_wanted = _span(since, until)
+    return _first(
+        (
+            {"as_of": since} | read_post(Row(row.key, cells))
+            for row in filter(is_wanted, _post_rows(tables.posts, uids))
+            for since, cells in _states(tables.posts, row.key)
+        ),
+        limit,
+    )
 
 
 def scan_comments(
@@ -122,21 +165,29 @@ def _user(row: UserRow) -> dict[str, Any]:
     }
 
 
-def _user_rows(table: Table, uids: Sequence[int] | None) -> Iterator[Row]:
+def _user_rows(table: Table, uids: Sequence[int] | None, as_of: int | None = None) -> Iterator[Row]:
     """Imported users only: a row may hold a ledger or a profile alone."""
     if uids is None:
-        rows = table.scan()
+        rows = table.scan(as_of=as_of)
     else:
         keys = sorted({user_key(uid) for uid in uids})
-        rows = (Row(key, table.row(key)) for key in keys)
+        rows = chain.from_iterable(
+            table.scan(start=key, stop=key + "\0", as_of=as_of) for key in keys
+        )
     return (row for row in rows if "user:id" in row.cells)
 
 
-def _imported(row: Row) -> dict[str, Any]:
+def _states(table: Table, key: str) -> Iterator[tuple[str, dict[str, str]]]:
+    return ((to_iso(ms / 1000), cells) for ms, cells in table.states(key))
+
+
+def _imported(row: Row, *, is_past: bool = False) -> dict[str, Any]:
+    """is_past: who has no ledger may have been visited, which was noted later."""
     ledger = read_ledger(row.cells)
     user = read_user(row)
     if ledger is None:
-        return user | {"state": "unvisited", "announced": None, "stored": 0, "visited_at": None}
+        state, stored = (None, None) if is_past else ("unvisited", 0)
+        return user | {"state": state, "announced": None, "stored": stored, "visited_at": None}
     visited_at = None if ledger.visited_at is None else to_iso(ledger.visited_at)
     return user | {
         "state": ledger.state,
@@ -146,16 +197,29 @@ def _imported(row: Row) -> dict[str, Any]:
     }
 
 
-def _post_rows(table: Table, uids: Sequence[int] | None) -> Iterator[Row]:
+def _post_rows(table: Table, uids: Sequence[int] | None, as_of: int | None = None) -> Iterator[Row]:
     if uids is None:
-        return table.scan()
+        return table.scan(as_of=as_of)
     prefixes = sorted({posts_prefix(uid) for uid in uids})
-    return chain.from_iterable(table.scan(prefix=prefix) for prefix in prefixes)
+    return chain.from_iterable(table.scan(prefix=prefix, as_of=as_of) for prefix in prefixes)
 
 
-def _is_within(row: Row, first: float | None, last: float | None) -> bool:
-    try:
-        at = from_iso(row.cells.get("post:created_at", ""))
-    except ValueError:
-        return False
-    return (first is None or first <= at) and (last is None or at < last)
+def _span(since: str | None, until: str | None) -> Callable[[Row], bool]:
+    """Whether a post was written in this span. BadUsage where one of them is no date."""
+    first, last = parse_when("--since", since), parse_when("--until", until)
+
+    def is_within(row: Row) -> bool:
+        if first is None and last is None:
+            return True
+        try:
+            at = from_iso(row.cells.get("post:created_at", ""))
+        except ValueError:
+            return False
+        return (first is None or first <= at) and (last is None or at < last)
+
+    return is_within
+
+
+def _millis(option: str, text: str | None) -> int | None:
+    at = parse_when(option, text)
+    return None if at is None else int(at * 1000)

@@ -27,23 +27,32 @@ def _rows(options: argparse.Namespace, home: Home) -> Iterable[dict[str, Any]]:
 
     if options.imported and options.what != "users":
         raise BadUsage("--imported is for users: leave it out")
+    if options.as_of and options.history:
+        raise BadUsage("--as-of and --history: choose one")
+    if (options.as_of or options.history) and options.what not in ("posts", "users"):
+        raise BadUsage("--as-of and --history are for posts and users")
+    limits = {"uids": options.uid, "limit": options.limit}
     if options.what == "posts":
-        return scans.scan_posts(
-            home.tables,
-            uids=options.uid,
-            since=options.since,
-            until=options.until,
-            limit=options.limit,
-        )
+        span = {"since": options.since, "until": options.until}
+        if options.history:
+            return scans.post_history(home.tables, **limits, **span)
+        return scans.scan_posts(home.tables, **limits, **span, as_of=options.as_of)
     if options.since or options.until:
         raise BadUsage("--since and --until are for posts")
     if options.what == "edges":
-        return scans.scan_edges(home.users, uids=options.uid, limit=options.limit)
+        return scans.scan_edges(home.users, **limits)
     if options.what == "comments":
-        return scans.scan_comments(home.tables, uids=options.uid, limit=options.limit)
-    if options.imported:
-        return scans.scan_imported(home.tables, uids=options.uid, limit=options.limit)
-    return scans.scan_users(home.users, uids=options.uid, limit=options.limit)
+        return scans.scan_comments(home.tables, **limits)
+    if options.history:
+        return scans.user_history(home.tables, **limits)
+    if _is_imported(options):
+        return scans.scan_imported(home.tables, **limits, as_of=options.as_of)
+    return scans.scan_users(home.users, **limits)
+
+
+def _is_imported(options: argparse.Namespace) -> bool:
+    """Whether users are read from the tables: only there is a past."""
+    return bool(options.imported or options.as_of or options.history)
 
 
 def _columns(options: argparse.Namespace, form: str) -> tuple[str, ...]:
@@ -59,10 +68,14 @@ def _columns(options: argparse.Namespace, form: str) -> tuple[str, ...]:
         every, shown, table = known.EDGES, tuple(known.EDGES), tuple(known.EDGES)
     elif options.what == "comments":
         every, shown, table = known.COMMENTS, known.COMMENTS_SHOWN, known.COMMENTS_TABLE
-    elif options.imported:
+    elif _is_imported(options):
         every, shown, table = known.IMPORTED, known.IMPORTED_SHOWN, known.USERS_TABLE
     else:
         every, shown, table = known.USERS, known.USERS_SHOWN, known.USERS_TABLE
+    if options.history:
+        every = {**known.AS_OF, **every}
+        shown = known.POSTS_CHANGING if options.what == "posts" else shown
+        shown, table = (*known.AS_OF, *shown), (*known.AS_OF, *table)
     if options.columns is not None:
         return known.choose(options.columns, every)
     if form == "file":
@@ -84,7 +97,7 @@ def scan(options: argparse.Namespace) -> Done:
 def _count(n: int, options: argparse.Namespace, home: Home) -> str:
     """How many rows; of none, where they were looked for."""
     rows = plural(n, options.what.removesuffix("s"))
-    is_live = options.what == "edges" or (options.what == "users" and not options.imported)
+    is_live = options.what == "edges" or (options.what == "users" and not _is_imported(options))
     return rows if n else f"{rows} in {home.place('users' if is_live else 'tables')}"
 
 
@@ -121,7 +134,8 @@ def _dataset(options: argparse.Namespace) -> Done:
     from weibo_crawler.store.rows.cells import to_iso
 
     chosen = (options.what, options.output, options.uid, options.since, options.until)
-    if any((*chosen, options.columns, options.limit is not None, options.format)):
+    more = (options.as_of, options.history, options.columns, options.format)
+    if any((*chosen, *more, options.limit is not None)):
         raise BadUsage("--dataset holds everything: give a folder, and at most --by")
     arrow, folder = arrow_of(), options.dataset
     with Home(config.load(options.config), makes=()) as home, Progress("export") as progress:

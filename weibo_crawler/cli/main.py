@@ -392,6 +392,18 @@ def _add_selection(command: argparse.ArgumentParser, *, is_needed: bool = True) 
     )
     add("--since", metavar="DATE", help="posts created at or after, such as 2026-01-31")
     add("--until", metavar="DATE", help="posts created before")
+    add(
+        "--as-of",
+        metavar="DATE",
+        help="posts and imported users as they were stored then, such as 2026-01-31 (the day's "
+        "beginning by the site's clock) or 2026-01-31T12:00:00+08:00",
+    )
+    add(
+        "--history",
+        action="store_true",
+        help="posts and imported users: a row for each time that something of them changed or was "
+        "counted, the newest first",
+    )
     add("--columns", metavar="A,B", help="only these columns, in this order")
     add("--limit", type=_whole(0, 10**15), metavar="N", help="at most N rows")
 

@@ -64,12 +64,21 @@ class Table(Protocol):
         prefix: str | None = None,
         columns: Sequence[str] | None = None,
         limit: int | None = None,
+        as_of: int | None = None,
     ) -> Iterator[Row]:
         """Rows with start <= key < stop (or with the prefix), in order, at most `limit`.
 
-        Rows without any of `columns` are left out. Pages inside: no lock or connection is held
-        while the caller works on a row, so writing while scanning is allowed.
+        as_of: a timestamp; the newest cells that are not newer, as far as versions of them are
+        kept. Rows without any of `columns` are left out. Pages inside: no lock or connection is
+        held while the caller works on a row, so writing while scanning is allowed.
         """
+        ...
+
+    def states(
+        self, key: str, columns: Sequence[str] | None = None
+    ) -> Iterator[tuple[int, dict[str, str]]]:
+        """What a row held, the newest first: since which timestamp, and the newest cells then, as
+        far as versions of them are kept."""
         ...
 
     def keys(self, prefix: str) -> Iterator[str]:

@@ -80,9 +80,20 @@ class HbaseTable:
         prefix: str | None = None,
         columns: Sequence[str] | None = None,
         limit: int | None = None,
+        as_of: int | None = None,
     ) -> Iterator[Row]:
         wanted = self._columns(columns)
-        return self._rows(*key_bounds(start, stop, prefix), wanted, limit)
+        return self._rows(*key_bounds(start, stop, prefix), wanted, limit, as_of)
+
+    def states(
+        self, key: str, columns: Sequence[str] | None = None
+    ) -> Iterator[tuple[int, dict[str, str]]]:
+        wanted, row = self._columns(columns), key.encode()
+        found = self._call("getRowWithColumns", row, wanted, {})
+        while found and found[0].columns:
+            since = max(cell.timestamp for cell in found[0].columns.values())
+            yield since, self._row(found[0]).cells
+            found = self._call("getRowWithColumnsTs", row, wanted, since, {})  # older than that
 
     def keys(self, prefix: str) -> Iterator[str]:
         start, stop = key_bounds("", None, prefix)
@@ -94,13 +105,18 @@ class HbaseTable:
             at = page[-1].row + b"\0"  # the smallest key after it
 
     def _rows(
-        self, start: str, stop: str | None, columns: list[bytes] | None, limit: int | None
+        self,
+        start: str,
+        stop: str | None,
+        columns: list[bytes] | None,
+        limit: int | None,
+        as_of: int | None,
     ) -> Iterator[Row]:
         at, rows = start.encode(), _FIRST_ROWS
         left = limit
         while left is None or left > 0:
             asked = rows if left is None else min(rows, left)
-            page = self._page(at, stop, columns, asked)
+            page = self._page(at, stop, columns, asked, as_of=as_of)
             yield from map(self._row, page)
             if len(page) < asked:
                 return
@@ -115,6 +131,7 @@ class HbaseTable:
         columns: list[bytes] | None,
         rows: int,
         only: bytes | None = None,
+        as_of: int | None = None,
     ) -> list[Any]:
         """Up to `rows` rows from `start` on; fewer: there are no more."""
         if stop is not None and start >= stop.encode():
@@ -122,6 +139,8 @@ class HbaseTable:
         scan = TScan(startRow=start, columns=columns, caching=rows, filterString=only)
         if stop is not None:
             scan.stopRow = stop.encode()
+        if as_of is not None:
+            scan.timestamp = as_of + 1  # HBase reads what is older
 
         def read(client: Any) -> list[Any]:
             scanner = client.scannerOpenWithScan(self._id, scan, {})

@@ -204,6 +204,7 @@ def _comments() -> Mapping[str, Field]:
 POSTS, COMMENTS = _posts(), _comments()
 USERS = _users()  # of the live userlist
 IMPORTED = {**USERS, **_profiles()}  # and of the tables
+AS_OF = {"as_of": Field(KEY, Kind.TIME, "since when the row held this")}  # of a history
 EDGES: Mapping[str, Field] = {
     "owner": Field(KEY, Kind.NUMBER, "whose list"),
     "uid": Field(KEY, Kind.NUMBER, "who was seen in it"),

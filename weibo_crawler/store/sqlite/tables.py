@@ -193,11 +193,29 @@ class SqliteTable:
         prefix: str | None = None,
         columns: Sequence[str] | None = None,
         limit: int | None = None,
+        as_of: int | None = None,
     ) -> Iterator[Row]:
         wanted = self._columns(columns)
         start, stop = key_bounds(start, stop, prefix)
-        rows = self._rows(start, stop, wanted, _PAGE_ROWS if limit is None else limit)
+        rows = self._rows(start, stop, wanted, _PAGE_ROWS if limit is None else limit, as_of)
         return rows if limit is None else islice(rows, max(0, limit))
+
+    def states(
+        self, key: str, columns: Sequence[str] | None = None
+    ) -> Iterator[tuple[int, dict[str, str]]]:
+        wanted = self._columns(columns)
+        records = self._all(
+            f"SELECT family, ts, CAST(cells AS BLOB) FROM {self._table} WHERE row_key = ? "
+            "ORDER BY ts",
+            key,
+        )
+        cells: dict[str, str] = {}
+        found: dict[int, dict[str, str]] = {}
+        for family, ts, packed in records:
+            if family in wanted.families and (new := wanted.pick(_decode(packed))):
+                cells = {**cells, **new}
+                found[ts] = cells
+        return iter([*found.items()][::-1])
 
     def keys(self, prefix: str) -> Iterator[str]:
         start, stop = key_bounds("", None, prefix)
@@ -207,20 +225,25 @@ class SqliteTable:
             yield from (key for (key,) in page)
             values[0] = page[-1][0] + "\0"  # the smallest key after it
 
-    def _rows(self, start: str, stop: str | None, wanted: _Columns, rows: int) -> Iterator[Row]:
+    def _rows(
+        self, start: str, stop: str | None, wanted: _Columns, rows: int, as_of: int | None
+    ) -> Iterator[Row]:
         after: str | None = start
         while after is not None:
-            page, after = self._page(after, stop, wanted, min(rows, _PAGE_ROWS))
+            page, after = self._page(after, stop, wanted, min(rows, _PAGE_ROWS), as_of)
             yield from page
 
     def _page(
-        self, start: str, stop: str | None, wanted: _Columns, rows: int
+        self, start: str, stop: str | None, wanted: _Columns, rows: int, as_of: int | None
     ) -> tuple[list[Row], str | None]:
         """Some rows from `start` on, and the key that the next page begins with (None: the end)."""
         where, values = _where(start, stop)
         if len(wanted.families) < len(self._families):
             where += f" AND family IN ({', '.join('?' * len(wanted.families))})"
             values += wanted.families
+        if as_of is not None:
+            where += " AND ts <= ?"
+            values.append(as_of)
         sql = (
             f"SELECT row_key, CAST(cells AS BLOB) FROM {self._table} WHERE {where} "
             "ORDER BY row_key, family, ts"
