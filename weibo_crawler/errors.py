@@ -10,10 +10,15 @@ DISTRIBUTION = "weibo-hadoop"  # for pip; what the index calls weibo-crawler is 
 _ADDRESS_WITH_PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"]*:[^\s'\"]*@")
 
 
+# of a connection string: Server=h;Uid=me;Pwd=…
+_PASSWORD_FIELD = re.compile(r"((?:pwd|password|passwd)\s*=\s*)[^;&\s]+", re.IGNORECASE)
+
+
 def masked(address: str) -> str:
     """An address, or what was given for one, without account and arguments, which may hold a
     password. An account ends at the last @, since a password may hold one too; a port that is no
     number is the password of an address whose host was forgotten."""
+    address = _PASSWORD_FIELD.sub(r"\1***", address)
     account, at, rest = address.rpartition("@")
     place, mark, _ = rest.partition("?")
     shown = f"{place}?***" if mark else place

@@ -356,7 +356,7 @@ class FrontierContract:
         frontier.add_seeds(found(1), "run", NOW)
         self.claim(frontier)
         frontier.rest("me", 1, now=NOW, until=NOW + 5, why="throttled")
-        frontier.begin_waiting(NOW + 5000)
+        frontier.begin_waiting(NOW + 5000, 3600)
         assert frontier.set_aside(now=NOW + 5010, level_wait_s=60) == 0
         assert frontier.set_aside(now=NOW + 5061, level_wait_s=60) == 1
         assert (frontier.open_level(), frontier.next_level()) == (None, 0)
@@ -365,6 +365,17 @@ class FrontierContract:
         assert frontier.next_level() is None
         assert frontier.requeue_failed() == 1
         assert frontier.open_level() == 0
+
+    def test_a_rest_by_a_wrong_clock_is_cut(self, frontier: Frontier) -> None:
+        """A run that begins lets nobody rest longer than anybody does; shorter rests stay."""
+        frontier.add_seeds(found(1, 2), "run", NOW)
+        self.claim(frontier)
+        frontier.rest("me", 1, now=NOW, until=NOW + 10 * 86_400, why="throttled")
+        frontier.rest("me", 2, now=NOW, until=NOW + 50, why="throttled")
+        frontier.begin_waiting(NOW, 3600)
+        assert [entry.uid for entry in self.claim(frontier, now=NOW + 51)] == [2]
+        frontier.finish("me", 2, State.DONE, "")
+        assert [entry.uid for entry in self.claim(frontier, now=NOW + 3601)] == [1]
 
     def test_a_list_that_ended_unsure_can_be_asked_again(self, frontier: Frontier) -> None:
         """Law 4: it goes on at the page that was not there."""

@@ -19,7 +19,7 @@ from weibo_crawler.fetch import Ask, Fetched, Room
 from weibo_crawler.harvest.run import Ended, HarvestRun, is_over_share
 from weibo_crawler.harvest.trouble import Refused, costs_attempt
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import Edge, FanPage, Kind, Reading, Request, Verdict
+from weibo_crawler.records import Edge, FanPage, Kind, Reading, Request, State, Verdict
 from weibo_crawler.samples import Samples
 from weibo_crawler.store import Found
 from weibo_crawler.store.owners import new_owner
@@ -251,11 +251,26 @@ def test_a_share_needs_a_sample(failed: int, walked: int, is_over: bool) -> None
     assert is_over_share(failed, failed + walked, 0.2) is is_over
 
 
+@pytest.mark.parametrize("verdict", [Verdict.NOT_JSON, Verdict.SERVER_TROUBLE])
+def test_a_portal_in_the_way_fails_nobody(tmp_path: Path, verdict: Verdict) -> None:
+    """A first run that is answered by something else than the site ends with the reason, and the
+    same command reaches the truth without it."""
+    graph = Graph({1: [2], 3: [4]}, dict.fromkeys(range(1, 9), 90))
+    trouble = {(uid, verdict): 99 for uid in (1, 3)}
+    with pytest.raises(SiteSaysNo, match="nothing to anybody"):
+        harvest(tmp_path, graph, [1, 3], trouble=trouble, profiles=verdict)
+    users = open_users(tmp_path)
+    assert users.states().get(State.FAILED, 0) == 0
+    users.close()
+    assert set(harvest(tmp_path, graph, [1, 3])[0]) == {1, 2, 3, 4}
+
+
 def test_failures_of_several_processes_are_judged_in_sum(tmp_path: Path) -> None:
     """One process that met a broken entry among its few does not end the command."""
     users = open_users(tmp_path)
-    users.add_seeds([Found(1, "")], "run", 1.0)
-    fetcher = ScriptedFetcher(Graph({}, {1: 99}), Random(0), {(1, Verdict.SERVER_TROUBLE): 99})
+    users.add_seeds([Found(1, ""), Found(2, "")], "run", 1.0)
+    graph, trouble = Graph({}, {1: 99, 2: 99}), {(1, Verdict.SERVER_TROUBLE): 99}
+    fetcher = ScriptedFetcher(graph, Random(0), trouble)
     run, own = make_run(users, fetcher, judges=False, max_failed_share=0.2)
     asyncio.run(run.run())
     users.close()

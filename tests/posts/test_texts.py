@@ -164,12 +164,24 @@ def test_a_restricted_text_is_asked_for_again_seldom(crawl_: Crawl) -> None:
         assert (mended["text"], mended["text_why"]) == (f"begin {mid}", None)
 
 
+@pytest.mark.parametrize("notice", ["begin ...", "begin", "gone"])
+def test_a_notice_is_no_whole_text(crawl_: Crawl, notice: str) -> None:
+    """What the site shows in the place of a text, or as cut as before, is no longer than what the
+    page shows: a fact about the post, and the text stays cut, with the reason."""
+    crawl_.add(6)
+    crawl_.run(ScriptedFetcher(long(1), texts={1: notice}))
+    post = crawl_.posts(6)[1]
+    assert (post["text"], post["text_complete"]) == ("begin ...", False)
+    assert post["text_why"].startswith("restricted: what is shown")
+    assert crawl_.ledger(6).restricted == (1,)
+
+
 def test_one_way_may_show_what_another_restricts(crawl_: Crawl) -> None:
     """The round goes on, and the way that led leads for the next text of any user."""
     crawl_.add(6, 7)
     closed = {f"extend/{mid}": RESTRICTED for mid in (1, 2, 3)}
     world = long(1, 2) | long(3, uid=7)
-    fetcher = ScriptedFetcher(world, texts={1: "one", 2: "two", 3: "three"}, closed=closed)
+    fetcher = ScriptedFetcher(world, texts={i: f"begin {i}" for i in (1, 2, 3)}, closed=closed)
     crawl_.run(fetcher, users_in_flight=1)
     assert crawl_.posts(6)[2]["text_complete"]
     assert crawl_.ledger(6).restricted == ()
@@ -208,9 +220,9 @@ def test_while_one_way_is_in_trouble_nothing_is_concluded(crawl_: Crawl) -> None
     fetcher = ScriptedFetcher(long(1), closed={"extend/1": RESTRICTED})
     crawl_.run(fetcher)
     assert (crawl_.ledger(6).cut, crawl_.ledger(6).restricted) == ((1,), ())
-    again = ScriptedFetcher(long(1), texts={1: "one"}, closed={"extend/1": RESTRICTED})
+    again = ScriptedFetcher(long(1), texts={1: "begin one"}, closed={"extend/1": RESTRICTED})
     crawl_.run(again, refresh=True)
-    assert crawl_.posts(6)[1]["text"] == "one"
+    assert crawl_.posts(6)[1]["text"] == "begin one"
 
 
 def test_what_the_site_says_is_deleted_is_a_fact_about_the_post(crawl_: Crawl) -> None:

@@ -35,7 +35,7 @@ def test_every_write_takes_its_turn(tmp_path: Path) -> None:
             outside.append(sql)
 
     conn.set_trace_callback(look)
-    users.begin_waiting(1.0)
+    users.begin_waiting(1.0, 60.0)
     users.claim("me", 6, edges=[Edge.FANS], deepest=0, now=1.0, lease_s=60.0)
     users.renew("me", now=2.0, lease_s=60.0)
     users.name_seed("me", 1, "other", 20, 2.0)

@@ -177,6 +177,7 @@ class EdgeReader:
             record = fetched.reading.record
             if not (isinstance(record, FanPage) and fetched.reading.ambiguous):
                 return await self._listed_page(edge, at, expect, fetched)
+            self._count_skipped(record)
             if record.next_cursor is None:
                 break
             at = Progress(record.next_cursor, at.last_ids, at.listed, at.pages + 1)

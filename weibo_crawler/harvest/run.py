@@ -24,6 +24,7 @@ from weibo_crawler.harvest.trouble import (
     EntryTrouble,
     HandBack,
     NoAnswer,
+    NoPage,
     PutOff,
     Silent,
     UsersFull,
@@ -43,6 +44,7 @@ _REPORT_S = 1.0
 _AHEAD_S = 10.0  # while a level does not end, the next one is read ahead for so many seconds, ...
 _AHEAD = 4000  # ... but at most so many pages, which wait in memory
 _REST_CAP_S = 3600.0
+_LONGEST_REST = 1.25  # times that: rests are spread
 # a share of failures means something from here on
 _MIN_WALKED, _MIN_FAILED = 20, 5
 
@@ -109,7 +111,8 @@ class HarvestRun:
         Raises SiteSaysNo, StoreError, Interrupted (stopped by `stop("interrupted")`); whatever
         happens, what this process held is back in the frontier.
         """
-        await self._committer.call(self._frontier.begin_waiting, self._started_at)
+        begin = self._frontier.begin_waiting
+        await self._committer.call(begin, self._started_at, _LONGEST_REST * _REST_CAP_S)
         seen = await self._committer.call(lambda: SeenSet(self._frontier.known_ids()))
         self._walker = self._make_walker(seen)
         if len(seen) >= self._settings.max_users:
@@ -300,9 +303,9 @@ class HarvestRun:
         came may be older than the silence, it is asked for one that it showed before.
 
         Errors: SiteSaysNo, where nothing at all is shown while an entry has all its attempts."""
-        if not isinstance(trouble, (NoAnswer, Silent)):
+        if not isinstance(trouble, (NoAnswer, NoPage, Silent)):
             return self._counters[SHOWN] > shown
-        is_shown = self._counters[SHOWN] > shown and isinstance(trouble, NoAnswer)
+        is_shown = self._counters[SHOWN] > shown and not isinstance(trouble, Silent)
         now = time.monotonic()
         kind = trouble.kind if isinstance(trouble, Silent) else None
         if is_shown or await self._asker.is_given_to_others(entry.uid, now, kind):
@@ -337,7 +340,7 @@ class HarvestRun:
         rest_s = min(self._settings.rest_s * 2**rests, _REST_CAP_S)
         if isinstance(trouble, Silent) and not counts:
             why = entry.last_error  # no conclusion: the mark of the entry stays as it is
-        rest_s *= self._rng.uniform(0.75, 1.25)
+        rest_s *= self._rng.uniform(0.75, _LONGEST_REST)
         await self._rest(entry, why, time.time() + rest_s, counts=counts)
 
     async def _rest(self, entry: Entry, why: str, until: float, *, counts: bool) -> None:

@@ -50,8 +50,9 @@ class Silent(Unheard):
         self.kind = kind
 
 
-class NoPage(EntryTrouble):
-    """An answer came, and no page: what was to be read of it is missing, nothing else is."""
+class NoPage(Unheard):
+    """An answer came, and no page: what was to be read of it is missing, nothing else is. It may
+    be somebody else's answer, to everybody."""
 
 
 class PageDrifted(NoPage):

@@ -12,7 +12,11 @@ from weibo_crawler.store.notes import SILENT, TALKED, Notes
 from weibo_crawler.store.rows.cells import Ledger
 
 _GRAIN_S = 0.001  # of the times that ledgers keep
-_BY_EMPTINESS = ("end", "no_new_post", "nothing_shown", "gone")  # why visits stop
+# why visits stop where a site shows less than it has
+_BY_EMPTINESS = (
+    *("end", "no_next_page", "no_new_post", "repeated_cursor", "nothing_shown", "gone"),
+    "login_wall",
+)
 
 
 class Silences:

@@ -4,10 +4,11 @@ from typing import NamedTuple
 
 from weibo_crawler.fetch import Ask
 from weibo_crawler.posts.asking import Asker
-from weibo_crawler.records import Expect, FullText, Request, Verdict
+from weibo_crawler.records import Expect, FullText, Reading, Request, Verdict
 from weibo_crawler.sites import Site
 
 _BEGINNING = 20  # characters: in both recorded pairs of 2021 cut and whole text begin alike
+_NO_MORE = "what is shown of it is no longer than the cut text"
 RESTRICTED = "texts.restricted"  # the kind in `Samples`: a second look is by another way
 
 
@@ -29,8 +30,9 @@ class Texts:
     trouble nothing is concluded; what does not exist is asked for no further. Once other ways have
     shown none of many restricted texts (`Samples`), the round ends at most restrictions. Only the
     first way that had trouble is tried `again`. A way by which nobody is shown a text is left out
-    (`Asker.may_ask`), and is no witness. A text whose answer does not name its post, and that
-    begins otherwise than the page shows it, may be that of another post: it is trouble, too.
+    (`Asker.may_ask`), and is no witness. A text that begins otherwise than the page shows it may be
+    that of another post: it is trouble, too, unless its answer names the post and it is longer. One
+    that is no longer than what the page shows is a notice, or cut as well: a restriction.
     """
 
     def __init__(self, site: Site, asker: Asker, uid: int) -> None:
@@ -43,7 +45,7 @@ class Texts:
     async def whole(self, mid: int, shown: str = "", *, is_retry: bool = False) -> Found:
         """The text by the first way that has it, in one round. shown: the cut text, "": unknown."""
         self.asked.add(mid)
-        self._shown[mid] = _beginning(shown)
+        self._shown[mid] = _bare(shown)
         return await self._round(mid, self._ways(mid), is_retry)
 
     async def again(self, mid: int) -> Found:
@@ -68,6 +70,8 @@ class Texts:
                 continue
             is_second = is_looked
             reading = (await self._asker.fetch(ask)).reading
+            if isinstance(reading.record, FullText) and self._is_short(mid, reading.record):
+                reading = Reading(Verdict.RESTRICTED, why=_NO_MORE)
             if isinstance(reading.record, FullText) and self._is_of(mid, reading.record):
                 self._asker.led(way)
                 self.completed += 1
@@ -93,10 +97,14 @@ class Texts:
 
     def _is_of(self, mid: int, full: FullText) -> bool:
         """Whether it is the text of this post, as far as anybody can tell."""
-        shown = self._shown.get(mid, "")
-        return full.is_named or _beginning(full.text).startswith(shown)
+        beginning = self._shown.get(mid, "")[:_BEGINNING].rstrip(".…")
+        return full.is_named or _bare(full.text).startswith(beginning)
+
+    def _is_short(self, mid: int, full: FullText) -> bool:
+        """Whether it holds no more than what the page shows."""
+        return len(_bare(full.text)) <= len(self._shown.get(mid, ""))
 
 
-def _beginning(text: str) -> str:
-    """The first characters of a text, without blanks and the dots that say that it is cut."""
-    return "".join(text.split())[:_BEGINNING].rstrip(".…")
+def _bare(text: str) -> str:
+    """A text without blanks, and without the dots that say that it is cut."""
+    return "".join(text.split()).rstrip(".…")

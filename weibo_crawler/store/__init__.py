@@ -504,8 +504,9 @@ class Walk(Protocol):
         """Entries resting longer than level_wait_s no longer hold deeper levels back (law 13)."""
         ...
 
-    def begin_waiting(self, now: float) -> None:
-        """A run begins: what rests since before it, rests since now (for `set_aside`)."""
+    def begin_waiting(self, now: float, longest_s: float) -> None:
+        """A run begins: what rests since before it, rests since now (for `set_aside`), and no
+        longer than so: a clock may have gone wrong."""
         ...
 
     def open_level(self) -> int | None:

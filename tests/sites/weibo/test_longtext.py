@@ -24,6 +24,17 @@ def test_the_whole_text_in_html() -> None:
     assert record(judge(fixture("detail.html"), DETAIL)) == WHOLE
 
 
+@pytest.mark.parametrize("end", ["...<a href='/detail/1'>全文</a>", "…<span>展开</span>"])
+def test_a_text_that_says_that_it_is_cut(end: str) -> None:
+    """Wherever it leads to the whole."""
+
+    def change(tree: Tree) -> None:
+        del tree["data"]["longText"]
+        tree["data"]["text"] = "begin" + end
+
+    assert read("show.json", change).verdict is Verdict.RESTRICTED
+
+
 def test_show_without_long_text() -> None:
     """The text of the post itself will do where it is not cut."""
 

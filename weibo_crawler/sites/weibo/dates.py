@@ -32,7 +32,7 @@ _FULL = re.compile(
     re.ASCII,
 )
 _ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:?\d\d)?", re.ASCII)
-_AGO = re.compile(r"(\d{1,4})\s?(秒|分钟|小时|天|周)前", re.ASCII)
+_AGO = re.compile(r"(\d{1,4})\s?个?(秒|分钟|小时|天|周|月)前", re.ASCII)
 _NEAR = re.compile(r"(今天|昨天|前天)\s?(\d\d?):(\d\d)(?::(\d\d))?", re.ASCII)
 _DAY = re.compile(
     r"(?:(\d{4})[-/年])?(\d\d?)(?:[-/](\d\d?)|月(\d\d?)日)(?:\s{1,2}(\d\d?):(\d\d)(?::(\d\d))?)?",
@@ -47,6 +47,7 @@ _AGO_UNITS = {
     "小时": (_HOUR_S, "hour", 2 * _HOUR_S, _HOUR_S),
     "天": (_DAY_S, "day", 2 * _DAY_S, _DAY_S),
     "周": (7 * _DAY_S, "day", 8 * _DAY_S, _DAY_S),
+    "月": (30 * _DAY_S, "day", 32 * _DAY_S, 3 * _DAY_S),
 }
 
 
@@ -99,6 +100,7 @@ def said(text: str, now: float) -> Said:
     Errors: ValueError for a form that is not known, a day that does not exist, and a time in which
     nobody posted.
     """
+    text = " ".join(text.split())
     today = (int(now) + _ZONE_S) // _DAY_S + _EPOCH_DAY
     words = _full(text) or _written(text, today) or _ago(text, int(now)) or _near(text, today)
     words = words or _iso(text)

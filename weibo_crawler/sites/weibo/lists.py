@@ -102,7 +102,7 @@ def read_user_list(page: UserList | None, request: Request, now: float) -> Readi
         dict(found.skipped),
         is_next_named,
     )
-    if not found.legible and not found.skipped:
+    if not found.legible:  # whatever else it shows: a site that falls silent may still advertise
         return Reading(Verdict.OK, fan_page, why="nobody", ambiguous=True)
     return Reading(Verdict.OK, fan_page)
 

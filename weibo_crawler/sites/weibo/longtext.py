@@ -15,6 +15,7 @@ from weibo_crawler.sites.weibo.verdicts import of_html
 from weibo_crawler.sites.weibo.wire import LongText, Mblog, Rendered
 
 CUT = "only the cut text is shown"
+_SAYS_CUT = re.compile(r"(?:\.{3}|…)\s*(?:全文|展开)$")  # wherever that leads
 _RENDER_DATA = re.compile(r"\$render_data\s*=\s*(?=\[)")
 
 
@@ -71,7 +72,7 @@ def _whole(html: object, path: str, request: Request, *, is_named: bool = True) 
     text, is_cut = reader_text(html)
     if not text:
         raise Drift(path)
-    if is_cut:  # as lists show it: another way may have the whole
+    if is_cut or _SAYS_CUT.search(text):  # as lists show it: another way may have the whole
         return Reading(Verdict.RESTRICTED, why=CUT)
     full = FullText(request.mid, text, topics(html), mentions(html), is_named)
     return Reading(Verdict.OK, full)

@@ -21,9 +21,9 @@ from weibo_crawler.sites.weibo.lists import read_user_list
 from weibo_crawler.sites.weibo.longtext import read_detail, read_extend, read_show
 from weibo_crawler.sites.weibo.loose import NotJson, repaired
 from weibo_crawler.sites.weibo.people import read_comments, read_profile
+from weibo_crawler.sites.weibo.signs import is_complaint
 from weibo_crawler.sites.weibo.timeline import read_timeline
 from weibo_crawler.sites.weibo.verdicts import (
-    is_complaint,
     of_envelope,
     of_html,
     of_refused,

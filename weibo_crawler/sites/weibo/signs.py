@@ -6,6 +6,7 @@ signature: the words alone in `msg`, in an envelope without unknown keys or numb
 
 import re
 from typing import Any
+from urllib.parse import unquote
 
 from weibo_crawler.records import Kind, Verdict
 from weibo_crawler.sites.weibo.cursors import read_token
@@ -50,14 +51,15 @@ _CAPTCHA_HOST = re.compile(
     r"captcha[\w-]*\.(?:weibo\.cn|weibo\.com|sina\.cn|sina\.com\.cn)|(?:[\w-]+\.)*geetest\.com",
     re.ASCII,
 )
-# below /n/ and /u/ stand names of people
+# below /n/, /u/ and /p/ stand names of people and pages
 _CAPTCHA_PATH = re.compile(
-    r"/+(?!(?:n|u)/)(?:[\w.-]+/+)*(?:captcha|geetest)(?:/.*)?", re.IGNORECASE
+    r"/+(?!(?:n|u|p)/)(?:[\w.-]+/+)*(?:captcha|geetest)[\w.-]*(?:/.*)?", re.IGNORECASE
 )
 
 
 def of_place(host: str, path: str, *, is_own: bool) -> Verdict | None:
     """What an address of the site asks of its reader. is_own: on the host that was asked."""
+    host, path = host.removesuffix("."), unquote(path)
     is_own = is_own or _OWN_HOST.fullmatch(host) is not None
     if _CAPTCHA_HOST.fullmatch(host) or (is_own and _CAPTCHA_PATH.fullmatch(path)):
         return Verdict.CAPTCHA
@@ -82,7 +84,8 @@ def fact_in(said: dict[str, Any], errno: str, words: str, kind: Kind) -> Verdict
         return None
     is_bare = _is_bare(said.get("data"))
     if words == NO_CONTENT:
-        is_nothing = errno in ("", "0") and is_bare
+        beside = said.get("extra") or said.get("error_type") or _complaints(said.get("data"))
+        is_nothing = errno in ("", "0") and is_bare and not beside
         return Verdict.EMPTY if is_nothing and type(said["ok"]) is int else None
     if not is_bare:
         return None
@@ -111,6 +114,15 @@ def _of_words(words: str, kind: Kind) -> Verdict | None:
     if _USER_GONE.fullmatch(words) or (kind in _OF_A_POST and _POST_GONE.fullmatch(words)):
         return Verdict.GONE
     return None
+
+
+def is_complaint(key: str) -> bool:
+    """Whether a key holds the number or the words of a refusal; no page of the site has such."""
+    return key.startswith(("err", "msg", "message", "tip")) and key != "error_type"
+
+
+def _complaints(data: object) -> bool:
+    return isinstance(data, dict) and any(data[key] for key in filter(is_complaint, data))
 
 
 def _is_bare(data: object) -> bool:

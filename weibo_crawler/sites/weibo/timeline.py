@@ -93,7 +93,7 @@ def read_timeline(page: Timeline | None, request: Request, now: float) -> Readin
         return nothing(request)
     is_ended = bool(cards) and cards[0] is not None and is_type(cards[0].card_type, 58)
     if is_ended and is_last and post_token(request.cursor)[0] == "since_id":
-        return Reading(Verdict.END, why="card_type 58")
+        return Reading(Verdict.END, why="card_type 58", ambiguous=True)
     found = _Found(request.uid, now)
     found.collect(cards, ".data.cards")
     if is_drift(len(found.unreadable), found.read + len(found.unreadable)):

@@ -21,7 +21,9 @@ _HEADERS_TOO_LARGE = (400, 431)  # how servers refuse a session with too many co
 _ERROR_TITLE = "微博-出错了"
 _NOTICE = "h5-4con"
 _TITLE = re.compile(r"<title>([^<>]*+)</title>", re.IGNORECASE)
-_LOADED = re.compile(r"""\b(?:src|action)\s*+=\s*+["']?+([^\s"'<>]++)""", re.IGNORECASE)
+_LOADED = re.compile(
+    r"""\b(?:src|action|url|location(?:\.href)?)\s*+=\s*+["']?+([^\s"'<>]++)""", re.IGNORECASE
+)
 _MORE_THAN_EARLY = (Verdict.LOGIN_WALL, Verdict.CAPTCHA, Verdict.REFUSED)
 
 
@@ -107,7 +109,8 @@ def of_html(body: bytes, request: Request) -> Reading:
     restriction = signs.restriction_in(text, request.kind)
     if restriction:
         return Reading(Verdict.RESTRICTED, why=restriction)
-    if _of_places(_LOADED.findall(text), request.url) is Verdict.CAPTCHA:
+    is_loaded = _of_places(_LOADED.findall(text), request.url) is Verdict.CAPTCHA
+    if is_loaded or "initGeetest" in text:
         return refusal(Verdict.CAPTCHA, "a page that loads a captcha")
     title, notice = _TITLE.search(text), _notice(text)
     is_own = title is not None and _ERROR_TITLE in title[1]
@@ -135,14 +138,9 @@ def brief(text: str) -> str:
     return writable(" ".join(text.split()))[:80]
 
 
-def is_complaint(key: str) -> bool:
-    """Whether a key holds the number or the words of a refusal; no page of the site has such."""
-    return key.startswith(("err", "msg", "message")) and key != "error_type"
-
-
 def _own_words(said: dict[str, Any]) -> str:
     """The numbers and words of an answer of either envelope, else its keys."""
-    texts = (said[key] for key in sorted(filter(is_complaint, said)))
+    texts = (said[key] for key in sorted(filter(signs.is_complaint, said)))
     words = " ".join(str(text) for text in texts if isinstance(text, int | str) and text != "")
     return brief(words or ", ".join(key for key in said if key != "ok") or "no word")
 

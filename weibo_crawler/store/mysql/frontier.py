@@ -147,8 +147,12 @@ class MysqlUsers(MysqlUserlist):
     def reopen_walled(self, edge: Edge, *, after_seq: int, n: int) -> list[tuple[int, int]]:
         return self._db.transaction(partial(_reopen_walled, edge=edge, after_seq=after_seq, n=n))
 
-    def begin_waiting(self, now: float) -> None:
-        self._db.write("UPDATE userlist SET resting_since = %s WHERE state = 'resting'", (now,))
+    def begin_waiting(self, now: float, longest_s: float) -> None:
+        self._db.write(
+            "UPDATE userlist SET resting_since = %s, resting_until = LEAST(resting_until, %s) "
+            "WHERE state = 'resting'",
+            (now, now + longest_s),
+        )
 
     def reclaim_dead(self) -> int:
         owners = self._db.read(

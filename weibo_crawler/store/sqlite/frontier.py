@@ -241,8 +241,12 @@ class SqliteUsers(SqliteUserlist):
                 conn.execute("DELETE FROM meta WHERE name = ?", (f"walled {edge}",))
         return rows
 
-    def begin_waiting(self, now: float) -> None:
-        self._do("UPDATE userlist SET resting_since = ? WHERE state = 'resting'", now)
+    def begin_waiting(self, now: float, longest_s: float) -> None:
+        self._do(
+            "UPDATE userlist SET resting_since = ?, resting_until = MIN(resting_until, ?) "
+            "WHERE state = 'resting'",
+            *(now, now + longest_s),
+        )
 
     def forget(self, uids: Sequence[int]) -> int:
         with self._db.translated(), immediate(self._db.conn()) as conn:
