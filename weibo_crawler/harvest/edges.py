@@ -173,7 +173,11 @@ class EdgeReader:
         not end, whoever asks again later begins with the first of them."""
         at = progress
         for _ in range(1 + _BARREN_PAGES):
-            fetched = await self._ask_of_owner(edge, at, expect)
+            try:
+                fetched = await self._ask_of_owner(edge, at, expect)
+            except Walled as wall:
+                wall.behind = at.pages - progress.pages
+                raise
             record = fetched.reading.record
             if not (isinstance(record, FanPage) and fetched.reading.ambiguous):
                 return await self._listed_page(edge, at, expect, fetched)

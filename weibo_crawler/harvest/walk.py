@@ -172,8 +172,8 @@ class _Visit:
         while self._env.may_go_on():
             try:
                 shown = await self._show(edge, progress)
-            except Walled:
-                if not progress.pages:
+            except Walled as wall:
+                if not (progress.pages or wall.behind):
                     raise
                 await self._mark_walled(edge, progress, is_last)  # guests are shown so much of it
                 return
@@ -196,8 +196,8 @@ class _Visit:
             raise Walled(Verdict.LOGIN_WALL)
         try:
             shown = await self._reader.read(edge, progress)
-        except Walled:
-            walls.met(edge, nth, now)
+        except Walled as wall:
+            walls.met(edge, nth + wall.behind, now)
             raise
         if shown.is_proof:
             walls.passed(edge, nth)
