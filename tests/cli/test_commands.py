@@ -665,11 +665,19 @@ def test_a_number_that_cannot_be_read_is_named(
 
 def test_status_says_how_a_harvest_ended_that_could_walk_nobody(crawl: Crawl) -> None:
     """Law 12: the run ended with 4, and `status` gives its reason, not that nobody new is found;
-    so after a second run, to which nothing was left."""
+    so after a second run, to which nothing was left. Where nothing is shown nobody failed."""
     crawl.env |= {"WEIBO_FETCH__ATTEMPTS": "1", "WEIBO_HARVEST__MAX_ATTEMPTS": "1"}
-    with answering(lambda path: {"ok": 0, "msg": "?"}) as port:
+    unknown: object = {"ok": 0, "msg": "?"}
+    face = {"id": 7, "screen_name": "n", "followers_count": 99}
+    profile = {"ok": 1, "data": {"userInfo": face}}
+    with answering(lambda path: unknown) as port:
         crawl.env["WEIBO_SITE__BASE_URL"] = f"http://127.0.0.1:{port}"
         crawl.run("seed", "7")
+        reason = "the site shows nothing to anybody"
+        assert reason in crawl.run("harvest", code=4).stderr
+        assert f"failed: {reason}" in crawl.run("status").stdout
+    with answering(lambda path: profile if "type=uid" in path else unknown) as port:
+        crawl.env["WEIBO_SITE__BASE_URL"] = f"http://127.0.0.1:{port}"
         for reason in ("1 of 1 users could not be walked", "nothing was left to walk"):
             assert reason in crawl.run("harvest", code=4).stderr
             assert f"failed: {reason}" in crawl.run("status").stdout
