@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 DOCS = {path.name: path for folder in (ROOT, ROOT / "docs") for path in folder.glob("*.md")}
-_CITED = re.compile(r'\b([\w-]+\.md)\b(?:, "([A-Z][^"]+)")?')
+_CITED = re.compile(r'\b((?:[\w-]+\.)+md)\b(?:, "([A-Z][^"]+)")?')
 _HEADING = re.compile(r"^(?:#+ |\*\*)(.+)", re.MULTILINE)
 _LINKED = re.compile(r"\]\(([^)#:]+)\)")
 
@@ -39,3 +39,21 @@ def test_links_lead_somewhere(page: str) -> None:
     path = DOCS[page]
     links = _LINKED.findall(path.read_text("utf-8"))
     assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+def outline(page: str) -> tuple[list[str], list[str], list[str]]:
+    """The levels of the headings, the commands (without what is said of them), and the links."""
+    text = DOCS[page].read_text("utf-8")
+    blocks = re.findall(r"^    (.*)$", text, re.MULTILINE)
+    commands = [
+        line.partition(" # ")[0].strip() for line in blocks if not re.search("[─►│▼·]", line)
+    ]
+    links = [link for link in _LINKED.findall(text) if "README" not in link]
+    return re.findall(r"^#+", text, re.MULTILINE), commands, links
+
+
+def test_the_chinese_readme_keeps_step() -> None:
+    """It has the headings, the commands and the links of the English one."""
+    chinese, english = outline("README.zh.md"), outline("README.md")
+    assert len(english[1]) > 25
+    assert chinese == english
