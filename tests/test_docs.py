@@ -41,19 +41,22 @@ def test_links_lead_somewhere(page: str) -> None:
     assert [link for link in links if not (path.parent / link).exists()] == []
 
 
-def outline(page: str) -> tuple[list[str], list[str], list[str]]:
+def outline(name: str, tongue: str = "") -> tuple[list[str], list[str], list[str]]:
     """The levels of the headings, the commands (without what is said of them), and the links."""
-    text = DOCS[page].read_text("utf-8")
+    text = DOCS[f"{name}{tongue}.md"].read_text("utf-8")
     blocks = re.findall(r"^    (.*)$", text, re.MULTILINE)
     commands = [
         line.partition(" # ")[0].strip() for line in blocks if not re.search("[─►│▼·]", line)
     ]
-    links = [link for link in _LINKED.findall(text) if "README" not in link]
-    return re.findall(r"^#+", text, re.MULTILINE), commands, links
+    itself = {f"{name}{one}.md" for one in ("", ".zh")}
+    links = [link.replace(".zh.", ".") for link in _LINKED.findall(text) if link not in itself]
+    queries = re.findall(r"```sql\n.*?```", text, re.DOTALL)
+    return re.findall(r"^#+", text, re.MULTILINE), commands + queries, links
 
 
-def test_the_chinese_readme_keeps_step() -> None:
-    """It has the headings, the commands and the links of the English one."""
-    chinese, english = outline("README.zh.md"), outline("README.md")
-    assert len(english[1]) > 25
+@pytest.mark.parametrize(("page", "least"), [("README", 25), ("analysts", 8)])
+def test_the_chinese_page_keeps_step(page: str, least: int) -> None:
+    """It has the headings, the commands, the queries and the links of the English one."""
+    chinese, english = outline(page, ".zh"), outline(page)
+    assert len(english[1]) >= least
     assert chinese == english
