@@ -26,6 +26,8 @@ def answering(answer: Callable[[str], object]) -> Iterator[int]:
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
-        yield server.server_port
-        server.shutdown()
-        thread.join()
+        try:
+            yield server.server_port
+        finally:  # else a test that fails never ends
+            server.shutdown()
+            thread.join()
