@@ -36,7 +36,6 @@ TABLES: Mapping[str, Mapping[str, Field]] = {
     "edges": EDGES,
     "ledgers": LEDGERS,
 }
-PARTITIONS = ("month", "salt")
 SUMS, CARD, FIGURES, README = "SHA256SUMS", "croissant.json", "completeness.json", "README.md"
 _PART_ROWS = 2_000_000  # of a file
 _GROUP_ROWS = 10_000
@@ -67,6 +66,12 @@ class Summary(msgspec.Struct, frozen=True):
     tables: dict[str, Figures]
 
 
+def check_new(folder: Path) -> None:
+    """Raise BadUsage where the folder holds anything, or is none."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise BadUsage(f"{folder} is there and not empty: name a new folder")
+
+
 def write_dataset(
     arrow: Any,
     contents: Mapping[str, Content],
@@ -76,10 +81,8 @@ def write_dataset(
     by: str | None = None,
 ) -> Summary:
     """Write a dataset into a new folder, which is there whole or not at all. arrow: pyarrow with
-    pyarrow.dataset; by: of PARTITIONS, a folder of posts for each. Errors: BadUsage where the
-    folder holds anything, StoreError for trouble with the files."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise BadUsage(f"{folder} is there and not empty: name a new folder")
+    pyarrow.dataset; by: "month" or "salt", a folder of posts for each. Errors: StoreError for
+    trouble with the files, also where the folder is not one that `check_new` lets pass."""
     for left in parts_of(folder):
         if is_left(left / SUMS):
             shutil.rmtree(left, ignore_errors=True)
@@ -89,8 +92,8 @@ def write_dataset(
         with (part / SUMS).open("wb") as sums:
             with suppress(OSError):  # not every file system has locks
                 fcntl.flock(sums, fcntl.LOCK_EX)
-            summary = _write_all(arrow, contents, figures, part, made_at, by)
-            sums.write(sums_of(digests(part)))
+            summary, files = _write_all(arrow, contents, figures, part, made_at, by)
+            sums.write(sums_of(files))
             sums.flush()
             os.fsync(sums.fileno())
             if folder.exists():
@@ -110,7 +113,8 @@ def _write_all(
     folder: Path,
     made_at: str,
     by: str | None,
-) -> Summary:
+) -> tuple[Summary, dict[str, str]]:
+    """What was written, and the digests of the files, each of which is read once for that."""
     tables = {}
     for name, content in contents.items():
         _write_table(arrow, name, content, folder / name, by if name == "posts" else None)
@@ -119,9 +123,10 @@ def _write_all(
     (folder / FIGURES).write_bytes(msgspec.json.format(msgspec.json.encode(summary)) + b"\n")
     fields = {name: content.fields for name, content in contents.items()}
     (folder / README).write_text(read_me(summary, fields), "utf-8")
-    data = card(fields, made_at, digests(folder))
+    files = digests(folder)
+    data = card(fields, made_at, files)
     (folder / CARD).write_bytes(msgspec.json.format(msgspec.json.encode(data)) + b"\n")
-    return summary
+    return summary, files | {CARD: _digest(folder / CARD)}
 
 
 def count(arrow: Any, folder: Path, fields: Mapping[str, Field]) -> Figures:
@@ -150,7 +155,7 @@ def digests(folder: Path) -> dict[str, str]:
 
 def sums_of(digests: Mapping[str, str]) -> bytes:
     """SHA256SUMS."""
-    return "".join(f"{digest}  {name}\n" for name, digest in digests.items()).encode()
+    return "".join(f"{digest}  {name}\n" for name, digest in sorted(digests.items())).encode()
 
 
 def _digest(file: Path) -> str:

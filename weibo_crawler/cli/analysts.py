@@ -138,6 +138,7 @@ def _dataset(options: argparse.Namespace) -> Done:
     if any((*chosen, *more, options.limit is not None)):
         raise BadUsage("--dataset holds everything: give a folder, and at most --by")
     arrow, folder = arrow_of(), options.dataset
+    dataset.check_new(folder)
     with Home(config.load(options.config), makes=()) as home, Progress("export") as progress:
         remember_export(home.users, folder)  # first: a kill may leave some of it
         tables, now = home.tables, time.time()
