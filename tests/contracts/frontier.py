@@ -416,6 +416,18 @@ class FrontierContract:
         assert frontier.reopen_walled(Edge.FANS, after_seq=0, n=2) == []
         assert frontier.walled() == []
 
+    def test_people_who_cannot_be_read_make_depths_bounds(self, frontier: Frontier) -> None:
+        """Law 13: somebody on a page could not be read, and may be a shorter way to others; that
+        the list goes on, and ends as announced, changes nothing."""
+        frontier.add_seeds(found(1), "run", NOW)
+        (entry,) = self.claim(frontier)
+        self.commit(frontier, page(entry, 2))
+        assert frontier.depths_are_bounds() == ""
+        later = entry._replace(progress={Edge.FANS: page(entry, 2).after})
+        self.commit(frontier, page(later, 3)._replace(illegible=1))
+        assert "could not be read" in frontier.depths_are_bounds()
+        assert frontier.unsure_lists() == 0
+
     def test_the_first_reason_for_bounds_stands(self, frontier: Frontier) -> None:
         """Law 13: depths that became bounds stay bounds."""
         assert frontier.depths_are_bounds() == ""

@@ -42,17 +42,19 @@ def switched(world: World, folder: Path, share: float = 0.0) -> Iterator[Switch]
         yield Switch(folder, port)
 
 
-def _go_silent(crawl: Crawl, site: Switch, after: int, *command: str) -> tuple[int, str]:
+def _go_silent(
+    crawl: Crawl, site: Switch, after: int, *command: str, state: str = "soft"
+) -> tuple[int, str]:
     """Run the command; the site falls silent after so many answers. What it asked for of the silent
     site, and what it said."""
     before = len(site.log)
     if not after:
-        site.set("soft")
+        site.set(state)
     process = crawl.start(*command)
     while after and process.poll() is None and len(site.log) < before + after:
         time.sleep(0.002)
     assert process.poll() is None, "the run ended before the site fell silent"
-    site.set("soft")
+    site.set(state)
     code = process.wait(timeout=120)
     asked = sum(what == "soft" for _, what in site.log)
     said = crawl.said(process)
@@ -114,6 +116,46 @@ def test_a_posts_run_stops_when_the_site_falls_silent(
         assert asked <= _MOST
         assert "shows nothing" in said
         _nobody_is_gone(crawl)
+        site.set("well")
+        assert not walk(crawl, world, rounds=3)
+
+
+@pytest.mark.parametrize("after", [150, 300])
+def test_a_posts_run_stops_when_later_pages_fall_silent(
+    world: World, tmp_path: Path, after: int
+) -> None:
+    """The no-content body in the place of later pages, first ones as ever: the same, as soon as
+    later pages that were shown before are shown no more."""
+    with (
+        switched(world, tmp_path / "site") as site,
+        crawl_of(tmp_path / "crawl", site.port) as crawl,
+    ):
+        run(crawl, "seed", *world.seeds)
+        run(crawl, "harvest")
+        run(crawl, "import")
+        asked, said = _go_silent(crawl, site, after, "posts", state="soft later")
+        assert asked <= _MOST
+        assert "shows nothing" in said
+        assert "later pages" in said
+        _nobody_is_gone(crawl)
+        site.set("well")
+        assert not walk(crawl, world, rounds=3)
+
+
+@pytest.mark.parametrize("after", [60, 150])
+def test_a_harvest_stops_when_later_pages_fall_silent(
+    world: World, tmp_path: Path, after: int
+) -> None:
+    """The same for lists of people."""
+    with (
+        switched(world, tmp_path / "site") as site,
+        crawl_of(tmp_path / "crawl", site.port) as crawl,
+    ):
+        run(crawl, "seed", *world.seeds)
+        asked, said = _go_silent(crawl, site, after, "harvest", state="soft later")
+        assert asked <= _MOST
+        assert "shows nothing" in said
+        assert not _done_unread(crawl, world, site.log)
         site.set("well")
         assert not walk(crawl, world, rounds=3)
 

@@ -484,6 +484,9 @@ def test_a_post_or_name_that_is_gone_is_not_its_user(tmp_path: Path) -> None:
         assert (users.states(), users.unsure_lists()) == ({"done": len(world.seeds)}, 0)
 
 
+_USER = b'"user":{'
+
+
 def _illegible(request: Request, body: bytes) -> bytes:
     """The first user of each page of fans or comments with five or more has a number of fans that
     is none."""
@@ -510,6 +513,31 @@ def test_an_illegible_number_of_fans_costs_one_user(
     assert any(r.kind is Kind.PROFILE and r.uid not in seeds for r in fetcher.asked)
     with crawl.open() as users:
         assert bool(users.unsure_lists()) is (profiles is not None)
+
+
+@pytest.mark.parametrize(("user", "is_somebody"), [(b"null", False), (b'"words"', True)])
+def test_somebody_who_cannot_be_read_makes_depths_bounds(
+    tmp_path: Path, user: bytes, is_somebody: bool
+) -> None:
+    """Law 13: whoever stands on a list and cannot be read may be a shorter way to others; an item
+    that says that there is no user is nobody. The list is sure either way."""
+    world = make_world(5)
+
+    def spoil(request: Request, body: bytes) -> bytes:
+        if request.kind is not Kind.FANS or body.count(_USER) < 5:
+            return body
+        before, _, after = body.rpartition(_USER)  # recommendations come first
+        return before + b'"user":' + user + b',"was":{' + after
+
+    fetcher = SimulatedFetcher(world)
+    fetcher.spoil = spoil
+    crawl = Crawl(tmp_path, world)
+    counters = crawl.run(fetcher)
+    assert counters["list.skipped.no id" if is_somebody else "list.skipped.no user"]
+    with crawl.open() as users:
+        said = users.depths_are_bounds()
+        assert ("could not be read" in said) is is_somebody, said
+        assert users.unsure_lists() == 0
 
 
 def test_an_illegible_number_of_fans_among_comments(tmp_path: Path) -> None:

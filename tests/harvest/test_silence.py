@@ -373,11 +373,11 @@ def test_evidence_is_younger_than_what_it_proves() -> None:
     only while others are asking, and then one request is made for all who want to know."""
     asked: list[int] = []
 
-    async def ask(request: Request) -> bool:
-        asked.append(request.uid)
+    async def repeat(ask: Ask) -> bool:
+        asked.append(ask.request.uid)
         await asyncio.sleep(0.001)
         with evidence.asking() as begun:
-            evidence.told(request, begun, CONTENT)
+            evidence.told(ask, begun, CONTENT)
         return True
 
     async def scene() -> None:
@@ -386,16 +386,16 @@ def test_evidence_is_younger_than_what_it_proves() -> None:
             waiting = asyncio.create_task(evidence.came_after(now, Kind.FANS))
             await asyncio.sleep(0.01)
             assert not waiting.done()
-            evidence.told(Request(Kind.FANS, "fans/7", uid=7), begun, CONTENT)
+            evidence.told(Ask(Request(Kind.FANS, "fans/7", uid=7)), begun, CONTENT)
         assert not await waiting
-        known = [evidence.is_given_to_others(uid, now, ask) for uid in (1, 2, 3)]
+        known = [evidence.is_given_to_others(uid, now, repeat) for uid in (1, 2, 3)]
         assert await asyncio.gather(*known) == [True] * 3
         assert asked == [7]
         assert await evidence.came_after(now, Kind.FANS)
 
     evidence = Evidence(8)
     asyncio.run(scene())
-    assert not asyncio.run(Evidence(8).is_given_to_others(7, 0.0, ask))
+    assert not asyncio.run(Evidence(8).is_given_to_others(7, 0.0, repeat))
 
 
 def test_evidence_is_of_the_same_kind() -> None:
@@ -403,11 +403,11 @@ def test_evidence_is_of_the_same_kind() -> None:
     Where none was, any page of another user tells."""
     asked: list[Kind] = []
 
-    async def ask(request: Request) -> bool:
-        asked.append(request.kind)
-        is_given = request.kind is Kind.PROFILE
+    async def repeat(ask: Ask) -> bool:
+        asked.append(ask.request.kind)
+        is_given = ask.request.kind is Kind.PROFILE
         with evidence.asking() as begun:
-            evidence.told(request, begun, CONTENT if is_given else Reading(Verdict.EMPTY))
+            evidence.told(ask, begun, CONTENT if is_given else Reading(Verdict.EMPTY))
         return is_given
 
     evidence = Evidence(8)
@@ -415,7 +415,7 @@ def test_evidence_is_of_the_same_kind() -> None:
     evidence.know(Request(Kind.FANS, "fans/2", uid=2))
     now = time.monotonic()
     for uid, is_given in ((3, False), (2, True)):  # it is no witness about itself
-        assert asyncio.run(evidence.is_given_to_others(uid, now, ask, Kind.FANS)) is is_given
+        assert asyncio.run(evidence.is_given_to_others(uid, now, repeat, Kind.FANS)) is is_given
     assert asked == [Kind.FANS, Kind.PROFILE]
     assert not evidence.has_come_after(now, Kind.FANS)
     assert evidence.has_come_after(now, Kind.FOLLOWS)
@@ -425,20 +425,20 @@ def test_a_user_is_no_witness_about_itself() -> None:
     """Others are asked for, where some are known, and one that is shown is enough."""
     evidence, asked = Evidence(8), list[int]()
 
-    async def ask(request: Request) -> bool:
-        asked.append(request.uid)
+    async def repeat(ask: Ask) -> bool:
+        asked.append(ask.request.uid)
         return False
 
     for uid in (1, 2, 3):
         evidence.know(Request(Kind.PROFILE, f"profile/{uid}", uid=uid))
     for uid in (3, 2):
-        assert not asyncio.run(evidence.is_given_to_others(uid, 1e12, ask))
+        assert not asyncio.run(evidence.is_given_to_others(uid, 1e12, repeat))
     assert asked == [2, 1, 3, 1]
 
-    async def show(request: Request) -> bool:
-        asked.append(request.uid)
+    async def show(ask: Ask) -> bool:
+        asked.append(ask.request.uid)
         with evidence.asking() as begun:
-            evidence.told(request, begun, CONTENT)
+            evidence.told(ask, begun, CONTENT)
         return True
 
     asked.clear()

@@ -358,7 +358,8 @@ class Fetcher:
         if action.is_empty is not None:
             kind, was_shown = asked.ask.request.kind, asked.ask.expect is Expect.SHOWN
             is_gone = action.is_empty and is_said_gone(met.answer)
-            look = Look(kind, action.is_empty, met.egress, at, was_shown, is_gone)
+            is_later = asked.ask.nth > 1
+            look = Look(kind, action.is_empty, met.egress, at, was_shown, is_gone, is_later)
             self._breaker.looked(look)
         self._pool.stop(self._breaker.tripped)
         return look
