@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from weibo_crawler.errors import EgressFailed, SiteSaysNo, TimedOut, TransportError
+from weibo_crawler.errors import EgressFailed, Interrupted, SiteSaysNo, TimedOut, TransportError
 from weibo_crawler.fetch.answers import (
     BACKOFF_BASE_S,
     BACKOFF_CAP_S,
     NOTHING,
+    WITNESSES,
     Action,
     Asked,
     Met,
@@ -29,7 +30,8 @@ from weibo_crawler.fetch.answers import (
 )
 from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.breaker import Breaker, Look
-from weibo_crawler.fetch.pool import Broken, Disproved, KindShut, Pool, Turn, Unused, Wall
+from weibo_crawler.fetch.comparison import is_same, words_of
+from weibo_crawler.fetch.pool import Broken, Disproved, Good, KindShut, Pool, Turn, Unused, Wall
 from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.source import SHUT, Ask, Fetched, Room
 from weibo_crawler.fetch.wire import retry_after_s
@@ -84,8 +86,9 @@ class Fetcher:
     Counters: `request.retried`, `request.hedged` for each second request beside
     one that is late, `page.<verdict>` for every answer, `asked.<purpose>.<kind>.<verdict>` for
     every request (purpose: metrics.PURPOSE; verdict "unanswered": no answer came),
-    `egress.disproved` for each egress that broke or emptied a page another one shows; those of
-    `Sender` and of the pool.
+    `request.compared` for each one that tells whether a proxy shows what others do,
+    `egress.disproved` for each egress that broke, emptied or changed a page another one shows;
+    those of `Sender` and of the pool.
     on_answer: is told of every answer of the site, and of each request that ended without one.
     """
 
@@ -136,6 +139,8 @@ class Fetcher:
                 reading = SHUT if shut.is_for_all else _SPARED
                 self._note(ask.request, None, None, reading)
                 return Fetched(reading, None)
+            if self._pool.wants_comparison(met.egress) and words_of(met.answer):
+                turn, met, page = await self._compared(asked, _Answer(turn, met, page))
             patience *= 2.0 if isinstance(met.answer, TimedOut) else 1.0
             met = self._spared(asked, past, met)
             action = decide(asked, [one.met for one in past], met)
@@ -201,6 +206,65 @@ class Fetcher:
         first = asyncio.create_task(self._ask(asked, turn, patience))
         return await self._hedged(asked, turn, first)
 
+    async def _compared(self, asked: Asked, first: _Answer) -> _Answer:
+        """The page of a proxy, or what others show in its place: where a second egress shows other
+        words, a third one tells, unless the second is known to show what the site shows. What
+        nobody else can tell is believed."""
+        answers, verdict = [first], None
+        while verdict is None and len(answers) < WITNESSES + 1:
+            other = await self._answer_of_another(asked, answers)
+            if other is None:
+                break
+            answers.append(other)
+            verdict = self._verdict(answers)
+        is_true = verdict or [None] * len(answers)
+        best = next((i for i, true in enumerate(is_true) if true), 0)
+        for i, (answer, true) in enumerate(zip(answers, is_true, strict=True)):
+            if answer is first or true is not None:
+                self._pool.compared(answer.met.egress, is_same=true)
+            if i != best:
+                self._note(asked.ask.request, answer.page, answer.met.answer, None)
+                self._tell_of(asked, answer, is_false=true is False)
+        return answers[best]
+
+    def _verdict(self, answers: list[_Answer]) -> list[bool | None] | None:
+        """Of each answer whether it is true, None: that is not known; None: ask one more."""
+        words = [words_of(answer.met.answer) for answer in answers]
+        *_, last = answers
+        agree = [is_same(one, words[-1]) for one in words[:-1]]
+        if True in agree or not self._pool.wants_comparison(last.met.egress):
+            return [*agree, True if words[-1] else None]
+        return None if False in agree and len(answers) < WITNESSES + 1 else [None] * len(answers)
+
+    async def _answer_of_another(self, asked: Asked, answers: list[_Answer]) -> _Answer | None:
+        """What another egress answers to the same request; None: no other one could be asked."""
+        turn = answers[-1].turn
+        self._pool.leave(turn)  # it waits for nothing
+        try:
+            self._counters.add("request.compared")
+            other = await self._answer(asked, turn.egress.name)
+        except (Interrupted, SiteSaysNo, KindShut):
+            return None
+        except BaseException:
+            for answer in answers:
+                self._tell_of(asked, answer)
+            raise
+        if any(other.met.egress == answer.met.egress for answer in answers):
+            self._note(asked.ask.request, other.page, other.met.answer, None)
+            self._tell_of(asked, other)
+            return None
+        return other
+
+    def _tell_of(self, asked: Asked, answer: _Answer, *, is_false: bool = False) -> None:
+        """Tell the pool of an answer that nobody waits for. is_false: another page is the true
+        one."""
+        turn, took_s = answer.turn, answer.met.elapsed_s
+        if turn.outcome is None:
+            self._pool.tell(turn, decide(asked, [], answer.met).outcome, answer.page)
+        if is_false and isinstance(turn.outcome, Good):
+            self._counters.add("egress.disproved")
+            self._pool.tell(turn, Disproved(took_s, is_false=True))
+
     async def _hedged(self, asked: Asked, turn: Turn, first: "_Run") -> _Answer:
         """The first of two answers: one by an egress of which nobody knows whether it answers and,
         where that is late, one by another. The pool is told of the other answer as well."""
@@ -243,8 +307,7 @@ class Fetcher:
             if answer is None:
                 return
             self._note(asked.ask.request, answer.page, answer.met.answer, None)
-            if answer.turn.outcome is None:
-                self._pool.tell(answer.turn, decide(asked, [], answer.met).outcome, answer.page)
+            self._tell_of(asked, answer)
             if is_shown and isinstance(answer.turn.outcome, Broken):
                 self._pool.tell(answer.turn, Disproved(answer.met.elapsed_s))
 

@@ -174,7 +174,7 @@ class Pool:
             case Failed(why):
                 self._ring.failed(name, now, self._rng)
                 self._note_bad(why.removeprefix(f"{name}: "))
-            case Disproved() if isinstance(before, Good):
+            case Disproved(is_false=False) if isinstance(before, Good):
                 self._ring.refused(name, now, self._rng)
             case Disproved(took_s):
                 if turn.egress.proxy_url is not None:  # the direct way breaks nothing
@@ -210,6 +210,14 @@ class Pool:
     def is_healthy(self, name: str) -> bool:
         """Whether this is a proxy by which answers of the site came of late."""
         return self._ring.is_healthy(name)
+
+    def wants_comparison(self, name: str) -> bool:
+        """As `Ring.wants_comparison`."""
+        return self._ring.wants_comparison(name)
+
+    def compared(self, name: str, *, is_same: bool | None) -> None:
+        """As `Ring.compared`."""
+        self._ring.compared(name, is_same=is_same)
 
     def room(self) -> Room:
         """How many callers at once keep the egresses busy: twice as many as there are requests
