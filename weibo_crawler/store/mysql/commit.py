@@ -85,10 +85,11 @@ def forgotten_among(cursor: Cursor, gate: Gate, uids: Iterable[int]) -> set[int]
 
 def commit_pages(
     cursor: Cursor, owner: str, run_id: str, pages: Sequence[PageCommit], max_users: int
-) -> list[Landed]:
-    """Store pages inside a transaction, each whole or not at all; see Frontier.commit."""
+) -> tuple[list[Landed], str]:
+    """Store pages inside a transaction, each whole or not at all; see Frontier.commit. And why
+    depths become upper bounds by them, "" where they do not."""
     if not pages:
-        return []
+        return [], ""
     gate = enter(cursor)
     # Law 13 against concurrent writers. Each statement of a READ COMMITTED transaction sees what
     # was committed before it began, and this one begins behind the gate: it sees the users of every
@@ -111,17 +112,8 @@ def commit_pages(
     batch = Batch(run_id, level=level, entries=entries, gone=gone, room=room, known=known)
     landings = [batch.land(page) for page in pages]
     inserted = _write(cursor, gate, batch)
-    if batch.bounds:
-        mark_bounds(cursor, batch.bounds)
-    return [Landed(landing, inserted[place]) for place, landing in enumerate(landings)]
-
-
-def mark_bounds(cursor: Cursor, why: str) -> None:
-    """From now on depths are upper bounds only; the first reason stands."""
-    cursor.execute(
-        "INSERT INTO meta VALUES ('depths_are_bounds', %s) ON DUPLICATE KEY UPDATE name = name",
-        (why,),
-    )
+    landed = [Landed(landing, inserted[place]) for place, landing in enumerate(landings)]
+    return landed, batch.bounds
 
 
 def _write(cursor: Cursor, gate: Gate, batch: Batch) -> Counter[int]:

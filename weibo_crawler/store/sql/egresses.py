@@ -16,15 +16,14 @@ dead, up to now): the next request waits a whole interval from there.
 import hashlib
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from weibo_crawler.records import LONGEST_REST_S, AllOut, EgressState, Health, LeaseTerm
-from weibo_crawler.store.owners import is_dead
-from weibo_crawler.store.sql.cursor import Cursor, marks
+from weibo_crawler.store.owners import is_dead, new_owner
+from weibo_crawler.store.sql.cursor import Cursor, Database, marks
 from weibo_crawler.store.sql.egress_shares import Contender, Standing, allot
 
-T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 _CHUNK = 500  # names in one statement
@@ -54,20 +53,17 @@ class EgressLeases(ABC):
     upsert: str  # "ON CONFLICT …", before the columns to set
     new_value: str  # how an upsert calls the value that was to be inserted: format of a column
 
-    def __init__(self, owner: str) -> None:
-        self.owner = owner
+    def __init__(self, db: Database, owner: str | None = None) -> None:
+        self._db = db
+        self.owner = owner or new_owner()
         self._lease_s = 0.0
-
-    @abstractmethod
-    def transaction(self, work: Callable[[Cursor], T]) -> T:
-        """Run `work` in one transaction: all of it once, or nothing."""
 
     @abstractmethod
     def clock(self, cursor: Cursor) -> float:
         """The database's clock, seconds since the epoch."""
 
-    @abstractmethod
-    def close(self) -> None: ...
+    def close(self) -> None:
+        self._db.close()
 
     # -- the holder's side
 
@@ -95,7 +91,7 @@ class EgressLeases(ABC):
             )
             self._list(cursor, pools, rate, now)
 
-        self.transaction(work)
+        self._db.transaction(work)
 
     def enlist(self, direct: str, proxies: Sequence[str], *, rate: float) -> None:
         """Contend for these egresses from now on. What is held stays held until it is handed back,
@@ -112,7 +108,7 @@ class EgressLeases(ABC):
                 )
                 self._list(cursor, pools, rate, now)
 
-        self.transaction(work)
+        self._db.transaction(work)
 
     def exchange(
         self, states: Mapping[str, EgressState], released: Sequence[str] = ()
@@ -122,7 +118,7 @@ class EgressLeases(ABC):
         lease_s from the call on the holder may use what it has; it must stop earlier by its own
         clock. Where the term is not renewed, all is lost and nothing was written: `join` again.
         """
-        return self.transaction(lambda cursor: self._exchange(cursor, states, released))
+        return self._db.transaction(lambda cursor: self._exchange(cursor, states, released))
 
     def leave(self, states: Mapping[str, EgressState]) -> None:
         """Hand all back. states: of everything held that is still known."""
@@ -136,7 +132,7 @@ class EgressLeases(ABC):
             self._free(cursor, self.owner, now)
             self._allot_later(cursor)
 
-        self.transaction(work)
+        self._db.transaction(work)
 
     def known(self, names: Sequence[str]) -> dict[str, Known]:
         """How these egresses stand; unknown ones are left out."""
@@ -153,7 +149,7 @@ class EgressLeases(ABC):
                     found[name] = Known(holder, _state(state, now))
             return found
 
-        return self.transaction(work)
+        return self._db.transaction(work)
 
     # -- inside a transaction
 

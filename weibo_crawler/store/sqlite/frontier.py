@@ -12,19 +12,15 @@ from operator import itemgetter
 from sqlite3 import Connection
 from typing import Any
 
-from weibo_crawler.records import Edge, State
-from weibo_crawler.store import NOT_SHOWN, WALLED, Entry, Found, Landed, PageCommit, Progress
-from weibo_crawler.store.owners import is_dead
+from weibo_crawler.records import Edge
+from weibo_crawler.store import Entry, Found, Landed, PageCommit, Progress
 from weibo_crawler.store.sql.claimed import claimed, held_lists
 from weibo_crawler.store.sql.cursor import pack_ids, unpack_ids
+from weibo_crawler.store.sql.frontier import RELEASE
 from weibo_crawler.store.sql.landing import Batch, held_entries, to_keep, users_of
-from weibo_crawler.store.sqlite.base import immediate
-from weibo_crawler.store.sqlite.forget import (
-    allow_users,
-    forget_users,
-    forgotten_among,
-)
-from weibo_crawler.store.sqlite.users import SqliteUserlist, keep_pages
+from weibo_crawler.store.sqlite.base import Statements, immediate
+from weibo_crawler.store.sqlite.forget import forgotten_among
+from weibo_crawler.store.sqlite.users import SqliteUserlist
 
 _CLAIMABLE = """
     SELECT seq, id, screen_name, fans, depth, found_edge, attempts, last_error, retried,
@@ -61,10 +57,7 @@ _INSERT = """
                           changed_at, run_id)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING
 """
-_RELEASE = "lease_owner = NULL, lease_until = NULL"
-_ANEW = "state = 'queued', set_aside = 0, attempts = 0, last_error = '', resting_since = NULL"
-_RETRY = f"UPDATE userlist SET {_ANEW}, retried = 1"
-_DONE = f"UPDATE userlist SET state = 'done', {_RELEASE} WHERE id {_AMONG}"
+_DONE = f"UPDATE userlist SET state = 'done', {RELEASE} WHERE id {_AMONG}"
 _FRESH = f"""
     UPDATE userlist SET attempts = 0, last_error = '', resting_since = NULL WHERE id {_AMONG}
 """
@@ -95,17 +88,8 @@ class SqliteUsers(SqliteUserlist):
                         (now, uid),
                     ).rowcount
             if walked and (new or lifted):
-                _mark_bounds(conn, "seeds were added after the walk had begun")
+                self._mark_bounds(Statements(conn), "seeds were added after the walk had begun")
         return new
-
-    def name_seed(
-        self, owner: str, uid: int, screen_name: str | None, fans: int | None, now: float
-    ) -> None:
-        self._do(
-            "UPDATE userlist SET screen_name = ?, fans = ?, changed_at = ? "
-            "WHERE id = ? AND state = 'leased' AND lease_owner = ?",
-            *(screen_name, fans, now, uid, owner),
-        )
 
     def claim(
         self,
@@ -120,7 +104,7 @@ class SqliteUsers(SqliteUserlist):
     ) -> list[Entry]:
         with self._db.translated(), immediate(self._db.conn()) as conn:
             conn.execute(
-                f"UPDATE userlist SET state = 'queued', {_RELEASE} "
+                f"UPDATE userlist SET state = 'queued', {RELEASE} "
                 "WHERE state = 'leased' AND lease_until < ?",
                 (now,),
             )
@@ -150,139 +134,11 @@ class SqliteUsers(SqliteUserlist):
             batch = Batch(run_id, level=level, entries=entries, gone=gone, room=room, known=known)
             landings = [batch.land(page) for page in pages]
             inserted = _write(conn, batch)
-            keep_pages(conn, to_keep(pages, landings))
+            if kept := to_keep(pages, landings):
+                self._keep_pages(Statements(conn), kept)
             if batch.bounds:
-                _mark_bounds(conn, batch.bounds)
+                self._mark_bounds(Statements(conn), batch.bounds)
         return [Landed(landing, inserted[place]) for place, landing in enumerate(landings)]
-
-    def finish(self, owner: str, uid: int, state: State, why: str) -> bool:
-        with self._db.translated(), immediate(self._db.conn()) as conn:
-            mine = conn.execute(
-                f"UPDATE userlist SET state = ?, last_error = ?, {_RELEASE} "
-                "WHERE id = ? AND state = 'leased' AND lease_owner = ?",
-                (state, why, uid, owner),
-            ).rowcount
-            if mine and state is State.FAILED:
-                _mark_bounds(conn, "lists that failed may hold shorter ways")
-            return bool(mine)
-
-    def rest(
-        self, owner: str, uid: int, *, now: float, until: float, why: str, counts: bool = True
-    ) -> None:
-        self._do(
-            "UPDATE userlist SET state = 'resting', attempts = attempts + ?, last_error = ?, "
-            f"resting_since = COALESCE(resting_since, ?), resting_until = ?, {_RELEASE} "
-            "WHERE id = ? AND state = 'leased' AND lease_owner = ?",
-            *(counts, why, now, until, uid, owner),
-        )
-
-    def give_back(self, owner: str, uids: Sequence[int] | None = None) -> None:
-        back = f"UPDATE userlist SET state = 'queued', {_RELEASE} WHERE lease_owner = ?"
-        if uids is None:
-            self._do(back, owner)
-            return
-        with self._db.translated(), immediate(self._db.conn()) as conn:
-            conn.executemany(f"{back} AND id = ?", [(owner, uid) for uid in uids])
-
-    def put_off(self, owner: str, uid: int) -> None:
-        with self._db.translated(), immediate(self._db.conn()) as conn:
-            conn.execute(
-                f"UPDATE userlist SET state = 'queued', set_aside = 1, {_RELEASE} "
-                "WHERE id = ? AND state = 'leased' AND lease_owner = ?",
-                (uid, owner),
-            )
-            _mark_bounds(conn, NOT_SHOWN)
-
-    def renew(self, owner: str, *, now: float, lease_s: float) -> None:
-        self._do("UPDATE userlist SET lease_until = ? WHERE lease_owner = ?", now + lease_s, owner)
-
-    def requeue_failed(self) -> int:
-        with self._db.translated(), immediate(self._db.conn()) as conn:
-            n = conn.execute(
-                f"{_RETRY} WHERE state = 'failed' "
-                "OR state = 'done' AND id IN (SELECT uid FROM progress WHERE sure = 0)"
-            ).rowcount
-            conn.execute("UPDATE progress SET ended = NULL, sure = 1 WHERE sure = 0")
-            if n:
-                _mark_bounds(conn, "lists were walked again later")
-            return n
-
-    def requeue_unread(self) -> int:
-        return self._do(
-            f"{_RETRY} WHERE state = 'done' AND set_aside IN (0, 1) AND depth = 0 "
-            "AND found_edge = 'seed' AND screen_name IS NULL AND fans IS NULL"
-        )
-
-    def call_depths_bounds(self, why: str) -> None:
-        with self._db.translated(), immediate(self._db.conn()) as conn:
-            _mark_bounds(conn, why)
-
-    def note_walled(self, edge: Edge, now: float) -> None:
-        self._do(
-            "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO NOTHING", f"walled {edge}", str(now)
-        )
-
-    def reopen_walled(self, edge: Edge, *, after_seq: int, n: int) -> list[tuple[int, int]]:
-        with self._db.translated(), immediate(self._db.conn()) as conn:
-            # CROSS JOIN: by seq, so that the next batch begins where this one ends
-            rows: list[tuple[int, int]] = conn.execute(
-                "SELECT seq, id FROM userlist CROSS JOIN progress ON uid = id "
-                "WHERE seq > ? AND state IN ('done', 'queued') AND edge = ? AND ended = ? "
-                "ORDER BY seq LIMIT ?",
-                (after_seq, edge, WALLED, n),
-            ).fetchall()
-            anew = f"UPDATE userlist SET {_ANEW} WHERE seq = ?"
-            conn.executemany(anew, [row[:1] for row in rows])
-            conn.executemany(
-                "UPDATE progress SET ended = NULL, sure = 1 WHERE uid = ? AND edge = ?",
-                [(uid, edge) for _, uid in rows],
-            )
-            if not rows and not after_seq:  # there is none left
-                conn.execute("DELETE FROM meta WHERE name = ?", (f"walled {edge}",))
-        return rows
-
-    def begin_waiting(self, now: float, longest_s: float) -> None:
-        self._do(
-            "UPDATE userlist SET resting_since = ?, resting_until = MIN(resting_until, ?) "
-            "WHERE state = 'resting'",
-            *(now, now + longest_s),
-        )
-
-    def forget(self, uids: Sequence[int]) -> int:
-        with self._db.translated(), immediate(self._db.conn()) as conn:
-            gone = forget_users(conn, uids)
-        self._strip_lists(uids)
-        self._drop_naming()
-        return gone
-
-    def allow(self, uids: Sequence[int]) -> int:
-        with self._db.translated(), immediate(self._db.conn()) as conn:
-            return allow_users(conn, uids)
-
-    def reclaim_dead(self) -> int:
-        owners = self._rows(
-            "SELECT DISTINCT lease_owner FROM userlist WHERE lease_owner IS NOT NULL"
-        )
-        dead = [(owner,) for (owner,) in owners if is_dead(owner)]
-        with self._db.translated(), immediate(self._db.conn()) as conn:
-            return (
-                conn.executemany(
-                    f"UPDATE userlist SET state = 'queued', {_RELEASE} WHERE lease_owner = ?", dead
-                ).rowcount
-                if dead
-                else 0
-            )
-
-    def set_aside(self, *, now: float, level_wait_s: float) -> int:
-        with self._db.translated(), immediate(self._db.conn()) as conn:
-            n = conn.execute(
-                "UPDATE userlist SET set_aside = 1 "
-                "WHERE state = 'resting' AND set_aside = 0 AND resting_since < ?",
-                (now - level_wait_s,),
-            ).rowcount
-            if n:
-                _mark_bounds(conn, "entries rested longer than harvest.level_wait_s")
-            return n
 
 
 def _entries(conn: Connection, rows: Sequence[Any], edges: Sequence[Edge]) -> list[Entry]:
@@ -352,7 +208,3 @@ def _not_forgotten(conn: Connection, users: Sequence[Found]) -> Sequence[Found]:
     """Without those whom `forget` removed."""
     gone = forgotten_among(conn, [user.uid for user in users])
     return [user for user in users if user.uid not in gone] if gone else users
-
-
-def _mark_bounds(conn: Connection, why: str) -> None:
-    conn.execute("INSERT INTO meta VALUES ('depths_are_bounds', ?) ON CONFLICT DO NOTHING", (why,))

@@ -1,18 +1,15 @@
-"""The userlist in SQLite: its schema, what readers see of it, and the books of the runs."""
+"""The userlist in SQLite: its schema, and how SQLite says what both homes do."""
 
-import json
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from sqlite3 import Connection
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
-from weibo_crawler.store import WorkerRow
-from weibo_crawler.store.forgotten import NOBODY, Forgotten
-from weibo_crawler.store.kept import KeptPage, kept_rows
-from weibo_crawler.store.sql import past_runs
-from weibo_crawler.store.sql.userlist import PAGE, SqlUserlist
-from weibo_crawler.store.sqlite.base import Database, immediate
-from weibo_crawler.store.sqlite.forget import read_forgotten
+from weibo_crawler.store.sql.cursor import Cursor
+from weibo_crawler.store.sql.frontier import SqlFrontier
+from weibo_crawler.store.sql.userlist import PAGE
+from weibo_crawler.store.sqlite.base import Database
+from weibo_crawler.store.sqlite.forget import allow_users, forget_users, read_forgotten
+
+T = TypeVar("T")
 
 _SCHEMA = (
     """
@@ -137,29 +134,39 @@ _SCHEMA = (
     );
     """,
 )
-_DRIFTED_KEPT = 1000  # pages; enough to see a change of shape, bounded against a site that drifts
 # a new user's id falls anywhere in the index, and each page touched is written whole
 _PAGE_BYTES = 4096
 
 
-_KEEP = """
-    INSERT INTO kept_pages (uid, url, fetched_at, body) VALUES (?, ?, ?, ?)
-    ON CONFLICT (uid, url) DO UPDATE SET fetched_at = excluded.fetched_at, body = excluded.body
-    WHERE excluded.fetched_at > kept_pages.fetched_at
-"""
+class SqliteUserlist(SqlFrontier):
+    """What `SqlFrontier` leaves to each home, but for claims and commits."""
 
-
-class SqliteUserlist(SqlUserlist):
-    """All of the `Frontier` protocol that neither queues nor claims; see `SqlUserlist`."""
+    _db: Database
+    or_leave = "ON CONFLICT DO NOTHING"
+    keep = """
+        INSERT INTO kept_pages (uid, url, fetched_at, body) VALUES (%s, %s, %s, %s)
+        ON CONFLICT (uid, url) DO UPDATE SET fetched_at = excluded.fetched_at, body = excluded.body
+        WHERE excluded.fetched_at > kept_pages.fetched_at
+    """
+    retry_unsure = (
+        "UPDATE userlist SET {} "
+        "WHERE state = 'done' AND id IN (SELECT uid FROM progress WHERE sure = 0)"
+    )
+    walled_lists = "userlist CROSS JOIN progress"
 
     def __init__(self, url: str, *, create: bool = True) -> None:
-        self._db = Database(url, "users", _SCHEMA, _PAGE_BYTES, create=create)
-        self._has_reported = False
+        super().__init__(Database(url, "users", _SCHEMA, _PAGE_BYTES, create=create))
 
-    def close(self) -> None:
-        self._db.close()
+    _read_forgotten = staticmethod(read_forgotten)
+    _forget_users = staticmethod(forget_users)
+    _allow_users = staticmethod(allow_users)
 
-    # -- reading: the rest is in SqlUserlist
+    def upsert(self, key: str, *columns: str) -> str:
+        sets = ", ".join(f"{column} = excluded.{column}" for column in columns)
+        return f"ON CONFLICT ({key}) DO UPDATE SET {sets}"
+
+    def _alone(self, work: Callable[[Cursor], T]) -> T:
+        return self._db.transaction(work)
 
     def known_ids(self) -> Iterator[int]:
         after = 0
@@ -168,82 +175,3 @@ class SqliteUserlist(SqlUserlist):
         ):
             yield from (uid for (uid,) in rows)
             after = rows[-1][0]
-
-    def forgotten(self, known: Forgotten = NOBODY) -> Forgotten:
-        with self._db.translated():
-            return read_forgotten(self._db.conn(), known)
-
-    # -- writing
-
-    def set_meta(self, name: str, value: str) -> None:
-        self._do(
-            "INSERT INTO meta VALUES (?, ?) "
-            "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-            *(name, value),
-        )
-
-    def report(self, worker: WorkerRow) -> None:
-        self._do(
-            "INSERT INTO workers VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run_id, worker) "
-            "DO UPDATE SET updated_at = excluded.updated_at, ended = excluded.ended, "
-            "counters = excluded.counters",
-            *worker[:6],
-            json.dumps(worker.counters),
-        )
-        if not self._has_reported:
-            self._has_reported = True
-            self._sum_up(worker.updated_at)
-
-    def _sum_up(self, now: float) -> None:
-        def run(sql: str, values: Sequence[object]) -> list[Any]:
-            return self._rows(sql, *values)
-
-        if past_runs.are_there(run, now):
-            with self._db.translated(), immediate(self._db.conn()):
-                past_runs.sum_up(run, now)
-
-    def keep_drifted(self, run_id: str, url: str, why: str, body: bytes, at: float) -> None:
-        with self._db.translated(), immediate(self._db.conn()) as conn:
-            if read_forgotten(conn).is_named_in(f"{url} {why} ".encode() + body):
-                return
-            conn.execute(
-                "INSERT INTO drifted (run_id, at, url, why, body) SELECT ?, ?, ?, ?, ? "
-                "WHERE (SELECT COUNT(*) FROM drifted) < ?",
-                (run_id, at, url, why, zlib.compress(body), _DRIFTED_KEPT),
-            )
-
-    def keep_pages(self, uid: int, pages: Sequence[KeptPage]) -> None:
-        with self._db.translated(), immediate(self._db.conn()) as conn:
-            keep_pages(conn, [(uid, pages)])
-
-    def kept_urls(self) -> Iterator[tuple[int, str]]:
-        after: tuple[object, ...] = (-1, "")
-        sql = "SELECT uid, url FROM kept_pages WHERE (uid, url) > (?, ?) ORDER BY uid, url LIMIT ?"
-        while rows := self._rows(sql, *after, PAGE):
-            yield from rows
-            after = rows[-1]
-
-    def drop_pages(self, upto: Mapping[int, float]) -> None:
-        sql = "DELETE FROM kept_pages WHERE uid = ? AND fetched_at <= ?"
-        with self._db.translated(), immediate(self._db.conn()) as conn:
-            conn.executemany(sql, upto.items())
-
-    # -- statements
-
-    def _rows(self, sql: str, *values: object) -> list[Any]:
-        with self._db.translated():
-            return self._db.conn().execute(sql.replace("%s", "?"), values).fetchall()
-
-    def _do(self, sql: str, *values: object) -> int:
-        # in a transaction, though it is one statement: else it waits by SQLite's long sleeps, and
-        # others that take turns hardly ever leave the file alone when one ends
-        with self._db.translated(), immediate(self._db.conn()) as conn:
-            return conn.execute(sql.replace("%s", "?"), values).rowcount
-
-
-def keep_pages(conn: Connection, pages: Sequence[tuple[int, Sequence[KeptPage]]]) -> None:
-    """Inside a transaction; see `Frontier.keep_pages`."""
-    if pages:
-        forgotten = read_forgotten(conn)
-        rows = [row for uid, kept in pages for row in kept_rows(uid, kept, forgotten)]
-        conn.executemany(_KEEP, rows)
