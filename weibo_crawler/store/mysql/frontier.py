@@ -1,9 +1,5 @@
 """The userlist in MariaDB/MySQL as a frontier, for many processes on many machines.
 
-How an entry moves: `add_seeds` or `commit` insert it as queued; `claim` leases it; `commit` stores
-a page of its list; `finish` ends it, `rest` and `give_back` return it. A write names the lease it
-relies on in its own WHERE, so that a process that was paused past its lease writes nothing.
-
 Whoever adds users, forgets them or reopens a level enters the gate: it locks the one row of the
 table `gate` first, until its end, as BEGIN IMMEDIATE does in the embedded home. Why one at a time:
 
@@ -18,95 +14,107 @@ table `gate` first, until its end, as BEGIN IMMEDIATE does in the embedded home.
 Claims stay outside: they step over locked rows and wait for nobody.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import TypeVar
 
-from pymysql.cursors import Cursor
+from weibo_crawler.store.forgotten import hash_of
+from weibo_crawler.store.mysql.base import Database
+from weibo_crawler.store.mysql.forget import allow_users, forget_users, read_forgotten
+from weibo_crawler.store.mysql.gate import Gate, enter
+from weibo_crawler.store.mysql.insert import insert_users
+from weibo_crawler.store.mysql.schema import IDS_OF_A_TEXT
+from weibo_crawler.store.mysql.users import SCHEMA
+from weibo_crawler.store.sql.cursor import Cursor, marks, rows
+from weibo_crawler.store.sql.landing import NewUser
+from weibo_crawler.store.sql.walk import Among, SqlWalk
 
-from weibo_crawler.records import Edge
-from weibo_crawler.store import Entry, Found, Landed, PageCommit
-from weibo_crawler.store.mysql.claim import claim_entries
-from weibo_crawler.store.mysql.commit import (
-    ANY_LEVEL,
-    LEVEL,
-    add_users,
-    commit_pages,
-    enter,
-    forgotten_among,
-)
-from weibo_crawler.store.mysql.users import MysqlUserlist
-from weibo_crawler.store.sql.landing import NewUser, to_keep
+T = TypeVar("T")
 
 
-class MysqlUsers(MysqlUserlist):
+class MysqlUsers(SqlWalk):
     """The `Frontier` protocol over one database: `mysql://user@host:port/database`.
 
     One connection a thread and process. Methods raise StoreError, StoreFull, NewerSchema; no text
     and no error holds the password.
     """
 
-    def open_level(self) -> int | None:
-        ((level,),) = self._db.read(LEVEL)
-        return None if level is None else int(level)
-
-    def next_level(self) -> int | None:
-        ((level,),) = self._db.read(ANY_LEVEL)
-        return None if level is None else int(level)
-
-    def add_seeds(self, seeds: Sequence[Found], run_id: str, now: float) -> int:
-        def work(cursor: Cursor) -> int:
-            new, lifted, walked = _add_seeds(cursor, seeds, run_id, now)
-            if walked and (new or lifted):
-                self._mark_bounds(cursor, "seeds were added after the walk had begun")
-            return new
-
-        return self._db.transaction(work)
-
-    def claim(
-        self,
-        owner: str,
-        n: int,
-        *,
-        edges: Sequence[Edge],
-        deepest: int,
-        now: float,
-        lease_s: float,
-        with_aside: bool = True,
-    ) -> list[Entry]:
-        lease, asides = (owner, now, now + lease_s), (0, 1)[: 1 + with_aside]
-        return self._db.transaction(
-            lambda cursor: claim_entries(
-                cursor, lease, n, edges=edges, deepest=deepest, asides=asides
-            )
-        )
-
-    def commit(
-        self, owner: str, run_id: str, pages: Sequence[PageCommit], *, max_users: int
-    ) -> list[Landed]:
-        def work(cursor: Cursor) -> list[Landed]:
-            landed, bounds = commit_pages(cursor, owner, run_id, pages, max_users)
-            if bounds:
-                self._mark_bounds(cursor, bounds)
-            if kept := to_keep(pages, [one.landing for one in landed]):
-                self._keep_pages(cursor, kept)
-            return landed
-
-        return self._db.transaction(work)
-
-
-def _add_seeds(
-    cursor: Cursor, seeds: Sequence[Found], run_id: str, now: float
-) -> tuple[int, int, bool]:
-    """How many were new, how many were lifted to depth 0, and whether the walk had begun."""
-    gate = enter(cursor)
-    walked = bool(cursor.execute("SELECT 1 FROM userlist WHERE depth > 0 LIMIT 1"))
-    gone = forgotten_among(cursor, gate, [seed.uid for seed in seeds])
-    kept = [seed for seed in seeds if seed.uid not in gone]
-    if not kept:
-        return 0, 0, walked
-    new = add_users(cursor, gate, [NewUser(*u, 0, None, Edge.SEED, now, run_id) for u in kept])
-    lifted = cursor.execute(
-        "UPDATE userlist SET depth = 0, found_from = NULL, found_edge = 'seed', changed_at = %s "
-        "WHERE id IN %s AND depth > 0",
-        (now, tuple(sorted(u.uid for u in kept))),
+    _db: Database
+    # FORCE INDEX: by any other way the server would lock, for a moment, rows that it does not hand
+    # out, and another claim would step over them
+    queue, next_page = "userlist FORCE INDEX (userlist_frontier)", "next_page"
+    unlocked, locking = "FOR UPDATE SKIP LOCKED", "FOR UPDATE"
+    or_leave = "ON DUPLICATE KEY UPDATE name = name"
+    keep = """
+        INSERT INTO kept_pages (uid, url, fetched_at, body) VALUES (%s, %s, %s, %s)
+        ON DUPLICATE KEY UPDATE
+        body = IF(VALUES(fetched_at) > fetched_at, VALUES(body), body),
+        fetched_at = GREATEST(fetched_at, VALUES(fetched_at))
+    """  # in this order: the body is chosen by the old time
+    retry_unsure = (
+        "UPDATE userlist JOIN progress ON uid = id SET {} WHERE state = 'done' AND sure = 0"
     )
-    return len(new), lifted, walked
+    walled_lists = "userlist FORCE INDEX (PRIMARY) STRAIGHT_JOIN progress"
+
+    def __init__(self, url: str, password: str | None = None) -> None:
+        super().__init__(Database(url, password, "users", SCHEMA))
+
+    _read_forgotten = staticmethod(read_forgotten)
+    _forget_users = staticmethod(forget_users)
+    _allow_users = staticmethod(allow_users)
+
+    def upsert(self, key: str, *columns: str) -> str:
+        sets = ", ".join(f"{column} = VALUES({column})" for column in columns)
+        return f"ON DUPLICATE KEY UPDATE {sets}"
+
+    def known_ids(self) -> Iterator[int]:
+        after = 0
+        # many in one text: the driver reads rows one by one, which takes twice as long
+        page = (
+            "SELECT MAX(id), GROUP_CONCAT(id ORDER BY id) FROM "
+            "(SELECT id FROM userlist WHERE id > %s ORDER BY id LIMIT %s) AS page"
+        )
+        while True:
+            last, text = self._db.read(page, (after, IDS_OF_A_TEXT))[0]
+            if last is None:
+                return
+            if not f",{text}".endswith(f",{last}"):  # cut, maybe within an id, by the server's
+                text = text.rpartition(",")[0]  # max_allowed_packet, and it says nothing
+            ids = [int(uid) for uid in text.split(",")]
+            yield from ids
+            after = ids[-1]
+
+    def _enter(self, cursor: Cursor) -> Gate:
+        return enter(cursor)
+
+    def _alone(self, work: Callable[[Cursor], T]) -> T:
+        def behind_the_gate(cursor: Cursor) -> T:
+            enter(cursor)
+            return work(cursor)
+
+        return self._db.transaction(behind_the_gate)
+
+    def _among(self, ids: Collection[int]) -> Among:
+        return f"IN ({marks(ids)})", tuple(ids)
+
+    def _forgotten_among(self, cursor: Cursor, gate: Gate, uids: Iterable[int]) -> set[int]:
+        if gate.forget_key is None:
+            return set()
+        hashes = {hash_of(gate.forget_key, uid): uid for uid in uids}
+        if not hashes:
+            return set()
+        sql = f"SELECT hash FROM forgotten WHERE hash IN ({marks(hashes)})"
+        return {hashes[bytes(found)] for (found,) in rows(cursor, sql, tuple(hashes))}
+
+    def _room(self, cursor: Cursor, gate: Gate, max_users: int, wanted: int) -> int:
+        return max(0, max_users - gate.users)
+
+    def _insert(
+        self, cursor: Cursor, gate: Gate, new: Sequence[tuple[int, NewUser]]
+    ) -> Counter[int]:
+        inserted = insert_users(cursor, gate.next_seq, [user for _, user in new])
+        cursor.execute(
+            "UPDATE gate SET next_seq = next_seq + %s, users = users + %s",
+            (len(new), len(inserted)),
+        )
+        return Counter(new[i][0] for i in inserted)

@@ -1,19 +1,9 @@
-"""The userlist in MariaDB/MySQL: its schema, and how MariaDB says what both homes do."""
+"""The schema of the userlist in MariaDB/MySQL."""
 
-from collections.abc import Callable, Iterator
-from typing import TypeVar
-
-from weibo_crawler.store.mysql.base import Database
-from weibo_crawler.store.mysql.commit import enter
-from weibo_crawler.store.mysql.forget import allow_users, forget_users, read_forgotten
-from weibo_crawler.store.mysql.schema import IDS_OF_A_TEXT, OPTIONS
-from weibo_crawler.store.sql.cursor import Cursor
-from weibo_crawler.store.sql.frontier import SqlFrontier
-
-T = TypeVar("T")
+from weibo_crawler.store.mysql.schema import OPTIONS
 
 # No AUTO_INCREMENT: seqs are given under the gate (`frontier` says why).
-_SCHEMA = (
+SCHEMA = (
     (
         f"""CREATE TABLE userlist (
             seq BIGINT UNSIGNED NOT NULL PRIMARY KEY,
@@ -122,56 +112,4 @@ _SCHEMA = (
         ) {OPTIONS}""",
     ),
 )
-VERSION = len(_SCHEMA)
-
-
-class MysqlUserlist(SqlFrontier):
-    """What `SqlFrontier` leaves to each home, but for claims and commits."""
-
-    _db: Database
-    or_leave = "ON DUPLICATE KEY UPDATE name = name"
-    keep = """
-        INSERT INTO kept_pages (uid, url, fetched_at, body) VALUES (%s, %s, %s, %s)
-        ON DUPLICATE KEY UPDATE
-        body = IF(VALUES(fetched_at) > fetched_at, VALUES(body), body),
-        fetched_at = GREATEST(fetched_at, VALUES(fetched_at))
-    """  # in this order: the body is chosen by the old time
-    retry_unsure = (
-        "UPDATE userlist JOIN progress ON uid = id SET {} WHERE state = 'done' AND sure = 0"
-    )
-    walled_lists = "userlist FORCE INDEX (PRIMARY) STRAIGHT_JOIN progress"
-
-    def __init__(self, url: str, password: str | None = None) -> None:
-        super().__init__(Database(url, password, "users", _SCHEMA))
-
-    _read_forgotten = staticmethod(read_forgotten)
-    _forget_users = staticmethod(forget_users)
-    _allow_users = staticmethod(allow_users)
-
-    def upsert(self, key: str, *columns: str) -> str:
-        sets = ", ".join(f"{column} = VALUES({column})" for column in columns)
-        return f"ON DUPLICATE KEY UPDATE {sets}"
-
-    def _alone(self, work: Callable[[Cursor], T]) -> T:
-        def behind_the_gate(cursor: Cursor) -> T:
-            enter(cursor)
-            return work(cursor)
-
-        return self._db.transaction(behind_the_gate)
-
-    def known_ids(self) -> Iterator[int]:
-        after = 0
-        # many in one text: the driver reads rows one by one, which takes twice as long
-        page = (
-            "SELECT MAX(id), GROUP_CONCAT(id ORDER BY id) FROM "
-            "(SELECT id FROM userlist WHERE id > %s ORDER BY id LIMIT %s) AS page"
-        )
-        while True:
-            last, text = self._db.read(page, (after, IDS_OF_A_TEXT))[0]
-            if last is None:
-                return
-            if not f",{text}".endswith(f",{last}"):  # cut, maybe within an id, by the server's
-                text = text.rpartition(",")[0]  # max_allowed_packet, and it says nothing
-            ids = [int(uid) for uid in text.split(",")]
-            yield from ids
-            after = ids[-1]
+VERSION = len(SCHEMA)

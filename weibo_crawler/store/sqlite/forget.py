@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import Callable, Iterable, Sequence
-from sqlite3 import Connection
 from typing import Any
 
 from weibo_crawler.store.forgotten import NOBODY, Forgotten, hash_of
@@ -25,13 +24,13 @@ def read_forgotten(read: Callable[[str], Sequence[Any]], known: Forgotten = NOBO
     return Forgotten(version, notes.get("forget_key", ""), hashes)
 
 
-def forgotten_among(conn: Connection, uids: Iterable[int]) -> set[int]:
+def forgotten_among(cursor: Cursor, uids: Iterable[int]) -> set[int]:
     """Those of them whom `forget` removed; a look at an empty table where nobody was."""
-    if conn.execute("SELECT 1 FROM forgotten LIMIT 1").fetchone() is None:
+    if not rows(cursor, "SELECT 1 FROM forgotten LIMIT 1"):
         return set()
-    (key,) = conn.execute(_KEY).fetchone()
-    is_there = "SELECT 1 FROM forgotten WHERE hash = ?"
-    return {uid for uid in uids if conn.execute(is_there, (hash_of(key, uid),)).fetchone()}
+    ((key,),) = rows(cursor, _KEY)
+    is_there = "SELECT 1 FROM forgotten WHERE hash = %s"
+    return {uid for uid in uids if rows(cursor, is_there, (hash_of(key, uid),))}
 
 
 def allow_users(cursor: Cursor, uids: Sequence[int]) -> int:

@@ -1,17 +1,6 @@
-"""The userlist in SQLite: its schema, and how SQLite says what both homes do."""
+"""The schema of the userlist in SQLite."""
 
-from collections.abc import Callable, Iterator
-from typing import TypeVar
-
-from weibo_crawler.store.sql.cursor import Cursor
-from weibo_crawler.store.sql.frontier import SqlFrontier
-from weibo_crawler.store.sql.userlist import PAGE
-from weibo_crawler.store.sqlite.base import Database
-from weibo_crawler.store.sqlite.forget import allow_users, forget_users, read_forgotten
-
-T = TypeVar("T")
-
-_SCHEMA = (
+SCHEMA = (
     """
     CREATE TABLE userlist (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -135,43 +124,4 @@ _SCHEMA = (
     """,
 )
 # a new user's id falls anywhere in the index, and each page touched is written whole
-_PAGE_BYTES = 4096
-
-
-class SqliteUserlist(SqlFrontier):
-    """What `SqlFrontier` leaves to each home, but for claims and commits."""
-
-    _db: Database
-    or_leave = "ON CONFLICT DO NOTHING"
-    keep = """
-        INSERT INTO kept_pages (uid, url, fetched_at, body) VALUES (%s, %s, %s, %s)
-        ON CONFLICT (uid, url) DO UPDATE SET fetched_at = excluded.fetched_at, body = excluded.body
-        WHERE excluded.fetched_at > kept_pages.fetched_at
-    """
-    retry_unsure = (
-        "UPDATE userlist SET {} "
-        "WHERE state = 'done' AND id IN (SELECT uid FROM progress WHERE sure = 0)"
-    )
-    walled_lists = "userlist CROSS JOIN progress"
-
-    def __init__(self, url: str, *, create: bool = True) -> None:
-        super().__init__(Database(url, "users", _SCHEMA, _PAGE_BYTES, create=create))
-
-    _read_forgotten = staticmethod(read_forgotten)
-    _forget_users = staticmethod(forget_users)
-    _allow_users = staticmethod(allow_users)
-
-    def upsert(self, key: str, *columns: str) -> str:
-        sets = ", ".join(f"{column} = excluded.{column}" for column in columns)
-        return f"ON CONFLICT ({key}) DO UPDATE SET {sets}"
-
-    def _alone(self, work: Callable[[Cursor], T]) -> T:
-        return self._db.transaction(work)
-
-    def known_ids(self) -> Iterator[int]:
-        after = 0
-        while rows := self._rows(
-            "SELECT id FROM userlist WHERE id > ? ORDER BY id LIMIT ?", after, 100 * PAGE
-        ):
-            yield from (uid for (uid,) in rows)
-            after = rows[-1][0]
+PAGE_BYTES = 4096
