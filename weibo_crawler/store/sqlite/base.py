@@ -188,12 +188,6 @@ def database_path(url: str) -> Path:
     return resolve(url[len(_SCHEME) :])
 
 
-def open_database(url: str) -> sqlite3.Connection:
-    """A connection in autocommit mode (write inside `immediate`), its folder and file created. It
-    is for one thread at a time."""
-    return _connect(database_path(url), create=True)
-
-
 @contextmanager
 def immediate(conn: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
     """One write transaction: all of it is committed, or, at any exception, nothing.
