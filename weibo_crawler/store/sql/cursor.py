@@ -5,7 +5,7 @@ own sign in its place.
 """
 
 import struct
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Iterator, Sequence, Sized
 from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -52,6 +52,12 @@ def rows(cursor: Cursor, sql: str, values: Sequence[object] = ()) -> Sequence[An
 def marks(values: Sized) -> str:
     """For `IN (…)`: a place for each of the values, of which there is one at least."""
     return ", ".join(["%s"] * len(values))
+
+
+def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """The items in pieces of so many, for one statement each."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
 
 
 def pack_ids(ids: Sequence[int]) -> bytes:

@@ -16,12 +16,12 @@ dead, up to now): the next request waits a whole interval from there.
 import hashlib
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from weibo_crawler.records import LONGEST_REST_S, AllOut, EgressState, Health, LeaseTerm
 from weibo_crawler.store.owners import is_dead, new_owner
-from weibo_crawler.store.sql.cursor import Cursor, Database, marks
+from weibo_crawler.store.sql.cursor import Cursor, Database, chunks, marks
 from weibo_crawler.store.sql.egress_shares import Contender, Standing, allot
 
 _log = logging.getLogger(__name__)
@@ -140,7 +140,7 @@ class EgressLeases(ABC):
         def work(cursor: Cursor) -> dict[str, Known]:
             now = self.clock(cursor)
             found = {}
-            for some in _chunks(names):
+            for some in chunks(names, _CHUNK):
                 cursor.execute(
                     f"SELECT name, holder, {_COLUMNS} FROM egresses WHERE name IN ({marks(some)})",
                     some,
@@ -247,7 +247,7 @@ class EgressLeases(ABC):
             )
 
     def _hand_back(self, cursor: Cursor, names: Sequence[str]) -> None:
-        for some in _chunks(names):
+        for some in chunks(names, _CHUNK):
             cursor.execute(
                 "UPDATE egresses SET holder = NULL, recalled = 0, told = 0 "
                 f"WHERE holder = %s AND name IN ({marks(some)})",
@@ -278,13 +278,13 @@ class EgressLeases(ABC):
         for name, owner in done.grants.items():
             by_owner.setdefault(owner, []).append(name)
         for owner, names in by_owner.items():
-            for some in _chunks(names):
+            for some in chunks(names, _CHUNK):
                 cursor.execute(
                     "UPDATE egresses SET holder = %s, held_since = %s, recalled = 0, told = 0 "
                     f"WHERE name IN ({marks(some)})",
                     (owner, now, *some),
                 )
-        for some in _chunks(done.recalls):
+        for some in chunks(done.recalls, _CHUNK):
             cursor.execute(f"UPDATE egresses SET recalled = 1 WHERE name IN ({marks(some)})", some)
         cursor.execute("UPDATE egress_gate SET allotted_at = %s", (now,))
 
@@ -313,7 +313,7 @@ class EgressLeases(ABC):
             "INSERT INTO egress_pools (pool, name) VALUES (%s, %s)", [(pool, n) for n in missing]
         )
         known = set()
-        for some in _chunks(missing):
+        for some in chunks(missing, _CHUNK):
             cursor.execute(f"SELECT name FROM egresses WHERE name IN ({marks(some)})", some)
             known |= {name for (name,) in cursor.fetchall()}
         self._save(cursor, {name: state for name in missing if name not in known}, now)
@@ -397,8 +397,3 @@ def _digest(names: Sequence[str]) -> str:
     """The same for the same proxies in any order; no name begins like this."""
     text = "\n".join(sorted(names)).encode()
     return "pool-" + hashlib.blake2b(text, digest_size=12).hexdigest()
-
-
-def _chunks(names: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(names), _CHUNK):
-        yield names[start : start + _CHUNK]

@@ -22,7 +22,7 @@ from weibo_crawler.store import (
 )
 from weibo_crawler.store.forgotten import NOBODY, Forgotten
 from weibo_crawler.store.kept import KeptPage
-from weibo_crawler.store.sql.cursor import Database, marks, pack_ids, unpack_ids
+from weibo_crawler.store.sql.cursor import Database, chunks, marks, pack_ids, unpack_ids
 
 PAGE = 1000  # rows read at once
 _COLUMNS = ", ".join("id" if name == "uid" else name for name in UserRow._fields)
@@ -62,8 +62,7 @@ class SqlUserlist(ABC):
     def users(self, *, uids: Sequence[int] | None = None, after_seq: int = 0) -> Iterator[UserRow]:
         """Kept users by seq; `uids` in the order given, unknown ones left out."""
         if uids is not None:
-            for start in range(0, len(uids), PAGE):
-                wanted = uids[start : start + PAGE]
+            for wanted in chunks(uids, PAGE):
                 sql = f"SELECT {_COLUMNS} FROM userlist WHERE id IN ({marks(wanted)})"
                 known = {row.uid: row for row in map(UserRow._make, self._rows(sql, *wanted))}
                 yield from (known[uid] for uid in wanted if uid in known)
@@ -146,8 +145,7 @@ class SqlUserlist(ABC):
 
     def kept_pages(self, uids: Sequence[int]) -> dict[int, list[KeptPage]]:
         found: defaultdict[int, list[KeptPage]] = defaultdict(list)
-        for start in range(0, len(uids), PAGE):
-            some = uids[start : start + PAGE]
+        for some in chunks(uids, PAGE):
             sql = f"{_KEPT} WHERE uid IN ({marks(some)}) ORDER BY uid, url"
             for uid, *page in self._rows(sql, *some):
                 found[uid].append(KeptPage._make(page))
@@ -158,8 +156,7 @@ class SqlUserlist(ABC):
     def _strip_lists(self, uids: Sequence[int]) -> None:
         """Take the ids out of what others' lists remember, and of the pages that showed them. What
         moves on meanwhile is left: a page that is committed after the hashes holds none of them."""
-        for start in range(0, len(uids), _AT_ONCE):
-            some = uids[start : start + _AT_ONCE]
+        for some in chunks(uids, _AT_ONCE):
             packed = [pack_ids([uid]) for uid in some]
             for table, ids, *key in _LISTS:
                 where = " OR ".join([f"INSTR({ids}, %s) > 0"] * len(some))

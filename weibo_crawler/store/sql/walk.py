@@ -11,13 +11,13 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from weibo_crawler.records import Edge
-from weibo_crawler.store import Entry, Found, Landed, PageCommit, Progress
-from weibo_crawler.store.sql.claimed import Lists, claimed, held_lists
+from weibo_crawler.store import WALLED, Entry, Found, Landed, PageCommit, Progress
 from weibo_crawler.store.sql.cursor import Cursor, pack_ids, rows, unpack_ids
 from weibo_crawler.store.sql.frontier import RELEASE, SqlFrontier
 from weibo_crawler.store.sql.landing import Batch, NewUser, held_entries, to_keep, users_of
 
 Among = tuple[str, tuple[object, ...]]  # an IN, and its values
+Lists = dict[str, tuple[Progress, str | None]]  # by edge: how far it was read, and why it ended
 
 
 def _least_depth(asides: Sequence[int]) -> str:
@@ -125,7 +125,7 @@ class SqlWalk(SqlFrontier):
                 (owner, now + lease_s, *seqs),
             )
             lists = self._lists(cursor, [row[1] for row in found])
-            return [claimed(row[1:], edges, lists.get(row[1], {})) for row in found]
+            return [_entry(row, edges, lists.get(row[1], {})) for row in found]
 
         return self._db.transaction(work)
 
@@ -165,10 +165,11 @@ class SqlWalk(SqlFrontier):
             f"SELECT uid, edge, {self.next_page}, last_ids, listed, pages, ended FROM progress "
             f"WHERE uid {those}"
         )
-        return held_lists(
-            (uid, edge, Progress(next_page, unpack_ids(last_ids), listed, pages), ended)
-            for uid, edge, next_page, last_ids, listed, pages, ended in rows(cursor, sql, ids)
-        )
+        lists: dict[int, Lists] = {}
+        for uid, edge, next_page, last_ids, listed, pages, ended in rows(cursor, sql, ids):
+            progress = Progress(next_page, unpack_ids(last_ids), listed, pages)
+            lists.setdefault(uid, {})[edge] = (progress, ended)
+        return lists
 
     # -- commits: few statements, as what a transaction costs is the way to the server and back
 
@@ -248,6 +249,20 @@ class SqlWalk(SqlFrontier):
             if uids:
                 those, ids = self._among(sorted(uids))
                 cursor.execute(f"UPDATE userlist SET {change} WHERE id {those}", ids)
+
+
+def _entry(row: Sequence[Any], edges: Sequence[Edge], lists: Lists) -> Entry:
+    """A claimed entry, with its lists."""
+    _, uid, screen_name, fans, depth, found_edge, attempts, last_error, retried, since = row
+    new: tuple[Progress, str | None] = (Progress(), None)
+    known = {edge: lists.get(edge, new) for edge in edges}
+    return Entry(
+        *(uid, screen_name, fans, depth, found_edge == Edge.SEED),
+        *(attempts, last_error or "", bool(retried), since),
+        {edge: progress for edge, (progress, ended) in known.items() if ended is None},
+        frozenset(Edge(edge) for edge, (_, ended) in lists.items() if ended == WALLED),
+        frozenset(Edge(edge) for edge, (_, ended) in lists.items() if ended is None),
+    )
 
 
 def _progress_row(page: PageCommit, listed: Sequence[int]) -> tuple[object, ...]:
