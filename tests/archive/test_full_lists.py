@@ -47,7 +47,7 @@ class Pages(NothingKept):
         super().__init__()
         self._left = {key_of(r.kind, r.url): named[r.uid] for r in map(_first, named)}
 
-    def take(self, _: str, key: bytes) -> SimpleNamespace | None:
+    def take(self, key: bytes) -> SimpleNamespace | None:
         exchange = SimpleNamespace(is_talking=True)
         is_named = self._left.pop(key, None)
         if is_named is None:

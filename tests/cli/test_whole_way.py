@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.crawls import Crawl, Truth, outcomes, simulated
+from tests.simulator.ways import kept
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.world import World
 
@@ -108,7 +109,7 @@ def test_follows_lead_to_users_as_well(tmp_path: Path) -> None:
         world = World.make(4, 150, epoch=epoch, mean_posts=6.0)
         edges = ("fans", "follows")
         users = crawl.scan("users")
-        true = world.kept(tuple(map(int, truth.seeds)), 10, edges=edges)
+        true = kept(world, map(int, truth.seeds), 10, edges)
         assert {user["id"]: user["depth"] for user in users} == true
         assert {user["found_edge"] for user in users} == {"seed", *edges}
 
@@ -141,7 +142,7 @@ def other_truth(truth: Truth, edges: tuple[str, ...], **knobs: float) -> dict[in
     users = len(truth.data["users"])
     seed, epoch = truth.data["seed"], truth.data["epoch"]
     world = World.make(seed, users, epoch=epoch, **({"mean_posts": 6.0} | knobs))
-    return world.kept(truth.data["seeds"], 10, edges=edges)
+    return kept(world, truth.data["seeds"], 10, edges)
 
 
 def assert_bounds(depths: dict[int, int], true: dict[int, int]) -> None:

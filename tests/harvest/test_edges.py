@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harvest.simulated import SITE, SimulatedFetcher, make_world
+from tests.simulator.ways import Bounds, Ways, kept
 from weibo_crawler.config import Harvest
 from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.fetch import Room
@@ -21,7 +22,6 @@ from weibo_crawler.harvest.edges import THIN
 from weibo_crawler.harvest.run import HarvestRun
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Edge, Kind, Request, Verdict
-from weibo_crawler.simulator.ways import Bounds, Ways
 from weibo_crawler.simulator.world import World
 from weibo_crawler.store import Found, UserRow, WalledEdge
 from weibo_crawler.store.owners import new_owner
@@ -86,7 +86,7 @@ class Users(SqliteUsers):
 def true_depths(
     world: World, edges: Sequence[Edge], bounds: Bounds | None = None, **how: int
 ) -> dict[int, int]:
-    return world.kept(world.seeds, MIN_FANS, edges=edges, bounds=bounds or Bounds(), **how)
+    return kept(world, world.seeds, MIN_FANS, edges, bounds, **how)
 
 
 def wall(*edges: Edge) -> Callable[[Request], bool]:
@@ -282,7 +282,7 @@ def test_an_edge_for_walled_lists_is_read_when_it_opens(tmp_path: Path) -> None:
     before = set(crawl.depths())
     fetcher = SimulatedFetcher(world, wall(Edge.FANS))
     crawl.run(fetcher, **how)
-    after = world.kept(before, MIN_FANS, edges=(Edge.FOLLOWS, Edge.MENTIONS))
+    after = kept(world, before, MIN_FANS, (Edge.FOLLOWS, Edge.MENTIONS))
     assert set(crawl.depths()) == set(after) > before
     assert {r.uid for r in fetcher.asked if r.kind is Kind.FOLLOWS} == set(after)
     assert crawl.walled() == {Edge.FANS: len(after)}

@@ -330,7 +330,7 @@ def test_a_run_that_asks_only_for_silent_users(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path, world)
     crawl.run(SimulatedFetcher(world))
     with crawl.open() as users:
-        users._do("UPDATE progress SET sure = 0, listed = 0")
+        users._db.write("UPDATE progress SET sure = 0, listed = 0")
         assert users.requeue_failed() == len(crawl.rows())
 
     class Mute(SimulatedFetcher):

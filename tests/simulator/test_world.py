@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.simulator.ways import kept
 from weibo_crawler.errors import BadUsage
 from weibo_crawler.simulator import people, timeline, wire
 from weibo_crawler.simulator.world import World, rounded
@@ -129,7 +130,7 @@ def test_kept_over_follows() -> None:
     """With both edges a walk also reaches whom kept users follow."""
     world = make()
     over_fans = world.kept(world.seeds[:1], 10, 1)
-    over_both = world.kept(world.seeds[:1], 10, 1, ("fans", "follows"))
+    over_both = kept(world, world.seeds[:1], 10, ("fans", "follows"), max_depth=1)
     index = world.graph.hubs[0]
     followed = {world.uid(i) for i in world.graph.follows(index) if world.fans_announced(i) >= 10}
     assert over_both.keys() == over_fans.keys() | followed
