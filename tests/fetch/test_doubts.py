@@ -159,11 +159,12 @@ def test_a_site_that_falls_silent_stops_the_run(tmp_path: Path, lawful: int) -> 
         is_lawful = lawful and uid % lawful == 0
         return NOTHING if sent > silent_from or is_lawful else profile(uid)
 
-    way, talked = Way(tmp_path, site, site), 0
+    way, talked, places = Way(tmp_path, site, site), 0, asyncio.Semaphore(32)
 
     async def ask(fetcher: Fetcher, request: Request) -> Fetched:
         nonlocal talked
-        fetched = await fetcher.fetch(Ask(request, Expect.CONTENT))
+        async with places:  # as for the stages: who looks again must not wait for everybody else
+            fetched = await fetcher.fetch(Ask(request, Expect.CONTENT))
         talked = max(talked, sent if fetcher.is_talking else 0)
         return fetched
 

@@ -268,7 +268,8 @@ CHANGES = [
     Change(
         "a dissenting bid is believed",
         "sites/weibo/ids.py",
-        '    if dissent == len(others) and len(set(others)) == 1:\n        raise Drift(".bid")\n',
+        "    if against > 1 and against >= 1 + is_dated + len(named) - len(others):\n"
+        '        raise Drift(".bid")\n',
         "",
         SITE,
     ),
@@ -325,15 +326,15 @@ CHANGES = [
     Change(
         "one session's wall is a fact",
         "fetch/answers.py",
-        "or len(sessions) >= WITNESSES\n",
-        "or len(sessions) >= 1\n",
+        "(is_trusted and len(sessions) >= WITNESSES)",
+        "(is_trusted and len(sessions) >= 1)",
         f"{FETCH}/test_answers.py {FETCH}/test_session.py {FETCH}/test_fetcher.py",
     ),
     Change(
         "two lying proxies make a fact",
         "fetch/answers.py",
-        "is_trusted = is_shown or any(is_trustworthy(met) for met in said)",
-        "is_trusted = True",
+        "(_Doubt.EMPTY, _Doubt.BARE) or any(is_trustworthy(met) for met in said)",
+        "(_Doubt.EMPTY, _Doubt.BARE) or True",
         f"{FETCH}/test_answers.py {FETCH}/test_doubts.py {FETCH}/test_fetcher.py",
     ),
     Change(
@@ -393,16 +394,58 @@ CHANGES = [
     Change(
         "a silence of texts stops no request for profiles",
         "evidence.py",
-        "for told in (self._of(kind), self._all):\n            if told.nothings",
-        "for told in (self._of(kind),):\n            if told.nothings",
+        "for told in (self._of(kind, is_later=is_later), self._all):\n            if told.nothings",
+        "for told in (self._of(kind, is_later=is_later),):\n            if told.nothings",
         "tests/test_evidence.py",
     ),
     Change(
         "witnesses that tell nothing are asked before each request",
         "evidence.py",
-        "            for told in (self._of(request.kind), self._all):\n",
-        "            for told in (self._of(request.kind),):\n",
+        "(self._of(kind, is_later=is_later), self._all):\n                told.look_at",
+        "(self._of(kind, is_later=is_later),):\n                told.look_at",
         "tests/harvest/test_silence.py",
+    ),
+    Change(
+        "first pages that are shown tell of later ones",
+        "evidence.py",
+        "return request.kind, bool(request.cursor)",
+        "return request.kind, False",
+        "tests/test_evidence.py",
+    ),
+    Change(
+        "a later page that is shown no more is no look at the site",
+        "fetch/answers.py",
+        "if asked.ask.nth > 1 and asked.ask.expect is not Expect.SHOWN:",
+        "if asked.ask.nth > 1:",
+        f"{FETCH}/test_answers.py {FETCH}/test_doubts.py tests/test_evidence.py",
+    ),
+    Change(
+        "people who cannot be read leave depths exact",
+        "store/sql/landing.py",
+        "self._has_illegible |= page.illegible > 0",
+        "pass",
+        f"{STORE}/test_sqlite_users.py",
+    ),
+    Change(
+        "a proxy's pages are compared with nobody's",
+        "fetch/pool/ring.py",
+        "slot.egress.proxy_url is None or slot.compare_in > 0",
+        "True",
+        f"{FETCH}/test_comparison.py",
+    ),
+    Change(
+        "the first of two pages that differ is believed",
+        "fetch/fetcher.py",
+        "return None if False in agree and len(answers) < WITNESSES + 1 else [None] * len(answers)",
+        "return [None] * len(answers)",
+        f"{FETCH}/test_comparison.py",
+    ),
+    Change(
+        "what a second look does not show is lost",
+        "posts/visit.py",
+        "            if looked is not None and not is_second:",
+        "            if False:",
+        f"{POSTS}/test_doubt.py",
     ),
     # what people see
     Change(
