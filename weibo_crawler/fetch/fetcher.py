@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from math import inf
 from random import Random
 from typing import NamedTuple
@@ -134,13 +134,11 @@ class Fetcher:
         patience = 1.0
         while True:
             try:
-                turn, met, page = await self._answer(asked, avoid, patience)
+                turn, met, page = await self._answer(asked, (avoid,) if avoid else (), patience)
             except KindShut as shut:
                 reading = SHUT if shut.is_for_all else _SPARED
                 self._note(ask.request, None, None, reading)
                 return Fetched(reading, None)
-            if self._pool.wants_comparison(met.egress) and words_of(met.answer):
-                turn, met, page = await self._compared(asked, _Answer(turn, met, page))
             patience *= 2.0 if isinstance(met.answer, TimedOut) else 1.0
             met = self._spared(asked, past, met)
             action = decide(asked, [one.met for one in past], met)
@@ -150,8 +148,13 @@ class Fetcher:
             told: Reading | None = None
             try:
                 if isinstance(action.step, Return):
-                    self._learn(asked, past, action.step.reading)
-                    fetched = self._returned(asked, action.step.reading, page)
+                    reading = action.step.reading
+                    if words_of(reading) and self._pool.wants_comparison(met.egress):
+                        _, met, page = await self._compared(asked, _Answer(turn, met, page))
+                        assert isinstance(met.answer, Reading)
+                        reading = met.answer
+                    self._learn(asked, past, reading)
+                    fetched = self._returned(asked, reading, page)
                     told = fetched.reading
                     return fetched
             finally:
@@ -196,7 +199,7 @@ class Fetcher:
         await asyncio.gather(*left, return_exceptions=True)
         await self._pool.close()
 
-    async def _answer(self, asked: Asked, avoid: str | None, patience: float = 1.0) -> _Answer:
+    async def _answer(self, asked: Asked, avoid: Collection[str], patience: float = 1.0) -> _Answer:
         """One answer, whose turn is to be told of it. patience: times as long as usual. Errors:
         KindShut."""
         ask = asked.ask
@@ -207,12 +210,12 @@ class Fetcher:
         return await self._hedged(asked, turn, first)
 
     async def _compared(self, asked: Asked, first: _Answer) -> _Answer:
-        """The page of a proxy, or what others show in its place: where a second egress shows other
-        words, a third one tells, unless the second is known to show what the site shows. What
-        nobody else can tell is believed."""
+        """The page of a proxy, which the pool was told of, or what others show in its place: where
+        a second egress shows other words, a third one tells, unless the second is known to show
+        what the site shows. What nobody else can tell is believed."""
         answers, verdict = [first], None
-        while verdict is None and len(answers) < WITNESSES + 1:
-            other = await self._answer_of_another(asked, answers)
+        while verdict is None and len(answers) <= WITNESSES:
+            other = await self._answer_of_another(asked, [one.met.egress for one in answers])
             if other is None:
                 break
             answers.append(other)
@@ -224,7 +227,9 @@ class Fetcher:
                 self._pool.compared(answer.met.egress, is_same=true)
             if i != best:
                 self._note(asked.ask.request, answer.page, answer.met.answer, None)
-                self._tell_of(asked, answer, is_false=true is False)
+            if true is False and isinstance(answer.turn.outcome, Good):
+                self._counters.add("egress.disproved")
+                self._pool.tell(answer.turn, Disproved(answer.met.elapsed_s, is_false=True))
         return answers[best]
 
     def _verdict(self, answers: list[_Answer]) -> list[bool | None] | None:
@@ -234,36 +239,26 @@ class Fetcher:
         agree = [is_same(one, words[-1]) for one in words[:-1]]
         if True in agree or not self._pool.wants_comparison(last.met.egress):
             return [*agree, True if words[-1] else None]
-        return None if False in agree and len(answers) < WITNESSES + 1 else [None] * len(answers)
+        return None if False in agree and len(answers) <= WITNESSES else [None] * len(answers)
 
-    async def _answer_of_another(self, asked: Asked, answers: list[_Answer]) -> _Answer | None:
-        """What another egress answers to the same request; None: no other one could be asked."""
-        turn = answers[-1].turn
-        self._pool.leave(turn)  # it waits for nothing
+    async def _answer_of_another(self, asked: Asked, names: list[str]) -> _Answer | None:
+        """What another egress than these answers to the same request; None: none could be asked."""
         try:
             self._counters.add("request.compared")
-            other = await self._answer(asked, turn.egress.name)
+            other = await self._answer(asked, names)
         except (Interrupted, SiteSaysNo, KindShut):
             return None
-        except BaseException:
-            for answer in answers:
-                self._tell_of(asked, answer)
-            raise
-        if any(other.met.egress == answer.met.egress for answer in answers):
-            self._note(asked.ask.request, other.page, other.met.answer, None)
-            self._tell_of(asked, other)
-            return None
-        return other
+        self._tell_of(asked, other)
+        if other.met.egress not in names:
+            return other
+        self._note(asked.ask.request, other.page, other.met.answer, None)
+        return None
 
-    def _tell_of(self, asked: Asked, answer: _Answer, *, is_false: bool = False) -> None:
-        """Tell the pool of an answer that nobody waits for. is_false: another page is the true
-        one."""
-        turn, took_s = answer.turn, answer.met.elapsed_s
-        if turn.outcome is None:
-            self._pool.tell(turn, decide(asked, [], answer.met).outcome, answer.page)
-        if is_false and isinstance(turn.outcome, Good):
-            self._counters.add("egress.disproved")
-            self._pool.tell(turn, Disproved(took_s, is_false=True))
+    def _tell_of(self, asked: Asked, answer: _Answer) -> None:
+        """Tell the pool of an answer that its caller did not ask for."""
+        if answer.turn.outcome is None:
+            outcome = decide(asked, [], answer.met).outcome
+            self._pool.tell(answer.turn, outcome, answer.page)
 
     async def _hedged(self, asked: Asked, turn: Turn, first: "_Run") -> _Answer:
         """The first of two answers: one by an egress of which nobody knows whether it answers and,
@@ -274,7 +269,7 @@ class Fetcher:
             if not first.done():
                 self._pool.leave(turn)
                 self._counters.add("request.hedged")
-                runs.append(asyncio.create_task(self._second(asked, turn.egress.name, first)))
+                runs.append(asyncio.create_task(self._second(asked, (turn.egress.name,), first)))
                 await asyncio.wait(runs, return_when=asyncio.FIRST_COMPLETED)
             if not first.done() and runs[1].exception() is None:
                 best = runs[1]
@@ -290,7 +285,7 @@ class Fetcher:
                 self._learn_later(asked, run, is_shown=_is_clear(answer.met))
         return answer
 
-    async def _second(self, asked: Asked, avoid: str, first: "_Run") -> _Answer | None:
+    async def _second(self, asked: Asked, avoid: Collection[str], first: "_Run") -> _Answer | None:
         turn = await self._pool.turn(asked.ask.request, avoid, nth=asked.ask.nth)
         if first.done():
             self._pool.tell(turn, Unused())

@@ -3,7 +3,7 @@
 `now` is seconds on any clock that never goes back. `Health` says how an egress moves.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import inf
 from random import Random
 from typing import NamedTuple
@@ -101,10 +101,10 @@ class Ring:
         for egress in egresses:
             self.join(egress)
 
-    def choose(self, now: float, rng: Random, excluding: str | None = None) -> Choice:
+    def choose(self, now: float, rng: Random, excluding: Collection[str] = ()) -> Choice:
         """The egress that may go first, and its place in the queue reserved.
 
-        excluding: a name to pass over where another egress may go.
+        excluding: names to pass over where another egress may go.
         """
         if now >= self.until:
             return Choice(None, _EMPTY_S)
