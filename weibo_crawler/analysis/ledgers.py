@@ -33,7 +33,7 @@ class GapRow(msgspec.Struct, frozen=True):
 def _fields() -> Mapping[str, Field]:
     text, number, truth = Kind.TEXT, Kind.NUMBER, Kind.TRUTH
     return {
-        "id": Field("user:id", number, "id of the user", in_key=True),
+        "id": Field("user:id", number, "id of the user", in_key=True, is_id=True),
         "state": Field(
             "crawl:state", text, "`unvisited`, `partial`, `done`, `gone`, `failed`, `empty`"
         ),
