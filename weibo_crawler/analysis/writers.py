@@ -50,7 +50,8 @@ def write_csv(rows: Rows, stream: BinaryIO, columns: Sequence[str]) -> None:
 
 
 def _write_excel(rows: Rows, stream: BinaryIO, columns: Sequence[str]) -> None:
-    """The same for Excel: a byte order mark, by which it knows UTF-8, and cells it does not bend."""
+    """CSV for Excel: a byte order mark, by which it knows UTF-8, and cells that it shows as they
+    are."""
     stream.write(_BOM)
     shown = ({name: _for_excel(name, row.get(name)) for name in columns} for row in rows)
     write_csv(shown, stream, columns)
