@@ -1,4 +1,4 @@
-"""Stores that may not be written: read like others, and nothing is written to them or beside them."""
+"""Stores that may not be written are read like others; nothing is written to or beside them."""
 
 import os
 import shutil
