@@ -59,8 +59,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def stack() -> Iterator[Running]:
     env = dict(os.environ)
     ran_before = _runner("status", env).returncode == 0
-    done = _runner("up", env)
-    assert done.returncode == 0, done.stderr
+    if not ran_before:
+        done = _runner("up", env)
+        assert done.returncode == 0, done.stderr
     root = Path(env.get("WEIBO_STACK_DIR") or ROOT / ".stack")
     lines = (root / "stack.env").read_text().splitlines()
     pairs = (line.partition("=") for line in lines)
