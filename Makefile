@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
+BENCH := .venv-bench
 TOOLS ?= dev
 SEEDS ?= seeds.txt
 RUNNER ?= local
@@ -139,17 +140,17 @@ format: $(VENV)/.ready-dev ## format the code
 check: lint ## lint, and the tests with coverage
 	@$(PYTEST) $(MANY) --cov --cov-report=term-missing:skip-covered $(APART) $(ARGS)
 
-bench: $(VENV)/.ready-bench ## how fast each part is, beside its peers, in nine minutes: ARGS='seen start' for parts
-	@$(BIN)/python -m benchmarks.speed $(ARGS)
+bench: $(BENCH)/.ready-bench ## how fast each part is, beside its peers, in nine minutes: ARGS='seen start' for parts
+	@$(BENCH)/bin/python -m benchmarks.speed $(ARGS)
 
-bench-whole: $(VENV)/.ready-bench ## the same at the sizes that aims name, in some forty minutes
-	@$(BIN)/python -m benchmarks.speed --whole $(ARGS)
+bench-whole: $(BENCH)/.ready-bench ## the same at the sizes that aims name, in some forty minutes
+	@$(BENCH)/bin/python -m benchmarks.speed --whole $(ARGS)
 
-bench-smoke: $(VENV)/.ready-bench ## whether the benchmarks run and are right, in a minute
-	@$(BIN)/python -m benchmarks.speed --smoke $(ARGS)
+bench-smoke: $(BENCH)/.ready-bench ## whether the benchmarks run and are right, in a minute
+	@$(BENCH)/bin/python -m benchmarks.speed --smoke $(ARGS)
 
-bench-compare: $(VENV)/.ready-bench ## bench, and what moved against benchmarks/baseline.json
-	@$(BIN)/python -m benchmarks.speed --compare $(ARGS)
+bench-compare: $(BENCH)/.ready-bench ## bench, and what moved against benchmarks/baseline.json
+	@$(BENCH)/bin/python -m benchmarks.speed --compare $(ARGS)
 
 bench-polite: $(VENV)/.ready-dev ## a site that says no, in figures: make bench-polite ARGS=--quick
 	@$(BIN)/python -m benchmarks.polite $(ARGS)
@@ -189,16 +190,23 @@ $(VENV)/.ready: setup.cfg pyproject.toml $(CONSTRAINTS) | $(VENV)/bin/python
 	@$(BIN)/python $(PIP_INSTALL) -e .
 	@touch $@
 
-$(VENV)/.ready-test $(VENV)/.ready-dev $(VENV)/.ready-bench: setup.cfg pyproject.toml $(CONSTRAINTS) | $(VENV)/bin/python
+$(VENV)/.ready-test $(VENV)/.ready-dev: setup.cfg pyproject.toml $(CONSTRAINTS) | $(VENV)/bin/python
 	@echo "installing weibo-crawler with what $(@:$(VENV)/.ready-%=%) needs into $(VENV)"
 	@$(BIN)/python $(PIP_INSTALL) -e '.[$(@:$(VENV)/.ready-%=%)]'
 	@touch $@ $(VENV)/.ready
 
+# of its own: what the peers bring would change us (pygal takes lxml where it is, which Scrapy brings)
+$(BENCH)/.ready-bench: setup.cfg pyproject.toml $(CONSTRAINTS)
+	@echo "installing weibo-crawler and its peers into $(BENCH)"
+	@$(PYTHON) -m venv --clear $(BENCH)
+	@$(BENCH)/bin/python $(PIP_INSTALL) -e '.[bench]'
+	@touch $@
+
 constraints: ## write constraints.txt: the newest versions that go together
-	@rm -rf .venv-latest; $(MAKE) --no-print-directory .venv-latest/.ready-dev .venv-latest/.ready-bench \
-		VENV=.venv-latest CONSTRAINTS=
+	@rm -rf .venv-latest; $(MAKE) --no-print-directory .venv-latest/.ready-dev VENV=.venv-latest CONSTRAINTS=
+	@.venv-latest/bin/python -m pip install -q -e '.[bench]'
 	@(sed -n '/^#/p' constraints.txt; .venv-latest/bin/python -m pip freeze --all --exclude-editable | \
 		grep -v '^pip=='; sed -n '/python_version/p' constraints.txt) >constraints.new
-	@mv constraints.new constraints.txt
+	@mv constraints.new constraints.txt; rm -rf .venv-latest
 
 FORCE:

@@ -23,6 +23,7 @@ from tests.examples import LONG_TIMES
 IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
 MAY_BE_SKIPPED = (
     "they run under `make test-stack`",  # which CI runs as well
+    "no nginx or no Scrapy",  # `make bench-smoke` has both, and runs the same
     "root may write anywhere",
 )
 
