@@ -53,7 +53,7 @@ def most_reposted(crawl: Crawl, truth: Truth) -> tuple[int, str]:
     names = {u["id"]: u["screen_name"] for u in users if u["depth"] > 0 and u["id"] in led}
     posts = crawl.scan("posts", "--columns", "uid,original")
     authors = {post["uid"] for post in posts}
-    originals = Counter((post["original"] or {}).get("uid") for post in posts)
+    originals: Counter[Any] = Counter((post["original"] or {}).get("uid") for post in posts)
     return next((u, names[u]) for u, _ in originals.most_common() if u in names and u in authors)
 
 

@@ -93,8 +93,8 @@ def test_it_is_read_like_any_other(reader: Reader) -> None:
     as it was."""
     before = reader.held()
     twin = Reader(reader.folder, Path(shutil.copytree(reader.stores, reader.folder / "twin")))
-    for one in (twin.stores, *twin.stores.iterdir()):
-        one.chmod(0o700)
+    for place in (twin.stores, *twin.stores.iterdir()):
+        place.chmod(0o700)
     for line in READING:
         said = reader.run(*line.split()).stdout
         assert said

@@ -297,8 +297,8 @@ def test_runs_side_by_side_keep_the_pace(tmp_path: Path) -> None:
         assert_true(crawl, truth)
         times = sorted(line.time for line in truth.served())
         assert len(times) > 40
-        for first, later in zip(times, times[20:], strict=False):
-            assert later - first >= 20 / 25 - 0.3  # twice the pace would be 0.4 s less
+        for one, later in zip(times, times[20:], strict=False):
+            assert later - one >= 20 / 25 - 0.3  # twice the pace would be 0.4 s less
 
 
 def test_a_store_that_vanishes_is_said(tmp_path: Path) -> None:
@@ -316,7 +316,7 @@ def test_a_store_that_vanishes_is_said(tmp_path: Path) -> None:
 def test_a_killed_posts_job_goes_on(tmp_path: Path) -> None:
     """Law 8: the driver alone is killed; its mappers end by themselves, and the same command stores
     all posts without doubling any."""
-    with simulated(tmp_path, users=150, mean_posts=15.0, faults="slow=0.3", slow_s=0.05) as (
+    with simulated(tmp_path, users=150, mean_posts=15.0, faults="slow=0.3", slow_s=0.1) as (
         crawl,
         truth,
     ):

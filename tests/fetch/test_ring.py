@@ -5,10 +5,10 @@ from random import Random
 from types import FrameType
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from tests.examples import examples
 from weibo_crawler.config import Pace
 from weibo_crawler.fetch.egress import DIRECT, Egress
 from weibo_crawler.fetch.pool.ring import Choice, Ring
@@ -167,7 +167,7 @@ class RingMachine(RuleBasedStateMachine):
 
 
 TestRing = RingMachine.TestCase
-TestRing.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestRing.settings = examples(60, stateful_step_count=40)
 
 
 def _use(ring: Ring, now: float, excluding: str = "") -> str:

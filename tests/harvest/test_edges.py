@@ -6,13 +6,15 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.harvest.simulated import SITE, SimulatedFetcher, make_world
 from tests.simulator.ways import Bounds, Ways, kept
 from weibo_crawler.config import Harvest
@@ -107,7 +109,7 @@ def assert_found_as_said(world: World, rows: Sequence[UserRow], bounds: Bounds) 
             assert world.index(row.uid) in set(ways[row.found_edge](owner))
 
 
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(
     st.integers(0, 10**6),
     subsets,
@@ -141,7 +143,7 @@ def test_each_edge_finds_somebody(tmp_path: Path, edge: Edge) -> None:
     assert crawl.depths() == true_depths(world, [edge])
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(st.integers(0, 10**6), st.sets(st.sampled_from(OTHERS), max_size=3), st.booleans())
 def test_walled_edges_do_not_stop_the_others(
     seed: int, closed: set[Edge], fans_closed: bool
@@ -404,6 +406,11 @@ class Odd:
         return self._verdict
 
 
+def odd_for_others(world: World, odd: Odd, request: Request) -> Verdict | None:
+    """What `odd` says of requests that are not of a seed."""
+    return None if is_of_seed(world, request) else odd(request)
+
+
 def is_of_seed(world: World, request: Request) -> bool:
     """The profile by which a seed is named."""
     return request.kind is Kind.PROFILE and request.uid in world.seeds
@@ -430,7 +437,7 @@ def test_a_false_emptiness_is_asked_again(tmp_path: Path, edge: Edge, kind: Kind
         folder.mkdir()
         crawl, fetcher = Crawl(folder, world), SimulatedFetcher(world)
         odd = Odd(kind, Verdict.EMPTY, times)
-        fetcher.odd = lambda r, odd=odd: None if is_of_seed(world, r) else odd(r)
+        fetcher.odd = partial(odd_for_others, world, odd)
         crawl.run(fetcher, edges=(edge,))
         if times == 1:
             assert crawl.depths() == true

@@ -83,6 +83,16 @@ def filtered(world: World, share: int = 3) -> Callable[[Request, bytes], bytes]:
     )
 
 
+@pytest.fixture(scope="module")
+def true(tmp_path_factory: pytest.TempPathFactory) -> Crawl:
+    """A crawl of a site that never falls silent, to be read only."""
+    world = make_world(5, users=200)
+    crawl, fetcher = Crawl(tmp_path_factory.mktemp("true"), world), SimulatedFetcher(world)
+    fetcher.spoil = filtered(world)
+    crawl.run(fetcher)
+    return crawl
+
+
 @pytest.mark.parametrize("concurrency", [1, 16])
 @pytest.mark.parametrize(
     ("form", "shown"),
@@ -94,7 +104,7 @@ def filtered(world: World, share: int = 3) -> Callable[[Request, bytes], bytes]:
 )
 @pytest.mark.parametrize("trips_after", [_TRIPS_AFTER, 10**6])
 def test_a_silent_site_ends_the_run_and_no_list(
-    tmp_path: Path, shown: int, concurrency: int, trips_after: int, form: str
+    true: Crawl, tmp_path: Path, shown: int, concurrency: int, trips_after: int, form: str
 ) -> None:
     """Law 4: with and without a breaker the run stops with the true reason, with one soon, without
     one after a few looks at each user. No list is done or marked by an empty answer of that time,
@@ -102,10 +112,6 @@ def test_a_silent_site_ends_the_run_and_no_list(
     So it is where profiles are shown, and lists are not, and where the site says that all are gone.
     """
     world = make_world(5, users=200)
-    true = Crawl(_folder(tmp_path, "true"), world)
-    fetcher = SimulatedFetcher(world)
-    fetcher.spoil = filtered(world)
-    true.run(fetcher)
     ends = {(row.uid, row.depth, row.state) for row in true.rows()}
     crawl = Crawl(_folder(tmp_path, "crawl"), world)
     silent = Switched(world, shown, trips_after)

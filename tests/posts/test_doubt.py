@@ -26,7 +26,7 @@ from weibo_crawler.posts.workers import (
     shows_no_posts,
     too_many_failed,
 )
-from weibo_crawler.records import Expect, Kind, PostPage, Reading, Verdict
+from weibo_crawler.records import Expect, Kind, Post, PostPage, Reading, Verdict
 from weibo_crawler.store.rows.cells import Ledger
 from weibo_crawler.store.rows.keys import user_key
 
@@ -465,7 +465,7 @@ def test_who_is_shown_without_posts_is_counted_once(crawl_: Crawl) -> None:
     does not, and a second visit, which believes it, is no news."""
     uids = range(1, 31)
     crawl_.add(*uids)
-    world = {uid: [] for uid in uids} | {30: timeline(30, 5)}
+    world: dict[int, list[Post]] = {uid: [] for uid in uids} | {30: timeline(30, 5)}
     announced = {uid: 0 if uid == 1 else 7 for uid in uids}
     crawl_.run(ScriptedFetcher(world, announced=announced))
     counters = crawl_.counters()

@@ -3,9 +3,10 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.simulator.ways import kept
 from weibo_crawler.errors import BadUsage
 from weibo_crawler.simulator import people, timeline, wire
@@ -13,7 +14,7 @@ from weibo_crawler.simulator.world import World, rounded
 
 EPOCH = 1_793_462_400
 SEEDS = st.integers(0, 2**62)
-A_FEW = settings(max_examples=15, deadline=None)
+A_FEW = examples(15)
 
 
 def make(seed: int = 1, users: int = 400, **knobs: float) -> World:

@@ -442,7 +442,7 @@ def test_a_lost_acknowledgement_changes_nothing(
 
 def test_a_killed_connection_is_opened_again(numbers: Database, server: MariaDb) -> None:
     """Between two calls nobody notices; inside a transaction all of it is run again."""
-    kills = []
+    kills: list[int] = []
 
     def kill() -> None:
         if not kills:
