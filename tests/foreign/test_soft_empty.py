@@ -153,6 +153,10 @@ def test_a_posts_run_stops_when_later_pages_fall_silent(
         assert asked <= _MOST
         assert "shows nothing" in said
         assert "later pages" in said
+        before = sum(what == "soft" for _, what in site.log)
+        _, said = run(crawl, "posts", codes=(4,))  # as cron does, and the site is silent still
+        assert "later pages" in said
+        assert sum(what == "soft" for _, what in site.log) - before <= _MOST
         _nobody_is_gone(crawl)
         site.set("well")
         assert not walk(crawl, world, rounds=3)
