@@ -107,6 +107,7 @@ class EgressState(NamedTuple):
     rate: requests per second. next_free_s: nothing may be sent for so many seconds from now; where
     it rests or is dead, until it may be tried. rests, deaths: how many in a row. session: the
     visitor session as fetch writes it, "" for none; age_s: how many seconds ago it was written.
+    trusted_for: so many good answers are believed until one is compared with another egress's.
     """
 
     rate: float
@@ -116,6 +117,7 @@ class EgressState(NamedTuple):
     deaths: int = 0
     session: str = ""
     age_s: float = 0.0
+    trusted_for: int = 0
 
     def sound(self) -> "EgressState":
         """The state, its wait cut to what pace and rests allow: a clock may have jumped."""

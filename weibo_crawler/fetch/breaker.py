@@ -7,6 +7,8 @@ pages of an unknown shape                         they are clearly more than dri
 nothing, or that its user is gone, where          of one kind of page it is a million times likelier
 something is known to be                          that the site has fallen silent than that it is as
                                                   it was, and pages that it showed are shown no more
+words that differ from one proxy to the other     of twenty pages in a row nobody tells which are
+                                                  the site's
 
 Only what was asked for the first time is evidence about the site; a request that failed before
 counts for nothing but its good answer. What is wrong with texts, comments and the like counts only
@@ -15,7 +17,7 @@ while pages of users are not shown either: a site may have closed, or lost, one 
 """
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from math import ceil, log, sqrt
@@ -28,6 +30,7 @@ _DRIFT_PAGES = 50  # fewer pages make no share
 _DRIFT_USERS = 10
 _USUAL_FLOOR = 0.3  # no site is trusted to show more than 70 % of what it should
 _USUAL_AGAIN = 0.05  # of pages that were shown before
+_DISPUTES = 20  # two proxies may be asked just before and just after a text is edited
 _SILENT = 0.97  # the share of empty answers of a site that has fallen silent
 _CERTAIN = log(1e6)
 _WITNESSES = 3  # pages shown before that are shown no more: without them it takes ...
@@ -96,6 +99,7 @@ class Breaker:
         self._drifts = 0  # of the last pages
         self._silences: defaultdict[tuple[Kind, bool], _Silence] = defaultdict(_Silence)
         self._was_shown = False
+        self._disputes = 0  # pages in a row of which proxies show different words
         self._are_users_shown = False  # by the latest answer about a page of a user
         self.tripped = ""
 
@@ -160,6 +164,18 @@ class Breaker:
         alone = _ALONE_AT_MOST if silence.is_of_gone else _ALONE.get(look.kind, _ALONE_AT_MOST)
         if silence.score >= _CERTAIN * (1 if is_enough else alone):
             self.stop(_explain_silence(look, silence))
+
+    def compared(self, differing: Sequence[str], *, is_same: bool) -> None:
+        """Proxies were asked for the same page. differing: those whose words differ, and nobody
+        tells which are the site's; is_same: it was told."""
+        self._disputes = 0 if is_same else self._disputes + bool(differing)
+        if self._disputes >= _DISPUTES:
+            self.stop(
+                f"{' and '.join(differing)} show different words of the same pages "
+                f"({self._disputes} in a row), and no other egress tells which of them changes "
+                "pages: nothing of these pages is stored; add a proxy, or leave out the one that "
+                "changes pages, then run the same command again"
+            )
 
     def take_back(self, look: Look) -> None:
         """Another egress was shown something: the emptiness was about the egress of this look."""
