@@ -29,7 +29,7 @@ _ANSWERS_EACH = 2  # of an egress in the window
 _DRIFT_PAGES = 50  # fewer pages make no share
 _DRIFT_USERS = 10
 _USUAL_FLOOR = 0.3  # no site is trusted to show more than 70 % of what it should
-_USUAL_AGAIN = 0.05  # of pages that were shown before
+_USUAL_AGAIN = 0.1  # of pages that were shown before, until they are known better
 _DISPUTES = 20  # two proxies may be asked just before and just after a text is edited
 _SILENT = 0.97  # the share of empty answers of a site that has fallen silent
 _CERTAIN = log(1e6)
@@ -37,6 +37,7 @@ _WITNESSES = 3  # pages shown before that are shown no more: without them it tak
 _ALONE = {Kind.PROFILE: 1.0, Kind.POSTS: 2.0}  # ... so many times that certainty, where the site
 _ALONE_AT_MOST = 3.0  # shows anything at all: nobody hides a profile, more hide lists than posts
 _PRIOR_EMPTY, _PRIOR = 9, 15  # looks added to those seen: few tell little of what is usual
+_PRIOR_AGAIN = 10  # the same, of pages that were shown before
 _COME_BACK = (
     "come back in an hour or more with a lower pace.requests_per_second or other egresses "
     "(egress.proxies_file, egress.proxies_url; `proxies check` tries them), then run the "
@@ -241,14 +242,24 @@ class _Silence:
     """
 
     def __init__(self) -> None:
-        self._looks = self._empty = 0  # before the stretch
+        self._seen: Counter[tuple[bool, bool]] = (
+            Counter()
+        )  # was_shown, is_empty; before the stretch
         self.stretch: list[Look] = []
         self.score = 0.0
 
     @property
     def usual(self) -> float:
-        share = (self._empty + _PRIOR_EMPTY) / (self._looks + _PRIOR)
+        empty = self._seen[False, True] + self._seen[True, True]
+        share = (empty + _PRIOR_EMPTY) / (self._seen.total() + _PRIOR)
         return min(max(share, _USUAL_FLOOR), _SILENT)
+
+    @property
+    def usual_again(self) -> float:
+        """The same of pages that were shown before."""
+        empty, shown = self._seen[True, True], self._seen[True, False]
+        share = (empty + _PRIOR_AGAIN * _USUAL_AGAIN) / (empty + shown + _PRIOR_AGAIN)
+        return min(max(share, _USUAL_AGAIN), self.usual)
 
     @property
     def witnesses(self) -> int:
@@ -266,19 +277,17 @@ class _Silence:
         return 2 * sum(look.is_gone for look in self.empty) > len(self.empty)
 
     def add(self, look: Look) -> None:
-        usual = min(self.usual, _USUAL_AGAIN) if look.was_shown else self.usual
+        usual = self.usual_again if look.was_shown else self.usual
         shares = (_SILENT, usual) if look.is_empty else (1 - _SILENT, 1 - usual)
         self.stretch.append(look)
         self.score += log(shares[0] / shares[1])
         if self.score <= 0 or (look.was_shown and not look.is_empty):
-            self._looks += len(self.stretch)
-            self._empty += sum(one.is_empty for one in self.stretch)
+            self._seen.update((one.was_shown, one.is_empty) for one in self.stretch)
             self.stretch, self.score = [], 0.0
 
     def take_back(self, look: Look) -> None:
         if look not in self.stretch:
-            self._looks -= 1
-            self._empty -= look.is_empty
+            self._seen[look.was_shown, look.is_empty] -= 1
             return
         looks, self.stretch, self.score = self.stretch, [], 0.0
         looks.remove(look)
@@ -292,11 +301,15 @@ def _explain_silence(look: Look, silence: _Silence) -> str:
     what, said, so = "shows nothing", "showed nothing", "it does not say so, but it"
     if silence.is_of_gone:
         what, said, so = "says that everybody is gone", "said so", "that cannot be: it"
+    n, usual = silence.witnesses, silence.usual
+    before = f", {n} of them at pages that it showed before" if n else ""
+    if n == len(looks):
+        before, usual = ", all at pages that it showed before", silence.usual_again
     return (
         f"the site {what}: {len(empty)} of the last {len(looks)} first looks at what is "
-        f"known to hold something ({pages}), since {_clock(looks[0].at)}, "
+        f"known to hold something ({pages}){before}, since {_clock(looks[0].at)}, "
         f"{_by(look.egress for look in empty)}, {said}, where "
-        f"{silence.usual * 100:.0f} % at most is usual in this run; {so} "
+        f"{usual * 100:.0f} % at most is usual in this run; {so} "
         "no longer talks to us, and nobody stays marked as gone or done because of it: "
         + _COME_BACK
     )
