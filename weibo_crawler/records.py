@@ -135,6 +135,16 @@ class EgressState(NamedTuple):
         )
 
 
+class ShownPage(msgspec.Struct, frozen=True, array_like=True):
+    """A later page of a user. nth: which page it is, from 1; at: when the run ended that was shown
+    it, seconds since the epoch."""
+
+    uid: int
+    cursor: str
+    nth: int
+    at: float
+
+
 class AllOut(NamedTuple):
     """No egress may go: so many rest or are dead. first: the one to be tried first, in so many
     seconds."""

@@ -443,7 +443,7 @@ CHANGES = [
     Change(
         "what nobody can tell is believed",
         "fetch/fetcher.py",
-        "            return met, page, disputed(action, differing)",
+        "            return disputed(differing), met, page",
         "            pass",
         f"{FETCH}/test_comparison.py",
     ),

@@ -189,12 +189,11 @@ def decide(asked: Asked, before: Sequence[Met], met: Met) -> Action:
     return action if is_empty is None else replace(action, is_empty=is_empty)
 
 
-def disputed(action: Action, egresses: Sequence[str]) -> Action:
-    """What to do in place of this, where these egresses show different words of a page and nobody
-    tells which are the site's: nothing was read."""
+def disputed(egresses: Sequence[str]) -> Reading:
+    """What was read of a page of which these egresses show different words, and nobody tells which
+    are the site's: nothing."""
     why = f"different words of one page by {' and '.join(egresses)}"
-    reading = Reading(Verdict.SERVER_TROUBLE, why=why)
-    return replace(action, step=Return(reading), sign=None, is_empty=None, disproved=())
+    return Reading(Verdict.SERVER_TROUBLE, why=why)
 
 
 class _Case(NamedTuple):

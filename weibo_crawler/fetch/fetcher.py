@@ -152,14 +152,14 @@ class Fetcher:
             action = decide(asked, [one.met for one in past], met)
             if turn.outcome is None:
                 self._pool.tell(turn, action.outcome, page)
+            look = self._tell(asked, met, action, past)
             told: Reading | None = None
             try:
-                if isinstance(action.step, Return) and self._wants_comparison(met):
-                    answer = _Answer(turn, met, page)
-                    met, page, action = await self._compared(asked, answer, action)
-                look = self._tell(asked, met, action, past)
                 if isinstance(action.step, Return):
                     reading = action.step.reading
+                    if self._pool.wants_comparison(met.egress) and words_of(reading):
+                        answer = _Answer(turn, met, page)
+                        reading, met, page = await self._compared(asked, answer)
                     self._learn(asked, past, reading)
                     fetched = self._returned(asked, reading, page)
                     told = fetched.reading
@@ -216,12 +216,7 @@ class Fetcher:
         first = asyncio.create_task(self._ask(asked, turn, patience))
         return await self._hedged(asked, turn, first)
 
-    def _wants_comparison(self, met: Met) -> bool:
-        return self._pool.wants_comparison(met.egress) and bool(words_of(met.answer))
-
-    async def _compared(
-        self, asked: Asked, first: _Answer, action: Action
-    ) -> tuple[Met, Page | None, Action]:
+    async def _compared(self, asked: Asked, first: _Answer) -> tuple[Reading, Met, Page | None]:
         """The page of a proxy, which the pool was told of, or what others show in its place: others
         are asked until two show the same words, or one that is known to show what the site shows.
         Where they show different ones, and no two the same, none is believed; where no other has
@@ -251,9 +246,9 @@ class Fetcher:
         met, page = answers[best].met, answers[best].page
         self._breaker.compared(differing, is_same=is_true is not None)
         if differing:
-            return met, page, disputed(action, differing)
+            return disputed(differing), met, page
         assert isinstance(met.answer, Reading)
-        return met, page, replace(action, step=Return(met.answer))
+        return met.answer, met, page
 
     def _are_true(self, answers: list[_Answer]) -> list[bool | None] | None:
         """Of each answer whether it is true, None: that is not known, but of one at least; None:
