@@ -223,8 +223,8 @@ def test_an_end_against_the_announced_count_is_unsure(crawl_: Crawl) -> None:
 def test_what_is_expected_is_told_to_the_fetcher(crawl_: Crawl) -> None:
     """A page that the page before named, a first page where posts are announced or held, and the
     profile of a named user hold something; that many posts were seen does not make the named page
-    an end (law 4), nor do looks at others: it is looked at twice, always. A first page of which
-    nothing is known is looked at again when the profile has told that it contradicts."""
+    an end (law 4). How often an empty one is looked at twice is an experiment. A first page of
+    which nothing is known is looked at again when the profile has told that it contradicts."""
     crawl_.add(6, 8)
     crawl_.add(7, name="somebody")
     fetcher = ScriptedFetcher({6: timeline(6, 20), 7: (), 8: ()}, announced={6: 35})
@@ -240,7 +240,7 @@ def test_what_is_expected_is_told_to_the_fetcher(crawl_: Crawl) -> None:
         "profile/8": unknown,
     }
     sampled = {url for url, end in fetcher.ends.items() if end}
-    assert sampled == {"posts/6/", "posts/7/", "posts/8/"}
+    assert sampled == {url for url in fetcher.expected if url.startswith("posts")}
     assert fetcher.nth["posts/6/3"] == 3
     again = ScriptedFetcher({6: timeline(6, 20), 7: timeline(7, 10), 8: ()})
     crawl_.run(again, refresh=True)
@@ -566,3 +566,27 @@ def test_what_looks_have_shown_is_kept_for_the_next_run(crawl_: Crawl) -> None:
     again = ScriptedFetcher(world)
     crawl_.run(again)
     assert again.samples.figures()["posts.end"].ends == 1
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_full_timelines_end_without_a_request(crawl_: Crawl, goes_on: bool) -> None:
+    """Law 16: where nothing was found behind many timelines that had shown all that was announced,
+    only a sample is asked for the page that their last one names. Where some go on, each of them is
+    asked for, and no post is lost; an emptiness there is one that contradicts a name."""
+    uids, more = range(1, 121), 10 if goes_on else 0
+    crawl_.add(*uids)
+    world = {uid: timeline(uid, 20 + more * (uid % 3 == 0)) for uid in uids}
+    fetcher = ScriptedFetcher(world, announced=dict.fromkeys(uids, 20))
+    fetcher.samples = Samples(0.1)  # 29 looks without a find tell
+    crawl_.run(fetcher, users_in_flight=1)
+    assert all(len(crawl_.posts(uid)) == len(world[uid]) for uid in uids)
+    assert all(crawl_.ledger(uid).sure for uid in uids)
+    full = fetcher.samples.figures()["posts.full"]
+    assert full.finds == (len(uids) // 3 if goes_on else 0)
+    ends = [fetcher.expected[f"posts/{uid}/3"] for uid in uids if f"posts/{uid}/3" in fetcher.asked]
+    if goes_on:
+        assert full.unlooked == 0
+        assert set(ends) == {Expect.CONTENT}
+    else:
+        assert 30 <= full.looks < 60
+        assert ends.count(Expect.CONTENT) == 30

@@ -38,8 +38,10 @@ R = TypeVar("R")
 
 # of the announced posts: counts include posts that nobody can see any more
 _MISSING_SHARE = 0.1
+# kinds in `Samples`
 _LAST = "posts.last"  # a page that names no next one, against the count
-_END = "posts.end"  # the kind of empty first pages in `Samples`
+_END = "posts.end"  # an empty page: the first one, or one that the page before has named
+_FULL = "posts.full"  # a page that names a next one, where all that is announced was shown
 _SILENCE = "the site shows nothing, and has shown nothing to anybody of late: no evidence"
 _PAGES_A_RUN = 1000  # of one user; then others have their turn, and the next run goes on there
 _CLOSED_REST_S = 30 * 86_400.0  # restricted texts are asked for again after so long
@@ -210,6 +212,9 @@ class _Visit:
                 return "max_pages"
             ask = self._page_to_ask(avoid if is_again or is_looked else "")
             is_there = self.kept.holds(ask.request)
+            is_full = self._is_full()
+            if is_full and not (is_there or self.env.asker.wants(_FULL, ask.request)):
+                return "end"
             if ask.nth > 1 and not (is_there or self.env.asker.may_ask(ask)):
                 return self._walled(self.env.clock())
             fetched = await self._fetch(ask)
@@ -222,6 +227,8 @@ class _Visit:
             is_first = False
             if is_again:
                 self.env.asker.looked(_END, found=reading.verdict not in _EMPTY)
+            if is_full and reading.verdict in (Verdict.OK, *_EMPTY):
+                self.env.asker.looked(_FULL, found=self._has_fresh(reading))
             is_expected = self.ledger.announced == 0
             self._check(reading, is_expected=is_expected, walled_ok=self.ledger.pages > 0)
             if reading.verdict is Verdict.LOGIN_WALL:
@@ -255,6 +262,19 @@ class _Visit:
             self.cursor = following
         return None
 
+    def _is_full(self) -> bool:
+        """Whether this visit was shown all posts that are announced; then the name of a next page
+        is no promise."""
+        announced = None if self.is_count_old else self.ledger.announced
+        return bool(self.cursor) and self.sightings.are_all_shown(announced)
+
+    def _has_fresh(self, reading: Reading) -> bool:
+        """Whether it shows a post that this visit was not shown before."""
+        page = reading.record
+        return isinstance(page, PostPage) and any(
+            post.mid not in self.sightings.seen for post in page.posts
+        )
+
     def _may_be_another(self, page: PostPage) -> bool:
         """Whether this last page may be an older or a later one in place of the one that was asked
         for: a page of announced posts is missing behind it, or some are and it shows only what this
@@ -273,7 +293,7 @@ class _Visit:
             self._expected(),
             nth=self.ledger.pages + 1,
             is_retry=self.is_retry and self.cursor == self.start,
-            end="" if self.cursor else _END,  # the page before has named this one
+            end=_END,
             avoid=avoid,
         )
 
@@ -312,8 +332,9 @@ class _Visit:
 
     def _expected(self) -> Expect:
         """What is known of the next page before it is asked for."""
-        if self.cursor:  # the page before named it
-            return Expect.CONTENT
+        if self.cursor:  # the page before named it, which is a promise only while posts are missing
+            is_end = self._is_full() and self.env.asker.is_futile(_FULL)
+            return Expect.NOTHING if is_end else Expect.CONTENT
         is_there = self.sightings.standing() or self.ledger.announced
         if was_empty(self.old) or self.profile:
             return Expect.NOTHING
