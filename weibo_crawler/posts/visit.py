@@ -109,6 +109,7 @@ class _Visit:
         self.is_retry = old.state in ("failed", "empty") or bool(old.last_error)
         # what the profile came to in this visit; None: it was not needed, or not yet
         self.profile: Verdict | None = None
+        self.shown: User | None = None  # by the profile, in this visit
         # why page 1 could not be read, "" where it could
         self.odd = ""
         # whether the number of posts is that of an earlier visit
@@ -170,19 +171,39 @@ class _Visit:
 
     # -- the pages
 
+    def _is_told_later(self, reading: Reading) -> bool:
+        """Whether a page shows nobody, and the next one, which is to be asked for, may show the
+        owner. While the site is not talking the profile is the proof that it does."""
+        page, most = reading.record, self.env.max_pages
+        if not (isinstance(page, PostPage) and page.next_cursor and self.env.asker.is_talking):
+            return False
+        return owner_of(reading) is None and (most is None or self.ledger.pages + 1 < most)
+
     async def _know_owner(self, fetched: Fetched) -> None:
-        """Store the profile as page 1 shows it, or ask for it."""
+        """Store the profile as the first page with a post shows it, or ask for it."""
         owner, env = owner_of(fetched.reading), self.env
         is_recent = not _is_over(self.old.profile_at, env.profile_s, env.clock())
         if owner is not None:
             await self._put_profile(owner, _page(fetched))
         if needs_profile(
             fetched.reading, self.old, is_recent=is_recent, is_talking=env.asker.is_talking
-        ):
+        ) and (owner is None or self._may_fill(owner)):
             await self._ask_profile()
+            if owner is not None and self.shown is not None:
+                found = set(owner.lacks) > set(self.shown.lacks)
+                env.asker.looked(_lacking(owner), found=found)
         elif lacks_count(fetched.reading, self.old):
             self.is_count_old = True
             self.ledger = replace(self.ledger, announced=self.old.announced)
+
+    def _may_fill(self, owner: User) -> bool:
+        """Whether to ask for a profile that may tell what the posts do not show of their owner:
+        there are sites of which none does, and who was not in the sample then is not now."""
+        kind, asker = _lacking(owner), self.env.asker
+        was_spared = not self.is_first and self.old.profile_at is None
+        if was_spared and asker.is_futile(kind):
+            return False
+        return asker.wants(kind, self.env.site.profile(self.uid))
 
     async def _ask_profile(self) -> None:
         self.is_count_old = False
@@ -195,7 +216,8 @@ class _Visit:
         self.profile = asked.reading.verdict
         if self.profile is Verdict.OK:
             self.ledger = replace(self.ledger, profile_at=self.env.clock())
-            await self._put_profile(_of(asked.reading.record, User), _page(asked))
+            self.shown = _of(asked.reading.record, User)
+            await self._put_profile(self.shown, _page(asked))
 
     async def _put_profile(self, user: User, page: Page) -> None:
         self.ledger = replace(self.ledger, announced=possible_posts(user.posts), empty_since=None)
@@ -216,6 +238,8 @@ class _Visit:
             if is_full and not (is_there or self.env.asker.wants(_FULL, ask.request)):
                 return "end"
             if ask.nth > 1 and not (is_there or self.env.asker.may_ask(ask)):
+                if is_first:
+                    await self._ask_profile()
                 return self._walled(self.env.clock())
             fetched = await self._fetch(ask)
             reading = fetched.reading
@@ -223,8 +247,9 @@ class _Visit:
             avoid = "" if fetched.page is None else fetched.page.egress
             if is_first and reading.verdict in _TOLD:
                 self.odd = reading.why if reading.verdict is Verdict.DRIFTED else ""
-                await self._know_owner(fetched)
-            is_first = False
+                is_first = self._is_told_later(reading)
+                if not is_first:
+                    await self._know_owner(fetched)
             if is_again:
                 self.env.asker.looked(_END, found=reading.verdict not in _EMPTY)
             if is_full and reading.verdict in (Verdict.OK, *_EMPTY):
@@ -495,6 +520,11 @@ class _Visit:
         if reading.verdict is Verdict.LOGIN_WALL and walled_ok:
             return
         raise VisitTrouble(f"{reading.verdict}: {reading.why}" if reading.why else reading.verdict)
+
+
+def _lacking(owner: User) -> str:
+    """The kind in `Samples` of profiles that are asked for because posts lack the same."""
+    return f"profile.{'+'.join(owner.lacks)}"
 
 
 def _is_over(since: float | None, rest_s: float, now: float) -> bool:
