@@ -235,12 +235,12 @@ class _Visit:
             ask = self._page_to_ask(avoid if is_again or is_looked else "")
             is_there = self.kept.holds(ask.request)
             is_full = self._is_full()
-            if is_full and not (is_there or self.env.asker.wants(_FULL, ask.request)):
-                return "end"
             if ask.nth > 1 and not (is_there or self.env.asker.may_ask(ask)):
                 if is_first:
                     await self._ask_profile()
-                return self._walled(self.env.clock())
+                return "end" if is_full else self._walled(self.env.clock())
+            if is_full and not (is_there or self.env.asker.wants(_FULL, ask.request)):
+                return "end"
             fetched = await self._fetch(ask)
             reading = fetched.reading
             self.read_at = inf if fetched.page is None else fetched.page.fetched_at
