@@ -20,6 +20,7 @@ from benchmarks import (
     hbase_writing,
     importing,
     large_userlist,
+    post_ids,
     seen,
     starting,
 )
@@ -83,6 +84,7 @@ _SUITES: dict[str, Suite] = {
     "foreign_harvest": foreign_crawls.foreign_harvest,
     "foreign_posts": foreign_crawls.foreign_posts,
     "posts_hbase": hbase_writing.posts_hbase,
+    "post_ids": post_ids.post_ids,
     "seen": seen.seen_set,
     "userlist": large_userlist.large_userlist,
     "start": starting.starts,

@@ -79,6 +79,10 @@ class NoStore(StoreError):
     """There is no such store, and the command makes none: name another, or make it."""
 
 
+class ReadOnly(StoreError):
+    """The store may be read only: name one that may be written, or leave out what writes."""
+
+
 class NewerSchema(StoreError):
     """The store was written by a newer version of this program: upgrade the program."""
 

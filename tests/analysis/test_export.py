@@ -16,6 +16,7 @@ from weibo_crawler.analysis import batches, columns
 from weibo_crawler.analysis import parquet as parquet_module
 from weibo_crawler.analysis.export import export
 from weibo_crawler.analysis.files import parts_of, replacing
+from weibo_crawler.analysis.ledgers import LEDGERS
 from weibo_crawler.analysis.parquet import write_parquet
 from weibo_crawler.analysis.scan import scan_imported, scan_posts
 from weibo_crawler.errors import BadUsage, CrawlerError, StoreError, StoreFull
@@ -84,11 +85,11 @@ def test_parquet_is_typed(
 
 
 def test_one_name_means_one_type() -> None:
-    """A column that several tables have is of one kind in all of them."""
-    kinds: dict[str, set[Kind]] = {}
-    for fields in (columns.POSTS, columns.IMPORTED, columns.COMMENTS, columns.EDGES):
+    """A column that several tables have is of one kind in all of them, and an id in all or none."""
+    kinds: dict[str, set[tuple[Kind, bool]]] = {}
+    for fields in (columns.POSTS, columns.IMPORTED, columns.COMMENTS, columns.EDGES, LEDGERS):
         for name, field in fields.items():
-            kinds.setdefault(name, set()).add(field.kind)
+            kinds.setdefault(name, set()).add((field.kind, field.is_id))
     assert {name for name, found in kinds.items() if len(found) > 1} == set()
 
 

@@ -64,9 +64,50 @@ def test_csv_leaves_data_as_it_is() -> None:
     )
 
 
+def excel(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> list[list[str]]:
+    text = written(rows, "excel", columns)
+    assert text.startswith("\ufeff")
+    return list(csv.reader(io.StringIO(text[1:], newline="")))
+
+
+def test_excel_keeps_ids_and_other_texts_that_look_like_numbers() -> None:
+    """Excel keeps fifteen digits of a number, and makes dates and powers of ten of texts; a formula
+    that holds nothing but a text stays that text. Counts and times are left to it."""
+    row = {"mid": "4600000000000001", "uid": 1001, "found_from": 7, "bid": "12E45", "likes": 3}
+    row |= {"birthday": "05-06", "screen_name": "007", "created_at": "2021-06-17T11:00:31+08:00"}
+    row |= {"text": None, "topics": ["=1"], "source": "iPhone 12"}
+    head, cells = excel([row], tuple(row))
+    assert head == list(row)
+    assert cells == [
+        *('="4600000000000001"', '="1001"', '="7"', '="12E45"', "3"),
+        *('="05-06"', '="007"', "2021-06-17T11:00:31+08:00"),
+        *("", '["=1"]', "iPhone 12"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", " =1", "＝1", "＠x", '="5"&A1']
+)
+def test_no_text_is_a_formula_in_excel(text: str) -> None:
+    """An apostrophe before it makes a text of whatever begins like a formula."""
+    assert excel([{"text": text}], ("text",)) == [["text"], ["'" + text]]
+
+
+@settings(deadline=None)
+@given(ROWS)
+def test_excel_gets_whole_texts(rows: list[dict[str, Any]]) -> None:
+    """Whatever texts hold, taking the marks away gives what the plain file has."""
+    plain = [as_cell(row[name]) for row in rows for name in ("a", "b")]
+    found = [cell for line in excel(rows, ("a", "b"))[1:] for cell in line]
+    for mine, theirs in zip(found, plain, strict=True):
+        assert mine in (theirs, "'" + theirs, f'="{theirs}"')
+        assert mine[:1] not in tuple("+@\t\r\n")
+        assert mine[:1] != "=" or mine[2:-1].isascii()
+
+
 def test_unknown_format_is_bad_usage() -> None:
     """BadUsage names the known formats."""
-    with pytest.raises(BadUsage, match="table, jsonl, csv"):
+    with pytest.raises(BadUsage, match="table, jsonl, csv, excel"):
         write([], "xml", io.BytesIO(), ("a",))
 
 

@@ -148,3 +148,22 @@ def test_what_a_killed_export_left_is_removed_by_the_next(crawl: Crawl, tmp_path
     (part / "posts" / "posts-0.parquet").write_bytes(b"half")
     crawl.run("export", "--dataset", str(tmp_path / "set"))
     assert [one.name for one in tmp_path.iterdir()] == ["set"]
+
+
+def test_csv_for_excel(crawl: Crawl, tmp_path: Path) -> None:
+    """By a flag, wherever rows become CSV; with another format it is refused before anything is
+    written. A dataset has no CSV."""
+    file = tmp_path / "posts.csv"
+    crawl.run("export", "posts", "--columns", "mid,likes", "--excel", "-o", str(file))
+    lines = file.read_text("utf-8").splitlines()
+    assert lines[0] == "\ufeffmid,likes"
+    assert all(line.startswith('"=""') for line in lines[1:])
+    assert len(lines) == 1 + len(list(crawl.scan("posts")))
+    assert crawl.run("scan", "posts", "--columns", "mid", "--excel").stdout[0] == "\ufeff"
+    told = crawl.run("report", "--completeness", "--format", "csv", "--excel").stdout
+    assert told.startswith("\ufeffid,")
+    crawl.run("export", "posts", "--excel", "-o", str(tmp_path / "p.parquet"), code=2)
+    crawl.run("export", "posts", "--excel", "--format", "jsonl", "-o", str(tmp_path / "p"), code=2)
+    crawl.run("export", "--dataset", str(tmp_path / "d"), "--excel", code=2)
+    crawl.run("report", "--excel", "-o", str(tmp_path / "r.html"), code=2)
+    assert [one.name for one in tmp_path.iterdir()] == ["posts.csv"]

@@ -26,7 +26,7 @@ from weibo_crawler.posts.workers import (
     shows_no_posts,
     too_many_failed,
 )
-from weibo_crawler.records import Expect, Kind, PostPage, Reading, Verdict
+from weibo_crawler.records import Expect, Kind, Post, PostPage, Reading, Verdict
 from weibo_crawler.store.rows.cells import Ledger
 from weibo_crawler.store.rows.keys import user_key
 
@@ -465,7 +465,7 @@ def test_who_is_shown_without_posts_is_counted_once(crawl_: Crawl) -> None:
     does not, and a second visit, which believes it, is no news."""
     uids = range(1, 31)
     crawl_.add(*uids)
-    world = {uid: [] for uid in uids} | {30: timeline(30, 5)}
+    world: dict[int, list[Post]] = {uid: [] for uid in uids} | {30: timeline(30, 5)}
     announced = {uid: 0 if uid == 1 else 7 for uid in uids}
     crawl_.run(ScriptedFetcher(world, announced=announced))
     counters = crawl_.counters()
@@ -643,6 +643,32 @@ def test_a_last_page_that_shows_what_was_shown_is_looked_at_again(
     assert [avoid for avoid in avoided if avoid] == ["direct"]
     assert (len(crawl_.posts(6)) == posts) is (times == 1)
     assert (outcome.stopped == end) is (times > 1)
+
+
+@pytest.mark.parametrize("second", [Verdict.END, Verdict.LOGIN_WALL, Verdict.SERVER_TROUBLE])
+def test_a_page_that_was_shown_is_stored_whatever_a_second_look_shows(
+    crawl_: Crawl, second: Verdict
+) -> None:
+    """Law 15: the last page lacks a page of posts behind it, and is asked for once more; what it
+    showed at first is held, and that look tells nothing of such ends."""
+    crawl_.add(6)
+    fetcher = ScriptedFetcher({6: timeline(6, 15)}, announced={6: 45})
+    ask, answers = fetcher.fetch, [second]
+
+    async def once(one: Ask) -> Fetched:
+        fetched = await ask(one)
+        if one.request.cursor != "2":
+            return fetched
+        if fetcher.asked.count(one.request.url) > 1:
+            return fetched._replace(reading=Reading(answers.pop(), ambiguous=True))
+        last = replace(fetched.reading.record, next_cursor=None)
+        return fetched._replace(reading=replace(fetched.reading, record=last))
+
+    fetcher.fetch = once  # type: ignore[method-assign]
+    outcome = crawl_.run(fetcher)[6]
+    assert not answers
+    assert (outcome.stored, outcome.stopped, outcome.sure) == (15, "no_next_page", False)
+    assert len(crawl_.posts(6)) == 15
 
 
 def test_an_end_of_repeated_posts_that_lacks_nothing_is_asked_for_once(crawl_: Crawl) -> None:

@@ -252,7 +252,7 @@ def test_a_detached_run_reads_the_papers_table(stack: Running, world: tuple[Craw
 
 def until_over(crawl: Crawl, application: str) -> tuple[set[str], str]:
     """What status says of an application until it is over: its states, its end."""
-    states = set()
+    states: set[str] = set()
     while not states & {"FINISHED", "FAILED", "KILLED"}:
         time.sleep(0.5)
         seen = crawl.json("status")["yarn"]

@@ -209,11 +209,11 @@ def test_a_post_comes_back_whole(post: Post, fetched_at: float) -> None:
 
 @given(posts, times)
 def test_cells_of_a_post_are_text_in_known_families(post: Post, fetched_at: float) -> None:
-    """All values are text, at most twelve cells and two for what a text links to, in families that
-    the table has."""
+    """All values are text, at most fourteen cells and two for what a text links to, in families
+    that the table has."""
     cells = post_cells(post, fetched_at, "direct", "r1")
     assert all(type(value) is str for value in cells.values())
-    assert len(cells) <= 12 + bool(post.topics) + bool(post.mentions)
+    assert len(cells) <= 14 + bool(post.topics) + bool(post.mentions)
     assert _family_names(cells) <= set(FAMILIES["posts"])
 
 
@@ -240,6 +240,8 @@ def test_what_a_post_looks_like_in_the_table() -> None:
         ),
     )
     assert post_cells(post, 1_700_000_000.25, "direct", "r1") == {
+        "post:uid": "1001",
+        "post:mid": "4600000000000001",
         "post:text": "早安[太阳]\n今天去爬山",
         "post:created_at": "2021-06-17T11:00:31+08:00",
         "post:source": "小米手机",
@@ -266,6 +268,7 @@ def test_scan_begins_with_the_promised_fields() -> None:
     ]
     bare = read_post(Row(post_key(1001, 5), {"count:likes": "3"}))
     assert list(bare)[: len(promised)] == promised
+    assert (bare["mid"], bare["uid"]) == ("5", 1001)  # of the key: an old row has no cells of these
     assert bare["likes"] == 3
     assert bare["text"] is None
     users_fields = list(read_user(Row(user_key(1001), {})))

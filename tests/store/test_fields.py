@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.analysis.worlds import post, user
 from weibo_crawler.records import Comment, Post
-from weibo_crawler.store.rows.cells import FAMILIES
-from weibo_crawler.store.rows.fields import COMMENTS, EDGES, IMPORTED, KEY, POSTS, Field
+from weibo_crawler.store.rows.cells import FAMILIES, post_cells, user_cells
+from weibo_crawler.store.rows.comments import comment_puts
+from weibo_crawler.store.rows.fields import COMMENTS, EDGES, IMPORTED, NOWHERE, POSTS, Field
 from weibo_crawler.store.rows.packed import Unpacked
 
 _DOC = (Path(__file__).parents[2] / "docs/tables.md").read_text("utf-8")
@@ -16,9 +18,9 @@ _DOC = (Path(__file__).parents[2] / "docs/tables.md").read_text("utf-8")
 def rows(fields: Mapping[str, Field]) -> str:
     """The table of the documentation."""
     head = "| column | holds | cell | what |\n|---|---|---|---|\n"
-    cells = {KEY: "of the key"} | {f.cell: f"`{f.cell}`" for f in fields.values() if f.cell}
     return head + "".join(
-        f"| `{name}` | {field.kind.value} | {cells[field.cell]} | {field.about} |\n"
+        f"| `{name}` | {field.kind.value} | `{field.cell}`{', the key' * field.in_key} | "
+        f"{field.about} |\n"
         for name, field in fields.items()
     )
 
@@ -42,5 +44,26 @@ def test_every_field_of_a_record_is_one() -> None:
 def test_cells_lie_in_known_families() -> None:
     """Each in a family that its table has."""
     for fields, table in ((POSTS, "posts"), (IMPORTED, "userlist"), (COMMENTS, "comments")):
-        families = {field.cell.partition(":")[0] for field in fields.values() if field.cell != KEY}
+        assert NOWHERE not in {field.cell for field in fields.values()}
+        families = {field.cell.partition(":")[0] for field in fields.values()}
         assert families <= set(FAMILIES[table])
+
+
+def test_ids_are_cells_and_in_the_key() -> None:
+    """SQL over a table joins by ids without taking keys apart; each of these is written with its
+    row."""
+    put = comment_puts(5, 11, [Comment(7, 8, None, "", "")], 1.0, "r")[0]
+    written = {
+        **user_cells(user(1, 5), "r"),
+        **post_cells(post(11, 5), 1.0, "direct", "r"),
+        **put.cells,
+    }
+    ids = {f.cell for each in (POSTS, IMPORTED, COMMENTS) for f in each.values() if f.in_key}
+    assert {cell: written[cell] for cell in ids} == {
+        "user:id": "5",
+        "post:uid": "5",
+        "post:mid": "11",
+        "comment:id": "7",
+        "comment:mid": "11",
+        "comment:owner": "5",
+    }

@@ -1,11 +1,23 @@
 """Which columns of users, posts, comments and edges are shown, and where."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from weibo_crawler.errors import BadUsage
-from weibo_crawler.store.rows.fields import AS_OF, COMMENTS, EDGES, IMPORTED, POSTS, USERS
+from weibo_crawler.store.rows.fields import (
+    AS_OF,
+    COMMENTS,
+    EDGES,
+    IMPORTED,
+    POSTS,
+    USERS,
+    Field,
+)
 
 __all__ = ["AS_OF", "COMMENTS", "EDGES", "IMPORTED", "POSTS", "USERS"]
+
+# one name means one type in all of them
+KNOWN: Mapping[str, Field] = {**AS_OF, **EDGES, **IMPORTED, **COMMENTS, **POSTS}
+IDS = frozenset(name for name, field in KNOWN.items() if field.is_id)
 
 # what is shown unless --columns asks for others
 USERS_SHOWN = tuple(USERS)

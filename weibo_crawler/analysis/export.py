@@ -11,11 +11,12 @@ from weibo_crawler.analysis.writers import Rows, write
 from weibo_crawler.errors import BadUsage, how_to_install
 
 FORMATS = ("jsonl", "csv", "parquet")
+EXCEL = "excel"  # of .csv as well
 _SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".parquet": "parquet"}
 
 
 def export(rows: Rows, columns: Sequence[str], path: Path, format: str | None = None) -> int:
-    """Write the rows to `path`, returns how many. format: of FORMATS, None: by the suffix.
+    """Write the rows to `path`, returns how many. format: of FORMATS or EXCEL, None: by the suffix.
 
     A `.gz` at the end compresses JSON Lines and CSV. An old file stays until the new one is whole.
     BadUsage for an unknown format or a missing library; StoreFull, StoreError for the file.
@@ -38,7 +39,7 @@ def _format(path: Path, format: str | None) -> tuple[str, bool]:
     if format is None:
         suffix = (path.with_suffix("") if is_gzip else path).suffix.lower()
         format = _SUFFIXES.get(suffix)
-    if format not in FORMATS:
+    if format not in (*FORMATS, EXCEL):
         raise BadUsage(
             f"{path}: which format? Give --format {'|'.join(FORMATS)}, "
             "or a name that ends in .jsonl, .csv, .parquet, .jsonl.gz or .csv.gz"

@@ -16,7 +16,7 @@ from weibo_crawler.analysis.gaps import days
 from weibo_crawler.analysis.numbers import duration, grouped, minute, percent
 from weibo_crawler.store import Tables
 from weibo_crawler.store.rows.cells import Ledger, to_iso
-from weibo_crawler.store.rows.fields import KEY, Field, Kind
+from weibo_crawler.store.rows.fields import Field, Kind
 from weibo_crawler.store.rows.gaps import Gap
 
 
@@ -33,7 +33,7 @@ class GapRow(msgspec.Struct, frozen=True):
 def _fields() -> Mapping[str, Field]:
     text, number, truth = Kind.TEXT, Kind.NUMBER, Kind.TRUTH
     return {
-        "id": Field(KEY, number, "id of the user"),
+        "id": Field("user:id", number, "id of the user", in_key=True, is_id=True),
         "state": Field(
             "crawl:state", text, "`unvisited`, `partial`, `done`, `gone`, `failed`, `empty`"
         ),

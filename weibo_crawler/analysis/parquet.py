@@ -6,16 +6,9 @@ from itertools import islice
 from typing import Any, BinaryIO
 
 from weibo_crawler.analysis.batches import Batches
+from weibo_crawler.analysis.columns import KNOWN
 from weibo_crawler.analysis.writers import Rows
-from weibo_crawler.store.rows.fields import AS_OF, COMMENTS, EDGES, IMPORTED, POSTS
 
-_KNOWN = {
-    **AS_OF,
-    **EDGES,
-    **IMPORTED,
-    **COMMENTS,
-    **POSTS,
-}  # one name means one type in all of them
 _GROUP = 10  # batches of a row group: about 10 MB of posts
 
 
@@ -24,7 +17,7 @@ def write_parquet(arrow: Any, rows: Rows, columns: Sequence[str], file: BinaryIO
 
     Times are timestamps with a time zone, lists lists and objects structs. OSError is the file's.
     """
-    made = Batches(arrow, {name: _KNOWN[name] for name in columns})
+    made = Batches(arrow, {name: KNOWN[name] for name in columns})
     batches = made.of(rows)
     n = 0
     written: Future[None] | None = None

@@ -1,21 +1,26 @@
-"""Rows to a stream: JSON Lines, CSV, or a table for a terminal."""
+"""Rows to a stream: JSON Lines, CSV, CSV for Excel, or a table for a terminal."""
 
 import csv
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
 import msgspec
 
+from weibo_crawler.analysis.columns import IDS
 from weibo_crawler.analysis.table import write_table
 from weibo_crawler.errors import BadUsage
 from weibo_crawler.printable import printable, printable_json_bytes
 
 Rows = Iterable[Mapping[str, Any]]
 _encode = msgspec.json.Encoder().encode
+_BOM = b"\xef\xbb\xbf"
+_LIKE_A_NUMBER = re.compile("[0-9][0-9eE.,:/%-]*")  # or a date
+_LIKE_A_FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
 
 
 def write(rows: Rows, format: str, stream: BinaryIO, columns: Sequence[str]) -> int:
-    """Write these columns of each row; returns how many rows. format: "jsonl", "csv", "table".
+    """Write these columns of each row; returns how many rows. format: one of FORMATS.
 
     A BrokenPipeError of the stream is the caller's.
     """
@@ -44,6 +49,26 @@ def write_csv(rows: Rows, stream: BinaryIO, columns: Sequence[str]) -> None:
     writer.writerows([as_text(row.get(name)) for name in columns] for row in rows)
 
 
+def _write_excel(rows: Rows, stream: BinaryIO, columns: Sequence[str]) -> None:
+    """CSV for Excel: a byte order mark, by which it knows UTF-8, and cells that it shows as they
+    are."""
+    stream.write(_BOM)
+    shown = ({name: _for_excel(name, row.get(name)) for name in columns} for row in rows)
+    write_csv(shown, stream, columns)
+
+
+def _for_excel(name: str, value: object) -> object:
+    """A value that Excel shows as it is. It would make a number or a date of a text that looks like
+    one, round ids of more than 15 digits, and calculate formulas."""
+    if name in IDS and value is not None:
+        value = str(value)
+    if not isinstance(value, str):
+        return value
+    if _LIKE_A_NUMBER.fullmatch(value):
+        return f'="{value}"'
+    return f"'{value}" if _LIKE_A_FORMULA.match(value) else value
+
+
 def as_text(value: object) -> str:
     """One value as a cell of text."""
     if isinstance(value, str):
@@ -59,6 +84,7 @@ FORMATS: Mapping[str, Callable[[Rows, BinaryIO, Sequence[str]], None]] = {
     "table": _write_table,
     "jsonl": write_jsonl,
     "csv": write_csv,
+    "excel": _write_excel,
 }
 
 

@@ -83,11 +83,25 @@ def _columns(options: argparse.Namespace, form: str) -> tuple[str, ...]:
     return table if form == "table" else shown
 
 
+def _form(options: argparse.Namespace, file: Path | None = None) -> str | None:
+    """The format asked for; None: none was. file: where the rows go, whose name may tell."""
+    from weibo_crawler.analysis.export import EXCEL
+
+    named: str | None = options.format
+    if not options.excel:
+        return named
+    if named is None and file is not None:
+        named = file.name.lower().removesuffix(".gz").rpartition(".")[2]
+    if named not in (None, "csv"):
+        raise BadUsage(f"--excel is for CSV, not for {named}: leave it out, or choose csv")
+    return EXCEL
+
+
 def scan(options: argparse.Namespace) -> Done:
     """Print rows to stdout, and the closing line to stderr."""
     from weibo_crawler.analysis.writers import write
 
-    form = options.format or ("table" if sys.stdout.isatty() else "jsonl")
+    form = _form(options) or ("table" if sys.stdout.isatty() else "jsonl")
     columns = _columns(options, form)
     with Home(config.load(options.config), makes=()) as home:
         n = write(_rows(options, home), form, sys.stdout.buffer, columns)
@@ -113,6 +127,7 @@ def export(options: argparse.Namespace) -> Done:
         raise BadUsage(
             "say which rows and where to: export posts -o posts.parquet, or --dataset DIR"
         )
+    form = _form(options, options.output)
     settings = config.load(options.config)
     _check_output(options)
     columns = _columns(options, "file")  # all there are, unless --columns names some
@@ -120,7 +135,7 @@ def export(options: argparse.Namespace) -> Done:
         remember_export(home.users, options.output)  # first: a kill may leave some of it
         with Progress("export") as progress:
             rows = _told(_rows(options, home), options.what, progress)
-            n = write_file(rows, columns, options.output, options.format)
+            n = write_file(rows, columns, options.output, form)
     line = f"export: {_count(n, options, home)} written to {options.output}"
     return Done(line, {"rows": n, "file": str(options.output)})
 
@@ -134,7 +149,7 @@ def _dataset(options: argparse.Namespace) -> Done:
     from weibo_crawler.store.rows.cells import to_iso
 
     chosen = (options.what, options.output, options.uid, options.since, options.until)
-    more = (options.as_of, options.history, options.columns, options.format)
+    more = (options.as_of, options.history, options.columns, options.format, options.excel)
     if any((*chosen, *more, options.limit is not None)):
         raise BadUsage("--dataset holds everything: give a folder, and at most --by")
     arrow, folder = arrow_of(), options.dataset
@@ -205,11 +220,11 @@ def _check_output(options: argparse.Namespace) -> None:
 
 def report(options: argparse.Namespace) -> Done:
     """Write the HTML report, or print how complete the posts are."""
-    if options.format and not options.completeness:
-        raise BadUsage("--format is for --completeness: add that")
+    if (form := _form(options)) and not options.completeness:
+        raise BadUsage("--format and --excel are for --completeness: add that")
     with Home(config.load(options.config), makes=()) as home:
         if options.completeness:
-            return _completeness(home, options.format)
+            return _completeness(home, form)
         from weibo_crawler.analysis.report import write_report
 
         _check_output(options)

@@ -1,19 +1,24 @@
 """Which files were written for analysts, so that `forget` can name them."""
 
 import socket
+import sys
 from pathlib import Path
 
 from weibo_crawler.analysis.files import parts_of
+from weibo_crawler.errors import ReadOnly
 from weibo_crawler.store.notes import EXPORTS, Notes
 
 _KEPT = 100
 
 
 def remember_export(users: Notes, file: Path) -> None:
-    """Note that this file may hold people."""
+    """Note that this file may hold people; where the store may only be read, say that it cannot."""
     place = f"{socket.gethostname()}:{file.resolve()}"
     others = [one for one in _noted(users) if one != place]
-    EXPORTS.put(users, [*others, place][-_KEPT:])
+    try:
+        EXPORTS.put(users, [*others, place][-_KEPT:])
+    except ReadOnly:
+        print(f"the store may only be read: `forget` will not name {file}", file=sys.stderr)
 
 
 def known_exports(users: Notes) -> list[str]:

@@ -328,6 +328,7 @@ def _analyst_commands(commands: Any) -> None:
         choices=["table", "jsonl", "csv"],
         help="default: table on a terminal, jsonl elsewhere",
     )
+    _add_excel(scan)
     export = _command(
         commands, "export", "analysts:export", "write users, posts, comments or edges to a file"
     )
@@ -342,6 +343,7 @@ def _analyst_commands(commands: Any) -> None:
     export.add_argument(
         "--format", choices=["jsonl", "csv", "parquet"], help="default: by the file's suffix"
     )
+    _add_excel(export)
     export.add_argument(
         "--dataset",
         type=Path,
@@ -375,7 +377,17 @@ def _analyst_commands(commands: Any) -> None:
         choices=["table", "jsonl", "csv"],
         help="with --completeness: a row for each user to stdout, the sums to stderr",
     )
+    _add_excel(report)
     _command(commands, "status", "analysts:status", "what is queued, leased, done; rates; the end")
+
+
+def _add_excel(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--excel",
+        action="store_true",
+        help="CSV that Excel opens as it is: marked as UTF-8, ids and texts like 05-06 as text, no "
+        "text as a formula",
+    )
 
 
 def _add_selection(command: argparse.ArgumentParser, *, is_needed: bool = True) -> None:

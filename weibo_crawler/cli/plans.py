@@ -8,7 +8,7 @@ from contextlib import suppress
 from weibo_crawler import config
 from weibo_crawler.analysis.yields import each_again, follow_line
 from weibo_crawler.cli.main import Done
-from weibo_crawler.errors import BadConfig
+from weibo_crawler.errors import BadConfig, ReadOnly
 from weibo_crawler.fetch.egress import DIRECT
 from weibo_crawler.fetch.opening import load_egresses
 from weibo_crawler.fetch.pool.keeper import direct_lease
@@ -92,7 +92,10 @@ def pace_now(home: Home, speed: float | None) -> Pace:
     egresses = load_egresses(settings.egress, settings.fetch)
     address = settings.egress.public_address
     names = [direct_lease(address) if one == DIRECT else one.name for one in egresses]
-    known = home.leases.known(names) if home.leases is not None else {}
+    try:
+        known = home.leases.known(names) if home.leases is not None else {}
+    except ReadOnly:  # a store in which nobody has ever leased any
+        known = {}
     states: Sequence[EgressState | None] = [
         known[name].state if name in known else None for name in names
     ]

@@ -10,7 +10,6 @@ from weibo_crawler.fetch import Ask, Fetched, PageSource
 from weibo_crawler.metrics import PURPOSE, Counters
 from weibo_crawler.records import (
     Answer,
-    Expect,
     Kind,
     Page,
     Reading,
@@ -73,8 +72,10 @@ class Asker:
         self._is_first_shown = False  # a first page of posts, in this process
         self.has_asked = False
         self._leads: Kind | None = None  # the way to a whole text that worked last
-        self._talked: dict[Kind, float] = {}  # when the latest request was begun that was shown it
-        self._quiet = set[Kind]()  # kinds of which the latest answer showed nothing
+        # by kind, and whether it is a later page: when the latest request was begun that was shown
+        # it, and those of which the latest answer showed nothing
+        self._talked: dict[tuple[Kind, bool], float] = {}
+        self._quiet = set[tuple[Kind, bool]]()
         self.walls = walls or Walls()
         self._proving = asyncio.Lock()
 
@@ -105,12 +106,12 @@ class Asker:
             await self._evidence.break_silence(ask.request, self._is_shown)
             return await self._fetch(ask)
 
-    async def _is_shown(self, request: Request) -> bool | None:
+    async def _is_shown(self, witness: Ask) -> bool | None:
         """Whether a request brings content again that brought some before; None: that does not
         tell. Who was forgotten meanwhile is not asked for."""
-        if self._is_forgotten(request.uid):
+        if self._is_forgotten(witness.request.uid):
             return None
-        return is_shown((await self._fetch(Ask(request, Expect.SHOWN))).reading)
+        return is_shown((await self._fetch(witness)).reading)
 
     async def _fetch(self, ask: Ask) -> Fetched:
         self.has_asked, begun = True, self._clock()
@@ -124,22 +125,29 @@ class Asker:
             return fetched
         self._has_answered = True
         self._note_wall(ask, reading)
+        place = ask.request.kind, bool(ask.request.cursor)
         if reading.verdict is Verdict.DRIFTED:
             await self._keep(page, reading.why, page.body)
         elif (shown := is_shown(reading)) is False:
-            self._quiet.add(ask.request.kind)
-        elif shown and (kind := ask.request.kind) in (Kind.POSTS, Kind.PROFILE):
-            self._talked[kind] = max(begun, self._talked.get(kind, begun))
-            self._quiet.discard(kind)
-            self._is_first_shown |= kind is Kind.POSTS and not ask.request.cursor
+            self._quiet.add(place)
+        elif shown and ask.request.kind in (Kind.POSTS, Kind.PROFILE):
+            self._talked[place] = max(begun, self._talked.get(place, begun))
+            self._quiet.discard(place)
+            self._is_first_shown |= place == (Kind.POSTS, False)
         return fetched
 
     @property
     def talked_at(self) -> float | None:
         """When the latest request was begun that was shown a page of a user (an emptiness may
         overtake a page on its way), None for none. Of the kinds of which nothing is shown now the
-        one counts that was shown the longest ago."""
-        quiet = [at for kind, at in self._talked.items() if kind in self._quiet]
+        one counts that was shown the longest ago; of later pages, of which many are ends, where
+        many in a row showed nothing."""
+        quiet = [
+            at
+            for (kind, is_later), at in self._talked.items()
+            if (kind, is_later) in self._quiet
+            and (not is_later or self._evidence.is_quiet(kind, is_later=True))
+        ]
         return min(quiet) if quiet else max(self._talked.values(), default=None)
 
     def may_ask(self, ask: Ask) -> bool:

@@ -207,6 +207,8 @@ def post_cells(post: Post, fetched_at: float, egress: str, run_id: str) -> Cells
     """Families `post` and `count` of a row of `posts`. fetched_at: seconds since the epoch;
     egress: its name, without credentials (law 11)."""
     cells = {
+        "post:uid": str(post.uid),
+        "post:mid": str(post.mid),
         "post:text": post.text,
         "post:created_at": post.created_at,
         "post:source": post.source,

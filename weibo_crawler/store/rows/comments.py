@@ -1,6 +1,6 @@
 """Comments to cells of the table `comments` and back. Pure.
 
-Author, text, time and likes have a cell each; the rest is packed as JSON into `comment:more`.
+Ids, text, time and likes have a cell each; the rest is packed as JSON into `comment:more`.
 """
 
 from collections.abc import Sequence
@@ -40,6 +40,9 @@ def comment_puts(
     for one in comments:
         more = More(one.screen_name, one.replies, one.region, at, SCHEMA_VERSION, run_id)
         cells = {
+            "comment:id": str(one.id),
+            "comment:mid": str(mid),
+            "comment:owner": str(uid),
             AUTHOR: str(one.uid),
             "comment:text": one.text,
             "comment:created_at": one.created_at,

@@ -14,7 +14,7 @@ import msgspec
 from weibo_crawler.records import PageInfo
 from weibo_crawler.store.rows.packed import WholeOriginal
 
-KEY = ""  # the field is part of the row key
+NOWHERE = ""  # no cell of a table holds the field
 MORE, COMMENT_MORE = "post:more", "comment:more"
 
 
@@ -36,13 +36,17 @@ class Kind(Enum):
 class Field(NamedTuple):
     """cell: family:qualifier; `post:more` and `comment:more` pack several fields as JSON. about: a
     line for analysts. is_cleared: the cell is emptied where there is nothing any more. record: the
-    type of a RECORD, or of one of RECORDS."""
+    type of a RECORD, or of one of RECORDS. in_key: the row key holds it as well, and it is read
+    from there, since rows of earlier versions have no such cell. is_id: a number that nobody
+    calculates with."""
 
     cell: str
     kind: Kind
     about: str
     is_cleared: bool = False
     record: type | None = None
+    in_key: bool = False
+    is_id: bool = False
 
     @property
     def read(self) -> Callable[[str], Any] | None:
@@ -69,8 +73,8 @@ _READ: Mapping[Kind, Callable[[str], Any]] = {
 def _posts() -> Mapping[str, Field]:
     text, number, truth, time = Kind.TEXT, Kind.NUMBER, Kind.TRUTH, Kind.TIME
     return {
-        "mid": Field(KEY, text, "id of the post, decimal"),
-        "uid": Field(KEY, number, "id of its author"),
+        "mid": Field("post:mid", text, "id of the post, decimal", in_key=True, is_id=True),
+        "uid": Field("post:uid", number, "id of its author", in_key=True, is_id=True),
         "created_at": Field(
             "post:created_at",
             Kind.SITE_TIME,
@@ -83,7 +87,9 @@ def _posts() -> Mapping[str, Field]:
         "reposts": Field("count:reposts", number, "how many reposts, when last seen"),
         "comments": Field("count:comments", number, "how many comments, when last seen"),
         "likes": Field("count:likes", number, "how many likes, when last seen"),
-        "repost_of": Field("post:repost_of", text, "mid of the reposted post; null: no repost"),
+        "repost_of": Field(
+            "post:repost_of", text, "mid of the reposted post; null: no repost", is_id=True
+        ),
         "is_pinned": Field("post:is_pinned", truth, "pinned at the last visit"),
         "fetched_at": Field("post:fetched_at", time, "when this text was read"),
         "topics": Field("post:topics", Kind.TEXTS, "topics that the text links to, without #"),
@@ -134,11 +140,11 @@ def _posts() -> Mapping[str, Field]:
 def _users() -> Mapping[str, Field]:
     text, number, time = Kind.TEXT, Kind.NUMBER, Kind.TIME
     return {
-        "id": Field(KEY, number, "id of the user"),
+        "id": Field("user:id", number, "id of the user", in_key=True, is_id=True),
         "screen_name": Field("user:screen_name", text, "the name, as a list showed it"),
         "fans": Field("user:fans", number, "how many fans, as a list showed it"),
         "depth": Field("user:depth", number, "length of the shortest chain from a seed"),
-        "found_from": Field("user:found_from", number, "by whose list; null: a seed"),
+        "found_from": Field("user:found_from", number, "by whose list; null: a seed", is_id=True),
         "state": Field(
             "crawl:state",
             text,
@@ -185,10 +191,12 @@ def _profiles() -> Mapping[str, Field]:
 def _comments() -> Mapping[str, Field]:
     text, number = Kind.TEXT, Kind.NUMBER
     return {
-        "comment_id": Field(KEY, text, "id of the comment, decimal"),
-        "mid": Field(KEY, text, "the post that it is on"),
-        "owner": Field(KEY, number, "whose post that is"),
-        "uid": Field("comment:uid", number, "who wrote it"),
+        "comment_id": Field(
+            "comment:id", text, "id of the comment, decimal", in_key=True, is_id=True
+        ),
+        "mid": Field("comment:mid", text, "the post that it is on", in_key=True, is_id=True),
+        "owner": Field("comment:owner", number, "whose post that is", in_key=True, is_id=True),
+        "uid": Field("comment:uid", number, "who wrote it", is_id=True),
         "screen_name": Field(COMMENT_MORE, text, "the name of who wrote it"),
         "created_at": Field("comment:created_at", Kind.SITE_TIME, "when it was written"),
         "text": Field("comment:text", text, "what a reader sees"),
@@ -204,12 +212,12 @@ def _comments() -> Mapping[str, Field]:
 POSTS, COMMENTS = _posts(), _comments()
 USERS = _users()  # of the live userlist
 IMPORTED = {**USERS, **_profiles()}  # and of the tables
-AS_OF = {"as_of": Field(KEY, Kind.TIME, "since when the row held this")}  # of a history
+AS_OF = {"as_of": Field(NOWHERE, Kind.TIME, "since when the row held this")}  # of a history
 EDGES: Mapping[str, Field] = {
-    "owner": Field(KEY, Kind.NUMBER, "whose list"),
-    "uid": Field(KEY, Kind.NUMBER, "who was seen in it"),
-    "edge": Field(KEY, Kind.TEXT, "which list: `fans`, `follows`, `reposts`, …"),
-    "seen_at": Field(KEY, Kind.TIME, "when the page was last read"),
+    "owner": Field(NOWHERE, Kind.NUMBER, "whose list", is_id=True),
+    "uid": Field(NOWHERE, Kind.NUMBER, "who was seen in it", is_id=True),
+    "edge": Field(NOWHERE, Kind.TEXT, "which list: `fans`, `follows`, `reposts`, …"),
+    "seen_at": Field(NOWHERE, Kind.TIME, "when the page was last read"),
 }
 
 
@@ -221,5 +229,6 @@ def in_cells(
     return {
         name: (field.cell, field.read)
         for name, field in fields.items()
-        if field.cell not in (KEY, MORE, COMMENT_MORE) and not field.cell.startswith(but)
+        if field.cell not in (NOWHERE, MORE, COMMENT_MORE)
+        and not (field.in_key or field.cell.startswith(but))
     }

@@ -4,6 +4,9 @@ One file may hold several components ("users", "tables"); each has its own line 
 `schema_versions` and its own migrations. The file is in WAL mode: readers see a snapshot and never
 wait for a writer. A commit survives the death of the process; a power cut may lose the last ones,
 never the file's consistency (synchronous = NORMAL).
+
+A file that may not be written, or a folder that may not, is read as it is: nothing is written to it
+or beside it, and whoever writes gets ReadOnly.
 """
 
 import os
@@ -11,13 +14,24 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any, TypeVar
 
 from weibo_crawler.config import resolve
-from weibo_crawler.errors import BadConfig, NewerSchema, NoStore, StoreError, StoreFull, masked
+from weibo_crawler.errors import (
+    BadConfig,
+    NewerSchema,
+    NoStore,
+    ReadOnly,
+    StoreError,
+    StoreFull,
+    masked,
+)
+from weibo_crawler.store.sql.cursor import Cursor
 
+T = TypeVar("T")
 _SCHEME = "sqlite:///"
 _BUSY_S = 30.0
 _TURN_S = 0.0005  # how often a writer looks whether it is its turn
@@ -39,7 +53,6 @@ _SET_VERSION = """
 """
 _REMEDIES = {
     sqlite3.SQLITE_FULL: "free some space, then run the same command again",
-    sqlite3.SQLITE_READONLY: "check that you may write the file and its folder",
     sqlite3.SQLITE_CANTOPEN: "check that it is a file, and that you may write it and its folder",
     sqlite3.SQLITE_PERM: "check that you may write the file and its folder",
     sqlite3.SQLITE_NOTADB: "name another file, or move this one away",
@@ -63,7 +76,7 @@ class Database:
     Opening creates the file and brings `component` up to `migrations`: script i leads from version
     i to i + 1, all of them run in one transaction. create=False: NoStore where the file or the
     component in it is missing. Methods raise BadConfig for a wrong address, StoreError, StoreFull,
-    NewerSchema.
+    NewerSchema, ReadOnly.
     """
 
     def __init__(
@@ -97,6 +110,22 @@ class Database:
             raise StoreError(f"{self.path}: the file was removed or replaced while in use")
         return conn
 
+    def read(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
+        """See `sql.cursor.Database`."""
+        with self.translated():
+            return self.conn().execute(sql.replace("%s", "?"), values).fetchall()
+
+    def write(self, sql: str, values: Sequence[object] = ()) -> int:
+        """See `sql.cursor.Database`. In a transaction, though it is one statement: else it waits by
+        SQLite's long sleeps, and others that take turns hardly ever leave the file alone when one
+        ends."""
+        return self.transaction(lambda cursor: cursor.execute(sql, values))
+
+    def transaction(self, work: Callable[[Cursor], T]) -> T:
+        """See `sql.cursor.Database`, and `immediate`."""
+        with self.translated(), immediate(self.conn()) as conn:
+            return work(Statements(conn))
+
     def translated(self) -> AbstractContextManager[None]:
         """SQLite's errors inside are raised as StoreError with the file's path."""
         return translated(self.path)
@@ -109,7 +138,10 @@ class Database:
     def _open(self) -> sqlite3.Connection:
         if not self._create:
             _look_for(self.path, self.component)
-        conn = _connect(self.path, create=self._create, page_bytes=self._page_bytes)
+        if may_only_be_read(self.path):
+            conn = _connect_to_read(self.path)
+        else:
+            conn = _connect(self.path, create=self._create, page_bytes=self._page_bytes)
         try:
             with self.translated():
                 self.made |= migrate(conn, self.path, self.component, self._migrations)
@@ -129,6 +161,22 @@ class Database:
     def _in_child(self) -> None:
         _inherited.extend(self._by_thread.values())
         self._by_thread = {}
+
+
+class Statements:
+    """A cursor that takes %s for a parameter."""
+
+    def __init__(self, conn: sqlite3.Connection) -> None:
+        self._cursor = conn.cursor()
+
+    def execute(self, sql: str, values: Sequence[object] = ()) -> int:
+        return self._cursor.execute(sql.replace("%s", "?"), tuple(values)).rowcount
+
+    def executemany(self, sql: str, rows: Sequence[Sequence[object]]) -> int:
+        return self._cursor.executemany(sql.replace("%s", "?"), rows).rowcount
+
+    def fetchall(self) -> Sequence[Any]:
+        return self._cursor.fetchall()
 
 
 def _file_id(path: Path) -> tuple[int, int] | None:
@@ -151,12 +199,6 @@ def database_path(url: str) -> Path:
             "or sqlite:////folder/file.db (absolute)"
         )
     return resolve(url[len(_SCHEME) :])
-
-
-def open_database(url: str) -> sqlite3.Connection:
-    """A connection in autocommit mode (write inside `immediate`), its folder and file created. It
-    is for one thread at a time."""
-    return _connect(database_path(url), create=True)
 
 
 @contextmanager
@@ -213,8 +255,15 @@ def migrate(
 
     NewerSchema where the file is ahead of that; nothing is written then.
     """
-    if schema_version(conn, component) == len(migrations):
+    version = schema_version(conn, component)
+    if version == len(migrations):
         return False
+    if 0 < version < len(migrations) and may_only_be_read(path):
+        raise ReadOnly(
+            f"{path}: {component} have schema version {version}, this program reads "
+            f"{len(migrations)}, and the file may not be written: copy it to a folder of yours, "
+            "and name that"
+        )
     with immediate(conn):
         version = schema_version(conn, component)  # another process may have been first
         if version > len(migrations):
@@ -245,6 +294,11 @@ def translated(path: Path) -> Iterator[None]:
         if code in _NO_ROOM:
             remedy = _REMEDIES[sqlite3.SQLITE_FULL]
             raise StoreFull(f"{path}: no room to write ({error}); {remedy}") from error
+        if code & 0xFF == sqlite3.SQLITE_READONLY:
+            raise ReadOnly(
+                f"{path}: the file or its folder may not be written: reading is all that works "
+                "there; name another, or get the permission"
+            ) from error
         found = _REMEDIES.get(code & 0xFF)  # the low byte is the kind, the rest its details
         raise StoreError(f"{path}: {error}" + (f"; {found}" if found else "")) from error
 
@@ -272,11 +326,38 @@ def _connect(path: Path, *, create: bool, page_bytes: int = _PAGE_BYTES) -> sqli
     return conn
 
 
+def may_only_be_read(path: Path) -> bool:
+    """Whether the file is there, and it or its folder, for the logs, may not be written."""
+    return path.is_file() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+
+
+def _connect_to_read(path: Path) -> sqlite3.Connection:
+    """A connection to a file that may only be read; it makes nothing beside it.
+
+    The log, f.db-wal, holds commits that are not in the file yet; its index, f.db-shm, is there
+    while somebody writes, and in a snapshot of that time. A log without an index is read by a
+    connection that takes no locks and indexes it in memory. A file without a log does not change.
+    """
+    log, index = (path.with_name(path.name + end) for end in ("-wal", "-shm"))
+    is_logged, is_indexed = log.exists() and log.stat().st_size > 0, index.exists()
+    how = "" if is_indexed and log.exists() else "vfs=unix-none" if is_logged else "immutable=1"
+    address = f"{path.absolute().as_uri()}?mode=ro&{how}"
+    with translated(path):
+        conn = sqlite3.connect(
+            address, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, uri=True
+        )
+        if how.startswith("vfs"):
+            conn.execute("PRAGMA locking_mode = EXCLUSIVE")  # of itself: the index is not shared
+    return conn
+
+
 def _look_for(path: Path, component: str) -> None:
     """Raise NoStore where the file does not hold the component; nothing is written, not even the
     file's mode, which may be another program's."""
     if path.exists():
-        with translated(path), closing(sqlite3.connect(path, timeout=_BUSY_S)) as conn:
+        is_closed = may_only_be_read(path)
+        opened = _connect_to_read(path) if is_closed else sqlite3.connect(path, timeout=_BUSY_S)
+        with translated(path), closing(opened) as conn:
             if schema_version(conn, component):
                 return
     raise NoStore(
