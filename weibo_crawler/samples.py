@@ -36,11 +36,11 @@ class Figures(NamedTuple):
         return max(0, self.ends - self.looks)
 
 
-def looks_to_come(figures: Figures, ends: float) -> float:
-    """How many of so many further ends are likely to be looked at again."""
+def looks_to_come(kind: str, figures: Figures, ends: float) -> float:
+    """How many of so many further ends of a kind are likely to be looked at again."""
     if figures.finds:  # as often as so far
         return ends * figures.looks / figures.ends if figures.ends else 0.0
-    every = min(ends, max(0, _FUTILE - figures.looks))
+    every = min(ends, max(0, _FUTILE / _factor(kind) - figures.looks))
     return every + (ends - every) * _SAMPLED
 
 
@@ -97,8 +97,7 @@ class Samples:
 
     def _of(self, kind: str) -> "_Kind":
         if kind not in self._kinds:
-            factor = _GAIN_FACTOR if kind.startswith(_GAINS) else 1
-            self._kinds[kind] = _Kind(min(self._limit * factor, 0.5))
+            self._kinds[kind] = _Kind(min(self._limit * _factor(kind), 0.5))
         return self._kinds[kind]
 
 
@@ -168,6 +167,10 @@ def _is_said(one: object) -> bool:
     if not isinstance(one, list) or [type(part) for part in one] != [int, int, int, str]:
         return False
     return not set(one[3]) - {"0", "1"}
+
+
+def _factor(kind: str) -> int:
+    return _GAIN_FACTOR if kind.startswith(_GAINS) else 1
 
 
 def _chance_of_at_most(k: int, n: int, share: float) -> float:
