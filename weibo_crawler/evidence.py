@@ -127,9 +127,9 @@ class Evidence:
         if not request.cursor:
             self._all.know(ask)
 
-    def knows(self, uid: int, kind: Kind | None = None) -> bool:
+    def knows(self, uid: int, kind: Kind | None = None, *, is_later: bool = False) -> bool:
         """Whether another user is known who was shown such a page. kind: None: any."""
-        return bool((self._all if kind is None else self._kinds[kind, False]).others(uid))
+        return bool((self._all if kind is None else self._kinds[kind, is_later]).others(uid))
 
     def has_come_after(self, at: float, kind: Kind, *, is_later: bool = False) -> bool:
         """Whether content of this kind came that was asked for after `at`."""

@@ -333,7 +333,7 @@ def test_a_killed_posts_job_goes_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_ctrl_c_ends_children_and_goes_on(tmp_path: Path, number: signal.Signals) -> None:
     """Exit code 130 after a clean stop; no mapper is left, and a later run stores the rest."""
-    with simulated(tmp_path, users=120, mean_posts=12.0, faults="slow=0.3", slow_s=0.1) as (
+    with simulated(tmp_path, users=120, mean_posts=12.0, faults="slow=0.6", slow_s=0.3) as (
         crawl,
         truth,
     ):

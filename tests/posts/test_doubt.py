@@ -13,6 +13,7 @@ from tests.posts.test_refresh import DAY, HOUR, Clock, dated
 from tests.posts.worlds import ScriptedFetcher, ScriptedSite
 from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.fetch import Ask, Fetched
+from weibo_crawler.forget import forget_users
 from weibo_crawler.posts import visit
 from weibo_crawler.posts.schedule import is_another_day
 from weibo_crawler.posts.silence import Silences
@@ -27,6 +28,7 @@ from weibo_crawler.posts.workers import (
     too_many_failed,
 )
 from weibo_crawler.records import Expect, Kind, Post, PostPage, Reading, Verdict
+from weibo_crawler.store import notes
 from weibo_crawler.store.rows.cells import Ledger
 from weibo_crawler.store.rows.keys import user_key
 
@@ -643,6 +645,29 @@ def test_a_last_page_that_shows_what_was_shown_is_looked_at_again(
     assert [avoid for avoid in avoided if avoid] == ["direct"]
     assert (len(crawl_.posts(6)) == posts) is (times == 1)
     assert (outcome.stopped == end) is (times > 1)
+
+
+@pytest.mark.parametrize("days", [1, 4])
+def test_a_run_knows_later_pages_that_others_were_shown_of_late(crawl_: Crawl, days: int) -> None:
+    """A run that begins while later pages are silent has seen none: it asks for one that an earlier
+    run was shown, for three days. Then that is the site's habit."""
+    uids, clock = range(10, 40), Clock()
+    crawl_.add(6)
+    crawl_.run(ScriptedFetcher({6: timeline(6, 15)}), clock=clock)
+    crawl_.add(*uids)
+    clock.now += days * DAY
+    silent = ScriptedFetcher({uid: timeline(uid, 10) for uid in uids})
+    crawl_.run(silent, clock=clock, users_in_flight=3)
+    assert silent.expected.get("posts/6/2") is (Expect.SHOWN if days < 3 else None)
+
+
+def test_nobody_forgotten_is_noted_as_a_witness(crawl_: Crawl) -> None:
+    """Law 11: what is noted of pages that were shown names nobody who was forgotten."""
+    crawl_.add(6)
+    crawl_.run(ScriptedFetcher({6: timeline(6, 15)}))
+    assert [page.uid for page in notes.SHOWN.get(crawl_.users) or ()] == [6]
+    forget_users(crawl_.users, crawl_.tables, [6])
+    assert not notes.SHOWN.get(crawl_.users)
 
 
 @pytest.mark.parametrize("second", [Verdict.END, Verdict.LOGIN_WALL, Verdict.SERVER_TROUBLE])

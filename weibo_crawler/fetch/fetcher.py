@@ -150,7 +150,7 @@ class Fetcher:
             try:
                 if isinstance(action.step, Return):
                     reading = action.step.reading
-                    if words_of(reading) and self._pool.wants_comparison(met.egress):
+                    if self._pool.wants_comparison(met.egress) and words_of(reading):
                         _, met, page = await self._compared(asked, _Answer(turn, met, page))
                         assert isinstance(met.answer, Reading)
                         reading = met.answer

@@ -1,7 +1,8 @@
 """Asking the site on behalf of all visits of one run, and what the answers tell of the run."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from random import Random
 
@@ -21,6 +22,7 @@ from weibo_crawler.walls import Walls
 _KEPT_BYTES = 256 * 1024  # of one odd card
 
 _PLACES = 1000
+_WITNESSES = 3  # later pages that the runs that follow may ask for
 
 Keep = Callable[[Page, str, bytes], Awaitable[None]]
 
@@ -78,6 +80,8 @@ class Asker:
         self._quiet = set[tuple[Kind, bool]]()
         self.walls = walls or Walls()
         self._proving = asyncio.Lock()
+        self._began = clock()
+        self._later: deque[tuple[Ask, float]] = deque(maxlen=_WITNESSES)
 
     def widen(self, places: int) -> None:
         """As `Evidence.widen`."""
@@ -134,20 +138,30 @@ class Asker:
             self._talked[place] = max(begun, self._talked.get(place, begun))
             self._quiet.discard(place)
             self._is_first_shown |= place == (Kind.POSTS, False)
+            if place == (Kind.POSTS, True):
+                self._later.append((ask, self._clock()))
         return fetched
+
+    def know(self, pages: Iterable[tuple[Request, int]]) -> None:
+        """Remember later pages that other runs were shown, each with its number in its list."""
+        for request, nth in pages:
+            self._evidence.know(request, nth)
+
+    @property
+    def later_pages(self) -> list[tuple[Ask, float]]:
+        """The later pages of posts that were shown last, and when."""
+        return list(self._later)
 
     @property
     def talked_at(self) -> float | None:
         """When the latest request was begun that was shown a page of a user (an emptiness may
         overtake a page on its way), None for none. Of the kinds of which nothing is shown now the
-        one counts that was shown the longest ago; of later pages, of which many are ends, where
-        many in a row showed nothing."""
-        quiet = [
-            at
-            for (kind, is_later), at in self._talked.items()
-            if (kind, is_later) in self._quiet
-            and (not is_later or self._evidence.is_quiet(kind, is_later=True))
-        ]
+        one counts that was shown the longest ago; later pages, of which many are ends, where many
+        in a row showed nothing: since the beginning, where other runs alone were shown some."""
+        quiet = [at for place, at in self._talked.items() if place in self._quiet and not place[1]]
+        is_known = self._evidence.knows(0, Kind.POSTS, is_later=True)
+        if is_known and self._evidence.is_quiet(Kind.POSTS, is_later=True):
+            quiet.append(self._talked.get((Kind.POSTS, True), self._began))
         return min(quiet) if quiet else max(self._talked.values(), default=None)
 
     def may_ask(self, ask: Ask) -> bool:
