@@ -12,7 +12,8 @@ from weibo_crawler.records import Kind
 from weibo_crawler.samples import Figures, looks_to_come
 from weibo_crawler.store.rows.cells import Ledger
 
-_ENDS = ("posts.end", "posts.full")  # kinds of looks whose answers are ends (posts/visit.py)
+# kinds of looks whose answers are ends (posts/visit.py)
+_ENDS = ("posts.end", "posts.named", "posts.full")
 _RESTRICTED = "texts.restricted"
 _TEXTS = (Kind.EXTEND, Kind.SHOW, Kind.DETAIL)
 _SORTS = ("first", "again")

@@ -40,8 +40,9 @@ R = TypeVar("R")
 _MISSING_SHARE = 0.1
 # kinds in `Samples`
 _LAST = "posts.last"  # a page that names no next one, against the count
-_END = "posts.end"  # an empty page: the first one, or one that the page before has named
-_FULL = "posts.full"  # a page that names a next one, where all that is announced was shown
+_END = "posts.end"  # an empty first page
+_NAMED = "posts.named"  # an empty page that the page before has named
+_FULL = "posts.full"  # a page that names a next one, and all that is announced was shown: `is_full`
 _SILENCE = "the site shows nothing, and has shown nothing to anybody of late: no evidence"
 _PAGES_A_RUN = 1000  # of one user; then others have their turn, and the next run goes on there
 _CLOSED_REST_S = 30 * 86_400.0  # restricted texts are asked for again after so long
@@ -116,6 +117,8 @@ class _Visit:
         self.is_count_old = False
         self.cursor = old.cursor or "" if self.resumed else ""
         self.start = self.cursor
+        self.has_room = False  # the last page is not as full as a page, or another one, may be
+        self.most_cards = 0  # on a page of this visit
         same_run = old.run_id == env.run_id  # an attempt that died had begun this visit
         is_time = _is_over(old.restricted_at, _CLOSED_REST_S, env.clock())
         self.asks_closed = is_time and old.restricted_at is not None
@@ -285,6 +288,7 @@ class _Visit:
             following = self.cursor if why is not None else page.next_cursor or ""
             # who goes on later begins with the first of the pages that showed nothing
             shown_to = shown_to if reading.ambiguous else following
+            self._note_room(page)
             self.ledger = await self.pages.store(page, _page(fetched), self.ledger, shown_to)
             if why is not None:
                 return why
@@ -292,10 +296,16 @@ class _Visit:
         return None
 
     def _is_full(self) -> bool:
-        """Whether this visit was shown all posts that are announced; then the name of a next page
-        is no promise."""
+        """Whether this visit was shown all posts that are announced, and a last page with room: so
+        the count, and the page that would hold one more post, say that this is the end."""
         announced = None if self.is_count_old else self.ledger.announced
-        return bool(self.cursor) and self.sightings.are_all_shown(announced)
+        return self.has_room and self.sightings.are_all_shown(announced)
+
+    def _note_room(self, page: PostPage) -> None:
+        """Before a page is stored."""
+        cards = len(page.posts) + len(page.unreadable) + page.foreign + sum(page.skipped.values())
+        self.has_room = 0 < cards < min(POSTS_A_PAGE, self.most_cards or POSTS_A_PAGE)
+        self.most_cards = max(self.most_cards, cards)
 
     def _has_fresh(self, reading: Reading) -> bool:
         """Whether it shows a post that this visit was not shown before."""
@@ -322,7 +332,7 @@ class _Visit:
             self._expected(),
             nth=self.ledger.pages + 1,
             is_retry=self.is_retry and self.cursor == self.start,
-            end=_END,
+            end=_NAMED if self.cursor else _END,
             avoid=avoid,
         )
 
@@ -361,9 +371,8 @@ class _Visit:
 
     def _expected(self) -> Expect:
         """What is known of the next page before it is asked for."""
-        if self.cursor:  # the page before named it, which is a promise only while posts are missing
-            is_end = self._is_full() and self.env.asker.is_futile(_FULL)
-            return Expect.NOTHING if is_end else Expect.CONTENT
+        if self.cursor:  # the page before named it
+            return Expect.CONTENT
         is_there = self.sightings.standing() or self.ledger.announced
         if was_empty(self.old) or self.profile:
             return Expect.NOTHING
