@@ -441,6 +441,27 @@ CHANGES = [
         f"{FETCH}/test_comparison.py",
     ),
     Change(
+        "what looks at first pages have shown lets empty pages be believed that were named",
+        "posts/visit.py",
+        "end=_NAMED if self.cursor else _END,",
+        "end=_END,",
+        f"{POSTS}/test_crawl.py",
+    ),
+    Change(
+        "a page of ten of ten announced posts ends the timeline that it goes on with",
+        "posts/visit.py",
+        "self.has_room = 0 < cards < min(POSTS_A_PAGE, self.most_cards or POSTS_A_PAGE)",
+        "self.has_room = 0 < cards",
+        f"{POSTS}/test_crawl.py",
+    ),
+    Change(
+        "a page as full as the one before it ends the timeline that it goes on with",
+        "posts/visit.py",
+        "self.has_room = 0 < cards < min(POSTS_A_PAGE, self.most_cards or POSTS_A_PAGE)",
+        "self.has_room = 0 < cards < POSTS_A_PAGE",
+        f"{POSTS}/test_crawl.py",
+    ),
+    Change(
         "what a second look does not show is lost",
         "posts/visit.py",
         "            if looked is not None and not is_second:",
