@@ -448,6 +448,13 @@ CHANGES = [
         f"{POSTS}/test_crawl.py",
     ),
     Change(
+        "an end that has changed since the last visit is judged by the count of then",
+        "posts/visit.py",
+        "return self.old.whole and shown == self.sightings.known - self.sightings.gone",
+        "return self.old.whole",
+        f"{POSTS}/test_profile.py",
+    ),
+    Change(
         "a page of ten of ten announced posts ends the timeline that it goes on with",
         "posts/visit.py",
         "self.has_room = 0 < cards < min(POSTS_A_PAGE, self.most_cards or POSTS_A_PAGE)",

@@ -1,5 +1,6 @@
 """The profile: shown by page 1, asked for where that shows too little."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from msgspec.structs import replace
 from tests.posts.crawls import Crawl, timeline
 from tests.posts.test_refresh import DAY, Clock
 from tests.posts.worlds import ScriptedFetcher
-from weibo_crawler.records import Kind, PostPage, Reading, Request, Verdict
+from weibo_crawler.records import Kind, Post, PostPage, Reading, Request, Verdict
 from weibo_crawler.store.rows.keys import user_key
 
 
@@ -72,6 +73,24 @@ def test_the_number_of_posts_is_asked_for_where_an_end_may_come(crawl_: Crawl) -
     later = Uncounted(new, lacks=["posts"])
     crawl_.run(later, refresh=True)
     assert [url for url in later.asked if url.startswith("profile")] == ["profile/6"]
+
+
+@pytest.mark.parametrize("change", [0, 1, -1])
+def test_an_end_as_before_is_not_judged_again(crawl_: Crawl, change: int) -> None:
+    """Law 16: a timeline that names no next page, and shows the very posts that an earlier visit
+    found to be all, needs no number of posts; one that has changed does (law 4)."""
+    crawl_.add(6)
+
+    class Named(ScriptedFetcher):
+        def _page(self, uid: int, posts: Sequence[Post], cursor: str) -> PostPage:
+            return replace(super()._page(uid, posts, cursor), next_cursor=None)
+
+    crawl_.run(Named({6: timeline(6, 5)}, lacks=["posts"]))
+    assert crawl_.ledger(6).whole
+    fetcher = Named({6: timeline(6, 5 + change)}, lacks=["posts"])
+    crawl_.run(fetcher, refresh=True)
+    assert profiles(fetcher) == (1 if change else 0)
+    assert (crawl_.ledger(6).announced, crawl_.ledger(6).whole) == (5 + change, True)
 
 
 @pytest.mark.parametrize("verdict", [Verdict.LOGIN_WALL, Verdict.DRIFTED, Verdict.GONE])

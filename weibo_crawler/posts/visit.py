@@ -276,9 +276,10 @@ class _Visit:
             is_again = False
             page = _of(reading.record, PostPage)
             why = self._why_last(stops, page)
-            if self.is_count_old and (why is None or (why in ENDS and why != "known")):
+            is_end = why in ENDS and why != "known"
+            if self.is_count_old and (why is None or (is_end and not self._is_as_before(page))):
                 await self._ask_profile()
-            is_doubtful = why in ENDS and why != "known" and self._may_be_another(page)
+            is_doubtful = is_end and self._may_be_another(page)
             if is_second:
                 self.env.asker.looked(_LAST, found=not is_doubtful)
             elif looked is None and is_doubtful and self.env.asker.wants_look(_LAST):
@@ -294,6 +295,12 @@ class _Visit:
                 return why
             self.cursor = following
         return None
+
+    def _is_as_before(self, page: PostPage) -> bool:
+        """Whether this last page and those before it show the posts of an earlier visit that came
+        to the same end, and no others, so that no count needs to judge it again."""
+        shown = self.sightings.seen | {post.mid for post in page.posts}
+        return self.old.whole and shown == self.sightings.known - self.sightings.gone
 
     def _is_full(self) -> bool:
         """Whether this visit was shown all posts that are announced, and a last page with room: so
