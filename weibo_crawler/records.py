@@ -250,6 +250,12 @@ class Page(msgspec.Struct, frozen=True):
         return next((value for key, value in self.headers if key == name), None)
 
 
+_OF_EVERYBODY = (  # what a profile shows: not of all a verified_reason
+    *("screen_name", "fans", "follows", "posts", "gender", "avatar"),
+    *("description", "verified", "verified_type", "rank"),
+)
+
+
 class User(msgspec.Struct, frozen=True):
     """A user as a profile or a post shows them; of lists and comments only uid, name and fans are
     read. None: not said, or not legible."""
@@ -269,11 +275,13 @@ class User(msgspec.Struct, frozen=True):
 
     @property
     def is_told(self) -> bool:
-        """Whether all is there that a profile shows of everybody: not of all a verified_reason."""
-        return None not in (
-            *(self.screen_name, self.fans, self.follows, self.posts, self.gender, self.avatar),
-            *(self.description, self.verified, self.verified_type, self.rank),
-        )
+        """Whether all is there that a profile shows of everybody."""
+        return not self.lacks
+
+    @property
+    def lacks(self) -> tuple[str, ...]:
+        """What is not there of that, by name."""
+        return tuple(name for name in _OF_EVERYBODY if getattr(self, name) is None)
 
 
 class BasicInfo(msgspec.Struct, frozen=True):

@@ -263,6 +263,14 @@ def is_nothing(asked: Asked, met: Met) -> bool:
     return _verdict(met) in NOTHING and _doubt_of(met.answer, asked) is _Doubt.EMPTY
 
 
+def is_blank(met: Met) -> bool:
+    """Whether it is a page that shows nobody, of others neither, and names the next one."""
+    answer = met.answer
+    if not isinstance(answer, Reading) or answer.verdict is not Verdict.OK:
+        return False
+    return answer.ambiguous and _is_bare(answer)
+
+
 def is_shown_nothing(asked: Asked, met: Met) -> bool:
     """Whether it is such an emptiness, or the word that the user is gone."""
     return is_nothing(asked, met) or _doubt_of(met.answer, asked) is _Doubt.GONE

@@ -22,6 +22,7 @@ from weibo_crawler.fetch.answers import (
     Walls,
     decide,
     disputed,
+    is_blank,
     is_nothing,
     is_said_gone,
     is_shown_nothing,
@@ -386,27 +387,31 @@ class Fetcher:
         """Decide whether an emptiness is asked for again at once. While the site may be silent, and
         where a proxy brought it that nobody knows, it always is, and that is no part of the
         experiment."""
-        if not self._is_end(asked, met) or any(is_nothing(asked, one.met) for one in past):
+        shown_nothing = [is_nothing(asked, one.met) or is_blank(one.met) for one in past]
+        if not self._is_end(asked, met) or any(shown_nothing):
             return met
-        if asked.ask.is_looked_later:
+        if asked.ask.is_looked_later and not is_blank(met):
             return replace(met, is_spared=not self.samples.has_found(asked.ask.end))
         return replace(met, is_spared=not self.samples.wants(asked.ask.end, self._rng))
 
     def _is_end(self, asked: Asked, met: Met) -> bool:
-        """Whether this is an end as the experiment with second looks counts them."""
-        is_said = is_nothing(asked, met) and is_trustworthy(met)
+        """Whether the experiment with second looks counts this answer: an end, or a page that shows
+        nobody and names the next one."""
+        is_said = (is_nothing(asked, met) or is_blank(met)) and is_trustworthy(met)
         return bool(asked.ask.end) and is_said and self._breaker.is_talking
 
     def _learn(self, asked: Asked, past: list[_Past], reading: Reading) -> None:
         """Note what a second look has shown. Where the caller looks later it tells of those ends
         that are one at both looks."""
-        is_second = any(self._is_end(asked, one.met) for one in past)
-        is_found = reading.verdict not in NOTHING
-        if is_second and reading.verdict in FACTS:
-            if asked.ask.is_looked_later and is_found:
-                self.samples.wants(asked.ask.end, self._rng)  # it is counted as an end
-            if is_found or not asked.ask.is_looked_later:
-                self.samples.looked(asked.ask.end, found=is_found)
+        first = next((one.met for one in past if self._is_end(asked, one.met)), None)
+        if first is None or reading.verdict not in FACTS:
+            return
+        is_later = asked.ask.is_looked_later and not is_blank(first)
+        is_found = reading.verdict not in NOTHING and not (is_blank(first) and reading.ambiguous)
+        if is_later and is_found:
+            self.samples.wants(asked.ask.end, self._rng)  # it is counted as an end
+        if is_found or not is_later:
+            self.samples.looked(asked.ask.end, found=is_found)
 
     def _note(
         self, request: Request, page: Page | None, answer: object, told: Reading | None

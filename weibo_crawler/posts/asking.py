@@ -186,6 +186,14 @@ class Asker:
         """Count an end of this kind; whether to look at it again: see `Samples`."""
         return self._fetcher.samples.wants(end, self._rng) or not self.is_talking
 
+    def wants(self, end: str, request: Request) -> bool:
+        """As `wants_look`, where the look is this request, which nothing else asks for."""
+        return self.wants_look(end)
+
+    def is_futile(self, end: str) -> bool:
+        """Whether enough such looks were taken, and the latest of them all showed nothing more."""
+        return not self._fetcher.samples.has_found(end)
+
     def looked(self, end: str, *, found: bool) -> None:
         """Tell what that look has shown. found: more."""
         if self.is_talking:
