@@ -107,6 +107,7 @@ class EgressState(NamedTuple):
     rate: requests per second. next_free_s: nothing may be sent for so many seconds from now; where
     it rests or is dead, until it may be tried. rests, deaths: how many in a row. session: the
     visitor session as fetch writes it, "" for none; age_s: how many seconds ago it was written.
+    trusted_for: so many good answers are believed until one is compared with another egress's.
     """
 
     rate: float
@@ -116,6 +117,7 @@ class EgressState(NamedTuple):
     deaths: int = 0
     session: str = ""
     age_s: float = 0.0
+    trusted_for: int = 0
 
     def sound(self) -> "EgressState":
         """The state, its wait cut to what pace and rests allow: a clock may have jumped."""
@@ -131,6 +133,16 @@ class EgressState(NamedTuple):
             f"{name} was to wait {self.next_free_s:.0f} s, as the users' database says, which is "
             f"more than pace and rests allow (did a clock jump?): it goes sooner{others}"
         )
+
+
+class ShownPage(msgspec.Struct, frozen=True, array_like=True):
+    """A later page of a user. nth: which page it is, from 1; at: when the run ended that was shown
+    it, seconds since the epoch."""
+
+    uid: int
+    cursor: str
+    nth: int
+    at: float
 
 
 class AllOut(NamedTuple):

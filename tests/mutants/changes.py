@@ -436,8 +436,22 @@ CHANGES = [
     Change(
         "the first of two pages that differ is believed",
         "fetch/fetcher.py",
-        "return None if False in agree and len(answers) <= WITNESSES else [None] * len(answers)",
-        "return [None] * len(answers)",
+        "if True in agree or (is_known and False in agree) else None",
+        "if words[-1] else None",
+        f"{FETCH}/test_comparison.py",
+    ),
+    Change(
+        "what nobody can tell is believed",
+        "fetch/fetcher.py",
+        "            return disputed(differing), met, page",
+        "            pass",
+        f"{FETCH}/test_comparison.py",
+    ),
+    Change(
+        "a proxy in good health needs no comparison",
+        "fetch/pool/ring.py",
+        "PROVEN if is_known else 0, state.trusted_for",
+        "PROVEN if is_known else 0, 500",
         f"{FETCH}/test_comparison.py",
     ),
     Change(

@@ -88,6 +88,7 @@ WITNESSES = 2
 SILENCE_WAITS = 4  # pauses: while the site may be silent, first looks of others tell sooner
 STALLS = 2  # of the only egress: each takes as long as an answer may
 LOOKS = 3  # at a doubt or a closed wall, where no second witness can be had; by one in doubt
+COMPARED_WITH = 4  # others that are shown the same page, until two agree
 HEALTHY_PROXIES = 3  # by which a page fails: more would tell nothing new
 BACKOFF_BASE_S, BACKOFF_CAP_S = 0.1, 5.0
 # The walls of others, as a witness.
@@ -186,6 +187,13 @@ def decide(asked: Asked, before: Sequence[Met], met: Met) -> Action:
         return action if is_evidence else replace(action, sign=None)
     is_empty = _look(asked, before, met)
     return action if is_empty is None else replace(action, is_empty=is_empty)
+
+
+def disputed(egresses: Sequence[str]) -> Reading:
+    """What was read of a page of which these egresses show different words, and nobody tells which
+    are the site's: nothing."""
+    why = f"different words of one page by {' and '.join(egresses)}"
+    return Reading(Verdict.SERVER_TROUBLE, why=why)
 
 
 class _Case(NamedTuple):

@@ -13,14 +13,15 @@ from weibo_crawler.errors import EgressFailed, Interrupted, SiteSaysNo, TimedOut
 from weibo_crawler.fetch.answers import (
     BACKOFF_BASE_S,
     BACKOFF_CAP_S,
+    COMPARED_WITH,
     NOTHING,
-    WITNESSES,
     Action,
     Asked,
     Met,
     Return,
     Walls,
     decide,
+    disputed,
     is_blank,
     is_nothing,
     is_said_gone,
@@ -70,6 +71,13 @@ class _Answer(NamedTuple):
 
 
 _Run = asyncio.Task[_Answer] | asyncio.Task[_Answer | None]
+
+
+def _differing(answers: list[_Answer]) -> list[str]:
+    """The egresses whose words are not those of the first one, and that one; [] where none are."""
+    first, *others = ((answer.met.egress, words_of(answer.met.answer)) for answer in answers)
+    names = [name for name, words in others if is_same(first[1], words) is False]
+    return [first[0], *names] if names else []
 
 
 def _is_clear(met: Met) -> bool:
@@ -151,9 +159,8 @@ class Fetcher:
                 if isinstance(action.step, Return):
                     reading = action.step.reading
                     if self._pool.wants_comparison(met.egress) and words_of(reading):
-                        _, met, page = await self._compared(asked, _Answer(turn, met, page))
-                        assert isinstance(met.answer, Reading)
-                        reading = met.answer
+                        answer = _Answer(turn, met, page)
+                        reading, met, page = await self._compared(asked, answer)
                     self._learn(asked, past, reading)
                     fetched = self._returned(asked, reading, page)
                     told = fetched.reading
@@ -210,37 +217,48 @@ class Fetcher:
         first = asyncio.create_task(self._ask(asked, turn, patience))
         return await self._hedged(asked, turn, first)
 
-    async def _compared(self, asked: Asked, first: _Answer) -> _Answer:
-        """The page of a proxy, which the pool was told of, or what others show in its place: where
-        a second egress shows other words, a third one tells, unless the second is known to show
-        what the site shows. What nobody else can tell is believed."""
-        answers, verdict = [first], None
-        while verdict is None and len(answers) <= WITNESSES:
+    async def _compared(self, asked: Asked, first: _Answer) -> tuple[Reading, Met, Page | None]:
+        """The page of a proxy, which the pool was told of, or what others show in its place: others
+        are asked until two show the same words, or one that is known to show what the site shows.
+        Where they show different ones, and no two the same, none is believed; where no other has
+        shown any, the first one is."""
+        answers, is_true = [first], None
+        while is_true is None and len(answers) <= COMPARED_WITH:
             other = await self._answer_of_another(asked, [one.met.egress for one in answers])
             if other is None:
                 break
             answers.append(other)
-            verdict = self._verdict(answers)
-        is_true = verdict or [None] * len(answers)
-        best = next((i for i, true in enumerate(is_true) if true), 0)
-        for i, (answer, true) in enumerate(zip(answers, is_true, strict=True)):
-            if answer is first or true is not None:
+            is_true = self._are_true(answers)
+            if words_of(other.met.answer) and not _differing(answers):
+                break  # too few letters to tell, and nobody objects
+        best = 0 if is_true is None else is_true.index(True)
+        differing = [] if is_true else _differing(answers)
+        for i, answer in enumerate(answers):
+            true = None if is_true is None else is_true[i]
+            if answer.met.egress in differing:
+                self._pool.compared(answer.met.egress, is_same=False)
+            elif answer is first or true is not None:
                 self._pool.compared(answer.met.egress, is_same=true)
             if i != best:
                 self._note(asked.ask.request, answer.page, answer.met.answer, None)
             if true is False and isinstance(answer.turn.outcome, Good):
                 self._counters.add("egress.disproved")
                 self._pool.tell(answer.turn, Disproved(answer.met.elapsed_s, is_false=True))
-        return answers[best]
+        met, page = answers[best].met, answers[best].page
+        self._breaker.compared(differing, is_same=is_true is not None)
+        if differing:
+            return disputed(differing), met, page
+        assert isinstance(met.answer, Reading)
+        return met.answer, met, page
 
-    def _verdict(self, answers: list[_Answer]) -> list[bool | None] | None:
-        """Of each answer whether it is true, None: that is not known; None: ask one more."""
+    def _are_true(self, answers: list[_Answer]) -> list[bool | None] | None:
+        """Of each answer whether it is true, None: that is not known, but of one at least; None:
+        ask one more."""
         words = [words_of(answer.met.answer) for answer in answers]
         *_, last = answers
         agree = [is_same(one, words[-1]) for one in words[:-1]]
-        if True in agree or not self._pool.wants_comparison(last.met.egress):
-            return [*agree, True if words[-1] else None]
-        return None if False in agree and len(answers) <= WITNESSES else [None] * len(answers)
+        is_known = words[-1] and not self._pool.wants_comparison(last.met.egress)
+        return [*agree, True] if True in agree or (is_known and False in agree) else None
 
     async def _answer_of_another(self, asked: Asked, names: list[str]) -> _Answer | None:
         """What another egress than these answers to the same request; None: none could be asked."""
