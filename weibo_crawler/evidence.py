@@ -195,10 +195,16 @@ class Evidence:
                 await self.break_silence(request, repeat)
 
             if ask.expect is not Expect.SHOWN:  # that is a witness
-                ask = ask._replace(hold=hold)
+                ask = ask._replace(hold=hold, is_shown=partial(self._is_shown, request))
             fetched = await source.fetch(ask)
         self.told(ask, begun, fetched.reading)
         return fetched
+
+    def _is_shown(self, request: Request) -> bool:
+        """Whether others are known who are shown such pages, as far as the latest answers tell."""
+        kind, is_later = _place(request)
+        is_known = self.knows(request.uid, kind, is_later=is_later)
+        return is_known and not self.is_quiet(kind, is_later=is_later)
 
     async def break_silence(self, request: Request, ask: Repeat) -> None:
         """Before this request, where it is time to ask a witness, repeat others, one caller after

@@ -146,7 +146,7 @@ def ends(world: World, n: int, *, talks: bool = True) -> None:
         for _ in range(PROVEN_BY if talks else 0):  # then the egresses are known, too
             await world.fetcher.fetch(ask())
         for _ in range(n):
-            await world.fetcher.fetch(ask("2", nth=2, end="end"))
+            await world.fetcher.fetch(ask("2", nth=2, end="end", is_shown=lambda: True))
 
     run(scenario())
 
@@ -197,7 +197,9 @@ def test_no_look_is_spared_where_a_proxy_says_so_that_nobody_knows() -> None:
 
     async def scenario() -> None:
         for n in range(40):
-            assert (await world.fetcher.fetch(ask("2", uid=n, nth=2, end="end"))).reading is OK
+            assert (
+                await world.fetcher.fetch(ask("2", uid=n, nth=2, end="end", is_shown=lambda: True))
+            ).reading is OK
 
     run(scenario())
     assert {name for _, name in world.transport.pages} == {A.name, B.name}
@@ -231,7 +233,7 @@ def empty_at_first(looks: int, nothing: Reading = END) -> dict[str, Figures]:
         for _ in range(PROVEN_BY):
             await world.fetcher.fetch(ask())
         for uid in range(200):
-            await world.fetcher.fetch(ask("2", uid=uid, nth=2, end="end"))
+            await world.fetcher.fetch(ask("2", uid=uid, nth=2, end="end", is_shown=lambda: True))
 
     run(scenario())
     return world.fetcher.samples.figures()
@@ -257,7 +259,7 @@ def test_no_look_is_spared_while_the_site_may_be_silent() -> None:
             await world.fetcher.fetch(ask(expect=Expect.CONTENT, end="end"))
         sent, ends = len(world.transport.pages), world.fetcher.samples.figures()
         for _ in range(3):
-            await world.fetcher.fetch(ask("2", nth=2, end="end"))
+            await world.fetcher.fetch(ask("2", nth=2, end="end", is_shown=lambda: True))
         assert len(world.transport.pages) == sent + 2 * 3
         assert world.fetcher.samples.figures() == ends
 

@@ -406,7 +406,7 @@ class Fetcher:
     def _wants_one_more(self, asked: Asked, looks: int) -> bool:
         """Whether to look again where all looks showed nothing: that is no proof where the latest
         that were looked at so often showed more. Each further look is an experiment of its own."""
-        if looks >= MOST_LOOKS or asked.ask.is_looked_later:
+        if looks >= MOST_LOOKS or asked.ask.is_looked_later or not asked.ask.is_shown():
             return False
         may_find = self.samples.may_find(_nth_look(asked, looks), _FIRST_LOOKS[looks > 2])
         return may_find and self.samples.wants(_nth_look(asked, looks + 1), self._rng)

@@ -25,7 +25,8 @@ class Ask(NamedTuple):
     where there is one that cannot go now, its answer is no fact. witness: for what is no page of a
     user: asks for a page of another kind that is known to be shown, where none came after this time
     (of the event loop's clock); whether one is shown. hold: is told of an emptiness, or of the
-    word that the user is gone, at which to look again, and returns when that is of use.
+    word that the user is gone, at which to look again, and returns when that is of use. is_shown:
+    whether others are shown such pages at present: else nobody looks more often than usual.
     """
 
     request: Request
@@ -37,6 +38,7 @@ class Ask(NamedTuple):
     avoid: str = ""
     witness: Witness | None = None
     hold: Hold | None = None
+    is_shown: Callable[[], bool] = bool
 
 
 class Fetched(NamedTuple):
