@@ -12,13 +12,13 @@ BENCH := .venv-bench
 WHOLE := --ignore=tests/cli --ignore=tests/benchmarks --ignore=tests/test_forget.py \
 	--ignore=tests/harvest/test_silence.py --ignore=tests/harvest/test_edges.py \
 	--ignore=tests/planning/test_worlds.py
-APART := --ignore=tests/foreign --ignore=tests/laws/test_laws.py
+APART := --ignore=tests/tools --ignore=tests/foreign --ignore=tests/laws/test_laws.py
 
 # a virtual environment that does not run any more is no environment: make looks at the stamps early
 _ := $(shell $(BIN)/python -c '' 2>/dev/null || rm -f $(VENV)/.ready $(VENV)/.ready-dev)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo init seed harvest import posts scan report status test test-foreign test-laws test-all lint format \
+.PHONY: help demo init seed harvest import posts scan report status test test-foreign test-tools test-laws test-all lint format \
 	check mutants bench bench-whole bench-smoke bench-compare bench-polite bench-revisits bench-economy bench-allowed bench-archive wheel stack-up stack-status stack-down stack-clean test-stack clean FORCE
 
 help: ## list the targets
@@ -79,6 +79,9 @@ test: $(VENV)/.ready-dev ## run the tests
 
 test-foreign: $(VENV)/.ready-dev ## the whole way on worlds by another hand (nginx; WEIBO_FOREIGN), in four minutes
 	@$(BIN)/python -m pytest -n 2 --dist worksteal tests/foreign $(ARGS)
+
+test-tools: $(VENV)/.ready-dev ## Spark over a dataset (JDK 17)
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev,spark]' && $(BIN)/python -m pytest tests/tools $(ARGS)
 
 test-all: ## run the tests on every Python 3.11 to 3.13 that is at hand; whole crawls on the first one
 	@left_out=; for version in 3.11 3.12 3.13; do \

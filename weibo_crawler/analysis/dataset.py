@@ -4,6 +4,7 @@ users/ posts/ comments/ edges/ ledgers/   Parquet, in parts
 croissant.json     the data card (Croissant 1.1): tables, columns, types, files
 completeness.json  what is held of what was announced, and the figures that `verify` compares
 README.md          the same for people
+tables.sql         the tables for Spark SQL and Hive
 SHA256SUMS         of every other file, as `sha256sum -c` reads them
 """
 
@@ -23,6 +24,7 @@ import msgspec
 from weibo_crawler.analysis.batches import Batches
 from weibo_crawler.analysis.card import card, read_me
 from weibo_crawler.analysis.completeness import Completeness
+from weibo_crawler.analysis.ddl import ddl
 from weibo_crawler.analysis.files import is_left, parts_of, translated
 from weibo_crawler.analysis.ledgers import LEDGERS
 from weibo_crawler.errors import BadUsage
@@ -37,6 +39,7 @@ TABLES: Mapping[str, Mapping[str, Field]] = {
     "ledgers": LEDGERS,
 }
 SUMS, CARD, FIGURES, README = "SHA256SUMS", "croissant.json", "completeness.json", "README.md"
+DDL = "tables.sql"
 _PART_ROWS = 2_000_000  # of a file
 _GROUP_ROWS = 10_000
 _OPEN_FILES = 300  # a file a month while posts are written
@@ -123,6 +126,7 @@ def _write_all(
     (folder / FIGURES).write_bytes(msgspec.json.format(msgspec.json.encode(summary)) + b"\n")
     fields = {name: content.fields for name, content in contents.items()}
     (folder / README).write_text(read_me(summary, fields), "utf-8")
+    (folder / DDL).write_text(ddl(arrow, fields, by), "utf-8")
     files = digests(folder)
     data = card(fields, made_at, files)
     (folder / CARD).write_bytes(msgspec.json.format(msgspec.json.encode(data)) + b"\n")
