@@ -6,6 +6,7 @@ starts does, and prints a line of JSON, {"users": …, "seconds": …}.
 
 import json
 import re
+import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +25,7 @@ from benchmarks.uids import uid
 from weibo_crawler.records import Edge
 from weibo_crawler.store import Found, Frontier, Landing, PageCommit, Progress
 from weibo_crawler.store.owners import new_owner
-from weibo_crawler.store.sqlite.base import open_database
+from weibo_crawler.store.sqlite.base import database_path
 from weibo_crawler.store.sqlite.frontier import SqliteUsers
 
 _BATCH = 32  # pages of one transaction
@@ -133,7 +134,7 @@ def _sqlite(file: Path, users: int) -> str:
     frontier = SqliteUsers(address)
     frontier.last_seq()  # makes the tables
     frontier.close()
-    conn = open_database(address)
+    conn = sqlite3.connect(database_path(address), isolation_level=None)
     conn.execute("PRAGMA cache_size = -2000000")  # kB: random ids in one transaction
     conn.execute("PRAGMA journal_mode = OFF")  # who opens the file next sets its own
     conn.execute("BEGIN")

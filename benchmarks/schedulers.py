@@ -1,6 +1,7 @@
 """Who chooses the proxy: our ring, dice, or somebody who knows everything. In virtual time."""
 
 from collections import Counter
+from collections.abc import Collection
 from random import Random
 
 from benchmarks.budget import (
@@ -52,7 +53,7 @@ class Dice(Ring):
         super().__init__(egresses, Pace(requests_per_second=0.0))
         self._choices = [Choice(slot.egress, 0.0, slot.number) for slot in self._slots.values()]
 
-    def choose(self, now: float, rng: Random, excluding: str | None = None) -> Choice:
+    def choose(self, now: float, rng: Random, excluding: Collection[str] = ()) -> Choice:
         return rng.choice(self._choices)
 
     def go(self, choice: Choice, now: float) -> float | None:

@@ -33,9 +33,8 @@ def test_no_second_looks_in_a_silence(tmp_path: Path, has_two: bool) -> None:
     evidence = Evidence(1000)
 
     async def ask(fetcher: Fetcher, uid: int) -> Fetched:
-        async def repeat(request: Request) -> bool | None:
-            witness = await evidence.fetch(fetcher, Ask(request, Expect.SHOWN), repeat)
-            return is_shown(witness.reading)
+        async def repeat(witness: Ask) -> bool | None:
+            return is_shown((await evidence.fetch(fetcher, witness, repeat)).reading)
 
         if uid < _LATER:
             asked = Ask(way.site.profile(uid), Expect.CONTENT)
@@ -62,15 +61,15 @@ def test_a_silence_of_texts_is_one_of_all() -> None:
     a witness; one that is shown lets it go on. A kind that alone is quiet asks for its own."""
     evidence, asked = Evidence(8), list[Kind]()
 
-    async def show(request: Request) -> bool:
-        asked.append(request.kind)
+    async def show(ask: Ask) -> bool:
+        asked.append(ask.request.kind)
         with evidence.asking() as begun:
-            evidence.told(request, begun, Reading(Verdict.OK))
+            evidence.told(ask, begun, Reading(Verdict.OK))
         return True
 
     def told(kind: Kind, verdict: Verdict) -> None:
         with evidence.asking() as begun:
-            evidence.told(Request(kind, str(kind)), begun, Reading(verdict))
+            evidence.told(Ask(Request(kind, str(kind))), begun, Reading(verdict))
 
     evidence.know(Request(Kind.PROFILE, "profile/1", uid=1))
     evidence.know(Request(Kind.POSTS, "posts/2", uid=2))
@@ -91,3 +90,42 @@ def test_a_silence_of_texts_is_one_of_all() -> None:
     assert not asked
     asyncio.run(evidence.break_silence(Request(Kind.POSTS, "posts/3", uid=3), show))
     assert asked == [Kind.POSTS]
+
+
+def test_later_pages_tell_of_later_pages() -> None:
+    """First pages that are shown say nothing of later ones: after ten later pages in a row that
+    showed nothing, one that was shown before is asked for, as the page of its list that it is.
+    Where no other user was shown one, first pages do tell."""
+    evidence, asked = Evidence(8), list[Ask]()
+
+    async def show(ask: Ask) -> bool:
+        asked.append(ask)
+        told(ask, Verdict.OK)
+        return True
+
+    def told(ask: Ask, verdict: Verdict) -> None:
+        with evidence.asking() as begun:
+            evidence.told(ask, begun, Reading(verdict))
+
+    def first(uid: int) -> Ask:
+        return Ask(Request(Kind.POSTS, f"posts/{uid}", uid=uid))
+
+    def later(uid: int) -> Ask:
+        return Ask(Request(Kind.POSTS, f"posts/{uid}/3", uid=uid, cursor="3"), nth=3)
+
+    def many_ends(uid: int) -> None:
+        for _ in range(10):
+            told(first(uid), Verdict.OK)
+            told(later(uid), Verdict.END)
+
+    many_ends(1)
+    asyncio.run(evidence.break_silence(later(1).request, show))
+    assert not asked
+    told(later(2), Verdict.OK)
+    many_ends(1)
+    asyncio.run(evidence.break_silence(first(1).request, show))
+    assert not asked
+    asyncio.run(evidence.break_silence(later(1).request, show))
+    assert asked == [later(2)._replace(expect=Expect.SHOWN)]
+    asyncio.run(evidence.break_silence(later(1).request, show))
+    assert len(asked) == 1

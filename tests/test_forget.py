@@ -1,6 +1,7 @@
 """`forget` in the embedded home."""
 
 import json
+import sqlite3
 import zlib
 from array import array
 from collections.abc import Iterator
@@ -13,7 +14,6 @@ from tests.cli.crawls import Crawl, simulated
 from tests.cli.forgetting import cells_by_themselves, drifted_urls, forget_midway
 from tests.contracts.forget import ForgetContract
 from weibo_crawler.store import Frontier, Tables
-from weibo_crawler.store.sqlite.base import open_database
 from weibo_crawler.store.sqlite.frontier import SqliteUsers
 from weibo_crawler.store.sqlite.tables import SqliteTables
 
@@ -108,7 +108,7 @@ def test_names_are_no_way_to_forget(tmp_path: Path) -> None:
 def dump(folder: Path) -> Iterator[str]:
     """Every value of every table of both files."""
     for file in ("users.db", "tables.db"):
-        with closing(open_database(f"sqlite:///{folder}/{file}")) as conn:
+        with closing(sqlite3.connect(folder / file)) as conn:
             names = conn.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
             for (name,) in names:
                 for row in conn.execute(f"SELECT * FROM {name}").fetchall():

@@ -12,9 +12,10 @@ from itertools import accumulate
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from weibo_crawler import config, importer, sqoop_import
 from weibo_crawler.errors import BadConfig, StoreError
 from weibo_crawler.importer import Imported, import_users
@@ -108,7 +109,7 @@ def blocks_of_4(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("blocks_of_4")
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(
     waits=st.lists(st.sampled_from([0.0, 0.25, 60.0]), min_size=1, max_size=10),
     imports=st.sets(st.integers(0, 9)),
@@ -319,7 +320,7 @@ def test_what_changes_while_an_import_runs_is_brought_by_the_next(
 ) -> None:
     """However long it runs: what is acknowledged had changed before it began."""
     clock = [NOW + 100.0]
-    monkeypatch.setattr(importer.time, "time", lambda: clock[0])
+    monkeypatch.setattr("weibo_crawler.importer.time.time", lambda: clock[0])
     seed(users, [6, 7])
     users.claim("me", 2, edges=[Edge.FANS], deepest=0, now=NOW, lease_s=1e6)
 

@@ -1,6 +1,7 @@
 """No error text holds a password, whatever was given for an address."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -54,7 +55,7 @@ def test_no_setting_that_is_refused_tells_its_password(setting: str, address: st
 def test_no_store_tells_a_password(address: str) -> None:
     """The same of the stores' own readers of addresses, and of what listens."""
     for read in (parse_mysql, parse_hbase, database_path):
-        assert _SECRET not in _error_of(lambda read=read: read(address))
+        assert _SECRET not in _error_of(partial(read, address))
     with pytest.raises(BadConfig) as failed, OpenMetrics(Metrics(listen=address), Counters(), "x"):
         pass
     assert _SECRET not in str(failed.value)

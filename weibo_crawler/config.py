@@ -491,11 +491,6 @@ def _check_egress(egress: Egress) -> None:
         )
     if egress.proxies_url is not None and not _is_http(egress.proxies_url):
         raise BadConfig("egress.proxies_url: give the http(s) address of a list of proxies")
-    if egress.when_empty not in WHEN_EMPTY:
-        raise BadConfig(
-            f"egress.when_empty: {masked(egress.when_empty)!r} is not known; "
-            f"use one of: {', '.join(WHEN_EMPTY)}"
-        )
 
 
 def _check(settings: Settings, environ: Mapping[str, str]) -> None:
@@ -528,16 +523,14 @@ def _check(settings: Settings, environ: Mapping[str, str]) -> None:
     _check_edges(settings.harvest)
     _check_posts(settings.posts)
     _check_egress(settings.egress)
-    if settings.fetch.transport not in TRANSPORTS:
-        raise BadConfig(
-            f"fetch.transport: {masked(settings.fetch.transport)!r} is not known; "
-            f"use one of: {', '.join(TRANSPORTS)}"
-        )
-    if settings.archive.compression not in COMPRESSIONS:
-        raise BadConfig(
-            f"archive.compression: {masked(settings.archive.compression)!r} is not known; "
-            f"use one of: {', '.join(COMPRESSIONS)}"
-        )
+    for name, word, known in (
+        ("egress.when_empty", settings.egress.when_empty, WHEN_EMPTY),
+        ("fetch.transport", settings.fetch.transport, TRANSPORTS),
+        ("archive.compression", settings.archive.compression, COMPRESSIONS),
+    ):
+        if word not in known:
+            words = ", ".join(known)
+            raise BadConfig(f"{name}: {masked(word)!r} is not known; use one of: {words}")
     homes = (("users", ("sqlite:///", "mysql://")), ("tables", ("sqlite:///", "hbase://")))
     for name, schemes in homes:
         address = getattr(settings.store, name)

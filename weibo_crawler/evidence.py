@@ -3,8 +3,8 @@
 An empty answer says something about a user only where the site talks at all. A site that has begun
 to answer everybody with nothing looks, for each single list, like the end of that list. So an end
 is believed when somebody was shown something that was asked for after it, and of the same kind: a
-site may show profiles and no lists. Only where no user is known who was shown a page of that kind
-does every other one count in its place.
+site may show profiles and no lists, or first pages and no later ones. Only where no user is known
+who was shown a page of that kind does every other one count in its place.
 """
 
 import asyncio
@@ -24,7 +24,9 @@ _WITNESSES = 3  # one may be the user in question, and another one gone since
 
 
 # ask again for what was shown before: whether it is shown; None: that does not tell, nor will it
-Repeat = Callable[[Request], Awaitable[bool | None]]
+Repeat = Callable[[Ask], Awaitable[bool | None]]
+# a kind of page, and whether it is a later page of a list or a timeline
+_Place = tuple[Kind, bool]
 
 
 class _Told:
@@ -34,11 +36,17 @@ class _Told:
         self.nothings = 0  # in a row
         self.look_at = _QUIET  # nothings after which a witness is asked
         self.shown_at = self.silent_at = float("-inf")  # when the request was begun
-        self.witnesses: dict[int, Request] = {}
+        self.witnesses: dict[int, Ask] = {}  # by user
 
-    def others(self, uid: int) -> list[Request]:
-        """The witnesses about this user, the latest first."""
-        return [request for request in self.witnesses.values() if request.uid != uid][::-1]
+    def others(self, uid: int) -> list[Ask]:
+        """The witnesses about other users, the latest first."""
+        return [ask for ask in self.witnesses.values() if ask.request.uid != uid][::-1]
+
+    def know(self, ask: Ask) -> None:
+        self.witnesses.pop(ask.request.uid, None)
+        self.witnesses[ask.request.uid] = ask
+        while len(self.witnesses) > _WITNESSES:
+            del self.witnesses[next(iter(self.witnesses))]
 
 
 class Evidence:
@@ -56,7 +64,7 @@ class Evidence:
         self._under_way = 0
         self._news: asyncio.Event | None = None  # somebody waits for it
         self._all = _Told()
-        self._kinds: defaultdict[Kind, _Told] = defaultdict(_Told)
+        self._kinds: defaultdict[_Place, _Told] = defaultdict(_Told)
         self._lock = asyncio.Lock()
 
     def widen(self, places: int) -> None:
@@ -75,12 +83,12 @@ class Evidence:
             self._under_way -= 1
             self._tell()
 
-    def told(self, request: Request, begun: float, reading: Reading) -> None:
+    def told(self, ask: Ask, begun: float, reading: Reading) -> None:
         """Note what a request brought."""
-        is_content = is_shown(reading)
+        request, is_content = ask.request, is_shown(reading)
         if reading.verdict is Verdict.GONE and request.kind not in OF_USERS:
             return  # a post may be gone, or a name
-        for told in (self._all, self._kinds[request.kind]):
+        for told in (self._all, self._kinds[_place(request)]):
             if is_content is False:
                 told.nothings += 1
             elif is_content:
@@ -88,51 +96,51 @@ class Evidence:
                 told.shown_at = max(told.shown_at, begun)
         if not is_content:
             return
-        if request.uid and request.kind in OF_USERS and not request.cursor:
-            self.know(request)
+        if request.uid and request.kind in OF_USERS:
+            self.know(request, ask.nth)
         self._tell()
 
-    def _of(self, kind: Kind | None, uid: int = 0) -> _Told:
+    def _of(self, kind: Kind | None, uid: int = 0, *, is_later: bool = False) -> _Told:
         """What tells of this kind: all kinds, where no other user than `uid` is known who was shown
         such a page, or for None."""
-        told = self._all if kind is None else self._kinds[kind]
+        told = self._all if kind is None else self._kinds[kind, is_later]
         return told if told.others(uid) else self._all
 
-    def is_quiet(self, kind: Kind) -> bool:
-        """Whether the latest requests all brought nothing: later pages, which tell the circuit
-        breaker nothing. Then an end needs a witness."""
-        return self._of(kind).nothings >= _QUIET
+    def is_quiet(self, kind: Kind, *, is_later: bool = False) -> bool:
+        """Whether the latest requests all brought nothing: then an end needs a witness."""
+        return self._of(kind, is_later=is_later).nothings >= _QUIET
 
-    def _doubted(self, kind: Kind) -> _Told | None:
+    def _doubted(self, request: Request) -> _Told | None:
         """What a witness is to be asked about: the kind, or all kinds, of which the latest ten
         answers brought nothing, or ten more each time that those who were asked did not tell."""
-        for told in (self._of(kind), self._all):
+        kind, is_later = _place(request)
+        for told in (self._of(kind, is_later=is_later), self._all):
             if told.nothings >= told.look_at:
                 return told
         return None
 
-    def know(self, request: Request) -> None:
-        """Remember a request that is known to bring content."""
-        for told in (self._all, self._kinds[request.kind]):
-            told.witnesses.pop(request.uid, None)
-            told.witnesses[request.uid] = request
-            while len(told.witnesses) > _WITNESSES:
-                del told.witnesses[next(iter(told.witnesses))]
+    def know(self, request: Request, nth: int = 1) -> None:
+        """Remember a request that is known to bring content. nth: as in Ask. A later page tells of
+        later pages of its kind alone: it goes when posts above it are deleted."""
+        ask = Ask(request, Expect.SHOWN, nth=nth)
+        self._kinds[_place(request)].know(ask)
+        if not request.cursor:
+            self._all.know(ask)
 
-    def knows(self, uid: int, kind: Kind | None = None) -> bool:
+    def knows(self, uid: int, kind: Kind | None = None, *, is_later: bool = False) -> bool:
         """Whether another user is known who was shown such a page. kind: None: any."""
-        return bool((self._all if kind is None else self._kinds[kind]).others(uid))
+        return bool((self._all if kind is None else self._kinds[kind, is_later]).others(uid))
 
-    def has_come_after(self, at: float, kind: Kind) -> bool:
+    def has_come_after(self, at: float, kind: Kind, *, is_later: bool = False) -> bool:
         """Whether content of this kind came that was asked for after `at`."""
-        return self._of(kind).shown_at > at
+        return self._of(kind, is_later=is_later).shown_at > at
 
-    async def came_after(self, at: float, kind: Kind) -> bool:
+    async def came_after(self, at: float, kind: Kind, *, is_later: bool = False) -> bool:
         """Whether content of this kind came that was asked for after `at`. Waits for it, without
         asking for anything, as long as other requests are under way, or may soon be."""
         self.waiting += 1
         try:
-            while not self.has_come_after(at, kind):
+            while not self.has_come_after(at, kind, is_later=is_later):
                 left_s = at + _PATIENCE_S - time.monotonic()
                 if not self._under_way and left_s <= 0:
                     break
@@ -142,16 +150,22 @@ class Evidence:
                         await self._news.wait()
         finally:
             self.waiting -= 1
-        return self.has_come_after(at, kind)
+        return self.has_come_after(at, kind, is_later=is_later)
 
     async def is_given_to_others(
-        self, uid: int, at: float, ask: Repeat, kind: Kind | None = None
+        self,
+        uid: int,
+        at: float,
+        ask: Repeat,
+        kind: Kind | None = None,
+        *,
+        is_later: bool = False,
     ) -> bool:
         """Whether the site shows others than `uid` something of this kind (None: any) after `at`;
         repeats requests that brought content before, the latest first, until one does so again,
         once for all who want to know. False also where there is none."""
         async with self._lock:
-            told = self._of(kind, uid)
+            told = self._of(kind, uid, is_later=is_later)
             if told.shown_at <= at and told.silent_at <= at:
                 begun = time.monotonic()
                 if not await self._is_given(told, uid, ask):
@@ -167,43 +181,48 @@ class Evidence:
         with self.asking() as begun:
 
             async def hold(reading: Reading) -> None:
-                self.told(request, begun, reading)
+                self.told(ask, begun, reading)
                 await self.break_silence(request, repeat)
 
             if ask.expect is not Expect.SHOWN:  # that is a witness
                 ask = ask._replace(hold=hold)
             fetched = await source.fetch(ask)
-        self.told(request, begun, fetched.reading)
+        self.told(ask, begun, fetched.reading)
         return fetched
 
     async def break_silence(self, request: Request, ask: Repeat) -> None:
         """Before this request, where it is time to ask a witness, repeat others, one caller after
         the other, until something is shown, the circuit breaker ends the run, or there is nothing
         left to try."""
-        if self._doubted(request.kind) is None:
+        if self._doubted(request) is None:
             return
         async with self._lock:
             for _ in range(_ROUNDS):
-                told = self._doubted(request.kind)
+                told = self._doubted(request)
                 if told is None or await self._is_given(told, request.uid, ask):
                     return
-            for told in (self._of(request.kind), self._all):
+            kind, is_later = _place(request)
+            for told in (self._of(kind, is_later=is_later), self._all):
                 told.look_at = told.nothings + _QUIET
 
     async def _is_given(self, told: _Told, uid: int, ask: Repeat) -> bool:
-        for request in told.others(uid):
-            is_shown = await ask(request)
+        for witness in told.others(uid):
+            is_shown = await ask(witness)
             if is_shown:
                 return True
             if is_shown is None:
-                for each in (self._all, self._kinds[request.kind]):
-                    each.witnesses.pop(request.uid, None)
+                for each in (self._all, self._kinds[_place(witness.request)]):
+                    each.witnesses.pop(witness.request.uid, None)
         return False
 
     def _tell(self) -> None:
         if self._news is not None:
             self._news.set()
             self._news = None
+
+
+def _place(request: Request) -> _Place:
+    return request.kind, bool(request.cursor)
 
 
 def is_shown(reading: Reading) -> bool | None:

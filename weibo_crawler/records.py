@@ -280,11 +280,16 @@ class BasicInfo(msgspec.Struct, frozen=True):
     more: dict[str, str] = {}
 
 
+# why an item was left out that is of a user who could not be read
+ILLEGIBLE = ("no id", "odd user")
+
+
 class FanPage(msgspec.Struct, frozen=True):
     """One page of a fans or follows list: `users` in the site's order, repeats kept.
 
     uncounted: uids of those whose number of fans it does not tell legibly (a profile may tell).
-    skipped: how many items were left out, by reason ("no user", "no id", ...).
+    skipped: how many items were left out, by reason ("no user", "no item", and those of
+    ILLEGIBLE).
     is_next_named: whether the page itself names the next one, else next_cursor is our guess.
     """
 

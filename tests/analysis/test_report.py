@@ -169,7 +169,9 @@ def test_ticks_reach_the_largest(largest: float) -> None:
 
 
 LABELS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=8)
-BARS = st.lists(st.builds(Bar, LABELS, st.integers(0, 10**9)), min_size=1, max_size=30)
+BARS = st.lists(
+    st.builds(Bar, LABELS, st.integers(0, 10**9), st.just("--main")), min_size=1, max_size=30
+)
 
 
 @settings(deadline=None)

@@ -2,16 +2,16 @@
 
 import asyncio
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
-from weibo_crawler.archive.reader import ArchiveIndex
+from weibo_crawler.archive.reader import ArchiveIndex, key_of
 from weibo_crawler.errors import Interrupted
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.records import Edge, Expect, FanPage, Reading, Request, Verdict
 from weibo_crawler.reparse import replay as replay_module
-from weibo_crawler.reparse.replay import WalkReplay, key_of
+from weibo_crawler.reparse.replay import WalkReplay
 from weibo_crawler.sites.weibo import Weibo
 
 SITE = Weibo("http://127.0.0.1:1", "", "agent")
@@ -47,9 +47,9 @@ class Pages(NothingKept):
         super().__init__()
         self._left = {key_of(r.kind, r.url): named[r.uid] for r in map(_first, named)}
 
-    def take(self, _: str, key: bytes) -> SimpleNamespace | None:
+    def take(self, *asked: Any) -> Any:
         exchange = SimpleNamespace(is_talking=True)
-        is_named = self._left.pop(key, None)
+        is_named = self._left.pop(asked[0], None)
         if is_named is None:
             return None
         exchange.told = Reading(Verdict.OK)

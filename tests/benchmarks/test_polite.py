@@ -13,6 +13,7 @@ from benchmarks.budget import LIMIT_S, options_of
 from benchmarks.common import medians, write_section
 from benchmarks.virtual_site import is_up, proxies_of, up_s
 from tests.cli.crawls import Truth
+from tests.simulator import ways as true
 from weibo_crawler.simulator.company import COMPANIES
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.proxies import Proxy
@@ -76,7 +77,7 @@ def test_an_edge_finds_whom_it_leads_to() -> None:
     world = World.make(seed, users, epoch=options.epoch, mean_posts=options.mean_posts)
     for edge in map(str, edges.EDGES):
         kept = found[edge] * found[f"{edge}: requests"] / 1000
-        assert kept <= len(world.kept(world.seeds[:3], 10, edges=[edge])) - 3 + 1e-6
+        assert kept <= len(true.kept(world, world.seeds[:3], 10, [edge])) - 3 + 1e-6
     for name in set(map(str, edges.WALKS)) - {"reposts", "mentions"}:
         assert found[name] > 0, name
     for name in edges.WALKS:  # what was in flight is finished
@@ -93,8 +94,8 @@ def test_a_walk_that_runs_dry_has_found_whom_it_leads_to() -> None:
         world = World.make(
             seed, users, epoch=options.epoch, mean_posts=options.mean_posts, company=company
         )
-        true = world.kept(world.seeds[:3], 10, edges=("reposts", "comments"))
-        assert found[f"{company}: users"] == len(true) - 3
+        users_kept = true.kept(world, world.seeds[:3], 10, ("reposts", "comments"))
+        assert found[f"{company}: users"] == len(users_kept) - 3
         early, later = found[f"{company}: by 50"], found[f"{company}: by 150"]
         assert 0 < early < later <= found[f"{company}: users"]
 

@@ -12,12 +12,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from tests.forks import forks, needs_a_start
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.run import start
 from weibo_crawler.simulator.served import Line, read_served
 
 # what a terminal obeys: C0 without the line's end, C1, marks that turn the reading order
 OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+_PATIENCE_S = 300.0  # a job on a busy cluster; pytest ends what hangs elsewhere
 
 # what becomes of a user of the map job
 STATUSES = ("stored", "unchanged", "partial", "gone", "failed", "empty", "unreached", "existing")
@@ -37,6 +40,7 @@ class Crawl:
             "WEIBO_STORE__TABLES": "sqlite:///tables.db",
             "WEIBO_PACE__REQUESTS_PER_SECOND": "0",
             "WEIBO_HARVEST__REST_S": "0.2",
+            "WEIBO_POSTS__RANGES": "2",  # each mapper is a Python to start; two are several
             "PYTHONPATH": str(Path(__file__).parents[2]),
         }
 
@@ -53,7 +57,10 @@ class Crawl:
 
     def ended(self, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
         """One command, however it ends."""
-        return self._finished(self.command(*arguments), env)
+        env = self.env | env
+        if needs_a_start(env):
+            return self._finished(self.command(*arguments), env)
+        return forks().run(arguments, self.folder, env, _PATIENCE_S)
 
     def on_terminal(self, *arguments: str, typed: str = "", **env: str) -> str:
         """All that a command writes to a terminal that takes no colours, and on which this was
@@ -80,7 +87,7 @@ class Crawl:
 
     def shell(self, line: str) -> subprocess.CompletedProcess[str]:
         """One line of bash, however it ends."""
-        return self._finished(["bash", "-c", line], {})
+        return self._finished(["bash", "-c", line], self.env)
 
     def _finished(
         self, command: list[str], env: dict[str, str]
@@ -88,10 +95,10 @@ class Crawl:
         return subprocess.run(
             command,
             cwd=self.folder,
-            env=self.env | env,
+            env=env,
             capture_output=True,
             text=True,
-            timeout=300,  # a job on a busy cluster; pytest ends what hangs elsewhere
+            timeout=_PATIENCE_S,
             check=False,
         )
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import closing
@@ -9,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.crawls import Crawl, Truth
-from weibo_crawler.store.sqlite.base import open_database
 
 
 def forget_midway(crawl: Crawl, truth: Truth, dump: Callable[[], Iterable[str]]) -> str:
@@ -53,7 +53,7 @@ def most_reposted(crawl: Crawl, truth: Truth) -> tuple[int, str]:
     names = {u["id"]: u["screen_name"] for u in users if u["depth"] > 0 and u["id"] in led}
     posts = crawl.scan("posts", "--columns", "uid,original")
     authors = {post["uid"] for post in posts}
-    originals = Counter((post["original"] or {}).get("uid") for post in posts)
+    originals: Counter[Any] = Counter((post["original"] or {}).get("uid") for post in posts)
     return next((u, names[u]) for u, _ in originals.most_common() if u in names and u in authors)
 
 
@@ -74,5 +74,5 @@ def cells_by_themselves(row: str, column: str, value: str) -> Iterable[str]:
 
 def drifted_urls(folder: Path) -> list[str]:
     """The addresses of the pages that an embedded home keeps for developers."""
-    with closing(open_database(f"sqlite:///{folder}/users.db")) as conn:
+    with closing(sqlite3.connect(folder / "users.db")) as conn:
         return [url for (url,) in conn.execute("SELECT url FROM drifted")]

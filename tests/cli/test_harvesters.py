@@ -98,7 +98,8 @@ def test_a_killed_harvester_is_said_and_costs_nobody(tmp_path: Path) -> None:
             assert process.poll() is None
             time.sleep(0.05)
         del found[process.pid]
-        os.kill(*found, signal.SIGKILL)
+        (other,) = found
+        os.kill(other, signal.SIGKILL)
         out, err = process.communicate(timeout=60)
         assert process.returncode == 0, err
         assert "one of 2 harvesters was killed (signal 9)" in out

@@ -38,6 +38,10 @@ class Reader(Crawl):
     def command(self, *arguments: str) -> list[str]:
         return [*OBEY, *super().command(*arguments)]
 
+    def ended(self, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+        """A process of its own, which gives up the rights of root."""
+        return self._finished(self.command(*arguments), self.env | env)
+
     def held(self) -> dict[str, tuple[bytes, int]]:
         """What the folder holds, and when it was written."""
         return {f.name: (f.read_bytes(), f.stat().st_mtime_ns) for f in self.stores.iterdir()}
@@ -93,8 +97,8 @@ def test_it_is_read_like_any_other(reader: Reader) -> None:
     as it was."""
     before = reader.held()
     twin = Reader(reader.folder, Path(shutil.copytree(reader.stores, reader.folder / "twin")))
-    for one in (twin.stores, *twin.stores.iterdir()):
-        one.chmod(0o700)
+    for place in (twin.stores, *twin.stores.iterdir()):
+        place.chmod(0o700)
     for line in READING:
         said = reader.run(*line.split()).stdout
         assert said

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -53,7 +54,13 @@ def _posts(uid: int) -> object:
     second = int(time.time()) - 86400 * 30
     mid = str((second - 515483463 << 22) + uid % 1000)
     created = time.strftime("%a %b %d %H:%M:%S +0800 %Y", time.gmtime(second + 8 * 3600))
-    post = {"id": mid, "mid": mid, "created_at": created, "text": f"evil {_EVIL}", "source": _EVIL}
+    post: dict[str, Any] = {
+        "id": mid,
+        "mid": mid,
+        "created_at": created,
+        "text": f"evil {_EVIL}",
+        "source": _EVIL,
+    }
     post |= {"reposts_count": 1, "comments_count": 1, "attitudes_count": 1, "isLongText": False}
     card = {"card_type": 9, "mblog": {**post, "user": _user(uid)}}
     info = {"containerid": f"107603{uid}", "total": 1}

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.crawls import Crawl, Truth, outcomes, simulated
+from tests.simulator.ways import kept
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.world import World
 
@@ -108,7 +109,7 @@ def test_follows_lead_to_users_as_well(tmp_path: Path) -> None:
         world = World.make(4, 150, epoch=epoch, mean_posts=6.0)
         edges = ("fans", "follows")
         users = crawl.scan("users")
-        true = world.kept(tuple(map(int, truth.seeds)), 10, edges=edges)
+        true = kept(world, map(int, truth.seeds), 10, edges)
         assert {user["id"]: user["depth"] for user in users} == true
         assert {user["found_edge"] for user in users} == {"seed", *edges}
 
@@ -141,7 +142,7 @@ def other_truth(truth: Truth, edges: tuple[str, ...], **knobs: float) -> dict[in
     users = len(truth.data["users"])
     seed, epoch = truth.data["seed"], truth.data["epoch"]
     world = World.make(seed, users, epoch=epoch, **({"mean_posts": 6.0} | knobs))
-    return world.kept(truth.data["seeds"], 10, edges=edges)
+    return kept(world, truth.data["seeds"], 10, edges)
 
 
 def assert_bounds(depths: dict[int, int], true: dict[int, int]) -> None:
@@ -296,8 +297,8 @@ def test_runs_side_by_side_keep_the_pace(tmp_path: Path) -> None:
         assert_true(crawl, truth)
         times = sorted(line.time for line in truth.served())
         assert len(times) > 40
-        for first, later in zip(times, times[20:], strict=False):
-            assert later - first >= 20 / 25 - 0.3  # twice the pace would be 0.4 s less
+        for one, later in zip(times, times[20:], strict=False):
+            assert later - one >= 20 / 25 - 0.3  # twice the pace would be 0.4 s less
 
 
 def test_a_store_that_vanishes_is_said(tmp_path: Path) -> None:
@@ -315,7 +316,7 @@ def test_a_store_that_vanishes_is_said(tmp_path: Path) -> None:
 def test_a_killed_posts_job_goes_on(tmp_path: Path) -> None:
     """Law 8: the driver alone is killed; its mappers end by themselves, and the same command stores
     all posts without doubling any."""
-    with simulated(tmp_path, users=150, mean_posts=15.0, faults="slow=0.3", slow_s=0.05) as (
+    with simulated(tmp_path, users=150, mean_posts=15.0, faults="slow=0.3", slow_s=0.1) as (
         crawl,
         truth,
     ):
@@ -332,7 +333,7 @@ def test_a_killed_posts_job_goes_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_ctrl_c_ends_children_and_goes_on(tmp_path: Path, number: signal.Signals) -> None:
     """Exit code 130 after a clean stop; no mapper is left, and a later run stores the rest."""
-    with simulated(tmp_path, users=120, mean_posts=12.0, faults="slow=0.3", slow_s=0.1) as (
+    with simulated(tmp_path, users=120, mean_posts=12.0, faults="slow=0.6", slow_s=0.3) as (
         crawl,
         truth,
     ):

@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
+from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from tests.contracts.frontier_processes import SEEDS, seed, true_depths, walk
+from tests.examples import examples
 from weibo_crawler.harvest.trouble import Unsure
 from weibo_crawler.records import Edge, State
 from weibo_crawler.store import (
@@ -84,7 +85,9 @@ class FrontierContract:
         how = {"edges": (Edge.FANS,), "deepest": 99, "now": NOW, "lease_s": 60.0} | more
         return frontier.claim(owner, n, **how)  # type: ignore[arg-type]
 
-    def commit(self, frontier: Frontier, *pages: PageCommit, owner: str = "me", cap: int = 10**7):
+    def commit(
+        self, frontier: Frontier, *pages: PageCommit, owner: str = "me", cap: int = 10**7
+    ) -> Any:
         return frontier.commit(owner, "run", pages, max_users=cap)
 
     # -- the insert is the dedup
@@ -252,10 +255,15 @@ class FrontierContract:
         one, _ = self.claim(frontier)
         self.commit(frontier, page(one, 11, ended="end"))
         (deeper,) = self.claim(frontier)
+
+        def claim_and_rest() -> None:
+            self.claim(frontier)
+            frontier.rest("me", 2, now=NOW, until=NOW, why="x")
+
         for holds_back in (
             lambda: None,  # leased
             lambda: frontier.give_back("me", [2]),  # queued
-            lambda: (self.claim(frontier), frontier.rest("me", 2, now=NOW, until=NOW, why="x")),
+            claim_and_rest,
         ):
             holds_back()
             assert self.commit(frontier, page(deeper, 21))[0].landing is Landing.AHEAD
@@ -415,6 +423,18 @@ class FrontierContract:
         assert [one.lists for one in frontier.walled()] == [0]
         assert frontier.reopen_walled(Edge.FANS, after_seq=0, n=2) == []
         assert frontier.walled() == []
+
+    def test_people_who_cannot_be_read_make_depths_bounds(self, frontier: Frontier) -> None:
+        """Law 13: somebody on a page could not be read, and may be a shorter way to others; that
+        the list goes on, and ends as announced, changes nothing."""
+        frontier.add_seeds(found(1), "run", NOW)
+        (entry,) = self.claim(frontier)
+        self.commit(frontier, page(entry, 2))
+        assert frontier.depths_are_bounds() == ""
+        later = entry._replace(progress={Edge.FANS: page(entry, 2).after})
+        self.commit(frontier, page(later, 3)._replace(illegible=1))
+        assert "could not be read" in frontier.depths_are_bounds()
+        assert frontier.unsure_lists() == 0
 
     def test_the_first_reason_for_bounds_stands(self, frontier: Frontier) -> None:
         """Law 13: depths that became bounds stay bounds."""
@@ -605,9 +625,11 @@ class FrontierContract:
         ]
         for row in rows:
             frontier.report(row)
-        beats, stops = ([note.of(f"{day}{run}") for run in "bcd"] for note in (DRIVER, STOP))
+        beats = [DRIVER.of(f"{day}{run}") for run in "bcd"]
+        stops = [STOP.of(f"{day}{run}") for run in "bcd"]
         others = [DRIVER.of("of another form"), STOP.of("20991231T000000Z-e")]
-        notes = [note.name for note in (*beats, *stops, *others)]
+        written: list[Any] = [*beats, *stops, *others]
+        notes = [note.name for note in written]
         for name in notes:
             frontier.set_meta(name, "1")
         for _ in range(2):
@@ -651,7 +673,7 @@ class FrontierContract:
 
     # -- what is written is what is read
 
-    @settings(max_examples=60, deadline=None, suppress_health_check=SHARED)
+    @examples(60, suppress_health_check=SHARED)
     @given(name=texts, url=texts, why=texts, at=st.floats(0, 1e11))
     def test_any_text_and_time_come_back(
         self, frontier: Frontier, name: str, url: str, why: str, at: float
@@ -714,9 +736,7 @@ class FrontierContract:
 
     # -- several processes
 
-    def start_walks(
-        self, n: int, max_users: int = 10**7
-    ) -> list[tuple[BaseProcess, Connection, str]]:
+    def start_walks(self, n: int, max_users: int = 10**7) -> list[tuple[Any, Connection, str]]:
         """So many processes that harvest this frontier: each with its pipe and its owner's name.
         They begin together: else the first might be done before the last has started."""
         walks = []
@@ -776,7 +796,7 @@ class FrontierContract:
             assert process.exitcode == 0
         assert len(list(frontier.known_ids())) == 333 == inserted + len(SEEDS)
 
-    @settings(max_examples=40, deadline=None, suppress_health_check=SHARED)
+    @examples(40, suppress_health_check=SHARED)
     @given(
         steps=st.lists(
             st.tuples(

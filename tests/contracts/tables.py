@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from tests.contracts.table_processes import (
@@ -24,6 +24,7 @@ from tests.contracts.table_processes import (
     write_batches,
     write_until_killed,
 )
+from tests.examples import examples
 from weibo_crawler.errors import StoreError
 from weibo_crawler.store import Cell, Put, Row, Tables
 from weibo_crawler.store.rows.cells import FAMILIES
@@ -339,9 +340,8 @@ class TableContract:
 
     # -- the whole model
 
-    @settings(
-        max_examples=150,
-        deadline=None,
+    @examples(
+        60,
         suppress_health_check=[
             HealthCheck.function_scoped_fixture,
             HealthCheck.differing_executors,

@@ -6,7 +6,8 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-Reader, Writer = asyncio.StreamReader, asyncio.StreamWriter
+Reader = asyncio.StreamReader
+Writer = asyncio.StreamWriter
 Handler = Callable[[Reader, Writer], Awaitable[None]]
 
 PROXY_HOST = "127.0.0.2"  # another address than the site's: what goes where can be told apart

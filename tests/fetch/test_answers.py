@@ -405,6 +405,8 @@ def test_which_answer_is_a_look() -> None:
     for other in (asked(), asked(Expect.NOTHING), retry, later):
         for answer in (EMPTY, END, OK):
             assert play(other, by([answer, OK]))[0].is_empty is None
+    shown = asked(Expect.SHOWN, nth=2)  # a later page tells where it was shown before
+    assert [play(shown, by([answer]))[0].is_empty for answer in (END, OK)] == [True, False]
 
 
 def test_while_the_site_may_be_silent_second_looks_wait() -> None:

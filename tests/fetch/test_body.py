@@ -2,7 +2,7 @@ import contextlib
 import gzip
 import tracemalloc
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given
@@ -30,7 +30,7 @@ def _bare_deflate(data: bytes) -> bytes:
     return squeeze.compress(data) + squeeze.flush()
 
 
-ENCODERS = {
+ENCODERS: dict[str, Callable[[bytes], bytes]] = {
     "": bytes,
     "identity": bytes,
     "gzip": gzip.compress,

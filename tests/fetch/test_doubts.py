@@ -159,11 +159,12 @@ def test_a_site_that_falls_silent_stops_the_run(tmp_path: Path, lawful: int) -> 
         is_lawful = lawful and uid % lawful == 0
         return NOTHING if sent > silent_from or is_lawful else profile(uid)
 
-    way, talked = Way(tmp_path, site, site), 0
+    way, talked, places = Way(tmp_path, site, site), 0, asyncio.Semaphore(32)
 
     async def ask(fetcher: Fetcher, request: Request) -> Fetched:
         nonlocal talked
-        fetched = await fetcher.fetch(Ask(request, Expect.CONTENT))
+        async with places:  # as for the stages: who looks again must not wait for everybody else
+            fetched = await fetcher.fetch(Ask(request, Expect.CONTENT))
         talked = max(talked, sent if fetcher.is_talking else 0)
         return fetched
 
@@ -196,18 +197,14 @@ def test_a_silence_of_one_kind_stops_the_run(tmp_path: Path, is_gone: bool) -> N
     async def crawl(fetcher: Fetcher) -> int:
         nonlocal silent
 
-        async def ask(request: Request, expect: Expect = CONTENT) -> bool | None:
-            fetched = await evidence.fetch(fetcher, Ask(request, expect), witness)
-            return is_shown(fetched.reading)
-
-        async def witness(request: Request) -> bool | None:
-            return await ask(request, Expect.SHOWN)
+        async def ask(what: Ask) -> bool | None:
+            return is_shown((await evidence.fetch(fetcher, what, ask)).reading)
 
         for n in range(2, 300):
             silent = n > 30
             for request in (way.site.profile(n), way.site.posts(10_000 + n, "")):
-                await evidence.break_silence(request, witness)
-                await ask(request)
+                await evidence.break_silence(request, ask)
+                await ask(Ask(request, CONTENT))
         return n
 
     [stop] = asyncio.run(way.run(lambda fetcher: [crawl(fetcher)]))

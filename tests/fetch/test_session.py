@@ -240,8 +240,7 @@ def test_a_session_is_of_its_user_agent() -> None:
         saved = visitor.saved(DIRECT.name, now)
         visitor.restore(DIRECT, saved, 5.0, now)
         other.restore(DIRECT, saved, 5.0, now)
-        is_ready = [visitor.is_ready(DIRECT), other.is_ready(DIRECT)]
-        return *is_ready, other.bar_s(DIRECT, now)
+        return visitor.is_ready(DIRECT), other.is_ready(DIRECT), other.bar_s(DIRECT, now)
 
     assert run(scenario()) == (True, False, 3595.0)
 

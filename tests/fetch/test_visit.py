@@ -1,9 +1,9 @@
 import msgspec
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from tests.examples import examples
 from weibo_crawler.fetch.pool.visit import SavedVisit, Sort, Use, Visit, Wall
 from weibo_crawler.records import Kind
 
@@ -112,7 +112,7 @@ class VisitMachine(RuleBasedStateMachine):
 
 
 TestVisit = VisitMachine.TestCase
-TestVisit.settings = settings(max_examples=300, stateful_step_count=60, deadline=None)
+TestVisit.settings = examples(100, stateful_step_count=60)
 
 
 def test_a_wall_renews_at_once() -> None:

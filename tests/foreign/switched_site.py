@@ -2,12 +2,14 @@
 
     python switched_site.py TOOLS WORLD PORT LOG SWITCH SHARE
 
-As long as the file SWITCH holds "soft", everybody gets the no-content body. A share of the long
+As long as the file SWITCH holds "soft", everybody gets the no-content body; while it holds "soft
+later", in the place of later pages of lists and timelines alone. A share of the long
 posts is restricted: their text is shown to nobody. LOG: a line an answer, [path, what].
 """
 
 import importlib.util
 import json
+import re
 import sys
 import zlib
 from pathlib import Path
@@ -34,8 +36,9 @@ def _application(
     spec.loader.exec_module(foreign)
     lines = log.open("w", buffering=1)
 
-    def is_soft() -> bool:
-        return switch.exists() and switch.read_text() == "soft"
+    def is_soft(*, is_later: bool = False) -> bool:
+        state = switch.read_text() if switch.exists() else ""
+        return state == "soft" or (state == "soft later" and is_later)
 
     def packed(request: web.Request, what: str, body: bytes) -> web.Response:
         lines.write(json.dumps([request.path_qs, what]) + "\n")
@@ -44,7 +47,7 @@ def _application(
 
     async def index(request: web.Request) -> web.Response:
         file = foreign.page_file(world / "www", request.query)
-        if is_soft():
+        if is_soft(is_later=not re.search(r"/profile/|-1\.gz$", str(file))):
             return packed(request, "soft", foreign.EMPTY)
         if not file.exists():
             return packed(request, "end", foreign.EMPTY)

@@ -3,7 +3,7 @@
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -45,14 +45,32 @@ def switched(world: World, folder: Path, share: float = 0.0) -> Iterator[Switch]
 def _go_silent(crawl: Crawl, site: Switch, after: int, *command: str) -> tuple[int, str]:
     """Run the command; the site falls silent after so many answers. What it asked for of the silent
     site, and what it said."""
+    return _switch(crawl, site, "soft", after, *command)
+
+
+def _is_later_page(path: str, what: str) -> bool:
+    return what == "page" and re.search(r"since_id=(?!1$)|[?&]page=(?!1$)", path) is not None
+
+
+def _switch(
+    crawl: Crawl,
+    site: Switch,
+    state: str,
+    after: int,
+    *command: str,
+    counts: Callable[[str, str], bool] = lambda path, what: True,
+) -> tuple[int, str]:
+    """As _go_silent, by this state of the site, after so many answers that count."""
     before = len(site.log)
     if not after:
-        site.set("soft")
+        site.set(state)
     process = crawl.start(*command)
-    while after and process.poll() is None and len(site.log) < before + after:
+    while after and process.poll() is None:
+        if sum(counts(path, what) for path, what in site.log[before:]) >= after:
+            break
         time.sleep(0.002)
     assert process.poll() is None, "the run ended before the site fell silent"
-    site.set("soft")
+    site.set(state)
     code = process.wait(timeout=120)
     asked = sum(what == "soft" for _, what in site.log)
     said = crawl.said(process)
@@ -114,6 +132,51 @@ def test_a_posts_run_stops_when_the_site_falls_silent(
         assert asked <= _MOST
         assert "shows nothing" in said
         _nobody_is_gone(crawl)
+        site.set("well")
+        assert not walk(crawl, world, rounds=3)
+
+
+# of these pages, some of which are ends, several hold posts, so that a mapper has been shown one
+@pytest.mark.parametrize("after", [20, 30])
+def test_a_posts_run_stops_when_later_pages_fall_silent(
+    world: World, tmp_path: Path, after: int
+) -> None:
+    """The no-content body in the place of later pages, first ones as ever, after so many later
+    pages: the same, as those that were shown before are shown no more."""
+    with (
+        switched(world, tmp_path / "site") as site,
+        crawl_of(tmp_path / "crawl", site.port) as crawl,
+    ):
+        run(crawl, "seed", *world.seeds)
+        run(crawl, "harvest")
+        run(crawl, "import")
+        asked, said = _switch(*(crawl, site, "soft later", after, "posts"), counts=_is_later_page)
+        assert asked <= _MOST
+        assert "shows nothing" in said
+        assert "later pages" in said
+        before = sum(what == "soft" for _, what in site.log)
+        _, said = run(crawl, "posts", codes=(4,))  # as cron does, and the site is silent still
+        assert "later pages" in said
+        assert sum(what == "soft" for _, what in site.log) - before <= _MOST
+        _nobody_is_gone(crawl)
+        site.set("well")
+        assert not walk(crawl, world, rounds=3)
+
+
+@pytest.mark.parametrize("after", [10, 20])
+def test_a_harvest_stops_when_later_pages_fall_silent(
+    world: World, tmp_path: Path, after: int
+) -> None:
+    """The same for lists of people."""
+    with (
+        switched(world, tmp_path / "site") as site,
+        crawl_of(tmp_path / "crawl", site.port) as crawl,
+    ):
+        run(crawl, "seed", *world.seeds)
+        asked, said = _switch(*(crawl, site, "soft later", after, "harvest"), counts=_is_later_page)
+        assert asked <= _MOST
+        assert "shows nothing" in said
+        assert not _done_unread(crawl, world, site.log)
         site.set("well")
         assert not walk(crawl, world, rounds=3)
 

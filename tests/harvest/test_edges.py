@@ -6,14 +6,17 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.harvest.simulated import SITE, SimulatedFetcher, make_world
+from tests.simulator.ways import Bounds, Ways, kept
 from weibo_crawler.config import Harvest
 from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.fetch import Room
@@ -21,7 +24,6 @@ from weibo_crawler.harvest.edges import THIN
 from weibo_crawler.harvest.run import HarvestRun
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Edge, Kind, Request, Verdict
-from weibo_crawler.simulator.ways import Bounds, Ways
 from weibo_crawler.simulator.world import World
 from weibo_crawler.store import Found, UserRow, WalledEdge
 from weibo_crawler.store.owners import new_owner
@@ -86,7 +88,7 @@ class Users(SqliteUsers):
 def true_depths(
     world: World, edges: Sequence[Edge], bounds: Bounds | None = None, **how: int
 ) -> dict[int, int]:
-    return world.kept(world.seeds, MIN_FANS, edges=edges, bounds=bounds or Bounds(), **how)
+    return kept(world, world.seeds, MIN_FANS, edges, bounds, **how)
 
 
 def wall(*edges: Edge) -> Callable[[Request], bool]:
@@ -107,7 +109,7 @@ def assert_found_as_said(world: World, rows: Sequence[UserRow], bounds: Bounds) 
             assert world.index(row.uid) in set(ways[row.found_edge](owner))
 
 
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(
     st.integers(0, 10**6),
     subsets,
@@ -141,7 +143,7 @@ def test_each_edge_finds_somebody(tmp_path: Path, edge: Edge) -> None:
     assert crawl.depths() == true_depths(world, [edge])
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(st.integers(0, 10**6), st.sets(st.sampled_from(OTHERS), max_size=3), st.booleans())
 def test_walled_edges_do_not_stop_the_others(
     seed: int, closed: set[Edge], fans_closed: bool
@@ -282,7 +284,7 @@ def test_an_edge_for_walled_lists_is_read_when_it_opens(tmp_path: Path) -> None:
     before = set(crawl.depths())
     fetcher = SimulatedFetcher(world, wall(Edge.FANS))
     crawl.run(fetcher, **how)
-    after = world.kept(before, MIN_FANS, edges=(Edge.FOLLOWS, Edge.MENTIONS))
+    after = kept(world, before, MIN_FANS, (Edge.FOLLOWS, Edge.MENTIONS))
     assert set(crawl.depths()) == set(after) > before
     assert {r.uid for r in fetcher.asked if r.kind is Kind.FOLLOWS} == set(after)
     assert crawl.walled() == {Edge.FANS: len(after)}
@@ -404,6 +406,11 @@ class Odd:
         return self._verdict
 
 
+def odd_for_others(world: World, odd: Odd, request: Request) -> Verdict | None:
+    """What `odd` says of requests that are not of a seed."""
+    return None if is_of_seed(world, request) else odd(request)
+
+
 def is_of_seed(world: World, request: Request) -> bool:
     """The profile by which a seed is named."""
     return request.kind is Kind.PROFILE and request.uid in world.seeds
@@ -430,7 +437,7 @@ def test_a_false_emptiness_is_asked_again(tmp_path: Path, edge: Edge, kind: Kind
         folder.mkdir()
         crawl, fetcher = Crawl(folder, world), SimulatedFetcher(world)
         odd = Odd(kind, Verdict.EMPTY, times)
-        fetcher.odd = lambda r, odd=odd: None if is_of_seed(world, r) else odd(r)
+        fetcher.odd = partial(odd_for_others, world, odd)
         crawl.run(fetcher, edges=(edge,))
         if times == 1:
             assert crawl.depths() == true
@@ -484,6 +491,9 @@ def test_a_post_or_name_that_is_gone_is_not_its_user(tmp_path: Path) -> None:
         assert (users.states(), users.unsure_lists()) == ({"done": len(world.seeds)}, 0)
 
 
+_USER = b'"user":{'
+
+
 def _illegible(request: Request, body: bytes) -> bytes:
     """The first user of each page of fans or comments with five or more has a number of fans that
     is none."""
@@ -510,6 +520,31 @@ def test_an_illegible_number_of_fans_costs_one_user(
     assert any(r.kind is Kind.PROFILE and r.uid not in seeds for r in fetcher.asked)
     with crawl.open() as users:
         assert bool(users.unsure_lists()) is (profiles is not None)
+
+
+@pytest.mark.parametrize(("user", "is_somebody"), [(b"null", False), (b'"words"', True)])
+def test_somebody_who_cannot_be_read_makes_depths_bounds(
+    tmp_path: Path, user: bytes, is_somebody: bool
+) -> None:
+    """Law 13: whoever stands on a list and cannot be read may be a shorter way to others; an item
+    that says that there is no user is nobody. The list is sure either way."""
+    world = make_world(5)
+
+    def spoil(request: Request, body: bytes) -> bytes:
+        if request.kind is not Kind.FANS or body.count(_USER) < 5:
+            return body
+        before, _, after = body.rpartition(_USER)  # recommendations come first
+        return before + b'"user":' + user + b',"was":{' + after
+
+    fetcher = SimulatedFetcher(world)
+    fetcher.spoil = spoil
+    crawl = Crawl(tmp_path, world)
+    counters = crawl.run(fetcher)
+    assert counters["list.skipped.no id" if is_somebody else "list.skipped.no user"]
+    with crawl.open() as users:
+        said = users.depths_are_bounds()
+        assert ("could not be read" in said) is is_somebody, said
+        assert users.unsure_lists() == 0
 
 
 def test_an_illegible_number_of_fans_among_comments(tmp_path: Path) -> None:

@@ -8,10 +8,11 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tests.examples import examples
 from tests.harvest.worlds import PAGE, Graph, ScriptedFetcher, ScriptedSite
 from weibo_crawler.config import Harvest
 from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
@@ -86,7 +87,7 @@ def random_graph(rng: Random, n: int, least: int = 0) -> Graph:
     return Graph(fans_of, {uid: rng.choice([3, 8, 10, 50]) for uid in uids})
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 40), concurrency=st.sampled_from([1, 2, 5, 16]))
 def test_depths_are_exact_at_any_concurrency(seed: int, n: int, concurrency: int) -> None:
     """Law 13: depth is the shortest chain of kept users, found_from a user of depth - 1."""
@@ -103,7 +104,7 @@ def test_depths_are_exact_at_any_concurrency(seed: int, n: int, concurrency: int
     assert {row.state for row in rows} == {"done"}
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(seed=st.integers(0, 10**6), times=st.integers(1, 2))
 def test_passing_trouble_loses_nobody(seed: int, times: int) -> None:
     """Laws 5, 13: an entry that rests comes back, and depths are exact all the same."""

@@ -83,6 +83,16 @@ def filtered(world: World, share: int = 3) -> Callable[[Request, bytes], bytes]:
     )
 
 
+@pytest.fixture(scope="module")
+def true(tmp_path_factory: pytest.TempPathFactory) -> Crawl:
+    """A crawl of a site that never falls silent, to be read only."""
+    world = make_world(5, users=200)
+    crawl, fetcher = Crawl(tmp_path_factory.mktemp("true"), world), SimulatedFetcher(world)
+    fetcher.spoil = filtered(world)
+    crawl.run(fetcher)
+    return crawl
+
+
 @pytest.mark.parametrize("concurrency", [1, 16])
 @pytest.mark.parametrize(
     ("form", "shown"),
@@ -94,7 +104,7 @@ def filtered(world: World, share: int = 3) -> Callable[[Request, bytes], bytes]:
 )
 @pytest.mark.parametrize("trips_after", [_TRIPS_AFTER, 10**6])
 def test_a_silent_site_ends_the_run_and_no_list(
-    tmp_path: Path, shown: int, concurrency: int, trips_after: int, form: str
+    true: Crawl, tmp_path: Path, shown: int, concurrency: int, trips_after: int, form: str
 ) -> None:
     """Law 4: with and without a breaker the run stops with the true reason, with one soon, without
     one after a few looks at each user. No list is done or marked by an empty answer of that time,
@@ -102,10 +112,6 @@ def test_a_silent_site_ends_the_run_and_no_list(
     So it is where profiles are shown, and lists are not, and where the site says that all are gone.
     """
     world = make_world(5, users=200)
-    true = Crawl(_folder(tmp_path, "true"), world)
-    fetcher = SimulatedFetcher(world)
-    fetcher.spoil = filtered(world)
-    true.run(fetcher)
     ends = {(row.uid, row.depth, row.state) for row in true.rows()}
     crawl = Crawl(_folder(tmp_path, "crawl"), world)
     silent = Switched(world, shown, trips_after)
@@ -330,7 +336,7 @@ def test_a_run_that_asks_only_for_silent_users(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path, world)
     crawl.run(SimulatedFetcher(world))
     with crawl.open() as users:
-        users._do("UPDATE progress SET sure = 0, listed = 0")
+        users._db.write("UPDATE progress SET sure = 0, listed = 0")
         assert users.requeue_failed() == len(crawl.rows())
 
     class Mute(SimulatedFetcher):
@@ -373,11 +379,11 @@ def test_evidence_is_younger_than_what_it_proves() -> None:
     only while others are asking, and then one request is made for all who want to know."""
     asked: list[int] = []
 
-    async def ask(request: Request) -> bool:
-        asked.append(request.uid)
+    async def repeat(ask: Ask) -> bool:
+        asked.append(ask.request.uid)
         await asyncio.sleep(0.001)
         with evidence.asking() as begun:
-            evidence.told(request, begun, CONTENT)
+            evidence.told(ask, begun, CONTENT)
         return True
 
     async def scene() -> None:
@@ -386,16 +392,16 @@ def test_evidence_is_younger_than_what_it_proves() -> None:
             waiting = asyncio.create_task(evidence.came_after(now, Kind.FANS))
             await asyncio.sleep(0.01)
             assert not waiting.done()
-            evidence.told(Request(Kind.FANS, "fans/7", uid=7), begun, CONTENT)
+            evidence.told(Ask(Request(Kind.FANS, "fans/7", uid=7)), begun, CONTENT)
         assert not await waiting
-        known = [evidence.is_given_to_others(uid, now, ask) for uid in (1, 2, 3)]
+        known = [evidence.is_given_to_others(uid, now, repeat) for uid in (1, 2, 3)]
         assert await asyncio.gather(*known) == [True] * 3
         assert asked == [7]
         assert await evidence.came_after(now, Kind.FANS)
 
     evidence = Evidence(8)
     asyncio.run(scene())
-    assert not asyncio.run(Evidence(8).is_given_to_others(7, 0.0, ask))
+    assert not asyncio.run(Evidence(8).is_given_to_others(7, 0.0, repeat))
 
 
 def test_evidence_is_of_the_same_kind() -> None:
@@ -403,11 +409,11 @@ def test_evidence_is_of_the_same_kind() -> None:
     Where none was, any page of another user tells."""
     asked: list[Kind] = []
 
-    async def ask(request: Request) -> bool:
-        asked.append(request.kind)
-        is_given = request.kind is Kind.PROFILE
+    async def repeat(ask: Ask) -> bool:
+        asked.append(ask.request.kind)
+        is_given = ask.request.kind is Kind.PROFILE
         with evidence.asking() as begun:
-            evidence.told(request, begun, CONTENT if is_given else Reading(Verdict.EMPTY))
+            evidence.told(ask, begun, CONTENT if is_given else Reading(Verdict.EMPTY))
         return is_given
 
     evidence = Evidence(8)
@@ -415,7 +421,7 @@ def test_evidence_is_of_the_same_kind() -> None:
     evidence.know(Request(Kind.FANS, "fans/2", uid=2))
     now = time.monotonic()
     for uid, is_given in ((3, False), (2, True)):  # it is no witness about itself
-        assert asyncio.run(evidence.is_given_to_others(uid, now, ask, Kind.FANS)) is is_given
+        assert asyncio.run(evidence.is_given_to_others(uid, now, repeat, Kind.FANS)) is is_given
     assert asked == [Kind.FANS, Kind.PROFILE]
     assert not evidence.has_come_after(now, Kind.FANS)
     assert evidence.has_come_after(now, Kind.FOLLOWS)
@@ -425,20 +431,20 @@ def test_a_user_is_no_witness_about_itself() -> None:
     """Others are asked for, where some are known, and one that is shown is enough."""
     evidence, asked = Evidence(8), list[int]()
 
-    async def ask(request: Request) -> bool:
-        asked.append(request.uid)
+    async def repeat(ask: Ask) -> bool:
+        asked.append(ask.request.uid)
         return False
 
     for uid in (1, 2, 3):
         evidence.know(Request(Kind.PROFILE, f"profile/{uid}", uid=uid))
     for uid in (3, 2):
-        assert not asyncio.run(evidence.is_given_to_others(uid, 1e12, ask))
+        assert not asyncio.run(evidence.is_given_to_others(uid, 1e12, repeat))
     assert asked == [2, 1, 3, 1]
 
-    async def show(request: Request) -> bool:
-        asked.append(request.uid)
+    async def show(ask: Ask) -> bool:
+        asked.append(ask.request.uid)
         with evidence.asking() as begun:
-            evidence.told(request, begun, CONTENT)
+            evidence.told(ask, begun, CONTENT)
         return True
 
     asked.clear()

@@ -2,17 +2,14 @@
 
 import json
 import os
-import select
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tests.cli.crawls import Crawl
+from tests.forks import forks
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.run import Running, start
 
@@ -31,50 +28,34 @@ def options_of(seed: int) -> SimulatorOptions:
 
 
 class Session:
-    """One process that runs commands in a working folder."""
+    """Runs commands in a working folder."""
 
     def __init__(self, crawl: Crawl) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.laws.session"],
-            cwd=crawl.folder,
-            env=crawl.env,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        self._crawl = crawl
         self.codes: dict[str, int] = {}  # of the last run of each command
         self.said = ""  # by the last command
 
     def run(self, *words: str) -> str:
         """What a command prints; AssertionError where it does not end, or ends otherwise than well
         or because the site says no."""
-        process = self._process
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(json.dumps(words) + "\n")
-        process.stdin.flush()
-        ready, _, _ = select.select([process.stdout], [], [], _COMMAND_S)
-        assert ready, f"{' '.join(words)}: does not end"
-        line = process.stdout.readline()
-        assert line, f"{' '.join(words)}: the program died"
-        code, out, err = json.loads(line)
-        self.said = f"{out}{err}"
-        assert code in (0, 4), f"{' '.join(words)}: exit code {code}\n{self.said}"
+        try:
+            done = forks().run(words, self._crawl.folder, self._crawl.env, _COMMAND_S)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"{' '.join(words)}: does not end") from None
+        self.said = f"{done.stdout}{done.stderr}"
+        assert done.returncode in (0, 4), (
+            f"{' '.join(words)}: exit code {done.returncode}\n{self.said}"
+        )
         assert "Traceback" not in self.said, self.said
-        self.codes[words[0]] = code
-        return str(out)
+        self.codes[words[0]] = done.returncode
+        return done.stdout
 
     def rows(self, *words: str) -> list[dict[str, Any]]:
         """What a command prints as JSON lines."""
         return [json.loads(line) for line in self.run(*words, "--format", "jsonl").splitlines()]
 
-    def end(self) -> None:
-        self._process.kill()
-        self._process.communicate()
 
-
-@contextmanager
-def session(folder: Path, running: Running) -> Iterator[Session]:
+def session(folder: Path, running: Running) -> Session:
     """A working folder without patience and without a pace: what the site limits, it refuses."""
     folder.mkdir()
     crawl = Crawl(folder, running.base_url, running.visitor_url)
@@ -86,11 +67,7 @@ def session(folder: Path, running: Running) -> Iterator[Session]:
         "WEIBO_POSTS__RANGES": "1",
         "WEIBO_POSTS__INFO_DAYS": "1e-6",  # at each visit: one answer may be a fault
     }
-    one = Session(crawl)
-    try:
-        yield one
-    finally:
-        one.end()
+    return Session(crawl)
 
 
 class Held(dict[str, Any]):
@@ -102,10 +79,8 @@ def crawl_world(folder: Path, seed: int) -> tuple[dict[str, Any], Held]:
     """The truth of a seed's world and what is held of it after ROUNDS rounds of the commands."""
     truth_out, served_out = folder / "truth.json", folder / "served.jsonl"
     options = replace(options_of(seed), truth_out=str(truth_out), served_out=str(served_out))
-    with (
-        start(options) as running,
-        session(folder / "work", running) as one,
-    ):
+    with start(options) as running:
+        one = session(folder / "work", running)
         truth = json.loads(truth_out.read_text("utf-8"))
         one.run("init")
         one.run("seed", *map(str, truth["seeds"]))

@@ -39,7 +39,7 @@ def truth() -> Row:
 def held(truth: Row) -> Row:
     """What a crawl holds that obeyed."""
     kept = [user for user in truth["users"] if user["kept"]]
-    posts = {}
+    posts: dict[Any, Row] = {}
     ledgers: dict[int, Row] = {}
     for user in kept:
         uid, shown = user["uid"], truth["posts"][str(user["uid"])]

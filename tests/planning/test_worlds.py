@@ -12,7 +12,7 @@ from tests.cli.crawls import simulated
 from tests.planning.crawled import check, two_parts
 
 _EDGES = {"WEIBO_HARVEST__EDGES_IF_WALLED": ""}
-WORLDS = {
+WORLDS: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "lists walled behind page 2": ({"laws": 40, "seed": 40, "users": 1500}, _EDGES),
     "as guests of 2026": (
         {"seed": 3, "users": 2500, "mean_posts": 4.0, "guests": "2026", "fans_walled": True},

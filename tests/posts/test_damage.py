@@ -3,9 +3,10 @@
 from itertools import count
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.posts.crawls import Crawl, timeline
 from tests.posts.test_refresh import DAY, Clock
 from tests.posts.worlds import ScriptedFetcher, post
@@ -85,9 +86,7 @@ def test_a_stored_post_that_cannot_be_read_again_is_not_gone(
     assert crawl_.posts(6)[1020]["gone_at"] is None
 
 
-@settings(
-    deadline=None, max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@examples(12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_every_post_is_stored_or_told_as_missing(crawl_: Crawl, data: st.DataObject) -> None:
     """Whatever is broken, and wherever visits are cut short: stored and unreadable together are

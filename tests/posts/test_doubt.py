@@ -13,6 +13,7 @@ from tests.posts.test_refresh import DAY, HOUR, Clock, dated
 from tests.posts.worlds import ScriptedFetcher, ScriptedSite
 from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.fetch import Ask, Fetched
+from weibo_crawler.forget import forget_users
 from weibo_crawler.posts import visit
 from weibo_crawler.posts.schedule import is_another_day
 from weibo_crawler.posts.silence import Silences
@@ -26,7 +27,8 @@ from weibo_crawler.posts.workers import (
     shows_no_posts,
     too_many_failed,
 )
-from weibo_crawler.records import Expect, Kind, PostPage, Reading, Verdict
+from weibo_crawler.records import Expect, Kind, Post, PostPage, Reading, Verdict
+from weibo_crawler.store import notes
 from weibo_crawler.store.rows.cells import Ledger
 from weibo_crawler.store.rows.keys import user_key
 
@@ -465,7 +467,7 @@ def test_who_is_shown_without_posts_is_counted_once(crawl_: Crawl) -> None:
     does not, and a second visit, which believes it, is no news."""
     uids = range(1, 31)
     crawl_.add(*uids)
-    world = {uid: [] for uid in uids} | {30: timeline(30, 5)}
+    world: dict[int, list[Post]] = {uid: [] for uid in uids} | {30: timeline(30, 5)}
     announced = {uid: 0 if uid == 1 else 7 for uid in uids}
     crawl_.run(ScriptedFetcher(world, announced=announced))
     counters = crawl_.counters()
@@ -643,6 +645,55 @@ def test_a_last_page_that_shows_what_was_shown_is_looked_at_again(
     assert [avoid for avoid in avoided if avoid] == ["direct"]
     assert (len(crawl_.posts(6)) == posts) is (times == 1)
     assert (outcome.stopped == end) is (times > 1)
+
+
+@pytest.mark.parametrize("days", [1, 4])
+def test_a_run_knows_later_pages_that_others_were_shown_of_late(crawl_: Crawl, days: int) -> None:
+    """A run that begins while later pages are silent has seen none: it asks for one that an earlier
+    run was shown, for three days. Then that is the site's habit."""
+    uids, clock = range(10, 40), Clock()
+    crawl_.add(6)
+    crawl_.run(ScriptedFetcher({6: timeline(6, 15)}), clock=clock)
+    crawl_.add(*uids)
+    clock.now += days * DAY
+    silent = ScriptedFetcher({uid: timeline(uid, 10) for uid in uids})
+    crawl_.run(silent, clock=clock, users_in_flight=3)
+    assert silent.expected.get("posts/6/2") is (Expect.SHOWN if days < 3 else None)
+
+
+def test_nobody_forgotten_is_noted_as_a_witness(crawl_: Crawl) -> None:
+    """Law 11: what is noted of pages that were shown names nobody who was forgotten."""
+    crawl_.add(6)
+    crawl_.run(ScriptedFetcher({6: timeline(6, 15)}))
+    assert [page.uid for page in notes.SHOWN.get(crawl_.users) or ()] == [6]
+    forget_users(crawl_.users, crawl_.tables, [6])
+    assert not notes.SHOWN.get(crawl_.users)
+
+
+@pytest.mark.parametrize("second", [Verdict.END, Verdict.LOGIN_WALL, Verdict.SERVER_TROUBLE])
+def test_a_page_that_was_shown_is_stored_whatever_a_second_look_shows(
+    crawl_: Crawl, second: Verdict
+) -> None:
+    """Law 15: the last page lacks a page of posts behind it, and is asked for once more; what it
+    showed at first is held, and that look tells nothing of such ends."""
+    crawl_.add(6)
+    fetcher = ScriptedFetcher({6: timeline(6, 15)}, announced={6: 45})
+    ask, answers = fetcher.fetch, [second]
+
+    async def once(one: Ask) -> Fetched:
+        fetched = await ask(one)
+        if one.request.cursor != "2":
+            return fetched
+        if fetcher.asked.count(one.request.url) > 1:
+            return fetched._replace(reading=Reading(answers.pop(), ambiguous=True))
+        last = replace(fetched.reading.record, next_cursor=None)
+        return fetched._replace(reading=replace(fetched.reading, record=last))
+
+    fetcher.fetch = once  # type: ignore[method-assign]
+    outcome = crawl_.run(fetcher)[6]
+    assert not answers
+    assert (outcome.stored, outcome.stopped, outcome.sure) == (15, "no_next_page", False)
+    assert len(crawl_.posts(6)) == 15
 
 
 def test_an_end_of_repeated_posts_that_lacks_nothing_is_asked_for_once(crawl_: Crawl) -> None:

@@ -7,6 +7,7 @@ from math import inf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.posts.crawls import Crawl, timeline
 from tests.posts.worlds import ScriptedFetcher
 from weibo_crawler import config
@@ -67,7 +68,7 @@ class World:
         return self.now < self.stop_at
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     st.lists(spans, max_size=5),
     st.lists(st.tuples(st.floats(0, 40 * HOUR), spans), max_size=3),

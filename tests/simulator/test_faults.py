@@ -200,7 +200,8 @@ def test_a_run_is_repeatable(seed: int, most: int, order: list[int]) -> None:
     rates = parse_faults("cut=0.4,throttled=0.4")
 
     def met(requests: list[int]) -> dict[int, list[str | None]]:
-        plan, seen = FaultPlan(seed, rates, most), {number: [] for number in range(40)}
+        plan = FaultPlan(seed, rates, most)
+        seen: dict[int, list[str | None]] = {number: [] for number in range(40)}
         for number in requests:
             seen[number].append(plan.fault(f"/page/{number}"))
         return seen

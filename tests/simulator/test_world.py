@@ -3,16 +3,18 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
+from tests.simulator.ways import kept
 from weibo_crawler.errors import BadUsage
 from weibo_crawler.simulator import people, timeline, wire
 from weibo_crawler.simulator.world import World, rounded
 
 EPOCH = 1_793_462_400
 SEEDS = st.integers(0, 2**62)
-A_FEW = settings(max_examples=15, deadline=None)
+A_FEW = examples(15)
 
 
 def make(seed: int = 1, users: int = 400, **knobs: float) -> World:
@@ -129,7 +131,7 @@ def test_kept_over_follows() -> None:
     """With both edges a walk also reaches whom kept users follow."""
     world = make()
     over_fans = world.kept(world.seeds[:1], 10, 1)
-    over_both = world.kept(world.seeds[:1], 10, 1, ("fans", "follows"))
+    over_both = kept(world, world.seeds[:1], 10, ("fans", "follows"), max_depth=1)
     index = world.graph.hubs[0]
     followed = {world.uid(i) for i in world.graph.follows(index) if world.fans_announced(i) >= 10}
     assert over_both.keys() == over_fans.keys() | followed

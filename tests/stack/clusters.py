@@ -16,7 +16,7 @@ import pymysql
 
 from tests.cli.crawls import Crawl, Truth, simulated
 from tests.stack.conftest import ROOT, RUNNER, Running
-from tests.stack.hbase_worlds import drop
+from tests.stack.hbase_worlds import drop, make
 from weibo_crawler.posts.handover import SETTINGS
 
 
@@ -41,13 +41,18 @@ def on_cluster(stack: Running, crawl: Crawl) -> None:
 
 
 @contextmanager
-def cluster_crawl(stack: Running, folder: Path, **knobs: object) -> Iterator[tuple[Crawl, Truth]]:
-    """A simulated site, and a crawl of it on the stack, its stores made by `init`."""
+def cluster_crawl(
+    stack: Running, folder: Path, *, by_script: bool = False, **knobs: object
+) -> Iterator[tuple[Crawl, Truth]]:
+    """A simulated site, and a crawl of it on the stack, its stores made by `init`. by_script: with
+    the tables of the schema script, which takes HBase's shell and 16 regions each; else of one."""
     folder.mkdir(parents=True, exist_ok=True)
     with simulated(folder, **knobs) as (crawl, truth):
         on_cluster(stack, crawl)
         sql(stack, f"CREATE DATABASE {database(crawl)}")
         try:
+            if not by_script:
+                make(crawl.env["WEIBO_STORE__TABLES"])
             crawl.run("init")
             yield crawl, truth
         finally:

@@ -76,7 +76,7 @@ def test_the_whole_way_is_the_truth_and_the_laptops(stack: Running, tmp_path: Pa
     """seed, harvest into MariaDB, Sqoop, posts on YARN through proxies, scan: the truth, and the
     tables of the embedded home; a second round stores nothing and asks nothing."""
     alone = {"WEIBO_FETCH__CONCURRENCY": "1"}  # who is found by whom, and in which order
-    with cluster_crawl(stack, tmp_path, **world(tmp_path)) as (crawl, truth):
+    with cluster_crawl(stack, tmp_path, by_script=True, **world(tmp_path)) as (crawl, truth):
         laptop = Crawl(crawl.folder, crawl.env["WEIBO_SITE__BASE_URL"])
         through_proxies(crawl, tmp_path)
         crawl.run("seed", *truth.seeds)

@@ -12,10 +12,11 @@ from itertools import chain, count
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from tests.contracts.tables import TableContract
+from tests.examples import examples
 from tests.stack.conftest import Running, why_not
 from tests.stack.hbase_worlds import connect, drop, make, part_opener
 from weibo_crawler.cli.main import main
@@ -115,9 +116,8 @@ def all_cells(tables: Tables) -> list[tuple[str, str, list[Cell]]]:
     ]
 
 
-@settings(
-    max_examples=40,
-    deadline=None,
+@examples(
+    40,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(puts=fixed_puts, cuts=st.lists(st.integers(1, 10), max_size=4))

@@ -121,7 +121,7 @@ def _count_connections(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
         opened.append(1)
         return original(*args, **options)
 
-    monkeypatch.setattr(base.happybase, "Connection", connection)
+    monkeypatch.setattr("weibo_crawler.store.hbase.base.happybase.Connection", connection)
     return lambda: len(opened)
 
 

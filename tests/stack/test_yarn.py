@@ -113,8 +113,8 @@ def test_what_is_killed_is_made_up_for_and_no_secret_is_told(
     told: dict[str, str] = {}
     with start(crawl) as process:
         wait_for_requests(truth, 15, process)
+        told["arguments"] = arguments()  # before: on a busy machine the other mapper may end first
         os.kill(mappers(crawl)[0], signal.SIGKILL)
-        told["arguments"] = arguments()
         seen = crawl.json("status")["yarn"]
         assert seen["run_id"] != ended
         files = private_files(stack, crawl)
@@ -148,7 +148,7 @@ def assert_nothing_is_told(told: dict[str, str], stack: Running, seen: dict[str,
         ("new posts, ", ("driver",)),
         (f"{seen['application'].replace('application', 'attempt')}_m_000000_0", ("logs", "jhist")),
     ):
-        assert all(marker in told[place] for place in places), marker
+        assert [place for place in places if marker not in told[place]] == [], marker
 
 
 def end_driver(stack: Running, world: tuple[Crawl, Truth]) -> str:
@@ -252,7 +252,7 @@ def test_a_detached_run_reads_the_papers_table(stack: Running, world: tuple[Craw
 
 def until_over(crawl: Crawl, application: str) -> tuple[set[str], str]:
     """What status says of an application until it is over: its states, its end."""
-    states = set()
+    states: set[str] = set()
     while not states & {"FINISHED", "FAILED", "KILLED"}:
         time.sleep(0.5)
         seen = crawl.json("status")["yarn"]
@@ -340,9 +340,9 @@ def private_files(stack: Running, crawl: Crawl) -> dict[str, str]:
 
 
 def read(command: str, path: str) -> str:
-    """A file of HDFS; of a binary one, what is text in it."""
+    """A file of HDFS; of a binary one, what is text in it; empty if it is not there."""
     done = subprocess.run([command, "fs", "-cat", path], capture_output=True, timeout=60)
-    return done.stdout.decode("utf-8", "replace")
+    return "" if done.returncode else done.stdout.decode("utf-8", "replace")
 
 
 def history(stack: Running, application: str) -> dict[str, str]:
@@ -356,7 +356,8 @@ def history(stack: Running, application: str) -> dict[str, str]:
         find = ("fs", "-find", "/user/history", "-name", f"{job}*")
         for path in stack.run(command, *find).stdout.split():
             kind = "conf" if path.endswith("_conf.xml") else path.rpartition(".")[2]
-            told[kind] = read(command, path)
+            if text := read(command, path):  # the history server moves it, after it was found here
+                told[kind] = text
     logs = Path(command).parents[1] / "logs" / "containers" / application
     files = [path for path in logs.rglob("*") if path.is_file()]
     assert len({path.parent for path in files}) >= 4  # the master, two maps, one of them twice

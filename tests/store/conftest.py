@@ -1,4 +1,4 @@
-"""One MariaDB server for each module that asks for it, and a database of its own for each test."""
+"""One MariaDB server for each process that runs tests, and a database of its own for each test."""
 
 from collections.abc import Iterator
 
@@ -7,9 +7,9 @@ import pytest
 from tests.store.mariadb import MariaDb
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariaDb]:
-    """The server; the module that asks for it is skipped where there is none."""
+    """The server; the modules that ask for it are skipped where there is none."""
     server = MariaDb(tmp_path_factory.mktemp("mariadb"))
     yield server
     server.stop()

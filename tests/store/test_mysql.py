@@ -155,7 +155,7 @@ def test_a_name_beyond_all_measure_is_kept(users: MysqlUsers) -> None:
 def test_a_store_of_the_version_before(url: str, sure: bool) -> None:
     """Its seeds that nobody read have null for "" and 0, and the importer is told; a name of blanks
     is a name. A list that did not end surely makes depths bounds."""
-    old = Database(url, PASSWORD, "users", schema._SCHEMA[:2])
+    old = Database(url, PASSWORD, "users", schema.SCHEMA[:2])
     add = (
         "INSERT INTO userlist (seq, id, url, screen_name, fans, depth, found_edge, found_at, "
         "changed_at, run_id, state) VALUES (%s, %s, 'url', %s, %s, %s, %s, 1.0, 1.0, 'run', 'done')"
@@ -442,7 +442,7 @@ def test_a_lost_acknowledgement_changes_nothing(
 
 def test_a_killed_connection_is_opened_again(numbers: Database, server: MariaDb) -> None:
     """Between two calls nobody notices; inside a transaction all of it is run again."""
-    kills = []
+    kills: list[int] = []
 
     def kill() -> None:
         if not kills:

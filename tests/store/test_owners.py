@@ -73,7 +73,7 @@ def test_a_process_that_may_not_be_asked_is_not_dead(
     def kill(*_: int) -> None:
         raise PermissionError
 
-    monkeypatch.setattr(owners.os, "kill", kill)
+    monkeypatch.setattr("weibo_crawler.store.owners.os.kill", kill)
     assert not is_dead(owner(sleeper.pid))
 
 

@@ -19,10 +19,15 @@ from weibo_crawler.errors import BadConfig, NewerSchema, NoStore, StoreError, St
 from weibo_crawler.store import Cell, Put, Row, Tables
 from weibo_crawler.store.sqlite import base
 from weibo_crawler.store.sqlite import tables as module
-from weibo_crawler.store.sqlite.base import Database, immediate, open_database
+from weibo_crawler.store.sqlite.base import Database, immediate
 from weibo_crawler.store.sqlite.tables import SqliteTables
 
 FORK = multiprocessing.get_context("fork")
+
+
+def open_database(url: str) -> sqlite3.Connection:
+    """Another connection, as a store opens it."""
+    return base._connect(base.database_path(url), create=True)
 
 
 class TestSqliteTables(TableContract):

@@ -165,12 +165,12 @@ class ArchiveIndex:
         )
         return [self._read(*row) for row in rows.fetchall()]
 
-    def take(self, stage: str, key: str) -> Kept | None:
-        """The next answer that ended an asking for a key, each given once; None: no other is
-        there."""
-        return self._one("AND NOT is_used ORDER BY at, rowid", stage, key)
+    def take(self, key: str) -> Kept | None:
+        """The next answer that ended an asking of a harvest for a key, each given once; None: no
+        other is there."""
+        return self._one("AND NOT is_used ORDER BY at, rowid", key)
 
-    def next_at(self, stage: str, after: float) -> float:
+    def next_at(self, after: float) -> float:
         """When the next one came of those that `take` has not given, of any key; inf: none is left.
         after: those that came until then are left out."""
         earliest = (
@@ -178,19 +178,19 @@ class ArchiveIndex:
         )
         found = [
             self._db.execute(earliest, (writer.id, after)).fetchone()[0]
-            for writer in self.writers(stage)
+            for writer in self.writers("harvest")
         ]
         return min((at for at in found if at is not None), default=inf)
 
-    def last(self, stage: str, key: str) -> Kept | None:
+    def last(self, key: str) -> Kept | None:
         """The answer that `take` gave last."""
-        return self._one("AND is_used ORDER BY at DESC, rowid DESC", stage, key)
+        return self._one("AND is_used ORDER BY at DESC, rowid DESC", key)
 
-    def _one(self, which: str, stage: str, key: str) -> Kept | None:
+    def _one(self, which: str, key: str) -> Kept | None:
         row = self._db.execute(
             "SELECT rowid, file, offset, at FROM answers WHERE key = ? AND is_last "
-            f"AND writer IN (SELECT id FROM writers WHERE stage = ?) {which} LIMIT 1",
-            (key, stage),
+            f"AND writer IN (SELECT id FROM writers WHERE stage = 'harvest') {which} LIMIT 1",
+            (key,),
         ).fetchone()
         if row is None:
             return None

@@ -84,9 +84,9 @@ def _main_job(home: Home, seeds: list[int], environ: dict[str, str]) -> dict[str
     new = home.users.add_seeds(found, new_run_id(), time.time())
     print(f"seed: {new} new, {len(seeds) - new} known already", flush=True)
     stages: dict[str, Callable[[], Done]] = {
-        "harvest": lambda: run_harvest(home, "harvest"),
+        "harvest": lambda: run_harvest(home),
         "import": lambda: run_import(home, "import"),
-        "posts": lambda: run_posts(home, "posts", How("local"), environ),
+        "posts": lambda: run_posts(home, How("local"), environ),
     }
     data = {}
     for name, run in stages.items():

@@ -42,7 +42,7 @@ def harvest(options: argparse.Namespace) -> Done:
             home.users.requeue_failed()
         processes, run_id = options.processes or home.settings.harvest.processes, new_run_id()
         others = Others(processes - 1, run_id, options.config)
-        return run_harvest(home, "harvest", run_id, others)
+        return run_harvest(home, run_id, others)
 
 
 def _require_seeds(home: Home) -> None:
@@ -65,9 +65,7 @@ def _take_part(home: Home, run_id: str) -> Done:
     return Done(ended.why, {"stopped": ended.why, "counters": counters.snapshot()})
 
 
-def run_harvest(
-    home: Home, title: str, run_id: str | None = None, others: Others | None = None
-) -> Done:
+def run_harvest(home: Home, run_id: str | None = None, others: Others | None = None) -> Done:
     """One harvest with progress, and the figures of all its processes."""
     home.bind_site()
     own, summed, started, course = Counters(), Counters(), time.monotonic(), Course()
@@ -75,7 +73,7 @@ def run_harvest(
     before = sum(home.users.states().values())
     advance = Advance()
     with (
-        Progress(title) as progress,
+        Progress("harvest") as progress,
         OpenMetrics(home.settings.metrics, summed, "harvest") as om,
     ):
 

@@ -136,7 +136,7 @@ def posts(options: argparse.Namespace) -> Done:
             from weibo_crawler.cli.follow import follow_posts
 
             return follow_posts(home, how, env, options.span_s)
-        return run_posts(home, "posts", how, env)
+        return run_posts(home, how, env)
 
 
 def _check_together(options: argparse.Namespace) -> None:
@@ -184,14 +184,14 @@ class How(NamedTuple):
     every: bool = False
 
 
-def run_posts(home: Home, title: str, how: How, env: dict[str, str]) -> Done:
+def run_posts(home: Home, how: How, env: dict[str, str]) -> Done:
     """One run of the job with progress, and its figures."""
     started = time.monotonic()
     cluster = prepared(home, how)
     driver = "" if how.detach else new_owner()
     job, shown = Job(new_run_id(), how.refresh, driver, every=how.every), Counters()
     advance = Advance(imported(home.users, home.settings.store.tables))
-    with Progress(title) as progress, OpenMetrics(home.settings.metrics, shown, "posts") as om:
+    with Progress("posts") as progress, OpenMetrics(home.settings.metrics, shown, "posts") as om:
 
         def show(counters: dict[str, int], note: str) -> None:
             shown.replace(counters)

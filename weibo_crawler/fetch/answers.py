@@ -537,14 +537,16 @@ def _is_closed(met: Met) -> bool:
 
 def _look(asked: Asked, before: Sequence[Met], met: Met) -> bool | None:
     """Whether something that is known to be there was not shown; None: this answer is not the one
-    that tells, which is the first one that shows anything or nothing. Later pages do not tell: what
-    a page promises is nothing at the end of many lists and timelines, and many ends may come in a
-    row. Pages of users tell, not texts, which a site may offer by one way only. That a user is gone
-    tells where it is known to have been there.
+    that tells, which is the first one that shows anything or nothing. A later page tells only where
+    it was shown before: many lists and timelines end with a page that was promised, and many ends
+    may come in a row. Pages of users tell, not texts, which a site may offer by one way only. That
+    a user is gone tells where it is known to have been there.
     """
     if asked.ask.request.kind not in OF_USERS:
         return None
-    if asked.ask.expect in (Expect.UNKNOWN, Expect.NOTHING) or asked.ask.nth > 1:
+    if asked.ask.expect in (Expect.UNKNOWN, Expect.NOTHING):
+        return None
+    if asked.ask.nth > 1 and asked.ask.expect is not Expect.SHOWN:
         return None
     if is_said_gone(met.answer) and asked.ask.expect is Expect.LIKELY:
         return None

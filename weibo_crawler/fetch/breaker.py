@@ -53,7 +53,7 @@ class Sign(StrEnum):  # hashed by its text, an Enum by a function of Python
 
 class Look(NamedTuple):
     """The first answer to a request for something that is known to be there. was_shown: this very
-    page was, before. is_gone: it says that the user is."""
+    page was, before. is_gone: it says that the user is. is_later: it is no first page."""
 
     kind: Kind
     is_empty: bool
@@ -61,6 +61,12 @@ class Look(NamedTuple):
     at: float
     was_shown: bool = False
     is_gone: bool = False
+    is_later: bool = False
+
+    @property
+    def place(self) -> tuple[Kind, bool]:
+        """The pages that are shown, or not, together with this one."""
+        return self.kind, self.is_later
 
 
 class _Note(NamedTuple):
@@ -88,7 +94,7 @@ class Breaker:
         self._egresses: set[str] = set()
         self._counts = dict.fromkeys(Sign, 0)
         self._drifts = 0  # of the last pages
-        self._silences: defaultdict[Kind, _Silence] = defaultdict(_Silence)
+        self._silences: defaultdict[tuple[Kind, bool], _Silence] = defaultdict(_Silence)
         self._was_shown = False
         self._are_users_shown = False  # by the latest answer about a page of a user
         self.tripped = ""
@@ -145,18 +151,19 @@ class Breaker:
     def looked(self, look: Look) -> None:
         """The site showed something, or nothing, where something is known to be. First answers of
         first attempts only: what is asked for again is asked for because it was empty. Each kind
-        of page is judged by itself: a site may be silent of one and show the others."""
+        of page is judged by itself, and its later pages apart: a site may be silent of some and
+        show the others."""
         self._was_shown |= not look.is_empty
-        silence = self._silences[look.kind]
+        silence = self._silences[look.place]
         silence.add(look)
         is_enough = not self._was_shown or silence.witnesses >= _WITNESSES
         alone = _ALONE_AT_MOST if silence.is_of_gone else _ALONE.get(look.kind, _ALONE_AT_MOST)
         if silence.score >= _CERTAIN * (1 if is_enough else alone):
-            self.stop(_explain_silence(look.kind, silence))
+            self.stop(_explain_silence(look, silence))
 
     def take_back(self, look: Look) -> None:
         """Another egress was shown something: the emptiness was about the egress of this look."""
-        self._silences[look.kind].take_back(look)
+        self._silences[look.place].take_back(look)
 
     def stop(self, why: str) -> None:
         """Stop for this reason, unless there is one already."""
@@ -263,14 +270,15 @@ class _Silence:
             self.add(one)
 
 
-def _explain_silence(kind: Kind, silence: _Silence) -> str:
+def _explain_silence(look: Look, silence: _Silence) -> str:
     looks, empty = silence.stretch, silence.empty
+    pages = f"{look.kind!s}, later pages" if look.is_later else str(look.kind)
     what, said, so = "shows nothing", "showed nothing", "it does not say so, but it"
     if silence.is_of_gone:
         what, said, so = "says that everybody is gone", "said so", "that cannot be: it"
     return (
         f"the site {what}: {len(empty)} of the last {len(looks)} first looks at what is "
-        f"known to hold something ({kind!s}), since {_clock(looks[0].at)}, "
+        f"known to hold something ({pages}), since {_clock(looks[0].at)}, "
         f"{_by(look.egress for look in empty)}, {said}, where "
         f"{silence.usual * 100:.0f} % at most is usual in this run; {so} "
         "no longer talks to us, and nobody stays marked as gone or done because of it: "

@@ -2,18 +2,19 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from math import inf
 from random import Random
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from weibo_crawler.errors import EgressFailed, SiteSaysNo, TimedOut, TransportError
+from weibo_crawler.errors import EgressFailed, Interrupted, SiteSaysNo, TimedOut, TransportError
 from weibo_crawler.fetch.answers import (
     BACKOFF_BASE_S,
     BACKOFF_CAP_S,
     NOTHING,
+    WITNESSES,
     Action,
     Asked,
     Met,
@@ -29,7 +30,8 @@ from weibo_crawler.fetch.answers import (
 )
 from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.breaker import Breaker, Look
-from weibo_crawler.fetch.pool import Broken, Disproved, KindShut, Pool, Turn, Unused, Wall
+from weibo_crawler.fetch.comparison import is_same, words_of
+from weibo_crawler.fetch.pool import Broken, Disproved, Good, KindShut, Pool, Turn, Unused, Wall
 from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.source import SHUT, Ask, Fetched, Room
 from weibo_crawler.fetch.wire import retry_after_s
@@ -84,8 +86,9 @@ class Fetcher:
     Counters: `request.retried`, `request.hedged` for each second request beside
     one that is late, `page.<verdict>` for every answer, `asked.<purpose>.<kind>.<verdict>` for
     every request (purpose: metrics.PURPOSE; verdict "unanswered": no answer came),
-    `egress.disproved` for each egress that broke or emptied a page another one shows; those of
-    `Sender` and of the pool.
+    `request.compared` for each one that tells whether a proxy shows what others do,
+    `egress.disproved` for each egress that broke, emptied or changed a page another one shows;
+    those of `Sender` and of the pool.
     on_answer: is told of every answer of the site, and of each request that ended without one.
     """
 
@@ -131,7 +134,7 @@ class Fetcher:
         patience = 1.0
         while True:
             try:
-                turn, met, page = await self._answer(asked, avoid, patience)
+                turn, met, page = await self._answer(asked, (avoid,) if avoid else (), patience)
             except KindShut as shut:
                 reading = SHUT if shut.is_for_all else _SPARED
                 self._note(ask.request, None, None, reading)
@@ -145,8 +148,13 @@ class Fetcher:
             told: Reading | None = None
             try:
                 if isinstance(action.step, Return):
-                    self._learn(asked, past, action.step.reading)
-                    fetched = self._returned(asked, action.step.reading, page)
+                    reading = action.step.reading
+                    if self._pool.wants_comparison(met.egress) and words_of(reading):
+                        _, met, page = await self._compared(asked, _Answer(turn, met, page))
+                        assert isinstance(met.answer, Reading)
+                        reading = met.answer
+                    self._learn(asked, past, reading)
+                    fetched = self._returned(asked, reading, page)
                     told = fetched.reading
                     return fetched
             finally:
@@ -191,7 +199,7 @@ class Fetcher:
         await asyncio.gather(*left, return_exceptions=True)
         await self._pool.close()
 
-    async def _answer(self, asked: Asked, avoid: str | None, patience: float = 1.0) -> _Answer:
+    async def _answer(self, asked: Asked, avoid: Collection[str], patience: float = 1.0) -> _Answer:
         """One answer, whose turn is to be told of it. patience: times as long as usual. Errors:
         KindShut."""
         ask = asked.ask
@@ -200,6 +208,57 @@ class Fetcher:
             return await self._ask(asked, turn, patience)
         first = asyncio.create_task(self._ask(asked, turn, patience))
         return await self._hedged(asked, turn, first)
+
+    async def _compared(self, asked: Asked, first: _Answer) -> _Answer:
+        """The page of a proxy, which the pool was told of, or what others show in its place: where
+        a second egress shows other words, a third one tells, unless the second is known to show
+        what the site shows. What nobody else can tell is believed."""
+        answers, verdict = [first], None
+        while verdict is None and len(answers) <= WITNESSES:
+            other = await self._answer_of_another(asked, [one.met.egress for one in answers])
+            if other is None:
+                break
+            answers.append(other)
+            verdict = self._verdict(answers)
+        is_true = verdict or [None] * len(answers)
+        best = next((i for i, true in enumerate(is_true) if true), 0)
+        for i, (answer, true) in enumerate(zip(answers, is_true, strict=True)):
+            if answer is first or true is not None:
+                self._pool.compared(answer.met.egress, is_same=true)
+            if i != best:
+                self._note(asked.ask.request, answer.page, answer.met.answer, None)
+            if true is False and isinstance(answer.turn.outcome, Good):
+                self._counters.add("egress.disproved")
+                self._pool.tell(answer.turn, Disproved(answer.met.elapsed_s, is_false=True))
+        return answers[best]
+
+    def _verdict(self, answers: list[_Answer]) -> list[bool | None] | None:
+        """Of each answer whether it is true, None: that is not known; None: ask one more."""
+        words = [words_of(answer.met.answer) for answer in answers]
+        *_, last = answers
+        agree = [is_same(one, words[-1]) for one in words[:-1]]
+        if True in agree or not self._pool.wants_comparison(last.met.egress):
+            return [*agree, True if words[-1] else None]
+        return None if False in agree and len(answers) <= WITNESSES else [None] * len(answers)
+
+    async def _answer_of_another(self, asked: Asked, names: list[str]) -> _Answer | None:
+        """What another egress than these answers to the same request; None: none could be asked."""
+        try:
+            self._counters.add("request.compared")
+            other = await self._answer(asked, names)
+        except (Interrupted, SiteSaysNo, KindShut):
+            return None
+        self._tell_of(asked, other)
+        if other.met.egress not in names:
+            return other
+        self._note(asked.ask.request, other.page, other.met.answer, None)
+        return None
+
+    def _tell_of(self, asked: Asked, answer: _Answer) -> None:
+        """Tell the pool of an answer that its caller did not ask for."""
+        if answer.turn.outcome is None:
+            outcome = decide(asked, [], answer.met).outcome
+            self._pool.tell(answer.turn, outcome, answer.page)
 
     async def _hedged(self, asked: Asked, turn: Turn, first: "_Run") -> _Answer:
         """The first of two answers: one by an egress of which nobody knows whether it answers and,
@@ -210,7 +269,7 @@ class Fetcher:
             if not first.done():
                 self._pool.leave(turn)
                 self._counters.add("request.hedged")
-                runs.append(asyncio.create_task(self._second(asked, turn.egress.name, first)))
+                runs.append(asyncio.create_task(self._second(asked, (turn.egress.name,), first)))
                 await asyncio.wait(runs, return_when=asyncio.FIRST_COMPLETED)
             if not first.done() and runs[1].exception() is None:
                 best = runs[1]
@@ -226,7 +285,7 @@ class Fetcher:
                 self._learn_later(asked, run, is_shown=_is_clear(answer.met))
         return answer
 
-    async def _second(self, asked: Asked, avoid: str, first: "_Run") -> _Answer | None:
+    async def _second(self, asked: Asked, avoid: Collection[str], first: "_Run") -> _Answer | None:
         turn = await self._pool.turn(asked.ask.request, avoid, nth=asked.ask.nth)
         if first.done():
             self._pool.tell(turn, Unused())
@@ -243,8 +302,7 @@ class Fetcher:
             if answer is None:
                 return
             self._note(asked.ask.request, answer.page, answer.met.answer, None)
-            if answer.turn.outcome is None:
-                self._pool.tell(answer.turn, decide(asked, [], answer.met).outcome, answer.page)
+            self._tell_of(asked, answer)
             if is_shown and isinstance(answer.turn.outcome, Broken):
                 self._pool.tell(answer.turn, Disproved(answer.met.elapsed_s))
 
@@ -358,7 +416,8 @@ class Fetcher:
         if action.is_empty is not None:
             kind, was_shown = asked.ask.request.kind, asked.ask.expect is Expect.SHOWN
             is_gone = action.is_empty and is_said_gone(met.answer)
-            look = Look(kind, action.is_empty, met.egress, at, was_shown, is_gone)
+            is_later = asked.ask.nth > 1
+            look = Look(kind, action.is_empty, met.egress, at, was_shown, is_gone, is_later)
             self._breaker.looked(look)
         self._pool.stop(self._breaker.tripped)
         return look

@@ -24,10 +24,8 @@ from weibo_crawler.records import (
     OF_USERS,
     REFUSALS,
     Edge,
-    Expect,
     Kind,
     NamedUser,
-    Request,
     User,
     Verdict,
 )
@@ -146,11 +144,11 @@ class Asker(NamedTuple):
             raise EntryGone
         raise Silent(f"{edge}: gone, says the site, and shows nothing of others", kind)
 
-    async def _is_shown(self, request: Request) -> bool | None:
+    async def _is_shown(self, witness: Ask) -> bool | None:
         """Whether a request brings content again that brought some before; None: neither content
         nor nothing."""
         try:
-            fetched = await self._ask(Ask(request, Expect.SHOWN), Edge.SEED)
+            fetched = await self._ask(witness, Edge.SEED)
         except (EntryTrouble, Walled):
             return None
         return is_shown(fetched.reading)

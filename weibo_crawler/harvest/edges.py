@@ -39,6 +39,7 @@ from weibo_crawler.harvest.trouble import (
     Walled,
 )
 from weibo_crawler.records import (
+    ILLEGIBLE,
     CommentPage,
     Edge,
     Expect,
@@ -65,6 +66,7 @@ class Shown(NamedTuple):
     ended, sure: as in PageCommit. again: users known already whose fans nobody asked for. seen: all
     whom it shows.
     is_proof: whether the site showed something that it refuses where the edge is walled.
+    illegible: how many people it may show who could not be read.
     is_put_off: the rest of the list waits for the end of the walk.
     """
 
@@ -77,6 +79,7 @@ class Shown(NamedTuple):
     is_proof: bool = True
     seen: tuple[int, ...] = ()
     is_put_off: bool = False
+    illegible: int = 0
 
 
 class Source(NamedTuple):
@@ -198,7 +201,7 @@ class EdgeReader:
             await self._end(edge, sure=sure, expect=expect, is_bare=True)
             return Shown((), progress, "end", fetched_at(fetched), sure)
         self._count_skipped(record)
-        found = _Found()
+        found = _Found(illegible=_illegible(record))
         await self._count(record.users, record.uncounted, edge, found)
         after, ended = self._step(edge, progress, record)
         if record.is_next_named:
@@ -307,6 +310,7 @@ class EdgeReader:
             await self._end(edge, sure=sure, expect=expect)
             return Shown((), progress, "end", at, sure, is_proof=is_proof)
         found = await find(page)
+        found.illegible += len(page.unreadable)
         # a page may be named behind this one that cannot be asked for
         is_hidden = page.next_cursor is None and "odd cursor" in page.skipped
         is_hidden = is_hidden and progress.pages + 1 < self._source.settings.posts_pages
@@ -408,6 +412,7 @@ class EdgeReader:
             return
         if user is not None and user.fans is None:
             self._source.asker.counters.add("users.uncounted")
+            found.illegible += 1
         elif user is not None:
             found.users.append(user)
 
@@ -440,6 +445,7 @@ class EdgeReader:
         record, found = fetched.reading.record, _Found()
         if isinstance(record, CommentPage):
             self._count_skipped(record)
+            found.illegible = _illegible(record)
             await self._count(record.users, record.uncounted, Edge.COMMENTS, found)
         # these two are facts about the post, not about its user
         is_fact = fetched.reading.verdict in (Verdict.GONE, Verdict.RESTRICTED)
@@ -506,6 +512,10 @@ class EdgeReader:
             return False
 
 
+def _illegible(page: FanPage | CommentPage) -> int:
+    return sum(page.skipped.get(reason, 0) for reason in ILLEGIBLE)
+
+
 def _edge_of(said: str) -> str:
     """The edge that the words of a doubt begin with, "" for other words."""
     edge = said.partition(":")[0]
@@ -513,10 +523,11 @@ def _edge_of(said: str) -> str:
 
 
 class _Found:
-    """Users found on a page, while they are looked up. again, sure, seen: as in Shown. asked:
-    whether the site was asked for a name."""
+    """Users found on a page, while they are looked up. again, sure, seen, illegible: as in Shown.
+    asked: whether the site was asked for a name."""
 
-    def __init__(self) -> None:
+    def __init__(self, illegible: int = 0) -> None:
+        self.illegible = illegible
         self.users: list[User] = []
         self.seen: list[int] = []
         self.again = 0
@@ -527,4 +538,6 @@ class _Found:
         self, after: Progress, ended: str | None, at: float, sure: bool, *, is_proof: bool = True
     ) -> Shown:
         users, seen = tuple(self.users), tuple(dict.fromkeys(self.seen))
-        return Shown(users, after, ended, at, sure, self.again, is_proof, seen)
+        return Shown(
+            *(users, after, ended, at, sure, self.again, is_proof, seen), illegible=self.illegible
+        )

@@ -219,6 +219,7 @@ class _Visit:
             nth=progress.pages,
             seen=shown.seen if self._env.source.settings.keep_edges else (),
             kept=self._reader.take_read(),
+            illegible=shown.illegible,
         )
 
     async def _mark_walled(self, edge: Edge, progress: Progress, is_last: bool) -> None:

@@ -1,7 +1,8 @@
 """Asking the site on behalf of all visits of one run, and what the answers tell of the run."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from random import Random
 
@@ -10,7 +11,6 @@ from weibo_crawler.fetch import Ask, Fetched, PageSource
 from weibo_crawler.metrics import PURPOSE, Counters
 from weibo_crawler.records import (
     Answer,
-    Expect,
     Kind,
     Page,
     Reading,
@@ -22,6 +22,7 @@ from weibo_crawler.walls import Walls
 _KEPT_BYTES = 256 * 1024  # of one odd card
 
 _PLACES = 1000
+_WITNESSES = 3  # later pages that the runs that follow may ask for
 
 Keep = Callable[[Page, str, bytes], Awaitable[None]]
 
@@ -73,10 +74,14 @@ class Asker:
         self._is_first_shown = False  # a first page of posts, in this process
         self.has_asked = False
         self._leads: Kind | None = None  # the way to a whole text that worked last
-        self._talked: dict[Kind, float] = {}  # when the latest request was begun that was shown it
-        self._quiet = set[Kind]()  # kinds of which the latest answer showed nothing
+        # by kind, and whether it is a later page: when the latest request was begun that was shown
+        # it, and those of which the latest answer showed nothing
+        self._talked: dict[tuple[Kind, bool], float] = {}
+        self._quiet = set[tuple[Kind, bool]]()
         self.walls = walls or Walls()
         self._proving = asyncio.Lock()
+        self._began = clock()
+        self._later: deque[tuple[Ask, float]] = deque(maxlen=_WITNESSES)
 
     def widen(self, places: int) -> None:
         """As `Evidence.widen`."""
@@ -105,12 +110,12 @@ class Asker:
             await self._evidence.break_silence(ask.request, self._is_shown)
             return await self._fetch(ask)
 
-    async def _is_shown(self, request: Request) -> bool | None:
+    async def _is_shown(self, witness: Ask) -> bool | None:
         """Whether a request brings content again that brought some before; None: that does not
         tell. Who was forgotten meanwhile is not asked for."""
-        if self._is_forgotten(request.uid):
+        if self._is_forgotten(witness.request.uid):
             return None
-        return is_shown((await self._fetch(Ask(request, Expect.SHOWN))).reading)
+        return is_shown((await self._fetch(witness)).reading)
 
     async def _fetch(self, ask: Ask) -> Fetched:
         self.has_asked, begun = True, self._clock()
@@ -124,22 +129,39 @@ class Asker:
             return fetched
         self._has_answered = True
         self._note_wall(ask, reading)
+        place = ask.request.kind, bool(ask.request.cursor)
         if reading.verdict is Verdict.DRIFTED:
             await self._keep(page, reading.why, page.body)
         elif (shown := is_shown(reading)) is False:
-            self._quiet.add(ask.request.kind)
-        elif shown and (kind := ask.request.kind) in (Kind.POSTS, Kind.PROFILE):
-            self._talked[kind] = max(begun, self._talked.get(kind, begun))
-            self._quiet.discard(kind)
-            self._is_first_shown |= kind is Kind.POSTS and not ask.request.cursor
+            self._quiet.add(place)
+        elif shown and ask.request.kind in (Kind.POSTS, Kind.PROFILE):
+            self._talked[place] = max(begun, self._talked.get(place, begun))
+            self._quiet.discard(place)
+            self._is_first_shown |= place == (Kind.POSTS, False)
+            if place == (Kind.POSTS, True):
+                self._later.append((ask, self._clock()))
         return fetched
+
+    def know(self, pages: Iterable[tuple[Request, int]]) -> None:
+        """Remember later pages that other runs were shown, each with its number in its list."""
+        for request, nth in pages:
+            self._evidence.know(request, nth)
+
+    @property
+    def later_pages(self) -> list[tuple[Ask, float]]:
+        """The later pages of posts that were shown last, and when."""
+        return list(self._later)
 
     @property
     def talked_at(self) -> float | None:
         """When the latest request was begun that was shown a page of a user (an emptiness may
         overtake a page on its way), None for none. Of the kinds of which nothing is shown now the
-        one counts that was shown the longest ago."""
-        quiet = [at for kind, at in self._talked.items() if kind in self._quiet]
+        one counts that was shown the longest ago; later pages, of which many are ends, where many
+        in a row showed nothing: since the beginning, where other runs alone were shown some."""
+        quiet = [at for place, at in self._talked.items() if place in self._quiet and not place[1]]
+        is_known = self._evidence.knows(0, Kind.POSTS, is_later=True)
+        if is_known and self._evidence.is_quiet(Kind.POSTS, is_later=True):
+            quiet.append(self._talked.get((Kind.POSTS, True), self._began))
         return min(quiet) if quiet else max(self._talked.values(), default=None)
 
     def may_ask(self, ask: Ask) -> bool:

@@ -50,6 +50,8 @@ from weibo_crawler.walls import Walls
 
 _REPORT_S = 1.0
 _CHUNK = 256  # users read from the table at once
+# for so long a later page that was shown is a witness; then its silence is the site's habit
+_SHOWN_S = 3 * 86_400.0
 ELSEWHERE = "elsewhere"  # why a user is left alone: another run visits it
 TERMINATED = "terminated"  # this mapper alone was told to end: its work is not done
 # a driver elsewhere that says nothing for so long is gone; a database restarts in less
@@ -220,14 +222,17 @@ class RangeCrawler:
             )
         await self._share_facts(self._fetcher)
         writer = Writer(self._tables, self._guard)
+        visitor = self._visitor(self._fetcher, writer)
         house = asyncio.create_task(self._keep_house())
         try:
-            await self._visit_all(self._visitor(self._fetcher, writer), writer, take, emit)
+            await writer.call(self._know_shown, visitor.asker)
+            await self._visit_all(visitor, writer, take, emit)
         finally:
             house.cancel()
             await asyncio.gather(house, return_exceptions=True)
             writer.close()
             await asyncio.to_thread(self._kept.drop)
+            await asyncio.to_thread(self._note_shown, visitor.asker)
             await self._share_facts(self._fetcher)
         if self._failure is not None:
             raise self._failure
@@ -294,6 +299,27 @@ class RangeCrawler:
         if ends:
             self._failure = self._failure or ends[0]
         return not ends
+
+    def _know_shown(self, asker: Asker) -> None:
+        """Learn which later pages other runs were shown of late: a run that begins while the site
+        is silent about such pages has seen none."""
+        self._guard.refresh()
+        since = self._clock() - _SHOWN_S
+        pages = [page for page in notes.SHOWN.get(self._frontier) or () if page.at > since]
+        asker.know(
+            (self._site.posts(page.uid, page.cursor), page.nth)
+            for page in pages
+            if not self._guard.has(page.uid)
+        )
+
+    def _note_shown(self, asker: Asker) -> None:
+        shown = [
+            notes.ShownPage(ask.request.uid, ask.request.cursor, ask.nth, at)
+            for ask, at in asker.later_pages
+            if not self._guard.has(ask.request.uid)
+        ]
+        if shown:
+            notes.SHOWN.put(self._frontier, shown)
 
     def _welcome(self, take: Callable[[], Chunk]) -> Chunk:
         """The next users, without whom `forget` removed: an import had read them before, and their

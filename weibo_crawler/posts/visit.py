@@ -203,16 +203,20 @@ class _Visit:
     async def _timeline(self) -> str | None:
         """Read pages until the site, a limit or what is known ends it; says why. None: there is
         more, for the next run."""
-        stops, is_first, is_again, is_looked = self._stops(), True, False, False
+        stops, is_first, is_again = self._stops(), True, False
+        looked: Fetched | None = None  # the page at which to look again
         last_page, avoid, shown_to = self.ledger.pages + _PAGES_A_RUN, "", self.cursor
         while self.ledger.pages < last_page:
             if self.env.max_pages is not None and self.ledger.pages >= self.env.max_pages:
                 return "max_pages"
-            ask = self._page_to_ask(avoid if is_again or is_looked else "")
+            ask = self._page_to_ask(avoid if is_again or looked is not None else "")
             is_there = self.kept.holds(ask.request)
             if ask.nth > 1 and not (is_there or self.env.asker.may_ask(ask)):
                 return self._walled(self.env.clock())
             fetched = await self._fetch(ask)
+            is_second = looked is not None and fetched.reading.verdict is Verdict.OK
+            if looked is not None and not is_second:  # it was shown, whatever is shown now
+                fetched = looked
             reading = fetched.reading
             self.read_at = inf if fetched.page is None else fetched.page.fetched_at
             avoid = "" if fetched.page is None else fetched.page.egress
@@ -240,12 +244,12 @@ class _Visit:
             if self.is_count_old and (why is None or (why in ENDS and why != "known")):
                 await self._ask_profile()
             is_doubtful = why in ENDS and why != "known" and self._may_be_another(page)
-            if is_looked:
+            if is_second:
                 self.env.asker.looked(_LAST, found=not is_doubtful)
-                is_looked = False
-            elif is_doubtful and self.env.asker.wants_look(_LAST):
-                is_looked = True
+            elif looked is None and is_doubtful and self.env.asker.wants_look(_LAST):
+                looked = fetched
                 continue
+            looked = None
             following = self.cursor if why is not None else page.next_cursor or ""
             # who goes on later begins with the first of the pages that showed nothing
             shown_to = shown_to if reading.ambiguous else following

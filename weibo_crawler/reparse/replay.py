@@ -127,9 +127,9 @@ class WalkReplay:
         """See `Fetcher`. Errors: Interrupted."""
         request = ask.request
         key = key_of(request.kind, request.url)
-        kept = self._index.take("harvest", key)
+        kept = self._index.take(key)
         if kept is None:
-            last = self._index.last("harvest", key)
+            last = self._index.last(key)
             verdict = last.exchange.told.verdict if last and last.exchange.told else None
             is_same = verdict in _ENDS or (ask.is_retry and verdict is Verdict.OK)
             kept = last if is_same or ask.expect in (Expect.CONTENT, Expect.SHOWN) else None
@@ -186,9 +186,7 @@ class WalkReplay:
         """Answer those whose turn it is, and wait for a moment for who is to be answered next."""
         if self._timer is not None:
             self._timer.cancel()
-        while self._waiting and self._waiting[0][0] <= self._index.next_at(
-            "harvest", self._reached
-        ):
+        while self._waiting and self._waiting[0][0] <= self._index.next_at(self._reached):
             self._answer_one()
         if self._waiting:
             self._timer = asyncio.get_running_loop().call_later(_LULL_S, self._lulled)

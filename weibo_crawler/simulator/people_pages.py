@@ -6,9 +6,8 @@ from typing import Any
 from weibo_crawler.simulator import lexicon
 from weibo_crawler.simulator.dice import Topic, dice, scatter
 from weibo_crawler.simulator.timeline import Post
-from weibo_crawler.simulator.ways import COMMENTS
 from weibo_crawler.simulator.wire import END, SITE, Answer, Users, envelope, full_date
-from weibo_crawler.simulator.world import FAN_PAGES, FOLLOW_PAGES, PAGE_OF_USERS, World
+from weibo_crawler.simulator.world import COMMENTS, FAN_PAGES, FOLLOW_PAGES, PAGE_OF_USERS, World
 
 _NAMES = {"fans": ("2310510033", "他的全部粉丝"), "followers": ("2310510024", "他的全部关注")}
 

@@ -9,7 +9,6 @@ import msgspec
 from weibo_crawler.simulator.dice import scatter
 from weibo_crawler.simulator.mblog import Dater, Mblogs, card
 from weibo_crawler.simulator.timeline import Post
-from weibo_crawler.simulator.ways import PAGE_OF_POSTS
 from weibo_crawler.simulator.wire import (
     END,
     HTML,
@@ -19,7 +18,7 @@ from weibo_crawler.simulator.wire import (
     full_date,
     relative_date,
 )
-from weibo_crawler.simulator.world import World
+from weibo_crawler.simulator.world import PAGE_OF_POSTS, World
 
 
 class PostPages:

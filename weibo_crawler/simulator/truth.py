@@ -13,9 +13,8 @@ from weibo_crawler.simulator.lawful_world import LawfulWorld
 from weibo_crawler.simulator.laws import BROKEN_POSTS
 from weibo_crawler.simulator.proxies import Proxy
 from weibo_crawler.simulator.timeline import Post
-from weibo_crawler.simulator.ways import PAGE_OF_POSTS
 from weibo_crawler.simulator.wire import SITE_UTC_OFFSET_S
-from weibo_crawler.simulator.world import World
+from weibo_crawler.simulator.world import PAGE_OF_POSTS, World
 
 _SITE_ZONE = timezone(timedelta(seconds=SITE_UTC_OFFSET_S))
 

@@ -19,9 +19,10 @@ from weibo_crawler.simulator.fates import Fates, edited
 from weibo_crawler.simulator.graph import Graph
 from weibo_crawler.simulator.people import Person
 from weibo_crawler.simulator.timeline import Calendar, Post
-from weibo_crawler.simulator.ways import BOUNDS, Bounds, Ways
 
 PAGE_OF_USERS = 20
+PAGE_OF_POSTS = 10
+COMMENTS = 20  # of a post, shown on page 1
 FAN_PAGES = 250  # a fan list shows no more, so at most 5,000 fans (weibo_api.md)
 FOLLOW_PAGES = 10  # and at most 200 follows
 FEWEST_USERS = 30
@@ -123,32 +124,24 @@ class World:
         return self.graph.follows(index)[: FOLLOW_PAGES * PAGE_OF_USERS]
 
     def kept(
-        self,
-        seeds: Iterable[int],
-        min_fans: int,
-        max_depth: int | None = None,
-        edges: Iterable[str] = ("fans",),
-        bounds: Bounds = BOUNDS,
+        self, seeds: Iterable[int], min_fans: int, max_depth: int | None = None
     ) -> dict[int, int]:
-        """The exact breadth-first truth: uid -> depth of all a walk must keep, by rising depth.
+        """The exact breadth-first truth over fan lists: uid -> depth of all a walk must keep, by
+        rising depth.
 
         A seed of this world is kept and walked always (depth 0); another user is kept if it
         announces at least min_fans. Users at max_depth are kept and not walked.
-        edges: any of "fans", "follows", "reposts", "comments", "mentions", which see ways.
         """
-        ways = Ways(self, bounds)
-        lists = [ways.of[edge] for edge in edges]
         depths = {index: 0 for uid in seeds if (index := self.index(uid)) is not None}
         queue = deque(depths)
         while queue:
             index = queue.popleft()
             if depths[index] == max_depth:
                 continue
-            for shown in lists:
-                for other in shown(index):
-                    if other not in depths and self.fans_announced(other) >= min_fans:
-                        depths[other] = depths[index] + 1
-                        queue.append(other)
+            for fan in self.fans_shown(index):
+                if fan not in depths and self.fans_announced(fan) >= min_fans:
+                    depths[fan] = depths[index] + 1
+                    queue.append(fan)
         return {self.uid(index): depth for index, depth in depths.items()}
 
     def order(self, index: int) -> list[int]:

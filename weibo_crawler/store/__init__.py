@@ -379,7 +379,8 @@ class PageCommit(NamedTuple):
 
     cursor: what was read before the fetch; after: the progress from here. ended: why this list is
     finished, None while it goes on. sure: False where its end contradicts the announced count.
-    last: the entry is done with this page. An end that is not sure makes depths bounds. nth, seen:
+    last: the entry is done with this page. illegible: how many people it may have shown who could
+    not be read. They, and an end that is not sure, make depths bounds. nth, seen:
     which page of the list it is, from 0 on, and all whom it shows, for `seen_pages`; () keeps none.
     kept: pages of the owner that were read for it, for `kept_pages`.
     """
@@ -397,6 +398,7 @@ class PageCommit(NamedTuple):
     nth: int = 0
     seen: tuple[int, ...] = ()
     kept: tuple[KeptPage, ...] = ()
+    illegible: int = 0
 
 
 class Landing(Enum):

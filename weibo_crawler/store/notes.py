@@ -69,9 +69,20 @@ def _seconds(name: str) -> Note[float]:
     )
 
 
+class ShownPage(msgspec.Struct, frozen=True, array_like=True):
+    """A later page of a user's posts. nth: which page it is, from 1; at: when it was shown, seconds
+    since the epoch."""
+
+    uid: int
+    cursor: str
+    nth: int
+    at: float
+
+
 SITE = _text("site")  # whose users these are
 EXPORTS = json_note("exports", list[str])  # files, as host:path
 LOOKS = _text("second_looks")  # `Samples.exchange`
+SHOWN = json_note("shown_pages", list[ShownPage])  # of late; witnesses for the runs that follow
 WALLS = _text("walls.")  # of a stage; `Walls.exchange`
 IMPORTED_SEQ = Note("imported_seq ", int, str)  # of a place
 IMPORTED_AT = _seconds("imported_at ")

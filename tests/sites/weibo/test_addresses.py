@@ -8,7 +8,6 @@ from weibo_crawler.sites import Site
 
 INDEX = "https://m.weibo.cn/api/container/getIndex?"
 POSTS = f"{INDEX}type=uid&value={OWNER}&containerid=107603{OWNER}"
-SECOND = f"{INDEX}containerid=230413{OWNER}_-_WEIBO_SECOND_PROFILE_WEIBO&page_type=03"
 
 
 @pytest.mark.parametrize(
@@ -20,8 +19,6 @@ SECOND = f"{INDEX}containerid=230413{OWNER}_-_WEIBO_SECOND_PROFILE_WEIBO&page_ty
         (SITE.posts(OWNER, "page=2"), f"{POSTS}&page=2"),
         (SITE.posts(OWNER, "since_id=46461"), f"{POSTS}&since_id=46461"),
         (SITE.posts(OWNER, "since_id=a&b"), f"{POSTS}&since_id=a%26b"),
-        (SITE.posts_second(OWNER, ""), f"{SECOND}&page=1"),
-        (SITE.posts_second(OWNER, "since_id=5"), f"{SECOND}&since_id=5"),
         (
             SITE.edge(Edge.FANS, OWNER, ""),
             f"{INDEX}containerid=231051_-_fans_-_{OWNER}&since_id=1",

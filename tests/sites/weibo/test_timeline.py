@@ -258,7 +258,9 @@ def test_the_next_page(info: object, cursor: str, expected: str | None) -> None:
 
 def test_both_tabs_are_read_alike() -> None:
     """The second form of the timeline has the same cards."""
-    reading = read("posts_since_id.json", request=SITE.posts_second(OWNER, ""))
+    tab = f"containerid=230413{OWNER}_-_WEIBO_SECOND_PROFILE_WEIBO&page_type=03&page=1"
+    url = f"https://m.weibo.cn/api/container/getIndex?{tab}"
+    reading = read("posts_since_id.json", request=replace(SITE.posts(OWNER, ""), url=url))
     assert record(reading) == since_id()
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.sites.weibo.helpers import (
     DETAIL,
     OWNER,
@@ -81,7 +82,7 @@ def parent_of(node: Any, path: tuple[Any, ...]) -> Any:
     return node
 
 
-@settings(max_examples=400)
+@examples(200)
 @given(st.sampled_from(NAMES), st.sampled_from(["remove", "retype", "repeat"]), st.data())
 def test_pages_with_a_node_changed(name: str, action: str, data: st.DataObject) -> None:
     """A page with any node removed, retyped or repeated gives a Reading, which keeps its law."""
@@ -115,7 +116,7 @@ def test_a_page_that_misses_a_key(name: str) -> None:
         assert reading.verdict is Verdict.OK or reading.why.startswith("$"), path
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.sampled_from(NAMES), st.data())
 def test_pages_with_bytes_changed(name: str, data: st.DataObject) -> None:
     """A page with any stretch of bytes overwritten gives a Reading."""
@@ -125,7 +126,7 @@ def test_pages_with_bytes_changed(name: str, data: st.DataObject) -> None:
     check_law(judge(bytes(body), REQUESTS[name]))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.sampled_from([*NAMES, "detail.html"]), st.data())
 def test_pages_that_break_off(name: str, data: st.DataObject) -> None:
     """A page cut anywhere is TRUNCATED or, as HTML before its data, NOT_JSON: never a fact."""

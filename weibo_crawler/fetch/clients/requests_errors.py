@@ -41,7 +41,7 @@ def was_stale(error: Exception, exchange: Exchange) -> bool:
 
 def translate(error: Exception, exchange: Exchange, egress: Egress) -> errors.TransportError:
     """One of FOREIGN as the TransportError that says whose fault it is."""
-    if isinstance(error, ValueError) and not isinstance(error, requests.exceptions.InvalidHeader):
+    if isinstance(error, ValueError):
         return errors.ConnectFailed(
             f"the address or a header cannot be sent ({type(error).__name__})", blame="us"
         )

@@ -43,7 +43,7 @@ class RequestsTransport:
         self._limit = settings.max_body_bytes
         self._concurrency = settings.concurrency or self.most_at_once
         self._threads: Threads[Page] = Threads(self._concurrency, "fetch")
-        self._adapters: OrderedDict[str, Adapter] = OrderedDict()
+        self._adapters: OrderedDict[Egress, Adapter] = OrderedDict()
         self._lock = Lock()
         self._under_way: dict[Exchange, asyncio.Future[Page]] = {}
         self._closed = False
@@ -56,14 +56,18 @@ class RequestsTransport:
         exchange = Exchange(lambda: time.monotonic() < self.until)
         future = self._threads.run(lambda: self._exchange(exchange, request, headers, egress))
         self._under_way[exchange] = future
-        timer = future.get_loop().call_later(self._deadline_s, self._expire, exchange, egress)
         try:
-            return await future
+            async with asyncio.timeout(self._deadline_s):
+                return await future
         except asyncio.CancelledError:
             exchange.abort()
             raise
+        except TimeoutError:
+            reason = f"no whole answer after {self._deadline_s:g} s"
+            error = blamed(errors.TimedOut, reason, exchange, egress)
+            exchange.abort()
+            raise error from None
         finally:
-            timer.cancel()
             del self._under_way[exchange]
 
     async def close(self) -> None:
@@ -80,20 +84,13 @@ class RequestsTransport:
                 adapter.close()
             self._adapters.clear()
 
-    def _expire(self, exchange: Exchange, egress: Egress) -> None:
-        future = self._under_way[exchange]
-        if not future.done():
-            reason = f"no whole answer after {self._deadline_s:g} s"
-            future.set_exception(blamed(errors.TimedOut, reason, exchange, egress))
-            exchange.abort()
-
     def _exchange(
         self, exchange: Exchange, request: Request, headers: Headers, egress: Egress
     ) -> Page:
         begin(exchange)
         try:
-            adapter = self._adapter(egress.name)
-            what = (request, _sent(request, headers), egress.proxy_url, self._timeout)
+            adapter = self._adapter(egress)
+            what = (request, _sent(request, headers), self._timeout)
             try:
                 raw = adapter.answer(*what)
             except FOREIGN as error:
@@ -124,11 +121,12 @@ class RequestsTransport:
             body.feed(data)
         return body, body.finish()
 
-    def _adapter(self, egress: str) -> Adapter:
+    def _adapter(self, egress: Egress) -> Adapter:
         with self._lock:
             adapter = self._adapters.get(egress)
             if adapter is None:
-                adapter = self._adapters[egress] = Adapter(self._tls, self._concurrency)
+                adapter = Adapter(self._tls, egress.proxy_url, self._concurrency)
+                self._adapters[egress] = adapter
                 if len(self._adapters) > _OPEN_EGRESSES + self._concurrency:
                     self._adapters.popitem(last=False)[1].close()
             else:

@@ -8,7 +8,7 @@ outcome on to ring, session and outage.
 import asyncio
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from math import ceil, inf
 from random import Random
@@ -104,12 +104,12 @@ class Pool:
     async def turn(
         self,
         request: Request,
-        avoid: str | None = None,
+        avoid: Collection[str] = (),
         *,
         nth: int = 1,
         witness: Witness | None = None,
     ) -> Turn:
-        """The right to send this request now. avoid: an egress to pass over where another may go.
+        """The right to send this request now. avoid: egresses to pass over where another may go.
         nth: which page of its list it asks for, from 1. witness: as in `Ask`; None: no doubt of
         its kind holds it up.
 
@@ -131,7 +131,7 @@ class Pool:
                 is_given = await witness(doubt.at)
                 may_ask = may_ask._replace(doubted_until=doubt.at if is_given else inf)
             except EgressFailed:  # while it asked for a session
-                avoid = egress.name
+                avoid = (egress.name,)
             else:
                 if turn is not None:
                     return turn
@@ -174,7 +174,7 @@ class Pool:
             case Failed(why):
                 self._ring.failed(name, now, self._rng)
                 self._note_bad(why.removeprefix(f"{name}: "))
-            case Disproved() if isinstance(before, Good):
+            case Disproved(is_false=False) if isinstance(before, Good):
                 self._ring.refused(name, now, self._rng)
             case Disproved(took_s):
                 if turn.egress.proxy_url is not None:  # the direct way breaks nothing
@@ -210,6 +210,14 @@ class Pool:
     def is_healthy(self, name: str) -> bool:
         """Whether this is a proxy by which answers of the site came of late."""
         return self._ring.is_healthy(name)
+
+    def wants_comparison(self, name: str) -> bool:
+        """As `Ring.wants_comparison`."""
+        return self._ring.wants_comparison(name)
+
+    def compared(self, name: str, *, is_same: bool | None) -> None:
+        """As `Ring.compared`."""
+        self._ring.compared(name, is_same=is_same)
 
     def room(self) -> Room:
         """How many callers at once keep the egresses busy: twice as many as there are requests
@@ -264,7 +272,7 @@ class Pool:
 
     # -- may it go?
 
-    async def _choose(self, avoid: str | None) -> tuple[Choice, Egress]:
+    async def _choose(self, avoid: Collection[str]) -> tuple[Choice, Egress]:
         """Wait for the turn of an egress."""
         loop = asyncio.get_running_loop()
         while True:

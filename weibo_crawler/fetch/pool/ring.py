@@ -3,7 +3,7 @@
 `now` is seconds on any clock that never goes back. `Health` says how an egress moves.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import inf
 from random import Random
 from typing import NamedTuple
@@ -26,6 +26,8 @@ _TRIAL_S = 5.0  # nobody else goes meanwhile by an egress that has not answered 
 _TRIAL_LOOK_S = 0.1  # who finds nothing but trials looks again then
 _RECENT = 1 / 32  # of the newest answer in what is usual everywhere
 _GRAIN_S = 1e-6  # what is left of an interval after rounding
+_COMPARED = 500  # answers of a proxy of which one is compared, after the first one
+_COMPARED_AGAIN = 20  # the same, where the last comparison did not tell
 _EMPTY_S = 1.0  # where there is no egress at all: ask again then
 
 
@@ -99,10 +101,10 @@ class Ring:
         for egress in egresses:
             self.join(egress)
 
-    def choose(self, now: float, rng: Random, excluding: str | None = None) -> Choice:
+    def choose(self, now: float, rng: Random, excluding: Collection[str] = ()) -> Choice:
         """The egress that may go first, and its place in the queue reserved.
 
-        excluding: a name to pass over where another egress may go.
+        excluding: names to pass over where another egress may go.
         """
         if now >= self.until:
             return Choice(None, _EMPTY_S)
@@ -274,6 +276,22 @@ class Ring:
             and not slot.is_poor(self._usual_success)
         )
 
+    def wants_comparison(self, name: str) -> bool:
+        """Whether a page by this proxy is to be compared with that of another egress, where one
+        may go."""
+        slot = self._by_name.get(name)
+        if slot is None or slot.egress.proxy_url is None or slot.compare_in > 0:
+            return False
+        out = (Health.RESTING, Health.DEAD, Health.PROBING)
+        return len(self._slots) - sum(map(self._turns.count, out)) > 1
+
+    def compared(self, name: str, *, is_same: bool | None) -> None:
+        """What came of a comparison: whether another egress shows the same page; None: that is not
+        known."""
+        slot = self._by_name.get(name)
+        if slot is not None:
+            slot.compare_in = 0 if is_same is False else _COMPARED if is_same else _COMPARED_AGAIN
+
     def status(self) -> list[EgressStatus]:
         """All egresses in the order they came."""
         return [
@@ -337,7 +355,8 @@ class Ring:
         rate = min(self.ceiling, max(state.rate, self._floor))
         slot = self._add(egress, rate)
         slot.health, slot.rests, slot.deaths = state.health, state.rests, state.deaths
-        slot.streak = PROVEN if state.health is Health.GOOD and not state.deaths else 0
+        is_known = state.health is Health.GOOD and not state.deaths
+        slot.streak, slot.compare_in = (PROVEN, _COMPARED) if is_known else (0, 0)
         sound = state.sound()
         slot.next_free = now + sound.next_free_s
         if not slot.is_out:

@@ -77,6 +77,7 @@ class Slot:
     streak: int = 0  # good answers since it came, or since it died
     success: float = 1.0
     refusals: float = 0.0
+    compare_in: int = 0  # good answers until one is compared with that of another egress
 
     @property
     def is_out(self) -> bool:
@@ -183,6 +184,7 @@ class Slot:
     def note_answer(self, elapsed_s: float, *, is_shown: bool = True) -> None:
         """A good one."""
         self.answers += 1
+        self.compare_in -= 1
         self.streak += is_shown
         if not self.latency_s:
             self.latency_s, self.deviation_s = elapsed_s, elapsed_s / 2

@@ -2,6 +2,7 @@
 
 import heapq
 from collections import Counter
+from collections.abc import Collection
 from random import Random
 
 from weibo_crawler.fetch.pool.slot import Slot
@@ -40,7 +41,7 @@ class Turns:
                 last.place = slot.place
             slot.place = -1
 
-    def choose(self, now: float, rng: Random, excluding: str | None) -> Slot | None:
+    def choose(self, now: float, rng: Random, excluding: Collection[str]) -> Slot | None:
         """One that is free, else the one to come that is free first; None: wait for one that is
         out. `excluding` is passed over where another one goes before it may be tried again.
 
@@ -51,7 +52,7 @@ class Turns:
         picked = self._pick(rng, excluding)
         if picked is not None:
             return picked
-        kept = self._free[0] if self._free else None  # the excluded one, alone
+        kept = self._free[0] if self._free else None  # excluded ones, alone
         other = self._to_come.first(excluding)
         slot = other or kept or self._to_come.first()
         if slot is None or slot.next_free - now <= slot.interval_s:
@@ -81,7 +82,7 @@ class Turns:
                 slot.place = len(self._free)
                 self._free.append(slot)
 
-    def _pick(self, rng: Random, excluding: str | None) -> Slot | None:
+    def _pick(self, rng: Random, excluding: Collection[str]) -> Slot | None:
         """The better of two drawn at random (which is nearly as good as the best of all, and
         does not send everybody to the same one); now and then just the first drawn."""
         first = self._draw(rng, excluding)
@@ -90,17 +91,17 @@ class Turns:
         other = self._draw(rng, excluding)
         return other if other is not None and other.cost_s < first.cost_s else first
 
-    def _draw(self, rng: Random, excluding: str | None) -> Slot | None:
+    def _draw(self, rng: Random, excluding: Collection[str]) -> Slot | None:
         n = len(self._free)
         if n == 0:
             return None
         i = int(rng.random() * n)
-        slot = self._free[i]
-        if slot.egress.name == excluding:
-            slot = self._free[(i + 1) % n]
-            if slot.egress.name == excluding:
-                return None
-        return slot
+        for _ in range(min(n, 1 + len(excluding))):
+            slot = self._free[i]
+            if slot.egress.name not in excluding:
+                return slot
+            i = (i + 1) % n
+        return None
 
 
 class _Queue:
@@ -116,14 +117,14 @@ class _Queue:
         """Take off the first one."""
         heapq.heappop(self._heap)
 
-    def first(self, excluding: str | None = None) -> Slot | None:
-        """The first one that is not called so."""
+    def first(self, excluding: Collection[str] = ()) -> Slot | None:
+        """The first one whose name is none of these."""
         heap = self._heap
         while heap and heap[0][3].entry != heap[0][2]:
             heapq.heappop(heap)
-        if not heap or heap[0][3].egress.name != excluding:
+        if not heap or heap[0][3].egress.name not in excluding:
             return heap[0][3] if heap else None
         entry = heapq.heappop(heap)
-        second = self.first()
+        other = self.first(excluding)
         heapq.heappush(heap, entry)
-        return second
+        return other

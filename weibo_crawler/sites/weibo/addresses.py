@@ -53,12 +53,9 @@ class Addresses:
         return self._index(kind, uid, query, cursor)
 
     def posts(self, uid: int, cursor: str) -> Request:
-        return self._posts(uid, f"type=uid&value={uid}&containerid=107603{uid}", cursor)
-
-    def posts_second(self, uid: int, cursor: str) -> Request:
-        """The tab of all posts, another way to the same cards."""
-        container = f"230413{uid}_-_WEIBO_SECOND_PROFILE_WEIBO"
-        return self._posts(uid, f"containerid={container}&page_type=03", cursor)
+        name, value = post_token(cursor)
+        query = f"type=uid&value={uid}&containerid=107603{uid}&{name}={quote(value, safe='')}"
+        return self._index(Kind.POSTS, uid, query, cursor)
 
     def full_text(self, uid: int, mid: int) -> tuple[Request, ...]:
         """extend, show, detail: the cheapest answer first."""
@@ -84,10 +81,6 @@ class Addresses:
             f"{self.base}/n/{quote(screen_name, safe='')}",
             headers=(("Accept", _HTML), ("Referer", f"{self.base}/")),
         )
-
-    def _posts(self, uid: int, query: str, cursor: str) -> Request:
-        name, value = post_token(cursor)
-        return self._index(Kind.POSTS, uid, f"{query}&{name}={quote(value, safe='')}", cursor)
 
     def _index(self, kind: Kind, uid: int, query: str, cursor: str) -> Request:
         url = f"{self.base}/api/container/getIndex?{query}"

@@ -8,7 +8,7 @@ that are null, and fewer than 20 users on large accounts.
 from collections import Counter
 from collections.abc import Mapping
 
-from weibo_crawler.records import FanPage, Kind, Reading, Request, User, Verdict
+from weibo_crawler.records import ILLEGIBLE, FanPage, Kind, Reading, Request, User, Verdict
 from weibo_crawler.sites.weibo.addresses import LAST_PAGE, page_number
 from weibo_crawler.sites.weibo.cursors import read_token
 from weibo_crawler.sites.weibo.drift import Drift, is_drift
@@ -46,7 +46,7 @@ class _Found:
                 raise Drift(".id")
             user = read_face(item.user, item.desc1, item.desc2)
         except Drift as drift:
-            self.skipped["no id" if drift.path else "odd user"] += 1
+            self.skipped[ILLEGIBLE[not drift.path]] += 1
             self.odd.append(drift.under(f"{path}.user"))
             return
         if user.fans is None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from msgspec.structs import asdict, replace
 
 from weibo_crawler import records
-from weibo_crawler.records import CommentPage, Reading, Request, User, Verdict
+from weibo_crawler.records import ILLEGIBLE, CommentPage, Reading, Request, User, Verdict
 from weibo_crawler.sites.weibo.comment import read_comment
 from weibo_crawler.sites.weibo.counts import (
     MOST_FANS,
@@ -120,7 +120,7 @@ def read_comments(comments: Comments | None, request: Request, now: float) -> Re
             if (one := read_comment(comment, user, now)) is not None:
                 said.append(one)
         except Drift as drift:
-            skipped["no id" if drift.path else "odd user"] += 1
+            skipped[ILLEGIBLE[not drift.path]] += 1
             odd.append(drift.under(f".data.data[{i}].user"))
     if is_drift(len(odd), shown):
         raise odd[0]

@@ -60,10 +60,10 @@ class _Session:
     def __init__(self, conn: "Connection[Cursor]") -> None:
         self.conn, self.name, self.commits = conn, secrets.token_bytes(16), 0
 
-    def run(self, sql: str, values: object = None) -> tuple[int, Sequence[Any]]:
+    def run(self, sql: str, values: Sequence[object] = ()) -> tuple[int, Sequence[Any]]:
         """How many rows it met, and the rows it gives."""
         with self.conn.cursor() as cursor:
-            return cursor.execute(sql, values), cursor.fetchall()
+            return cursor.execute(sql, values or None), cursor.fetchall()
 
 
 class Database:
@@ -83,12 +83,12 @@ class Database:
         self._pid = os.getpid()
         self._reached = False  # a server that never answered is not waited for
 
-    def read(self, sql: str, values: object = None) -> Sequence[Any]:
+    def read(self, sql: str, values: Sequence[object] = ()) -> Sequence[Any]:
         """The rows of one statement: a snapshot of its own."""
         return self._retried(lambda session: session.run(sql, values))[1]
 
-    def write(self, sql: str, values: object = None) -> int:
-        """One statement whose repetition changes nothing; returns how many rows it met."""
+    def write(self, sql: str, values: Sequence[object] = ()) -> int:
+        """See `sql.cursor.Database`."""
         return self._retried(lambda session: session.run(sql, values))[0]
 
     def transaction(self, work: Callable[[Cursor], T]) -> T:

@@ -3,7 +3,6 @@
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import pymysql
@@ -14,6 +13,7 @@ from weibo_crawler.store.mysql.base import check_version, connect, parse_address
 from weibo_crawler.store.mysql.errors import translated
 from weibo_crawler.store.mysql.schema import SET_UP
 from weibo_crawler.store.mysql.users import VERSION
+from weibo_crawler.store.sql.cursor import rows
 
 _ANSWER_S = 4.0
 _CLOCKS_APART_S = 5.0  # leases last a minute, and each process reads its own clock
@@ -38,7 +38,7 @@ class MysqlCheck(NamedTuple):
 
     def server(self) -> str:
         """It answers, knows the account, and is new enough."""
-        ((version,),) = self._run(partial(_rows, "SELECT VERSION()"))
+        ((version,),) = self._read("SELECT VERSION()")
         check_version(str(parse_address(self.url)), version)
         return f"{version} at {parse_address(self.url)}"
 
@@ -51,8 +51,9 @@ class MysqlCheck(NamedTuple):
             # MariaDB before 11.1 knows the first name alone, MySQL 8 the second
             names = "('tx_isolation', 'transaction_isolation')"
             sql = f"SHOW SESSION VARIABLES WHERE variable_name IN {names}"
-            isolation = _rows(sql, cursor)[0][1]
-            return (*_rows("SELECT @@GLOBAL.sql_mode, @@SESSION.sql_mode", cursor)[0], isolation)
+            isolation = rows(cursor, sql)[0][1]
+            modes = rows(cursor, "SELECT @@GLOBAL.sql_mode, @@SESSION.sql_mode")
+            return (*modes[0], isolation)
 
         server, session, isolation = self._run(work)
         if "STRICT_ALL_TABLES" not in session or isolation != "READ-COMMITTED":
@@ -66,8 +67,8 @@ class MysqlCheck(NamedTuple):
 
     def tables(self) -> str:
         """Those of this program are there, in their version, in utf8mb4 and InnoDB."""
-        rows = self._run(partial(_rows, f"{_TABLES} WHERE table_schema = DATABASE()"))
-        held = {name: (engine, collation) for name, engine, collation in rows}
+        found = self._read(f"{_TABLES} WHERE table_schema = DATABASE()")
+        held = {name: (engine, collation) for name, engine, collation in found}
         if "schema_versions" not in held:
             return "none yet: `weibo-crawler init` makes them"
         ours = [name for name in ("userlist", "progress", "gate", "forgotten") if name in held]
@@ -78,7 +79,7 @@ class MysqlCheck(NamedTuple):
                 "CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
             )
         sql = "SELECT version FROM schema_versions WHERE component = 'users'"
-        found = self._run(partial(_rows, sql))
+        found = self._read(sql)
         version = int(found[0][0]) if found else 0
         if version > VERSION:
             raise NewerSchema(f"schema version {version}, known is {VERSION}: upgrade this program")
@@ -114,7 +115,7 @@ class MysqlCheck(NamedTuple):
 
         def work(cursor: Cursor) -> float:
             before = time.time()
-            ((theirs,),) = _rows("SELECT UNIX_TIMESTAMP(NOW(6))", cursor)
+            ((theirs,),) = rows(cursor, "SELECT UNIX_TIMESTAMP(NOW(6))")
             return float(theirs) - (before + time.time()) / 2
 
         apart_s = self._run(work)
@@ -124,6 +125,9 @@ class MysqlCheck(NamedTuple):
                 "are read by the clock"
             )
         return f"{abs(apart_s):.1f} s apart"
+
+    def _read(self, sql: str) -> Any:
+        return self._run(lambda cursor: rows(cursor, sql))
 
     def _run(self, work: Callable[[Cursor], Any]) -> Any:
         address = parse_address(self.url)
@@ -136,9 +140,3 @@ class MysqlCheck(NamedTuple):
                 conn.close()
         except pymysql.MySQLError as error:
             raise translated(error, str(address)) from error
-
-
-def _rows(sql: str, cursor: Cursor) -> Sequence[Any]:
-    cursor.execute(sql)
-    rows: Sequence[Any] = cursor.fetchall()
-    return rows

@@ -1,15 +1,9 @@
 """Leases of egresses in MariaDB/MySQL: the processes of many machines."""
 
-from collections.abc import Callable
-from typing import TypeVar
-
 from weibo_crawler.store.mysql.base import Database
 from weibo_crawler.store.mysql.schema import OPTIONS
-from weibo_crawler.store.owners import new_owner
 from weibo_crawler.store.sql.cursor import Cursor
 from weibo_crawler.store.sql.egresses import EgressLeases
-
-T = TypeVar("T")
 
 _SCHEMA = (
     (
@@ -59,15 +53,8 @@ class MysqlEgresses(EgressLeases):
     new_value = "VALUES({})"
 
     def __init__(self, url: str, password: str | None = None, owner: str | None = None) -> None:
-        super().__init__(owner or new_owner())
-        self._db = Database(url, password, "egresses", _SCHEMA)
-
-    def transaction(self, work: Callable[[Cursor], T]) -> T:
-        return self._db.transaction(work)
+        super().__init__(Database(url, password, "egresses", _SCHEMA), owner)
 
     def clock(self, cursor: Cursor) -> float:
         cursor.execute(_CLOCK)
         return float(cursor.fetchall()[0][0]) / 1e6
-
-    def close(self) -> None:
-        self._db.close()

@@ -4,10 +4,9 @@ import secrets
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pymysql.cursors import Cursor
-
 from weibo_crawler.store.forgotten import NOBODY, Forgotten, hash_of
-from weibo_crawler.store.mysql.commit import enter
+from weibo_crawler.store.mysql.gate import enter
+from weibo_crawler.store.sql.cursor import Cursor
 
 _NOTE = "SELECT (SELECT value FROM meta WHERE name = 'forget_version'), forget_key FROM gate"
 

@@ -1,14 +1,8 @@
 """Claims of visits in MariaDB/MySQL: the processes of many machines."""
 
-from collections.abc import Callable
-from typing import TypeVar
-
 from weibo_crawler.store.mysql.base import Database
 from weibo_crawler.store.mysql.schema import OPTIONS
-from weibo_crawler.store.sql.cursor import Cursor
 from weibo_crawler.store.sql.visits import VisitClaims
-
-T = TypeVar("T")
 
 _SCHEMA = (
     (
@@ -29,11 +23,4 @@ class MysqlVisits(VisitClaims):
     or_leave = "ON DUPLICATE KEY UPDATE uid = uid"
 
     def __init__(self, url: str, password: str | None, owner: str, run_id: str) -> None:
-        super().__init__(owner, run_id)
-        self._db = Database(url, password, "visits", _SCHEMA)
-
-    def transaction(self, work: Callable[[Cursor], T]) -> T:
-        return self._db.transaction(work)
-
-    def close(self) -> None:
-        self._db.close()
+        super().__init__(Database(url, password, "visits", _SCHEMA), owner, run_id)

@@ -1,27 +1,63 @@
-"""What is alike in both SQL homes below the statements. Pure.
+"""What is alike in both SQL homes below the statements.
 
 Statements that both understand write %s for a value, as pymysql does; the SQLite home writes its
 own sign in its place.
 """
 
 import struct
-from collections.abc import Sequence, Sized
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Sequence, Sized
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
 
 
 class Cursor(Protocol):
     """What DB-API cursors have in common; parameters are written %s."""
 
-    def execute(self, sql: str, values: Sequence[object] = ()) -> object: ...
+    def execute(self, sql: str, values: Sequence[object] = ()) -> int:
+        """Run a statement; how many rows a change met."""
+        ...
 
-    def executemany(self, sql: str, rows: Sequence[Sequence[object]]) -> object: ...
+    def executemany(self, sql: str, rows: Sequence[Sequence[object]]) -> int | None:
+        """Run a statement for each row of values; how many rows all of them met."""
+        ...
 
     def fetchall(self) -> Sequence[Any]: ...
+
+
+class Database(Protocol):
+    """A component's place in a database. Errors: StoreError."""
+
+    def read(self, sql: str, values: Sequence[object] = ()) -> Sequence[Any]:
+        """All rows of one statement."""
+        ...
+
+    def write(self, sql: str, values: Sequence[object] = ()) -> int:
+        """Run one statement whose repetition changes nothing; how many rows it met."""
+        ...
+
+    def transaction(self, work: Callable[[Cursor], T]) -> T:
+        """Run `work` in one transaction: all of it once, or nothing."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def rows(cursor: Cursor, sql: str, values: Sequence[object] = ()) -> Sequence[Any]:
+    """Run a statement inside a transaction; its rows."""
+    cursor.execute(sql, values)
+    return cursor.fetchall()
 
 
 def marks(values: Sized) -> str:
     """For `IN (…)`: a place for each of the values, of which there is one at least."""
     return ", ".join(["%s"] * len(values))
+
+
+def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """The items in pieces of so many, for one statement each."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
 
 
 def pack_ids(ids: Sequence[int]) -> bytes:

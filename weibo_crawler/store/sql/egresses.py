@@ -16,15 +16,14 @@ dead, up to now): the next request waits a whole interval from there.
 import hashlib
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from weibo_crawler.records import LONGEST_REST_S, AllOut, EgressState, Health, LeaseTerm
-from weibo_crawler.store.owners import is_dead
-from weibo_crawler.store.sql.cursor import Cursor, marks
+from weibo_crawler.store.owners import is_dead, new_owner
+from weibo_crawler.store.sql.cursor import Cursor, Database, chunks, marks
 from weibo_crawler.store.sql.egress_shares import Contender, Standing, allot
 
-T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 _CHUNK = 500  # names in one statement
@@ -54,20 +53,17 @@ class EgressLeases(ABC):
     upsert: str  # "ON CONFLICT …", before the columns to set
     new_value: str  # how an upsert calls the value that was to be inserted: format of a column
 
-    def __init__(self, owner: str) -> None:
-        self.owner = owner
+    def __init__(self, db: Database, owner: str | None = None) -> None:
+        self._db = db
+        self.owner = owner or new_owner()
         self._lease_s = 0.0
-
-    @abstractmethod
-    def transaction(self, work: Callable[[Cursor], T]) -> T:
-        """Run `work` in one transaction: all of it once, or nothing."""
 
     @abstractmethod
     def clock(self, cursor: Cursor) -> float:
         """The database's clock, seconds since the epoch."""
 
-    @abstractmethod
-    def close(self) -> None: ...
+    def close(self) -> None:
+        self._db.close()
 
     # -- the holder's side
 
@@ -95,7 +91,7 @@ class EgressLeases(ABC):
             )
             self._list(cursor, pools, rate, now)
 
-        self.transaction(work)
+        self._db.transaction(work)
 
     def enlist(self, direct: str, proxies: Sequence[str], *, rate: float) -> None:
         """Contend for these egresses from now on. What is held stays held until it is handed back,
@@ -112,7 +108,7 @@ class EgressLeases(ABC):
                 )
                 self._list(cursor, pools, rate, now)
 
-        self.transaction(work)
+        self._db.transaction(work)
 
     def exchange(
         self, states: Mapping[str, EgressState], released: Sequence[str] = ()
@@ -122,7 +118,7 @@ class EgressLeases(ABC):
         lease_s from the call on the holder may use what it has; it must stop earlier by its own
         clock. Where the term is not renewed, all is lost and nothing was written: `join` again.
         """
-        return self.transaction(lambda cursor: self._exchange(cursor, states, released))
+        return self._db.transaction(lambda cursor: self._exchange(cursor, states, released))
 
     def leave(self, states: Mapping[str, EgressState]) -> None:
         """Hand all back. states: of everything held that is still known."""
@@ -136,7 +132,7 @@ class EgressLeases(ABC):
             self._free(cursor, self.owner, now)
             self._allot_later(cursor)
 
-        self.transaction(work)
+        self._db.transaction(work)
 
     def known(self, names: Sequence[str]) -> dict[str, Known]:
         """How these egresses stand; unknown ones are left out."""
@@ -144,7 +140,7 @@ class EgressLeases(ABC):
         def work(cursor: Cursor) -> dict[str, Known]:
             now = self.clock(cursor)
             found = {}
-            for some in _chunks(names):
+            for some in chunks(names, _CHUNK):
                 cursor.execute(
                     f"SELECT name, holder, {_COLUMNS} FROM egresses WHERE name IN ({marks(some)})",
                     some,
@@ -153,7 +149,7 @@ class EgressLeases(ABC):
                     found[name] = Known(holder, _state(state, now))
             return found
 
-        return self.transaction(work)
+        return self._db.transaction(work)
 
     # -- inside a transaction
 
@@ -251,7 +247,7 @@ class EgressLeases(ABC):
             )
 
     def _hand_back(self, cursor: Cursor, names: Sequence[str]) -> None:
-        for some in _chunks(names):
+        for some in chunks(names, _CHUNK):
             cursor.execute(
                 "UPDATE egresses SET holder = NULL, recalled = 0, told = 0 "
                 f"WHERE holder = %s AND name IN ({marks(some)})",
@@ -282,13 +278,13 @@ class EgressLeases(ABC):
         for name, owner in done.grants.items():
             by_owner.setdefault(owner, []).append(name)
         for owner, names in by_owner.items():
-            for some in _chunks(names):
+            for some in chunks(names, _CHUNK):
                 cursor.execute(
                     "UPDATE egresses SET holder = %s, held_since = %s, recalled = 0, told = 0 "
                     f"WHERE name IN ({marks(some)})",
                     (owner, now, *some),
                 )
-        for some in _chunks(done.recalls):
+        for some in chunks(done.recalls, _CHUNK):
             cursor.execute(f"UPDATE egresses SET recalled = 1 WHERE name IN ({marks(some)})", some)
         cursor.execute("UPDATE egress_gate SET allotted_at = %s", (now,))
 
@@ -317,7 +313,7 @@ class EgressLeases(ABC):
             "INSERT INTO egress_pools (pool, name) VALUES (%s, %s)", [(pool, n) for n in missing]
         )
         known = set()
-        for some in _chunks(missing):
+        for some in chunks(missing, _CHUNK):
             cursor.execute(f"SELECT name FROM egresses WHERE name IN ({marks(some)})", some)
             known |= {name for (name,) in cursor.fetchall()}
         self._save(cursor, {name: state for name in missing if name not in known}, now)
@@ -401,8 +397,3 @@ def _digest(names: Sequence[str]) -> str:
     """The same for the same proxies in any order; no name begins like this."""
     text = "\n".join(sorted(names)).encode()
     return "pool-" + hashlib.blake2b(text, digest_size=12).hexdigest()
-
-
-def _chunks(names: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(names), _CHUNK):
-        yield names[start : start + _CHUNK]

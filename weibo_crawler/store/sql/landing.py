@@ -72,6 +72,7 @@ class Batch:
         self._run_id, self._level, self._entries = run_id, level, entries
         self._gone, self._room, self._taken = gone, room, set(known)
         self._landed = 0
+        self._has_illegible = False
         self.new: list[tuple[int, NewUser]] = []
         self.advanced: dict[tuple[int, Edge], PageCommit] = {}
         self.done: set[int] = set()
@@ -82,12 +83,15 @@ class Batch:
 
     @property
     def bounds(self) -> str:
-        """Why depths become upper bounds, "" where no list ended that may hold more."""
+        """Why depths become upper bounds, "" where no list ended that may hold more, and everybody
+        could be read."""
         ends = [page for page in self.advanced.values() if page.ended is not None]
         if any(page.ended == WALLED for page in ends):
             return NOT_SHOWN
         if any(not page.sure for page in ends):
             return "lists that ended before their announced count may hold shorter ways"
+        if self._has_illegible:
+            return "people on lists who could not be read may be shorter ways"
         return ""
 
     def land(self, page: PageCommit) -> Landing:
@@ -105,6 +109,7 @@ class Batch:
             return Landing.FULL
         entry.lists[page.edge] = (page.after.cursor, page.ended is not None)
         self.advanced[page.uid, page.edge] = page
+        self._has_illegible |= page.illegible > 0
         if page.last:
             entry.mine = False
             self.done.add(page.uid)

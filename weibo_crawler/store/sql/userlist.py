@@ -22,7 +22,7 @@ from weibo_crawler.store import (
 )
 from weibo_crawler.store.forgotten import NOBODY, Forgotten
 from weibo_crawler.store.kept import KeptPage
-from weibo_crawler.store.sql.cursor import marks, pack_ids, unpack_ids
+from weibo_crawler.store.sql.cursor import Database, chunks, marks, pack_ids, unpack_ids
 
 PAGE = 1000  # rows read at once
 _COLUMNS = ", ".join("id" if name == "uid" else name for name in UserRow._fields)
@@ -50,13 +50,8 @@ class SqlUserlist(ABC):
     """What the userlists of both homes do alike. Errors: StoreError where the database cannot be
     read or written."""
 
-    @abstractmethod
-    def _rows(self, sql: str, *values: object) -> Sequence[Any]:
-        """All rows of one statement, which writes %s for a value."""
-
-    @abstractmethod
-    def _do(self, sql: str, *values: object) -> int:
-        """Run one statement whose repetition changes nothing; how many rows it met."""
+    def __init__(self, db: Database) -> None:
+        self._db: Database = db
 
     @abstractmethod
     def forgotten(self, known: Forgotten = NOBODY) -> Forgotten:
@@ -67,8 +62,7 @@ class SqlUserlist(ABC):
     def users(self, *, uids: Sequence[int] | None = None, after_seq: int = 0) -> Iterator[UserRow]:
         """Kept users by seq; `uids` in the order given, unknown ones left out."""
         if uids is not None:
-            for start in range(0, len(uids), PAGE):
-                wanted = uids[start : start + PAGE]
+            for wanted in chunks(uids, PAGE):
                 sql = f"SELECT {_COLUMNS} FROM userlist WHERE id IN ({marks(wanted)})"
                 known = {row.uid: row for row in map(UserRow._make, self._rows(sql, *wanted))}
                 yield from (known[uid] for uid in wanted if uid in known)
@@ -151,8 +145,7 @@ class SqlUserlist(ABC):
 
     def kept_pages(self, uids: Sequence[int]) -> dict[int, list[KeptPage]]:
         found: defaultdict[int, list[KeptPage]] = defaultdict(list)
-        for start in range(0, len(uids), PAGE):
-            some = uids[start : start + PAGE]
+        for some in chunks(uids, PAGE):
             sql = f"{_KEPT} WHERE uid IN ({marks(some)}) ORDER BY uid, url"
             for uid, *page in self._rows(sql, *some):
                 found[uid].append(KeptPage._make(page))
@@ -163,8 +156,7 @@ class SqlUserlist(ABC):
     def _strip_lists(self, uids: Sequence[int]) -> None:
         """Take the ids out of what others' lists remember, and of the pages that showed them. What
         moves on meanwhile is left: a page that is committed after the hashes holds none of them."""
-        for start in range(0, len(uids), _AT_ONCE):
-            some = uids[start : start + _AT_ONCE]
+        for some in chunks(uids, _AT_ONCE):
             packed = [pack_ids([uid]) for uid in some]
             for table, ids, *key in _LISTS:
                 where = " OR ".join([f"INSTR({ids}, %s) > 0"] * len(some))
@@ -173,7 +165,7 @@ class SqlUserlist(ABC):
                 for *place, before in self._rows(sql, *packed):
                     left = pack_ids([uid for uid in unpack_ids(before) if uid not in some])
                     sql = f"UPDATE {table} SET {ids} = %s WHERE {is_it}"
-                    self._do(sql, left, *place, before)
+                    self._db.write(sql, (left, *place, before))
 
     def _drop_naming(self) -> None:
         """Delete the kept pages, and those of unknown shape, that name somebody forgotten."""
@@ -182,12 +174,15 @@ class SqlUserlist(ABC):
             is_it = "uid = %s AND url = %s"
             for _, *page in self._rows(f"{_KEPT} WHERE {is_it}", *key):
                 if KeptPage._make(page).names(forgotten):
-                    self._do(f"DELETE FROM kept_pages WHERE {is_it}", *key)
+                    self._db.write(f"DELETE FROM kept_pages WHERE {is_it}", key)
         for (seq,) in self._rows("SELECT seq FROM drifted"):
             sql = "SELECT url, why, body FROM drifted WHERE seq = %s"
             for url, why, body in self._rows(sql, seq):
                 if forgotten.is_named_in(f"{url} {why} ".encode() + zlib.decompress(body)):
-                    self._do("DELETE FROM drifted WHERE seq = %s", seq)
+                    self._db.write("DELETE FROM drifted WHERE seq = %s", (seq,))
+
+    def _rows(self, sql: str, *values: object) -> Sequence[Any]:
+        return self._db.read(sql, values)
 
     def _count(self, sql: str, *values: object) -> int:
         return int(self._rows(sql, *values)[0][0])

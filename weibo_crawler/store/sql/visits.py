@@ -4,17 +4,13 @@ A claim is an economy, not a lock: rows and timestamps make what two processes s
 same (law 7). So a claim that ends too early costs requests, and nothing else.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection
-from typing import TypeVar
+from collections.abc import Collection
 
 from weibo_crawler.store.owners import is_dead
-from weibo_crawler.store.sql.cursor import Cursor, marks
-
-T = TypeVar("T")
+from weibo_crawler.store.sql.cursor import Cursor, Database, marks, rows
 
 
-class VisitClaims(ABC):
+class VisitClaims:
     """The claims of one process. owner: its name (`owners`); run_id: its run, whose processes share
     no user. `now`: seconds since the epoch.
 
@@ -24,14 +20,11 @@ class VisitClaims(ABC):
 
     or_leave: str  # what SQL says after an insert of what may be there
 
-    def __init__(self, owner: str, run_id: str) -> None:
-        self._owner, self._run_id = owner, run_id
+    def __init__(self, db: Database, owner: str, run_id: str) -> None:
+        self._db, self._owner, self._run_id = db, owner, run_id
 
-    @abstractmethod
-    def transaction(self, work: Callable[[Cursor], T]) -> T: ...
-
-    @abstractmethod
-    def close(self) -> None: ...
+    def close(self) -> None:
+        self._db.close()
 
     def claim(self, uids: Collection[int], *, now: float, lease_s: float) -> set[int]:
         """Claim these users; returns those that are this process's own now. Those of another
@@ -52,31 +45,24 @@ class VisitClaims(ABC):
                 [(uid, self._owner, self._run_id, now + lease_s) for uid in ordered],
             )
             mine = f"SELECT uid FROM visits WHERE {those} AND owner = %s"
-            cursor.execute(mine, (*ordered, self._owner))
-            return {int(uid) for (uid,) in cursor.fetchall()}
+            return {int(uid) for (uid,) in rows(cursor, mine, (*ordered, self._owner))}
 
-        return self.transaction(work)
+        return self._db.transaction(work)
 
     def renew(self, *, now: float, lease_s: float) -> None:
         renewed = "UPDATE visits SET until = %s WHERE owner = %s"
-        values = (now + lease_s, self._owner)
-        self.transaction(lambda cursor: cursor.execute(renewed, values))
+        self._db.write(renewed, (now + lease_s, self._owner))
 
     def release(self, uids: Collection[int] | None = None) -> None:
         """Others may claim these users; None: all that the process holds."""
-
-        def work(cursor: Cursor) -> None:
-            if uids is None:
-                cursor.execute("DELETE FROM visits WHERE owner = %s", (self._owner,))
-                return
+        if uids is None:
+            self._db.write("DELETE FROM visits WHERE owner = %s", (self._owner,))
+        elif uids:
             released = f"DELETE FROM visits WHERE uid IN ({marks(uids)}) AND owner = %s"
-            cursor.execute(released, (*sorted(uids), self._owner))
-
-        if uids is None or uids:
-            self.transaction(work)
+            self._db.write(released, (*sorted(uids), self._owner))
 
 
 def _free_dead(cursor: Cursor) -> None:
-    cursor.execute("SELECT DISTINCT owner FROM visits")
-    for owner in [owner for (owner,) in cursor.fetchall() if is_dead(owner)]:
+    owners = rows(cursor, "SELECT DISTINCT owner FROM visits")
+    for owner in [owner for (owner,) in owners if is_dead(owner)]:
         cursor.execute("DELETE FROM visits WHERE owner = %s", (owner,))

@@ -14,9 +14,10 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any, TypeVar
 
 from weibo_crawler.config import resolve
 from weibo_crawler.errors import (
@@ -28,7 +29,9 @@ from weibo_crawler.errors import (
     StoreFull,
     masked,
 )
+from weibo_crawler.store.sql.cursor import Cursor
 
+T = TypeVar("T")
 _SCHEME = "sqlite:///"
 _BUSY_S = 30.0
 _TURN_S = 0.0005  # how often a writer looks whether it is its turn
@@ -107,6 +110,22 @@ class Database:
             raise StoreError(f"{self.path}: the file was removed or replaced while in use")
         return conn
 
+    def read(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
+        """See `sql.cursor.Database`."""
+        with self.translated():
+            return self.conn().execute(sql.replace("%s", "?"), values).fetchall()
+
+    def write(self, sql: str, values: Sequence[object] = ()) -> int:
+        """See `sql.cursor.Database`. In a transaction, though it is one statement: else it waits by
+        SQLite's long sleeps, and others that take turns hardly ever leave the file alone when one
+        ends."""
+        return self.transaction(lambda cursor: cursor.execute(sql, values))
+
+    def transaction(self, work: Callable[[Cursor], T]) -> T:
+        """See `sql.cursor.Database`, and `immediate`."""
+        with self.translated(), immediate(self.conn()) as conn:
+            return work(Statements(conn))
+
     def translated(self) -> AbstractContextManager[None]:
         """SQLite's errors inside are raised as StoreError with the file's path."""
         return translated(self.path)
@@ -144,6 +163,22 @@ class Database:
         self._by_thread = {}
 
 
+class Statements:
+    """A cursor that takes %s for a parameter."""
+
+    def __init__(self, conn: sqlite3.Connection) -> None:
+        self._cursor = conn.cursor()
+
+    def execute(self, sql: str, values: Sequence[object] = ()) -> int:
+        return self._cursor.execute(sql.replace("%s", "?"), tuple(values)).rowcount
+
+    def executemany(self, sql: str, rows: Sequence[Sequence[object]]) -> int:
+        return self._cursor.executemany(sql.replace("%s", "?"), rows).rowcount
+
+    def fetchall(self) -> Sequence[Any]:
+        return self._cursor.fetchall()
+
+
 def _file_id(path: Path) -> tuple[int, int] | None:
     try:
         stat = path.stat()
@@ -164,12 +199,6 @@ def database_path(url: str) -> Path:
             "or sqlite:////folder/file.db (absolute)"
         )
     return resolve(url[len(_SCHEME) :])
-
-
-def open_database(url: str) -> sqlite3.Connection:
-    """A connection in autocommit mode (write inside `immediate`), its folder and file created. It
-    is for one thread at a time."""
-    return _connect(database_path(url), create=True)
 
 
 @contextmanager

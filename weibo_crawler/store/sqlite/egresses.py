@@ -1,15 +1,8 @@
 """Leases of egresses in SQLite: the processes of one machine."""
 
-from collections.abc import Callable, Sequence
-from sqlite3 import Connection
-from typing import Any, TypeVar
-
-from weibo_crawler.store.owners import new_owner
 from weibo_crawler.store.sql.cursor import Cursor
 from weibo_crawler.store.sql.egresses import EgressLeases
-from weibo_crawler.store.sqlite.base import Database, immediate
-
-T = TypeVar("T")
+from weibo_crawler.store.sqlite.base import Database
 
 _SCHEMA = (
     """
@@ -57,32 +50,8 @@ class SqliteEgresses(EgressLeases):
     new_value = "excluded.{}"
 
     def __init__(self, url: str, owner: str | None = None) -> None:
-        super().__init__(owner or new_owner())
-        self._db = Database(url, "egresses", _SCHEMA)
-
-    def transaction(self, work: Callable[[Cursor], T]) -> T:
-        with self._db.translated(), immediate(self._db.conn()) as conn:
-            return work(Statements(conn))
+        super().__init__(Database(url, "egresses", _SCHEMA), owner)
 
     def clock(self, cursor: Cursor) -> float:
         cursor.execute("SELECT (julianday('now') - 2440587.5) * 86400.0")
         return float(cursor.fetchall()[0][0])
-
-    def close(self) -> None:
-        self._db.close()
-
-
-class Statements:
-    """A cursor that takes %s for a parameter."""
-
-    def __init__(self, conn: Connection) -> None:
-        self._cursor = conn.cursor()
-
-    def execute(self, sql: str, values: Sequence[object] = ()) -> None:
-        self._cursor.execute(sql.replace("%s", "?"), tuple(values))
-
-    def executemany(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
-        self._cursor.executemany(sql.replace("%s", "?"), rows)
-
-    def fetchall(self) -> Sequence[Any]:
-        return self._cursor.fetchall()

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import itemgetter
 from sqlite3 import Connection
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -169,10 +169,10 @@ class SqliteTable:
     def row(self, key: str, columns: Sequence[str] | None = None) -> dict[str, str]:
         wanted = self._columns(columns)
         cells: dict[str, str] = {}
-        for family, packed in self._all(
+        for family, packed in self._db.read(
             f"SELECT family, CAST(cells AS BLOB) FROM {self._table} "
             "WHERE row_key = ? ORDER BY family, ts",
-            key,
+            (key,),
         ):
             if family in wanted.families:
                 cells.update(_decode(packed))
@@ -204,10 +204,10 @@ class SqliteTable:
         self, key: str, columns: Sequence[str] | None = None
     ) -> Iterator[tuple[int, dict[str, str]]]:
         wanted = self._columns(columns)
-        records = self._all(
+        records = self._db.read(
             f"SELECT family, ts, CAST(cells AS BLOB) FROM {self._table} WHERE row_key = ? "
             "ORDER BY ts",
-            key,
+            (key,),
         )
         cells: dict[str, str] = {}
         found: dict[int, dict[str, str]] = {}
@@ -221,7 +221,7 @@ class SqliteTable:
         start, stop = key_bounds("", None, prefix)
         where, values = _where(start, stop)
         sql = f"SELECT DISTINCT row_key FROM {self._table} WHERE {where} ORDER BY row_key LIMIT ?"
-        while page := self._all(sql, *values, _PAGE_KEYS):
+        while page := self._db.read(sql, (*values, _PAGE_KEYS)):
             yield from (key for (key,) in page)
             values[0] = page[-1][0] + "\0"  # the smallest key after it
 
@@ -330,10 +330,6 @@ class SqliteTable:
         conn.executemany(
             self._upsert, [(key, family, ts, _encode(cells)) for ts, cells in history if cells]
         )
-
-    def _all(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        with self._db.translated():
-            return self._db.conn().execute(sql, values).fetchall()
 
 
 def _where(start: str, stop: str | None) -> tuple[str, list[object]]:

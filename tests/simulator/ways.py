@@ -1,15 +1,13 @@
 """Whom a user leads to, edge by edge: the truth of a walk over more than fan lists."""
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import unquote
 
-if TYPE_CHECKING:
-    from weibo_crawler.simulator.world import World
+from weibo_crawler.simulator.world import COMMENTS, PAGE_OF_POSTS, World
 
-PAGE_OF_POSTS = 10
-COMMENTS = 20  # shown on page 1
 _LINK = re.compile("href='/n/([^']+)'")
 
 
@@ -22,13 +20,10 @@ class Bounds(NamedTuple):
     mentions_per_page: int = 5
 
 
-BOUNDS = Bounds()  # the defaults of the settings
-
-
 class Ways:
     """Users are handled by index."""
 
-    def __init__(self, world: "World", bounds: Bounds) -> None:
+    def __init__(self, world: World, bounds: Bounds) -> None:
         self._world, self._bounds = world, bounds
         self.of: dict[str, Callable[[int], Iterable[int]]] = {
             "fans": world.fans_shown,
@@ -75,3 +70,28 @@ class Ways:
         if number == 1:
             mids |= set(self._world.calendar(index).pinned)
         return sorted(mids, reverse=True)
+
+
+def kept(
+    world: World,
+    seeds: Iterable[int],
+    min_fans: int,
+    edges: Iterable[str],
+    bounds: Bounds | None = None,
+    max_depth: int | None = None,
+) -> dict[int, int]:
+    """As `World.kept`, over these edges: "fans", "follows", "reposts", "comments", "mentions"."""
+    ways = Ways(world, bounds or Bounds())
+    lists = [ways.of[edge] for edge in edges]
+    depths = {index: 0 for uid in seeds if (index := world.index(uid)) is not None}
+    queue = deque(depths)
+    while queue:
+        index = queue.popleft()
+        if depths[index] == max_depth:
+            continue
+        for shown in lists:
+            for other in shown(index):
+                if other not in depths and world.fans_announced(other) >= min_fans:
+                    depths[other] = depths[index] + 1
+                    queue.append(other)
+    return {world.uid(index): depth for index, depth in depths.items()}

@@ -1,0 +1,131 @@
+"""A proxy that shows something else than others do, in answers that look well (law 5)."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.fetch.test_doubts import NOTHING, Way, http
+from weibo_crawler.config import Pace
+from weibo_crawler.fetch import Ask, Fetcher
+from weibo_crawler.fetch.comparison import is_same, words_of
+from weibo_crawler.fetch.egress import Egress
+from weibo_crawler.fetch.pool.ring import Ring
+from weibo_crawler.records import Post, PostPage, Reading, User, Verdict
+
+_NAME = "北京的早晨"
+_ALL = 60
+
+
+def _page(uid: int, garble: Callable[[str], str] = lambda text: text) -> object:
+    info = {"id": uid, "screen_name": garble(_NAME), "followers_count": 9}
+    return {"ok": 1, "data": {"userInfo": info}}
+
+
+def _twice(text: str) -> str:
+    """UTF-8 that somebody took for another encoding."""
+    return text.encode().decode("latin-1")
+
+
+def _question_marks(text: str) -> str:
+    return text.encode("ascii", "replace").decode()
+
+
+def _names(tmp_path: Path, *ways: Callable[[int], object]) -> tuple[Counter[str | None], Way]:
+    way = Way(tmp_path, *ways)
+
+    async def crawl(fetcher: Fetcher) -> list[str | None]:
+        names = []
+        for first in range(1, _ALL, 4):
+            asks = [fetcher.fetch(Ask(way.site.profile(uid))) for uid in range(first, first + 4)]
+            records = [one.reading.record for one in await asyncio.gather(*asks)]
+            names += [one.screen_name if isinstance(one, User) else None for one in records]
+        return names
+
+    [names] = asyncio.run(way.run(lambda fetcher: [crawl(fetcher)]))
+    assert isinstance(names, list)
+    return Counter(names), way
+
+
+@pytest.mark.parametrize("garble", [_twice, _question_marks])
+def test_a_proxy_that_garbles_every_page_is_found(
+    tmp_path: Path, garble: Callable[[str], str]
+) -> None:
+    """One of three: nothing that it brings is believed, and it is blamed. The others cost one
+    request more each, but for those that were under way then."""
+    garbled, names = (lambda uid: _page(uid, garble)), Counter({_NAME: _ALL})
+    found, way = _names(tmp_path, garbled, _page, _page)
+    assert found == names
+    assert way.counters["egress.disproved"] >= 1
+    assert way.counters["request.sent"] <= _ALL + 30
+
+
+def test_proxies_that_show_the_same_are_compared_once(tmp_path: Path) -> None:
+    """Law 16: what showed the same once is trusted for long."""
+    found, way = _names(tmp_path, _page, _page, _page)
+    assert found == {_NAME: _ALL}
+    assert way.counters["egress.disproved"] == 0
+    assert 1 <= way.counters["request.compared"] <= 8  # so many go at once
+
+
+@pytest.mark.parametrize("other", [NOTHING, {"ok": 0, "msg": "?"}, http(b"", status="502 No")])
+def test_what_no_other_proxy_can_tell_is_believed(tmp_path: Path, other: object) -> None:
+    """A good proxy beside one that is of no use: what it brings is not lost by comparing it, and
+    it is asked for now and then only."""
+    found, way = _names(tmp_path, _page, lambda uid: other)
+    assert found == {_NAME: _ALL}
+    assert way.counters["request.compared"] <= 8 + _ALL // 10
+
+
+_WORDS = st.dictionaries(st.integers(1, 9), st.text("ab微博的字", max_size=6))
+
+
+@given(_WORDS, _WORDS)
+def test_a_comparison_tells_by_what_both_show(one: dict[int, str], other: dict[int, str]) -> None:
+    """It is symmetrical; pages that share no words tell nothing, those that share different ones
+    are not the same, and letters that nobody garbles prove nothing."""
+    told, shared = is_same(one, other), one.keys() & other.keys()
+    assert told is is_same(other, one)
+    assert (told is False) is any(one[key] != other[key] for key in shared)
+    if told:
+        assert sum(len(one[key].encode()) - len(one[key]) for key in shared) >= 8
+    assert is_same({1: "plain words"}, {1: "plain words"}) is None
+
+
+def test_counts_and_more_posts_are_no_difference() -> None:
+    """They change from one answer to the next; a cut text is another one than the whole."""
+
+    def reading(*posts: Post) -> Reading:
+        return Reading(Verdict.OK, PostPage(6, posts, None))
+
+    def post(mid: int, text: str, *, is_whole: bool = True, likes: int = 0) -> Post:
+        return Post(mid, 6, "2026-01-01T00:00:00+08:00", "second", text, is_whole, likes=likes)
+
+    one = words_of(reading(post(7, _NAME, likes=3), post(5, "很长…", is_whole=False)))
+    other = words_of(reading(post(8, "新的"), post(7, _NAME, likes=4), post(5, "很长很长")))
+    assert is_same(one, other)
+    assert words_of(Reading(Verdict.END)) == {}
+
+
+def test_one_of_many_is_compared_again() -> None:
+    """The first page that a proxy brings, and one of five hundred then; at once after another page
+    than others show. Never the direct way, nor where no other egress may go."""
+    ring = Ring([Egress("direct"), Egress("p:1", "http://p:1")], Pace(requests_per_second=0))
+    rng = Random(0)
+    assert not ring.wants_comparison("direct")
+    assert ring.wants_comparison("p:1")
+    ring.compared("p:1", is_same=True)
+    for _ in range(499):
+        ring.answered("p:1", 0.0, 0.1)
+        assert not ring.wants_comparison("p:1")
+    ring.answered("p:1", 0.0, 0.1)
+    assert ring.wants_comparison("p:1")
+    ring.compared("p:1", is_same=False)
+    assert ring.wants_comparison("p:1")
+    ring.refused("direct", 0.0, rng, is_ban=True)
+    assert not ring.wants_comparison("p:1")

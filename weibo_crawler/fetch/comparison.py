@@ -1,0 +1,40 @@
+"""Whether two egresses show the same page: its words, as far as both show them. Pure.
+
+A proxy that garbles every page in the same way brings answers that look well. So the first page
+with words that a proxy brings, and one of many after that, is asked for by another egress as well.
+Counts may change from one answer to the next, and posts may be added; texts and names hardly ever
+do.
+"""
+
+from collections.abc import Mapping
+
+from weibo_crawler.errors import TransportError
+from weibo_crawler.records import CommentPage, FanPage, FullText, PostPage, Reading, User, Verdict
+
+_TELLING = 4  # letters beyond ASCII, which nobody garbles: fewer tell nothing
+
+
+def words_of(answer: Reading | TransportError) -> Mapping[int, str]:
+    """The texts, or names, of a page by the id of the post, comment or user; {}: it has none."""
+    if not isinstance(answer, Reading) or answer.verdict is not Verdict.OK or answer.ambiguous:
+        return {}
+    record = answer.record
+    if isinstance(record, PostPage):
+        return {post.mid: post.text for post in record.posts if post.text_complete}
+    if isinstance(record, FullText):
+        return {record.mid: record.text}
+    if isinstance(record, CommentPage):
+        return {comment.id: comment.text for comment in record.comments}
+    users = record.users if isinstance(record, FanPage) else ()
+    if isinstance(record, User):
+        users = (record,)
+    return {user.uid: user.screen_name for user in users if user.screen_name is not None}
+
+
+def is_same(one: Mapping[int, str], other: Mapping[int, str]) -> bool | None:
+    """Whether both show the same words of what both show; None: that does not tell."""
+    shared = one.keys() & other.keys()
+    if any(one[key] != other[key] for key in shared):
+        return False
+    letters = sum(letter > "\x7f" for key in shared for letter in one[key])
+    return True if letters >= _TELLING else None

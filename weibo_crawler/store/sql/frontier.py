@@ -1,0 +1,274 @@
+"""The userlist as a frontier, and what processes write of themselves, in the SQL that both homes
+understand. Claims and commits, on which the speed of a harvest hangs, are each home's own.
+"""
+
+import json
+import zlib
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from weibo_crawler.records import Edge, State
+from weibo_crawler.store import NOT_SHOWN, WALLED, WorkerRow
+from weibo_crawler.store.forgotten import NOBODY, Forgotten
+from weibo_crawler.store.kept import KeptPage, kept_rows
+from weibo_crawler.store.owners import is_dead
+from weibo_crawler.store.sql import past_runs
+from weibo_crawler.store.sql.cursor import Cursor, marks, rows
+from weibo_crawler.store.sql.userlist import PAGE, SqlUserlist
+
+T = TypeVar("T")
+
+RELEASE = "lease_owner = NULL, lease_until = NULL"
+_MINE = "WHERE id = %s AND state = 'leased' AND lease_owner = %s"
+_ANEW = "state = 'queued', set_aside = 0, attempts = 0, last_error = '', resting_since = NULL"
+_RETRY = f"{_ANEW}, retried = 1"
+_BACK = f"UPDATE userlist SET state = 'queued', {RELEASE} WHERE lease_owner"
+_DRIFTED_KEPT = 1000  # pages; enough to see a change of shape, bounded against a site that drifts
+
+
+class SqlFrontier(SqlUserlist):
+    """What `Walk`, `RunLog`, `PageStore` and `Erasure` write in the same way in both homes."""
+
+    or_leave: str  # what SQL says after an insert into `meta` of what may be there
+    keep: str  # the insert of a kept page, of which the newest stays
+    retry_unsure: str  # the update, up to its SET, of entries with a list that ended unsurely
+    walled_lists: str  # userlist and progress joined, so that the rows come by seq
+    _has_reported = False
+
+    @abstractmethod
+    def upsert(self, key: str, *columns: str) -> str:
+        """What SQL says after an insert whose columns replace those of a row with the same key."""
+
+    @abstractmethod
+    def _alone(self, work: Callable[[Cursor], T]) -> T:
+        """Run `work` in a transaction, beside which nobody adds users, forgets them or reopens a
+        level."""
+
+    @staticmethod
+    @abstractmethod
+    def _read_forgotten(
+        read: Callable[[str], Sequence[Any]], known: Forgotten = NOBODY
+    ) -> Forgotten:
+        """See `forgotten`. read: the rows of a statement, each of which sees what was committed
+        before it."""
+
+    @staticmethod
+    @abstractmethod
+    def _forget_users(cursor: Cursor, uids: Sequence[int]) -> int:
+        """Hashes in, rows out; how many users there were."""
+
+    @staticmethod
+    @abstractmethod
+    def _allow_users(cursor: Cursor, uids: Sequence[int]) -> int:
+        """Hashes out; how many there were."""
+
+    def close(self) -> None:
+        self._db.close()
+
+    # -- an entry that is leased
+
+    def name_seed(
+        self, owner: str, uid: int, screen_name: str | None, fans: int | None, now: float
+    ) -> None:
+        self._db.write(
+            f"UPDATE userlist SET screen_name = %s, fans = %s, changed_at = %s {_MINE}",
+            (screen_name, fans, now, uid, owner),
+        )
+
+    def finish(self, owner: str, uid: int, state: State, why: str) -> bool:
+        def work(cursor: Cursor) -> bool:
+            sql = f"UPDATE userlist SET state = %s, last_error = %s, {RELEASE} {_MINE}"
+            is_mine = bool(cursor.execute(sql, (state.value, why, uid, owner)))
+            if is_mine and state is State.FAILED:
+                self._mark_bounds(cursor, "lists that failed may hold shorter ways")
+            return is_mine
+
+        return self._db.transaction(work)
+
+    def rest(
+        self, owner: str, uid: int, *, now: float, until: float, why: str, counts: bool = True
+    ) -> None:
+        self._db.write(  # a repetition meets no lease of mine any more
+            "UPDATE userlist SET state = 'resting', attempts = attempts + %s, last_error = %s, "
+            f"resting_since = COALESCE(resting_since, %s), resting_until = %s, {RELEASE} {_MINE}",
+            (counts, why, now, until, uid, owner),
+        )
+
+    def give_back(self, owner: str, uids: Sequence[int] | None = None) -> None:
+        if uids is None:
+            self._db.write(f"{_BACK} = %s", (owner,))
+        elif uids:
+            self._db.write(f"{_BACK} = %s AND id IN ({marks(uids)})", (owner, *sorted(uids)))
+
+    def put_off(self, owner: str, uid: int) -> None:
+        def work(cursor: Cursor) -> None:
+            put_off = f"UPDATE userlist SET state = 'queued', set_aside = 1, {RELEASE} {_MINE}"
+            cursor.execute(put_off, (uid, owner))
+            self._mark_bounds(cursor, NOT_SHOWN)
+
+        self._alone(work)
+
+    def renew(self, owner: str, *, now: float, lease_s: float) -> None:
+        self._db.write(
+            "UPDATE userlist SET lease_until = %s WHERE lease_owner = %s", (now + lease_s, owner)
+        )
+
+    def reclaim_dead(self) -> int:
+        owners = self._rows(
+            "SELECT DISTINCT lease_owner FROM userlist WHERE lease_owner IS NOT NULL"
+        )
+        dead = [owner for (owner,) in owners if is_dead(owner)]
+        back = f"{_BACK} IN ({marks(dead)})"
+        return self._db.transaction(lambda cursor: cursor.execute(back, dead)) if dead else 0
+
+    # -- all entries of a kind
+
+    def requeue_failed(self) -> int:
+        def work(cursor: Cursor) -> int:
+            n = cursor.execute(f"UPDATE userlist SET {_RETRY} WHERE state = 'failed'")
+            n += cursor.execute(self.retry_unsure.format(_RETRY))
+            cursor.execute("UPDATE progress SET ended = NULL, sure = 1 WHERE sure = 0")
+            if n:
+                self._mark_bounds(cursor, "lists were walked again later")
+            return n
+
+        return self._alone(work)
+
+    def requeue_unread(self) -> int:
+        sql = (
+            f"UPDATE userlist SET {_RETRY} WHERE state = 'done' AND set_aside IN (0, 1) "
+            "AND depth = 0 AND found_edge = 'seed' AND screen_name IS NULL AND fans IS NULL"
+        )
+        return self._alone(lambda cursor: cursor.execute(sql))
+
+    def set_aside(self, *, now: float, level_wait_s: float) -> int:
+        def work(cursor: Cursor) -> int:
+            n = cursor.execute(
+                "UPDATE userlist SET set_aside = 1 "
+                "WHERE state = 'resting' AND set_aside = 0 AND resting_since < %s",
+                (now - level_wait_s,),
+            )
+            if n:
+                self._mark_bounds(cursor, "entries rested longer than harvest.level_wait_s")
+            return n
+
+        return self._alone(work)
+
+    def begin_waiting(self, now: float, longest_s: float) -> None:
+        until = now + longest_s
+        self._db.write(
+            "UPDATE userlist SET resting_since = %s, resting_until = "
+            "CASE WHEN resting_until < %s THEN resting_until ELSE %s END WHERE state = 'resting'",
+            (now, until, until),
+        )
+
+    def call_depths_bounds(self, why: str) -> None:
+        self._db.transaction(lambda cursor: self._mark_bounds(cursor, why))
+
+    def _mark_bounds(self, cursor: Cursor, why: str) -> None:
+        """From now on depths are upper bounds only; the first reason stands."""
+        sql = f"INSERT INTO meta VALUES ('depths_are_bounds', %s) {self.or_leave}"
+        cursor.execute(sql, (why,))
+
+    # -- walled lists
+
+    def note_walled(self, edge: Edge, now: float) -> None:
+        sql = f"INSERT INTO meta VALUES (%s, %s) {self.or_leave}"
+        self._db.write(sql, (f"walled {edge}", str(now)))
+
+    def reopen_walled(self, edge: Edge, *, after_seq: int, n: int) -> list[tuple[int, int]]:
+        def work(cursor: Cursor) -> list[tuple[int, int]]:
+            sql = (  # by seq, so that the next batch begins where this one ends
+                f"SELECT seq, id FROM {self.walled_lists} ON uid = id WHERE seq > %s AND edge = %s "
+                "AND ended = %s AND state IN ('done', 'queued') ORDER BY seq LIMIT %s"
+            )
+            found = rows(cursor, sql, (after_seq, edge.value, WALLED, n))
+            uids = sorted(uid for _, uid in found)
+            if uids:
+                those = f"IN ({marks(uids)})"
+                cursor.execute(f"UPDATE userlist SET {_ANEW} WHERE id {those}", uids)
+                cursor.execute(
+                    f"UPDATE progress SET ended = NULL, sure = 1 WHERE uid {those} AND edge = %s",
+                    (*uids, edge.value),
+                )
+            elif not after_seq:  # there is none left
+                cursor.execute("DELETE FROM meta WHERE name = %s", (f"walled {edge}",))
+            return [(int(seq), int(uid)) for seq, uid in found]
+
+        return self._alone(work)
+
+    # -- what processes write of themselves
+
+    def set_meta(self, name: str, value: str) -> None:
+        sql = f"INSERT INTO meta VALUES (%s, %s) {self.upsert('name', 'value')}"
+        self._db.write(sql, (name, value))
+
+    def report(self, worker: WorkerRow) -> None:
+        new = self.upsert("run_id, worker", "updated_at", "ended", "counters")
+        self._db.write(
+            f"INSERT INTO workers VALUES ({marks(worker)}) {new}",
+            (*worker[:6], json.dumps(worker.counters)),
+        )
+        if not self._has_reported:
+            self._has_reported = True
+            self._sum_up(worker.updated_at)
+
+    def _sum_up(self, now: float) -> None:
+        def work(cursor: Cursor) -> None:
+            past_runs.sum_up(lambda sql, values: rows(cursor, sql, values), now)
+
+        if past_runs.are_there(self._db.read, now):
+            self._alone(work)
+
+    def keep_drifted(self, run_id: str, url: str, why: str, body: bytes, at: float) -> None:
+        def work(cursor: Cursor) -> None:
+            forgotten = self._read_forgotten(lambda sql: rows(cursor, sql))
+            if forgotten.is_named_in(f"{url} {why} ".encode() + body):
+                return
+            cursor.execute(
+                "INSERT INTO drifted (run_id, at, url, why, body) SELECT %s, %s, %s, %s, %s "
+                "FROM (SELECT COUNT(*) AS n FROM drifted) AS kept WHERE n < %s",
+                (run_id, at, url, why, zlib.compress(body), _DRIFTED_KEPT),
+            )
+
+        self._alone(work)
+
+    # -- kept pages
+
+    def keep_pages(self, uid: int, pages: Sequence[KeptPage]) -> None:
+        self._alone(lambda cursor: self._keep_pages(cursor, [(uid, pages)]))
+
+    def _keep_pages(self, cursor: Cursor, pages: Iterable[tuple[int, Sequence[KeptPage]]]) -> None:
+        """Inside a transaction, in which nobody is forgotten; see `keep_pages`."""
+        forgotten = self._read_forgotten(lambda sql: rows(cursor, sql))
+        if new := sorted(row for uid, kept in pages for row in kept_rows(uid, kept, forgotten)):
+            cursor.executemany(self.keep, new)
+
+    def kept_urls(self) -> Iterator[tuple[int, str]]:
+        uid, url = -1, ""
+        sql = "SELECT uid, url FROM kept_pages WHERE uid >= %s AND (uid > %s OR url > %s) "
+        while some := self._rows(f"{sql} ORDER BY uid, url LIMIT %s", uid, uid, url, PAGE):
+            yield from some
+            uid, url = some[-1]
+
+    def drop_pages(self, upto: Mapping[int, float]) -> None:
+        sql = "DELETE FROM kept_pages WHERE uid = %s AND fetched_at <= %s"
+        if upto:
+            self._db.transaction(lambda cursor: cursor.executemany(sql, sorted(upto.items())))
+
+    # -- whom `forget` removed
+
+    def forgotten(self, known: Forgotten = NOBODY) -> Forgotten:
+        return self._read_forgotten(self._db.read, known)
+
+    def forget(self, uids: Sequence[int]) -> int:
+        uids = sorted(set(uids))
+        gone = self._db.transaction(lambda cursor: self._forget_users(cursor, uids))
+        self._strip_lists(uids)
+        self._drop_naming()
+        return gone
+
+    def allow(self, uids: Sequence[int]) -> int:
+        uids = sorted(set(uids))
+        return self._db.transaction(lambda cursor: self._allow_users(cursor, uids))
