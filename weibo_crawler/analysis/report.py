@@ -58,7 +58,7 @@ def render(figures: Figures, now: float, depths_are_bounds: str = "") -> str:
 
 def _growth(figures: Figures) -> str:
     if not figures.users:
-        return section("Told found, by time", "How the crawl grew.", hint(_NO_USERS))
+        return section("Users found, by time", "How the crawl grew.", hint(_NO_USERS))
     depths = sorted(figures.depths)
     groups = [(f"depth {depth}", depth, float(depth)) for depth in depths]
     if len(groups) > _DEPTHS:
@@ -66,16 +66,16 @@ def _growth(figures: Figures) -> str:
         groups = [*groups[: _DEPTHS - 1], (f"depth {first} and deeper", first, float("inf"))]
     series = [(name, figures.growth.so_far(low, high)) for name, low, high in groups]
     return section(
-        "Told found, by time",
+        "Users found, by time",
         "All users kept so far, coloured by their distance from a seed; level stretches are "
         "pauses.",
-        plots.areas("Told kept, by time and depth", _clock(figures.growth.times()), series),
+        plots.areas("Users kept, by time and depth", _clock(figures.growth.times()), series),
         plots.legend([name for name, _ in series]),
     )
 
 
 def _depths(figures: Figures, depths_are_bounds: str) -> str:
-    title = "Told by depth"
+    title = "Users by depth"
     if not figures.users:
         return section(title, "How far from the seeds.", hint(_NO_USERS))
     explained = "How many users stand how far from a seed."
@@ -139,7 +139,7 @@ def _colour(verdict: str) -> str:
 def _shares(figures: Figures) -> str:
     title = "How complete each user is"
     explained = (
-        "Told by the share of their announced posts that is held. Told who announce no post, "
+        "Users by the share of their announced posts that is held. Users who announce no post, "
         "or were never visited, are not in it."
     )
     if not any(figures.shares):
