@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench-economy", description=__doc__.partition("\n")[0])
     parser.add_argument("--users", type=int, default=1200, help="of a foreign world (1200)")
-    parser.add_argument("--lawful-users", type=int, default=300, help="of a world of laws (300)")
+    parser.add_argument("--lawful-users", type=int, default=3000, help="of a world of laws (3000)")
     parser.add_argument("--laws", default="14,23,40", metavar="SEED,…", help="(14,23,40)")
     parser.add_argument("--only", default="", metavar="WORD", help="worlds whose name has it")
     parser.add_argument("--out", type=Path, default=RESULTS / "economy.json", metavar="FILE")
@@ -110,7 +110,8 @@ def measure(site: Site, work: Path) -> Measured:
         for stage, part in zip(STAGES, parts, strict=True)
     }
     kept = len(site.needs("refresh").lists)
-    return Measured(site.name, stages, len(askers(parts[-1])), kept, errors)
+    ways = site.needs("posts").ways
+    return Measured(site.name, stages, len(askers(parts[-1])), kept, errors, ways)
 
 
 def _after(ended: Ended, done: subprocess.CompletedProcess[str]) -> Ended:

@@ -14,7 +14,7 @@ from tests.cli.crawls import Crawl
 from tests.laws.compare import differences
 from weibo_crawler.simulator.lawful_pages import LawfulPages
 from weibo_crawler.simulator.lawful_world import LawfulWorld, Sheet
-from weibo_crawler.simulator.laws import Laws
+from weibo_crawler.simulator.laws import BROKEN_POSTS, Laws
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.routes import Asked, Kind, understand
 from weibo_crawler.simulator.run import start, world_of
@@ -22,7 +22,8 @@ from weibo_crawler.simulator.served import read_served
 
 _ANSWERS = ("ok", "end", "gone", "restricted", "slow")  # what the served log calls no refusal
 _MIN_FANS = 10
-_UNTOLD = ("fans_list", "fans_absent")  # forms of an item that does not say how many fans
+# forms of an item that does not say how many fans: nobody knows what wrote a float
+_UNTOLD = ("fans_list", "fans_absent", "fans_float")
 _DAY_S = 86_400
 
 
@@ -55,7 +56,10 @@ class Lawful:
 
     def log(self) -> list[Sent]:
         lines = read_served(self._folder / "served.jsonl")
-        return [Sent(line.time, line.request, line.served not in _ANSWERS) for line in lines]
+        return [
+            Sent(line.time, line.request, line.served not in _ANSWERS, line.is_fault)
+            for line in lines
+        ]
 
     @property
     def laws(self) -> Laws:
@@ -79,7 +83,9 @@ class Lawful:
         shown = [mid for i in self._kept for mid in world.places(i)]
         texts = frozenset(mid for mid in shown if world.written(mid).is_long)
         hidden = frozenset(uid(i) for i in self._kept if not self._shows_owner(i))
-        return Needs(lists, texts, hidden)
+        # of three ways that each offer as many texts: one for those that all offer, else 1, 2 or 3
+        luck = sum(not world.is_restricted(mid) for mid in texts) * world.laws.one_way
+        return Needs(lists, texts, hidden, ways=len(texts) + luck)
 
     def errors(self, crawl: Crawl, ended: Ended) -> Errors:
         truth = json.loads((self._folder / "truth.json").read_text("utf-8"))
@@ -114,6 +120,8 @@ class Lawful:
         wall = laws.fans_wall if kind is Kind.FANS else laws.posts_wall
         if wall is not None and pages >= wall:
             return Extent(wall, is_open=False)
+        sheets = enumerate(self._sheets(kind, index), 1)
+        first = next((n for n, sheet in sheets if any(p.thing is not None for p in sheet)), 0)
         if not pages:
             return Extent(0, is_open=True)
         if kind is Kind.FANS and laws.fans_next == "silent":
@@ -124,25 +132,43 @@ class Lawful:
         info = msgspec.json.decode(self.answer(address))["data"]["cardlistInfo"]
         named = info.get("since_id") or info.get("page")
         if not named:
-            return Extent(pages, is_open=False)
+            return Extent(pages, is_open=False, first=first)
         name = "page" if "page" in info else "since_id"
         following = f"/api/container/getIndex?containerid={names[kind]}&{name}={named}"
-        return Extent(pages, is_open=self.number(understand(following)) > pages)
+        is_open = self.number(understand(following)) > pages
+        return Extent(pages, is_open, first)
 
     def _shows_owner(self, index: int) -> bool:
-        """Whether page 1 of the posts shows a post, and by it the profile; a user who is gone has
-        none to ask for."""
-        sheets = self._world.post_sheets(index)
-        is_shown = bool(sheets) and any(place.thing is not None for place in sheets[0])
-        return is_shown or bool(self._world.gone(index))
+        """Whether the posts on the first page that shows one tell all that the profile tells; a
+        user who is gone has none to ask for."""
+        if self._world.gone(index):
+            return True
+        laws, pages = (
+            self._world.laws,
+            self._world.post_sheets(index)[: self._world.laws.posts_wall],
+        )
+        posts = ([place for place in page if place.thing is not None] for page in pages)
+        first = next(filter(None, posts), [])
+        # odd posts show their owner as the profile does, the others without `owners_lack`
+        is_odd = any(place.form and place.form not in BROKEN_POSTS for place in first)
+        lacks = laws.owners_lack == "urank" or (
+            laws.owners_lack == "statuses_count" and laws.statuses in ("exact", "text")
+        )
+        return bool(first) and (is_odd or not lacks)
 
     def _untold(self) -> frozenset[int]:
-        """Whom the lists show, but never with a number of fans: only the profile tells whether to
-        keep them."""
-        told, untold = set[int](), set[int]()
+        """Of whom only the profile tells whether to keep them: whom lists show, but never with a
+        number of fans, or, of those who are kept, not on the level at which they are found."""
+        world, told, untold = self._world, set[int](), set[int]()
+        depths = world.kept(world.seeds, _MIN_FANS)
         for index in self._kept:
-            for sheet in self._world.fan_sheets(index)[: self._world.laws.fans_wall]:
+            for sheet in world.fan_sheets(index)[: world.laws.fans_wall]:
                 for thing, form, _ in sheet:
-                    if thing is not None:
-                        (untold if form in _UNTOLD else told).add(thing)
-        return frozenset(map(self._world.uid, untold - told))
+                    if thing is None:
+                        continue
+                    found = depths.get(world.uid(thing))
+                    if form in _UNTOLD:
+                        untold.add(thing)
+                    elif found is None or depths[world.uid(index)] < found:
+                        told.add(thing)
+        return frozenset(map(world.uid, untold - told)) - set(map(int, self.seeds))

@@ -31,29 +31,34 @@ class Ended(NamedTuple):
 class Extent(NamedTuple):
     """How much there is of one list. pages: those that exist and a guest may see. is_open: whether
     the last of them names a next one that does not exist (or there is none), so that nobody can
-    know the end without a request."""
+    know the end without a request. first: the first page that shows something; 0: none does."""
 
     pages: int
     is_open: bool
+    first: int = 1
 
 
 class Needs(NamedTuple):
     """What must be asked for in one stage: lists by kind and uid, whole texts by mid, profiles by
-    uid. is_first_enough: page 1 of a list tells all that is needed of it."""
+    uid. is_first_enough: the first page of a list that shows something tells all that is needed of
+    it. ways: of the requests for texts, how many it takes at best whoever knows which way offers
+    how many texts, and not which way offers which."""
 
     lists: Mapping[List, Extent]
     texts: Collection[int] = frozenset()
     profiles: Collection[int] = frozenset()
     is_first_enough: bool = False
+    ways: float = 0.0
 
-    def wants_page(self, page: int) -> bool:
+    def wants_page(self, key: List, page: int) -> bool:
         """Whether a page that exists is needed."""
-        return page == 1 or not self.is_first_enough
+        first = self.lists[key].first
+        return not (self.is_first_enough and first) or page <= first
 
     def wants_end(self, key: List) -> bool:
         """Whether a request behind the last page of a list is needed."""
         extent = self.lists[key]
-        return extent.is_open and not (self.is_first_enough and extent.pages)
+        return extent.is_open and not (self.is_first_enough and extent.pages and extent.first)
 
     def by_kind(self) -> Counter[str]:
         """How many requests of each kind are needed."""
@@ -61,51 +66,56 @@ class Needs(NamedTuple):
         for key, extent in self.lists.items():
             pages = range(1, extent.pages + 1)
             name = LISTS[key[0]]
-            needed[f"{name} page"] += sum(self.wants_page(page) for page in pages)
+            needed[f"{name} page"] += sum(self.wants_page(key, page) for page in pages)
             needed[f"{name} end"] += self.wants_end(key)
         return +needed
 
 
 class Sent(NamedTuple):
     """One line of the log. at: seconds since the epoch. address: path and query. is_refused:
-    whether the site answered with a refusal or a fault, which must be asked again."""
+    whether the site answered with a refusal or a fault, which must be asked again; is_fault: with a
+    fault that was drawn by dice."""
 
     at: float
     address: str
     is_refused: bool = False
+    is_fault: bool = False
 
 
 class Tally(NamedTuple):
     """Requests by kind. again: of `sent`, those for a thing that was answered before; refused: of
-    `sent`, those that were refused; vain: of `sent`, the first ones for what nobody needs."""
+    `sent`, those that were refused; vain: of `sent`, the first ones for what nobody needs; faults:
+    of `sent`, those for what is needed that the dice of the world have spoilt, which an all-knowing
+    crawler would send as well: they stand apart, like sessions."""
 
     needed: Counter[str]
     sent: Counter[str]
     again: Counter[str]
     refused: Counter[str]
     vain: Counter[str]
+    faults: Counter[str]
 
     def missed(self, kind: str) -> int:
         """How many needed requests of a kind were never sent, or never answered: where there are
         some, the ratio looks better than it is."""
-        more = self.again[kind] + self.refused[kind] + self.vain[kind]
+        more = self.again[kind] + self.refused[kind] + self.vain[kind] + self.faults[kind]
         return self.needed[kind] - (self.sent[kind] - more)
 
     @property
     def ratio(self) -> float:
-        """Sent over needed, sessions aside."""
+        """Sent over needed, sessions and faults aside."""
         return self.total / self.needed.total()
 
     @property
     def total(self) -> int:
-        """Sent, sessions aside."""
-        return self.sent.total() - self.sent[SESSION]
+        """Sent, sessions and faults aside."""
+        return self.sent.total() - self.sent[SESSION] - self.faults.total()
 
 
 def tally(log: Iterable[Sent], needs: Needs, number: Callable[[Asked], int]) -> Tally:
     """Count a stage. number: which page of its list a request stands for, from 1."""
     needed = needs.by_kind()
-    sent, again, refused, vain = (Counter[str]() for _ in range(4))
+    sent, again, refused, vain, faults = (Counter[str]() for _ in range(5))
     answered: set[tuple[str, object]] = set()
     for line in log:
         kind, thing, is_needed = _judged(line.address, needs, number)
@@ -114,12 +124,14 @@ def tally(log: Iterable[Sent], needs: Needs, number: Callable[[Asked], int]) -> 
             continue
         if (kind, thing) in answered:
             again[kind] += 1
+        elif line.is_fault and line.is_refused and is_needed:
+            faults[kind] += 1
         elif line.is_refused:
             refused[kind] += 1
         else:
             answered.add((kind, thing))
             vain[kind] += not is_needed
-    return Tally(needed, sent, again, refused, vain)
+    return Tally(needed, sent, again, refused, vain, faults)
 
 
 def askers(log: Iterable[Sent]) -> set[int]:
@@ -139,7 +151,7 @@ def _judged(address: str, needs: Needs, number: Callable[[Asked], int]) -> tuple
             return OTHER, address, False
         page, name = number(asked), LISTS[asked.kind]
         if page <= needs.lists[key].pages:
-            return f"{name} page", (asked.uid, page), needs.wants_page(page)
+            return f"{name} page", (asked.uid, page), needs.wants_page(key, page)
         return f"{name} end", asked.uid, needs.wants_end(key)
     if asked.kind is Kind.PROFILE:
         return PROFILE, asked.uid, asked.uid in needs.profiles

@@ -114,4 +114,4 @@ def test_the_bound_is_that_of_clopper_and_pearson(n: int, finds: int, most: floa
 )
 def test_looks_to_come_follow_the_experiment(figures: Figures, ends: int, looks: float) -> None:
     """As many as `wants` is likely to want."""
-    assert looks_to_come(figures, ends) == looks
+    assert looks_to_come(KIND, figures, ends) == looks

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 
 from weibo_crawler.fetch import Ask, Fetched, PageSource
-from weibo_crawler.records import OF_USERS, Expect, Kind, Reading, Request, Verdict
+from weibo_crawler.records import OF_USERS, Expect, Kind, Reading, Request, ShownPage, Verdict
 
 _PATIENCE_S = 0.02  # between two pages a walk waits for a commit, and the loop starts the next walk
 _QUIET = 10  # ends in a row: many lists may end together, and so may the site
@@ -37,6 +37,7 @@ class _Told:
         self.look_at = _QUIET  # nothings after which a witness is asked
         self.shown_at = self.silent_at = float("-inf")  # when the request was begun
         self.witnesses: dict[int, Ask] = {}  # by user
+        self.heard: set[int] = set()  # those of them that this run was shown
 
     def others(self, uid: int) -> list[Ask]:
         """The witnesses about other users, the latest first."""
@@ -47,6 +48,7 @@ class _Told:
         self.witnesses[ask.request.uid] = ask
         while len(self.witnesses) > _WITNESSES:
             del self.witnesses[next(iter(self.witnesses))]
+        self.heard &= self.witnesses.keys()
 
 
 class Evidence:
@@ -98,7 +100,15 @@ class Evidence:
             return
         if request.uid and request.kind in OF_USERS:
             self.know(request, ask.nth)
+            self._kinds[_place(request)].heard.add(request.uid)
         self._tell()
+
+    def later_pages(self, kind: Kind, now: float) -> list[ShownPage]:
+        """The later pages of this kind that this run was shown last, one of a user. now: seconds
+        since the epoch."""
+        told = self._kinds[kind, True]
+        asks = [ask for uid, ask in told.witnesses.items() if uid in told.heard]
+        return [ShownPage(ask.request.uid, ask.request.cursor, ask.nth, now) for ask in asks]
 
     def _of(self, kind: Kind | None, uid: int = 0, *, is_later: bool = False) -> _Told:
         """What tells of this kind: all kinds, where no other user than `uid` is known who was shown

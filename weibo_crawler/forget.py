@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from weibo_crawler.records import OF_USERS
 from weibo_crawler.store import Cell, Frontier, Put, Row, Table, Tables, notes
 from weibo_crawler.store.forgotten import original_of, without_others
 from weibo_crawler.store.guard import remove_user, replace_cells
@@ -65,7 +66,8 @@ def forget_users(
         users, is_gone = sum(1 for _ in frontier.users(uids=uids)), lambda uid: uid in given
     else:
         users = frontier.forget(uids)
-        notes.SHOWN.clear(frontier)  # it names users
+        for kind in OF_USERS:
+            notes.SHOWN.of(kind).clear(frontier)  # it names users
         is_gone = frontier.forgotten().has
     posts = sum(remove_user(tables, uid) for uid in uids)
     reposts = _cut_mentions(tables.posts, "posts", is_gone, progress)

@@ -107,6 +107,7 @@ class EgressState(NamedTuple):
     rate: requests per second. next_free_s: nothing may be sent for so many seconds from now; where
     it rests or is dead, until it may be tried. rests, deaths: how many in a row. session: the
     visitor session as fetch writes it, "" for none; age_s: how many seconds ago it was written.
+    trusted_for: so many good answers are believed until one is compared with another egress's.
     """
 
     rate: float
@@ -116,6 +117,7 @@ class EgressState(NamedTuple):
     deaths: int = 0
     session: str = ""
     age_s: float = 0.0
+    trusted_for: int = 0
 
     def sound(self) -> "EgressState":
         """The state, its wait cut to what pace and rests allow: a clock may have jumped."""
@@ -131,6 +133,16 @@ class EgressState(NamedTuple):
             f"{name} was to wait {self.next_free_s:.0f} s, as the users' database says, which is "
             f"more than pace and rests allow (did a clock jump?): it goes sooner{others}"
         )
+
+
+class ShownPage(msgspec.Struct, frozen=True, array_like=True):
+    """A later page of a user. nth: which page it is, from 1; at: when the run ended that was shown
+    it, seconds since the epoch."""
+
+    uid: int
+    cursor: str
+    nth: int
+    at: float
 
 
 class AllOut(NamedTuple):
@@ -238,6 +250,12 @@ class Page(msgspec.Struct, frozen=True):
         return next((value for key, value in self.headers if key == name), None)
 
 
+_OF_EVERYBODY = (  # what a profile shows: not of all a verified_reason
+    *("screen_name", "fans", "follows", "posts", "gender", "avatar"),
+    *("description", "verified", "verified_type", "rank"),
+)
+
+
 class User(msgspec.Struct, frozen=True):
     """A user as a profile or a post shows them; of lists and comments only uid, name and fans are
     read. None: not said, or not legible."""
@@ -257,11 +275,13 @@ class User(msgspec.Struct, frozen=True):
 
     @property
     def is_told(self) -> bool:
-        """Whether all is there that a profile shows of everybody: not of all a verified_reason."""
-        return None not in (
-            *(self.screen_name, self.fans, self.follows, self.posts, self.gender, self.avatar),
-            *(self.description, self.verified, self.verified_type, self.rank),
-        )
+        """Whether all is there that a profile shows of everybody."""
+        return not self.lacks
+
+    @property
+    def lacks(self) -> tuple[str, ...]:
+        """What is not there of that, by name."""
+        return tuple(name for name in _OF_EVERYBODY if getattr(self, name) is None)
 
 
 class BasicInfo(msgspec.Struct, frozen=True):

@@ -110,6 +110,23 @@ def test_what_was_refused_is_asked_for_anew() -> None:
     assert found.ratio == pytest.approx(7 / 6)
 
 
+def test_faults_that_dice_drew_stand_apart() -> None:
+    """What is needed is sent once more by whoever knows all; what is not, is not sent by anybody
+    who knows, so its fault stays a refusal."""
+    log = [Sent(0.0, one, is_refused=True, is_fault=True) for one in (*ALL_POSTS, "/n/x")]
+    found = tally([*log, *(Sent(1.0, one) for one in ALL_POSTS)], POSTS_NEEDED, _number)
+    assert found.faults.total() == len(ALL_POSTS)
+    assert (+found.refused, found.ratio) == ({"other": 1}, 1 + 1 / len(ALL_POSTS))
+    assert not any(found.missed(kind) for kind in found.needed)
+
+
+def test_a_refresh_needs_the_first_page_that_shows_something() -> None:
+    """Page 1 may hold nothing of its owner, and name the next one."""
+    lists = {(Kind.POSTS, 1): Extent(3, True, first=2), (Kind.POSTS, 2): Extent(2, True, first=0)}
+    needed = Needs(lists, is_first_enough=True).by_kind()
+    assert needed == {"posts page": 4, "posts end": 1}
+
+
 def test_what_is_needed_and_never_asked_is_told() -> None:
     """Two pages of three are missed, one of them was asked for and refused."""
     found = counted([POSTS.format(1, 1), POSTS.format(1, 2), PROFILE.format(1)], POSTS_NEEDED, [1])
@@ -138,7 +155,8 @@ def test_a_line_of_the_log() -> None:
 @pytest.mark.parametrize("laws", [10, 14, 22, 23, 27, 40, 54])
 def test_what_is_needed_of_a_lawful_world_is_what_its_pages_show(tmp_path: Path, laws: int) -> None:
     """Each page that is needed has an answer that is no end, and the pages behind the last one show
-    nothing else; whoever is due for a refresh needs one request."""
+    nothing else; whoever is due for a refresh needs one request, and one for each blank page above
+    the first that shows something."""
     world = Lawful(tmp_path, laws, 60)
     for stage, form in (("harvest", FANS), ("posts", POSTS)):
         needs = world.needs(stage)
@@ -149,7 +167,11 @@ def test_what_is_needed_of_a_lawful_world_is_what_its_pages_show(tmp_path: Path,
             is_page, ids = shown[-1]
             is_walled = _laws_wall(world, stage) == extent.pages
             assert is_walled or not is_page or ids <= shown[-2][1]
-    assert world.needs("refresh").by_kind().total() == len(world.needs("refresh").lists)
+    refresh = world.needs("refresh")
+    blank = sum(
+        max(0, (one.first or one.pages + one.is_open) - 1) for one in refresh.lists.values()
+    )
+    assert refresh.by_kind().total() == len(refresh.lists) + blank
 
 
 def _shown(world: Lawful, address: str) -> tuple[bool, frozenset[str]]:

@@ -343,7 +343,7 @@ class EgressContract:
         first.join("", ["a:1", "b:1"], rate=RATE, lease_s=LEASE_S)
         assert set(first.exchange({}).granted) == {"a:1", "b:1"}
         resting = EgressState(0.25, 40.0, Health.RESTING, 2, 0, '{"session": 1}', 3.0)
-        good = EgressState(0.5, 1.5, Health.GOOD, 0, 0, "", 0.0)
+        good = EgressState(0.5, 1.5, Health.GOOD, 0, 0, "", 0.0, trusted_for=400)
         first.leave({"a:1": resting, "b:1": good})
         self.clock.now += 1
         second = self.virtual("second")
@@ -351,10 +351,12 @@ class EgressContract:
         granted = dict(second.exchange({}).granted)
         assert set(granted) == {"b:1"}
         assert granted["b:1"].next_free_s == pytest.approx(0.5, abs=1e-3)
+        assert granted["b:1"].trusted_for == 400
         self.clock.now += 40
         granted = dict(second.exchange({}).granted)
         state = granted["a:1"]
         assert (state.rate, state.rests, state.session) == (0.25, 2, '{"session": 1}')
+        assert state.trusted_for == 0
         assert state.next_free_s == 0
         assert state.age_s == pytest.approx(44.0, abs=1e-3)
 

@@ -228,6 +228,17 @@ def test_a_witness_that_is_shown_refutes_a_silence(is_gone: bool) -> None:
         assert breaker.is_talking
 
 
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("share", [0.05, 0.1, 0.3])
+def test_a_site_that_forgets_at_times_is_not_silent(seed: int, share: float) -> None:
+    """It shows what it showed before to most, not to all: how often is learned; and when it falls
+    silent it is found within thirty looks."""
+    dice, breaker = Random(seed), Breaker(0.9, 50)
+    look(breaker, 20, lambda: False)
+    assert look(breaker, 3000, lambda: dice.random() < share, asked=0) == 3000
+    assert look(breaker, 60, lambda: True, asked=0) < 30
+
+
 def test_the_words_for_a_site_that_says_gone() -> None:
     """Of everybody, and so in its own word."""
     breaker = Breaker(0.9, 50)

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -12,11 +13,12 @@ from hypothesis import strategies as st
 
 from tests.fetch.test_doubts import NOTHING, Way, http
 from weibo_crawler.config import Pace
+from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.fetch import Ask, Fetcher
 from weibo_crawler.fetch.comparison import is_same, words_of
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.pool.ring import Ring
-from weibo_crawler.records import Post, PostPage, Reading, User, Verdict
+from weibo_crawler.records import EgressState, Health, Post, PostPage, Reading, User, Verdict
 
 _NAME = "北京的早晨"
 _ALL = 60
@@ -36,19 +38,22 @@ def _question_marks(text: str) -> str:
     return text.encode("ascii", "replace").decode()
 
 
-def _names(tmp_path: Path, *ways: Callable[[int], object]) -> tuple[Counter[str | None], Way]:
+def _names(
+    tmp_path: Path, *ways: Callable[[int], object], n: int = _ALL
+) -> tuple[Counter[str | None], Way]:
     way = Way(tmp_path, *ways)
 
     async def crawl(fetcher: Fetcher) -> list[str | None]:
         names = []
-        for first in range(1, _ALL, 4):
+        for first in range(1, n, 4):
             asks = [fetcher.fetch(Ask(way.site.profile(uid))) for uid in range(first, first + 4)]
             records = [one.reading.record for one in await asyncio.gather(*asks)]
             names += [one.screen_name if isinstance(one, User) else None for one in records]
         return names
 
     [names] = asyncio.run(way.run(lambda fetcher: [crawl(fetcher)]))
-    assert isinstance(names, list)
+    if isinstance(names, BaseException):
+        raise names
     return Counter(names), way
 
 
@@ -71,6 +76,44 @@ def test_proxies_that_show_the_same_are_compared_once(tmp_path: Path) -> None:
     assert found == {_NAME: _ALL}
     assert way.counters["egress.disproved"] == 0
     assert 1 <= way.counters["request.compared"] <= 8  # so many go at once
+
+
+def test_of_many_that_garble_in_their_own_ways_none_is_believed(tmp_path: Path) -> None:
+    """Three of five: three that show different words tell nothing, so more are asked."""
+    garbles: tuple[Callable[[str], str], ...] = (_twice, _question_marks, "{}!".format)
+    ways = [partial(_page, garble=garble) for garble in garbles]
+    found, way = _names(tmp_path, *ways, _page, _page)
+    assert found == {_NAME: _ALL}
+    assert way.counters["egress.disproved"] >= 3
+
+
+def test_two_that_disagree_end_the_run(tmp_path: Path) -> None:
+    """Nobody tells which one changes pages: neither is believed, and it is said who they are."""
+    ways = _page, partial(_page, garble=_twice)
+    assert _names(tmp_path, *ways, n=12)[0] == {None: 12}
+    with pytest.raises(SiteSaysNo, match=r"different words of the same pages .* no other egress"):
+        _names(tmp_path, *ways)
+
+
+def test_a_text_edited_between_two_answers_ends_nothing(tmp_path: Path) -> None:
+    """One of the two is believed, or neither; the next page is shown alike."""
+    found, _ = _names(tmp_path, _page, lambda uid: _page(uid, _twice if uid == 1 else str))
+    assert found[_NAME] >= _ALL - 1
+
+
+def test_what_a_comparison_told_is_handed_on() -> None:
+    """With the lease: the next holder compares when this one would have; never by its health."""
+    pace, egress = Pace(requests_per_second=0), Egress("p:1", "http://p:1")
+    one, other = (Ring([Egress("direct")], pace, is_leased=True) for _ in range(2))
+    one.admit(egress, EgressState(0.0, health=Health.GOOD), 0.0)
+    assert one.wants_comparison("p:1")
+    one.compared("p:1", is_same=True)
+    one.answered("p:1", 0.0, 0.1)
+    state = one.state("p:1", 0.0)
+    assert state is not None
+    assert state.trusted_for == 499
+    other.admit(egress, state, 0.0)
+    assert not other.wants_comparison("p:1")
 
 
 @pytest.mark.parametrize("other", [NOTHING, {"ok": 0, "msg": "?"}, http(b"", status="502 No")])

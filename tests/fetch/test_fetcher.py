@@ -20,7 +20,16 @@ from weibo_crawler.fetch import Ask
 from weibo_crawler.fetch.egress import DIRECT, Egress
 from weibo_crawler.fetch.source import Fetched
 from weibo_crawler.fetch.wire import retry_after_s
-from weibo_crawler.records import Expect, Health, Kind, Page, Reading, Request, Verdict
+from weibo_crawler.records import (
+    Expect,
+    Health,
+    Kind,
+    Page,
+    PostPage,
+    Reading,
+    Request,
+    Verdict,
+)
 from weibo_crawler.samples import Samples
 
 OK = Reading(Verdict.OK)
@@ -153,6 +162,21 @@ def test_second_looks_that_show_nothing_become_a_sample(egresses: tuple[Egress, 
     assert (known.ends, known.finds) == (429, 0)
     assert 29 < known.looks < 29 + 60
     assert len(world.transport.pages) == PROVEN_BY + known.ends + known.looks
+
+
+@pytest.mark.parametrize("shows", [False, True])
+def test_second_looks_at_blank_pages_are_part_of_the_experiment(*, shows: bool) -> None:
+    """A page that shows nobody and names the next one is looked at again by the same rule; where
+    such looks show somebody, always."""
+    blank = Reading(Verdict.OK, PostPage(1, (), "3"), ambiguous=True)
+    then = [blank, blank, blank, OK if shows else blank]
+    world = World([*[OK] * PROVEN_BY, *(then * 300 if shows else [blank] * 999)])
+    world.fetcher.samples = Samples(0.1)
+    ends(world, 300)
+    figures = world.fetcher.samples.figures()["end"]
+    assert (figures.ends, figures.finds > 0) == (300, shows)
+    assert figures.looks == 300 if shows else 29 <= figures.looks < 29 + 50
+    assert len(world.transport.pages) == PROVEN_BY + figures.ends + figures.looks
 
 
 def test_no_look_is_spared_where_a_proxy_says_so_that_nobody_knows() -> None:

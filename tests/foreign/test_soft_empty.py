@@ -176,6 +176,10 @@ def test_a_harvest_stops_when_later_pages_fall_silent(
         asked, said = _switch(*(crawl, site, "soft later", after, "harvest"), counts=_is_later_page)
         assert asked <= _MOST
         assert "shows nothing" in said
+        before = sum(what == "soft" for _, what in site.log)
+        _, said = run(crawl, "harvest", codes=(4,))  # as cron does, and the site is silent still
+        assert "later pages" in said
+        assert sum(what == "soft" for _, what in site.log) - before <= _MOST
         assert not _done_unread(crawl, world, site.log)
         site.set("well")
         assert not walk(crawl, world, rounds=3)

@@ -19,11 +19,11 @@ from tests.harvest.simulated import SITE, SimulatedFetcher, make_world
 from tests.simulator.ways import Bounds, Ways, kept
 from weibo_crawler.config import Harvest
 from weibo_crawler.errors import SiteSaysNo
-from weibo_crawler.fetch import Room
+from weibo_crawler.fetch import Ask, Fetched, Room
 from weibo_crawler.harvest.edges import THIN
 from weibo_crawler.harvest.run import HarvestRun
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import Edge, Kind, Request, Verdict
+from weibo_crawler.records import Edge, FanPage, Kind, Request, Verdict
 from weibo_crawler.simulator.world import World
 from weibo_crawler.store import Found, UserRow, WalledEdge
 from weibo_crawler.store.owners import new_owner
@@ -502,6 +502,13 @@ def _illegible(request: Request, body: bytes) -> bytes:
     return re.sub(rb'"followers_count":("[^"]*"|\d+)', b'"followers_count":"lots"', body, count=1)
 
 
+def _illegible_ones(request: Request, body: bytes) -> bytes:
+    """Each number of fans that begins with 1 is none, on whatever list."""
+    if request.kind is not Kind.FANS:
+        return body
+    return re.sub(rb'"followers_count":("1[^"]*"|1\d*)', b'"followers_count":"lots"', body)
+
+
 @pytest.mark.parametrize("profiles", [None, Verdict.DRIFTED])
 def test_an_illegible_number_of_fans_costs_one_user(
     tmp_path: Path, profiles: Verdict | None
@@ -510,7 +517,7 @@ def test_an_illegible_number_of_fans_costs_one_user(
     the list is unsure."""
     world = make_world(5)
     fetcher, seeds = SimulatedFetcher(world), set(world.seeds)
-    fetcher.spoil = _illegible
+    fetcher.spoil = _illegible_ones
     fetcher.odd = lambda r: profiles if r.kind is Kind.PROFILE and r.uid not in seeds else None
     crawl = Crawl(tmp_path, world)
     crawl.run(fetcher)
@@ -520,6 +527,32 @@ def test_an_illegible_number_of_fans_costs_one_user(
     assert any(r.kind is Kind.PROFILE and r.uid not in seeds for r in fetcher.asked)
     with crawl.open() as users:
         assert bool(users.unsure_lists()) is (profiles is not None)
+
+
+def test_whom_a_list_has_told_is_not_asked_for(tmp_path: Path) -> None:
+    """Law 16: once pages were met that do not tell somebody's fans, those of whom others tell them
+    are remembered, also who is not kept; each of the others costs one profile."""
+    world = make_world(5)
+    seeds, told, asked = set(world.seeds), set[int](), list[int]()
+
+    class Watching(SimulatedFetcher):
+        async def fetch(self, ask: Ask) -> Fetched:
+            if ask.request.kind is Kind.PROFILE and ask.request.uid not in seeds:
+                asked.append(ask.request.uid)
+                assert ask.request.uid not in told
+            fetched = await super().fetch(ask)
+            record = fetched.reading.record
+            if isinstance(record, FanPage) and asked:
+                told.update(user.uid for user in record.users if user.fans is not None)
+            return fetched
+
+    fetcher = Watching(world)
+    fetcher.spoil = _illegible
+    crawl = Crawl(tmp_path, world)
+    crawl.run(fetcher, concurrency=1)
+    assert crawl.depths() == world.kept(seeds, MIN_FANS)
+    assert len(told) > 50
+    assert len(asked) == len(set(asked)) > 0
 
 
 @pytest.mark.parametrize(("user", "is_somebody"), [(b"null", False), (b'"words"', True)])

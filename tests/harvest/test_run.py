@@ -388,10 +388,14 @@ def test_lists_end_where_a_page_names_no_next_one(tmp_path: Path, goes_on: bool)
     asyncio.run(make_run(users, fetcher)[0].run())
     assert {user.uid: user.depth for user in users.users()} == graph.depths([1], MIN_FANS)
     users.close()
-    unnamed = fetcher.samples.figures()["fans.unnamed"]
+    unnamed = fetcher.samples.figures()["fans.end"]
     assert unnamed.finds == len(fetcher.silent)
     assert goes_on or (29 <= unnamed.looks < 90 and unnamed.ends >= len(level))
     assert not goes_on or unnamed.unlooked == 0
+    # the look behind a page that names no next one is the second look at that end
+    behind = [url for url in fetcher.asked if url.endswith("/4")]
+    assert behind
+    assert goes_on or len(behind) == len(set(behind))
 
 
 def test_a_seed_that_shows_nothing_is_no_fact(tmp_path: Path) -> None:

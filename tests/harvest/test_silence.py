@@ -191,7 +191,8 @@ def test_ends_that_contradict_the_count_are_looked_at_again_as_an_experiment(
     tmp_path: Path, is_learned: bool
 ) -> None:
     """All lists that end too early rest for a second look, or one of twenty where earlier looks
-    have shown nothing; the others are stored as unsure at once. A later run knows it."""
+    have shown nothing; the others are stored as unsure at once. A later run knows it. Lists whose
+    last page names no next one are ends like the others, whatever was announced."""
     world = make_world(5, users=200)
     crawl = Crawl(tmp_path, world)
     fetcher = SimulatedFetcher(world)
@@ -202,8 +203,10 @@ def test_ends_that_contradict_the_count_are_looked_at_again_as_an_experiment(
     ends = fetcher.samples.figures()["fans.end"]
     with crawl.open() as users:
         unsure = users.unsure_lists()
-    assert unsure == ends.ends - 400 * is_learned > 40
-    assert rested == ends.looks - 400 * is_learned
+    met, looks = ends.ends - 400 * is_learned, ends.looks - 400 * is_learned
+    assert 40 < unsure <= met
+    assert 0 < rested <= looks
+    assert is_learned or looks == met
     assert (rested < unsure / 4) is is_learned
     assert ends.finds == 0
     again = SimulatedFetcher(world)
@@ -246,7 +249,7 @@ def test_a_look_is_needless_once_others_have_shown_nothing(tmp_path: Path) -> No
     counters = crawl.run(fetcher, concurrency=2, rest_s=1.0)
     ends = fetcher.samples.figures()["fans.end"]
     with crawl.open() as users:
-        assert users.unsure_lists() == ends.ends
+        assert ends.ends - 10 < users.unsure_lists() <= ends.ends
     assert 29 <= ends.looks < counters["entries.rested"]
 
 

@@ -1,6 +1,7 @@
 """The body of the map job over a scripted site and real SQLite stores."""
 
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.posts import crawl
 from weibo_crawler.posts.manifest import manifest, parse_line
-from weibo_crawler.records import Expect, Kind, PostPage, Reading, Verdict
+from weibo_crawler.records import Expect, Kind, Post, PostPage, Reading, Verdict
 from weibo_crawler.samples import Samples
 from weibo_crawler.store import Put
 from weibo_crawler.store.notes import DRIVER, LOOKS, STOP
@@ -223,8 +224,8 @@ def test_an_end_against_the_announced_count_is_unsure(crawl_: Crawl) -> None:
 def test_what_is_expected_is_told_to_the_fetcher(crawl_: Crawl) -> None:
     """A page that the page before named, a first page where posts are announced or held, and the
     profile of a named user hold something; that many posts were seen does not make the named page
-    an end (law 4), nor do looks at others: it is looked at twice, always. A first page of which
-    nothing is known is looked at again when the profile has told that it contradicts."""
+    an end (law 4). How often an empty one is looked at twice is an experiment. A first page of
+    which nothing is known is looked at again when the profile has told that it contradicts."""
     crawl_.add(6, 8)
     crawl_.add(7, name="somebody")
     fetcher = ScriptedFetcher({6: timeline(6, 20), 7: (), 8: ()}, announced={6: 35})
@@ -240,7 +241,7 @@ def test_what_is_expected_is_told_to_the_fetcher(crawl_: Crawl) -> None:
         "profile/8": unknown,
     }
     sampled = {url for url, end in fetcher.ends.items() if end}
-    assert sampled == {"posts/6/", "posts/7/", "posts/8/"}
+    assert sampled == {url for url in fetcher.expected if url.startswith("posts")}
     assert fetcher.nth["posts/6/3"] == 3
     again = ScriptedFetcher({6: timeline(6, 20), 7: timeline(7, 10), 8: ()})
     crawl_.run(again, refresh=True)
@@ -566,3 +567,58 @@ def test_what_looks_have_shown_is_kept_for_the_next_run(crawl_: Crawl) -> None:
     again = ScriptedFetcher(world)
     crawl_.run(again)
     assert again.samples.figures()["posts.end"].ends == 1
+
+
+class _Sparse(ScriptedFetcher):
+    """Pages show as many posts of ten as `sizes` says."""
+
+    sizes: Sequence[int] = (10, 5)
+
+    def _page(self, uid: int, posts: Sequence[Post], cursor: str) -> PostPage:
+        size = dict(enumerate(self.sizes, 2)).get(int(cursor), 10)
+        return super()._page(uid, posts[:size], cursor)
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_full_timelines_end_without_a_request(crawl_: Crawl, goes_on: bool) -> None:
+    """Law 16: where nothing was found behind many timelines that had shown all that was announced,
+    only a sample is asked for the page that their last one names. Where some go on, each of them is
+    asked for, and no post is lost. An emptiness there contradicts a name, however many posts were
+    seen (law 4)."""
+    uids, more = range(1, 121), 10 if goes_on else 0
+    crawl_.add(*uids)
+    world = {uid: timeline(uid, 20 + more * (uid % 3 == 0)) for uid in uids}
+    fetcher = _Sparse(world, announced=dict.fromkeys(uids, 15))
+    fetcher.samples = Samples(0.1)  # 29 looks without a find tell
+    crawl_.run(fetcher, users_in_flight=1)
+    assert all(len(crawl_.posts(uid)) == len(world[uid]) - 5 for uid in uids)
+    assert all(crawl_.ledger(uid).sure for uid in uids)
+    full = fetcher.samples.figures()["posts.full"]
+    assert full.finds == (len(uids) // 3 if goes_on else 0)
+    assert full.unlooked == 0 if goes_on else 29 <= full.looks < 60
+    ends = {fetcher.expected[url] for url in fetcher.asked if url.endswith("/3")}
+    assert ends == {Expect.CONTENT}
+
+
+@pytest.mark.parametrize("sizes", [(10,), (5, 5)])
+def test_a_full_page_may_have_left_no_room(crawl_: Crawl, sizes: Sequence[int]) -> None:
+    """Law 4: that as many posts are announced as were shown does not tell that a page is the last
+    one, where it is as full as pages are, or as the one before it, and names the next one: that one
+    is asked for, however many had none."""
+    uids, last = range(1, 81), len(sizes) + 1
+    crawl_.add(*uids)
+    world = {uid: timeline(uid, 10 * len(sizes) + (uid == 80)) for uid in uids}
+    fetcher = _Sparse(world, announced=dict.fromkeys(uids, 10))
+    fetcher.sizes, fetcher.samples = sizes, Samples(0.1)
+    crawl_.run(fetcher, users_in_flight=1)
+    assert all(f"posts/{uid}/{last}" in fetcher.asked for uid in uids)
+    assert len(crawl_.posts(80)) == 11
+
+
+def test_named_pages_that_are_empty_are_an_experiment_of_their_own(crawl_: Crawl) -> None:
+    """Law 4: what looks at first pages have shown says nothing of pages that were promised."""
+    crawl_.add(6, 7)
+    fetcher = ScriptedFetcher({6: timeline(6, 10), 7: ()})
+    crawl_.run(fetcher)
+    assert fetcher.ends["posts/6/"] == fetcher.ends["posts/7/"] == "posts.end"
+    assert fetcher.ends["posts/6/2"] == "posts.named"

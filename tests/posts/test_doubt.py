@@ -665,9 +665,9 @@ def test_nobody_forgotten_is_noted_as_a_witness(crawl_: Crawl) -> None:
     """Law 11: what is noted of pages that were shown names nobody who was forgotten."""
     crawl_.add(6)
     crawl_.run(ScriptedFetcher({6: timeline(6, 15)}))
-    assert [page.uid for page in notes.SHOWN.get(crawl_.users) or ()] == [6]
+    assert [page.uid for page in notes.SHOWN.of("posts").get(crawl_.users) or ()] == [6]
     forget_users(crawl_.users, crawl_.tables, [6])
-    assert not notes.SHOWN.get(crawl_.users)
+    assert not notes.SHOWN.of("posts").get(crawl_.users)
 
 
 @pytest.mark.parametrize("second", [Verdict.END, Verdict.LOGIN_WALL, Verdict.SERVER_TROUBLE])

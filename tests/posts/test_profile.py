@@ -1,5 +1,6 @@
 """The profile: shown by page 1, asked for where that shows too little."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from msgspec.structs import replace
 from tests.posts.crawls import Crawl, timeline
 from tests.posts.test_refresh import DAY, Clock
 from tests.posts.worlds import ScriptedFetcher
-from weibo_crawler.records import Verdict
+from weibo_crawler.records import Kind, Post, PostPage, Reading, Request, Verdict
 from weibo_crawler.store.rows.keys import user_key
 
 
@@ -74,6 +75,24 @@ def test_the_number_of_posts_is_asked_for_where_an_end_may_come(crawl_: Crawl) -
     assert [url for url in later.asked if url.startswith("profile")] == ["profile/6"]
 
 
+@pytest.mark.parametrize("change", [0, 1, -1])
+def test_an_end_as_before_is_not_judged_again(crawl_: Crawl, change: int) -> None:
+    """Law 16: a timeline that names no next page, and shows the very posts that an earlier visit
+    found to be all, needs no number of posts; one that has changed does (law 4)."""
+    crawl_.add(6)
+
+    class Named(ScriptedFetcher):
+        def _page(self, uid: int, posts: Sequence[Post], cursor: str) -> PostPage:
+            return replace(super()._page(uid, posts, cursor), next_cursor=None)
+
+    crawl_.run(Named({6: timeline(6, 5)}, lacks=["posts"]))
+    assert crawl_.ledger(6).whole
+    fetcher = Named({6: timeline(6, 5 + change)}, lacks=["posts"])
+    crawl_.run(fetcher, refresh=True)
+    assert profiles(fetcher) == (1 if change else 0)
+    assert (crawl_.ledger(6).announced, crawl_.ledger(6).whole) == (5 + change, True)
+
+
 @pytest.mark.parametrize("verdict", [Verdict.LOGIN_WALL, Verdict.DRIFTED, Verdict.GONE])
 def test_a_first_page_without_posts_asks_for_the_profile(crawl_: Crawl, verdict: Verdict) -> None:
     """Whatever keeps the posts back, the profile is stored; it says whether the user is gone."""
@@ -117,3 +136,54 @@ def test_an_empty_timeline_is_no_fact_in_a_silence(crawl_: Crawl) -> None:
     silent.is_talking = False
     assert crawl_.run(silent, refresh=True)[6].is_evidence is False
     assert silent.asked == ["posts/6/", "profile/6"]
+
+
+@pytest.mark.parametrize("tells", [False, True])
+def test_profiles_that_never_tell_what_posts_lack_are_a_sample(crawl_: Crawl, tells: bool) -> None:
+    """Law 16: where fewer than one profile in twenty tells what page 1 lacks, one of twenty is
+    asked for, which notices a change; where profiles tell it, all are. Who was spared is not asked
+    for at the next visit either."""
+    uids = range(1, 201)
+    crawl_.add(*uids)
+
+    class Uncounted(ScriptedFetcher):
+        def _user(self, uid: int) -> Any:
+            return replace(super()._user(uid), posts=5 if tells else None)
+
+    fetcher = Uncounted({uid: timeline(uid, 5) for uid in uids}, lacks=["posts"])
+    crawl_.run(fetcher, users_in_flight=1)
+    figures = fetcher.samples.figures()["profile.posts"]
+    assert figures.looks == profiles(fetcher)
+    assert figures.looks == len(uids) if tells else 59 <= figures.looks < 59 + 30
+    assert figures.finds == len(uids) * tells
+    known = {crawl_.ledger(uid).announced for uid in uids}
+    assert known == {5 if tells else None}
+    again = Uncounted({uid: timeline(uid, 5) for uid in uids}, lacks=["posts"])
+    crawl_.run(again, refresh=True)
+    assert profiles(again) == 0
+
+
+@pytest.mark.parametrize("more", [12, 0])
+def test_a_page_without_posts_that_names_the_next_one(crawl_: Crawl, more: int) -> None:
+    """Law 16: the next page shows the owner, so no profile is asked for; where no page does, it is,
+    and judges the end."""
+    crawl_.add(5, 6)
+
+    class Blank(ScriptedFetcher):
+        def _answer(self, request: Request) -> Reading:
+            if request.kind is not Kind.POSTS or request.uid != 6:
+                return super()._answer(request)
+            if not request.cursor:
+                return Reading(Verdict.OK, PostPage(6, (), "2"), ambiguous=True)
+            number = int(request.cursor)
+            shown = super()._answer(replace(request, cursor="" if number == 2 else f"{number - 1}"))
+            if not isinstance(shown.record, PostPage):
+                return shown
+            return replace(shown, record=replace(shown.record, next_cursor=f"{number + 1}"))
+
+    world = {5: timeline(5, 5), 6: timeline(6, more)}
+    fetcher = Blank(world, announced={6: 12})
+    fetcher.is_talking = True
+    outcome = crawl_.run(fetcher, users_in_flight=1)[6]
+    assert fetcher.asked.count("profile/6") == (0 if more else 1)
+    assert (outcome.announced, outcome.stored, outcome.sure) == (12, more, bool(more))

@@ -1,5 +1,5 @@
-"""What second looks have shown, at ends of lists and by other ways to restricted texts; what may be
-behind those without one."""
+"""What second looks have shown: at ends of lists and timelines, by other ways to restricted texts,
+at profiles for what posts do not show. What may be behind those without one."""
 
 from collections.abc import Mapping
 from math import ceil

@@ -88,6 +88,7 @@ WITNESSES = 2
 SILENCE_WAITS = 4  # pauses: while the site may be silent, first looks of others tell sooner
 STALLS = 2  # of the only egress: each takes as long as an answer may
 LOOKS = 3  # at a doubt or a closed wall, where no second witness can be had; by one in doubt
+COMPARED_WITH = 4  # others that are shown the same page, until two agree
 HEALTHY_PROXIES = 3  # by which a page fails: more would tell nothing new
 BACKOFF_BASE_S, BACKOFF_CAP_S = 0.1, 5.0
 # The walls of others, as a witness.
@@ -188,6 +189,13 @@ def decide(asked: Asked, before: Sequence[Met], met: Met) -> Action:
     return action if is_empty is None else replace(action, is_empty=is_empty)
 
 
+def disputed(egresses: Sequence[str]) -> Reading:
+    """What was read of a page of which these egresses show different words, and nobody tells which
+    are the site's: nothing."""
+    why = f"different words of one page by {' and '.join(egresses)}"
+    return Reading(Verdict.SERVER_TROUBLE, why=why)
+
+
 class _Case(NamedTuple):
     """A request and all that it met; `met` is the last of it."""
 
@@ -253,6 +261,14 @@ def _once_more(case: _Case) -> Action:
 def is_nothing(asked: Asked, met: Met) -> bool:
     """Whether it is an emptiness at which to look again."""
     return _verdict(met) in NOTHING and _doubt_of(met.answer, asked) is _Doubt.EMPTY
+
+
+def is_blank(met: Met) -> bool:
+    """Whether it is a page that shows nobody, of others neither, and names the next one."""
+    answer = met.answer
+    if not isinstance(answer, Reading) or answer.verdict is not Verdict.OK:
+        return False
+    return answer.ambiguous and _is_bare(answer)
 
 
 def is_shown_nothing(asked: Asked, met: Met) -> bool:

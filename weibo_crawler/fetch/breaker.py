@@ -7,6 +7,8 @@ pages of an unknown shape                         they are clearly more than dri
 nothing, or that its user is gone, where          of one kind of page it is a million times likelier
 something is known to be                          that the site has fallen silent than that it is as
                                                   it was, and pages that it showed are shown no more
+words that differ from one proxy to the other     of twenty pages in a row nobody tells which are
+                                                  the site's
 
 Only what was asked for the first time is evidence about the site; a request that failed before
 counts for nothing but its good answer. What is wrong with texts, comments and the like counts only
@@ -15,7 +17,7 @@ while pages of users are not shown either: a site may have closed, or lost, one 
 """
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from math import ceil, log, sqrt
@@ -27,13 +29,15 @@ _ANSWERS_EACH = 2  # of an egress in the window
 _DRIFT_PAGES = 50  # fewer pages make no share
 _DRIFT_USERS = 10
 _USUAL_FLOOR = 0.3  # no site is trusted to show more than 70 % of what it should
-_USUAL_AGAIN = 0.05  # of pages that were shown before
+_USUAL_AGAIN = 0.05  # of pages that were shown before, until they are known better
+_DISPUTES = 20  # two proxies may be asked just before and just after a text is edited
 _SILENT = 0.97  # the share of empty answers of a site that has fallen silent
 _CERTAIN = log(1e6)
 _WITNESSES = 3  # pages shown before that are shown no more: without them it takes ...
 _ALONE = {Kind.PROFILE: 1.0, Kind.POSTS: 2.0}  # ... so many times that certainty, where the site
 _ALONE_AT_MOST = 3.0  # shows anything at all: nobody hides a profile, more hide lists than posts
 _PRIOR_EMPTY, _PRIOR = 9, 15  # looks added to those seen: few tell little of what is usual
+_PRIOR_AGAIN = 10  # the same, of pages that were shown before
 _COME_BACK = (
     "come back in an hour or more with a lower pace.requests_per_second or other egresses "
     "(egress.proxies_file, egress.proxies_url; `proxies check` tries them), then run the "
@@ -96,6 +100,7 @@ class Breaker:
         self._drifts = 0  # of the last pages
         self._silences: defaultdict[tuple[Kind, bool], _Silence] = defaultdict(_Silence)
         self._was_shown = False
+        self._disputes = 0  # pages in a row of which proxies show different words
         self._are_users_shown = False  # by the latest answer about a page of a user
         self.tripped = ""
 
@@ -161,6 +166,18 @@ class Breaker:
         if silence.score >= _CERTAIN * (1 if is_enough else alone):
             self.stop(_explain_silence(look, silence))
 
+    def compared(self, differing: Sequence[str], *, is_same: bool) -> None:
+        """Proxies were asked for the same page. differing: those whose words differ, and nobody
+        tells which are the site's; is_same: it was told."""
+        self._disputes = 0 if is_same else self._disputes + bool(differing)
+        if self._disputes >= _DISPUTES:
+            self.stop(
+                f"{' and '.join(differing)} show different words of the same pages "
+                f"({self._disputes} in a row), and no other egress tells which of them changes "
+                "pages: nothing of these pages is stored; add a proxy, or leave out the one that "
+                "changes pages, then run the same command again"
+            )
+
     def take_back(self, look: Look) -> None:
         """Another egress was shown something: the emptiness was about the egress of this look."""
         self._silences[look.place].take_back(look)
@@ -225,14 +242,24 @@ class _Silence:
     """
 
     def __init__(self) -> None:
-        self._looks = self._empty = 0  # before the stretch
+        self._seen: Counter[tuple[bool, bool]] = (
+            Counter()
+        )  # was_shown, is_empty; before the stretch
         self.stretch: list[Look] = []
         self.score = 0.0
 
     @property
     def usual(self) -> float:
-        share = (self._empty + _PRIOR_EMPTY) / (self._looks + _PRIOR)
+        empty = self._seen[False, True] + self._seen[True, True]
+        share = (empty + _PRIOR_EMPTY) / (self._seen.total() + _PRIOR)
         return min(max(share, _USUAL_FLOOR), _SILENT)
+
+    @property
+    def usual_again(self) -> float:
+        """The same of pages that were shown before."""
+        empty, shown = self._seen[True, True], self._seen[True, False]
+        share = (empty + _PRIOR_AGAIN * _USUAL_AGAIN) / (empty + shown + _PRIOR_AGAIN)
+        return min(max(share, _USUAL_AGAIN), self.usual)
 
     @property
     def witnesses(self) -> int:
@@ -250,19 +277,17 @@ class _Silence:
         return 2 * sum(look.is_gone for look in self.empty) > len(self.empty)
 
     def add(self, look: Look) -> None:
-        usual = min(self.usual, _USUAL_AGAIN) if look.was_shown else self.usual
+        usual = self.usual_again if look.was_shown else self.usual
         shares = (_SILENT, usual) if look.is_empty else (1 - _SILENT, 1 - usual)
         self.stretch.append(look)
         self.score += log(shares[0] / shares[1])
         if self.score <= 0 or (look.was_shown and not look.is_empty):
-            self._looks += len(self.stretch)
-            self._empty += sum(one.is_empty for one in self.stretch)
+            self._seen.update((one.was_shown, one.is_empty) for one in self.stretch)
             self.stretch, self.score = [], 0.0
 
     def take_back(self, look: Look) -> None:
         if look not in self.stretch:
-            self._looks -= 1
-            self._empty -= look.is_empty
+            self._seen[look.was_shown, look.is_empty] -= 1
             return
         looks, self.stretch, self.score = self.stretch, [], 0.0
         looks.remove(look)
@@ -276,11 +301,15 @@ def _explain_silence(look: Look, silence: _Silence) -> str:
     what, said, so = "shows nothing", "showed nothing", "it does not say so, but it"
     if silence.is_of_gone:
         what, said, so = "says that everybody is gone", "said so", "that cannot be: it"
+    n, usual = silence.witnesses, silence.usual
+    before = f", {n} of them at pages that it showed before" if n else ""
+    if n == len(looks):
+        before, usual = ", all at pages that it showed before", silence.usual_again
     return (
         f"the site {what}: {len(empty)} of the last {len(looks)} first looks at what is "
-        f"known to hold something ({pages}), since {_clock(looks[0].at)}, "
+        f"known to hold something ({pages}){before}, since {_clock(looks[0].at)}, "
         f"{_by(look.egress for look in empty)}, {said}, where "
-        f"{silence.usual * 100:.0f} % at most is usual in this run; {so} "
+        f"{usual * 100:.0f} % at most is usual in this run; {so} "
         "no longer talks to us, and nobody stays marked as gone or done because of it: "
         + _COME_BACK
     )

@@ -13,14 +13,16 @@ from weibo_crawler.errors import EgressFailed, Interrupted, SiteSaysNo, TimedOut
 from weibo_crawler.fetch.answers import (
     BACKOFF_BASE_S,
     BACKOFF_CAP_S,
+    COMPARED_WITH,
     NOTHING,
-    WITNESSES,
     Action,
     Asked,
     Met,
     Return,
     Walls,
     decide,
+    disputed,
+    is_blank,
     is_nothing,
     is_said_gone,
     is_shown_nothing,
@@ -69,6 +71,13 @@ class _Answer(NamedTuple):
 
 
 _Run = asyncio.Task[_Answer] | asyncio.Task[_Answer | None]
+
+
+def _differing(answers: list[_Answer]) -> list[str]:
+    """The egresses whose words are not those of the first one, and that one; [] where none are."""
+    first, *others = ((answer.met.egress, words_of(answer.met.answer)) for answer in answers)
+    names = [name for name, words in others if is_same(first[1], words) is False]
+    return [first[0], *names] if names else []
 
 
 def _is_clear(met: Met) -> bool:
@@ -150,9 +159,8 @@ class Fetcher:
                 if isinstance(action.step, Return):
                     reading = action.step.reading
                     if self._pool.wants_comparison(met.egress) and words_of(reading):
-                        _, met, page = await self._compared(asked, _Answer(turn, met, page))
-                        assert isinstance(met.answer, Reading)
-                        reading = met.answer
+                        answer = _Answer(turn, met, page)
+                        reading, met, page = await self._compared(asked, answer)
                     self._learn(asked, past, reading)
                     fetched = self._returned(asked, reading, page)
                     told = fetched.reading
@@ -209,37 +217,48 @@ class Fetcher:
         first = asyncio.create_task(self._ask(asked, turn, patience))
         return await self._hedged(asked, turn, first)
 
-    async def _compared(self, asked: Asked, first: _Answer) -> _Answer:
-        """The page of a proxy, which the pool was told of, or what others show in its place: where
-        a second egress shows other words, a third one tells, unless the second is known to show
-        what the site shows. What nobody else can tell is believed."""
-        answers, verdict = [first], None
-        while verdict is None and len(answers) <= WITNESSES:
+    async def _compared(self, asked: Asked, first: _Answer) -> tuple[Reading, Met, Page | None]:
+        """The page of a proxy, which the pool was told of, or what others show in its place: others
+        are asked until two show the same words, or one that is known to show what the site shows.
+        Where they show different ones, and no two the same, none is believed; where no other has
+        shown any, the first one is."""
+        answers, is_true = [first], None
+        while is_true is None and len(answers) <= COMPARED_WITH:
             other = await self._answer_of_another(asked, [one.met.egress for one in answers])
             if other is None:
                 break
             answers.append(other)
-            verdict = self._verdict(answers)
-        is_true = verdict or [None] * len(answers)
-        best = next((i for i, true in enumerate(is_true) if true), 0)
-        for i, (answer, true) in enumerate(zip(answers, is_true, strict=True)):
-            if answer is first or true is not None:
+            is_true = self._are_true(answers)
+            if words_of(other.met.answer) and not _differing(answers):
+                break  # too few letters to tell, and nobody objects
+        best = 0 if is_true is None else is_true.index(True)
+        differing = [] if is_true else _differing(answers)
+        for i, answer in enumerate(answers):
+            true = None if is_true is None else is_true[i]
+            if answer.met.egress in differing:
+                self._pool.compared(answer.met.egress, is_same=False)
+            elif answer is first or true is not None:
                 self._pool.compared(answer.met.egress, is_same=true)
             if i != best:
                 self._note(asked.ask.request, answer.page, answer.met.answer, None)
             if true is False and isinstance(answer.turn.outcome, Good):
                 self._counters.add("egress.disproved")
                 self._pool.tell(answer.turn, Disproved(answer.met.elapsed_s, is_false=True))
-        return answers[best]
+        met, page = answers[best].met, answers[best].page
+        self._breaker.compared(differing, is_same=is_true is not None)
+        if differing:
+            return disputed(differing), met, page
+        assert isinstance(met.answer, Reading)
+        return met.answer, met, page
 
-    def _verdict(self, answers: list[_Answer]) -> list[bool | None] | None:
-        """Of each answer whether it is true, None: that is not known; None: ask one more."""
+    def _are_true(self, answers: list[_Answer]) -> list[bool | None] | None:
+        """Of each answer whether it is true, None: that is not known, but of one at least; None:
+        ask one more."""
         words = [words_of(answer.met.answer) for answer in answers]
         *_, last = answers
         agree = [is_same(one, words[-1]) for one in words[:-1]]
-        if True in agree or not self._pool.wants_comparison(last.met.egress):
-            return [*agree, True if words[-1] else None]
-        return None if False in agree and len(answers) <= WITNESSES else [None] * len(answers)
+        is_known = words[-1] and not self._pool.wants_comparison(last.met.egress)
+        return [*agree, True] if True in agree or (is_known and False in agree) else None
 
     async def _answer_of_another(self, asked: Asked, names: list[str]) -> _Answer | None:
         """What another egress than these answers to the same request; None: none could be asked."""
@@ -368,27 +387,31 @@ class Fetcher:
         """Decide whether an emptiness is asked for again at once. While the site may be silent, and
         where a proxy brought it that nobody knows, it always is, and that is no part of the
         experiment."""
-        if not self._is_end(asked, met) or any(is_nothing(asked, one.met) for one in past):
+        shown_nothing = [is_nothing(asked, one.met) or is_blank(one.met) for one in past]
+        if not self._is_end(asked, met) or any(shown_nothing):
             return met
-        if asked.ask.is_looked_later:
+        if asked.ask.is_looked_later and not is_blank(met):
             return replace(met, is_spared=not self.samples.has_found(asked.ask.end))
         return replace(met, is_spared=not self.samples.wants(asked.ask.end, self._rng))
 
     def _is_end(self, asked: Asked, met: Met) -> bool:
-        """Whether this is an end as the experiment with second looks counts them."""
-        is_said = is_nothing(asked, met) and is_trustworthy(met)
+        """Whether the experiment with second looks counts this answer: an end, or a page that shows
+        nobody and names the next one."""
+        is_said = (is_nothing(asked, met) or is_blank(met)) and is_trustworthy(met)
         return bool(asked.ask.end) and is_said and self._breaker.is_talking
 
     def _learn(self, asked: Asked, past: list[_Past], reading: Reading) -> None:
         """Note what a second look has shown. Where the caller looks later it tells of those ends
         that are one at both looks."""
-        is_second = any(self._is_end(asked, one.met) for one in past)
-        is_found = reading.verdict not in NOTHING
-        if is_second and reading.verdict in FACTS:
-            if asked.ask.is_looked_later and is_found:
-                self.samples.wants(asked.ask.end, self._rng)  # it is counted as an end
-            if is_found or not asked.ask.is_looked_later:
-                self.samples.looked(asked.ask.end, found=is_found)
+        first = next((one.met for one in past if self._is_end(asked, one.met)), None)
+        if first is None or reading.verdict not in FACTS:
+            return
+        is_later = asked.ask.is_looked_later and not is_blank(first)
+        is_found = reading.verdict not in NOTHING and not (is_blank(first) and reading.ambiguous)
+        if is_later and is_found:
+            self.samples.wants(asked.ask.end, self._rng)  # it is counted as an end
+        if is_found or not is_later:
+            self.samples.looked(asked.ask.end, found=is_found)
 
     def _note(
         self, request: Request, page: Page | None, answer: object, told: Reading | None

@@ -1,7 +1,8 @@
 """Asking the site: pages that are facts, and whom a name or a uid stands for."""
 
 import time
-from collections.abc import Awaitable, Callable
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable
 from random import Random
 from typing import NamedTuple, NoReturn, TypeVar
 
@@ -46,8 +47,7 @@ KINDS = {
 }
 # kinds of ends in `Samples`
 FULL = "full"  # all that was announced was shown
-UNNAMED = "unnamed"  # a page did not name the next one, where others do
-_END = "end"
+END = "end"
 _REMEMBERED = 100_000  # names, and as many profiles: about 30 MB
 
 
@@ -113,11 +113,11 @@ class Asker(NamedTuple):
         return self.is_talking and self.evidence.has_come_after(met_at, KINDS[edge])
 
     def wants_end(self, edge: Edge, kind: str) -> bool:
-        """Count a list that ends by what its pages say, FULL or UNNAMED; whether to ask for its
-        end."""
+        """Count a list that ends by what its pages say: FULL, or END where a page does not name the
+        next one, and others do; whether to ask for its end."""
         return self.fetcher.samples.wants(f"{edge}.{kind}", self.rng) or not self.is_talking
 
-    def looked(self, edge: Edge, *, found: bool, kind: str = _END) -> None:
+    def looked(self, edge: Edge, *, found: bool, kind: str = END) -> None:
         """Tell what such a look has shown. found: more. kind: that of `wants_end`."""
         if self.is_talking:
             self.fetcher.samples.looked(f"{edge}.{kind}", found=found)
@@ -155,7 +155,8 @@ class Asker(NamedTuple):
 
 
 class People:
-    """Whom names and uids stand for; each is asked for once while it is remembered.
+    """Whom names and uids stand for; each is asked for once while it is remembered, and nobody of
+    whom a list has told the fans.
 
     Many users mention the same few, and a page that is asked for again after a trouble has its
     names resolved already.
@@ -163,8 +164,15 @@ class People:
 
     def __init__(self, site: Site, asker: Asker) -> None:
         self._site, self._asker = site, asker
-        self._names: dict[str, int | None] = {}
-        self._users: dict[int, User | None] = {}
+        self._names: OrderedDict[str, int | None] = OrderedDict()
+        self._users: OrderedDict[int, User | None] = OrderedDict()
+        self._is_lacking = False  # whether somebody stood somewhere without a number of fans
+
+    def met(self, users: Iterable[User]) -> None:
+        """Remember users of whom a page tells the fans, for pages that do not, where such were met
+        before."""
+        for user in users if self._is_lacking else ():
+            _remember(self._users, user.uid, user)
 
     def knows(self, name: str) -> bool:
         """Whether `named` answers without asking."""
@@ -183,6 +191,7 @@ class People:
 
     async def user(self, uid: int, edge: Edge) -> User | None:
         """The profile of a uid, None: gone. Errors: Doubtful, and those of `ask`."""
+        self._is_lacking = True
         if uid not in self._users:
             fetched = await self._asker.ask(Ask(self._site.profile(uid)), edge)
             record = fetched.reading.record
@@ -199,9 +208,9 @@ class Doubtful(Exception):
 
 def end_of(edge: Edge) -> str:
     """The kind of end in `Samples`: of first pages and later ones, whether an emptiness contradicts
-    what is announced or not. All ends of an edge are one experiment: it ends sooner, and what it
-    says of the share of all of them holds."""
-    return f"{edge}.{_END}"
+    what is announced or not, and of pages that do not name the next one. All ends of an edge are
+    one experiment: it ends sooner, and what it says of the share of all of them holds."""
+    return f"{edge}.{END}"
 
 
 def fetched_at(fetched: Fetched) -> float:
@@ -209,7 +218,7 @@ def fetched_at(fetched: Fetched) -> float:
     return fetched.page.fetched_at if fetched.page else time.time()
 
 
-def _remember(known: dict[K, V], key: K, value: V) -> None:
-    if len(known) >= _REMEMBERED:
-        del known[next(iter(known))]  # the oldest
+def _remember(known: OrderedDict[K, V], key: K, value: V) -> None:
     known[key] = value
+    if len(known) > _REMEMBERED:
+        known.popitem(last=False)

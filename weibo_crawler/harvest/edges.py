@@ -18,9 +18,9 @@ from typing import NamedTuple, NoReturn
 from weibo_crawler.config import Harvest
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.harvest.asking import (
+    END,
     FULL,
     KINDS,
-    UNNAMED,
     Asker,
     Doubtful,
     People,
@@ -110,6 +110,7 @@ class EdgeReader:
         self._thin: set[int] = set()  # mids of posts with few comments, met by this walk
         self.puts_off = False
         self._is_unnamed = False  # the last page did not name the next one, where others do
+        self._is_looked = False  # whether an end that is met now was looked at
 
     async def read(self, edge: Edge, progress: Progress) -> Shown:
         """The next page of an edge. A wall that nobody confirmed is one when it is met again."""
@@ -149,11 +150,12 @@ class EdgeReader:
 
     async def _list(self, edge: Edge, progress: Progress) -> Shown:
         """The next page of a list. One that has shown all that was announced ends with the last
-        page, and so does one whose last page names no next one where others do, but for samples."""
+        page, and so does one whose last page names no next one where others do, but for samples:
+        the look behind such a page is the second look at its end."""
         asker, expect = self._source.asker, self._expected(edge, progress)
         is_full = expect is Expect.NOTHING and progress.pages > 0
-        kinds = [kind for kind, is_it in ((FULL, is_full), (UNNAMED, self._is_unnamed)) if is_it]
-        self._is_unnamed = False
+        kinds = [kind for kind, is_it in ((FULL, is_full), (END, self._is_unnamed)) if is_it]
+        self._is_looked, self._is_unnamed = self._is_unnamed, False
         if not all(asker.wants_end(edge, kind) for kind in kinds):
             sure = self._is_whole(edge, progress)
             if not is_full:
@@ -204,6 +206,7 @@ class EdgeReader:
         found = _Found(illegible=_illegible(record))
         await self._count(record.users, record.uncounted, edge, found)
         after, ended = self._step(edge, progress, record)
+        self._is_looked &= after.listed == progress.listed
         if record.is_next_named:
             asker.naming.add(edge)
         self._is_unnamed = not record.is_next_named and edge in asker.naming
@@ -273,7 +276,7 @@ class EdgeReader:
         request = site.edge(edge, uid, cursor) if is_list else site.posts(uid, cursor)
         ask = Ask(
             request,
-            expect,
+            Expect.NOTHING if is_list and self._is_looked else expect,
             nth=progress.pages + 1,
             is_retry=edge in self._retried,
             end=end_of(edge) if is_list or not cursor else "",  # a page of posts has named it
@@ -391,7 +394,9 @@ class EdgeReader:
         """Find the users whose fans the page tells, then those whose fans it does not."""
         users, uncounted = list(users), list(uncounted)
         found.seen += [*(user.uid for user in users), *uncounted]
-        found.users += [user for user in users if user.fans is not None]
+        counted = [user for user in users if user.fans is not None]
+        self._source.people.met(counted)
+        found.users += counted
         for uid in (*(user.uid for user in users if user.fans is None), *uncounted):
             await self._add(uid, edge, found)
 
@@ -473,12 +478,13 @@ class EdgeReader:
     ) -> None:
         """Return where the end of a list, or of what a page shows, may be believed (law 4).
 
-        What contradicts an announced count (not sure) is asked for again later, or a sample of it;
-        when it stands, it is stored as unsure. Nothing is believed of a site that shows nothing to
-        anybody: an end that contradicts anything, or is one of many in a row, waits until something
-        of the same kind comes that was asked for after it, which is asked for where nothing else
-        is; while the site is not talking the owner's profile must be shown, too, and it alone is
-        the proof where no such page was shown yet. Errors: Unsure, Silent, EntryGone."""
+        What contradicts an announced count (not sure) is asked for again later, or a sample of it,
+        unless it was the second look; when it stands, it is stored as unsure. Nothing is believed
+        of a site that shows nothing to anybody: an end that contradicts anything, or is one of many
+        in a row, waits until something of the same kind comes that was asked for after it, which is
+        asked for where nothing else is; while the site is not talking the owner's profile must be
+        shown, too, and it alone is the proof where no such page was shown yet. Errors: Unsure,
+        Silent, EntryGone."""
         if sure and expect is Expect.NOTHING:
             return
         asker, uid, now = self._source.asker, self._entry.uid, time.monotonic()
@@ -489,7 +495,7 @@ class EdgeReader:
             )
             if not is_heard and not await self._is_shown(edge, now):
                 raise Silent(f"{edge}: {_NOT_SHOWN}", kind)
-            if asker.wants_look(uid, edge, is_bare=is_bare):
+            if not self._is_looked and asker.wants_look(uid, edge, is_bare=is_bare):
                 raise Unsure(edge)
         if asker.is_talking and (
             (sure and expect is Expect.UNKNOWN and not asker.evidence.is_quiet(kind))

@@ -12,7 +12,7 @@ from weibo_crawler.config import Harvest
 from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
 from weibo_crawler.evidence import Evidence
 from weibo_crawler.fetch import Fetched, PageSource, Room
-from weibo_crawler.harvest.asking import SHOWN, Asker, People
+from weibo_crawler.harvest.asking import KINDS, SHOWN, Asker, People
 from weibo_crawler.harvest.claims import Claims
 from weibo_crawler.harvest.committer import Committer
 from weibo_crawler.harvest.edges import Source
@@ -147,6 +147,16 @@ class HarvestRun:
             edge = Edge(row.found_edge)
             if row.found_from is not None and edge in (Edge.FANS, Edge.FOLLOWS):
                 self._evidence.know(self._site.edge(edge, row.found_from, ""))  # it showed this one
+        for edge in (Edge.FANS, Edge.FOLLOWS):
+            has = self._frontier.forgotten().has
+            for page in notes.shown_of_late(self._frontier, KINDS[edge], has, time.time()):
+                self._evidence.know(self._site.edge(edge, page.uid, page.cursor), page.nth)
+
+    def _note_shown(self) -> None:
+        has = self._frontier.forgotten().has
+        for edge in (Edge.FANS, Edge.FOLLOWS):
+            pages = self._evidence.later_pages(KINDS[edge], time.time())
+            notes.note_shown(self._frontier, KINDS[edge], pages, has)
 
     async def _share_looks(self) -> None:
         """Learn what second looks of other runs have shown, and tell what those of this have. What
@@ -405,6 +415,7 @@ class HarvestRun:
                 await self._walker.keep(page.uid, page.kept)
             await self._committer.call(self._frontier.give_back, self._owner)
             await self._share_looks()
+            await self._committer.call(self._note_shown)
             ended = f"failed: {self._failure}" if self._failure else why
             await self._committer.call(self._frontier.report, self._worker_row(ended))
         except StoreError as error:

@@ -12,8 +12,11 @@ from weibo_crawler.records import Kind
 from weibo_crawler.samples import Figures, looks_to_come
 from weibo_crawler.store.rows.cells import Ledger
 
-_END = "posts.end"  # of posts/visit.py
+# kinds of looks whose answers are ends (posts/visit.py)
+_ENDS = ("posts.end", "posts.named", "posts.full")
+_RESTRICTED = "texts.restricted"
 _TEXTS = (Kind.EXTEND, Kind.SHOW, Kind.DETAIL)
+_SORTS = ("first", "again")
 _DAY_S = 86_400
 _NOT_VISITED = "nobody was visited yet"
 _CUT_SHORT = 0.5  # of a visit, that a cut one has seen, and has left
@@ -148,11 +151,16 @@ def _parts(visits: Visits, sort: str, left: float) -> Iterator[Part]:
         tally = asked.of(sort, kind)
         if kind is not Kind.POSTS:
             if kind not in unwanted:
+                sent = tally.sent / n * left
+                if kind is Kind.PROFILE:
+                    every = sum(asked.of(one, kind).sent for one in _SORTS)
+                    sent = _with_looks(visits, left / n, tally.sent, every, ("profile.",))
                 why = f"measured: {tally.sent:,} for {whom}"
-                yield Part(f"{name}, {_NAMES.get(kind, kind)}", tally.sent / n * left, why)
+                yield Part(f"{name}, {_NAMES.get(kind, kind)}", sent, why)
             continue
         pages = max(0.0, (tally.pages + tally.kept) / n * left - visits.kept.get(sort, 0))
-        ends = _ends(visits, sort, left)
+        every = sum(asked.of(one, kind).ends for one in _SORTS)
+        ends = _with_looks(visits, left / n, tally.ends, every, _ENDS)
         why = f"measured: {tally.pages:,} for {whom}"
         if tally.kept or visits.kept.get(sort):
             why += f", {tally.kept:,} kept by harvest; {visits.kept.get(sort, 0):,} are kept now"
@@ -165,8 +173,9 @@ def _parts(visits: Visits, sort: str, left: float) -> Iterator[Part]:
             walls, why = min(walls, 1.0), "one an hour at most: all runs know that a wall is there"
         yield Part(f"{name}, walls", walls, why)
     if texts := sum(asked.of(sort, kind).sent for kind in _TEXTS):
-        why = f"measured: {texts:,} for {whom}"
-        yield Part(f"{name}, long texts", texts / n * left, why)
+        every = sum(asked.of(one, kind).sent for one in _SORTS for kind in _TEXTS)
+        sent = _with_looks(visits, left / n, texts, every, (_RESTRICTED,), _by_other_ways(visits))
+        yield Part(f"{name}, long texts", sent, f"measured: {texts:,} for {whom}")
     if visits.comments and not asked.of(sort, Kind.COMMENTS).told:
         yield Part(f"{name}, comments", None, "no comments were read yet")
     if visits.has_info and sort == "first" and not asked.of(sort, Kind.INFO).told:
@@ -180,17 +189,34 @@ _NAMES = {
 }
 
 
-def _ends(visits: Visits, sort: str, left: float) -> float:
-    """Requests that only tell that a timeline is over, second looks among them."""
-    asked, n = visits.asked, _ended(visits.asked, sort)
-    ends = asked.of(sort, Kind.POSTS).ends
-    every = sum(asked.of(one, Kind.POSTS).ends for one in ("first", "again"))
-    figures = visits.looks.get(_END)
-    if figures is None or not every:
-        return ends / n * left
-    share = ends / every
-    plain = max(0.0, ends - figures.looks * share) / n * left
-    return plain + looks_to_come(figures, figures.ends * share / n * left)
+def _with_looks(
+    visits: Visits,
+    times: float,
+    sent: int,
+    every: int,
+    kinds: tuple[str, ...],
+    a_look: float = 1.0,
+) -> float:
+    """So many times the requests of a sort, but for those that are looks of these experiments,
+    which are fewer once they show nothing more. every: requests of both sorts; a_look: requests for
+    one look."""
+    if not every:
+        return sent * times
+    share, looks, to_come = sent / every, 0.0, 0.0
+    for kind, figures in visits.looks.items():
+        if kind.startswith(kinds):
+            looks += figures.looks * a_look * share
+            to_come += looks_to_come(kind, figures, figures.ends * share * times) * a_look
+    return max(0.0, sent - looks) * times + to_come
+
+
+def _by_other_ways(visits: Visits) -> float:
+    """Requests that looking for a restricted text by other ways takes."""
+    figures = visits.looks.get(_RESTRICTED)
+    if figures is None or not figures.looks:
+        return 0.0
+    counts = (visits.asked[f"asked.{sort}.{kind}.restricted"] for sort in _SORTS for kind in _TEXTS)
+    return max(0, sum(counts) - figures.ends) / figures.looks
 
 
 def _spread(visits: Visits) -> float | None:

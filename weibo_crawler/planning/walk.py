@@ -176,7 +176,7 @@ def _ends(walk: Walk, edge: Edge, asked: Tally, known: Lengths, n: float) -> flo
             looks += figures.looks
             met = figures.ends / max(1, known.ended) * ending
             waiting = doubted if kind == f"{edge}.end" else 0
-            to_come += looks_to_come(figures, met + waiting)
+            to_come += looks_to_come(kind, figures, met + waiting)
     return max(0, asked.ends - looks) / max(1, known.ended) * ending + to_come
 
 

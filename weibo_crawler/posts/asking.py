@@ -1,8 +1,7 @@
 """Asking the site on behalf of all visits of one run, and what the answers tell of the run."""
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from random import Random
 
@@ -22,7 +21,6 @@ from weibo_crawler.walls import Walls
 _KEPT_BYTES = 256 * 1024  # of one odd card
 
 _PLACES = 1000
-_WITNESSES = 3  # later pages that the runs that follow may ask for
 
 Keep = Callable[[Page, str, bytes], Awaitable[None]]
 
@@ -67,7 +65,7 @@ class Asker:
         is_forgotten: Callable[[int], bool] = lambda _: False,
     ) -> None:
         self._is_forgotten = is_forgotten
-        self._evidence = Evidence(places)
+        self.evidence = Evidence(places)
         self._fetcher, self._keep, self._counters = fetcher, keep, counters
         self._clock, self._rng, self._on_answer = clock, rng, on_answer
         self._has_answered = False
@@ -81,11 +79,10 @@ class Asker:
         self.walls = walls or Walls()
         self._proving = asyncio.Lock()
         self._began = clock()
-        self._later: deque[tuple[Ask, float]] = deque(maxlen=_WITNESSES)
 
     def widen(self, places: int) -> None:
         """As `Evidence.widen`."""
-        self._evidence.widen(places)
+        self.evidence.widen(places)
 
     @asynccontextmanager
     async def in_turn(self) -> AsyncIterator[None]:
@@ -106,8 +103,8 @@ class Asker:
     async def fetch(self, ask: Ask) -> Fetched:
         """As `Fetcher.fetch`; a drifted page is kept. After many answers in a row that showed
         nothing it waits until a witness was asked. Errors: Unreached, and the fetcher's."""
-        async with self._evidence.places:
-            await self._evidence.break_silence(ask.request, self._is_shown)
+        async with self.evidence.places:
+            await self.evidence.break_silence(ask.request, self._is_shown)
             return await self._fetch(ask)
 
     async def _is_shown(self, witness: Ask) -> bool | None:
@@ -119,7 +116,7 @@ class Asker:
 
     async def _fetch(self, ask: Ask) -> Fetched:
         self.has_asked, begun = True, self._clock()
-        fetched = await self._evidence.fetch(self._fetcher, ask, self._is_shown)
+        fetched = await self.evidence.fetch(self._fetcher, ask, self._is_shown)
         reading, page = fetched.reading, fetched.page
         if fetched.is_shut:
             self.walls.shut(ask.request.kind, ask.nth, self._clock())
@@ -138,19 +135,7 @@ class Asker:
             self._talked[place] = max(begun, self._talked.get(place, begun))
             self._quiet.discard(place)
             self._is_first_shown |= place == (Kind.POSTS, False)
-            if place == (Kind.POSTS, True):
-                self._later.append((ask, self._clock()))
         return fetched
-
-    def know(self, pages: Iterable[tuple[Request, int]]) -> None:
-        """Remember later pages that other runs were shown, each with its number in its list."""
-        for request, nth in pages:
-            self._evidence.know(request, nth)
-
-    @property
-    def later_pages(self) -> list[tuple[Ask, float]]:
-        """The later pages of posts that were shown last, and when."""
-        return list(self._later)
 
     @property
     def talked_at(self) -> float | None:
@@ -159,8 +144,8 @@ class Asker:
         one counts that was shown the longest ago; later pages, of which many are ends, where many
         in a row showed nothing: since the beginning, where other runs alone were shown some."""
         quiet = [at for place, at in self._talked.items() if place in self._quiet and not place[1]]
-        is_known = self._evidence.knows(0, Kind.POSTS, is_later=True)
-        if is_known and self._evidence.is_quiet(Kind.POSTS, is_later=True):
+        is_known = self.evidence.knows(0, Kind.POSTS, is_later=True)
+        if is_known and self.evidence.is_quiet(Kind.POSTS, is_later=True):
             quiet.append(self._talked.get((Kind.POSTS, True), self._began))
         return min(quiet) if quiet else max(self._talked.values(), default=None)
 
@@ -189,7 +174,7 @@ class Asker:
                     if fetched.reading.verdict is not Verdict.OK:
                         return fetched
         if ask.request.kind is Kind.POSTS and not ask.request.cursor:
-            self._evidence.know(ask.request)  # one witness alone might go
+            self.evidence.know(ask.request)  # one witness alone might go
         self._counters.add("pages.from_harvest")
         self._counters.add(f"asked.{PURPOSE.get()}.{ask.request.kind}.kept")
         if self._on_answer is not None:
@@ -200,6 +185,14 @@ class Asker:
     def wants_look(self, end: str) -> bool:
         """Count an end of this kind; whether to look at it again: see `Samples`."""
         return self._fetcher.samples.wants(end, self._rng) or not self.is_talking
+
+    def wants(self, end: str, request: Request) -> bool:
+        """As `wants_look`, where the look is this request, which nothing else asks for."""
+        return self.wants_look(end)
+
+    def is_futile(self, end: str) -> bool:
+        """Whether enough such looks were taken, and the latest of them all showed nothing more."""
+        return not self._fetcher.samples.has_found(end)
 
     def looked(self, end: str, *, found: bool) -> None:
         """Tell what that look has shown. found: more."""

@@ -38,7 +38,7 @@ from weibo_crawler.posts.workers import (
     parse_said,
 )
 from weibo_crawler.posts.writer import Writer
-from weibo_crawler.records import Answer, Outcome, Page
+from weibo_crawler.records import Answer, Kind, Outcome, Page
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Books, Cells, Tables, WorkerRow, notes
 from weibo_crawler.store.guard import Guard, remove_user
@@ -50,8 +50,6 @@ from weibo_crawler.walls import Walls
 
 _REPORT_S = 1.0
 _CHUNK = 256  # users read from the table at once
-# for so long a later page that was shown is a witness; then its silence is the site's habit
-_SHOWN_S = 3 * 86_400.0
 ELSEWHERE = "elsewhere"  # why a user is left alone: another run visits it
 TERMINATED = "terminated"  # this mapper alone was told to end: its work is not done
 # a driver elsewhere that says nothing for so long is gone; a database restarts in less
@@ -304,22 +302,13 @@ class RangeCrawler:
         """Learn which later pages other runs were shown of late: a run that begins while the site
         is silent about such pages has seen none."""
         self._guard.refresh()
-        since = self._clock() - _SHOWN_S
-        pages = [page for page in notes.SHOWN.get(self._frontier) or () if page.at > since]
-        asker.know(
-            (self._site.posts(page.uid, page.cursor), page.nth)
-            for page in pages
-            if not self._guard.has(page.uid)
-        )
+        has, now = self._guard.has, self._clock()
+        for page in notes.shown_of_late(self._frontier, Kind.POSTS, has, now):
+            asker.evidence.know(self._site.posts(page.uid, page.cursor), page.nth)
 
     def _note_shown(self, asker: Asker) -> None:
-        shown = [
-            notes.ShownPage(ask.request.uid, ask.request.cursor, ask.nth, at)
-            for ask, at in asker.later_pages
-            if not self._guard.has(ask.request.uid)
-        ]
-        if shown:
-            notes.SHOWN.put(self._frontier, shown)
+        pages = asker.evidence.later_pages(Kind.POSTS, self._clock())
+        notes.note_shown(self._frontier, Kind.POSTS, pages, self._guard.has)
 
     def _welcome(self, take: Callable[[], Chunk]) -> Chunk:
         """The next users, without whom `forget` removed: an import had read them before, and their

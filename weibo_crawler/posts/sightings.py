@@ -82,6 +82,12 @@ class Sightings:
         """How many posts the announced count says there are beside those that were shown."""
         return max(0, (announced or 0) - self.standing())
 
+    def are_all_shown(self, announced: int | None) -> bool:
+        """Whether this visit was shown as many posts as are announced, by an exact number."""
+        if announced is None or announced >= _MAYBE_ROUNDED:
+            return False
+        return len(self.shown()) + self.unnamed >= announced
+
     def is_surplus(
         self, announced: int | None, page: PostPage | None = None, *, is_first: bool = False
     ) -> bool:

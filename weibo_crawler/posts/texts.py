@@ -25,11 +25,12 @@ class Texts:
     """Asks for the whole texts of one user's posts. asked: their mids; completed: how many were
     got.
 
-    A text costs one round of ways, the way that worked last in this run first. A restriction is a
-    fact about the post, but another way may show it, so the round goes on, and while one way is in
+    A text costs one round of ways, the way that worked last in this run first. A way that shows
+    nothing is not asked twice in a round: the next way is the witness. A restriction is a fact
+    about the post, but another way may show it, so the round goes on, and while one way is in
     trouble nothing is concluded; what does not exist is asked for no further. Once other ways have
-    shown none of many restricted texts (`Samples`), the round ends at most restrictions. Only the
-    first way that had trouble is tried `again`. A way by which nobody is shown a text is left out
+    shown none of many restricted texts (`Samples`), the round ends at most restrictions. The ways
+    that had trouble are tried `again`, once. A way by which nobody is shown a text is left out
     (`Asker.may_ask`), and is no witness. A text that begins otherwise than the page shows it may be
     that of another post: it is trouble, too, unless its answer names the post and it is longer. One
     that is no longer than what the page shows is a notice, or cut as well: a restriction.
@@ -37,7 +38,7 @@ class Texts:
 
     def __init__(self, site: Site, asker: Asker, uid: int) -> None:
         self._site, self._asker, self._uid = site, asker, uid
-        self._troubled: dict[int, Request] = {}
+        self._troubled: dict[int, list[Request]] = {}
         self._shown: dict[int, str] = {}  # how texts begin
         self.asked: set[int] = set()
         self.completed = 0
@@ -49,9 +50,8 @@ class Texts:
         return await self._round(mid, self._ways(mid), is_retry)
 
     async def again(self, mid: int) -> Found:
-        """Once more by the first way that had trouble in this visit; nothing where none had."""
-        way = self._troubled.pop(mid, None)
-        return await self._round(mid, [way] if way else [], True)
+        """Once more by the ways that had trouble in this visit; nothing where none had."""
+        return await self._round(mid, self._troubled.pop(mid, []), True)
 
     async def if_opened(self, mid: int) -> Found:
         """Of a post that was restricted long ago: the best way alone."""
@@ -62,10 +62,9 @@ class Texts:
 
     async def _round(self, mid: int, ways: list[Request], is_retry: bool) -> Found:
         why, is_looked, is_second = "", False, False
-        for i, way in enumerate(ways):
+        for way in ways:
             # a post that is shown has a text; where a way shows none, the next one is the witness
-            expect = Expect.UNKNOWN if i or is_retry else Expect.LIKELY
-            ask = Ask(way, expect, is_retry=is_retry)
+            ask = Ask(way, Expect.LIKELY, is_retry=is_retry)
             if not self._asker.may_ask(ask):
                 continue
             is_second = is_looked
@@ -83,7 +82,7 @@ class Texts:
             if reading.verdict is Verdict.GONE:
                 return Found(why=why, gone=True)
             if reading.verdict is not Verdict.RESTRICTED:
-                self._troubled.setdefault(mid, way)
+                self._troubled.setdefault(mid, []).append(way)
                 if not self._asker.is_talking:
                     break
             elif not is_looked and way is not ways[-1]:

@@ -38,8 +38,11 @@ R = TypeVar("R")
 
 # of the announced posts: counts include posts that nobody can see any more
 _MISSING_SHARE = 0.1
+# kinds in `Samples`
 _LAST = "posts.last"  # a page that names no next one, against the count
-_END = "posts.end"  # the kind of empty first pages in `Samples`
+_END = "posts.end"  # an empty first page
+_NAMED = "posts.named"  # an empty page that the page before has named
+_FULL = "posts.full"  # a page that names a next one, and all that is announced was shown: `is_full`
 _SILENCE = "the site shows nothing, and has shown nothing to anybody of late: no evidence"
 _PAGES_A_RUN = 1000  # of one user; then others have their turn, and the next run goes on there
 _CLOSED_REST_S = 30 * 86_400.0  # restricted texts are asked for again after so long
@@ -107,12 +110,15 @@ class _Visit:
         self.is_retry = old.state in ("failed", "empty") or bool(old.last_error)
         # what the profile came to in this visit; None: it was not needed, or not yet
         self.profile: Verdict | None = None
+        self.shown: User | None = None  # by the profile, in this visit
         # why page 1 could not be read, "" where it could
         self.odd = ""
         # whether the number of posts is that of an earlier visit
         self.is_count_old = False
         self.cursor = old.cursor or "" if self.resumed else ""
         self.start = self.cursor
+        self.has_room = False  # the last page is not as full as a page, or another one, may be
+        self.most_cards = 0  # on a page of this visit
         same_run = old.run_id == env.run_id  # an attempt that died had begun this visit
         is_time = _is_over(old.restricted_at, _CLOSED_REST_S, env.clock())
         self.asks_closed = is_time and old.restricted_at is not None
@@ -168,19 +174,39 @@ class _Visit:
 
     # -- the pages
 
+    def _is_told_later(self, reading: Reading) -> bool:
+        """Whether a page shows nobody, and the next one, which is to be asked for, may show the
+        owner. While the site is not talking the profile is the proof that it does."""
+        page, most = reading.record, self.env.max_pages
+        if not (isinstance(page, PostPage) and page.next_cursor and self.env.asker.is_talking):
+            return False
+        return owner_of(reading) is None and (most is None or self.ledger.pages + 1 < most)
+
     async def _know_owner(self, fetched: Fetched) -> None:
-        """Store the profile as page 1 shows it, or ask for it."""
+        """Store the profile as the first page with a post shows it, or ask for it."""
         owner, env = owner_of(fetched.reading), self.env
         is_recent = not _is_over(self.old.profile_at, env.profile_s, env.clock())
         if owner is not None:
             await self._put_profile(owner, _page(fetched))
         if needs_profile(
             fetched.reading, self.old, is_recent=is_recent, is_talking=env.asker.is_talking
-        ):
+        ) and (owner is None or self._may_fill(owner)):
             await self._ask_profile()
+            if owner is not None and self.shown is not None:
+                found = set(owner.lacks) > set(self.shown.lacks)
+                env.asker.looked(_lacking(owner), found=found)
         elif lacks_count(fetched.reading, self.old):
             self.is_count_old = True
             self.ledger = replace(self.ledger, announced=self.old.announced)
+
+    def _may_fill(self, owner: User) -> bool:
+        """Whether to ask for a profile that may tell what the posts do not show of their owner:
+        there are sites of which none does, and who was not in the sample then is not now."""
+        kind, asker = _lacking(owner), self.env.asker
+        was_spared = not self.is_first and self.old.profile_at is None
+        if was_spared and asker.is_futile(kind):
+            return False
+        return asker.wants(kind, self.env.site.profile(self.uid))
 
     async def _ask_profile(self) -> None:
         self.is_count_old = False
@@ -193,7 +219,8 @@ class _Visit:
         self.profile = asked.reading.verdict
         if self.profile is Verdict.OK:
             self.ledger = replace(self.ledger, profile_at=self.env.clock())
-            await self._put_profile(_of(asked.reading.record, User), _page(asked))
+            self.shown = _of(asked.reading.record, User)
+            await self._put_profile(self.shown, _page(asked))
 
     async def _put_profile(self, user: User, page: Page) -> None:
         self.ledger = replace(self.ledger, announced=possible_posts(user.posts), empty_since=None)
@@ -211,8 +238,13 @@ class _Visit:
                 return "max_pages"
             ask = self._page_to_ask(avoid if is_again or looked is not None else "")
             is_there = self.kept.holds(ask.request)
+            is_full = self._is_full()
             if ask.nth > 1 and not (is_there or self.env.asker.may_ask(ask)):
-                return self._walled(self.env.clock())
+                if is_first:
+                    await self._ask_profile()
+                return "end" if is_full else self._walled(self.env.clock())
+            if is_full and not (is_there or self.env.asker.wants(_FULL, ask.request)):
+                return "end"
             fetched = await self._fetch(ask)
             is_second = looked is not None and fetched.reading.verdict is Verdict.OK
             if looked is not None and not is_second:  # it was shown, whatever is shown now
@@ -222,10 +254,13 @@ class _Visit:
             avoid = "" if fetched.page is None else fetched.page.egress
             if is_first and reading.verdict in _TOLD:
                 self.odd = reading.why if reading.verdict is Verdict.DRIFTED else ""
-                await self._know_owner(fetched)
-            is_first = False
+                is_first = self._is_told_later(reading)
+                if not is_first:
+                    await self._know_owner(fetched)
             if is_again:
                 self.env.asker.looked(_END, found=reading.verdict not in _EMPTY)
+            if is_full and reading.verdict in (Verdict.OK, *_EMPTY):
+                self.env.asker.looked(_FULL, found=self._has_fresh(reading))
             is_expected = self.ledger.announced == 0
             self._check(reading, is_expected=is_expected, walled_ok=self.ledger.pages > 0)
             if reading.verdict is Verdict.LOGIN_WALL:
@@ -241,9 +276,10 @@ class _Visit:
             is_again = False
             page = _of(reading.record, PostPage)
             why = self._why_last(stops, page)
-            if self.is_count_old and (why is None or (why in ENDS and why != "known")):
+            is_end = why in ENDS and why != "known"
+            if self.is_count_old and (why is None or (is_end and not self._is_as_before(page))):
                 await self._ask_profile()
-            is_doubtful = why in ENDS and why != "known" and self._may_be_another(page)
+            is_doubtful = is_end and self._may_be_another(page)
             if is_second:
                 self.env.asker.looked(_LAST, found=not is_doubtful)
             elif looked is None and is_doubtful and self.env.asker.wants_look(_LAST):
@@ -253,11 +289,37 @@ class _Visit:
             following = self.cursor if why is not None else page.next_cursor or ""
             # who goes on later begins with the first of the pages that showed nothing
             shown_to = shown_to if reading.ambiguous else following
+            self._note_room(page)
             self.ledger = await self.pages.store(page, _page(fetched), self.ledger, shown_to)
             if why is not None:
                 return why
             self.cursor = following
         return None
+
+    def _is_as_before(self, page: PostPage) -> bool:
+        """Whether this last page and those before it show the posts of an earlier visit that came
+        to the same end, and no others, so that no count needs to judge it again."""
+        shown = self.sightings.seen | {post.mid for post in page.posts}
+        return self.old.whole and shown == self.sightings.known - self.sightings.gone
+
+    def _is_full(self) -> bool:
+        """Whether this visit was shown all posts that are announced, and a last page with room: so
+        the count, and the page that would hold one more post, say that this is the end."""
+        announced = None if self.is_count_old else self.ledger.announced
+        return self.has_room and self.sightings.are_all_shown(announced)
+
+    def _note_room(self, page: PostPage) -> None:
+        """Before a page is stored."""
+        cards = len(page.posts) + len(page.unreadable) + page.foreign + sum(page.skipped.values())
+        self.has_room = 0 < cards < min(POSTS_A_PAGE, self.most_cards or POSTS_A_PAGE)
+        self.most_cards = max(self.most_cards, cards)
+
+    def _has_fresh(self, reading: Reading) -> bool:
+        """Whether it shows a post that this visit was not shown before."""
+        page = reading.record
+        return isinstance(page, PostPage) and any(
+            post.mid not in self.sightings.seen for post in page.posts
+        )
 
     def _may_be_another(self, page: PostPage) -> bool:
         """Whether this last page may be an older or a later one in place of the one that was asked
@@ -277,7 +339,7 @@ class _Visit:
             self._expected(),
             nth=self.ledger.pages + 1,
             is_retry=self.is_retry and self.cursor == self.start,
-            end="" if self.cursor else _END,  # the page before has named this one
+            end=_NAMED if self.cursor else _END,
             avoid=avoid,
         )
 
@@ -478,6 +540,11 @@ class _Visit:
         if reading.verdict is Verdict.LOGIN_WALL and walled_ok:
             return
         raise VisitTrouble(f"{reading.verdict}: {reading.why}" if reading.why else reading.verdict)
+
+
+def _lacking(owner: User) -> str:
+    """The kind in `Samples` of profiles that are asked for because posts lack the same."""
+    return f"profile.{'+'.join(owner.lacks)}"
 
 
 def _is_over(since: float | None, rest_s: float, now: float) -> bool:

@@ -55,6 +55,9 @@ class _Asker(Asker):
         # of a restricted text any way may be asked: those that were not are left out by `may_ask`
         return end == RESTRICTED or self._replay.was_asked_again()
 
+    def wants(self, end: str, request: Request) -> bool:
+        return self._replay.place_of(request) < inf
+
     def may_ask(self, ask: Ask) -> bool:
         is_open = ask.nth > 1 and not self._was_walled
         return is_open or self._replay.place_of(ask.request) < inf

@@ -17,7 +17,8 @@ class Line(msgspec.Struct, frozen=True):
     the address it came from. session: its cookie SUB. proxy: the health of the proxy at that
     address, "" where there is none. by: "site"; or "proxy" for what a proxy did by itself, which
     are the deeds of proxies.Deed and, without a request, that it goes `up` or `down`. The site's
-    own line of an `other_user` page names that other user.
+    own line of an `other_user` page names that other user. is_fault: whether a drawn fault spoilt
+    it, which nobody who asks can help.
     """
 
     time: float
@@ -28,6 +29,7 @@ class Line(msgspec.Struct, frozen=True):
     session: str = ""
     proxy: str = ""
     by: str = "site"
+    is_fault: bool = False
 
 
 def read_served(file: Path) -> list[Line]:

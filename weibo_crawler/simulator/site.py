@@ -41,6 +41,7 @@ class Served(NamedTuple):
 
     answer: Answer
     wire_fault: str | None = None
+    is_fault: bool = False
 
     @property
     def label(self) -> str:
@@ -95,8 +96,8 @@ class Weibo:
         if fault is None:
             return Served(answer)
         if fault in ON_THE_WIRE:
-            return Served(answer, fault)
-        return Served(spoil(fault, answer, visit.address))
+            return Served(answer, fault, is_fault=True)
+        return Served(spoil(fault, answer, visit.address), is_fault=True)
 
     def open_session(self, form: str, egress: str, now: float) -> Answer:
         """The answer of genvisitor2 to a form body."""
@@ -152,21 +153,35 @@ class Site:
             served = Served(await self._posted(request, egress))
         else:
             served = self._weibo.serve(Visit(address, cookies, egress, time.monotonic()))
-        self.note(address, served.label, egress, session=session_of(cookies), by="site")
+        session = session_of(cookies)
+        self.note(
+            *(address, served.label, egress),
+            session=session,
+            by="site",
+            is_fault=served.is_fault,
+        )
         if served.wire_fault is not None:
             return await misbehave(served.wire_fault, request, served.answer, self._slow_s)
         zipped = self._gzip and "gzip" in request.headers.get("Accept-Encoding", "")
         return response(served.answer, zipped=zipped)
 
     def note(
-        self, address: str, label: str, egress: str, *, session: str = "", by: str = "proxy"
+        self,
+        address: str,
+        label: str,
+        egress: str,
+        *,
+        session: str = "",
+        by: str = "proxy",
+        is_fault: bool = False,
     ) -> None:
         """Write down what was served, by the site or by a proxy alone; see served.Line."""
         if self._log is None:
             return
         uid = understand(address).uid if address else 0
         health = self._health.get(egress, "")
-        self._log.add(Line(time.time(), address, label, uid, egress, session, health, by))
+        line = Line(time.time(), address, label, uid, egress, session, health, by, is_fault)
+        self._log.add(line)
 
     def other_user(self, address: str) -> str | None:
         """The same page of the next user of the world; None where the page is of nobody."""

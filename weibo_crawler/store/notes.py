@@ -3,11 +3,13 @@
 A note whose name ends with a sign is one of many: `of` says whose.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import inf
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
+
+from weibo_crawler.records import ShownPage
 
 T = TypeVar("T")
 
@@ -69,27 +71,36 @@ def _seconds(name: str) -> Note[float]:
     )
 
 
-class ShownPage(msgspec.Struct, frozen=True, array_like=True):
-    """A later page of a user's posts. nth: which page it is, from 1; at: when it was shown, seconds
-    since the epoch."""
-
-    uid: int
-    cursor: str
-    nth: int
-    at: float
-
-
 SITE = _text("site")  # whose users these are
 EXPORTS = json_note("exports", list[str])  # files, as host:path
 LOOKS = _text("second_looks")  # `Samples.exchange`
-SHOWN = json_note("shown_pages", list[ShownPage])  # of late; witnesses for the runs that follow
+SHOWN = json_note("shown_pages.", list[ShownPage])  # of a kind; witnesses for the next runs
 WALLS = _text("walls.")  # of a stage; `Walls.exchange`
 IMPORTED_SEQ = Note("imported_seq ", int, str)  # of a place
 IMPORTED_AT = _seconds("imported_at ")
 SILENT = _seconds("silent.")  # of a run: since when it was shown nothing
+
+_SHOWN_S = 3 * 86_400.0  # for so long: after that what is not shown is the site's habit
 
 # of a run, and of no use after it
 STOP = _text("stop.")  # ends all mappers of the run; why
 DRIVER = _seconds("driver.")  # changes while the driver lives
 TALKED = _seconds("talked.")  # when mappers that ended were last shown something
 OF_WORK = (STOP, DRIVER, TALKED)
+
+
+def shown_of_late(
+    held: Notes, kind: str, is_forgotten: Callable[[int], bool], now: float
+) -> list[ShownPage]:
+    """The later pages of a kind that runs before this one were shown: one that begins while the
+    site is silent about such pages is shown none itself."""
+    pages = SHOWN.of(kind).get(held) or ()
+    return [page for page in pages if page.at > now - _SHOWN_S and not is_forgotten(page.uid)]
+
+
+def note_shown(
+    held: Notes, kind: str, pages: Iterable[ShownPage], is_forgotten: Callable[[int], bool]
+) -> None:
+    """Note them for the runs that follow; where there are none those of before stay."""
+    if shown := [page for page in pages if not is_forgotten(page.uid)]:
+        SHOWN.of(kind).put(held, shown)

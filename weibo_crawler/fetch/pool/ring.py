@@ -27,7 +27,7 @@ _TRIAL_LOOK_S = 0.1  # who finds nothing but trials looks again then
 _RECENT = 1 / 32  # of the newest answer in what is usual everywhere
 _GRAIN_S = 1e-6  # what is left of an interval after rounding
 _COMPARED = 500  # answers of a proxy of which one is compared, after the first one
-_COMPARED_AGAIN = 20  # the same, where the last comparison did not tell
+_COMPARED_AGAIN = 20  # the same at most, where the last comparisons did not tell
 _EMPTY_S = 1.0  # where there is no egress at all: ask again then
 
 
@@ -290,7 +290,11 @@ class Ring:
         known."""
         slot = self._by_name.get(name)
         if slot is not None:
-            slot.compare_in = 0 if is_same is False else _COMPARED if is_same else _COMPARED_AGAIN
+            slot.compared_in_vain = slot.compared_in_vain + 1 if is_same is None else 0
+            again = min(2**slot.compared_in_vain, _COMPARED_AGAIN)
+            slot.compare_in = 0 if is_same is False else _COMPARED if is_same else again
+            if is_same is False:
+                self._touched.add(name)
 
     def status(self) -> list[EgressStatus]:
         """All egresses in the order they came."""
@@ -356,7 +360,7 @@ class Ring:
         slot = self._add(egress, rate)
         slot.health, slot.rests, slot.deaths = state.health, state.rests, state.deaths
         is_known = state.health is Health.GOOD and not state.deaths
-        slot.streak, slot.compare_in = (PROVEN, _COMPARED) if is_known else (0, 0)
+        slot.streak, slot.compare_in = PROVEN if is_known else 0, state.trusted_for
         sound = state.sound()
         slot.next_free = now + sound.next_free_s
         if not slot.is_out:
@@ -425,7 +429,10 @@ class Ring:
         health = Health.DEAD if slot.is_down else slot.health
         if slot.is_out or slot.is_down:
             ready = slot.next_free
-        return EgressState(slot.rate, max(0.0, ready - now), health, slot.rests, slot.deaths)
+        return EgressState(
+            *(slot.rate, max(0.0, ready - now), health, slot.rests, slot.deaths),
+            trusted_for=max(0, slot.compare_in),
+        )
 
     def _add(self, egress: Egress, rate: float) -> Slot:
         slot = Slot(egress, self._numbers, rate)

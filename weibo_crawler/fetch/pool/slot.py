@@ -78,6 +78,7 @@ class Slot:
     success: float = 1.0
     refusals: float = 0.0
     compare_in: int = 0  # good answers until one is compared with that of another egress
+    compared_in_vain: int = 0  # comparisons in a row that did not tell
 
     @property
     def is_out(self) -> bool:

@@ -41,6 +41,7 @@ _SCHEMA = (
         ) {OPTIONS}""",
         "INSERT INTO egress_gate VALUES (1, 0, 0) ON DUPLICATE KEY UPDATE one = one",
     ),
+    ("ALTER TABLE egresses ADD COLUMN trusted_for INT NOT NULL DEFAULT 0",),
 )
 # not UNIX_TIMESTAMP(NOW()): an hour of the server's local time comes twice a year
 _CLOCK = "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"

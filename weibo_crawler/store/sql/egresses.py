@@ -33,7 +33,7 @@ _JITTER = 1.1  # of an interval: for what is under way and the pace's own jitter
 _KEPT_S = 30 * 86_400.0  # an egress that nobody names any more is remembered for so long
 _OUT = (Health.RESTING, Health.DEAD)
 
-_STATE = ("rate", "next_free", "health", "rests", "deaths", "session", "saved_at")
+_STATE = ("rate", "next_free", "health", "rests", "deaths", "session", "saved_at", "trusted_for")
 _COLUMNS = ", ".join(_STATE)
 
 
@@ -376,14 +376,14 @@ def _row(state: EgressState, now: float) -> tuple[object, ...]:
     health = Health(state.health).value
     return (
         *(state.rate, now + state.next_free_s, health, state.rests, state.deaths),
-        *(state.session, now - state.age_s),
+        *(state.session, now - state.age_s, state.trusted_for),
     )
 
 
 def _state(row: Sequence[Any], now: float) -> EgressState:
-    rate, next_free, health, rests, deaths, session, saved_at = row
-    rest_s = max(0.0, next_free - now)
-    return EgressState(rate, rest_s, Health(health), rests, deaths, session, now - saved_at)
+    rate, next_free, health, rests, deaths, session, saved_at, trusted_for = row
+    rest_s, age_s = max(0.0, next_free - now), now - saved_at
+    return EgressState(rate, rest_s, Health(health), rests, deaths, session, age_s, trusted_for)
 
 
 def _pools(direct: str, proxies: Sequence[str]) -> dict[str, Sequence[str]]:

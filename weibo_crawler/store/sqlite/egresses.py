@@ -40,6 +40,7 @@ _SCHEMA = (
     );
     INSERT INTO egress_gate VALUES (1, 0, 0);
     """,
+    "ALTER TABLE egresses ADD COLUMN trusted_for INTEGER NOT NULL DEFAULT 0;",
 )
 
 
