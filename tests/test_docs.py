@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import reference
+
 ROOT = Path(__file__).parents[1]
 DOCS = {path.name: path for folder in (ROOT, ROOT / "docs") for path in folder.glob("*.md")}
 _CITED = re.compile(r'\b((?:[\w-]+\.)+md)\b(?:, "([A-Z][^"]+)")?')
@@ -60,3 +62,10 @@ def test_the_chinese_page_keeps_step(page: str, least: int) -> None:
     chinese, english = outline(page, ".zh"), outline(page)
     assert len(english[1]) >= least
     assert chinese == english
+
+
+def test_the_reference_is_that_of_the_code() -> None:
+    """docs/reference.md names every command, argument and setting, and says what each is for."""
+    page = reference.page()
+    assert reference.PAGE.read_text("utf-8") == page, "write it anew: python -m tests.reference"
+    assert not [line for line in page.splitlines() if line.startswith("| `") and "|  |" in line]

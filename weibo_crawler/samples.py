@@ -74,8 +74,12 @@ class Samples:
     def has_found(self, kind: str) -> bool:
         """Whether one of the latest second looks showed more; also where no share is rare, and
         before so many were taken that they say something."""
+        return not self._limit or self.may_find(kind, _TELLING)
+
+    def may_find(self, kind: str, least: int) -> bool:
+        """Whether one of the latest looks showed more, or fewer than this were taken."""
         latest = self._of(kind).latest
-        return not self._limit or len(latest) < _TELLING or "1" in latest
+        return len(latest) < least or "1" in latest
 
     def figures(self) -> dict[str, Figures]:
         """Of each kind of end that was met."""

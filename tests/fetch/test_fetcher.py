@@ -1,4 +1,5 @@
 import asyncio
+from collections import Counter
 from itertools import pairwise
 from random import Random
 
@@ -30,7 +31,7 @@ from weibo_crawler.records import (
     Request,
     Verdict,
 )
-from weibo_crawler.samples import Samples
+from weibo_crawler.samples import Figures, Samples
 
 OK = Reading(Verdict.OK)
 EMPTY = Reading(Verdict.EMPTY, ambiguous=True)
@@ -125,6 +126,7 @@ def test_an_expected_end_is_asked_for_once() -> None:
     assert len(world.transport.pages) == 1
 
 
+BLANK = Reading(Verdict.OK, PostPage(1, (), "3"), ambiguous=True)
 PROVEN_BY = 40  # answers, by which each of two proxies proves itself
 
 
@@ -156,27 +158,31 @@ def test_second_looks_that_show_nothing_become_a_sample(egresses: tuple[Egress, 
     world = World([*[OK] * PROVEN_BY, *[END] * 999], egresses=egresses)
     world.fetcher.samples = Samples(0.1)
     ends(world, 29)
-    assert len(world.transport.pages) == PROVEN_BY + 2 * 29
+    assert world.fetcher.samples.figures()["end"].looks == 29
     ends(world, 400, talks=False)
     known = world.fetcher.samples.figures()["end"]
     assert (known.ends, known.finds) == (429, 0)
     assert 29 < known.looks < 29 + 60
-    assert len(world.transport.pages) == PROVEN_BY + known.ends + known.looks
+    assert world.fetcher.samples.figures()["end.3"].looks <= 30  # before second ones told
+    assert len(world.transport.pages) == PROVEN_BY + known.ends + all_looks(world)
 
 
-@pytest.mark.parametrize("shows", [False, True])
-def test_second_looks_at_blank_pages_are_part_of_the_experiment(*, shows: bool) -> None:
+def all_looks(world: World) -> int:
+    return sum(known.looks for known in world.fetcher.samples.figures().values())
+
+
+def test_second_looks_at_blank_pages_are_part_of_the_experiment() -> None:
     """A page that shows nobody and names the next one is looked at again by the same rule; where
     such looks show somebody, always."""
-    blank = Reading(Verdict.OK, PostPage(1, (), "3"), ambiguous=True)
-    then = [blank, blank, blank, OK if shows else blank]
-    world = World([*[OK] * PROVEN_BY, *(then * 300 if shows else [blank] * 999)])
+    world = World([*[OK] * PROVEN_BY, *[BLANK] * 999])
     world.fetcher.samples = Samples(0.1)
     ends(world, 300)
     figures = world.fetcher.samples.figures()["end"]
-    assert (figures.ends, figures.finds > 0) == (300, shows)
-    assert figures.looks == 300 if shows else 29 <= figures.looks < 29 + 50
-    assert len(world.transport.pages) == PROVEN_BY + figures.ends + figures.looks
+    assert (figures.ends, figures.finds) == (300, 0)
+    assert 29 <= figures.looks < 29 + 50
+    assert len(world.transport.pages) == PROVEN_BY + figures.ends + all_looks(world)
+    found = empty_at_first(looks=1, nothing=BLANK)["end"]
+    assert (found.ends, found.looks, found.finds) == (200, 200, 40)
 
 
 def test_no_look_is_spared_where_a_proxy_says_so_that_nobody_knows() -> None:
@@ -199,13 +205,36 @@ def test_no_look_is_spared_where_a_proxy_says_so_that_nobody_knows() -> None:
 
 
 def test_second_looks_that_show_more_go_on() -> None:
-    """A site of which every fifth emptiness is none: all are looked at again."""
-    world = World([*[OK] * PROVEN_BY, *([END, OK] + [END] * 8) * 99])
+    """A site of which every fifth emptiness is none: all are looked at again. Third looks are an
+    experiment of their own, and further ones where third ones show more."""
+    found = empty_at_first(looks=1)
+    assert found["end"].looks == found["end"].ends == 200
+    assert found["end"].finds == 40
+    assert (found["end.3"].finds, "end.4" in found) == (0, False)
+    found = empty_at_first(looks=2)
+    assert (found["end"].finds, found["end.3"].finds, found["end.4"].finds) == (40, 40, 0)
+
+
+def empty_at_first(looks: int, nothing: Reading = END) -> dict[str, Figures]:
+    """What looks at 200 ends have shown, every fifth of which shows a page after so many looks."""
+    asked = Counter[int]()
+
+    def answer(request: Request, egress: Egress, headers: dict[str, str]) -> Reading:
+        asked[request.uid] += 1
+        is_end = request.cursor and (request.uid % 5 or asked[request.uid] <= looks)
+        return nothing if is_end else OK
+
+    world = World(answer)
     world.fetcher.samples = Samples(0.1)
-    ends(world, 200)
-    found = world.fetcher.samples.figures()["end"]
-    assert found.looks == found.ends == 200
-    assert found.finds == 40
+
+    async def scenario() -> None:
+        for _ in range(PROVEN_BY):
+            await world.fetcher.fetch(ask())
+        for uid in range(200):
+            await world.fetcher.fetch(ask("2", uid=uid, nth=2, end="end"))
+
+    run(scenario())
+    return world.fetcher.samples.figures()
 
 
 def test_no_look_is_spared_before_the_site_talks() -> None:

@@ -1,5 +1,6 @@
 """The same truth from a site that spoils answers, ends sessions and limits addresses."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,26 @@ def test_a_site_that_spoils_answers_hides_nothing(world: World, tmp_path: Path, 
         counted = stats(port)
     assert counted["soft_empty"]
     assert counted["other_user"]
+
+
+@pytest.mark.parametrize("share", ["0.2", "0.4"])
+def test_a_site_that_is_empty_now_and_then_cuts_nobody(
+    world: World, tmp_path: Path, share: str
+) -> None:
+    """The no-content body in the place of any page, each address at most twice, and of nothing
+    else: how often it pays to look again is learned, so nobody is found in part; who showed nothing
+    at all is not gone, and asked again another day."""
+    faults = ("--kinds", "soft_empty", "--faults", share)
+    with site(world, *faults) as port, crawl_of(tmp_path / "crawl", port) as crawl:
+        differences = walk(crawl, world, rounds=_ROUNDS)
+        found = Counter(post["uid"] for post in crawl.scan("posts"))
+        gone = [user for user in crawl.scan("users") if user["state"] == "gone"]
+    assert differences.keys() <= {"posts_missing", "text_wrong"}
+    assert not gone
+    kept = {int(uid): len(user["facts"]) for uid, user in world.truth["kept"].items()}
+    cut = {uid: (n, found[uid]) for uid, n in kept.items() if found[uid] not in (0, n)}
+    assert not cut
+    assert sum(found[uid] == 0 < n for uid, n in kept.items()) < len(kept) / 10
 
 
 def test_guests_whose_sessions_end_read_everything(world: World, tmp_path: Path) -> None:

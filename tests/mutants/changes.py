@@ -441,6 +441,13 @@ CHANGES = [
         f"{FETCH}/test_comparison.py",
     ),
     Change(
+        "nobody looks a third time",
+        "fetch/fetcher.py",
+        "        return may_find and self.samples.wants(",
+        "        return False and self.samples.wants(",
+        f"{FETCH}/test_fetcher.py",
+    ),
+    Change(
         "what nobody can tell is believed",
         "fetch/fetcher.py",
         "            return disputed(differing), met, page",

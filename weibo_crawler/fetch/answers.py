@@ -89,6 +89,7 @@ SILENCE_WAITS = 4  # pauses: while the site may be silent, first looks of others
 STALLS = 2  # of the only egress: each takes as long as an answer may
 LOOKS = 3  # at a doubt or a closed wall, where no second witness can be had; by one in doubt
 COMPARED_WITH = 4  # others that are shown the same page, until two agree
+MOST_LOOKS = 5  # at an emptiness, where looks that are usual have shown more of late
 HEALTHY_PROXIES = 3  # by which a page fails: more would tell nothing new
 BACKOFF_BASE_S, BACKOFF_CAP_S = 0.1, 5.0
 # The walls of others, as a witness.
@@ -116,7 +117,8 @@ class Met(Struct, frozen=True):
     the site came of late. is_direct: by no proxy. is_only: there is no other egress. is_outage:
     none of them works. wall: what the pool makes of it, once it was told `of_session`.
     is_common_wall, is_first_shown: as `Walls` says. is_silent: the site may have fallen silent for
-    everybody. is_spared: it is an emptiness at which nobody needs to look again at once.
+    everybody. is_spared: it is an emptiness at which nobody needs to look again at once;
+    is_asked_again: one at which to look once more than usual.
     """
 
     answer: Reading | TransportError
@@ -133,6 +135,7 @@ class Met(Struct, frozen=True):
     is_first_shown: bool = False
     is_silent: bool = False
     is_spared: bool = False
+    is_asked_again: bool = False
 
 
 class Return(NamedTuple):
@@ -317,9 +320,14 @@ def _doubted(reading: Reading, doubt: _Doubt, case: _Case) -> Action:
     is_alone = case.met.is_only and len(agreeing) >= (1 if is_one_enough else WITNESSES)
     is_alone |= case.met.is_direct and doubt is _Doubt.GONE
     is_seen_twice = is_trusted and len({met.egress for met in agreeing}) >= WITNESSES
-    if is_alone or is_seen_twice or case.met.is_spared:
+    is_enough = is_alone or is_seen_twice or case.met.is_spared
+    if is_enough and not case.met.is_asked_again:
         return _believed(reading, doubt, case)
-    if len(said) < LOOKS or not (is_trusted or case.is_over(len(said), DISTRUST_ATTEMPTS)):
+    if (
+        is_enough
+        or len(said) < LOOKS
+        or not (is_trusted or case.is_over(len(said), DISTRUST_ATTEMPTS))
+    ):
         outcome = Good(case.met.elapsed_s, is_shown=False) if is_shown else Broken()
         is_bare = doubt in (_Doubt.EMPTY, _Doubt.BARE, _Doubt.FOREIGN)
         waits = SILENCE_WAITS if is_bare and case.met.is_silent else None

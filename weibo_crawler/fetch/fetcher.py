@@ -14,6 +14,7 @@ from weibo_crawler.fetch.answers import (
     BACKOFF_BASE_S,
     BACKOFF_CAP_S,
     COMPARED_WITH,
+    MOST_LOOKS,
     NOTHING,
     Action,
     Asked,
@@ -51,6 +52,8 @@ from weibo_crawler.records import (
 from weibo_crawler.samples import Samples
 from weibo_crawler.sites import Site
 
+# second looks that are to be known before no third one is needed; third ones, before no fourth
+_FIRST_LOOKS = (30, 0)
 _SPARED = Reading(Verdict.SERVER_TROUBLE, why="other such pages of this user went wrong")
 
 
@@ -71,6 +74,11 @@ class _Answer(NamedTuple):
 
 
 _Run = asyncio.Task[_Answer] | asyncio.Task[_Answer | None]
+
+
+def _nth_look(asked: Asked, n: int) -> str:
+    """The kind in `Samples` of the nth look at such ends and those after it."""
+    return asked.ask.end if n == 2 else f"{asked.ask.end}.{n}"
 
 
 def _differing(answers: list[_Answer]) -> list[str]:
@@ -387,12 +395,21 @@ class Fetcher:
         """Decide whether an emptiness is asked for again at once. While the site may be silent, and
         where a proxy brought it that nobody knows, it always is, and that is no part of the
         experiment."""
-        shown_nothing = [is_nothing(asked, one.met) or is_blank(one.met) for one in past]
-        if not self._is_end(asked, met) or any(shown_nothing):
+        if not self._is_end(asked, met):
             return met
+        if nothings := sum(is_nothing(asked, one.met) or is_blank(one.met) for one in past):
+            return replace(met, is_asked_again=self._wants_one_more(asked, nothings + 1))
         if asked.ask.is_looked_later and not is_blank(met):
             return replace(met, is_spared=not self.samples.has_found(asked.ask.end))
         return replace(met, is_spared=not self.samples.wants(asked.ask.end, self._rng))
+
+    def _wants_one_more(self, asked: Asked, looks: int) -> bool:
+        """Whether to look again where all looks showed nothing: that is no proof where the latest
+        that were looked at so often showed more. Each further look is an experiment of its own."""
+        if looks >= MOST_LOOKS or asked.ask.is_looked_later:
+            return False
+        may_find = self.samples.may_find(_nth_look(asked, looks), _FIRST_LOOKS[looks > 2])
+        return may_find and self.samples.wants(_nth_look(asked, looks + 1), self._rng)
 
     def _is_end(self, asked: Asked, met: Met) -> bool:
         """Whether the experiment with second looks counts this answer: an end, or a page that shows
@@ -403,15 +420,17 @@ class Fetcher:
     def _learn(self, asked: Asked, past: list[_Past], reading: Reading) -> None:
         """Note what a second look has shown. Where the caller looks later it tells of those ends
         that are one at both looks."""
-        first = next((one.met for one in past if self._is_end(asked, one.met)), None)
-        if first is None or reading.verdict not in FACTS:
+        ends = [one.met for one in past if self._is_end(asked, one.met)]
+        if not ends or reading.verdict not in FACTS:
             return
+        first = ends[0]
         is_later = asked.ask.is_looked_later and not is_blank(first)
         is_found = reading.verdict not in NOTHING and not (is_blank(first) and reading.ambiguous)
         if is_later and is_found:
             self.samples.wants(asked.ask.end, self._rng)  # it is counted as an end
         if is_found or not is_later:
-            self.samples.looked(asked.ask.end, found=is_found)
+            for n in range(len(ends)):
+                self.samples.looked(_nth_look(asked, n + 2), found=is_found)
 
     def _note(
         self, request: Request, page: Page | None, answer: object, told: Reading | None
