@@ -22,14 +22,14 @@ MANY := -n $(WORKERS) --dist worksteal
 WHOLE := --ignore=tests/cli --ignore=tests/benchmarks --ignore=tests/test_forget.py \
 	--ignore=tests/harvest/test_silence.py --ignore=tests/harvest/test_edges.py \
 	--ignore=tests/planning/test_worlds.py --ignore-glob='tests/store/test_mysql*'
-APART := --ignore=tests/foreign --ignore=tests/laws/test_laws.py
+APART := --ignore=tests/tools --ignore=tests/foreign --ignore=tests/laws/test_laws.py
 
 # a virtual environment that does not run any more is no environment: make looks at the stamps early
 _ := $(shell $(BIN)/python -c '' 2>/dev/null || rm -f $(VENV)/.ready*)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo init seed harvest import posts scan report status test test-one test-long test-latest test-foreign \
-	test-laws test-all lint format check mutants bench bench-whole bench-smoke bench-compare bench-polite \
+	test-tools test-laws test-all lint format check mutants bench bench-whole bench-smoke bench-compare bench-polite \
 	bench-revisits bench-economy bench-allowed bench-archive wheel stack-up stack-status stack-down stack-clean \
 	test-stack constraints clean FORCE
 
@@ -105,6 +105,9 @@ test-latest: ## the tests with the newest versions of all that they use, and of 
 
 test-foreign: $(VENV)/.ready-dev ## the whole way on worlds by another hand (nginx; WEIBO_FOREIGN), in some minutes
 	@$(PYTEST) $(MANY) tests/foreign $(ARGS)
+
+test-tools: $(VENV)/.ready-dev $(VENV)/.ready-spark ## Spark over a dataset (JDK 17; 500 MB of Spark)
+	@$(PYTEST) tests/tools $(ARGS)
 
 # The Python of $(VENV) comes first, with all tests; the others get what hangs on the Python. In CI none may be missing.
 test-all: $(VENV)/.ready-dev ## run the tests on every Python 3.11 to 3.13 that is at hand; whole crawls on one
@@ -190,7 +193,7 @@ $(VENV)/.ready: setup.cfg pyproject.toml $(CONSTRAINTS) | $(VENV)/bin/python
 	@$(BIN)/python $(PIP_INSTALL) -e .
 	@touch $@
 
-$(VENV)/.ready-test $(VENV)/.ready-dev: setup.cfg pyproject.toml $(CONSTRAINTS) | $(VENV)/bin/python
+$(VENV)/.ready-test $(VENV)/.ready-dev $(VENV)/.ready-spark: setup.cfg pyproject.toml $(CONSTRAINTS) | $(VENV)/bin/python
 	@echo "installing weibo-crawler with what $(@:$(VENV)/.ready-%=%) needs into $(VENV)"
 	@$(BIN)/python $(PIP_INSTALL) -e '.[$(@:$(VENV)/.ready-%=%)]'
 	@touch $@ $(VENV)/.ready
@@ -204,7 +207,7 @@ $(BENCH)/.ready-bench: setup.cfg pyproject.toml $(CONSTRAINTS)
 
 constraints: ## write constraints.txt: the newest versions that go together
 	@rm -rf .venv-latest; $(MAKE) --no-print-directory .venv-latest/.ready-dev VENV=.venv-latest CONSTRAINTS=
-	@.venv-latest/bin/python -m pip install -q -e '.[bench]'
+	@.venv-latest/bin/python -m pip install -q -e '.[bench,spark]'
 	@(sed -n '/^#/p' constraints.txt; .venv-latest/bin/python -m pip freeze --all --exclude-editable | \
 		grep -v '^pip=='; sed -n '/python_version/p' constraints.txt) >constraints.new
 	@mv constraints.new constraints.txt; rm -rf .venv-latest

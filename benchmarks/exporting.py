@@ -1,7 +1,8 @@
 """Posts from each home to Parquet, beside reading the same rows and doing nothing with them.
 
-`python -m benchmarks.exporting driver|scan|export ADDRESS FILE LIMIT` reads the posts of the tables
-at an address, by the bare driver, by the store's scan, or through to a file, and prints a line of
+`python -m benchmarks.exporting driver|scan|export|shared ADDRESS FILE LIMIT` reads the posts of
+the tables at an address, by the bare driver, by the store's scan, or through to a file, in one
+process or in two (shared: all of them), and prints a line of
 JSON, {"rows": …, "seconds": …, "peak": bytes}. FILE: where the export goes.
 """
 
@@ -11,7 +12,8 @@ import sqlite3
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 from benchmarks import cluster
@@ -20,7 +22,9 @@ from benchmarks.common import medians, say
 from benchmarks.figures import Figure, Scale
 from benchmarks.post_puts import puts
 from benchmarks.processes import Wrong, peak_bytes, run
+from weibo_crawler.analysis.scan import PostRows, scan_posts
 from weibo_crawler.store import Tables
+from weibo_crawler.store.rows.keys import Range
 from weibo_crawler.store.sqlite.base import database_path
 from weibo_crawler.store.sqlite.tables import SqliteTables
 
@@ -44,7 +48,7 @@ def exports(work: Path, scale: Scale) -> Iterator[Figure]:
 
 
 def _compare(work: Path, home: str, address: str, rows: int, runs: int) -> Iterator[Figure]:
-    limits = {"driver": rows, "scan": rows, "export": rows, "tenth": rows // 10}
+    limits = {"driver": rows, "scan": rows, "export": rows, "shared": rows, "tenth": rows // 10}
     read: dict[str, list[dict[str, float]]] = {name: [] for name in limits}
     for number in range(runs):
         for name, limit in limits.items():
@@ -58,6 +62,7 @@ def _compare(work: Path, home: str, address: str, rows: int, runs: int) -> Itera
     what = f"export of {rows:,} posts, {home}"
     yield Figure(what, "raw scan", rates["export"], rates["scan"], "posts/s", 0.6)
     yield Figure(what, "the bare driver", rates["export"], rates["driver"], "posts/s")
+    yield Figure(f"{what}, 2 processes", what, rates["shared"], rates["export"], "posts/s")
     peak, small = (found[name]["peak"] / _MB for name in ("export", "tenth"))
     yield Figure(f"{what}: memory", "a tenth of them", peak, small, "MB", _MEMORY, is_limit=True)
 
@@ -116,10 +121,25 @@ def _by_scan(address: str, limit: int) -> int:
 def _export(address: str, file: Path, limit: int) -> int:
     from weibo_crawler.analysis.columns import POSTS
     from weibo_crawler.analysis.export import export
-    from weibo_crawler.analysis.scan import scan_posts
 
     with closing(_open(address)) as tables:
         return export(scan_posts(tables, limit=limit), tuple(POSTS), file)
+
+
+def _shared(address: str, file: Path) -> int:
+    from weibo_crawler.analysis.columns import POSTS
+    from weibo_crawler.analysis.export import export
+    from weibo_crawler.analysis.parallel import Parted, Readers
+
+    with Readers(2, file) as readers:
+        rows = Parted(readers, partial(_opened, address), lambda n: None)
+        return export(rows, tuple(POSTS), file)
+
+
+@contextmanager
+def _opened(address: str, part: Range) -> Iterator[PostRows]:
+    with closing(_open(address)) as tables:
+        yield scan_posts(tables, part=part)
 
 
 def _check(file: Path, address: str) -> None:
@@ -139,7 +159,7 @@ def _check(file: Path, address: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("how", choices=("driver", "scan", "export"))
+    parser.add_argument("how", choices=("driver", "scan", "export", "shared"))
     parser.add_argument("address")
     parser.add_argument("file", type=Path)
     parser.add_argument("limit", type=int)
@@ -149,10 +169,12 @@ def main() -> None:
         rows = _by_driver(options.address, options.limit)
     elif options.how == "scan":
         rows = _by_scan(options.address, options.limit)
+    elif options.how == "shared":
+        rows = _shared(options.address, options.file)
     else:
         rows = _export(options.address, options.file, options.limit)
     done = {"rows": rows, "seconds": time.perf_counter() - started, "peak": peak_bytes()}
-    if options.how == "export":
+    if options.how in ("export", "shared"):
         _check(options.file, options.address)
     print(json.dumps(done))
 

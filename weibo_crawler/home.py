@@ -51,7 +51,7 @@ class Home:
     def tables(self) -> Tables:
         store, is_made = self.settings.store, "tables" in self._makes
         url = store.tables
-        if not is_made and self._is_there("users") and not self._is_there("tables"):
+        if not is_made and self.is_there("users") and not self.is_there("tables"):
             self._empty = TemporaryDirectory(prefix="weibo-crawler-")
             url, is_made = f"sqlite:///{self._empty.name}/tables.db", True
         return homes.open_tables(url, store.hbase_command, create=is_made)
@@ -71,7 +71,7 @@ class Home:
             return masked(url)
         return f"{file}" + ("" if file.exists() else " (not there yet)")
 
-    def _is_there(self, name: str) -> bool:
+    def is_there(self, name: str) -> bool:
         """Whether an embedded store was made; of a server nobody asks here."""
         file = homes.file_of(getattr(self.settings.store, name))
         return file is None or file.exists()

@@ -1,6 +1,8 @@
 import math
+from itertools import chain
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from tests.analysis.worlds import T0, open_tables, put_ledger, put_users, user
 from weibo_crawler.analysis.completeness import (
     Completeness,
+    Tally,
     completeness,
     is_sure,
     read_ledgers,
@@ -49,6 +52,22 @@ def test_users_add_up(ledgers: list[Ledger | None]) -> None:
     found = summarise(ledgers, T0)
     assert found.users == len(ledgers) == found.visited + found.unvisited
     assert found.visited == sum((found.done, found.partial, found.gone, found.failed, found.empty))
+
+
+@given(st.lists(st.lists(st.none() | LEDGERS)))
+def test_parts_add_up(parts: list[list[Ledger | None]]) -> None:
+    """Ledgers counted by several, and merged, give what one who counts them all gives."""
+    whole = Tally(T0)
+    for part in parts:
+        tally = Tally(T0)
+        for ledger in part:
+            tally.add(ledger)
+        whole.merge(tally)
+    merged, expected = (
+        msgspec.to_builtins(one) for one in (whole.result(), summarise(chain(*parts), T0))
+    )
+    assert list(merged.pop("stopped").items()) == list(expected.pop("stopped").items())
+    assert merged == pytest.approx(expected)
 
 
 @settings(deadline=None)

@@ -59,7 +59,7 @@ def test_parquet_is_typed(
     objects structs, null where there is nothing; row groups hold so many rows; values come back."""
     parquet = pytest.importorskip("pyarrow.parquet")
     monkeypatch.setattr(batches, "_BATCH", 1)
-    monkeypatch.setattr(parquet_module, "_GROUP", 2)
+    monkeypatch.setattr(parquet_module, "_GROUP_ROWS", 2)
     put_posts(tables, retweet(11, 5), post(12, 5, likes=3), post(13, 5))
     path = tmp_path / "posts.parquet"
     assert export(scan_posts(tables), tuple(columns.POSTS), path) == 3
@@ -171,7 +171,7 @@ def test_a_group_that_cannot_be_written_ends_the_export(monkeypatch: pytest.Monk
     import pyarrow
 
     monkeypatch.setattr(batches, "_BATCH", 2)
-    monkeypatch.setattr(parquet_module, "_GROUP", 1)
+    monkeypatch.setattr(parquet_module, "_GROUP_ROWS", 2)
     with (
         Path("/dev/full").open("wb", buffering=0) as file,
         pytest.raises(OSError, match="space"),

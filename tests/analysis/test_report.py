@@ -19,7 +19,7 @@ from tests.analysis.worlds import (
     put_users,
     user,
 )
-from weibo_crawler.analysis.figures import gather
+from weibo_crawler.analysis.figures import Stored, gather
 from weibo_crawler.analysis.plots import Bar, areas, bars, rows, ticks
 from weibo_crawler.analysis.report import render, write_report
 from weibo_crawler.errors import StoreError
@@ -74,12 +74,16 @@ def fill(tables: SqliteTables) -> None:
     put_posts(tables, *(post(i, 1, f"2021-06-{i:02d}T12:00:00+08:00") for i in range(1, 30)))
 
 
+def stored(tables: SqliteTables) -> Stored:
+    return Stored(T0).read(tables)
+
+
 def test_the_report_refers_to_nothing(tables: SqliteTables, tmp_path: Path) -> None:
     """No script, frame, image or link; no attribute and no style that a browser would load; and a
     policy that forbids it anyhow. Texts of users are texts."""
     fill(tables)
     path = tmp_path / "report.html"
-    write_report(crawl(), tables, path, depths_are_bounds=HOSTILE)
+    write_report(crawl(), stored(tables), path, T0, depths_are_bounds=HOSTILE)
     html = path.read_text("utf-8")
     page = Reader(html)
     assert not {"script", "img", "link", "iframe", "object", "image", "use", "a"} & set(page.tags)
@@ -96,7 +100,7 @@ def test_the_report_refers_to_nothing(tables: SqliteTables, tmp_path: Path) -> N
 def test_the_report_tells_the_figures(tables: SqliteTables) -> None:
     """Key figures are those of the stores."""
     fill(tables)
-    page = Reader(render(gather(crawl(), tables, T0), T0))
+    page = Reader(render(gather(crawl(), stored(tables)), T0))
     for what, figure in (
         ("Users kept", "15"),
         ("Left out", "4,321"),
@@ -106,7 +110,7 @@ def test_the_report_tells_the_figures(tables: SqliteTables) -> None:
         ("Users visited", "3 of 15"),
     ):
         assert page.texts[page.texts.index(what) + 1] == figure
-    assert "depth 7 and deeper" in page.texts
+    assert {"Users found, by time", "Users by depth", "depth 7 and deeper"} <= set(page.texts)
     assert "server trouble" in page.texts
     assert "guests may read no further" in page.texts
     assert "2021-06-01" in page.texts
@@ -115,7 +119,7 @@ def test_the_report_tells_the_figures(tables: SqliteTables) -> None:
 def test_an_empty_crawl_is_told_what_to_do(tables: SqliteTables, tmp_path: Path) -> None:
     """Without users, posts or visits the report names the commands that bring them."""
     path = tmp_path / "report.html"
-    write_report(MemoryUsers(), tables, path)
+    write_report(MemoryUsers(), stored(tables), path, T0)
     text = " ".join(Reader(path.read_text("utf-8")).texts)
     for command in ("seed", "harvest", "import", "posts"):
         assert f"weibo-crawler {command}" in text
@@ -124,7 +128,7 @@ def test_an_empty_crawl_is_told_what_to_do(tables: SqliteTables, tmp_path: Path)
 
 def test_a_single_seed_has_a_report(tables: SqliteTables) -> None:
     """One user found at one time is enough for the plots of users."""
-    html = render(gather(MemoryUsers([user(1, 1, depth=0)]), tables, T0), T0)
+    html = render(gather(MemoryUsers([user(1, 1, depth=0)]), stored(tables)), T0)
     Reader(html)
     assert html.count("<svg") == 3
 
@@ -139,7 +143,7 @@ def test_an_old_report_stays_when_the_new_one_fails(tables: SqliteTables, tmp_pa
     path = tmp_path / "report.html"
     path.write_text("old")
     with pytest.raises(StoreError):
-        write_report(Failing(), tables, path)
+        write_report(Failing(), stored(tables), path, T0)
     assert path.read_text() == "old"
 
 
@@ -151,7 +155,7 @@ def test_equal_crawls_give_equal_reports(tmp_path: Path) -> None:
         folder.mkdir()
         tables = open_tables(folder)
         fill(tables)
-        pages.append(render(gather(crawl(), tables, T0), T0))
+        pages.append(render(gather(crawl(), stored(tables)), T0))
         tables.close()
     assert pages[0] == pages[1]
 

@@ -118,6 +118,19 @@ class _Connection:
         if trouble == "lost":
             raise _Hangup
 
+    def scannerOpenWithScan(self, tableName: bytes, scan: Any, attributes: object) -> int:
+        self._begin("scan")
+        rows, start, stop = self._server.rows, scan.startRow or b"", scan.stopRow
+        found = (row for row in rows if start <= row and (stop is None or row < stop))
+        self._found = [TRowResult(row=row, columns=rows[row]) for row in sorted(found)]
+        return 1
+
+    def scannerGetList(self, id: int, nbRows: int) -> list[Any]:
+        return self._found[:nbRows]
+
+    def scannerClose(self, id: int) -> None:
+        self._found = []
+
     def getTableRegions(self, tableName: bytes) -> list[Any]:
         self._begin("regions")
         return [TRegionInfo()]

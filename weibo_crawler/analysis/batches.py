@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from weibo_crawler.analysis.parallel import Parted
 from weibo_crawler.analysis.scan import SITE_OFFSET, PostRows
 from weibo_crawler.analysis.writers import Rows
 from weibo_crawler.store import Row
@@ -32,8 +35,13 @@ class Batches:
         types = [(name, self._type(field)) for name, field in fields.items()]
         self.schema = arrow.schema(types)
 
-    def of(self, rows: Rows) -> Iterator[Any]:
+    def of(self, rows: Rows | Parted) -> Iterator[Any]:
         """All rows, in their order; StoreError names a post that cannot be read."""
+        if isinstance(rows, Parted):
+            for file, _ in rows.made(partial(_write_batches, dict(self._fields))):
+                with self._arrow.OSFile(str(file)) as stream:
+                    yield from self._arrow.ipc.open_stream(stream)
+            return
         if isinstance(rows, PostRows):
             while stored := list(islice(rows.stored, _BATCH)):
                 yield self._of_posts(stored)
@@ -98,6 +106,19 @@ class Batches:
         return arrow.struct(
             [(name, self._type_of(fields[name])) for name in hint.__struct_fields__]
         )
+
+
+def _write_batches(fields: Mapping[str, Field], rows: Rows, file: Path) -> int:
+    """The rows of a range, for the process that puts them together."""
+    import pyarrow
+
+    made, n = Batches(pyarrow, fields), 0
+    options = pyarrow.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+    with pyarrow.ipc.new_stream(str(file), made.schema, options=options) as writer:
+        for batch in made.of(rows):
+            n += batch.num_rows
+            writer.write_batch(batch)
+    return n
 
 
 def _when(text: str | None) -> datetime | None:

@@ -121,6 +121,7 @@ def _file(name: str, digest: str) -> dict[str, Any]:
         "parquet": "application/x-parquet",
         "json": "application/json",
         "md": "text/markdown",
+        "sql": "application/sql",
     }
     return {
         "@type": "cr:FileObject",

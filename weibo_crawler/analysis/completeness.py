@@ -12,7 +12,7 @@ from weibo_crawler.analysis.numbers import plural
 from weibo_crawler.analysis.yields import visits_a_day
 from weibo_crawler.store import Tables
 from weibo_crawler.store.rows.cells import Ledger, read_ledger
-from weibo_crawler.store.rows.keys import parse_user_key
+from weibo_crawler.store.rows.keys import ALL, Range, parse_user_key
 
 WHY = {
     "end": "the site shows no more",
@@ -111,9 +111,10 @@ def left_out(figures: Completeness) -> str:
     return f"{users} not counted: nobody knows how many posts they have"
 
 
-def read_ledgers(tables: Tables) -> Iterator[tuple[int, Ledger | None]]:
+def read_ledgers(tables: Tables, part: Range = ALL) -> Iterator[tuple[int, Ledger | None]]:
     """(uid, ledger) of every imported user by row key; None: never visited."""
-    for row in tables.userlist.scan(columns=["user:id", "crawl"]):
+    columns = ["user:id", "crawl"]
+    for row in tables.userlist.scan(start=part.start, stop=part.stop, columns=columns):
         if "user:id" in row.cells:  # a ledger alone is no imported user
             yield parse_user_key(row.key), read_ledger(row.cells)
 
@@ -195,6 +196,22 @@ class Tally:
         if ledger.next_visit is not None:
             self._dated += 1
             self._figures["due"] += ledger.next_visit <= self._now
+
+    def merge(self, other: "Tally") -> None:
+        """Count what the other counted as well."""
+        self._figures.update(other._figures)
+        self._states.update(other._states)
+        self._stopped.update(other._stopped)
+        self._held += other._held
+        self._seen += other._seen
+        self._sure += other._sure
+        self._dated += other._dated
+        self._since += other._since
+        self._a_day += other._a_day
+        self._gaps.merge(other._gaps)
+        self._ages.merge(other._ages)
+        visits = [*(self._visits or ()), *(other._visits or ())]
+        self._visits = (min(visits), max(visits)) if visits else None
 
     def result(self) -> Completeness:
         """What was counted so far."""

@@ -4,17 +4,14 @@ users/ posts/ comments/ edges/ ledgers/   Parquet, in parts
 croissant.json     the data card (Croissant 1.1): tables, columns, types, files
 completeness.json  what is held of what was announced, and the figures that `verify` compares
 README.md          the same for people
+tables.sql         the tables for Spark SQL and Hive
 SHA256SUMS         of every other file, as `sha256sum -c` reads them
 """
 
-import fcntl
 import hashlib
 import os
-import secrets
-import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,8 +20,10 @@ import msgspec
 from weibo_crawler.analysis.batches import Batches
 from weibo_crawler.analysis.card import card, read_me
 from weibo_crawler.analysis.completeness import Completeness
-from weibo_crawler.analysis.files import is_left, parts_of, translated
+from weibo_crawler.analysis.ddl import ddl
+from weibo_crawler.analysis.files import parts_folder
 from weibo_crawler.analysis.ledgers import LEDGERS
+from weibo_crawler.analysis.parallel import Parted
 from weibo_crawler.errors import BadUsage
 from weibo_crawler.store.rows.fields import COMMENTS, EDGES, IMPORTED, POSTS, Field, Kind
 from weibo_crawler.store.rows.keys import salt
@@ -37,6 +36,7 @@ TABLES: Mapping[str, Mapping[str, Field]] = {
     "ledgers": LEDGERS,
 }
 SUMS, CARD, FIGURES, README = "SHA256SUMS", "croissant.json", "completeness.json", "README.md"
+DDL = "tables.sql"
 _PART_ROWS = 2_000_000  # of a file
 _GROUP_ROWS = 10_000
 _OPEN_FILES = 300  # a file a month while posts are written
@@ -47,7 +47,7 @@ class Content(NamedTuple):
     """One table of a dataset. rows: read once."""
 
     fields: Mapping[str, Field]
-    rows: Iterable[Mapping[str, Any]]
+    rows: Iterable[Mapping[str, Any]] | Parted
 
 
 class Figures(msgspec.Struct, frozen=True):
@@ -83,26 +83,15 @@ def write_dataset(
     """Write a dataset into a new folder, which is there whole or not at all. arrow: pyarrow with
     pyarrow.dataset; by: "month" or "salt", a folder of posts for each. Errors: StoreError for
     trouble with the files, also where the folder is not one that `check_new` lets pass."""
-    for left in parts_of(folder):
-        if is_left(left / SUMS):
-            shutil.rmtree(left, ignore_errors=True)
-    part = folder.with_name(f".{folder.name[:60]}.{secrets.token_hex(4)}.part")
-    try:
-        part.mkdir()
+    with parts_folder(folder, 0o777) as part:
+        summary, files = _write_all(arrow, contents, figures, part, made_at, by)
         with (part / SUMS).open("wb") as sums:
-            with suppress(OSError):  # not every file system has locks
-                fcntl.flock(sums, fcntl.LOCK_EX)
-            summary, files = _write_all(arrow, contents, figures, part, made_at, by)
             sums.write(sums_of(files))
             sums.flush()
             os.fsync(sums.fileno())
-            if folder.exists():
-                folder.rmdir()
-            part.rename(folder)
-    except OSError as error:
-        raise translated(error, folder) from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+        if folder.exists():
+            folder.rmdir()
+        part.rename(folder)
     return summary
 
 
@@ -123,6 +112,7 @@ def _write_all(
     (folder / FIGURES).write_bytes(msgspec.json.format(msgspec.json.encode(summary)) + b"\n")
     fields = {name: content.fields for name, content in contents.items()}
     (folder / README).write_text(read_me(summary, fields), "utf-8")
+    (folder / DDL).write_text(ddl(arrow, fields, by), "utf-8")
     files = digests(folder)
     data = card(fields, made_at, files)
     (folder / CARD).write_bytes(msgspec.json.format(msgspec.json.encode(data)) + b"\n")
@@ -187,7 +177,8 @@ def _write_table(arrow: Any, name: str, content: Content, folder: Path, by: str 
         max_rows_per_group=_GROUP_ROWS,
         min_rows_per_group=0 if by else _GROUP_ROWS,
         max_open_files=_OPEN_FILES,
-        use_threads=False,  # in order
+        use_threads=False,
+        preserve_order=True,  # one thread alone still changes the order now and then
         **options,
     )
     if not any(folder.rglob("*.parquet")):  # no row at all

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from weibo_crawler.analysis.files import replacing
+from weibo_crawler.analysis.parallel import Parted
 from weibo_crawler.analysis.parquet import write_parquet
 from weibo_crawler.analysis.writers import Rows, write
 from weibo_crawler.errors import BadUsage, how_to_install
@@ -15,7 +16,9 @@ EXCEL = "excel"  # of .csv as well
 _SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".parquet": "parquet"}
 
 
-def export(rows: Rows, columns: Sequence[str], path: Path, format: str | None = None) -> int:
+def export(
+    rows: Rows | Parted, columns: Sequence[str], path: Path, format: str | None = None
+) -> int:
     """Write the rows to `path`, returns how many. format: of FORMATS or EXCEL, None: by the suffix.
 
     A `.gz` at the end compresses JSON Lines and CSV. An old file stays until the new one is whole.
@@ -28,10 +31,16 @@ def export(rows: Rows, columns: Sequence[str], path: Path, format: str | None = 
             return write_parquet(arrow, rows, columns, file)
     with replacing(path) as file:
         if not is_gzip:
-            return write(rows, format, file, columns)
+            return _write(rows, format, file, columns)
         # neither name nor time inside: equal rows give equal bytes
         with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
-            return write(rows, format, cast(BinaryIO, packed), columns)
+            return _write(rows, format, cast(BinaryIO, packed), columns)
+
+
+def _write(rows: Rows | Parted, format: str, stream: BinaryIO, columns: Sequence[str]) -> int:
+    if isinstance(rows, Parted):
+        return rows.write(format, stream, tuple(columns))
+    return write(rows, format, stream, columns)
 
 
 def _format(path: Path, format: str | None) -> tuple[str, bool]:

@@ -12,6 +12,7 @@ from weibo_crawler.analysis.completeness import Completeness, Tally, read_ledger
 from weibo_crawler.analysis.second_looks import second_looks
 from weibo_crawler.records import Verdict
 from weibo_crawler.store import RunLog, Tables, Told, UserRow, Users
+from weibo_crawler.store.rows.keys import ALL, Range
 
 FANS_EDGES = (0, *(step * 10**power for power in range(10) for step in (1, 2, 5)))
 SHARE_BINS = (
@@ -43,13 +44,41 @@ class Figures(NamedTuple):
     shares: list[int]
 
 
-def gather(users: Told, tables: Tables, now: float) -> Figures:
-    """Read both stores once. now: seconds since the epoch."""
+class Stored:
+    """What the tables hold, counted: of all keys, or of some of them and then merged. now: seconds
+    since the epoch."""
+
+    def __init__(self, now: float) -> None:
+        self.ledgers, self.shares = Tally(now), [0] * len(SHARE_BINS)
+        self.posts = DayTally(())
+
+    def read(self, tables: Tables, part: Range = ALL) -> "Stored":
+        """Ledgers and posts; returns itself."""
+        self.read_ledgers(tables, part)
+        posts = tables.posts.scan(start=part.start, stop=part.stop, columns=["post:created_at"])
+        self.posts.add(row.cells["post:created_at"] for row in posts)
+        return self
+
+    def read_ledgers(self, tables: Tables, part: Range = ALL) -> "Stored":
+        for _, ledger in read_ledgers(tables, part):
+            self.ledgers.add(ledger)
+            if ledger is not None and (share := share_of(ledger)) is not None:
+                self.shares[share_bin(share)] += 1
+        return self
+
+    def merge(self, other: "Stored") -> None:
+        self.ledgers.merge(other.ledgers)
+        self.shares = [
+            mine + theirs for mine, theirs in zip(self.shares, other.shares, strict=True)
+        ]
+        self.posts.merge(other.posts)
+
+
+def gather(users: Told, stored: Stored) -> Figures:
+    """Read the users once. stored: what the tables hold."""
     growth, fans = GrowthTally(), [0] * len(FANS_EDGES)
     counters = _counters(users)
     pages = {str(verdict): n for verdict in Verdict if (n := counters.get(f"page.{verdict}", 0))}
-    completeness, shares = _completeness(tables, now)
-    posts = tables.posts.scan(columns=["post:created_at"])
     top = heapq.nlargest(_TOP, _tallied(users, growth, fans), key=lambda row: row.fans or 0)
     states = users.states()
     return Figures(
@@ -63,9 +92,9 @@ def gather(users: Told, tables: Tables, now: float) -> Figures:
         top=top,
         pages=pages,
         counters=counters,
-        posts=DayTally(row.cells["post:created_at"] for row in posts),
-        completeness=completeness,
-        shares=shares,
+        posts=stored.posts,
+        completeness=stored.ledgers.result(),
+        shares=stored.shares,
     )
 
 
@@ -121,6 +150,9 @@ class DayTally:
     def __init__(self, created_at: Iterable[str]) -> None:
         self._days: Counter[date] = Counter()
         self.undated = 0
+        self.add(created_at)
+
+    def add(self, created_at: Iterable[str]) -> None:
         known: dict[str, date | None] = {}
         for text in created_at:
             day = text[:10]
@@ -132,6 +164,10 @@ class DayTally:
                 self.undated += 1
             else:
                 self._days[found] += 1
+
+    def merge(self, other: "DayTally") -> None:
+        self._days.update(other._days)
+        self.undated += other.undated
 
     @property
     def total(self) -> int:
@@ -184,15 +220,6 @@ def _counters(users: RunLog) -> dict[str, int]:
     for worker in users.workers():
         counters.update(worker.counters)
     return dict(counters)
-
-
-def _completeness(tables: Tables, now: float) -> tuple[Completeness, list[int]]:
-    tally, shares = Tally(now), [0] * len(SHARE_BINS)
-    for _, ledger in read_ledgers(tables):
-        tally.add(ledger)
-        if ledger is not None and (share := share_of(ledger)) is not None:
-            shares[share_bin(share)] += 1
-    return tally.result(), shares
 
 
 def _day(text: str) -> date | None:

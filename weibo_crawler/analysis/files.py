@@ -5,6 +5,7 @@ import fcntl
 import glob
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -27,14 +28,13 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     file.
     """
     target = Path(os.path.realpath(path))  # a link stays a link
-    part = target.with_name(f".{target.name[:_STEM]}.{secrets.token_hex(4)}.part")
+    part = _part_of(path)
     try:
         # replacing would end a device; of a pipe only the name that was given exists
         if path.exists() and not path.is_file():
             raise BadUsage(f"{path} is not a regular file; give another name")
         keep_databases(path)
-        for left in filter(is_left, parts_of(path)):
-            left.unlink(missing_ok=True)
+        _remove_left(path)
         file = part.open("xb")
         try:
             with file:
@@ -52,6 +52,26 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         raise translated(error, path) from error
 
 
+@contextmanager
+def parts_folder(path: Path, mode: int = 0o700) -> Iterator[Path]:
+    """A folder beside `path` for what is to become it, or for its parts. It is removed at the end,
+    unless it was given another name. Errors as `replacing`."""
+    part = _part_of(path)
+    try:
+        _remove_left(path)
+        part.mkdir(mode)
+        handle = os.open(part, os.O_RDONLY)
+        try:
+            with suppress(OSError):
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            yield part
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+            os.close(handle)
+    except OSError as error:
+        raise translated(error, path) from error
+
+
 def parts_of(path: Path) -> list[Path]:
     """What is being written for `path`, and what writers who were killed left of it."""
     target = Path(os.path.realpath(path))
@@ -59,13 +79,29 @@ def parts_of(path: Path) -> list[Path]:
 
 
 def is_left(part: Path) -> bool:
-    """Whether the writer of this file, who holds a lock on it, is gone."""
+    """Whether the writer of this file or folder, who holds a lock on it, is gone."""
     try:
-        with part.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        handle = os.open(part, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        finally:
+            os.close(handle)
     except OSError:  # its writer has the lock, or there are none here, or it went away meanwhile
         return False
     return True
+
+
+def _part_of(path: Path) -> Path:
+    target = Path(os.path.realpath(path))
+    return target.with_name(f".{target.name[:_STEM]}.{secrets.token_hex(4)}.part")
+
+
+def _remove_left(path: Path) -> None:
+    for left in filter(is_left, parts_of(path)):
+        if left.is_dir():
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            left.unlink(missing_ok=True)
 
 
 def _keep_narrow(file: BinaryIO, target: Path) -> None:

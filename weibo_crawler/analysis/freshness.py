@@ -17,6 +17,10 @@ class Ages:
         """One age; less than a minute counts as up to a minute."""
         self._bins[max(0, math.ceil(math.log(max(age_s, _LEAST_S) / _LEAST_S, _STEP)))] += 1
 
+    def merge(self, other: "Ages") -> None:
+        """Count what the other counted as well."""
+        self._bins.update(other._bins)
+
     def quantile(self, share: float) -> float | None:
         """An age that at least this share of the ages does not exceed, at most 5 % more than the
         smallest such age (or a minute); None without ages."""

@@ -39,3 +39,12 @@ class GapTally:
         self.days += sum(spans)
         self.longest_days = max(self.longest_days, *spans, 0.0)
         self.posts += min(posts_per_day * sum(spans), missing)
+
+    def merge(self, other: "GapTally") -> None:
+        """Count what the other counted as well."""
+        self.gaps += other.gaps
+        self.users += other.users
+        self.oldest_unread += other.oldest_unread
+        self.days += other.days
+        self.longest_days = max(self.longest_days, other.longest_days)
+        self.posts += other.posts

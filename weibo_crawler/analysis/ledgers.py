@@ -18,6 +18,7 @@ from weibo_crawler.store import Tables
 from weibo_crawler.store.rows.cells import Ledger, to_iso
 from weibo_crawler.store.rows.fields import Field, Kind
 from weibo_crawler.store.rows.gaps import Gap
+from weibo_crawler.store.rows.keys import ALL, Range
 
 
 class GapRow(msgspec.Struct, frozen=True):
@@ -66,9 +67,9 @@ COLUMNS = tuple(LEDGERS)
 TABLE = ("id", "state", "announced", "stored", "gone", "stopped", "is_sure", "next_visit")
 
 
-def ledger_rows(tables: Tables) -> Iterator[dict[str, Any]]:
+def ledger_rows(tables: Tables, part: Range = ALL) -> Iterator[dict[str, Any]]:
     """COLUMNS of every imported user, by row key; who was never visited is "unvisited"."""
-    for uid, ledger in read_ledgers(tables):
+    for uid, ledger in read_ledgers(tables, part):
         yield {"id": uid, "state": "unvisited"} if ledger is None else _row(uid, ledger)
 
 

@@ -1,24 +1,23 @@
 """Rows to a Parquet file: row groups, encoded and compressed beside the reading of the next."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice
 from typing import Any, BinaryIO
 
 from weibo_crawler.analysis.batches import Batches
 from weibo_crawler.analysis.columns import KNOWN
+from weibo_crawler.analysis.parallel import Parted
 from weibo_crawler.analysis.writers import Rows
 
-_GROUP = 10  # batches of a row group: about 10 MB of posts
+_GROUP_ROWS = 10_000  # about 10 MB of posts
 
 
-def write_parquet(arrow: Any, rows: Rows, columns: Sequence[str], file: BinaryIO) -> int:
+def write_parquet(arrow: Any, rows: Rows | Parted, columns: Sequence[str], file: BinaryIO) -> int:
     """Write these columns of each row; returns how many rows. arrow: pyarrow, with pyarrow.parquet.
 
     Times are timestamps with a time zone, lists lists and objects structs. OSError is the file's.
     """
     made = Batches(arrow, {name: KNOWN[name] for name in columns})
-    batches = made.of(rows)
     n = 0
     written: Future[None] | None = None
     with (
@@ -26,8 +25,7 @@ def write_parquet(arrow: Any, rows: Rows, columns: Sequence[str], file: BinaryIO
         # Arrow lets go of the GIL; a group is written while the next is read, so two are held
         ThreadPoolExecutor(1) as background,
     ):
-        while group := list(islice(batches, _GROUP)):
-            table = arrow.Table.from_batches(group, made.schema)
+        for table in _groups(arrow, made.of(rows), made.schema):
             n += table.num_rows
             if written is not None:
                 written.result()
@@ -35,3 +33,16 @@ def write_parquet(arrow: Any, rows: Rows, columns: Sequence[str], file: BinaryIO
         if written is not None:
             written.result()
     return n
+
+
+def _groups(arrow: Any, batches: Iterable[Any], schema: Any) -> Iterator[Any]:
+    """The rows in tables of so many, however many come at once."""
+    held: list[Any] = []
+    for batch in batches:
+        held.append(batch)
+        while sum(one.num_rows for one in held) >= _GROUP_ROWS:
+            table = arrow.Table.from_batches(held, schema)
+            yield table.slice(0, _GROUP_ROWS)
+            held = [one for one in table.slice(_GROUP_ROWS).to_batches() if one.num_rows]
+    if held:
+        yield arrow.Table.from_batches(held, schema)

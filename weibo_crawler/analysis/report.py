@@ -1,12 +1,11 @@
 """The report: one HTML file with plots that answers "what do we hold, and how complete is it?"."""
 
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 
 from weibo_crawler.analysis import plots
 from weibo_crawler.analysis.completeness import WHY
-from weibo_crawler.analysis.figures import FANS_EDGES, SHARE_BINS, Figures, gather
+from weibo_crawler.analysis.figures import FANS_EDGES, SHARE_BINS, Figures, Stored, gather
 from weibo_crawler.analysis.files import replacing
 from weibo_crawler.analysis.keyfigures import key_figures
 from weibo_crawler.analysis.numbers import grouped, minute, plural, short
@@ -14,7 +13,7 @@ from weibo_crawler.analysis.page import hint, key_table, page, section, table
 from weibo_crawler.analysis.plots import Bar
 from weibo_crawler.printable import printable
 from weibo_crawler.records import FACTS, REFUSALS
-from weibo_crawler.store import Tables, Told
+from weibo_crawler.store import Told
 
 _DEPTHS = 8  # areas that can be told apart; the last one holds all deeper users
 _NO_USERS = "No users yet: run weibo-crawler seed, then weibo-crawler harvest."
@@ -22,14 +21,15 @@ _NO_POSTS = "No posts yet: run weibo-crawler posts."
 _NO_VISITS = "Nobody was visited yet: run weibo-crawler import, then weibo-crawler posts."
 
 
-def write_report(users: Told, tables: Tables, path: Path, *, depths_are_bounds: str = "") -> None:
-    """Read both stores once and write the report, whole or not at all.
+def write_report(
+    users: Told, stored: Stored, path: Path, now: float, *, depths_are_bounds: str = ""
+) -> None:
+    """Read the users once and write the report, whole or not at all.
 
-    depths_are_bounds: what the frontier says of its depths. StoreError, StoreFull, BadUsage as
-    files.replacing has them.
+    stored: what the tables hold, as of `now`, seconds since the epoch. depths_are_bounds: what the
+    frontier says of its depths. StoreError, StoreFull, BadUsage as files.replacing has them.
     """
-    now = time.time()
-    html = render(gather(users, tables, now), now, depths_are_bounds)
+    html = render(gather(users, stored), now, depths_are_bounds)
     with replacing(path) as file:
         file.write(printable(html).encode(errors="replace"))
 
@@ -58,7 +58,7 @@ def render(figures: Figures, now: float, depths_are_bounds: str = "") -> str:
 
 def _growth(figures: Figures) -> str:
     if not figures.users:
-        return section("Told found, by time", "How the crawl grew.", hint(_NO_USERS))
+        return section("Users found, by time", "How the crawl grew.", hint(_NO_USERS))
     depths = sorted(figures.depths)
     groups = [(f"depth {depth}", depth, float(depth)) for depth in depths]
     if len(groups) > _DEPTHS:
@@ -66,16 +66,16 @@ def _growth(figures: Figures) -> str:
         groups = [*groups[: _DEPTHS - 1], (f"depth {first} and deeper", first, float("inf"))]
     series = [(name, figures.growth.so_far(low, high)) for name, low, high in groups]
     return section(
-        "Told found, by time",
+        "Users found, by time",
         "All users kept so far, coloured by their distance from a seed; level stretches are "
         "pauses.",
-        plots.areas("Told kept, by time and depth", _clock(figures.growth.times()), series),
+        plots.areas("Users kept, by time and depth", _clock(figures.growth.times()), series),
         plots.legend([name for name, _ in series]),
     )
 
 
 def _depths(figures: Figures, depths_are_bounds: str) -> str:
-    title = "Told by depth"
+    title = "Users by depth"
     if not figures.users:
         return section(title, "How far from the seeds.", hint(_NO_USERS))
     explained = "How many users stand how far from a seed."
@@ -139,7 +139,7 @@ def _colour(verdict: str) -> str:
 def _shares(figures: Figures) -> str:
     title = "How complete each user is"
     explained = (
-        "Told by the share of their announced posts that is held. Told who announce no post, "
+        "Users by the share of their announced posts that is held. Users who announce no post, "
         "or were never visited, are not in it."
     )
     if not any(figures.shares):

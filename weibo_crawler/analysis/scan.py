@@ -9,7 +9,7 @@ from weibo_crawler.errors import BadUsage
 from weibo_crawler.store import Row, Table, Tables, UserRow, Users
 from weibo_crawler.store.rows.cells import from_iso, read_ledger, read_post, read_user, to_iso
 from weibo_crawler.store.rows.comments import read_comment
-from weibo_crawler.store.rows.keys import posts_prefix, user_key
+from weibo_crawler.store.rows.keys import ALL, Range, posts_prefix, user_key
 
 T = TypeVar("T")
 
@@ -42,19 +42,25 @@ def scan_imported(
     uids: Sequence[int] | None = None,
     limit: int | None = None,
     as_of: str | None = None,
+    part: Range = ALL,
 ) -> Iterator[dict[str, Any]]:
     """Imported users from the tables, by row key; columns.IMPORTED.
 
     state is the ledger's: "unvisited", "partial", "done", "gone", "failed" or "empty". as_of: what
-    was stored then; a ledger that was written later is not known.
+    was stored then; a ledger that was written later is not known. part: here and below, of whom
+    it is read where no `uids` are named.
     """
     at = _millis("--as-of", as_of)
-    rows = _user_rows(tables.userlist, uids, at)
+    rows = _user_rows(tables.userlist, uids, at, part)
     return _first((_imported(row, is_past=at is not None) for row in rows), limit)
 
 
 def user_history(
-    tables: Tables, *, uids: Sequence[int] | None = None, limit: int | None = None
+    tables: Tables,
+    *,
+    uids: Sequence[int] | None = None,
+    limit: int | None = None,
+    part: Range = ALL,
 ) -> Iterator[dict[str, Any]]:
     """What was stored of imported users, a row for each time that something of it changed or was
     seen again, the newest first: `as_of`, then columns.IMPORTED. Of the ledger there is the newest
@@ -62,7 +68,7 @@ def user_history(
     return _first(
         (
             {"as_of": since} | _imported(Row(row.key, cells), is_past=n > 0)
-            for row in _user_rows(tables.userlist, uids)
+            for row in _user_rows(tables.userlist, uids, part=part)
             for n, (since, cells) in enumerate(_states(tables.userlist, row.key))
         ),
         limit,
@@ -77,6 +83,7 @@ def scan_posts(
     until: str | None = None,
     limit: int | None = None,
     as_of: str | None = None,
+    part: Range = ALL,
 ) -> PostRows:
     """Stored posts by row key: users by salt, each user's posts by falling mid; columns.POSTS.
 
@@ -84,7 +91,7 @@ def scan_posts(
     then. BadUsage, before anything is read, where one of them is no date.
     """
     is_wanted = _span(since, until)
-    rows = _post_rows(tables.posts, uids, _millis("--as-of", as_of))
+    rows = _post_rows(tables.posts, uids, _millis("--as-of", as_of), part)
     return PostRows(_first(filter(is_wanted, rows), limit))
 
 
@@ -95,6 +102,7 @@ def post_history(
     since: str | None = None,
     until: str | None = None,
     limit: int | None = None,
+    part: Range = ALL,
 ) -> Iterator[dict[str, Any]]:
     """What was stored of posts, a row for each time that something of it changed or was counted,
     the newest first: `as_of`, then columns.POSTS. Null is also what is not kept so long."""
@@ -102,7 +110,7 @@ def post_history(
     return _first(
         (
             {"as_of": since} | read_post(Row(row.key, cells))
-            for row in filter(is_wanted, _post_rows(tables.posts, uids))
+            for row in filter(is_wanted, _post_rows(tables.posts, uids, part=part))
             for since, cells in _states(tables.posts, row.key)
         ),
         limit,
@@ -110,10 +118,14 @@ def post_history(
 
 
 def scan_comments(
-    tables: Tables, *, uids: Sequence[int] | None = None, limit: int | None = None
+    tables: Tables,
+    *,
+    uids: Sequence[int] | None = None,
+    limit: int | None = None,
+    part: Range = ALL,
 ) -> Iterator[dict[str, Any]]:
     """Stored comments by row key; columns.COMMENTS. uids: whose posts they are on."""
-    return _first(map(read_comment, _post_rows(tables.comments, uids)), limit)
+    return _first(map(read_comment, _post_rows(tables.comments, uids, part=part)), limit)
 
 
 def scan_edges(
@@ -165,10 +177,12 @@ def _user(row: UserRow) -> dict[str, Any]:
     }
 
 
-def _user_rows(table: Table, uids: Sequence[int] | None, as_of: int | None = None) -> Iterator[Row]:
+def _user_rows(
+    table: Table, uids: Sequence[int] | None, as_of: int | None = None, part: Range = ALL
+) -> Iterator[Row]:
     """Imported users only: a row may hold a ledger or a profile alone."""
     if uids is None:
-        rows = table.scan(as_of=as_of)
+        rows = table.scan(start=part.start, stop=part.stop, as_of=as_of)
     else:
         keys = sorted({user_key(uid) for uid in uids})
         rows = chain.from_iterable(
@@ -197,9 +211,11 @@ def _imported(row: Row, *, is_past: bool = False) -> dict[str, Any]:
     }
 
 
-def _post_rows(table: Table, uids: Sequence[int] | None, as_of: int | None = None) -> Iterator[Row]:
+def _post_rows(
+    table: Table, uids: Sequence[int] | None, as_of: int | None = None, part: Range = ALL
+) -> Iterator[Row]:
     if uids is None:
-        return table.scan(as_of=as_of)
+        return table.scan(start=part.start, stop=part.stop, as_of=as_of)
     prefixes = sorted({posts_prefix(uid) for uid in uids})
     return chain.from_iterable(table.scan(prefix=prefix, as_of=as_of) for prefix in prefixes)
 

@@ -3,26 +3,28 @@
 import argparse
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from weibo_crawler import config
 from weibo_crawler.analysis.numbers import plural
 from weibo_crawler.cli.exports import remember_export
 from weibo_crawler.cli.main import Done
-from weibo_crawler.cli.show import Advance, Progress
+from weibo_crawler.cli.reading import reading, told
+from weibo_crawler.cli.show import Progress
 from weibo_crawler.cli.yarn import status as job_on_yarn
 from weibo_crawler.errors import BadUsage, StoreError
 from weibo_crawler.home import Home
 from weibo_crawler.outputs import keep_inputs
+from weibo_crawler.store.rows.keys import ALL, Range
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from weibo_crawler.analysis.figures import Stored
 
-_TOLD_EVERY = 1000  # rows
 
-
-def _rows(options: argparse.Namespace, home: Home) -> Iterable[dict[str, Any]]:
+def _rows(options: argparse.Namespace, home: Home, part: Range = ALL) -> Iterable[dict[str, Any]]:
     from weibo_crawler.analysis import scan as scans
 
     if options.imported and options.what != "users":
@@ -32,21 +34,22 @@ def _rows(options: argparse.Namespace, home: Home) -> Iterable[dict[str, Any]]:
     if (options.as_of or options.history) and options.what not in ("posts", "users"):
         raise BadUsage("--as-of and --history are for posts and users")
     limits = {"uids": options.uid, "limit": options.limit}
+    stored = {**limits, "part": part}
     if options.what == "posts":
         span = {"since": options.since, "until": options.until}
         if options.history:
-            return scans.post_history(home.tables, **limits, **span)
-        return scans.scan_posts(home.tables, **limits, **span, as_of=options.as_of)
+            return scans.post_history(home.tables, **stored, **span)
+        return scans.scan_posts(home.tables, **stored, **span, as_of=options.as_of)
     if options.since or options.until:
         raise BadUsage("--since and --until are for posts")
     if options.what == "edges":
         return scans.scan_edges(home.users, **limits)
     if options.what == "comments":
-        return scans.scan_comments(home.tables, **limits)
+        return scans.scan_comments(home.tables, **stored)
     if options.history:
-        return scans.user_history(home.tables, **limits)
+        return scans.user_history(home.tables, **stored)
     if _is_imported(options):
-        return scans.scan_imported(home.tables, **limits, as_of=options.as_of)
+        return scans.scan_imported(home.tables, **stored, as_of=options.as_of)
     return scans.scan_users(home.users, **limits)
 
 
@@ -111,8 +114,24 @@ def scan(options: argparse.Namespace) -> Done:
 def _count(n: int, options: argparse.Namespace, home: Home) -> str:
     """How many rows; of none, where they were looked for."""
     rows = plural(n, options.what.removesuffix("s"))
-    is_live = options.what == "edges" or (options.what == "users" and not _is_imported(options))
-    return rows if n else f"{rows} in {home.place('users' if is_live else 'tables')}"
+    return rows if n else f"{rows} in {home.place('users' if _is_live(options) else 'tables')}"
+
+
+def _is_live(options: argparse.Namespace) -> bool:
+    """Whether the rows are read from the users' database, not from the tables."""
+    return options.what == "edges" or (options.what == "users" and not _is_imported(options))
+
+
+def _check_processes(options: argparse.Namespace) -> None:
+    if options.processes == 1:
+        return
+    if _is_live(options):
+        raise BadUsage(
+            "--processes is for what is read from the tables: posts, comments, and users with "
+            "--imported, --as-of or --history"
+        )
+    if options.uid or options.limit is not None:
+        raise BadUsage("--processes is for all rows: leave out --uid and --limit, or it")
 
 
 def export(options: argparse.Namespace) -> Done:
@@ -131,10 +150,16 @@ def export(options: argparse.Namespace) -> Done:
     settings = config.load(options.config)
     _check_output(options)
     columns = _columns(options, "file")  # all there are, unless --columns names some
+    _check_processes(options)
     with Home(settings, makes=()) as home:
         remember_export(home.users, options.output)  # first: a kill may leave some of it
-        with Progress("export") as progress:
-            rows = _told(_rows(options, home), options.what, progress)
+        read = partial(_rows, options)
+        read(home, ALL)  # says what is wrong with the options
+        with (
+            Progress("export") as progress,
+            reading(home, options.processes, options.output) as by,
+        ):
+            rows = by.rows(read, options.what, progress)
             n = write_file(rows, columns, options.output, form)
     line = f"export: {_count(n, options, home)} written to {options.output}"
     return Done(line, {"rows": n, "file": str(options.output)})
@@ -142,10 +167,9 @@ def export(options: argparse.Namespace) -> Done:
 
 def _dataset(options: argparse.Namespace) -> Done:
     """Write everything into a folder for others."""
-    from weibo_crawler.analysis import dataset, ledgers
-    from weibo_crawler.analysis import scan as scans
-    from weibo_crawler.analysis.completeness import completeness
+    from weibo_crawler.analysis import dataset
     from weibo_crawler.analysis.export import arrow_of
+    from weibo_crawler.analysis.scan import scan_edges
     from weibo_crawler.store.rows.cells import to_iso
 
     chosen = (options.what, options.output, options.uid, options.since, options.until)
@@ -156,24 +180,34 @@ def _dataset(options: argparse.Namespace) -> Done:
     dataset.check_new(folder)
     with Home(config.load(options.config), makes=()) as home, Progress("export") as progress:
         remember_export(home.users, folder)  # first: a kill may leave some of it
-        tables, now = home.tables, time.time()
-        rows: dict[str, Iterable[dict[str, Any]]] = {
-            "users": scans.scan_imported(tables),
-            "posts": scans.scan_posts(tables),
-            "comments": scans.scan_comments(tables),
-            "edges": scans.scan_edges(home.users),
-            "ledgers": ledgers.ledger_rows(tables),
-        }
-        contents = {
-            name: dataset.Content(dataset.TABLES[name], _told(each, name, progress))
-            for name, each in rows.items()
-        }
-        figures = completeness(tables, now)
-        made = dataset.write_dataset(arrow, contents, figures, folder, to_iso(now), options.by)
+        now = time.time()
+        with reading(home, options.processes, folder) as by:
+            contents = {}
+            for name, fields in dataset.TABLES.items():
+                rows = by.rows(partial(_table_rows, name), name, progress)
+                if name == "edges":  # which are not in the tables
+                    rows = told(scan_edges(home.users), name, progress)
+                contents[name] = dataset.Content(fields, rows)
+            figures = by.stored(now, is_whole=False).ledgers.result()
+            made = dataset.write_dataset(arrow, contents, figures, folder, to_iso(now), options.by)
     counts = {name: one.rows for name, one in made.tables.items()}
     held = ", ".join(f"{n:,} {name}" for name, n in counts.items())
     line = f"export: {held} written to {folder}; `weibo-crawler verify {folder}` checks it"
     return Done(line, {"rows": counts, "folder": str(folder)})
+
+
+def _table_rows(name: str, home: Home, part: Range) -> Iterable[dict[str, Any]]:
+    """The rows of a table of a dataset."""
+    from weibo_crawler.analysis import ledgers
+    from weibo_crawler.analysis import scan as scans
+
+    if name == "posts":
+        return scans.scan_posts(home.tables, part=part)
+    if name == "comments":
+        return scans.scan_comments(home.tables, part=part)
+    if name == "ledgers":
+        return ledgers.ledger_rows(home.tables, part)
+    return scans.scan_imported(home.tables, part=part)
 
 
 def verify(options: argparse.Namespace) -> Done:
@@ -190,25 +224,6 @@ def verify(options: argparse.Namespace) -> Done:
     )
 
 
-def _told(
-    rows: Iterable[dict[str, Any]], what: str, progress: Progress
-) -> Iterable[dict[str, Any]]:
-    """The rows, and how far they are said now and then."""
-    from weibo_crawler.analysis.scan import PostRows
-
-    if isinstance(rows, PostRows):  # which Parquet reads in a third of the time
-        return PostRows(_counted(rows.stored, what, progress))
-    return _counted(rows, what, progress)
-
-
-def _counted(rows: Iterable[T], what: str, progress: Progress) -> Iterator[T]:
-    advance = Advance()
-    for n, row in enumerate(rows):
-        if n and not n % _TOLD_EVERY:
-            progress.say(advance.words(n, what))
-        yield row
-
-
 def _check_output(options: argparse.Namespace) -> None:
     """Raise BadUsage, before anything is noted or read, for a file that is not to be replaced."""
     keep_inputs(options.output)
@@ -222,29 +237,34 @@ def report(options: argparse.Namespace) -> Done:
     """Write the HTML report, or print how complete the posts are."""
     if (form := _form(options)) and not options.completeness:
         raise BadUsage("--format and --excel are for --completeness: add that")
+    if form is not None and options.processes > 1:
+        raise BadUsage("--processes is for sums: leave it out, or --format")
+    now = time.time()
     with Home(config.load(options.config), makes=()) as home:
         if options.completeness:
-            return _completeness(home, form)
+            with reading(home, options.processes) as by:
+                return _completeness(home, form, by.stored(now, is_whole=False))
         from weibo_crawler.analysis.report import write_report
 
         _check_output(options)
         bounds = home.users.depths_are_bounds()
         remember_export(home.users, options.output)
-        write_report(home.users, home.tables, options.output, depths_are_bounds=bounds)
+        with reading(home, options.processes) as by:
+            stored = by.stored(now, is_whole=True)
+        write_report(home.users, stored, options.output, now, depths_are_bounds=bounds)
     return Done(
         f"report: written to {options.output}; open it in a browser", {"file": str(options.output)}
     )
 
 
-def _completeness(home: Home, form: str | None) -> Done:
+def _completeness(home: Home, form: str | None, stored: "Stored") -> Done:
     """Print the sums; with a format also a row for each user, to stdout."""
     import msgspec
 
     from weibo_crawler.analysis import ledgers
-    from weibo_crawler.analysis.completeness import completeness
     from weibo_crawler.analysis.writers import write
 
-    figures = completeness(home.tables, time.time())
+    figures = stored.ledgers.result()
     if form is not None:
         columns = ledgers.TABLE if form == "table" else ledgers.COLUMNS
         write(ledgers.ledger_rows(home.tables), form, sys.stdout.buffer, columns)

@@ -108,10 +108,12 @@ def _show_posts(home: Home) -> None:
 
 
 def _report(home: Home, path: Path) -> None:
+    from weibo_crawler.analysis.figures import Stored
     from weibo_crawler.analysis.report import write_report
 
+    stored = Stored(now := time.time()).read(home.tables)
     bounds = home.users.depths_are_bounds()
-    write_report(home.users, home.tables, path, depths_are_bounds=bounds)
+    write_report(home.users, stored, path, now, depths_are_bounds=bounds)
 
 
 def _closing(data: dict[str, Any], folder: Path, settings_file: Path) -> list[str]:

@@ -356,6 +356,7 @@ def _analyst_commands(commands: Any) -> None:
         choices=["month", "salt"],
         help="with --dataset: a folder of posts for each month, or for each of 256 shards of users",
     )
+    _add_processes(export)
     verify = _command(
         commands, "verify", "analysts:verify", "check a dataset against its checksums and figures"
     )
@@ -377,8 +378,19 @@ def _analyst_commands(commands: Any) -> None:
         choices=["table", "jsonl", "csv"],
         help="with --completeness: a row for each user to stdout, the sums to stderr",
     )
+    _add_processes(report)
     _add_excel(report)
     _command(commands, "status", "analysts:status", "what is queued, leased, done; rates; the end")
+
+
+def _add_processes(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--processes",
+        type=_whole(1, 64),
+        default=1,
+        metavar="N",
+        help="how many processes read the tables side by side (default: 1)",
+    )
 
 
 def _add_excel(command: argparse.ArgumentParser) -> None:

@@ -23,6 +23,9 @@ class Range(NamedTuple):
     stop: str | None
 
 
+ALL = Range("", None)
+
+
 def salt(uid: int) -> str:
     """Two hexadecimal digits: CRC32(decimal uid) & 255."""
     return f"{crc32(b'%d' % uid) & 255:02x}"
