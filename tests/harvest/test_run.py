@@ -294,6 +294,18 @@ def test_refusals_of_all_cost_no_entry_its_attempts(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(30)
+def test_a_list_that_is_always_refused_ends(tmp_path: Path) -> None:
+    """Law 10: behind a captcha for good, while others are shown: when nothing else is left to walk,
+    one that was shown tells that it is this list, and it fails after its attempts."""
+    graph = Graph({1: [2, 3]}, {1: 99, 2: 99, 3: 99})
+    harvest(tmp_path, graph, [1], trouble={(3, Verdict.CAPTCHA): 10**6}, rest_s=0.01)
+    users = open_users(tmp_path)
+    states = {user.uid: user.state for user in users.users()}
+    users.close()
+    assert states == {1: "done", 2: "done", 3: "failed"}
+
+
+@pytest.mark.timeout(30)
 def test_who_rests_is_never_shut_out_by_the_next_level(tmp_path: Path) -> None:
     """Law 13: entries claimed ahead must not keep those of the open level, back from their rest,
     from being claimed; else each would wait for the other for ever."""

@@ -26,6 +26,7 @@ from weibo_crawler.harvest.trouble import (
     NoAnswer,
     NoPage,
     PutOff,
+    Refused,
     Silent,
     UsersFull,
     costs_attempt,
@@ -91,6 +92,7 @@ class HarvestRun:
         self._evidence = Evidence(self._room.places)
         self._unheard: Counter[int] = Counter()  # visits of an entry while nothing was shown
         self._unheard_at = 0  # and how much had been shown until then
+        self._refused: Counter[int] = Counter()  # visits of an entry that were refused
         self._noted: set[Edge] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._sharing = asyncio.Lock()
@@ -313,6 +315,12 @@ class HarvestRun:
         came may be older than the silence, it is asked for one that it showed before.
 
         Errors: SiteSaysNo, where nothing at all is shown while an entry has all its attempts."""
+        if isinstance(trouble, Refused):  # an egress may be refused; or these pages are, for good
+            self._refused[entry.uid] += 1
+            is_shown, is_first = self._counters[SHOWN] > shown, self._refused[entry.uid] == 1
+            if is_shown or is_first:
+                return is_shown
+            return await self._asker.is_given_to_others(entry.uid, time.monotonic(), None)
         if not isinstance(trouble, (NoAnswer, NoPage, Silent)):
             return self._counters[SHOWN] > shown
         is_shown = self._counters[SHOWN] > shown and not isinstance(trouble, Silent)
