@@ -82,6 +82,14 @@ def settle(words: Said, mid: int) -> tuple[str, str]:
     return _local(words.at_s).isoformat(), words.precision
 
 
+def date_of(mid: int, now: float) -> tuple[str, str] | None:
+    """The same of an id alone, where the words cannot be read; None: it does not hold the time."""
+    second = second_of(mid)
+    if not _MIDS_HOLD_TIME_S <= second <= now + _DAY_S:
+        return None
+    return _local(second).isoformat(), "mid"
+
+
 def contradicts(words: Said, mid: int) -> bool:
     """Whether words and id, both of the time since mids hold the second, are a day apart."""
     second = second_of(mid)

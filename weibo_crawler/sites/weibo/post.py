@@ -12,7 +12,7 @@ from weibo_crawler.records import Original, Post
 from weibo_crawler.sites.weibo.attached import read_attached
 from weibo_crawler.sites.weibo.bid import bid_of
 from weibo_crawler.sites.weibo.counts import MOST_REACTIONS, optional_count, small_number
-from weibo_crawler.sites.weibo.dates import Said, read_date, said, settle
+from weibo_crawler.sites.weibo.dates import Said, date_of, read_date, said, settle
 from weibo_crawler.sites.weibo.drift import Drift
 from weibo_crawler.sites.weibo.fitting import fit
 from weibo_crawler.sites.weibo.ids import check_bid, mid_of, uid_of
@@ -50,9 +50,13 @@ def read_post(status: Mblog, card: Card, uid: int, now: float) -> Post:
     text, is_cut = reader_text(status.text)
     words = _said(status, now)
     bid = bid_of(mid)
-    if status.bid != bid or not isinstance(card.scheme, str) or bid not in card.scheme:
-        check_bid(status, card, mid, words)
-    created_at, precision = settle(words, mid)
+    is_address = isinstance(card.scheme, str) and bid in card.scheme
+    if words is None:
+        created_at, precision = _date_of(mid, now, is_sure=is_address or status.bid == bid)
+    else:
+        if status.bid != bid or not is_address:
+            check_bid(status, card, mid, words)
+        created_at, precision = settle(words, mid)
     repost_of, original = _read_original(status.retweeted_status, now)
     pics = _pictures(status.pics)
     return Post(
@@ -117,11 +121,8 @@ def _check_original(status: Mblog, mid: int, now: float) -> None:
     """Hear bid and date, where both are there: one of them alone is not believed. Errors: Drift."""
     if status.bid == bid_of(mid) or not isinstance(status.bid, str):
         return
-    try:
-        words = _said(status, now)
-    except Drift:
-        return
-    check_bid(status, Card(), mid, words)
+    if words := _said(status, now):
+        check_bid(status, Card(), mid, words)
 
 
 def _author(status: Mblog) -> tuple[int | None, str | None]:
@@ -144,11 +145,21 @@ def _gone_original(status: Mblog, mid: int, now: float) -> Original:
     )
 
 
-def _said(status: Mblog, now: float) -> Said:
+def _said(status: Mblog, now: float) -> Said | None:
+    """What the site says of when it was written; None: nothing that can be read."""
     try:
         return said(status.created_at if isinstance(status.created_at, str) else "", now)
     except ValueError:
-        raise Drift(".created_at") from None
+        return None
+
+
+def _date_of(mid: int, now: float, *, is_sure: bool) -> tuple[str, str]:
+    """When a post was written of which the site says nothing legible. is_sure: another part names
+    the same mid. Errors: Drift."""
+    settled = date_of(mid, now) if is_sure else None
+    if settled is None:
+        raise Drift(".created_at")
+    return settled
 
 
 def _optional_date(text: object, mid: int, now: float) -> str | None:
