@@ -108,6 +108,18 @@ def test_retries_of_a_few_broken_pages_are_no_new_evidence() -> None:
 
 
 @pytest.mark.parametrize("verdict", [Verdict.REFUSED, Verdict.SERVER_TROUBLE])
+def test_odd_pages_among_others_shut_no_kind(verdict: Verdict) -> None:
+    """One text in eight is never shown. When the others are read all that is asked for are those,
+    and each was odd before: that says nothing of the kind."""
+    endpoints, odd = Endpoints(), range(8, 400, 8)
+    for now, uid in enumerate([*range(1, 400), *(uid for _ in range(5) for uid in odd)]):
+        found = verdict if uid in odd else Verdict.OK
+        endpoints.told(of(uid, TEXT, uid), found, float(now), float(now))
+        told(endpoints, (POSTS, Verdict.OK), at=now + 0.5)
+    assert not endpoints.is_shut(TEXT)
+
+
+@pytest.mark.parametrize("verdict", [Verdict.REFUSED, Verdict.SERVER_TROUBLE])
 def test_an_outage_that_is_over_proves_nothing(verdict: Verdict) -> None:
     """A site that was away, or a ban that ended: whatever comes next is shown, and so may texts."""
     endpoints, now = Endpoints(), 0.0

@@ -441,6 +441,13 @@ CHANGES = [
         f"{FETCH}/test_comparison.py",
     ),
     Change(
+        "odd pages that are asked for again shut their kind",
+        "fetch/pool/endpoints.py",
+        "elif verdict not in FACTS and request.url not in self._odd[kind]:",
+        "elif verdict not in FACTS:",
+        f"{FETCH}/test_endpoints.py",
+    ),
+    Change(
         "nobody looks a third time",
         "fetch/fetcher.py",
         "        return may_find and self.samples.wants(",

@@ -21,6 +21,7 @@ _ENOUGH = 24  # where four requests in ten fail, one row in 10^7 is as long
 _REFUSAL = 2  # weighs so many troubles: an egress rests for it, and is asked again after its rest
 _STEP = 4  # of what one page of another kind proves: all of it may come of one outage
 _LOOKS = 2  # at one page, of which trouble is counted: retries come in a row
+_REMEMBERED = 100_000  # pages of a kind that went wrong
 _TELLING = (Verdict.OK, Verdict.GONE, Verdict.RESTRICTED)
 
 
@@ -32,7 +33,7 @@ class _Circuit:
     def __init__(self) -> None:
         self.bad: deque[tuple[str, int]] = deque(maxlen=_STEP)
         self.proven = Counter[str]()
-        self.looks = Counter[str]()  # troubles by address
+        self.looks = Counter[str]()  # what went wrong, by address
         self.refusals = 0
         self.bad_at = -inf
         self.probe_at = inf
@@ -54,7 +55,7 @@ class _Circuit:
     def note(self, request: Request, is_refusal: bool, now: float) -> None:
         """An answer that is no page, or none."""
         self.bad_at = now
-        self.looks[request.url] += not is_refusal
+        self.looks[request.url] += 1
         if is_refusal or self.looks[request.url] <= _LOOKS:
             self.bad.append((_owner(request), _REFUSAL if is_refusal else 1))
         self.refusals += is_refusal
@@ -82,6 +83,9 @@ class Endpoints:
 
     def __init__(self) -> None:
         self._circuits: defaultdict[Kind, _Circuit] = defaultdict(_Circuit)
+        # pages that went wrong before others of their kind were shown: it is they that are odd, and
+        # when the others are read they come in a row
+        self._odd: defaultdict[Kind, set[str]] = defaultdict(set)
 
     def is_shut(self, kind: Kind) -> bool:
         """Whether nobody is shown anything of the kind, as far as is known."""
@@ -119,9 +123,12 @@ class Endpoints:
             shut = [other for other, circuit in others if circuit.prove(begun, now)]
         if kind in OF_USERS or verdict is Verdict.LOGIN_WALL:
             return shut
-        if verdict in _TELLING:
-            self._circuits.pop(kind, None)
-        elif verdict not in FACTS:
+        if verdict in _TELLING and kind in self._circuits:
+            odd = self._odd[kind]
+            odd.update(self._circuits.pop(kind).looks)
+            if len(odd) > _REMEMBERED:
+                odd.clear()
+        elif verdict not in FACTS and request.url not in self._odd[kind]:
             circuit = self._circuits[kind]
             circuit.note(request, verdict in REFUSALS, now)
         return shut

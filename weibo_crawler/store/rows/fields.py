@@ -115,7 +115,8 @@ def _posts() -> Mapping[str, Field]:
         "created_at_precision": Field(
             MORE,
             text,
-            "`second`, `minute`, `hour`, `day`, or `mid`: the list said a day, or nothing legible, the mid the second",
+            "`second`, `minute`, `hour`, `day`, or `mid`: the list said a day, or nothing legible, "
+            "the mid the second",
         ),
         "pics": Field(MORE, Kind.TEXTS, "addresses of its pictures, as far as the page names them"),
         "pic_num": Field(MORE, number, "how many pictures it has"),
