@@ -176,6 +176,18 @@ def test_a_notice_is_no_whole_text(crawl_: Crawl, notice: str) -> None:
     assert crawl_.ledger(6).restricted == (1,)
 
 
+def test_a_cut_text_without_a_second_opinion_is_no_restriction(crawl_: Crawl) -> None:
+    """While the other ways are closed to everybody: it is asked for at the next visit."""
+    crawl_.add(6, 7)
+    texts = dict.fromkeys((1, 2), "begin ...")
+    fetcher = ScriptedFetcher(long(1) | long(2, uid=7), texts=texts, shut={Kind.SHOW})
+    crawl_.run(fetcher, users_in_flight=1)
+    assert asked_texts(fetcher)[-1] == "extend/2"
+    for uid in (6, 7):
+        assert crawl_.ledger(uid).restricted == ()
+        assert len(crawl_.ledger(uid).cut) == 1
+
+
 def test_one_way_may_show_what_another_restricts(crawl_: Crawl) -> None:
     """The round goes on, and the way that led leads for the next text of any user."""
     crawl_.add(6, 7)

@@ -33,7 +33,8 @@ class Texts:
     that had trouble are tried `again`, once. A way by which nobody is shown a text is left out
     (`Asker.may_ask`), and is no witness. A text that begins otherwise than the page shows it may be
     that of another post: it is trouble, too, unless its answer names the post and it is longer. One
-    that is no longer than what the page shows is a notice, or cut as well: a restriction.
+    that is no longer than what the page shows is a notice, or cut as well: a restriction, if
+    another way shows no more, or no others have shown more of such.
     """
 
     def __init__(self, site: Site, asker: Asker, uid: int) -> None:
@@ -61,7 +62,7 @@ class Texts:
         return self._asker.by_lead(self._site.full_text(self._uid, mid))
 
     async def _round(self, mid: int, ways: list[Request], is_retry: bool) -> Found:
-        why, is_looked, is_second = "", False, False
+        why, is_looked, is_second, is_alone = "", False, False, False
         for way in ways:
             # a post that is shown has a text; where a way shows none, the next one is the witness
             ask = Ask(way, Expect.LIKELY, is_retry=is_retry)
@@ -71,6 +72,9 @@ class Texts:
             reading = (await self._asker.fetch(ask)).reading
             if isinstance(reading.record, FullText) and self._is_short(mid, reading.record):
                 reading = Reading(Verdict.RESTRICTED, why=_NO_MORE)
+                is_alone = not why
+            else:
+                is_alone = False
             if isinstance(reading.record, FullText) and self._is_of(mid, reading.record):
                 self._asker.led(way)
                 self.completed += 1
@@ -88,8 +92,9 @@ class Texts:
             elif not is_looked and way is not ways[-1]:
                 is_looked = self._asker.wants_look(RESTRICTED)
                 if not is_looked:
+                    is_alone = False
                     break
-        is_known = mid not in self._troubled
+        is_known = mid not in self._troubled and not is_alone
         if is_second and is_known:
             self._asker.looked(RESTRICTED, found=False)
         return Found(why=why if is_known else "")
