@@ -30,6 +30,7 @@ OF_RUN |= {
 }
 OF_WALL = {"crawl:sure", "crawl:doubts", "crawl:refused_pages"}
 MORE = {"fetched_at", "run_id"}
+REFUSED = "crawl:refused_pages"
 
 
 def rows(crawl: Crawl, name: str, *arguments: str) -> list[dict[str, Any]]:
@@ -50,6 +51,8 @@ def ledgers(crawl: Crawl) -> dict[tuple[str, str], str]:
             if name not in OF_RUN
             # who meets a wall before others have, and whether one of them confirms it, is chance
             and not (name in OF_WALL and row.cells.get("crawl:stopped") == "login_wall")
+            # so it is with the wall behind a timeline that has shown all that is announced
+            and not (name == REFUSED and row.cells.get("crawl:stopped") == "end")
         }
     finally:
         tables.close()

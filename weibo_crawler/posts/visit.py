@@ -265,7 +265,8 @@ class _Visit:
             self._check(reading, is_expected=is_expected, walled_ok=self.ledger.pages > 0)
             if reading.verdict is Verdict.LOGIN_WALL:
                 # one that nobody confirmed is asked for again soon
-                return self._walled(None if reading.ambiguous else self.env.clock())
+                at = None if reading.ambiguous else self.env.clock()
+                return "end" if is_full else self._walled(at)
             if reading.verdict is Verdict.GONE:
                 return "gone"
             if reading.verdict in _EMPTY:
