@@ -187,3 +187,11 @@ def simulated(folder: Path, **knobs: Any) -> Iterator[tuple[Crawl, Truth]]:
             yield crawl, Truth(site)
         finally:
             crawl.end()
+
+
+def walk_with_comments(crawl: Crawl, truth: Truth) -> None:
+    """The whole way, with the comments of one post a page."""
+    crawl.run("seed", *truth.seeds)
+    crawl.run("harvest")
+    crawl.run("import")
+    crawl.run("posts", "--runner", "inline", "--comments", "1")

@@ -11,7 +11,7 @@ import mlcroissant
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.crawls import Crawl, simulated
+from tests.cli.crawls import Crawl, simulated, walk_with_comments
 from weibo_crawler.analysis.dataset import verify
 from weibo_crawler.analysis.export import arrow_of
 
@@ -24,10 +24,7 @@ TABLES = ("users", "posts", "comments", "edges", "ledgers")
 def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
     """Users, posts and comments of a small site."""
     with simulated(tmp_path_factory.mktemp("site"), users=60, mean_posts=8.0) as (crawl, truth):
-        crawl.run("seed", *truth.seeds)
-        crawl.run("harvest")
-        crawl.run("import")
-        crawl.run("posts", "--runner", "inline", "--comments", "1")
+        walk_with_comments(crawl, truth)
         crawl.run("export", "--dataset", "whole")
         yield crawl
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.crawls import Crawl, simulated
+from tests.cli.crawls import Crawl, simulated, walk_with_comments
 
 TABLES = ("users", "posts", "comments", "edges", "ledgers")
 
@@ -18,10 +18,7 @@ TABLES = ("users", "posts", "comments", "edges", "ledgers")
 @pytest.fixture(scope="module")
 def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
     with simulated(tmp_path_factory.mktemp("site"), users=60, mean_posts=8.0) as (crawl, truth):
-        crawl.run("seed", *truth.seeds)
-        crawl.run("harvest")
-        crawl.run("import")
-        crawl.run("posts", "--runner", "inline", "--comments", "1")
+        walk_with_comments(crawl, truth)
         yield crawl
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tests.cli.crawls import simulated
+from tests.cli.crawls import simulated, walk_with_comments
 
 pyspark = pytest.importorskip("pyspark")
 HOME = Path(pyspark.__file__).parent
@@ -22,10 +22,7 @@ def test_spark_reads_a_dataset(tmp_path: Path) -> None:
     """The tables of tables.sql, a partitioned one too, give the figures that DuckDB gives; each
     query of the docs gives rows."""
     with simulated(tmp_path, users=60, mean_posts=8.0) as (crawl, truth):
-        crawl.run("seed", *truth.seeds)
-        crawl.run("harvest")
-        crawl.run("import")
-        crawl.run("posts", "--runner", "inline", "--comments", "1")
+        walk_with_comments(crawl, truth)
         crawl.run("export", "--dataset", "data", "--by", "month")
         data = crawl.folder / "data"
         env = crawl.env | {"SPARK_HOME": str(HOME), "SPARK_LOCAL_IP": "127.0.0.1"}

@@ -149,8 +149,8 @@ class HarvestRun:
             edge = Edge(row.found_edge)
             if row.found_from is not None and edge in (Edge.FANS, Edge.FOLLOWS):
                 self._evidence.know(self._site.edge(edge, row.found_from, ""))  # it showed this one
+        has = self._frontier.forgotten().has
         for edge in (Edge.FANS, Edge.FOLLOWS):
-            has = self._frontier.forgotten().has
             for page in notes.shown_of_late(self._frontier, KINDS[edge], has, time.time()):
                 self._evidence.know(self._site.edge(edge, page.uid, page.cursor), page.nth)
 

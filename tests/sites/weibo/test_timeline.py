@@ -438,6 +438,10 @@ def test_a_date_that_cannot_be_read_is_that_of_the_mid(said: object) -> None:
         drop("mblog", "bid")(page)
         put("", "scheme")(page)
 
+    def denied(page: Tree) -> None:
+        odd(page)
+        put("FFFFFFFFF", "mblog", "bid")(page)
+
     page = page_mode(odd)
     assert page.unreadable == ()
     assert page.posts[1].created_at_precision == "mid"
@@ -445,6 +449,7 @@ def test_a_date_that_cannot_be_read_is_that_of_the_mid(said: object) -> None:
     assert abs(written - is_said) < timedelta(seconds=90)
     [kept] = page_mode(alone).unreadable
     assert kept.path.endswith(".created_at")
+    assert len(page_mode(denied).unreadable) == 1
 
 
 def test_the_json_of_an_unreadable_post_is_kept_as_received() -> None:

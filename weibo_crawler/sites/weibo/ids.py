@@ -43,15 +43,16 @@ def _ids(status: Mblog) -> dict[str, int]:
     }
 
 
-def check_bid(status: Mblog, card: Card, mid: int, words: Said) -> None:
-    """Hear bid, address and date. words: the date of the post. Errors: Drift."""
+def check_bid(status: Mblog, card: Card, mid: int, words: Said | None) -> None:
+    """Hear bid, address and date. words: the date of the post, None: it is not legible. Errors:
+    Drift."""
     own = ("", str(mid), bid_of(mid))
     said = (status.bid, bid_in_scheme(card.scheme))
     named = [name for name in said if isinstance(name, str) and name]
     others = [name for name in named if name not in own]
     if not others:
         return
-    is_dated = words.holds(second_of(mid), _DAY_S)
+    is_dated = words is not None and words.holds(second_of(mid), _DAY_S)
     against = max(others.count(other) for other in others) + (not is_dated)
     if against > 1 and against >= 1 + is_dated + len(named) - len(others):
         raise Drift(".bid")

@@ -51,12 +51,10 @@ def read_post(status: Mblog, card: Card, uid: int, now: float) -> Post:
     words = _said(status, now)
     bid = bid_of(mid)
     is_address = isinstance(card.scheme, str) and bid in card.scheme
-    if words is None:
-        created_at, precision = _date_of(mid, now, is_sure=is_address or status.bid == bid)
-    else:
-        if status.bid != bid or not is_address:
-            check_bid(status, card, mid, words)
-        created_at, precision = settle(words, mid)
+    if status.bid != bid or not is_address:
+        check_bid(status, card, mid, words)
+    is_sure = is_address or status.bid == bid
+    created_at, precision = settle(words, mid) if words else _date_of(mid, now, is_sure=is_sure)
     repost_of, original = _read_original(status.retweeted_status, now)
     pics = _pictures(status.pics)
     return Post(
