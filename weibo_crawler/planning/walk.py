@@ -137,7 +137,7 @@ def _beside(walk: Walk, edge: Edge, pages: float) -> Iterator[Part]:
     for kind in asked.kinds(edge) if shown else ():
         if kind != _LISTS[edge]:
             sent = asked.of(edge, kind).sent
-            why = f"measured: {sent:,} for {shown:,} pages"
+            why = f"measured: {sent:,} for {shown:,} pages; fewer as ever more are known"
             yield Part(f"{edge}, {_NAMES.get(kind, kind)}", sent / shown * pages, why)
 
 
@@ -211,13 +211,17 @@ _NAMES = {
 
 def _spread(walk: Walk, n: int, parts: Sequence[Part]) -> float | None:
     """The share by which the sum may be wrong, at 95 %, as fan lists differ in length and in how
-    they end (ends as a Poisson process). None where most requests are for other edges."""
+    they end (ends as a Poisson process), and as what is asked beside pages (of people who are new)
+    may fall to nothing. None where most requests are for other edges."""
     requests, known = total(part.requests for part in parts), _lengths(walk, Edge.FANS)
-    fans = sum(part.requests or 0 for part in parts if part.kind.startswith(f"{Edge.FANS}, "))
-    if not requests or known.sigma is None or fans < requests / 2:
+    lists = [part for part in parts if part.kind.startswith(f"{Edge.FANS}, ")]
+    fans = total(part.requests for part in lists)
+    if not requests or not fans or known.sigma is None or fans < requests / 2:
         return None
     variance = known.sigma**2 + walk.asked.of(Edge.FANS, Kind.FANS).ends / known.lists
-    return 1.96 * sqrt(variance * (n + n * n / known.lists)) / requests
+    news = [part for part in lists if part.kind.partition(", ")[2] in _NAMES.values()]
+    beside = total(part.requests for part in news) or 0.0
+    return (1.96 * sqrt(variance * (n + n * n / known.lists)) + beside) / requests
 
 
 def _rest(walk: Walk, n: int, missing: int) -> tuple[float | None, str]:
