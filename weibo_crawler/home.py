@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig, how_to_install, masked
 from weibo_crawler.posts.hdfs import Hdfs
-from weibo_crawler.sites.weibo import Weibo
+from weibo_crawler.records import Id
+from weibo_crawler.sites import Site, open_site
 from weibo_crawler.store import Frontier, Tables, homes
 from weibo_crawler.store.notes import SITE
 from weibo_crawler.store.owners import new_owner
@@ -38,13 +39,16 @@ class Home:
         self._empty: TemporaryDirectory[str] | None = None
 
     @cached_property
-    def site(self) -> Weibo:
-        site = self.settings.site
-        visitor_url = site.visitor if self.settings.session.enabled else ""
-        return Weibo(site.base_url, visitor_url, site.user_agent)
+    def site(self) -> Site:
+        return open_site(self.settings)
 
     @cached_property
     def users(self) -> Frontier:
+        if homes.home_of(self.settings.store.users) == homes.MYSQL and self.site.ids is not int:
+            raise BadConfig(
+                f"store.users: MySQL holds users by number, and those of {self.site.title} are "
+                "called by texts: use sqlite:///file.db"
+            )
         return homes.open_users(self.settings.store, create="users" in self._makes)
 
     @cached_property
@@ -97,7 +101,7 @@ class Home:
                 + how_to_install("archive")
             ) from None
 
-        def is_gone() -> Callable[[int], bool] | None:
+        def is_gone() -> Callable[[Id], bool] | None:
             forgotten = self.users.forgotten()
             return forgotten.has if forgotten.hashes else None
 
@@ -112,11 +116,14 @@ class Home:
         return self._archives[-1]
 
     def bind_site(self) -> None:
-        """Users of a simulated site and of the real one do not go into one store: BadConfig.
+        """Users of a simulated site and of the real one, or of two sites, do not go into one store:
+        BadConfig.
 
         A walk at the wrong site would find everybody gone."""
-        host = urlsplit(self.settings.site.base_url).hostname or ""
-        mine = "a simulated site" if self.settings.site.is_loopback else host
+        name = self.settings.site.name
+        kind = "a simulated site" if name == "weibo" else f"a simulated site of {name}"
+        host = urlsplit(self.site.addresses[0]).hostname or ""
+        mine = kind if self.settings.site.is_loopback else host
         known = SITE.get(self.users)
         if known is None:
             SITE.put(self.users, mine)

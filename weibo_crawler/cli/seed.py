@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,10 +11,10 @@ from weibo_crawler import config
 from weibo_crawler.cli.main import Done
 from weibo_crawler.errors import BadConfig, BadSeed, SiteSaysNo
 from weibo_crawler.fetch import Ask, open_fetcher
-from weibo_crawler.harvest.seeds import Seed, parse_seed, parse_seeds
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import FACTS, NamedUser
+from weibo_crawler.records import FACTS, Id, NamedUser, Seed
+from weibo_crawler.sites import Site
 from weibo_crawler.store import Found
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 def seed(options: argparse.Namespace) -> Done:
     """Store seeds; all are parsed and resolved before any is stored."""
-    seeds = read_seeds(options.seeds)
     with Home(config.load(options.config)) as home:
+        seeds = read_seeds(options.seeds, home.site)
         home.bind_site()
         run_id = new_run_id()
         archive = home.archive("seed", run_id)
@@ -47,9 +48,10 @@ def seed(options: argparse.Namespace) -> Done:
     return Done(line, {"new": new, "known": known})
 
 
-def read_seeds(arguments: list[str]) -> list[Seed]:
-    """Files and single seeds of the command line, in order."""
-    seeds = []
+def read_seeds(arguments: list[str], site: Site) -> list[Seed]:
+    """Files and single seeds of the command line, in order; a file names each once. Errors:
+    BadSeed, with source and line number."""
+    seeds: list[Seed] = []
     for argument in arguments:
         path = Path(argument)
         if len(argument) < 255 and path.is_dir():
@@ -63,9 +65,13 @@ def read_seeds(arguments: list[str]) -> list[Seed]:
                     f"{path}: cannot be read: {why}; such a file holds a uid, a profile address "
                     "or a screen name a line"
                 ) from None
-            seeds += parse_seeds(lines, argument)
+            once: dict[tuple[Id | None, str | None], Seed] = {}
+            for number, word in _words(lines):
+                one = site.seed(word, f"{argument}:{number}")
+                once.setdefault((one.uid, one.screen_name), one)
+            seeds += once.values()
         else:
-            seeds.append(parse_seed(argument.strip(), "command line"))
+            seeds.append(site.seed(argument.strip(), "command line"))
     if not seeds:
         raise BadSeed(
             f"{', '.join(arguments)}: no seed in it; give a uid or a profile address a line"
@@ -73,12 +79,19 @@ def read_seeds(arguments: list[str]) -> list[Seed]:
     return seeds
 
 
-async def _resolve(seeds: list[Seed], home: Home, archive: "Archive | None") -> list[int]:
+def _words(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """What stands in a line, and its number; blank lines and # comments are left out."""
+    for number, line in enumerate(lines, 1):
+        if text := line.removeprefix("\ufeff").split("#")[0].strip():
+            yield number, text
+
+
+async def _resolve(seeds: list[Seed], home: Home, archive: "Archive | None") -> list[Id]:
     """The uid of each seed; screen names are asked of the site."""
     keep = None if archive is None else archive.keep
     fetcher = open_fetcher(home.settings, home.site, Counters(), home.leases, keep)
 
-    async def one(seed: Seed) -> int:
+    async def one(seed: Seed) -> Id:
         if seed.uid is not None:
             return seed.uid
         fetched = await fetcher.fetch(Ask(home.site.name(seed.screen_name or "")))

@@ -38,7 +38,7 @@ from weibo_crawler.posts.workers import (
     parse_said,
 )
 from weibo_crawler.posts.writer import Writer
-from weibo_crawler.records import Answer, Kind, Outcome, Page
+from weibo_crawler.records import Answer, Id, Kind, Outcome, Page
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Books, Cells, Tables, WorkerRow, notes
 from weibo_crawler.store.guard import Guard, remove_user
@@ -504,7 +504,7 @@ def users_in(tables: Tables, part: KeyRange) -> Iterator[Due]:
             yield due_of(parse_user_key(row.key), row.cells)
 
 
-def due_of(uid: int, cells: Cells) -> Due:
+def due_of(uid: Id, cells: Cells) -> Due:
     """A user by its row of `userlist`, of which USER_COLUMNS are read."""
     return Due(uid, read_ledger(cells), is_named=bool(cells.get("user:screen_name")))
 

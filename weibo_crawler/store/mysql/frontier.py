@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TypeVar
 
+from weibo_crawler.records import Id
 from weibo_crawler.store.forgotten import hash_of
 from weibo_crawler.store.mysql.base import Database
 from weibo_crawler.store.mysql.forget import allow_users, forget_users, read_forgotten
@@ -67,7 +68,7 @@ class MysqlUsers(SqlWalk):
         sets = ", ".join(f"{column} = VALUES({column})" for column in columns)
         return f"ON DUPLICATE KEY UPDATE {sets}"
 
-    def known_ids(self) -> Iterator[int]:
+    def known_ids(self) -> Iterator[Id]:
         after = 0
         # many in one text: the driver reads rows one by one, which takes twice as long
         page = (
@@ -94,10 +95,10 @@ class MysqlUsers(SqlWalk):
 
         return self._db.transaction(behind_the_gate)
 
-    def _among(self, ids: Collection[int]) -> Among:
+    def _among(self, ids: Collection[Id]) -> Among:
         return f"IN ({marks(ids)})", tuple(ids)
 
-    def _forgotten_among(self, cursor: Cursor, gate: Gate, uids: Iterable[int]) -> set[int]:
+    def _forgotten_among(self, cursor: Cursor, gate: Gate, uids: Iterable[Id]) -> set[Id]:
         if gate.forget_key is None:
             return set()
         hashes = {hash_of(gate.forget_key, uid): uid for uid in uids}

@@ -1,41 +1,19 @@
-"""Seeds: uids, profile addresses and screen names, one a line."""
+"""Seeds of Weibo: uids, profile addresses and screen names."""
 
 import re
-from collections.abc import Iterable
-from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from weibo_crawler.errors import BadSeed
+from weibo_crawler.records import Seed
 
-_MAX_UID = 2**63 - 1  # the widest id that both SQL homes and their drivers carry
+_MAX_UID = 2**63 - 1  # the widest number that both SQL homes and their drivers carry
 _HOSTS = {"m.weibo.cn", "weibo.com", "www.weibo.com", "weibo.cn"}
 _NAME = re.compile(r"[\w·][\w·.\-]{0,59}")  # letters of any script, digits, - _ .
 
 
-class Seed(NamedTuple):
-    """One seed as written: a uid, or a screen name for the site to resolve. where: for errors."""
-
-    uid: int | None
-    screen_name: str | None
-    where: str
-
-
-def parse_seeds(lines: Iterable[str], source: str) -> list[Seed]:
-    """All seeds of a file; blank lines and # comments are skipped, repeats dropped.
-
-    Raises BadSeed with source and line number for the first line that names nobody.
-    """
-    seeds: dict[tuple[int | None, str | None], Seed] = {}
-    for number, line in enumerate(lines, 1):
-        text = line.removeprefix("\ufeff").split("#")[0].strip()
-        if text:
-            seed = parse_seed(text, f"{source}:{number}")
-            seeds.setdefault((seed.uid, seed.screen_name), seed)
-    return list(seeds.values())
-
-
-def parse_seed(text: str, where: str) -> Seed:
-    """One seed: `1234567890`, `https://m.weibo.cn/u/1234567890`, `weibo.com/u/…`, `@name`."""
+def read_seed(text: str, where: str) -> Seed:
+    """One seed: `1234567890`, `https://m.weibo.cn/u/1234567890`, `weibo.com/u/…`, `@name`. Errors:
+    BadSeed."""
     if text.isdecimal():
         return Seed(_uid(text, where), None, where)
     if "/" in text:
