@@ -266,9 +266,9 @@ class RangeCrawler:
                     if not self._left:
                         return
                     left, self._left = self._left, []
-                    mine, others = await writer.call(self._mine, left)
-                    due += mine
-                    for user in others:
+                    unfinished, elsewhere = await writer.call(self._mine, left)
+                    due += unfinished
+                    for user in elsewhere:
                         emit(self._count(_elsewhere(user)))
             if running:  # after a stop they end by themselves: the fetcher sends nothing more
                 done, running = await asyncio.wait(running)
