@@ -102,6 +102,13 @@ def test_a_refresh_reads_all_of_a_timeline_without_order(crawl: ToyCrawl, world:
     assert {again.get(f"posts.{what}", 0) for what in ("new", "edited", "gone")} == {0}
 
 
+def test_a_post_that_is_counted_still_has_not_disappeared(crawl: ToyCrawl, world: World) -> None:
+    """Law 4: a timeline that shows fewer than are announced says nothing of the others."""
+    walk(crawl)
+    world.hidden.add(min(world.posts["ann.b"]))
+    assert crawl.json("posts", *AGAIN)["counters"].get("posts.gone", 0) == 0
+
+
 def test_a_visit_that_was_cut_short_goes_on_and_calls_nothing_gone(
     crawl: ToyCrawl, world: World
 ) -> None:

@@ -19,6 +19,7 @@ class Change(NamedTuple):
 
 
 FETCH, STORE, POSTS, SITE = "tests/fetch", "tests/store", "tests/posts", "tests/sites"
+TOY = "tests/cli/test_another_site.py"
 
 CHANGES = [
     # leases and owners
@@ -242,6 +243,27 @@ CHANGES = [
         "return first < second and now - since >= _ANOTHER_DAY_S",
         "return now - since >= _ANOTHER_DAY_S",
         f"{POSTS}/test_schedule.py",
+    ),
+    Change(
+        "a stored post that is counted still and not shown is gone",
+        "posts/pages.py",
+        "        if not self.sightings.are_all_shown(announced):\n            return\n",
+        "",
+        f"{TOY}::test_a_post_that_is_counted_still_has_not_disappeared",
+    ),
+    Change(
+        "a timeline in no order hides what was deleted",
+        "posts/visit.py",
+        "            await self.pages.vanish(self.ledger.announced)\n",
+        "            pass\n",
+        f"{TOY}::test_a_refresh_reads_all_of_a_timeline_without_order",
+    ),
+    Change(
+        "a request goes without its signature",
+        "fetch/sender.py",
+        "        sent += self._sign(request, sent, time.time())\n",
+        "",
+        f"{TOY}::test_a_post_that_is_counted_still_has_not_disappeared",
     ),
     # what the site says
     Change(

@@ -17,7 +17,8 @@ from tests.toy.site import Toy, signature
 
 
 class World:
-    """Who follows whom, and posts by user: id -> (text, likes). asked: requests by path."""
+    """Who follows whom, and posts by user: id -> (text, likes). hidden: posts that are counted, and
+    not shown. asked: requests by path."""
 
     def __init__(self) -> None:
         self.follows: dict[str, list[str]] = {
@@ -31,8 +32,9 @@ class World:
         }
         self.posts: dict[str, dict[str, tuple[str, int]]] = {
             uid: {f"p-{n}_{uid[:2]}": (f"post {n} of {uid}", n) for n in range(n_posts)}
-            for uid, n_posts in zip(self.follows, (8, 1, 0, 4, 3, 2, 5), strict=True)
+            for uid, n_posts in zip(self.follows, (12, 1, 0, 4, 3, 2, 5), strict=True)
         }
+        self.hidden: set[str] = set()
         self.asked: Counter[str] = Counter()
         self.tokens: set[str] = set()
 
@@ -44,13 +46,13 @@ class World:
     def list_of(self, uid: str, what: str) -> list[dict[str, Any]]:
         if what == "following":
             return [self.user(one) for one in self.follows[uid]]
-        posts = self.posts[uid].items()
-        return [
-            {"id": id, "text": text, "likes": likes, "at": f"2026-01-{1 + likes:02d}T00:00:00Z"}
-            for id, (text, likes) in sorted(
-                posts, key=lambda post: sha256(post[0].encode()).digest()
-            )
-        ]
+        posts = self.posts[uid]
+        shown = sorted(posts.keys() - self.hidden, key=lambda id: sha256(id.encode()).digest())
+        return [self.post(id, *posts[id]) for id in shown]
+
+    def post(self, id: str, text: str, likes: int) -> dict[str, Any]:
+        at = f"2026-01-{1 + likes % 28:02d}T00:00:00Z"
+        return {"id": id, "text": text, "likes": likes, "at": at}
 
     def answer(self, path: str, after: str) -> dict[str, Any] | None:
         """None: there is nobody of that name."""
