@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from typing import NamedTuple
 
@@ -26,7 +27,7 @@ from weibo_crawler.importer import Imported, import_users, imported
 from weibo_crawler.metrics import Counters, OpenMetrics
 from weibo_crawler.outputs import keep_inputs
 from weibo_crawler.posts.cluster import Cluster
-from weibo_crawler.posts.crawl import ELSEWHERE, Job
+from weibo_crawler.posts.crawl import ELSEWHERE, Job, holds_users
 from weibo_crawler.posts.driver import JobFiles, JobRun, LocalRun
 from weibo_crawler.posts.hadoop import HadoopRun
 from weibo_crawler.posts.manifest import manifest
@@ -237,7 +238,7 @@ def job_run(
             manifest=folder / "ranges.jsonl",
             log=log_of(folder),
         )
-        lines = manifest(ranges or home.settings.posts.ranges)
+        lines = manifest(ranges or home.settings.posts.ranges, partial(holds_users, home.tables))
         files.manifest.write_text(lines, encoding="utf-8")
         parts = home.users, job, files, show
         try:

@@ -504,6 +504,12 @@ def users_in(tables: Tables, part: KeyRange) -> Iterator[Due]:
             yield due_of(parse_user_key(row.key), row.cells)
 
 
+def holds_users(tables: Tables, part: KeyRange) -> bool:
+    """Whether anybody was imported into a key range."""
+    rows = tables.userlist.scan(start=part.start, stop=part.stop, columns=["user:id"], limit=1)
+    return next(iter(rows), None) is not None
+
+
 def due_of(uid: int, cells: Cells) -> Due:
     """A user by its row of `userlist`, of which USER_COLUMNS are read."""
     return Due(uid, read_ledger(cells), is_named=bool(cells.get("user:screen_name")))

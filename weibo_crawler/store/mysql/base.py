@@ -70,18 +70,25 @@ class Database:
     """A component's sessions on one database: one a thread and process, opened at its first use.
 
     Opening brings `component` up to `migrations`. Methods raise StoreError, StoreFull, NewerSchema;
-    the constructor BadConfig for an address of another form. The password is in no text.
+    the constructor BadConfig for an address of another form. The password is in no text. waits:
+    whether a server that has not answered yet is waited for, like one that has.
     """
 
     def __init__(
-        self, url: str, password: str | None, component: str, migrations: Sequence[Sequence[str]]
+        self,
+        url: str,
+        password: str | None,
+        component: str,
+        migrations: Sequence[Sequence[str]],
+        *,
+        waits: bool = False,
     ) -> None:
         self.address = parse_address(url)
         self._password = password
         self._component, self._migrations = component, migrations
         self._by_thread: dict[int, _Session] = {}
         self._pid = os.getpid()
-        self._reached = False  # a server that never answered is not waited for
+        self._reached = waits  # a server that never answered is not waited for
 
     def read(self, sql: str, values: Sequence[object] = ()) -> Sequence[Any]:
         """The rows of one statement: a snapshot of its own."""
