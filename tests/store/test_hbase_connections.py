@@ -204,6 +204,24 @@ def test_a_mapper_waits_from_its_first_call_on(hbase: FakeHbase) -> None:
     tables.close()
 
 
+def test_who_waits_says_for_what(hbase: FakeHbase, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a call is tried again, the tables name the server and its words; afterwards nothing."""
+    tables = HbaseTables(f"hbase://127.0.0.1:{hbase.port}")
+    assert (tables.posts.row("a"), tables.waits_for) == ({}, "")
+    hbase.trouble += ["error"] * 1000
+    thread = threading.Thread(target=tables.posts.row, args=("a",))
+    thread.start()
+    deadline = time.monotonic() + 20
+    while not tables.waits_for and time.monotonic() < deadline:
+        time.sleep(0.01)
+    during = tables.waits_for
+    hbase.trouble.clear()
+    thread.join(20)
+    assert during == f"hbase://127.0.0.1:{hbase.port}: IOException: region is moving"
+    assert tables.waits_for == ""
+    tables.close()
+
+
 def test_an_idle_connection_is_renewed(hbase: FakeHbase, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before the server cuts it; one that is used all the time is kept."""
     tables = HbaseTables(f"hbase://127.0.0.1:{hbase.port}")

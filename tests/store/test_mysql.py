@@ -480,8 +480,11 @@ def test_a_server_killed_between_calls(users: MysqlUsers, server: MariaDb) -> No
     assert list(users.known_ids()) == [1, 2, 3]
 
 
-def test_a_restart_is_waited_for(users: MysqlUsers, server: MariaDb) -> None:
-    """A server that is down comes back: a call made meanwhile only takes longer."""
+def test_a_restart_is_waited_for(
+    users: MysqlUsers, server: MariaDb, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A server that is down comes back: a call made meanwhile only takes longer, and says once why
+    it does."""
     users.add_seeds(found(1), "run", NOW)
     server.kill()
     entries: list[Entry] = []
@@ -494,6 +497,9 @@ def test_a_restart_is_waited_for(users: MysqlUsers, server: MariaDb) -> None:
         server.start()
         thread.join()
     assert [entry.uid for entry in entries] == [1]
+    (said,) = caplog.messages
+    assert f"mysql://127.0.0.1:{server.port}/" in said
+    assert "waiting for it, 90 s at most" in said
 
 
 def test_a_mapper_waits_for_a_server_that_is_away_at_its_start(server: MariaDb, url: str) -> None:

@@ -37,6 +37,7 @@ from weibo_crawler.posts.workers import (
     FIRST_FAILED,
     SILENT,
     WAITING,
+    WAITING_FOR,
     ended_by,
     fell_silent,
     shows_no_posts,
@@ -299,9 +300,14 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
 def posts_line(counters: dict[str, int]) -> str:
     """What a run has brought, for people."""
     waiting = counters.get(WAITING, 0)
-    return f"{counters.get('posts.new', 0):,} new posts, {counters.get('page.ok', 0):,} pages" + (
-        f"; mappers that wait, as no egress may go: {waiting:,}" if waiting else ""
-    )
+    waits = [f"; mappers that wait, as no egress may go: {waiting:,}"] if waiting else []
+    waits += [
+        f"; mappers that wait for {name.removeprefix(WAITING_FOR)}: {n:,}"
+        for name, n in counters.items()
+        if name.startswith(WAITING_FOR)
+    ]
+    pages = f"{counters.get('posts.new', 0):,} new posts, {counters.get('page.ok', 0):,} pages"
+    return "".join([pages, *waits])
 
 
 def _because(complete: Completeness) -> str:

@@ -34,6 +34,7 @@ from weibo_crawler.posts.workers import (
     ORDERED,
     SILENT,
     WAITING,
+    WAITING_FOR,
     ended_by,
     parse_said,
 )
@@ -459,6 +460,8 @@ class RangeCrawler:
             waits_for = self._fetcher.waits_for if self._fetcher and ended is None else ""
             if waits_for:
                 counters[WAITING] = 1
+            if ended is None and (store := self._tables.waits_for):
+                counters[WAITING_FOR + store] = 1
             run_id, began = self._job.run_id, self._started_at
             row = WorkerRow(run_id, self._worker, "posts", began, time.time(), ended, counters)
             self._frontier.report(row)

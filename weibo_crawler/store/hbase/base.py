@@ -48,6 +48,7 @@ class Thrift:
         self._lock = threading.Lock()
         self._pid = os.getpid()
         self._reached = waits  # a server that never answered is not waited for
+        self.waits_for = ""  # what keeps a call waiting
 
     def call(self, table: str, work: Callable[[Any], T]) -> T:
         """What `work` returns, given a client of the Thrift service.
@@ -60,9 +61,13 @@ class Thrift:
         while True:
             tries += 1
             try:
-                return self._once(work)
+                result = self._once(work)
+                self.waits_for = ""
+                return result
             except FAILED as error:
                 self._raise_hopeless(error, table)
+                if tries > 1:  # a connection that was lost is opened again at once
+                    self.waits_for = f"{self.address}: {explain(error)}"
                 spent = time.monotonic() - began
                 if not self._reached or spent > _PATIENCE_S:
                     after = f" ({tries} tries in {spent:.0f} s)" if tries > 1 else ""

@@ -32,6 +32,10 @@ class HbaseTables:
         self.posts: Table = self._open("posts")
         self.comments: Table = self._open("comments")
 
+    @property
+    def waits_for(self) -> str:
+        return self._thrift.waits_for
+
     def create(self) -> list[str]:
         """By conf/hbase_schema.rb in the HBase shell; StoreError tells where there is none.
         BadConfig where nothing is to be made, and the command that was named cannot be run."""
