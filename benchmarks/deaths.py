@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if reason := why_not():
         raise SystemExit(f"bench-deaths: {reason}")
-    run, folder = nodes.ROUNDS["8"][0], RESULTS / "deaths"
+    run, folder = nodes.ROUNDS["8"][0], (RESULTS / "deaths").resolve()
     shutil.rmtree(folder, ignore_errors=True)
     users = int(60 * options.minutes * nodes.LIMIT * run.addresses / _PAGES_A_USER)
     with nodes.prepared(run, folder, users) as world:

@@ -66,9 +66,11 @@ ROUNDS = {
         Run("direct2", "2 nodes", 2),
         Run("direct1", "1 node", 1),
         Run("process", "one process on one machine, no cluster", 0),
+    ),
+    "pool": (
+        Run("pool4", f"4 nodes, {POOL} proxies shared", 4, POOL),
         Run("pool1", f"1 node, {POOL} proxies", 1, POOL),
     ),
-    "pool": (Run("pool8", f"8 nodes, the same {POOL} proxies", 8, POOL),),
 }
 
 
@@ -83,17 +85,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise SystemExit(f"bench-nodes: {reason}")
     file = RESULTS / "nodes.json"
     runs = json.loads(file.read_text("utf-8"))["runs"] if file.exists() else {}
-    work = RESULTS / "nodes"
+    work = (RESULTS / "nodes").resolve()  # crawls have working folders of their own
     for name in options.round or ROUNDS:
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
         with _watching() as load, ThreadPoolExecutor(len(ROUNDS[name])) as pool:
             jobs = [pool.submit(_measure, run, work / run.name, options) for run in ROUNDS[name]]
-            figures = [job.result() for job in jobs]
-        for run, found in zip(ROUNDS[name], figures, strict=True):
-            runs[run.name] = {**run._asdict(), **found, **load}
-            say(f"{run.what}: {runs[run.name]}")
+        for run, job in zip(ROUNDS[name], jobs, strict=True):
+            if job.exception() is None:
+                runs[run.name] = {**run._asdict(), **job.result(), **load}
+                say(f"{run.what}: {runs[run.name]}")
         write_json(file, {"machine": machine(), "limit": LIMIT, "runs": runs})
+        for job in jobs:  # what one of them broke on is raised when the others are kept
+            job.result()
     ordered = [runs[run.name] for each in ROUNDS.values() for run in each if run.name in runs]
     text = f"{described(machine())}\n\n{nodes_tables.show(ordered, LIMIT)}"
     print(text)

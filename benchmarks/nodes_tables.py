@@ -36,9 +36,20 @@ def _row(run: Mapping[str, Any], one: Mapping[str, Any] | None) -> list[str]:
         *(f"{run['median_minute']:g}", f"{min(by_minute)} to {max(by_minute)}"),
         "" if times is None else f"{times:.2f}" + _mark(aim is not None and times < aim),
         *(used, f"{run['refused']}", f"{run['bans']}" + _mark(run["bans"] > 0)),
-        f"{run['differing']} of {run['posts']:,}" + _mark(run["differing"] > 0),
-        *(f"{run['starting_s']:.0f} s", f"{100 * run['busy']:.0f} %, {run['load']:.1f}"),
+        _differing(run),
+        _seconds(run.get("starting_s")),
+        f"{100 * run['busy']:.0f} %, {run['load']:.1f}" if "busy" in run else "not kept",
     ]
+
+
+def _differing(run: Mapping[str, Any]) -> str:
+    if run.get("differing") is None:
+        return "not compared"
+    return f"{run['differing']} of {run['posts']:,}" + _mark(run["differing"] > 0)
+
+
+def _seconds(seconds: float | None) -> str:
+    return "not kept" if seconds is None else f"{seconds:.0f} s"
 
 
 def _mark(is_missed: bool) -> str:
