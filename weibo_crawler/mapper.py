@@ -71,7 +71,8 @@ class Mapper:
         self._home: Home | None = None
         self._crawler: RangeCrawler | None = None
         with self._ending_in_order():
-            self._home = home = Home(config.load())  # opens nothing yet
+            # opens nothing yet. The driver had reached the stores, so what is away comes back
+            self._home = home = Home(config.load(), waits=True)
             stores = home.users, home.tables
             archive = home.archive("posts", job.run_id, {"every": job.every})
             self._crawler = RangeCrawler(

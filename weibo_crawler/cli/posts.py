@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from typing import NamedTuple
 
@@ -26,7 +27,7 @@ from weibo_crawler.importer import Imported, import_users, imported
 from weibo_crawler.metrics import Counters, OpenMetrics
 from weibo_crawler.outputs import keep_inputs
 from weibo_crawler.posts.cluster import Cluster
-from weibo_crawler.posts.crawl import ELSEWHERE, Job
+from weibo_crawler.posts.crawl import ELSEWHERE, Job, holds_users
 from weibo_crawler.posts.driver import JobFiles, JobRun, LocalRun
 from weibo_crawler.posts.hadoop import HadoopRun
 from weibo_crawler.posts.manifest import manifest
@@ -36,6 +37,7 @@ from weibo_crawler.posts.workers import (
     FIRST_FAILED,
     SILENT,
     WAITING,
+    WAITING_FOR,
     ended_by,
     fell_silent,
     shows_no_posts,
@@ -237,7 +239,7 @@ def job_run(
             manifest=folder / "ranges.jsonl",
             log=log_of(folder),
         )
-        lines = manifest(ranges or home.settings.posts.ranges)
+        lines = manifest(ranges or home.settings.posts.ranges, partial(holds_users, home.tables))
         files.manifest.write_text(lines, encoding="utf-8")
         parts = home.users, job, files, show
         try:
@@ -298,9 +300,14 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
 def posts_line(counters: dict[str, int]) -> str:
     """What a run has brought, for people."""
     waiting = counters.get(WAITING, 0)
-    return f"{counters.get('posts.new', 0):,} new posts, {counters.get('page.ok', 0):,} pages" + (
-        f"; mappers that wait, as no egress may go: {waiting:,}" if waiting else ""
-    )
+    waits = [f"; mappers that wait, as no egress may go: {waiting:,}"] if waiting else []
+    waits += [
+        f"; mappers that wait for {name.removeprefix(WAITING_FOR)}: {n:,}"
+        for name, n in counters.items()
+        if name.startswith(WAITING_FOR)
+    ]
+    pages = f"{counters.get('posts.new', 0):,} new posts, {counters.get('page.ok', 0):,} pages"
+    return "".join([pages, *waits])
 
 
 def _because(complete: Completeness) -> str:

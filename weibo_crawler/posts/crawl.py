@@ -34,6 +34,7 @@ from weibo_crawler.posts.workers import (
     ORDERED,
     SILENT,
     WAITING,
+    WAITING_FOR,
     ended_by,
     parse_said,
 )
@@ -477,6 +478,8 @@ class RangeCrawler:
             waits_for = self._fetcher.waits_for if self._fetcher and ended is None else ""
             if waits_for:
                 counters[WAITING] = 1
+            if ended is None and (store := self._tables.waits_for):
+                counters[WAITING_FOR + store] = 1
             run_id, began = self._job.run_id, self._started_at
             row = WorkerRow(run_id, self._worker, "posts", began, time.time(), ended, counters)
             self._frontier.report(row)
@@ -524,6 +527,12 @@ def users_in(tables: Tables, part: KeyRange) -> Iterator[Due]:
     for row in tables.userlist.scan(start=part.start, stop=part.stop, columns=USER_COLUMNS):
         if "user:id" in row.cells:  # a ledger alone is no imported user
             yield due_of(parse_user_key(row.key), row.cells)
+
+
+def holds_users(tables: Tables, part: KeyRange) -> bool:
+    """Whether anybody was imported into a key range."""
+    rows = tables.userlist.scan(start=part.start, stop=part.stop, columns=["user:id"], limit=1)
+    return next(iter(rows), None) is not None
 
 
 def due_of(uid: int, cells: Cells) -> Due:
