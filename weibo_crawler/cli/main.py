@@ -448,6 +448,26 @@ def _operator_commands(commands: Any) -> None:
         action="store_true",
         help="let a node of the cluster look around as well, by a job of one map on YARN",
     )
+    doctor.add_argument(
+        "--site",
+        action="store_true",
+        help="instead: ask the site for some ten pages, one after the other, and say what guests "
+        "are shown, what has changed its shape (exit code 4), and what that means for a crawl; "
+        "nothing is stored",
+    )
+    doctor.add_argument(
+        "--uid",
+        type=_uid,
+        metavar="UID",
+        help="with --site: whose pages (default: the first user of the store, else a newspaper)",
+    )
+    doctor.add_argument(
+        "--record",
+        type=Path,
+        metavar="DIR",
+        help="with --site: write the answers into a new folder, to be sent to the developers: "
+        "shapes and lengths are kept, all names, words and ids replaced",
+    )
     simulate = _command(commands, "simulate", "operate:simulate", "run the simulated site alone")
     add_simulator_arguments(simulate)
     reparse = _command(

@@ -3,7 +3,7 @@
 A site is pure: it builds requests and reads answers, it never fetches (law 1).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Protocol
 
@@ -62,4 +62,9 @@ class Site(Protocol):
 
     def session_headers(self, cookies: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
         """Headers that every request of a session carries beside its own, cookies included."""
+        ...
+
+    def strangers(self, secret: bytes) -> Callable[[Request, Page], tuple[Request, Page]]:
+        """Who makes the same question and answer about invented people, consistently: for fixtures.
+        secret: drawn for one recording, and forgotten."""
         ...
