@@ -18,8 +18,8 @@ from weibo_crawler.config import Metrics, masked, resolve
 from weibo_crawler.errors import BadConfig
 from weibo_crawler.outputs import is_by_hand, is_of_database
 
-# what requests are sent for: an edge of a walk, the first or a later visit of a user. A task hands
-# it down to the tasks that it starts
+# what requests are sent for: an edge of a walk, the first or a later visit of a user, ids of posts.
+# A task hands it down to the tasks that it starts
 PURPOSE: ContextVar[str] = ContextVar("purpose", default="other")
 
 

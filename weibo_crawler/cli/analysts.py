@@ -136,6 +136,7 @@ def _check_processes(options: argparse.Namespace) -> None:
 
 def export(options: argparse.Namespace) -> Done:
     """Write rows into a file, or everything into a folder, whole or not at all."""
+    from weibo_crawler.analysis.export import IDS
     from weibo_crawler.analysis.export import export as write_file
 
     if options.dataset is not None:
@@ -147,6 +148,10 @@ def export(options: argparse.Namespace) -> Done:
             "say which rows and where to: export posts -o posts.parquet, or --dataset DIR"
         )
     form = _form(options, options.output)
+    if options.ids:
+        if options.what != "posts" or options.columns or form or options.history:
+            raise BadUsage("--ids writes the ids of posts alone: leave out the other choices")
+        form, options.columns = IDS, "mid"
     settings = config.load(options.config)
     _check_output(options)
     columns = _columns(options, "file")  # all there are, unless --columns names some
@@ -174,7 +179,7 @@ def _dataset(options: argparse.Namespace) -> Done:
 
     chosen = (options.what, options.output, options.uid, options.since, options.until)
     more = (options.as_of, options.history, options.columns, options.format, options.excel)
-    if any((*chosen, *more, options.limit is not None)):
+    if any((*chosen, *more, options.ids, options.limit is not None)):
         raise BadUsage("--dataset holds everything: give a folder, and at most --by")
     arrow, folder = arrow_of(), options.dataset
     dataset.check_new(folder)

@@ -296,6 +296,14 @@ def _crawl_commands(commands: Any) -> None:
         "many days: one request a user in that time; 0: never (default: posts.info_days)",
     )
     posts.add_argument(
+        "--ids",
+        type=Path,
+        metavar="FILE",
+        help="in place of users: the posts whose ids stand in this file, one a line, one or two "
+        "requests each; stdout gets each id and what it came to: ok, edited, gone, restricted, "
+        "walled or unknown",
+    )
+    posts.add_argument(
         "--manifest", type=Path, metavar="FILE", help="only write the job's input, the key ranges"
     )
 
@@ -344,6 +352,11 @@ def _analyst_commands(commands: Any) -> None:
         "--format", choices=["jsonl", "csv", "parquet"], help="default: by the file's suffix"
     )
     _add_excel(export)
+    export.add_argument(
+        "--ids",
+        action="store_true",
+        help="posts: only their ids, one a line, as `posts --ids` reads them",
+    )
     export.add_argument(
         "--dataset",
         type=Path,

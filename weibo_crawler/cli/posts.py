@@ -119,6 +119,10 @@ def posts(options: argparse.Namespace) -> Done:
         )
     with Home(settings, makes=() if options.plan else ["tables"]) as home:
         home.users.states()  # first of all: a wrong address of the users makes no tables
+        if options.ids is not None:
+            from weibo_crawler.cli.by_ids import posts_by_ids
+
+            return posts_by_ids(home, options.ids)
         if options.plan:
             from weibo_crawler.cli.plans import posts_plan
 
@@ -143,6 +147,11 @@ def _check_together(options: argparse.Namespace) -> None:
     """Raise BadUsage for options that do not go together."""
     if options.all and not options.refresh:
         raise BadUsage("--all is for --refresh: add that")
+    for name, is_set in _of_a_job(options).items():
+        if options.ids is not None and is_set:
+            raise BadUsage(
+                f"--ids asks for posts one by one, and {name} is for users: leave one out"
+            )
     if options.manifest is not None and options.plan:
         raise BadUsage("--manifest and --plan exclude each other: one writes, the other only tells")
     once = {
@@ -156,6 +165,21 @@ def _check_together(options: argparse.Namespace) -> None:
             raise BadUsage(f"--follow goes on and on, and {name} is for one job: leave one out")
     if options.span_s is not None and not options.follow:
         raise BadUsage("--for is for --follow: add that")
+
+
+def _of_a_job(options: argparse.Namespace) -> dict[str, bool]:
+    """The options of the map job, and whether they are given."""
+    return {
+        "--refresh": options.refresh,
+        "--follow": options.follow,
+        "--all": options.all,
+        "--plan": options.plan,
+        "--detach": options.detach,
+        "--manifest": options.manifest is not None,
+        "--comments": options.comments is not None,
+        "--info-days": options.info_days is not None,
+        "--runner hadoop": options.runner == "hadoop",
+    }
 
 
 def _table(options: argparse.Namespace, settings: Settings) -> str:
