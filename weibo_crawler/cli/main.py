@@ -261,6 +261,13 @@ def _crawl_commands(commands: Any) -> None:
         "--all", action="store_true", help="with --refresh: also before they are due"
     )
     posts.add_argument(
+        "--since",
+        metavar="DATE",
+        help="do not ask for posts that were written before, such as 2026-01-31: a timeline ends "
+        "with the page that reaches it, pinned posts aside. Later visits keep to that date until "
+        "another one is given; --refresh --all goes back to an earlier one",
+    )
+    posts.add_argument(
         "--follow",
         action="store_true",
         help="do not end: sleep until the next user is due, visit, and so on, until Ctrl-C; users "

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from weibo_crawler import config
 from weibo_crawler.analysis.completeness import Completeness, completeness, left_out
 from weibo_crawler.analysis.numbers import percent, plural
+from weibo_crawler.analysis.scan import parse_when
 from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.show import Advance, Progress, grouped, seconds, verdicts
 from weibo_crawler.cli.stopping import say_stopping, stop_signals
@@ -30,6 +31,7 @@ from weibo_crawler.posts.crawl import ELSEWHERE, Job
 from weibo_crawler.posts.driver import JobFiles, JobRun, LocalRun
 from weibo_crawler.posts.hadoop import HadoopRun
 from weibo_crawler.posts.manifest import manifest
+from weibo_crawler.posts.stops import SINCE
 from weibo_crawler.posts.workers import (
     BARE,
     FIRST,
@@ -107,6 +109,7 @@ def posts(options: argparse.Namespace) -> Done:
     if options.info_days is not None:
         settings = replace(settings, posts=replace(settings.posts, info_days=options.info_days))
     _check_together(options)
+    since = parse_when("--since", options.since) or 0.0
     if options.manifest is not None:
         keep_inputs(options.manifest)
         try:
@@ -135,7 +138,7 @@ def posts(options: argparse.Namespace) -> Done:
         env["WEIBO_POSTS__COMMENTS"] = str(settings.posts.comments)
         env["WEIBO_POSTS__INFO_DAYS"] = str(settings.posts.info_days)
         refresh = options.refresh or options.follow
-        how = How(options.runner, refresh, options.detach, table, options.all)
+        how = How(options.runner, refresh, options.detach, table, options.all, since)
         if options.follow:
             from weibo_crawler.cli.follow import follow_posts
 
@@ -154,6 +157,8 @@ def _check_together(options: argparse.Namespace) -> None:
             )
     if options.manifest is not None and options.plan:
         raise BadUsage("--manifest and --plan exclude each other: one writes, the other only tells")
+    if options.since is not None and options.plan:
+        raise BadUsage("--plan knows the pages of whole timelines, not how many are of that time")
     once = {
         "--all": options.all,
         "--plan": options.plan,
@@ -175,6 +180,7 @@ def _of_a_job(options: argparse.Namespace) -> dict[str, bool]:
         "--all": options.all,
         "--plan": options.plan,
         "--detach": options.detach,
+        "--since": options.since is not None,
         "--manifest": options.manifest is not None,
         "--comments": options.comments is not None,
         "--info-days": options.info_days is not None,
@@ -199,13 +205,15 @@ def _table(options: argparse.Namespace, settings: Settings) -> str:
 
 class How(NamedTuple):
     """How the job runs. detach: leave it running on YARN; table: read users from this HBase table
-    by TableInputFormat, "" = by key ranges. every: with refresh, users that are not due as well."""
+    by TableInputFormat, "" = by key ranges. every: with refresh, users that are not due as well.
+    since: as in `Job`."""
 
     runner: str
     refresh: bool = False
     detach: bool = False
     table: str = ""
     every: bool = False
+    since: float = 0.0
 
 
 def run_posts(home: Home, how: How, env: dict[str, str]) -> Done:
@@ -213,7 +221,8 @@ def run_posts(home: Home, how: How, env: dict[str, str]) -> Done:
     started = time.monotonic()
     cluster = prepared(home, how)
     driver = "" if how.detach else new_owner()
-    job, shown = Job(new_run_id(), how.refresh, driver, every=how.every), Counters()
+    job = Job(new_run_id(), how.refresh, driver, every=how.every, since=how.since)
+    shown = Counters()
     advance = Advance(imported(home.users, home.settings.store.tables))
     with Progress("posts") as progress, OpenMetrics(home.settings.metrics, shown, "posts") as om:
 
@@ -329,9 +338,11 @@ def posts_line(counters: dict[str, int]) -> str:
 
 def _because(complete: Completeness) -> str:
     """What the share of the announced posts does not tell."""
-    walled = complete.stopped.get("login_wall", 0)
+    walled, bound = complete.stopped.get("login_wall", 0), complete.stopped.get(SINCE, 0)
     wall = f"{walled:,} users end at the login wall, guests may read no further" if walled else ""
-    return "".join(f"; {why}" for why in (wall, left_out(complete)) if why)
+    since = f"{bound:,} users end at a date (--since), older posts are left out on purpose"
+    whys = (wall, since if bound else "", left_out(complete))
+    return "".join(f"; {why}" for why in whys if why)
 
 
 def nobody_read(home: Home, counters: dict[str, int]) -> str:
