@@ -4,18 +4,18 @@
 
 `weibo-crawler posts` writes the manifest and calls this; `weibo-crawler posts --manifest FILE`
 writes one for use by hand. Settings are those of the crawler (WEIBO_CONFIG, WEIBO_* variables),
-read where the mappers run. However many tasks run, and whatever runs beside them, they share the
-egresses by leases in the users' database.
-
-With `--input hbase` a line is a row key from TableInputFormat, one map a region, as in the paper.
+read where the mappers run. All tasks share the egresses by leases in the users' database.
+`--input hbase`: a line is a row key from TableInputFormat, one map a region, as in the paper.
 """
 
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 from mrjob.job import MRJob
+from mrjob.local import LocalMRJobRunner
 from mrjob.protocol import RawValueProtocol
 
 from weibo_crawler.home import new_run_id
@@ -28,6 +28,15 @@ _FORMATS = {
 }
 
 
+class LocalRunner(LocalMRJobRunner):
+    """Waits for its tasks, which are processes, in threads, until one fails. mrjob waits in
+    processes, and for ever where one of those is killed."""
+
+    def _run_multiple(self, tasks: Iterable[Callable[[], None]], _: object = None) -> None:
+        with ThreadPool(self._opts["num_cores"]) as pool:
+            list(pool.imap_unordered(lambda task: task(), tasks))
+
+
 class MRCrawlPosts(MRJob):
     """Visits the users of each range, and counts one outcome a user."""
 
@@ -37,11 +46,13 @@ class MRCrawlPosts(MRJob):
 
     def configure_args(self) -> None:
         super().configure_args()
-        self.add_passthru_arg(
-            "--run-id", default=os.environ.get("WEIBO_RUN_ID"), help="name of the run in the tables"
-        )
+        run_id = os.environ.get("WEIBO_RUN_ID")
+        self.add_passthru_arg("--run-id", default=run_id, help="name of the run in the tables")
         for name, how in OPTIONS.items():
             self.add_passthru_arg(name, **how)
+
+    def _runner_class(self) -> type:
+        return LocalRunner if self.options.runner == "local" else super()._runner_class()
 
     def hadoop_input_format(self) -> str:
         return _FORMATS[self.options.input]

@@ -129,3 +129,29 @@ def test_later_pages_tell_of_later_pages() -> None:
     assert asked == [later(2)._replace(expect=Expect.SHOWN)]
     asyncio.run(evidence.break_silence(later(1).request, show))
     assert len(asked) == 1
+
+
+def test_witnesses_take_turns() -> None:
+    """Nobody's page is asked for again and again: a witness who was asked comes behind the others
+    that are known."""
+    evidence, asked = Evidence(8), list[int]()
+
+    def told(ask: Ask, verdict: Verdict) -> None:
+        with evidence.asking() as begun:
+            evidence.told(ask, begun, Reading(verdict))
+
+    async def show(ask: Ask) -> bool:
+        asked.append(ask.request.uid)
+        told(ask, Verdict.OK)
+        return True
+
+    def first(uid: int) -> Ask:
+        return Ask(Request(Kind.FANS, f"fans/{uid}", uid=uid))
+
+    for uid in (1, 2, 3):
+        told(first(uid), Verdict.OK)
+    for _ in range(6):
+        for _ in range(10):
+            told(first(4), Verdict.EMPTY)
+        asyncio.run(evidence.break_silence(first(4).request, show))
+    assert asked == [3, 2, 1] * 2

@@ -40,12 +40,16 @@ class _Told:
         self.heard: set[int] = set()  # those of them that this run was shown
 
     def others(self, uid: int) -> list[Ask]:
-        """The witnesses about other users, the latest first."""
+        """The witnesses about other users, in the order in which they are to be asked: who was not
+        yet, the latest of them first."""
         return [ask for ask in self.witnesses.values() if ask.request.uid != uid][::-1]
 
-    def know(self, ask: Ask) -> None:
+    def know(self, ask: Ask, *, was_witness: bool) -> None:
         self.witnesses.pop(ask.request.uid, None)
-        self.witnesses[ask.request.uid] = ask
+        if was_witness:
+            self.witnesses = {ask.request.uid: ask} | self.witnesses
+        else:
+            self.witnesses[ask.request.uid] = ask
         while len(self.witnesses) > _WITNESSES:
             del self.witnesses[next(iter(self.witnesses))]
         self.heard &= self.witnesses.keys()
@@ -99,7 +103,7 @@ class Evidence:
         if not is_content:
             return
         if request.uid and request.kind in OF_USERS:
-            self.know(request, ask.nth)
+            self.know(request, ask.nth, was_witness=ask.expect is Expect.SHOWN)
             self._kinds[_place(request)].heard.add(request.uid)
         self._tell()
 
@@ -129,13 +133,14 @@ class Evidence:
                 return told
         return None
 
-    def know(self, request: Request, nth: int = 1) -> None:
+    def know(self, request: Request, nth: int = 1, *, was_witness: bool = False) -> None:
         """Remember a request that is known to bring content. nth: as in Ask. A later page tells of
-        later pages of its kind alone: it goes when posts above it are deleted."""
+        later pages of its kind alone: it goes when posts above it are deleted. was_witness: it was
+        asked for to know whether the site shows anything; others are asked before it is again."""
         ask = Ask(request, Expect.SHOWN, nth=nth)
-        self._kinds[_place(request)].know(ask)
+        self._kinds[_place(request)].know(ask, was_witness=was_witness)
         if not request.cursor:
-            self._all.know(ask)
+            self._all.know(ask, was_witness=was_witness)
 
     def knows(self, uid: int, kind: Kind | None = None, *, is_later: bool = False) -> bool:
         """Whether another user is known who was shown such a page. kind: None: any."""
@@ -172,8 +177,8 @@ class Evidence:
         is_later: bool = False,
     ) -> bool:
         """Whether the site shows others than `uid` something of this kind (None: any) after `at`;
-        repeats requests that brought content before, the latest first, until one does so again,
-        once for all who want to know. False also where there is none."""
+        repeats requests that brought content before, each in turn, until one does so again, once
+        for all who want to know. False also where there is none."""
         async with self._lock:
             told = self._of(kind, uid, is_later=is_later)
             if told.shown_at <= at and told.silent_at <= at:

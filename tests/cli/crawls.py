@@ -7,7 +7,8 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -163,6 +164,15 @@ class Truth:
 
     def served(self) -> list[Line]:
         return read_served(self.folder / "served.jsonl")
+
+
+def until(crawl: Crawl, process: "subprocess.Popen[bytes]", come: Callable[[], bool]) -> None:
+    """Wait for something that a started command brings about."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while not come():
+        assert process.poll() is None, crawl.said(process)
+        assert time.monotonic() < deadline, crawl.said(process)
+        time.sleep(0.05)
 
 
 def outcomes(counters: dict[str, int]) -> int:

@@ -3,14 +3,11 @@
 import json
 import os
 import signal
-import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.crawls import Crawl, simulated
+from tests.cli.crawls import Crawl, simulated, until
 from tests.cli.test_whole_way import whole_way
 from weibo_crawler.store.sqlite.frontier import SqliteUsers
 
@@ -20,15 +17,6 @@ SOON = {"WEIBO_POSTS__REVISIT_MIN_H": "0.0014", "WEIBO_POSTS__REVISIT_MAX_D": "0
 LATE = {"WEIBO_POSTS__REVISIT_MIN_H": "24", "WEIBO_POSTS__REVISIT_MAX_D": "2"}
 WORLD = {"users": 60, "seed": 9, "mean_posts": 4.0}
 _PATIENCE_S = 120.0
-
-
-def until(crawl: Crawl, process: "subprocess.Popen[bytes]", come: Callable[[], bool]) -> None:
-    """Wait for something that a started command brings about."""
-    deadline = time.monotonic() + _PATIENCE_S
-    while not come():
-        assert process.poll() is None, crawl.said(process)
-        assert time.monotonic() < deadline, crawl.said(process)
-        time.sleep(0.1)
 
 
 def jobs(crawl: Crawl) -> int:

@@ -13,6 +13,7 @@ import pytest
 
 from tests.cli.crawls import simulated
 from tests.cli.test_reparse import again, archived, assert_equal
+from weibo_crawler.cli.show import verdicts
 
 TEXTS = r"/statuses/|/detail/"
 
@@ -73,6 +74,7 @@ def test_texts_that_nobody_is_shown_cost_a_few_requests(tmp_path: Path, status: 
         crawl.run("harvest")
         crawl.run("import")
         done = crawl.json("posts", "--runner", "inline")
+        assert "left out, as nobody is shown any: " in verdicts(done["counters"])
         stored: dict[str, dict[str, Any]] = {post["mid"]: post for post in crawl.scan("posts")}
         shown = (truth.data["posts"].get(str(uid), []) for uid in truth.depths)
         true = {post["mid"] for posts in shown for post in posts}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.crawls import Crawl, Truth, outcomes, simulated
+from tests.cli.crawls import Crawl, Truth, outcomes, simulated, until
 from tests.simulator.ways import kept
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.world import World
@@ -328,6 +328,38 @@ def test_a_killed_posts_job_goes_on(tmp_path: Path) -> None:
             assert code == -signal.SIGKILL
         crawl.run("posts")
         assert_true(crawl, truth)
+
+
+def test_whichever_process_of_the_job_is_killed_the_run_ends(tmp_path: Path) -> None:
+    """Law 8: the job, or any process below it, is killed alone: the command ends with exit code 1,
+    says so, and the same command stores the rest."""
+    with simulated(tmp_path, users=150, mean_posts=15.0, faults="slow=0.5", slow_s=0.2) as (
+        crawl,
+        truth,
+    ):
+        crawl.run("seed", *truth.seeds)
+        crawl.run("harvest")
+        crawl.run("import")
+        n = deepest = 0
+        while n <= deepest:
+            asked = len(truth.served())
+            process = crawl.start("posts", "--runner", "local")
+            until(crawl, process, lambda: len(truth.served()) >= asked + 30)  # noqa: B023
+            below = below_of(process.pid)
+            deepest = len(below) - 1
+            os.kill(below[n], signal.SIGKILL)
+            assert process.wait(60) == 1, crawl.said(process)
+            assert "a mapper was killed or broke" in crawl.said(process)
+            n += 1
+        crawl.run("posts")
+        assert_true(crawl, truth)
+
+
+def below_of(pid: int) -> list[int]:
+    """The processes that this one started, and those that they started, by generation."""
+    threads = Path(f"/proc/{pid}/task").glob("*/children")
+    mine = [int(child) for thread in threads for child in thread.read_text().split()]
+    return mine + [one for child in mine for one in below_of(child)]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

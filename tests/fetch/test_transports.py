@@ -390,7 +390,7 @@ def test_connections_are_reused(make: Make) -> None:
             "max_body_bytes",
         ),
         (stalls, TimedOut, "stalled|no whole answer"),
-        (drips(b"", b"H"), TimedOut, r"stalled|no whole answer after 1.7 s"),
+        (drips(b"HTTP/1.1 200 ", b"O"), TimedOut, r"stalled|no whole answer after 1.7 s"),
         (drips(b"HTTP/1.1 200 OK\r\nA: ", b"a"), TimedOut, r"stalled|no whole answer"),
         (drips(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n", b"a"), TimedOut, "no whole"),
     ],

@@ -193,7 +193,8 @@ def test_ends_that_contradict_the_count_are_looked_at_again_as_an_experiment(
     """All lists that end too early rest for a second look, or one of twenty where earlier looks
     have shown nothing; the others are stored as unsure at once. A later run knows it. Lists whose
     last page names no next one are ends like the others, whatever was announced."""
-    world = make_world(5, users=200)
+    # so many that one of twenty is never none of them
+    world = make_world(5, users=1000 if is_learned else 200)
     crawl = Crawl(tmp_path, world)
     fetcher = SimulatedFetcher(world)
     fetcher.spoil = filtered(world)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from weibo_crawler.metrics import LEFT_OUT
 from weibo_crawler.printable import guard_streams, one_line, unguarded
 
 _PLAIN_EVERY_S = 5.0
@@ -99,7 +100,10 @@ def seconds(span_s: float) -> str:
 
 
 def verdicts(counters: dict[str, int]) -> str:
-    """Pages by verdict, the most frequent first: "412 ok, 31 end, 2 throttled"."""
+    """Pages by verdict, the most frequent first, and kinds of which the site shows nobody any:
+    "412 ok, 31 end; left out, as nobody is shown any: extend"."""
     pages = [(n, name.removeprefix("page.")) for name, n in counters.items() if "page." in name]
     listed = [f"{n:,} {name}" for n, name in sorted(pages, key=lambda p: (-p[0], p[1]))]
-    return ", ".join(listed) or "none"
+    shut = sorted(name.removeprefix(LEFT_OUT) for name in counters if name.startswith(LEFT_OUT))
+    left_out = f"; left out, as nobody is shown any: {', '.join(shut)}" if shut else ""
+    return (", ".join(listed) or "none") + left_out

@@ -38,7 +38,7 @@ from weibo_crawler.fetch.pool import Broken, Disproved, Good, KindShut, Pool, Tu
 from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.source import SHUT, Ask, Fetched, Room
 from weibo_crawler.fetch.wire import retry_after_s
-from weibo_crawler.metrics import PURPOSE, Counters
+from weibo_crawler.metrics import LEFT_OUT, PURPOSE, Counters
 from weibo_crawler.records import (
     FACTS,
     OF_USERS,
@@ -154,6 +154,8 @@ class Fetcher:
                 turn, met, page = await self._answer(asked, (avoid,) if avoid else (), patience)
             except KindShut as shut:
                 reading = SHUT if shut.is_for_all else _SPARED
+                if shut.is_for_all:
+                    self._counters.add(f"{LEFT_OUT}{ask.request.kind}")
                 self._note(ask.request, None, None, reading)
                 return Fetched(reading, None)
             patience *= 2.0 if isinstance(met.answer, TimedOut) else 1.0
