@@ -108,7 +108,7 @@ def scan(options: argparse.Namespace) -> Done:
     columns = _columns(options, form)
     with Home(config.load(options.config), makes=()) as home:
         n = write(_rows(options, home), form, sys.stdout.buffer, columns)
-    return Done(f"scan: {_count(n, options, home)}", {"rows": n}, is_aside=True)
+    return Done(f"scan: {_count(n, options, home)}", {"rows": n})
 
 
 def _count(n: int, options: argparse.Namespace, home: Home) -> str:
@@ -274,7 +274,7 @@ def _completeness(home: Home, form: str | None, stored: "Stored") -> Done:
         columns = ledgers.TABLE if form == "table" else ledgers.COLUMNS
         write(ledgers.ledger_rows(home.tables), form, sys.stdout.buffer, columns)
     lines = ledgers.completeness_lines(figures)
-    return Done("\n".join(lines), msgspec.to_builtins(figures), is_aside=form is not None)
+    return Done("\n".join(lines), msgspec.to_builtins(figures))
 
 
 def status(options: argparse.Namespace) -> Done:

@@ -57,7 +57,7 @@ def posts_by_ids(home: Home, file: Path) -> Done:
     if came_to.came[Came.UNKNOWN] == len(mids):
         raise SiteSaysNo(f"{line}: the site said of none what it is; come back later")
     data = {"ids": len(mids), "requests": counters["request.sent"]}
-    return Done(line, data | {str(came): came_to.came[came] for came in Came}, is_aside=True)
+    return Done(line, data | {str(came): came_to.came[came] for came in Came})
 
 
 def _said(came_to: ByIds, mids: list[int], counters: Counters) -> str:

@@ -22,6 +22,7 @@ from weibo_crawler.cli.stopping import say_stopping, stop_signals
 from weibo_crawler.cli.yarn import left_running
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig, BadUsage, CrawlerError, SiteSaysNo, how_to_install
+from weibo_crawler.fetch.opening import load_egresses
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.importer import Imported, import_users, imported
 from weibo_crawler.metrics import Counters, OpenMetrics
@@ -243,13 +244,25 @@ def run_posts(home: Home, how: How, env: dict[str, str]) -> Done:
 
 def prepared(home: Home, how: How) -> Cluster | None:
     """Look at all that a job needs before one is started. Errors: BadConfig, StoreError."""
-    cluster = Cluster(home.settings) if how.runner == "hadoop" else None
+    settings, fed = home.settings, mappers_fed(home.settings)
+    if fed is not None:
+        running = min(fed, settings.hadoop.running_maps or fed)
+        settings = replace(settings, hadoop=replace(settings.hadoop, running_maps=running))
+    cluster = Cluster(settings) if how.runner == "hadoop" else None
     home.bind_site()
     # opened here, before several mappers ask for it at once; what they could not read, we cannot
     next(iter(home.tables.posts.scan(limit=1)), None)
     next(iter(home.tables.userlist.scan(limit=1)), None)
     _warn_of_others(home)
     return cluster
+
+
+def mappers_fed(settings: Settings) -> int | None:
+    """How many mappers the egresses can feed: under a pace one process at a time uses one. None:
+    any number."""
+    if not settings.pace.requests_per_second:
+        return None
+    return max(1, len(load_egresses(settings.egress, settings.fetch)))
 
 
 @contextmanager
@@ -275,7 +288,8 @@ def job_run(
         parts = home.users, job, files, show
         try:
             if cluster is None:
-                yield LocalRun(*parts, runner=how.runner, env=env)
+                fed = mappers_fed(home.settings)
+                yield LocalRun(*parts, runner=how.runner, mappers=fed, env=env)
             else:
                 yield HadoopRun(
                     *parts, cluster=cluster, table=how.table, detach=how.detach, env=env
@@ -459,7 +473,9 @@ def closed(
         "seconds": round(span_s, 3),
     }
     if why:
-        raise SiteSaysNo("\n".join([*lines, why]))
+        no = SiteSaysNo("\n".join([*lines, why]))
+        no.data = data
+        raise no
     return Done("\n".join(lines), data)
 
 
