@@ -144,9 +144,10 @@ def export(options: argparse.Namespace) -> Done:
     if options.by:
         raise BadUsage("--by is for --dataset: add that")
     if options.what is None or options.output is None:
-        raise BadUsage(
-            "say which rows and where to: export posts -o posts.parquet, or --dataset DIR"
-        )
+        what = options.what or "posts"
+        lacks = "where to" if options.what else "which rows"
+        place = options.output or f"{what}.parquet"
+        raise BadUsage(f"say {lacks}: export {what} -o {place}, or export --dataset DIR")
     form = _form(options, options.output)
     if options.ids:
         if options.what != "posts" or options.columns or form or options.history:
@@ -234,8 +235,11 @@ def _check_output(options: argparse.Namespace) -> None:
     keep_inputs(options.output)
     if options.output.resolve() == config.settings_file(options.config).resolve():
         raise BadUsage(f"{options.output} holds the settings: name another file")
+    if options.output.is_dir():
+        raise BadUsage(f"{options.output} is a folder: name a file in it")
     if options.output == Path("-"):
-        raise BadUsage(f"-: a {options.handler.partition(':')[2]} goes to a file; scan prints rows")
+        name = options.handler.partition(":")[2]
+        raise BadUsage(f"-: `{name}` writes a file, not stdout; `scan` prints rows")
 
 
 def report(options: argparse.Namespace) -> Done:

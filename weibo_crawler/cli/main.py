@@ -594,7 +594,8 @@ def _span(text: str) -> float:
 
 def _uid(text: str) -> int:
     if not text.isdecimal():  # with commas it would be several
-        raise argparse.ArgumentTypeError(f"{text[:30]!r} is no uid")
+        what = "a uid is the number in m.weibo.cn/u/<uid>"
+        raise argparse.ArgumentTypeError(f"{text[:30]!r} is no uid: {what}")
     return _whole(1, 2**63 - 1)(text)
 
 
