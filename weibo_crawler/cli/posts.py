@@ -239,7 +239,7 @@ def run_posts(home: Home, how: How, env: dict[str, str]) -> Done:
         return left_running(run)
     why = site_says_no(counters, home.settings) or nobody_read(home, counters)
     note_refusal(home, job.run_id, why)
-    return closed(home, counters, time.monotonic() - started, why)
+    return closed(home, counters, time.monotonic() - started, why, every=how.every)
 
 
 def prepared(home: Home, how: How) -> Cluster | None:
@@ -377,10 +377,16 @@ def nobody_read(home: Home, counters: dict[str, int]) -> str:
 
 
 def closed(
-    home: Home, counters: dict[str, int], span_s: float, why: str = "", jobs: int | None = None
+    home: Home,
+    counters: dict[str, int],
+    span_s: float,
+    why: str = "",
+    jobs: int | None = None,
+    *,
+    every: bool = False,
 ) -> Done:
     """What a run came to. why: what makes it end with SiteSaysNo, "" for nothing; jobs: how many
-    there were, None: this one alone."""
+    there were, None: this one alone; every: as in `How`."""
     from weibo_crawler.analysis.second_looks import looks_dict, looks_lines, second_looks
 
     get, looks = counters.get, second_looks(home.users)
@@ -429,6 +435,12 @@ def closed(
     if elsewhere := get(f"users.{ELSEWHERE}", 0):
         lines.append(f"{elsewhere:,} users were left to another run that is at work on them")
     lines += looks_lines({kind: one for kind, one in looks.items() if kind.startswith("posts.")})
+    if complete.unsure_users and not every:
+        lines.append(
+            f"{plural(complete.unsure_users, 'user')} ended with fewer posts than announced: after "
+            "a bad day of the site `posts --refresh --all` asks for them again, else the crawl "
+            "comes back to each by the posting rate"
+        )
     if complete.gaps:
         lines.append(f"{complete.gaps:,} gaps between visits: `report --completeness` says more")
     if complete.gone:
