@@ -15,6 +15,7 @@ import tomllib
 import types
 import typing
 from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -397,7 +398,10 @@ def _merge_variables(
     sections = typing.get_type_hints(Settings)
     origin: dict[str, str] = {}
     for name in sorted(environ):
-        if not name.startswith("WEIBO_") or "__" not in name:
+        if not name.startswith("WEIBO_"):
+            continue
+        if "__" not in name:
+            _check_underscore(name)
             continue
         section, _, key = name[len("WEIBO_") :].lower().partition("__")
         if section not in sections or key not in (
@@ -409,6 +413,20 @@ def _merge_variables(
         merged[section][key] = _from_text(environ[name], hints[key])
         origin[f"{section}.{key}"] = name
     return origin
+
+
+def _check_underscore(name: str) -> None:
+    """Raise BadConfig where a variable of one underscore is meant for a setting: it would change
+    nothing, without a word."""
+    import difflib
+
+    words = name[len("WEIBO_") :].lower()
+    for section, kind in typing.get_type_hints(Settings).items():
+        begins, _, key = words.partition(f"{section}_")
+        known = difflib.get_close_matches(key, typing.get_type_hints(kind), 1, 0.8)
+        if words == section or (not begins and known):
+            full = f"WEIBO_{section}__{known[0] if known else '<KEY>'}".upper()
+            raise BadConfig(f"{name}: a setting has two underscores behind its section: {full}")
 
 
 def _from_text(text: str, hint: Any) -> Any:
@@ -454,10 +472,22 @@ def _explain(message: str, path: Path, origin: Mapping[str, str], merged: Mappin
     what = re.sub(r"(?s)(['\"])(.*)\1", lambda value: repr(masked(value[2])), what)
     if what.endswith("got `str`") and isinstance(value, str):
         what = what.replace("`str`", f"the text {masked(value)[:60]!r}")
-    what = re.sub(r"`([^`]+)`", _in_words, what.replace("Invalid enum value", "unknown word"))
+    if what.startswith("Invalid enum value"):
+        what = what.replace("Invalid enum value", "unknown word") + _choices(setting)
+    what = re.sub(r" matching regex .*", " of letters, digits and . _ : - alone", what)
+    what = re.sub(r"`([^`]+)`", _in_words, what)
     for sign, word in _SIGNS.items():
         what = what.replace(f" {sign} ", f" {word} ")
     return f"{origin.get(setting, path)}: {setting}: {what[:1].lower()}{what[1:]}"
+
+
+def _choices(setting: str) -> str:
+    """The words that a list may hold."""
+    section, _, key = setting.partition(".")
+    hint = typing.get_type_hints(typing.get_type_hints(Settings)[section])[key]
+    kinds: list[type[StrEnum]] = [kind for kind in typing.get_args(hint) if kind is not Ellipsis]
+    words = [str(word) for kind in kinds for word in kind if word is not Edge.SEED]
+    return f"; use {', '.join(words)}" if words else ""
 
 
 def _in_words(found: re.Match[str]) -> str:

@@ -22,7 +22,7 @@ from weibo_crawler.store.sql.visits import VisitClaims
 if TYPE_CHECKING:
     from weibo_crawler.archive import Archive
 
-NO_OPTIONS: Mapping[str, bool] = MappingProxyType({})
+NO_OPTIONS: Mapping[str, bool | float] = MappingProxyType({})
 
 
 class Home:
@@ -89,7 +89,7 @@ class Home:
         return homes.open_claims(self.settings.store, new_owner(), run_id, waits=self._waits)
 
     def archive(
-        self, stage: str, run_id: str, options: Mapping[str, bool] = NO_OPTIONS
+        self, stage: str, run_id: str, options: Mapping[str, bool | float] = NO_OPTIONS
     ) -> "Archive | None":
         """Where this process keeps the answers of one stage, closed with the home; None where
         archive.folder is unset. options: what a later `reparse` must know of the run. Errors:

@@ -432,13 +432,15 @@ class PostPage(msgspec.Struct, frozen=True):
 
 class FullText(msgspec.Struct, frozen=True):
     """The whole text of one long post, as a reader sees it; topics, mentions: as in Post. is_named:
-    whether the answer itself says of which post it is."""
+    whether the answer itself says of which post it is; post: all of it, with its whole text, where
+    the answer shows it legibly."""
 
     mid: int
     text: str
     topics: tuple[str, ...] = ()
     mentions: tuple[str, ...] = ()
     is_named: bool = True
+    post: Post | None = None
 
 
 class Comment(msgspec.Struct, frozen=True):

@@ -13,13 +13,14 @@ from weibo_crawler.errors import BadUsage, how_to_install
 
 FORMATS = ("jsonl", "csv", "parquet")
 EXCEL = "excel"  # of .csv as well
+IDS = "ids"  # of any name
 _SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".parquet": "parquet"}
 
 
 def export(
     rows: Rows | Parted, columns: Sequence[str], path: Path, format: str | None = None
 ) -> int:
-    """Write the rows to `path`, returns how many. format: of FORMATS or EXCEL, None: by the suffix.
+    """Write the rows to `path`, returns how many. format: of FORMATS, EXCEL, IDS; None: by suffix.
 
     A `.gz` at the end compresses JSON Lines and CSV. An old file stays until the new one is whole.
     BadUsage for an unknown format or a missing library; StoreFull, StoreError for the file.
@@ -48,7 +49,7 @@ def _format(path: Path, format: str | None) -> tuple[str, bool]:
     if format is None:
         suffix = (path.with_suffix("") if is_gzip else path).suffix.lower()
         format = _SUFFIXES.get(suffix)
-    if format not in (*FORMATS, EXCEL):
+    if format not in (*FORMATS, EXCEL, IDS):
         raise BadUsage(
             f"{path}: which format? Give --format {'|'.join(FORMATS)}, "
             "or a name that ends in .jsonl, .csv, .parquet, .jsonl.gz or .csv.gz"

@@ -19,7 +19,7 @@ def open_archive(
     stage: str,
     run_id: str,
     *,
-    options: Mapping[str, bool],
+    options: Mapping[str, bool | float],
     is_gone: Callable[[], Callable[[int], bool] | None],
     put: Put | None = None,
 ) -> Archive:

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from weibo_crawler.archive import Archive
 
 
+# such a name is meant for a file, whether it is there or not
+_FILES = (".txt", ".csv", ".tsv", ".lst", ".list", ".json", ".jsonl")
+
+
 def seed(options: argparse.Namespace) -> Done:
     """Store seeds; all are parsed and resolved before any is stored."""
     seeds = read_seeds(options.seeds)
@@ -54,7 +58,7 @@ def read_seeds(arguments: list[str]) -> list[Seed]:
         path = Path(argument)
         if len(argument) < 255 and path.is_dir():
             raise BadConfig(f"{argument} is a folder: give a file, or a uid")
-        if path.suffix == ".txt" or (len(argument) < 255 and path.is_file()):
+        if path.suffix in _FILES or (len(argument) < 255 and path.is_file()):
             try:
                 lines = path.read_text(encoding="utf-8").splitlines()
             except (OSError, UnicodeDecodeError) as error:

@@ -116,7 +116,8 @@ class JobRun(ABC):
 
 
 class LocalRun(JobRun):
-    """On this machine, in a process group of its own; runner: inline or local of mrjob."""
+    """On this machine, in a process group of its own; runner: inline or local of mrjob. mappers: at
+    once, at most; None: one a core."""
 
     def __init__(
         self,
@@ -126,12 +127,14 @@ class LocalRun(JobRun):
         progress: Callable[[dict[str, int], str], None] = lambda counters, note: None,
         *,
         runner: str,
+        mappers: int | None = None,
         env: Mapping[str, str] = os.environ,
     ) -> None:
         if runner not in RUNNERS:
             raise BadUsage(f"--runner {runner}: use one of {', '.join(RUNNERS)}")
         super().__init__(frontier, job, files, progress)
         self._runner, self._env = runner, env
+        self._mappers = min(mappers or sys.maxsize, os.cpu_count() or 1)
 
     def run(self) -> dict[str, int]:
         with owned_folder("job") as folder:
@@ -152,8 +155,8 @@ class LocalRun(JobRun):
         command += ["--output-dir", f"{folder}/out", "--no-cat-output", "--local-tmp-dir", folder]
         # tasks run by this Python, which has mrjob; its setup script would leave a lock in /tmp
         command += ["--no-bootstrap-mrjob"]
-        if self._runner == "inline":  # its tasks come one after another: the fewer the better
-            command += ["--num-cores", "1"]
+        # the tasks of inline come one after another: the fewer the better
+        command += ["--num-cores", "1" if self._runner == "inline" else str(self._mappers)]
         command += ["--run-id", self._job.run_id, "--driver", self._job.driver]
         return [*command, *self._job.options(), str(files.manifest)]
 

@@ -3,7 +3,7 @@
 A site is pure: it builds requests and reads answers, it never fetches (law 1).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Protocol
 
@@ -40,6 +40,10 @@ class Site(Protocol):
         """The ways to the whole text of a long post, the best one first."""
         ...
 
+    def post(self, mid: int) -> tuple[Request, ...]:
+        """The ways to a whole post of which nobody knows whose it is, the best one first."""
+        ...
+
     def name(self, screen_name: str) -> Request: ...
 
     def comments(self, mid: int) -> Request: ...
@@ -62,4 +66,9 @@ class Site(Protocol):
 
     def session_headers(self, cookies: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
         """Headers that every request of a session carries beside its own, cookies included."""
+        ...
+
+    def strangers(self, secret: bytes) -> Callable[[Request, Page], tuple[Request, Page]]:
+        """Who makes the same question and answer about invented people, consistently: for fixtures.
+        secret: drawn for one recording, and forgotten."""
         ...

@@ -83,6 +83,7 @@ class Keeper:
         self._contenders = 1
         self._counters = counters
         self.out: AllOut | None = None  # as the term says
+        self.has_term = False  # else nobody knows yet what others hold
         self.failure: Exception | None = None
 
     def start(self, on_renewal: Callable[[bool], None]) -> None:
@@ -174,7 +175,7 @@ class Keeper:
         return began
 
     def _take(self, term: LeaseTerm, now: float, until: float) -> None:
-        self._ring.until = until
+        self._ring.until, self.has_term = until, True
         clamped: list[tuple[EgressState, str]] = []
         for name, state in term.granted.items():
             egress = self._egresses.get(name)
