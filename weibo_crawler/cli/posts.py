@@ -265,11 +265,10 @@ def mappers_fed(settings: Settings, *, is_cluster: bool) -> int | None:
     any number, as it is where each node of a cluster has direct connections of its own."""
     if not settings.pace.requests_per_second:
         return None
-    found = load_egresses(settings.egress, settings.fetch)
-    is_shared = settings.egress.direct_name is not None
-    if is_cluster and not is_shared and any(one.proxy_url is None for one in found):
+    egress = settings.egress
+    if is_cluster and egress.use_direct and egress.direct_name is None:
         return None
-    return max(1, len(found))
+    return max(1, len(load_egresses(egress, settings.fetch)))
 
 
 @contextmanager
