@@ -55,7 +55,7 @@ def test_pages_of_posts_that_a_harvest_read_are_asked_for_once(tools: Path, tmp_
             firsts = Counter(map(int, re.findall(r"containerid=107603(\d+)(?:&page=1)? ", log)))
             again = {uid for uid, n in firsts.items() if n > 1} & {post["uid"] for post in posts}
             if keeps == "true":
-                assert len(again) <= 10
+                assert len(again) <= 30  # witnesses take turns, so each is another user
             else:
                 assert len(again) > 100
     assert held[0] == held[1]
