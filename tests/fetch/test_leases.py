@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from itertools import count
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -194,7 +194,7 @@ def test_proxies_shared_by_processes(network: Network, tmp_path: Path) -> None:
     since = time.monotonic()
     eventually(lambda: crew.used(since) == set(PROXIES), "the dead one's proxy is used")
     paused = next(s.who for s in reversed(log) if s.who >= 0)
-    with sqlite3.connect(crew.file, timeout=60, isolation_level=None) as conn:
+    with closing(sqlite3.connect(crew.file, timeout=60, isolation_level=None)) as conn:
         conn.execute("BEGIN IMMEDIATE")  # who is paused within a transaction would keep the file
         crew.tell(paused, signal.SIGSTOP)
         conn.execute("ROLLBACK")
@@ -215,9 +215,8 @@ def test_proxies_shared_by_processes(network: Network, tmp_path: Path) -> None:
                 assert later - first >= n / RATE - GRAIN_S, (proxy, i, n, later - first)
     assert len([s for s in log if s.who == -1]) <= len(PROXIES) + 2
     assert b"geheim" not in b"".join(p.read_bytes() for p in tmp_path.glob("users.db*"))
-    with sqlite3.connect(crew.file) as conn:
+    with closing(sqlite3.connect(crew.file)) as conn:
         held = conn.execute("SELECT COUNT(*) FROM egresses WHERE holder IS NOT NULL").fetchone()
-    conn.close()
     assert held == (0,)
 
 
