@@ -2,6 +2,17 @@
 
 import sys
 
-from weibo_crawler.cli.main import main
 
-sys.exit(main())
+def run() -> int:
+    """The command of this process; its exit code. A Ctrl-C while the program is being imported ends
+    it as one later does."""
+    try:
+        from weibo_crawler.cli.main import main
+    except KeyboardInterrupt:
+        print("weibo-crawler: interrupted", file=sys.stderr)
+        return 130
+    return main()
+
+
+if __name__ == "__main__":
+    sys.exit(run())

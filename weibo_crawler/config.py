@@ -15,6 +15,7 @@ import tomllib
 import types
 import typing
 from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -173,7 +174,9 @@ class Egress(_Section, frozen=True, forbid_unknown_fields=True):
     lease_s: how long a process may use an egress without asking again; at least six times
     fetch.connect_timeout_s, as a connection that is being made may outlast it. direct_name: what
     the public address of the direct connection is called, None = the host's name; processes with
-    the same one share its pace."""
+    the same one share its pace. bind: local addresses that direct connections go from, each an
+    egress with a pace of its own; a machine uses those that it has; empty = one direct connection,
+    from whichever address the system takes."""
 
     proxies_file: str | None = None
     proxies_url: str | None = None
@@ -182,6 +185,7 @@ class Egress(_Section, frozen=True, forbid_unknown_fields=True):
     direct: bool | None = None
     lease_s: Annotated[float, Meta(ge=1, le=3600)] = 30.0
     direct_name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:-]{1,200}$")] | None = None
+    bind: tuple[str, ...] = ()
 
     @property
     def use_direct(self) -> bool:
@@ -358,6 +362,14 @@ def _is_loopback(url: str) -> bool:
         return False
 
 
+def _is_ip(text: str) -> bool:
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return not (address.is_unspecified or address.is_multicast)
+
+
 def _holds_password(address: str) -> bool:
     """Whether there is one in an address of a server."""
     account, at, _ = address.partition("?")[0].partition("://")[2].rpartition("@")
@@ -380,7 +392,10 @@ def _merge_variables(
     sections = typing.get_type_hints(Settings)
     origin: dict[str, str] = {}
     for name in sorted(environ):
-        if not name.startswith("WEIBO_") or "__" not in name:
+        if not name.startswith("WEIBO_"):
+            continue
+        if "__" not in name:
+            _check_underscore(name)
             continue
         section, _, key = name[len("WEIBO_") :].lower().partition("__")
         if section not in sections or key not in (
@@ -392,6 +407,20 @@ def _merge_variables(
         merged[section][key] = _from_text(environ[name], hints[key])
         origin[f"{section}.{key}"] = name
     return origin
+
+
+def _check_underscore(name: str) -> None:
+    """Raise BadConfig where a variable of one underscore is meant for a setting: it would change
+    nothing, without a word."""
+    import difflib
+
+    words = name[len("WEIBO_") :].lower()
+    for section, kind in typing.get_type_hints(Settings).items():
+        begins, _, key = words.partition(f"{section}_")
+        known = difflib.get_close_matches(key, typing.get_type_hints(kind), 1, 0.8)
+        if words == section or (not begins and known):
+            full = f"WEIBO_{section}__{known[0] if known else '<KEY>'}".upper()
+            raise BadConfig(f"{name}: a setting has two underscores behind its section: {full}")
 
 
 def _from_text(text: str, hint: Any) -> Any:
@@ -437,10 +466,22 @@ def _explain(message: str, path: Path, origin: Mapping[str, str], merged: Mappin
     what = re.sub(r"(?s)(['\"])(.*)\1", lambda value: repr(masked(value[2])), what)
     if what.endswith("got `str`") and isinstance(value, str):
         what = what.replace("`str`", f"the text {masked(value)[:60]!r}")
-    what = re.sub(r"`([^`]+)`", _in_words, what.replace("Invalid enum value", "unknown word"))
+    if what.startswith("Invalid enum value"):
+        what = what.replace("Invalid enum value", "unknown word") + _choices(setting)
+    what = re.sub(r" matching regex .*", " of letters, digits and . _ : - alone", what)
+    what = re.sub(r"`([^`]+)`", _in_words, what)
     for sign, word in _SIGNS.items():
         what = what.replace(f" {sign} ", f" {word} ")
     return f"{origin.get(setting, path)}: {setting}: {what[:1].lower()}{what[1:]}"
+
+
+def _choices(setting: str) -> str:
+    """The words that a list may hold."""
+    section, _, key = setting.partition(".")
+    hint = typing.get_type_hints(typing.get_type_hints(Settings)[section])[key]
+    kinds: list[type[StrEnum]] = [kind for kind in typing.get_args(hint) if kind is not Ellipsis]
+    words = [str(word) for kind in kinds for word in kind if word is not Edge.SEED]
+    return f"; use {', '.join(words)}" if words else ""
 
 
 def _in_words(found: re.Match[str]) -> str:
@@ -485,6 +526,18 @@ def _check_egress(egress: Egress) -> None:
         )
     if egress.proxies_url is not None and not _is_http(egress.proxies_url):
         raise BadConfig("egress.proxies_url: give the http(s) address of a list of proxies")
+    for address in egress.bind:
+        if not _is_ip(address):
+            raise BadConfig(
+                f"egress.bind: {masked(address)!r} is no IP address of a machine, such as 192.0.2.7"
+            )
+    if len(set(map(ipaddress.ip_address, egress.bind))) < len(egress.bind):
+        raise BadConfig("egress.bind: name each address once")
+    if egress.bind and egress.direct_name is not None:
+        raise BadConfig(
+            "egress.direct_name: it names one public address, and egress.bind goes out by one or "
+            "more of its own: leave one of the two out"
+        )
 
 
 def _check(settings: Settings, environ: Mapping[str, str]) -> None:

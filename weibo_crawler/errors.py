@@ -5,6 +5,9 @@ Exit codes (docs/architecture.md): 0 done, 1 a fault of ours, 2 usage and seeds,
 """
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
 
 DISTRIBUTION = "weibo-hadoop"  # for pip; what the index calls weibo-crawler is another's program
 _ADDRESS_WITH_PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"]*:[^\s'\"]*@")
@@ -38,6 +41,7 @@ class CrawlerError(Exception):
     servers in it are masked, also where a foreign error named them."""
 
     exit_code = 1
+    data: Mapping[str, Any] = MappingProxyType({})  # figures beside it, for --json
 
     def __init__(self, message: str = "") -> None:
         super().__init__(_ADDRESS_WITH_PASSWORD.sub(lambda found: masked(found[0]), message))

@@ -37,6 +37,7 @@ OPTIONS: dict[str, dict[str, Any]] = {  # of the job, as argparse takes them; --
     "--all": {"action": "store_true", "help": "and to those that are not"},
     "--follow": {"action": "store_true", "help": "another job comes soon: who failed rests"},
     "--revisit-posts": {"type": float, "default": 0.0, "help": "in place of posts.revisit_posts"},
+    "--since": {"type": float, "default": 0.0, "help": "seconds since 1970: no older posts"},
     "--input": {
         "choices": [RANGES, ROWS],
         "default": RANGES,
@@ -66,14 +67,17 @@ class Mapper:
             every=options.all,
             follow=options.follow,
             revisit_posts=options.revisit_posts,
+            since=options.since,
         )
         self._run_id = options.run_id or ""
         self._home: Home | None = None
         self._crawler: RangeCrawler | None = None
         with self._ending_in_order():
-            self._home = home = Home(config.load())  # opens nothing yet
+            # opens nothing yet. The driver had reached the stores, so what is away comes back
+            self._home = home = Home(config.load(), waits=True)
             stores = home.users, home.tables
-            archive = home.archive("posts", job.run_id, {"every": job.every})
+            told = {"every": job.every, "since": job.since}
+            archive = home.archive("posts", job.run_id, told)
             self._crawler = RangeCrawler(
                 *(home.settings, home.site, *stores, job, heartbeat),
                 *(home.leases, home.claims(job.run_id)),

@@ -20,8 +20,8 @@ from weibo_crawler.outputs import is_by_hand, is_of_database
 
 # and a kind of page: requests that were not sent, as the site shows nobody any of that kind
 LEFT_OUT = "left_out."
-# what requests are sent for: an edge of a walk, the first or a later visit of a user. A task hands
-# it down to the tasks that it starts
+# what requests are sent for: an edge of a walk, the first or a later visit of a user, ids of posts.
+# A task hands it down to the tasks that it starts
 PURPOSE: ContextVar[str] = ContextVar("purpose", default="other")
 
 

@@ -111,6 +111,7 @@ class Health(StrEnum):
     PROBING = "probing"
 
 
+DIRECT_LEASE = "direct@"  # how the name of a direct egress begins among leases
 LONGEST_REST_S = 3600.0  # no egress waits longer for its turn than this and two of its intervals
 
 
@@ -453,13 +454,15 @@ class PostPage(msgspec.Struct, frozen=True):
 
 class FullText(msgspec.Struct, frozen=True):
     """The whole text of one long post, as a reader sees it; topics, mentions: as in Post. is_named:
-    whether the answer itself says of which post it is."""
+    whether the answer itself says of which post it is; post: all of it, with its whole text, where
+    the answer shows it legibly."""
 
     mid: Id
     text: str
     topics: tuple[str, ...] = ()
     mentions: tuple[str, ...] = ()
     is_named: bool = True
+    post: Post | None = None
 
 
 class Comment(msgspec.Struct, frozen=True):

@@ -207,3 +207,28 @@ def test_restricted_long_texts_cost_one_round_of_ways(
         assert asked <= 3 * len(hidden)
         run(crawl, "posts")
         assert sum(what == "restricted" for _, what in site.log) == asked
+
+
+def test_a_day_without_later_pages(world: World, tmp_path: Path) -> None:
+    """Later pages were empty all day: the closing line says so, and what brings them back, until it
+    has; then it says nothing of the kind."""
+    hint = "`posts --refresh --all` asks for them again"
+    with (
+        switched(world, tmp_path / "site") as site,
+        crawl_of(tmp_path / "crawl", site.port) as crawl,
+    ):
+        run(crawl, "seed", *world.seeds)
+        run(crawl, "harvest")
+        run(crawl, "import")
+        site.set("soft later")
+        _, said = run(crawl, "posts", codes=(0, 4))
+        few = len(crawl.scan("posts"))
+        assert hint in said
+        site.set("")
+        for _ in range(3):
+            _, said = run(crawl, "posts", "--refresh", "--all", codes=(0, 4))
+            if len(crawl.scan("posts")) == world.truth["totals"]["posts"]:
+                break
+        assert few < world.truth["totals"]["posts"] == len(crawl.scan("posts"))
+        assert hint not in said
+        assert world.compare(crawl) == {}

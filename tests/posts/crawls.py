@@ -50,10 +50,12 @@ class Crawl:
         claims: VisitClaims | None = None,
         clock: Callable[[], float] = time.time,
         wanted: float = 0.0,
+        since: float = 0.0,
         **posts: Any,
     ) -> dict[Any, Outcome]:
         """One run of a name of its own, unless a name is given. refresh: of all users; with `due`
-        of those only whose time it is by `clock`. wanted: new posts until the next visit."""
+        of those only whose time it is by `clock`. wanted: new posts until the next visit;
+        since: as in `Job`."""
         self.runs += 1
         fetcher.now += 1000.0 * self.runs  # each run is later than the one before
         self.monkeypatch.setattr(crawl, "open_fetcher", lambda *_: fetcher)
@@ -69,6 +71,7 @@ class Crawl:
                 driver,
                 every=refresh and not due,
                 revisit_posts=wanted,
+                since=since,
             ),
             claims=claims,
             clock=clock,

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from weibo_crawler.store.notes import DRIVER, LOOKS, STOP
 from weibo_crawler.store.owners import new_owner
 from weibo_crawler.store.rows.cells import Ledger, ledger_cells
 from weibo_crawler.store.rows.keys import posts_prefix, user_key
+from weibo_crawler.store.sqlite.tables import SqliteTables
 from weibo_crawler.store.sqlite.visits import SqliteVisits
 
 
@@ -418,6 +420,22 @@ class _Slow(ScriptedFetcher):
 
         await asyncio.sleep(0.02)
         return await super().fetch(ask)
+
+
+def test_a_manifest_leaves_out_ranges_without_users(tmp_path: Path) -> None:
+    """Two users lie in two ranges at most, so no more mappers are started; where nobody was
+    imported one is, which says so. A ledger alone is no user."""
+    tables = SqliteTables(f"sqlite:///{tmp_path}/t.db")
+    is_there = partial(crawl.holds_users, tables)
+    (alone,) = manifest(16, is_there).splitlines()
+    assert parse_line(alone).number == 0
+    uids = {1234567890, 2345678901}
+    tables.userlist.put([Put(user_key(uid), {"user:id": str(uid)}, 1) for uid in uids])
+    tables.userlist.put([Put(user_key(3456789012), {"crawl:state": "done"}, 1)])
+    parts = [parse_line(line) for line in manifest(16, is_there).splitlines()]
+    assert {due.uid for part in parts for due in crawl.users_in(tables, part)} == uids
+    assert len(parts) == len({int(user_key(uid)[:2], 16) // 16 for uid in uids})
+    tables.close()
 
 
 def test_a_manifest_covers_all_keys() -> None:

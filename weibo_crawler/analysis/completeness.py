@@ -24,6 +24,7 @@ WHY = {
     "known": "met what was known",
     "nothing_shown": "the site shows nothing of the user",
     "max_pages": "posts.max_pages",
+    "since": "older posts are left out on purpose",
     "too_many_pages": "the timeline does not end",
     "in_doubt": "fewer posts than announced, looked for not long ago",
     "login_wall": "guests may read no further",
@@ -31,7 +32,7 @@ WHY = {
     "trouble": "trouble, to be tried again",
 }
 _STATES = ("done", "partial", "gone", "failed", "empty")
-_CUT_OFF = ("login_wall", "max_pages", "too_many_pages")
+_CUT_OFF = ("login_wall", "max_pages", "too_many_pages", "since")
 _DAY_S = 86_400
 
 

@@ -15,6 +15,7 @@ from weibo_crawler.store.rows.fields import Field
 
 FORMATS = ("jsonl", "csv", "parquet")
 EXCEL = "excel"  # of .csv as well
+IDS = "ids"  # of any name
 _SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".parquet": "parquet"}
 
 
@@ -25,7 +26,7 @@ def export(
     format: str | None = None,
     fields: Mapping[str, Field] = KNOWN,
 ) -> int:
-    """Write the rows to `path`, returns how many. format: of FORMATS or EXCEL, None: by the suffix.
+    """Write the rows to `path`, returns how many. format: of FORMATS, EXCEL, IDS; None: by suffix.
     fields: what the columns hold.
 
     A `.gz` at the end compresses JSON Lines and CSV. An old file stays until the new one is whole.
@@ -55,7 +56,7 @@ def _format(path: Path, format: str | None) -> tuple[str, bool]:
     if format is None:
         suffix = (path.with_suffix("") if is_gzip else path).suffix.lower()
         format = _SUFFIXES.get(suffix)
-    if format not in (*FORMATS, EXCEL):
+    if format not in (*FORMATS, EXCEL, IDS):
         raise BadUsage(
             f"{path}: which format? Give --format {'|'.join(FORMATS)}, "
             "or a name that ends in .jsonl, .csv, .parquet, .jsonl.gz or .csv.gz"

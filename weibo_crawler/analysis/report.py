@@ -166,6 +166,7 @@ def _stopped(figures: Figures) -> str:
 _STOP_COLOURS = {
     "login_wall": "--ask",
     "max_pages": "--ask",
+    "since": "--ask",
     "trouble": "--bad",
     "too_many_pages": "--ask",
     "nothing_shown": "--none",

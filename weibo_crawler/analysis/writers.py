@@ -80,11 +80,18 @@ def _write_table(rows: Rows, stream: BinaryIO, columns: Sequence[str]) -> None:
     write_table(([as_text(row.get(name)) for name in columns] for row in rows), columns, stream)
 
 
+def _write_ids(rows: Rows, stream: BinaryIO, columns: Sequence[str]) -> None:
+    """The first of the columns alone, a value a line."""
+    for row in rows:
+        stream.write(as_text(row.get(columns[0])).encode() + b"\n")
+
+
 FORMATS: Mapping[str, Callable[[Rows, BinaryIO, Sequence[str]], None]] = {
     "table": _write_table,
     "jsonl": write_jsonl,
     "csv": write_csv,
     "excel": _write_excel,
+    "ids": _write_ids,
 }
 
 

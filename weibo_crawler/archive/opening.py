@@ -20,7 +20,7 @@ def open_archive(
     stage: str,
     run_id: str,
     *,
-    options: Mapping[str, bool],
+    options: Mapping[str, bool | float],
     is_gone: Callable[[], Callable[[Id], bool] | None],
     put: Put | None = None,
 ) -> Archive:

@@ -49,7 +49,7 @@ class Writer(NamedTuple):
     id: int
     stage: str
     run_id: str
-    options: dict[str, bool]
+    options: dict[str, bool | float]
 
 
 def files_of(folders: Iterable[Path]) -> list[Path]:

@@ -111,7 +111,7 @@ def scan(options: argparse.Namespace) -> Done:
     columns = _columns(options, form)
     with Home(config.load(options.config), makes=()) as home:
         n = write(_rows(options, home), form, sys.stdout.buffer, columns)
-    return Done(f"scan: {_count(n, options, home)}", {"rows": n}, is_aside=True)
+    return Done(f"scan: {_count(n, options, home)}", {"rows": n})
 
 
 def _count(n: int, options: argparse.Namespace, home: Home) -> str:
@@ -140,6 +140,7 @@ def _check_processes(options: argparse.Namespace) -> None:
 def export(options: argparse.Namespace) -> Done:
     """Write rows into a file, or everything into a folder, whole or not at all."""
     from weibo_crawler.analysis.columns import KNOWN, of_site
+    from weibo_crawler.analysis.export import IDS
     from weibo_crawler.analysis.export import export as write_file
 
     if options.dataset is not None:
@@ -147,10 +148,15 @@ def export(options: argparse.Namespace) -> Done:
     if options.by:
         raise BadUsage("--by is for --dataset: add that")
     if options.what is None or options.output is None:
-        raise BadUsage(
-            "say which rows and where to: export posts -o posts.parquet, or --dataset DIR"
-        )
+        what = options.what or "posts"
+        lacks = "where to" if options.what else "which rows"
+        place = options.output or f"{what}.parquet"
+        raise BadUsage(f"say {lacks}: export {what} -o {place}, or export --dataset DIR")
     form = _form(options, options.output)
+    if options.ids:
+        if options.what != "posts" or options.columns or form or options.history:
+            raise BadUsage("--ids writes the ids of posts alone: leave out the other choices")
+        form, options.columns = IDS, "mid"
     settings = config.load(options.config)
     _check_output(options)
     columns = _columns(options, "file")  # all there are, unless --columns names some
@@ -180,7 +186,7 @@ def _dataset(options: argparse.Namespace) -> Done:
 
     chosen = (options.what, options.output, options.uid, options.since, options.until)
     more = (options.as_of, options.history, options.columns, options.format, options.excel)
-    if any((*chosen, *more, options.limit is not None)):
+    if any((*chosen, *more, options.ids, options.limit is not None)):
         raise BadUsage("--dataset holds everything: give a folder, and at most --by")
     arrow, folder = arrow_of(), options.dataset
     dataset.check_new(folder)
@@ -238,8 +244,11 @@ def _check_output(options: argparse.Namespace) -> None:
     keep_inputs(options.output)
     if options.output.resolve() == config.settings_file(options.config).resolve():
         raise BadUsage(f"{options.output} holds the settings: name another file")
+    if options.output.is_dir():
+        raise BadUsage(f"{options.output} is a folder: name a file in it")
     if options.output == Path("-"):
-        raise BadUsage(f"-: a {options.handler.partition(':')[2]} goes to a file; scan prints rows")
+        name = options.handler.partition(":")[2]
+        raise BadUsage(f"-: `{name}` writes a file, not stdout; `scan` prints rows")
 
 
 def report(options: argparse.Namespace) -> Done:
@@ -278,7 +287,7 @@ def _completeness(home: Home, form: str | None, stored: "Stored") -> Done:
         columns = ledgers.TABLE if form == "table" else ledgers.COLUMNS
         write(ledgers.ledger_rows(home.tables), form, sys.stdout.buffer, columns)
     lines = ledgers.completeness_lines(figures)
-    return Done("\n".join(lines), msgspec.to_builtins(figures), is_aside=form is not None)
+    return Done("\n".join(lines), msgspec.to_builtins(figures))
 
 
 def status(options: argparse.Namespace) -> Done:

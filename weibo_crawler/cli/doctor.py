@@ -5,13 +5,15 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from weibo_crawler import config
+from weibo_crawler.analysis.dataset import check_new
+from weibo_crawler.analysis.numbers import plural
 from weibo_crawler.cli import checks
 from weibo_crawler.cli.main import Done
 from weibo_crawler.config import Settings
-from weibo_crawler.errors import BadConfig, CrawlerError, StoreError, masked
+from weibo_crawler.errors import BadConfig, BadUsage, CrawlerError, StoreError, masked
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.posts.node import Finding
 from weibo_crawler.resources import resource
@@ -41,14 +43,36 @@ class Line(NamedTuple):
 
 def doctor(options: argparse.Namespace) -> Done:
     """Check what the settings name, line by line; exit code of the first thing that is wrong."""
-    lines = list(_lines(options))
+    if options.site:
+        return _site(options)
+    if options.uid or options.record:
+        raise BadUsage("--uid and --record go with --site")
+    return _told(list(_lines(options)))
+
+
+def _site(options: argparse.Namespace) -> Done:
+    """What guests are shown, in place of what the settings name on this machine."""
+    from weibo_crawler.cli import site_check
+
+    if options.record is not None:
+        check_new(options.record)
+    settings = config.load(options.config)
+    found = site_check.look_at_the_site(settings, options.uid, options.record)
+    lines = [Line(*line) for line in site_check.states(found)]
+    said = [f"{found.uid} at {settings.site.base_url}, {plural(found.requests, 'request')}"]
+    said += found.meaning.lines
+    if found.recorded:
+        said.append(f"recorded  {found.recorded}")
+    return _told(lines, said, site_check.as_dict(found))
+
+
+def _told(lines: Sequence[Line], said: Sequence[str] = (), data: Any = None) -> Done:
     wrong = [line for line in lines if line.state == "wrong"]
     shown = [f"{line.state:<5} {line.name:<15} {line.text}" for line in lines]
-    shown.append(f"doctor: {_summary(lines)}")
+    shown += [*said, f"doctor: {_summary(lines)}"]
     code = wrong[0].exit_code if wrong else 0
-    return Done(
-        "\n".join(shown), {"ok": not wrong, "checks": [line._asdict() for line in lines]}, code
-    )
+    checks = {"ok": not wrong, "checks": [line._asdict() for line in lines]}
+    return Done("\n".join(shown), checks | ({"site": data} if data else {}), code)
 
 
 def _summary(lines: Sequence[Line]) -> str:

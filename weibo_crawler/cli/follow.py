@@ -118,6 +118,7 @@ class _Jobs:
         """One job. users: how many are due; few are visited by one mapper."""
         wanted = self._posts
         job = Job(new_run_id(), refresh=True, driver=new_owner(), follow=True, revisit_posts=wanted)
+        job = job._replace(since=self._how.since)
         parts = self._home, job, self._how, self._cluster, self._env, self._shown
         with job_run(*parts, ranges=1 if users <= _FEW else None) as run:
             self._run = run

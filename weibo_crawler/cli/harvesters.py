@@ -129,7 +129,7 @@ class Others:
     async def _hear(self, stdout: asyncio.StreamReader, place: int) -> None:
         async for line in stdout:
             with suppress(ValueError):  # the line in which it was killed
-                self.counters[place] = json.loads(line)["counters"]
+                self.counters[place] = json.loads(line).get("counters", self.counters[place])
 
     async def _pass_on(self, stderr: asyncio.StreamReader) -> str:
         """Each warning once, whoever says it; returns why the harvester failed, "" if it did not

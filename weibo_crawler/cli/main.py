@@ -10,12 +10,14 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TextIO
 
 from weibo_crawler import __version__
-from weibo_crawler.errors import CrawlerError
+from weibo_crawler.cli import show
+from weibo_crawler.errors import BadUsage, CrawlerError, Interrupted, StoreError
 from weibo_crawler.printable import guard_streams, printable_json
 from weibo_crawler.records import TEXT_ID, Id
 from weibo_crawler.simulator.arguments import add_arguments as add_simulator_arguments
@@ -30,13 +32,17 @@ _PARTED = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,3}(?:_[0-9]{3})+")
 
 
 class Done(NamedTuple):
-    """What a command did: the closing line, the same for machines (--json), and the exit code.
-    is_aside: stdout carries data, so the closing line goes to stderr."""
+    """What a command did: the closing line, the same for machines (--json), and the exit code."""
 
     line: str
     data: dict[str, Any]
     exit_code: int = 0
-    is_aside: bool = False
+
+
+class _Refused(SystemExit):
+    """The command line is wrong. said: why."""
+
+    said = ""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -44,38 +50,53 @@ def main(argv: Sequence[str] | None = None) -> int:
     _open_streams()
     # records hold no cycles: looking for some after each 700 objects takes a twentieth of a crawl
     gc.set_threshold(50_000)
+    words = sys.argv[1:] if argv is None else argv
+    options = argparse.Namespace(json="--json" in words)  # until they are read
     try:
-        options = build_parser().parse_args(argv)
+        options = build_parser().parse_args(words)
+        show.be_quiet(is_quiet=options.quiet)
         signal.signal(signal.SIGTERM, _interrupt)
         done: Done = _find(options.handler)(options)
         _close(done, options)
         return done.exit_code
     except CrawlerError as error:
-        print(f"weibo-crawler: {error}", file=sys.stderr)
-        return error.exit_code
+        return _failed(f"weibo-crawler: {error}", error.exit_code, options, error.data)
     except BrokenPipeError:  # `scan | head`: the reader has enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _leave_stdout()
         return 0
+    except _Refused as refused:
+        _tell({"error": refused.said, "exit_code": refused.code}, options)
+        raise
     except KeyboardInterrupt:
-        print("weibo-crawler: interrupted", file=sys.stderr)
-        return 130
+        return _failed("weibo-crawler: interrupted", Interrupted.exit_code, options)
+    except OSError as error:
+        if os.environ.get("WEIBO_DEBUG"):
+            raise
+        said = f"weibo-crawler: cannot write the output: {error.strerror}"
+        print(said, file=sys.stderr)
+        _leave_stdout()
+        return StoreError.exit_code
     except Exception as error:
         if os.environ.get("WEIBO_DEBUG"):
             raise
-        return _fail(error)
+        fault = f"a fault of ours: {type(error).__name__}: {error}"
+        how = "set WEIBO_DEBUG=1 to see where, and please report it"
+        return _failed(f"weibo-crawler: {fault}; {how}", CrawlerError.exit_code, options)
 
 
-def _fail(error: Exception) -> int:
-    if isinstance(error, OSError):
-        print(f"weibo-crawler: cannot write the output: {error.strerror}", file=sys.stderr)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 5
-    print(
-        f"weibo-crawler: a fault of ours: {type(error).__name__}: {error}; "
-        "set WEIBO_DEBUG=1 to see where, and please report it",
-        file=sys.stderr,
-    )
-    return 1
+def _failed(
+    said: str, code: int, options: argparse.Namespace, data: Mapping[str, Any] | None = None
+) -> int:
+    """Say why a command ended early, to machines as well; the exit code."""
+    print(said, file=sys.stderr)
+    error = said.removeprefix("weibo-crawler: ")
+    _tell({"error": error, "exit_code": code, **(data or {})}, options)
+    return code
+
+
+def _leave_stdout() -> None:
+    """Nobody reads it any more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _open_streams() -> None:
@@ -103,17 +124,39 @@ def _find(handler: str) -> Callable[[argparse.Namespace], Done]:
 
 def _close(done: Done, options: argparse.Namespace) -> None:
     """The closing line."""
-    stream = sys.stderr if done.is_aside else sys.stdout
-    data = printable_json(json.dumps(done.data, ensure_ascii=False)) if options.json else ""
-    if text := data or done.line:
-        print(text, file=stream, flush=True)
+    if options.json:
+        _tell(done.data, options)
+    elif done.line and (done.exit_code or not options.quiet):
+        print(done.line, file=_stream(options), flush=True)
+
+
+def _tell(data: Mapping[str, Any], options: argparse.Namespace) -> None:
+    """One line for machines, where they asked for it."""
+    if options.json:
+        text = printable_json(json.dumps(data, ensure_ascii=False))
+        with suppress(BrokenPipeError):
+            print(text, file=_stream(options), flush=True)
+
+
+def _stream(options: argparse.Namespace) -> TextIO:
+    """Where the closing line goes: stderr where stdout carries data."""
+    get = vars(options).get
+    carries = {
+        "analysts:scan": True,
+        "analysts:report": get("format") or get("excel"),
+        "posts:posts": get("ids"),
+    }
+    return sys.stderr if carries.get(get("handler", "")) else sys.stdout
 
 
 class _Parser(argparse.ArgumentParser):
     """A parser whose errors are one line, which names the nearest word that is known."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+        refused = _Refused(BadUsage.exit_code)
+        refused.said = f"{self.prog}: {message}; see {self.prog} --help"
+        print(refused.said, file=sys.stderr)
+        raise refused
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Refuse here what is not known, so that it is the command that names it."""
@@ -167,7 +210,17 @@ def _command(
     command.add_argument(
         "--config", type=Path, metavar="FILE", help="settings (default: conf/crawler.toml if there)"
     )
-    command.add_argument("--json", action="store_true", help="close with one line of JSON")
+    command.add_argument(
+        "--json",
+        action="store_true",
+        help="close with one line of JSON, also where the command fails (error, exit_code)",
+    )
+    command.add_argument(
+        "--quiet",
+        action="store_true",
+        help="when all is well, print nothing but what was asked for as data: no progress, no "
+        "closing line",
+    )
     command.set_defaults(handler=handler)
     return command
 
@@ -262,6 +315,13 @@ def _crawl_commands(commands: Any) -> None:
         "--all", action="store_true", help="with --refresh: also before they are due"
     )
     posts.add_argument(
+        "--since",
+        metavar="DATE",
+        help="do not ask for posts that were written before, such as 2026-01-31: a timeline ends "
+        "with the page that reaches it, pinned posts aside. Later visits keep to that date until "
+        "another one is given; --refresh --all goes back to an earlier one",
+    )
+    posts.add_argument(
         "--follow",
         action="store_true",
         help="do not end: sleep until the next user is due, visit, and so on, until Ctrl-C; users "
@@ -295,6 +355,14 @@ def _crawl_commands(commands: Any) -> None:
         metavar="DAYS",
         help="ask for the basic information of a user (province, city, registration) once in so "
         "many days: one request a user in that time; 0: never (default: posts.info_days)",
+    )
+    posts.add_argument(
+        "--ids",
+        type=Path,
+        metavar="FILE",
+        help="in place of users: the posts whose ids stand in this file, one a line, one or two "
+        "requests each; stdout gets each id and what it came to: ok, edited, gone, restricted, "
+        "walled or unknown",
     )
     posts.add_argument(
         "--manifest", type=Path, metavar="FILE", help="only write the job's input, the key ranges"
@@ -345,6 +413,11 @@ def _analyst_commands(commands: Any) -> None:
         "--format", choices=["jsonl", "csv", "parquet"], help="default: by the file's suffix"
     )
     _add_excel(export)
+    export.add_argument(
+        "--ids",
+        action="store_true",
+        help="posts: only their ids, one a line, as `posts --ids` reads them",
+    )
     export.add_argument(
         "--dataset",
         type=Path,
@@ -449,6 +522,26 @@ def _operator_commands(commands: Any) -> None:
         action="store_true",
         help="let a node of the cluster look around as well, by a job of one map on YARN",
     )
+    doctor.add_argument(
+        "--site",
+        action="store_true",
+        help="instead: ask the site for some ten pages, one after the other, and say what guests "
+        "are shown, what has changed its shape (exit code 4), and what that means for a crawl; "
+        "nothing is stored",
+    )
+    doctor.add_argument(
+        "--uid",
+        type=_uid,
+        metavar="UID",
+        help="with --site: whose pages (default: the first user of the store, else a newspaper)",
+    )
+    doctor.add_argument(
+        "--record",
+        type=Path,
+        metavar="DIR",
+        help="with --site: write the answers into a new folder, to be sent to the developers: "
+        "shapes and lengths are kept, all names, words and ids replaced",
+    )
     simulate = _command(commands, "simulate", "operate:simulate", "run the simulated site alone")
     add_simulator_arguments(simulate)
     reparse = _command(
@@ -504,7 +597,8 @@ def _uid(text: str) -> Id:
     if TEXT_ID.fullmatch(text):
         return text
     if not text.isdecimal():  # with commas it would be several
-        raise argparse.ArgumentTypeError(f"{text[:30]!r} is no uid")
+        what = "a uid is the number in m.weibo.cn/u/<uid>"
+        raise argparse.ArgumentTypeError(f"{text[:30]!r} is no uid: {what}")
     return _whole(1, 2**63 - 1)(text)
 
 

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from typing import NamedTuple
 
@@ -15,27 +16,31 @@ from msgspec.structs import replace
 from weibo_crawler import config
 from weibo_crawler.analysis.completeness import Completeness, completeness, left_out
 from weibo_crawler.analysis.numbers import percent, plural
+from weibo_crawler.analysis.scan import parse_when
 from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.show import Advance, Progress, grouped, seconds, verdicts
 from weibo_crawler.cli.stopping import say_stopping, stop_signals
 from weibo_crawler.cli.yarn import left_running
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig, BadUsage, CrawlerError, SiteSaysNo, how_to_install
+from weibo_crawler.fetch.opening import load_egresses
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.importer import Imported, import_users, imported
 from weibo_crawler.metrics import Counters, OpenMetrics
 from weibo_crawler.outputs import keep_inputs
 from weibo_crawler.posts.cluster import Cluster
-from weibo_crawler.posts.crawl import ELSEWHERE, Job
+from weibo_crawler.posts.crawl import ELSEWHERE, Job, holds_users
 from weibo_crawler.posts.driver import JobFiles, JobRun, LocalRun
 from weibo_crawler.posts.hadoop import HadoopRun
 from weibo_crawler.posts.manifest import manifest
+from weibo_crawler.posts.stops import SINCE
 from weibo_crawler.posts.workers import (
     BARE,
     FIRST,
     FIRST_FAILED,
     SILENT,
     WAITING,
+    WAITING_FOR,
     ended_by,
     fell_silent,
     shows_no_posts,
@@ -43,6 +48,7 @@ from weibo_crawler.posts.workers import (
     visited,
 )
 from weibo_crawler.resources import resource
+from weibo_crawler.sites import open_site
 from weibo_crawler.store import WorkerRow
 from weibo_crawler.store.owners import is_at_work, new_owner
 from weibo_crawler.store.temporary import log_of, owned_folder
@@ -107,6 +113,7 @@ def posts(options: argparse.Namespace) -> Done:
     if options.info_days is not None:
         settings = replace(settings, posts=replace(settings.posts, info_days=options.info_days))
     _check_together(options)
+    since = parse_when("--since", options.since, open_site(settings).clock) or 0.0
     if options.manifest is not None:
         keep_inputs(options.manifest)
         try:
@@ -119,6 +126,10 @@ def posts(options: argparse.Namespace) -> Done:
         )
     with Home(settings, makes=() if options.plan else ["tables"]) as home:
         home.users.states()  # first of all: a wrong address of the users makes no tables
+        if options.ids is not None:
+            from weibo_crawler.cli.by_ids import posts_by_ids
+
+            return posts_by_ids(home, options.ids)
         if options.plan:
             from weibo_crawler.cli.plans import posts_plan
 
@@ -131,7 +142,7 @@ def posts(options: argparse.Namespace) -> Done:
         env["WEIBO_POSTS__COMMENTS"] = str(settings.posts.comments)
         env["WEIBO_POSTS__INFO_DAYS"] = str(settings.posts.info_days)
         refresh = options.refresh or options.follow
-        how = How(options.runner, refresh, options.detach, table, options.all)
+        how = How(options.runner, refresh, options.detach, table, options.all, since)
         if options.follow:
             from weibo_crawler.cli.follow import follow_posts
 
@@ -143,8 +154,15 @@ def _check_together(options: argparse.Namespace) -> None:
     """Raise BadUsage for options that do not go together."""
     if options.all and not options.refresh:
         raise BadUsage("--all is for --refresh: add that")
+    for name, is_set in _of_a_job(options).items():
+        if options.ids is not None and is_set:
+            raise BadUsage(
+                f"--ids asks for posts one by one, and {name} is for users: leave one out"
+            )
     if options.manifest is not None and options.plan:
         raise BadUsage("--manifest and --plan exclude each other: one writes, the other only tells")
+    if options.since is not None and options.plan:
+        raise BadUsage("--plan knows the pages of whole timelines, not how many are of that time")
     once = {
         "--all": options.all,
         "--plan": options.plan,
@@ -156,6 +174,22 @@ def _check_together(options: argparse.Namespace) -> None:
             raise BadUsage(f"--follow goes on and on, and {name} is for one job: leave one out")
     if options.span_s is not None and not options.follow:
         raise BadUsage("--for is for --follow: add that")
+
+
+def _of_a_job(options: argparse.Namespace) -> dict[str, bool]:
+    """The options of the map job, and whether they are given."""
+    return {
+        "--refresh": options.refresh,
+        "--follow": options.follow,
+        "--all": options.all,
+        "--plan": options.plan,
+        "--detach": options.detach,
+        "--since": options.since is not None,
+        "--manifest": options.manifest is not None,
+        "--comments": options.comments is not None,
+        "--info-days": options.info_days is not None,
+        "--runner hadoop": options.runner == "hadoop",
+    }
 
 
 def _table(options: argparse.Namespace, settings: Settings) -> str:
@@ -175,13 +209,15 @@ def _table(options: argparse.Namespace, settings: Settings) -> str:
 
 class How(NamedTuple):
     """How the job runs. detach: leave it running on YARN; table: read users from this HBase table
-    by TableInputFormat, "" = by key ranges. every: with refresh, users that are not due as well."""
+    by TableInputFormat, "" = by key ranges. every: with refresh, users that are not due as well.
+    since: as in `Job`."""
 
     runner: str
     refresh: bool = False
     detach: bool = False
     table: str = ""
     every: bool = False
+    since: float = 0.0
 
 
 def run_posts(home: Home, how: How, env: dict[str, str]) -> Done:
@@ -189,7 +225,8 @@ def run_posts(home: Home, how: How, env: dict[str, str]) -> Done:
     started = time.monotonic()
     cluster = prepared(home, how)
     driver = "" if how.detach else new_owner()
-    job, shown = Job(new_run_id(), how.refresh, driver, every=how.every), Counters()
+    job = Job(new_run_id(), how.refresh, driver, every=how.every, since=how.since)
+    shown = Counters()
     advance = Advance(imported(home.users, home.settings.store.tables))
     with Progress("posts") as progress, OpenMetrics(home.settings.metrics, shown, "posts") as om:
 
@@ -205,18 +242,34 @@ def run_posts(home: Home, how: How, env: dict[str, str]) -> Done:
         return left_running(run)
     why = site_says_no(counters, home.settings) or nobody_read(home, counters)
     note_refusal(home, job.run_id, why)
-    return closed(home, counters, time.monotonic() - started, why)
+    return closed(home, counters, time.monotonic() - started, why, every=how.every)
 
 
 def prepared(home: Home, how: How) -> Cluster | None:
     """Look at all that a job needs before one is started. Errors: BadConfig, StoreError."""
-    cluster = Cluster(home.settings) if how.runner == "hadoop" else None
+    settings, is_cluster = home.settings, how.runner == "hadoop"
+    fed = mappers_fed(settings, is_cluster=is_cluster)
+    if fed is not None:
+        running = min(fed, settings.hadoop.running_maps or fed)
+        settings = replace(settings, hadoop=replace(settings.hadoop, running_maps=running))
+    cluster = Cluster(settings) if is_cluster else None
     home.bind_site()
     # opened here, before several mappers ask for it at once; what they could not read, we cannot
     next(iter(home.tables.posts.scan(limit=1)), None)
     next(iter(home.tables.userlist.scan(limit=1)), None)
     _warn_of_others(home)
     return cluster
+
+
+def mappers_fed(settings: Settings, *, is_cluster: bool) -> int | None:
+    """How many mappers the egresses can feed: under a pace one process at a time uses one. None:
+    any number, as it is where each node of a cluster has direct connections of its own."""
+    if not settings.pace.requests_per_second:
+        return None
+    egress = settings.egress
+    if is_cluster and egress.use_direct and egress.direct_name is None:
+        return None
+    return max(1, len(load_egresses(egress, settings.fetch)))
 
 
 @contextmanager
@@ -237,12 +290,13 @@ def job_run(
             manifest=folder / "ranges.jsonl",
             log=log_of(folder),
         )
-        lines = manifest(ranges or home.settings.posts.ranges)
+        lines = manifest(ranges or home.settings.posts.ranges, partial(holds_users, home.tables))
         files.manifest.write_text(lines, encoding="utf-8")
         parts = home.users, job, files, show
         try:
             if cluster is None:
-                yield LocalRun(*parts, runner=how.runner, env=env)
+                fed = mappers_fed(home.settings, is_cluster=False)
+                yield LocalRun(*parts, runner=how.runner, mappers=fed, env=env)
             else:
                 yield HadoopRun(
                     *parts, cluster=cluster, table=how.table, detach=how.detach, env=env
@@ -298,16 +352,23 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
 def posts_line(counters: dict[str, int]) -> str:
     """What a run has brought, for people."""
     waiting = counters.get(WAITING, 0)
-    return f"{counters.get('posts.new', 0):,} new posts, {counters.get('page.ok', 0):,} pages" + (
-        f"; mappers that wait, as no egress may go: {waiting:,}" if waiting else ""
-    )
+    waits = [f"; mappers that wait, as no egress may go: {waiting:,}"] if waiting else []
+    waits += [
+        f"; mappers that wait for {name.removeprefix(WAITING_FOR)}: {n:,}"
+        for name, n in counters.items()
+        if name.startswith(WAITING_FOR)
+    ]
+    pages = f"{counters.get('posts.new', 0):,} new posts, {counters.get('page.ok', 0):,} pages"
+    return "".join([pages, *waits])
 
 
 def _because(complete: Completeness) -> str:
     """What the share of the announced posts does not tell."""
-    walled = complete.stopped.get("login_wall", 0)
+    walled, bound = complete.stopped.get("login_wall", 0), complete.stopped.get(SINCE, 0)
     wall = f"{walled:,} users end at the login wall, guests may read no further" if walled else ""
-    return "".join(f"; {why}" for why in (wall, left_out(complete)) if why)
+    since = f"{bound:,} users end at a date (--since), older posts are left out on purpose"
+    whys = (wall, since if bound else "", left_out(complete))
+    return "".join(f"; {why}" for why in whys if why)
 
 
 def nobody_read(home: Home, counters: dict[str, int]) -> str:
@@ -328,10 +389,16 @@ def nobody_read(home: Home, counters: dict[str, int]) -> str:
 
 
 def closed(
-    home: Home, counters: dict[str, int], span_s: float, why: str = "", jobs: int | None = None
+    home: Home,
+    counters: dict[str, int],
+    span_s: float,
+    why: str = "",
+    jobs: int | None = None,
+    *,
+    every: bool = False,
 ) -> Done:
     """What a run came to. why: what makes it end with SiteSaysNo, "" for nothing; jobs: how many
-    there were, None: this one alone."""
+    there were, None: this one alone; every: as in `How`."""
     from weibo_crawler.analysis.second_looks import looks_dict, looks_lines, second_looks
 
     get, looks = counters.get, second_looks(home.users)
@@ -380,6 +447,12 @@ def closed(
     if elsewhere := get(f"users.{ELSEWHERE}", 0):
         lines.append(f"{elsewhere:,} users were left to another run that is at work on them")
     lines += looks_lines({kind: one for kind, one in looks.items() if kind.startswith("posts.")})
+    if complete.unsure_users and not every:
+        lines.append(
+            f"{plural(complete.unsure_users, 'user')} ended with fewer posts than announced: after "
+            "a bad day of the site `posts --refresh --all` asks for them again, else the crawl "
+            "comes back to each by the posting rate"
+        )
     if complete.gaps:
         lines.append(f"{complete.gaps:,} gaps between visits: `report --completeness` says more")
     if complete.gone:
@@ -424,7 +497,9 @@ def closed(
         "seconds": round(span_s, 3),
     }
     if why:
-        raise SiteSaysNo("\n".join([*lines, why]))
+        no = SiteSaysNo("\n".join([*lines, why]))
+        no.data = data
+        raise no
     return Done("\n".join(lines), data)
 
 

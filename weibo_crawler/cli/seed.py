@@ -3,7 +3,7 @@
 import argparse
 import asyncio
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,11 @@ from weibo_crawler.store import Found
 
 if TYPE_CHECKING:
     from weibo_crawler.archive import Archive
+
+
+# such a name is meant for a file, whether it is there or not
+_FILES = (".txt", ".csv", ".tsv", ".lst", ".list", ".json", ".jsonl")
+_NAMED = 10  # wrong lines that an error names
 
 
 def seed(options: argparse.Namespace) -> Done:
@@ -56,7 +61,7 @@ def read_seeds(arguments: list[str], site: Site) -> list[Seed]:
         path = Path(argument)
         if len(argument) < 255 and path.is_dir():
             raise BadConfig(f"{argument} is a folder: give a file, or a uid")
-        if path.suffix == ".txt" or (len(argument) < 255 and path.is_file()):
+        if path.suffix in _FILES or (len(argument) < 255 and path.is_file()):
             try:
                 lines = path.read_text(encoding="utf-8").splitlines()
             except (OSError, UnicodeDecodeError) as error:
@@ -65,11 +70,7 @@ def read_seeds(arguments: list[str], site: Site) -> list[Seed]:
                     f"{path}: cannot be read: {why}; such a file holds a uid, a profile address "
                     "or a screen name a line"
                 ) from None
-            once: dict[tuple[Id | None, str | None], Seed] = {}
-            for number, word in _words(lines):
-                one = site.seed(word, f"{argument}:{number}")
-                once.setdefault((one.uid, one.screen_name), one)
-            seeds += once.values()
+            seeds += read_lines(lines, argument, site)
         else:
             seeds.append(site.seed(argument.strip(), "command line"))
     if not seeds:
@@ -79,11 +80,36 @@ def read_seeds(arguments: list[str], site: Site) -> list[Seed]:
     return seeds
 
 
-def _words(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """What stands in a line, and its number; blank lines and # comments are left out."""
+def read_lines(lines: Iterable[str], source: str, site: Site) -> list[Seed]:
+    """The seeds of a file, a line each, repeats dropped; blank lines and # comments are left out.
+
+    Raises BadSeed with source and line number for the first line that names nobody, and with the
+    numbers of the others.
+    """
+    seeds: dict[tuple[Id | None, str | None], Seed] = {}
+    wrong: list[tuple[int, BadSeed]] = []
     for number, line in enumerate(lines, 1):
-        if text := line.removeprefix("\ufeff").split("#")[0].strip():
-            yield number, text
+        text = line.removeprefix("\ufeff").split("#")[0].strip()
+        if not text:
+            continue
+        try:
+            seed = site.seed(text, f"{source}:{number}")
+        except BadSeed as error:
+            wrong.append((number, error))
+        else:
+            seeds.setdefault((seed.uid, seed.screen_name), seed)
+    if wrong:
+        raise BadSeed(f"{wrong[0][1]}{_others([number for number, _ in wrong[1:]])}")
+    return list(seeds.values())
+
+
+def _others(numbers: list[int]) -> str:
+    """Which other lines are wrong."""
+    if not numbers:
+        return ""
+    named = ", ".join(map(str, numbers[:_NAMED]))
+    more = f" and {len(numbers) - _NAMED:,} more" if len(numbers) > _NAMED else ""
+    return f"; wrong as well: line{'s' if len(numbers) > 1 else ''} {named}{more}"
 
 
 async def _resolve(seeds: list[Seed], home: Home, archive: "Archive | None") -> list[Id]:

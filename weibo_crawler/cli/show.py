@@ -16,8 +16,17 @@ _PLAIN_EVERY_S = 5.0
 _SPEED_LOOKS = 60  # a second apart or more: the speed is that of the last minute
 
 
+_is_quiet = False  # of this command: --quiet
+
+
+def be_quiet(*, is_quiet: bool) -> None:
+    """Whether commands of this process show no progress."""
+    global _is_quiet  # one command a process
+    _is_quiet = is_quiet
+
+
 class Progress:
-    """A context manager; everything goes to stderr."""
+    """A context manager; everything goes to stderr. Shows nothing after `be_quiet`."""
 
     def __init__(self, title: str) -> None:
         self._title = title
@@ -25,7 +34,7 @@ class Progress:
         self._last = time.monotonic()
 
     def __enter__(self) -> "Progress":
-        if sys.stderr.isatty():
+        if sys.stderr.isatty() and not _is_quiet:
             from rich.console import Console
 
             self._live = Console(file=unguarded(sys.stderr)).status(self._title)
@@ -43,7 +52,7 @@ class Progress:
             from rich.text import Text
 
             self._live.update(Text(one_line(f"{self._title}: {text}")))
-        elif is_news or time.monotonic() - self._last >= _PLAIN_EVERY_S:
+        elif not _is_quiet and (is_news or time.monotonic() - self._last >= _PLAIN_EVERY_S):
             self._last = time.monotonic()
             print(f"{self._title}: {text}", file=sys.stderr, flush=True)
 

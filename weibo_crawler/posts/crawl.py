@@ -34,6 +34,7 @@ from weibo_crawler.posts.workers import (
     ORDERED,
     SILENT,
     WAITING,
+    WAITING_FOR,
     ended_by,
     parse_said,
 )
@@ -66,7 +67,8 @@ class Job(NamedTuple):
     """What a mapper is told: which run it belongs to, and whether to come back to known users that
     are due (refresh), or to all of them, also where guests were refused not long ago (every).
     follow: another job comes soon, so who failed rests. revisit_posts: in place of the setting, 0 =
-    as that says.
+    as that says. since: older posts are not asked for (seconds since the epoch), 0 = the bound that
+    the last run had for a user.
 
     driver: the owner name of the process that waits for this job, "" where none does (detached).
     attempt: the mapper's name in the figures of the run, "" = its lease owner's.
@@ -79,12 +81,14 @@ class Job(NamedTuple):
     every: bool = False
     follow: bool = False
     revisit_posts: float = 0.0
+    since: float = 0.0
 
     def options(self) -> list[str]:
         """As the job's script is told whom to come back to."""
         flags = {"--refresh": self.refresh, "--all": self.every, "--follow": self.follow}
         words = [flag for flag, is_set in flags.items() if is_set]
-        return [*words, f"--revisit-posts={self.revisit_posts}"] if self.revisit_posts else words
+        numbers = {"--revisit-posts": self.revisit_posts, "--since": self.since}
+        return words + [f"{name}={number}" for name, number in numbers.items() if number]
 
 
 class Chunk(NamedTuple):
@@ -412,6 +416,7 @@ class RangeCrawler:
             revisit=self._revisit,
             profile_s=self._settings.posts.profile_days * 86_400,
             every=self._job.every,
+            since=self._job.since,
             comments=comments,
             info=Info(*parts, rest_s=info_s) if info_s else None,
         )
@@ -477,6 +482,8 @@ class RangeCrawler:
             waits_for = self._fetcher.waits_for if self._fetcher and ended is None else ""
             if waits_for:
                 counters[WAITING] = 1
+            if ended is None and (store := self._tables.waits_for):
+                counters[WAITING_FOR + store] = 1
             run_id, began = self._job.run_id, self._started_at
             row = WorkerRow(run_id, self._worker, "posts", began, time.time(), ended, counters)
             self._frontier.report(row)
@@ -524,6 +531,12 @@ def users_in(tables: Tables, part: KeyRange) -> Iterator[Due]:
     for row in tables.userlist.scan(start=part.start, stop=part.stop, columns=USER_COLUMNS):
         if "user:id" in row.cells:  # a ledger alone is no imported user
             yield due_of(parse_user_key(row.key), row.cells)
+
+
+def holds_users(tables: Tables, part: KeyRange) -> bool:
+    """Whether anybody was imported into a key range."""
+    rows = tables.userlist.scan(start=part.start, stop=part.stop, columns=["user:id"], limit=1)
+    return next(iter(rows), None) is not None
 
 
 def due_of(uid: Id, cells: Cells) -> Due:

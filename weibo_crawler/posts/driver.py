@@ -59,6 +59,7 @@ class JobRun(ABC):
         self._frontier, self._job, self._files = frontier, job, files
         self._progress = progress
         self._stops, self._said_stop = 0, False
+        self._shown: dict[str, int] = {}
         self._looked = self._beaten = 0.0
 
     def stop(self) -> None:
@@ -89,8 +90,12 @@ class JobRun(ABC):
             notes.DRIVER.of(self._job.run_id).put(self._frontier, time.time())
             self._beaten = now
         if now - self._looked >= _LOOK_S:
-            self._progress(self.counters(), note)
+            self._show(note)
             self._looked = now
+
+    def _show(self, note: str = "") -> None:
+        self._shown = workers.never_back(self._shown, self.counters())
+        self._progress(self._shown, note)
 
     def _judge(self, failure: str) -> None:
         """Raise the worst of what the mappers said. failure: how the job ended, "" where well."""
@@ -111,7 +116,8 @@ class JobRun(ABC):
 
 
 class LocalRun(JobRun):
-    """On this machine, in a process group of its own; runner: inline or local of mrjob."""
+    """On this machine, in a process group of its own; runner: inline or local of mrjob. mappers: at
+    once, at most; None: one a core."""
 
     def __init__(
         self,
@@ -121,12 +127,14 @@ class LocalRun(JobRun):
         progress: Callable[[dict[str, int], str], None] = lambda counters, note: None,
         *,
         runner: str,
+        mappers: int | None = None,
         env: Mapping[str, str] = os.environ,
     ) -> None:
         if runner not in RUNNERS:
             raise BadUsage(f"--runner {runner}: use one of {', '.join(RUNNERS)}")
         super().__init__(frontier, job, files, progress)
         self._runner, self._env = runner, env
+        self._mappers = min(mappers or sys.maxsize, os.cpu_count() or 1)
 
     def run(self) -> dict[str, int]:
         with owned_folder("job") as folder:
@@ -147,8 +155,8 @@ class LocalRun(JobRun):
         command += ["--output-dir", f"{folder}/out", "--no-cat-output", "--local-tmp-dir", folder]
         # tasks run by this Python, which has mrjob; its setup script would leave a lock in /tmp
         command += ["--no-bootstrap-mrjob"]
-        if self._runner == "inline":  # its tasks come one after another: the fewer the better
-            command += ["--num-cores", "1"]
+        # the tasks of inline come one after another: the fewer the better
+        command += ["--num-cores", "1" if self._runner == "inline" else str(self._mappers)]
         command += ["--run-id", self._job.run_id, "--driver", self._job.driver]
         return [*command, *self._job.options(), str(files.manifest)]
 
@@ -158,7 +166,7 @@ class LocalRun(JobRun):
                 os.killpg(process.pid, signal.SIGKILL)
             self._look()
             time.sleep(_POLL_S)
-        self._progress(self.counters(), "")
+        self._show()
 
 
 def stopped(counters: Mapping[str, int], *, is_killed: bool = False) -> str:

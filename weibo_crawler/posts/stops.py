@@ -4,11 +4,13 @@ from collections.abc import Collection
 
 from weibo_crawler.posts.coverage import in_place, is_covered, is_open_below
 from weibo_crawler.records import Id, PostPage
-from weibo_crawler.store.rows.cells import Ledger
+from weibo_crawler.store.rows.cells import Ledger, from_iso
+from weibo_crawler.store.rows.gaps import Gap
 
 ENDS = ("end", "no_next_page", "no_new_post", "repeated_cursor", "known", "gone")
 IN_DOUBT = "in_doubt"  # what is older is missing, and was looked for in vain not long ago
-LIMITS = ("login_wall", "max_pages", "too_many_pages", "odd_cursor")
+SINCE = "since"  # what is older was left out on purpose
+LIMITS = ("login_wall", "max_pages", "too_many_pages", "odd_cursor", SINCE)
 _BARREN_PAGES = 5
 _DELETED = 3  # of the newest known posts, since the last visit
 _SPARE_PAGES = 50  # pages are sparse where the site hides posts
@@ -26,14 +28,19 @@ def most_pages(announced: int | None, posts_a_page: int) -> int:
 class Stops:
     """The rules for one visit. posts_a_page: on a full one; resting: why what is older than the
     known posts is not asked for now, None: it is. down_to: what is known ends the visit only below
-    this mid."""
+    this mid. since: nothing that was written before is asked for, seconds since the epoch."""
 
     def __init__(
-        self, posts_a_page: int, cursor: str, resting: str | None, down_to: int | None = None
+        self,
+        posts_a_page: int,
+        cursor: str,
+        resting: str | None,
+        down_to: int | None = None,
+        since: float = 0.0,
     ) -> None:
         self._posts_a_page = posts_a_page
         self._cursors = {cursor}
-        self._resting, self._down_to = resting, down_to
+        self._resting, self._down_to, self._since = resting, down_to, since
         self._barren = 0  # pages in a row without a post new to this visit
 
     def at(
@@ -50,7 +57,8 @@ class Stops:
         site has, so some further down were deleted. Pinned posts are out of date order, so they
         never tell that the known part of a timeline is reached."""
         mids = in_place(page.posts)
-        is_known = not is_surplus and _is_known(mids, ledger, known)
+        wanted = [gap for gap in ledger.gaps if not self._is_older(gap.before_at)]
+        is_known = not is_surplus and _is_known(mids, ledger.newest, wanted, known)
         is_known = is_known and (self._down_to is None or min(mids) < self._down_to)
         if page.next_cursor is None and "odd cursor" in page.skipped:
             return "known" if is_known else "odd_cursor"
@@ -67,8 +75,18 @@ class Stops:
         if ledger.pages + 1 >= most_pages(ledger.announced, self._posts_a_page):
             return "too_many_pages"
         if is_known:
-            return "known"
+            return "known" if len(wanted) == len(ledger.gaps) else SINCE
+        written = {post.mid: post.created_at for post in page.posts}
+        if mids and self._is_older(written[mids[-1]]):
+            return SINCE
         return self._resting if _meets(mids, ledger, known) else None
+
+    def _is_older(self, written_at: str | None) -> bool:
+        """Whether a date is before the bound; False where there is none that can be read."""
+        try:
+            return written_at is not None and from_iso(written_at) < self._since
+        except ValueError:
+            return False
 
 
 def _meets(mids: list[int], ledger: Ledger, known: Collection[Id]) -> bool:
@@ -79,14 +97,16 @@ def _meets(mids: list[int], ledger: Ledger, known: Collection[Id]) -> bool:
     return mids[-1] in known and mids[-1] <= ledger.newest
 
 
-def _is_known(mids: list[int], ledger: Ledger, known: Collection[Id]) -> bool:
-    """Whether all that is older than the newest posts of a page was read before. mids: those in
-    their place.
+def _is_known(
+    mids: list[int], newest: int | None, gaps: Collection[Gap], known: Collection[Id]
+) -> bool:
+    """Whether all that is older than the newest posts of a page was read before, but for what is
+    not wanted. mids: those in their place; newest: of the last complete visit; gaps: what was not
+    read, and is wanted.
 
     The page joins what is known where its new posts stand above the newest known one, or a few of
     those were deleted: older posts below new ones may be out of their places.
     """
-    newest, gaps = ledger.newest, ledger.gaps
     if newest is None:
         return False
     old = [mid for mid in mids if mid <= newest]

@@ -54,9 +54,10 @@ _TOLD = (Verdict.OK, Verdict.GONE, Verdict.LOGIN_WALL, Verdict.DRIFTED, *_EMPTY)
 class Visitor(NamedTuple):
     """What visits need. posts: the table, for reading; clock: seconds; revisit: bounds of the time
     until the next visit; profile_s: posts.profile_days; every: ask also for what guests were
-    refused at most `revisit.most_s` ago, and for posts that could not be read; is_forgotten:
-    whether `forget` removed a user, as far as the last put knows; comments, info: None where nobody
-    asks for them."""
+    refused at most `revisit.most_s` ago, and for posts that could not be read; since: no older
+    posts are asked for, seconds since the epoch, 0 = the bound that a user's ledger holds;
+    is_forgotten: whether `forget` removed a user, as far as the last put knows; comments, info:
+    None where nobody asks for them."""
 
     site: Site
     asker: Asker
@@ -69,6 +70,7 @@ class Visitor(NamedTuple):
     revisit: Revisit
     profile_s: float
     every: bool
+    since: float = 0.0
     comments: Comments | None = None
     info: Info | None = None
 
@@ -143,6 +145,7 @@ class _Visit:
             new=old.new if same_run else 0,
             restricted_at=env.clock() if self.asks_closed else old.restricted_at,
             cursor=self.cursor,
+            since=env.since or old.since,
             run_id=env.run_id,
         )
 
@@ -359,8 +362,10 @@ class _Visit:
         if self.env.every:
             unread = (mid for mid in self.sightings.unreadable if isinstance(mid, int))
             deepest = min(unread, default=None)
-            return Stops(full, self.cursor, None, 0 if self.old.unnamed else deepest)
-        return Stops(full, self.cursor, self._resting())
+            resting, down_to = None, 0 if self.old.unnamed else deepest
+        else:
+            resting, down_to = self._resting(), None
+        return Stops(full, self.cursor, resting, down_to, self.ledger.since or 0.0)
 
     def _resting(self) -> str | None:
         """Why this visit does not ask for what is older than the known posts: others did in vain

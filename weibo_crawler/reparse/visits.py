@@ -123,7 +123,8 @@ async def _visit(
         max_pages=posts.max_pages,
         revisit=revisit_of(posts),
         profile_s=posts.profile_days * 86_400,
-        every=process.options.get("every", False),
+        every=bool(process.options.get("every", False)),
+        since=float(process.options.get("since", 0.0)),
         info=Info(site, asker, writer, Counters(), replay.now, rest_s=0.0),
         comments=Comments(
             *(site, asker, writer, Counters(), replay.now), run_id=process.run_id, most=_ALL

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from weibo_crawler.simulator.people_pages import PeoplePages
 from weibo_crawler.simulator.post_pages import PostPages
 from weibo_crawler.simulator.routes import Asked, Kind, understand
-from weibo_crawler.simulator.wire import END, HTML, Answer, Users, error_page
+from weibo_crawler.simulator.wire import END, HTML, NO_POST, NO_POST_PAGE, Answer, Users, error_page
 from weibo_crawler.simulator.world import PAGE_OF_USERS, World
 
 _PLAIN = b"<!DOCTYPE html><html><head><title>%s</title></head><body></body></html>"
@@ -117,6 +117,8 @@ class Pages:
 
     def _of_post(self, asked: Asked) -> Answer:
         post = self._world.post(asked.mid)
+        if post is None and asked.kind is not Kind.COMMENTS and self._world.was_post(asked.mid):
+            return NO_POST_PAGE if asked.kind is Kind.DETAIL else NO_POST
         if post is None:
             return error_page("暂无数据", "end") if asked.kind is Kind.DETAIL else END
         make = {

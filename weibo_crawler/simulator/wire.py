@@ -61,6 +61,11 @@ def error_page(message: str, label: str) -> Answer:
     return Answer(page.encode(), label, content_type=HTML)
 
 
+_SAYS_NO_POST = "该微博不存在"  # weibo_api.md: errno 20101
+NO_POST = Answer(ascii_json({"ok": 0, "errno": "20101", "msg": _SAYS_NO_POST}), "gone")
+NO_POST_PAGE = error_page(_SAYS_NO_POST, "gone")
+
+
 @lru_cache(maxsize=4096)  # a card needs it twice
 def bid_of(mid: int) -> str:
     """A mid as the site writes it in addresses: groups of 7 digits as 4 base-62 characters."""

@@ -159,6 +159,11 @@ class World:
             return None
         return self.written(mid)
 
+    def was_post(self, mid: int) -> bool:
+        """Whether there was a post of this mid, which was deleted."""
+        writer = timeline.writer_of(mid)
+        return writer < self.size and mid in self.calendar(writer).deleted
+
     def written(self, mid: int) -> Post:
         """The post of a mid of some calendar; see `post` for any mid."""
         original = self._original(mid) if timeline.is_retweet(mid) else None

@@ -93,6 +93,10 @@ class Site(Protocol):
         """The ways to the whole text of a long post, the best one first."""
         ...
 
+    def post(self, mid: Id) -> tuple[Request, ...]:
+        """The ways to a whole post of which nobody knows whose it is, the best one first."""
+        ...
+
     def name(self, screen_name: str) -> Request: ...
 
     def comments(self, mid: Id) -> Request: ...
@@ -120,6 +124,11 @@ class Site(Protocol):
 
     def session_headers(self, cookies: Mapping[str, str]) -> Headers:
         """Headers that every request of a session carries beside its own, cookies included."""
+        ...
+
+    def strangers(self, secret: bytes) -> Callable[[Request, Page], tuple[Request, Page]]:
+        """Who makes the same question and answer about invented people, consistently: for fixtures.
+        secret: drawn for one recording, and forgotten."""
         ...
 
 

@@ -6,22 +6,60 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.sites.weibo.helpers import DETAIL, LONG_MID, SITE, fixture, judge, page, read, record
+from tests.sites.weibo.helpers import (
+    DETAIL,
+    LONG_MID,
+    OWNER,
+    SITE,
+    fixture,
+    judge,
+    page,
+    read,
+    record,
+)
 from weibo_crawler.records import FullText, NamedUser, Reading, Verdict
 
 Tree = Any
 WHOLE = FullText(LONG_MID, "开头\n" + "很长的信。" * 40)
 
 
+def _text(reading: Reading) -> Tree:
+    """The text, without the post that some ways show."""
+    return replace(record(reading), post=None)
+
+
 @pytest.mark.parametrize("name", ["extend.json", "show.json"])
 def test_the_whole_text(name: str) -> None:
     """extend and show give the same text, as a reader sees it; extend does not name its post."""
-    assert record(read(name)) == replace(WHOLE, is_named=name == "show.json")
+    assert _text(read(name)) == replace(WHOLE, is_named=name == "show.json")
 
 
 def test_the_whole_text_in_html() -> None:
     """The detail page holds the post in a script."""
-    assert record(judge(fixture("detail.html"), DETAIL)) == WHOLE
+    assert _text(judge(fixture("detail.html"), DETAIL)) == WHOLE
+
+
+@pytest.mark.parametrize(
+    "reading", [read("show.json"), judge(fixture("detail.html"), DETAIL)], ids=["show", "detail"]
+)
+def test_the_whole_post(reading: Reading) -> None:
+    """show and detail hold all of it: who, when, how often."""
+    post = record(reading).post
+    assert (post.mid, post.uid, post.text, post.text_complete) == (
+        LONG_MID,
+        OWNER,
+        WHOLE.text,
+        True,
+    )
+    assert post.created_at_precision == "second"
+    assert post.likes is not None
+
+
+@pytest.mark.parametrize("change", [{"user": {"id": "x"}}, {"user": []}])
+def test_a_text_of_nobody(change: Tree) -> None:
+    """Where the post is not legible its text still is."""
+    reading = read("show.json", lambda tree: tree["data"].update(change))
+    assert record(reading) == WHOLE
 
 
 @pytest.mark.parametrize("end", ["...<a href='/detail/1'>全文</a>", "…<span>展开</span>"])
@@ -42,7 +80,7 @@ def test_show_without_long_text() -> None:
         del tree["data"]["longText"]
         tree["data"]["text"] = "whole"
 
-    assert record(read("show.json", change)) == FullText(LONG_MID, "whole")
+    assert _text(read("show.json", change)) == FullText(LONG_MID, "whole")
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@ WEIBO_SAMPLES names their folder; the default is ../shared/samples, seen from th
 
 import json
 import os
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
@@ -18,6 +19,7 @@ import pytest
 from tests.sites.weibo.helpers import SITE, at, check_law, page, record
 from weibo_crawler.records import Edge, Reading, Request, Verdict
 from weibo_crawler.sites.weibo.bid import bid_of
+from weibo_crawler.survey.recording import outline
 
 ROOT = Path(__file__).parents[3]
 SAMPLES = Path(os.environ.get("WEIBO_SAMPLES", ROOT.parent / "shared" / "samples"))
@@ -284,3 +286,33 @@ def test_pages_of_posts_show_the_profile(name: str, numbers: tuple[int, ...]) ->
     assert user.is_told
     assert (user.fans, user.follows, user.posts, user.rank, user.verified_type) == numbers
     assert user.verified_reason
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_recording_of_them_names_nobody(name: str) -> None:
+    """About strangers they are read as they are, and no text stays but the site's own words."""
+    request = SITE.posts(owner_of(name), "")
+    now = at("2019-06-15T12:00:00" if "2019" in name else "2021-06-18T12:00:00")
+    asked, other = SITE.strangers(b"")(request, page(sample(name), 200, now))
+    after = SITE.read(asked, other)
+    assert outline(after) == outline(read(name, request))
+    stays = {
+        text
+        for text, new in zip(
+            leaves(data(name)), leaves(json.loads(other.body)["data"]), strict=True
+        )
+        if text == new and not text.isascii()
+    }
+    assert {word for text in stays for word in re.findall(r"[^\W\d_]+", text)} <= KEPT
+
+
+KEPT = {"万", "万次播放", "置顶", "发布于", "刚刚", "小时前", "分钟前", "昨天"}
+
+
+def leaves(value: Any) -> Iterator[str]:
+    """All texts of some JSON."""
+    if isinstance(value, str):
+        yield value
+    for part in value.values() if isinstance(value, dict) else value:
+        if isinstance(part, dict | list | str) and not isinstance(value, str):
+            yield from leaves(part)

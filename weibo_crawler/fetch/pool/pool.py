@@ -237,7 +237,8 @@ class Pool:
     @property
     def waits_for(self) -> str:
         """Why nothing is asked for, in words; "" while something is."""
-        if self._keeper is not None and self._ring.is_empty and self._keeper.out is None:
+        keeper = self._keeper
+        if keeper is not None and keeper.has_term and self._ring.is_empty and keeper.out is None:
             return "other processes hold all egresses"
         return self._outage.words
 

@@ -67,9 +67,16 @@ class Addresses:
                 f"{self.base}/detail/{mid}",
                 uid=uid,
                 mid=mid,
-                headers=(("Accept", _HTML), ("Referer", f"{self.base}/u/{uid}")),
+                headers=(
+                    ("Accept", _HTML),
+                    ("Referer", f"{self.base}/{f'u/{uid}' if uid else ''}"),
+                ),
             ),
         )
+
+    def post(self, mid: Id) -> tuple[Request, ...]:
+        """show, detail: they tell more than the text."""
+        return self.full_text(0, mid)[1:]
 
     def comments(self, mid: Id) -> Request:
         path = f"/comments/hotflow?id={mid}&mid={mid}&max_id_type=0"

@@ -23,6 +23,18 @@ def bid_of(mid: int) -> str:
             return bid.lstrip("0") or "0"
 
 
+def mid_of_bid(bid: str) -> int:
+    """The mid of a bid; of letters that are none, a number that is no mid. Errors: ValueError for
+    other characters."""
+    mid = 0
+    for start in range(-(-len(bid) // 4) * -4, 0, 4):
+        group = 0
+        for letter in bid[start : start + 4 or None]:
+            group = group * len(_DIGITS) + _DIGITS.index(letter)
+        mid = mid * _GROUP + group
+    return mid
+
+
 def bid_in_scheme(scheme: object) -> str:
     """The bid in a card's address; "" where there is none. A mid in its place is too long."""
     match = _IN_SCHEME.search(scheme) if isinstance(scheme, str) else None

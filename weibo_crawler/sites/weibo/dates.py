@@ -21,7 +21,7 @@ _SITE_BEGAN_S = 1_249_056_000  # 2009-08
 _MIDS_HOLD_TIME_S = 1_325_347_200  # 2012: mids of the first years are made otherwise
 _FAR_FUTURE_S = 4_102_416_000  # 2100
 
-_MONTHS = {
+MONTHS = {
     name: number
     for number, name in enumerate(
         ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"), 1
@@ -132,7 +132,7 @@ def _full(text: str) -> Said | None:
     zone_s = int(zone_h) * _HOUR_S + int(zone_min) * 60
     if zone_s > 18 * _HOUR_S:
         raise ValueError("a zone that does not exist")
-    words = _on(date(int(year), _MONTHS.get(month, 0), int(day)).toordinal(), hour, minute, second)
+    words = _on(date(int(year), MONTHS.get(month, 0), int(day)).toordinal(), hour, minute, second)
     if sign == "+" and zone_s == _ZONE_S:
         return words
     return _from(words.at_s + _ZONE_S + (zone_s if sign == "-" else -zone_s), "second", 1)

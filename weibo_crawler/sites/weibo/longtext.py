@@ -3,16 +3,17 @@
 import re
 
 import msgspec
+from msgspec.structs import replace
 
-from weibo_crawler.records import FullText, Reading, Request, Verdict
+from weibo_crawler.records import FullText, Post, Reading, Request, Verdict
 from weibo_crawler.sites.weibo.drift import Drift
 from weibo_crawler.sites.weibo.fitting import fit
-from weibo_crawler.sites.weibo.ids import mid_of
+from weibo_crawler.sites.weibo.ids import mid_of, uid_of
 from weibo_crawler.sites.weibo.loose import decoded, first_value
-from weibo_crawler.sites.weibo.post import is_gone
+from weibo_crawler.sites.weibo.post import author_of, is_gone, read_post
 from weibo_crawler.sites.weibo.text import mentions, reader_text, topics
 from weibo_crawler.sites.weibo.verdicts import of_html
-from weibo_crawler.sites.weibo.wire import LongText, Mblog, Rendered
+from weibo_crawler.sites.weibo.wire import Card, LongText, Mblog, Rendered
 
 CUT = "only the cut text is shown"
 _SAYS_CUT = re.compile(r"(?:\.{3}|…)\s*(?:全文|展开)$")  # wherever that leads
@@ -31,10 +32,10 @@ def read_show(status: Mblog | None, request: Request, now: float) -> Reading:
     hidden. Errors: Drift."""
     if status is None:
         raise Drift(".data")
-    return _of_status(status, ".data", request)
+    return _of_status(status, ".data", request, now)
 
 
-def read_detail(body: bytes, request: Request) -> Reading:
+def read_detail(body: bytes, request: Request, now: float) -> Reading:
     """The `$render_data = [{"status": …}]` in the HTML of /detail/<mid>.
 
     Errors: Drift; NotJson where the data breaks off.
@@ -48,10 +49,10 @@ def read_detail(body: bytes, request: Request) -> Reading:
     rendered = fit(first, Rendered) if isinstance(first, dict) else Rendered()
     if rendered.status is None:
         raise Drift("[0].status")
-    return _of_status(rendered.status, "[0].status", request)
+    return _of_status(rendered.status, "[0].status", request, now)
 
 
-def _of_status(status: Mblog, path: str, request: Request) -> Reading:
+def _of_status(status: Mblog, path: str, request: Request, now: float) -> Reading:
     try:
         mid = mid_of(status)
     except Drift as drift:
@@ -61,9 +62,23 @@ def _of_status(status: Mblog, path: str, request: Request) -> Reading:
     if is_gone(status):
         return Reading(Verdict.GONE, why="the post is deleted or hidden")
     whole = status.longText.longTextContent if status.longText is not None else None
-    if whole:
-        return _whole(whole, f"{path}.longText.longTextContent", request)
-    return _whole(status.text, f"{path}.text", request)
+    place = "longText.longTextContent" if whole else "text"
+    reading = _whole(whole or status.text, f"{path}.{place}", request)
+    if not isinstance(reading.record, FullText):
+        return reading
+    return replace(reading, record=replace(reading.record, post=_post(status, reading.record, now)))
+
+
+def _post(status: Mblog, full: FullText, now: float) -> Post | None:
+    """The post with its whole text; None where a part of it that is needed is not legible."""
+    try:
+        uid = uid_of(author_of(status), ".user.id")
+        post = read_post(status, Card(), uid, now)
+    except Drift:
+        return None
+    return replace(
+        post, text=full.text, text_complete=True, topics=full.topics, mentions=full.mentions
+    )
 
 
 def _whole(html: object, path: str, request: Request, *, is_named: bool = True) -> Reading:

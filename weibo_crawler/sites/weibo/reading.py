@@ -102,7 +102,7 @@ def _of_body(request: Request, page: Page) -> Reading:
         return Reading(Verdict.SERVER_TROUBLE, why="empty body")
     try:
         if request.kind is Kind.DETAIL and start != b"{":
-            return read_detail(page.body, request)
+            return read_detail(page.body, request, page.fetched_at)
         return _of_json(request, page)
     except NotJson as error:
         if error.is_truncated:

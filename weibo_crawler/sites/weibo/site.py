@@ -1,18 +1,21 @@
 """The site m.weibo.cn, as the rest of the program sees it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta, timezone
 from random import Random
+from urllib.parse import urlsplit
 
 from weibo_crawler.config import Settings
 from weibo_crawler.records import Edge, Id, Kind, Page, Reading, Request, Seed
 from weibo_crawler.sites.weibo import reading, seeds, session
 from weibo_crawler.sites.weibo.addresses import LAST_PAGE, USERS_A_PAGE, Addresses
+from weibo_crawler.sites.weibo.strangers import HOSTS, Strangers
 
 _LIVE = "https://m.weibo.cn"
 _LIVE_VISITOR = "https://visitor.passport.weibo.cn/visitor/genvisitor2"
 
 _EVERYBODY_KNOWS = 2803301701  # 人民日报, for years among the accounts with most fans
+_HOST = "m.weibo.cn"
 _KINDS = {Edge.FANS: Kind.FANS, Edge.FOLLOWS: Kind.FOLLOWS}
 
 
@@ -80,6 +83,12 @@ class Weibo(Addresses):
     def session_headers(self, cookies: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
         """User-Agent and Cookie: what every request of a session carries beside its own."""
         return session.session_headers(self._user_agent, cookies)
+
+    def strangers(self, secret: bytes) -> Callable[[Request, Page], tuple[Request, Page]]:
+        """Who makes answers about invented people of those that this site gave, wherever it is."""
+        own = (urlsplit(url).netloc for url in (self.base, self._visitor_url))
+        hosts = {host: _HOST for host in own if host and not HOSTS.fullmatch(host)}
+        return Strangers(secret, hosts).of
 
 
 def open_site(settings: Settings) -> Weibo:

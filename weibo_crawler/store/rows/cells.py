@@ -66,9 +66,9 @@ class Ledger(msgspec.Struct, frozen=True):
     rate by which next_visit was chosen; walled_at: when guests were last refused what is older than
     the posts read, or it was not asked for as others were refused it, None = neither; unsure_at:
     when the end of the timeline was last found to contradict the announced count, None = it does
-    not. failures: how many visits in a row have failed; retry_at: until when a job that follows
-    the users leaves one alone whose last visit failed. Times are seconds since the epoch, to the
-    millisecond.
+    not. since: older posts are left out on purpose, None = none are. failures: how many visits in a
+    row have failed; retry_at: until when a job that follows the users leaves one alone whose last
+    visit failed. Times are seconds since the epoch, to the millisecond.
     """
 
     state: str
@@ -104,6 +104,7 @@ class Ledger(msgspec.Struct, frozen=True):
     posts_per_day: float | None = None
     walled_at: Moment | None = None
     unsure_at: Moment | None = None
+    since: Moment | None = None
     empty_since: Moment | None = None
     profile_at: Moment | None = None
     info_at: Moment | None = None

@@ -1,0 +1,19 @@
+"""Answers that `doctor --site --record` wrote: each is read as it is written there."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.sites.weibo.helpers import SITE, check_law
+from weibo_crawler.survey.recording import Case, cases, outline, read
+
+_FOLDERS = sorted(path.parent for path in Path(__file__).parent.glob("recordings/*/answers.json"))
+_CASES = {f"{folder.name}/{case.name}": case for folder in _FOLDERS for case in cases(folder)}
+
+
+@pytest.mark.parametrize("name", sorted(_CASES))
+def test_an_answer_is_read_as_before(name: str) -> None:
+    """The verdict, how many posts and people, how long their texts."""
+    case: Case = _CASES[name]
+    check_law(SITE.read(case.request, case.page))
+    assert outline(read(SITE, case.request, case.page)) == case.reads_as

@@ -1,0 +1,158 @@
+"""The pages that are asked for, each once where nothing goes wrong."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from typing import NamedTuple
+
+from weibo_crawler.errors import SiteSaysNo
+from weibo_crawler.fetch import Ask, PageSource
+from weibo_crawler.records import (
+    FACTS,
+    OF_USERS,
+    REFUSALS,
+    CommentPage,
+    Edge,
+    Expect,
+    FanPage,
+    Id,
+    Kind,
+    Post,
+    PostPage,
+    Reading,
+    Request,
+    User,
+    Verdict,
+)
+from weibo_crawler.sites import Site
+
+PROFILE, POSTS, LATER_POSTS, TEXT, COMMENTS, NAME, INFO = (
+    *("profile", "posts 1", "posts 2", "long text", "comments", "name"),
+    "information",
+)
+LISTS = {Edge.FANS: "fans", Edge.FOLLOWS: "follows"}
+
+
+class Look(NamedTuple):
+    """A page that was asked for. reading None: it was not, and `why` says so."""
+
+    name: str
+    reading: Reading | None
+    why: str = ""
+
+    @property
+    def is_shown(self) -> bool:
+        return self.reading is not None and self.reading.verdict is Verdict.OK
+
+    @property
+    def is_walled(self) -> bool:
+        """Whether guests are not shown it, which is a rule of the site and no fault."""
+        return self.reading is not None and self.reading.verdict in _CLOSED
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the answer is one by which a crawl would end, or go without the page."""
+        return self.reading is not None and self.reading.verdict not in {*FACTS, *_CLOSED}
+
+
+_CLOSED = (Verdict.LOGIN_WALL, Verdict.RESTRICTED)
+
+
+class Looks:
+    """Asks for the pages of one user. After a refusal, or where the user is gone, no more is.
+
+    patience_s: how long a page is waited for. wants_info: whether the crawl asks for the basic
+    information of users, too.
+    """
+
+    def __init__(
+        self, site: Site, fetcher: PageSource, uid: Id, *, patience_s: float, wants_info: bool
+    ) -> None:
+        self._site, self._fetcher, self._uid = site, fetcher, uid
+        self._patience_s, self._wants_info = patience_s, wants_info
+        self._over = ""
+
+    async def run(self) -> AsyncIterator[Look]:
+        """Each page as soon as it is known."""
+        site, uid = self._site, self._uid
+        yield (profile := await self._look(PROFILE, Ask(site.profile(uid))))
+        yield (first := await self._look(POSTS, Ask(site.posts(uid, ""))))
+        shown = first.reading.record if first.reading else None
+        page = shown if isinstance(shown, PostPage) else PostPage(uid, (), None)
+        yield await self._later(page)
+        for edge, name in LISTS.items():
+            yield await self._look(name, Ask(site.edge(edge, uid, "")))
+        if self._wants_info:
+            yield await self._look(INFO, Ask(site.info(uid)))
+        yield await self._text(page.posts)
+        yield await self._comments(page.posts)
+        owners = (profile.reading.record if profile.reading else None, page.profile)
+        names = [one.screen_name for one in owners if isinstance(one, User) and one.screen_name]
+        yield await self._maybe(NAME, site.name(names[0]) if names else None, "no name was shown")
+
+    async def _later(self, page: PostPage) -> Look:
+        request = None
+        if page.next_cursor is not None:
+            request = self._site.posts(self._uid, page.next_cursor)
+        return await self._maybe(LATER_POSTS, request, "page 1 names no next page", nth=2)
+
+    async def _text(self, posts: Iterable[Post]) -> Look:
+        """By the ways to it, until one shows it."""
+        cut = next((post for post in posts if not post.text_complete), None)
+        if cut is None:
+            return Look(TEXT, None, self._over or "no text on page 1 is cut")
+        look = Look(TEXT, None)
+        for request in self._site.full_text(self._uid, cut.mid):
+            look = await self._look(TEXT, Ask(request))
+            if look.is_shown or look.reading is None:
+                break
+        return look
+
+    async def _comments(self, posts: Iterable[Post]) -> Look:
+        said = max(posts, key=lambda post: post.comments or 0, default=None)
+        request = self._site.comments(said.mid) if said is not None and said.comments else None
+        return await self._maybe(COMMENTS, request, "no post on page 1 announces any")
+
+    async def _maybe(self, name: str, request: Request | None, why: str, nth: int = 1) -> Look:
+        if request is None:
+            return Look(name, None, self._over or why)
+        expect = Expect.CONTENT if nth > 1 else Expect.UNKNOWN
+        return await self._look(name, Ask(request, expect, nth))
+
+    async def _look(self, name: str, ask: Ask) -> Look:
+        if self._over:
+            return Look(name, None, self._over)
+        try:
+            async with asyncio.timeout(self._patience_s):
+                reading = (await self._fetcher.fetch(ask)).reading
+        except SiteSaysNo as no:
+            reading = Reading(Verdict.REFUSED, why=str(no))
+        except TimeoutError:
+            why = f"no answer within {self._patience_s:.0f} s"
+            reading = Reading(Verdict.SERVER_TROUBLE, why=why)
+        is_refused = reading.verdict in REFUSALS and reading.verdict is not Verdict.LOGIN_WALL
+        if is_refused and ask.request.kind in OF_USERS:
+            self._over = f"not asked for: {name} was refused"
+        elif reading.verdict is Verdict.GONE and ask.request.kind is Kind.PROFILE:
+            self._over = "not asked for: there is no such user"
+        return Look(name, reading, reading.why)
+
+
+def content(look: Look) -> str:
+    """What a page shows that was read, in words."""
+    record = look.reading.record if look.reading is not None else None
+    match record:
+        case User():
+            lacks = ", ".join(record.lacks)
+            return f"all fields but {lacks}" if lacks else "all fields"
+        case PostPage():
+            said = f"{len(record.posts)} posts"
+            if record.unreadable:
+                said += f", {len(record.unreadable)} not legible ({record.unreadable[0].path})"
+            return said + (", names a next page" if record.next_cursor else ", names no next page")
+        case FanPage() | CommentPage():
+            people = len(record.users) + len(record.uncounted)
+            left = sum(record.skipped.values())
+            return f"{people} people" + (f", {left} items left out" if left else "")
+        case None:
+            return ""
+    return "as known"
