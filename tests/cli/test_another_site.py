@@ -190,3 +190,20 @@ def test_what_a_site_lacks_is_said(
 def test_a_seed_is_the_sites(crawl: ToyCrawl) -> None:
     """What names nobody here is a bad seed."""
     assert "is nobody" in crawl.run("seed", "https://m.weibo.cn/u/1234567890", code=2).stderr
+
+
+def test_the_site_is_looked_at(crawl: ToyCrawl, world: World) -> None:
+    """Its own pages, each once; what it lacks is no fault."""
+    done = crawl.run("doctor", "--site", "--uid", "ann.b")
+    assert done.stdout.count("Toy has no such page") == 3
+    assert world.asked == {f"/users/ann.b{what}": 1 for what in ("", "/following")} | {
+        "/users/ann.b/posts": 2
+    }
+
+
+def test_posts_are_asked_for_by_ids_where_there_are_such_pages(crawl: ToyCrawl) -> None:
+    """Before anything is asked."""
+    crawl.run("seed", "ann.b")
+    (crawl.folder / "ids.txt").write_text("p-1_an\n")
+    said = crawl.run("posts", "--ids", "ids.txt", code=3).stderr
+    assert "Toy shows no post by its id" in said

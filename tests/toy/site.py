@@ -1,7 +1,7 @@
 """The `Site` protocol for the toy. Pure."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC
 from random import Random
 from typing import Any
@@ -26,6 +26,7 @@ from weibo_crawler.records import (
     User,
     Verdict,
 )
+from weibo_crawler.sites import Site
 
 HOST = "toy.example"
 _OF_LISTS = (Kind.FOLLOWS, Kind.POSTS)
@@ -84,6 +85,9 @@ class Toy:
     def name(self, screen_name: str) -> Request:
         raise ValueError("the site has no such page")
 
+    def post(self, mid: Id) -> tuple[Request, ...]:
+        raise ValueError("the site has no such page")
+
     def comments(self, mid: Id) -> Request:
         raise ValueError("the site has no such page")
 
@@ -106,6 +110,9 @@ class Toy:
         parts = urlsplit(request.url)
         path = parts.path + (f"?{parts.query}" if parts.query else "")
         return (("X-Sign", signature(path, token, int(now // 60))),)
+
+    def strangers(self, secret: bytes) -> Callable[[Request, Page], tuple[Request, Page]]:
+        return lambda request, page: (request, page)  # nobody there is a person
 
     def read(self, request: Request, page: Page) -> Reading:
         if page.status == 401:
@@ -151,6 +158,6 @@ def _post(said: dict[str, Any], uid: Id) -> Post:
     return Post(said["id"], uid, said["at"], "second", said["text"], True, likes=said["likes"])
 
 
-def open_site(settings: Settings) -> Toy:
+def open_site(settings: Settings) -> Site:
     """The entry point."""
     return Toy((settings.site.base_url or f"https://{HOST}").rstrip("/"))

@@ -62,7 +62,12 @@ def look_at_the_site(settings: Settings, uid: Id | None, folder: Path | None) ->
             looks,
             _session(home.site, counted),
             counted.get("request.sent", 0),
-            meaning({look.name: look for look in looks}, settings.harvest, settings.posts),
+            meaning(
+                {look.name: look for look in looks},
+                settings.harvest,
+                settings.posts,
+                home.site.posts_a_page,
+            ),
             recorded,
         )
 
