@@ -51,13 +51,10 @@ class Home:
 
     @cached_property
     def users(self) -> Frontier:
-        if homes.home_of(self.settings.store.users) == homes.MYSQL and self.site.ids is not int:
-            raise BadConfig(
-                f"store.users: MySQL holds users by number, and those of {self.site.title} are "
-                "called by texts: use sqlite:///file.db"
-            )
         is_made = "users" in self._makes
-        return homes.open_users(self.settings.store, create=is_made, waits=self._waits)
+        return homes.open_users(
+            self.settings.store, create=is_made, ids=self.site.ids, waits=self._waits
+        )
 
     @cached_property
     def tables(self) -> Tables:
@@ -90,7 +87,9 @@ class Home:
 
     def claims(self, run_id: str) -> VisitClaims:
         """By which a process of this run shares the users with other runs."""
-        return homes.open_claims(self.settings.store, new_owner(), run_id, waits=self._waits)
+        return homes.open_claims(
+            self.settings.store, new_owner(), run_id, ids=self.site.ids, waits=self._waits
+        )
 
     def archive(
         self, stage: str, run_id: str, options: Mapping[str, bool | float] = NO_OPTIONS

@@ -18,6 +18,7 @@ SCHEMA_VERSION = 1  # of the rows in the tables: bump when a cell changes its me
 # the newer; else a text, and then posts are in no order. No text is all digits, so that what is
 # stored as text tells which it is.
 Id = int | str
+IdType = type[int] | type[str]
 TEXT_ID = re.compile(r"(?![0-9]+\Z)[A-Za-z0-9_.:@~+=-]{1,128}")
 
 

@@ -2,25 +2,13 @@
 whole way by the same commands."""
 
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.crawls import Crawl
-from tests.toy.server import World, serving
-
-_ENTRY = "[weibo_crawler.sites]\ntoy = tests.toy.site:open_site\n"
-AGAIN = ("--runner", "inline", "--refresh", "--all")
-DEPTHS = {"ann.b": 0, "bob": 1, "c-d_e": 1, "1e3": 1, "dee:x": 1, "eve-": 2, "0x1f": 2}
-
-
-class ToyCrawl(Crawl):
-    """Commands start anew: what is installed is looked up at the start."""
-
-    def ended(self, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-        return self._finished(self.command(*arguments), self.env | env)
+from tests.toy.crawls import AGAIN, DEPTHS, ToyCrawl, assert_whole, held, toy_crawl, walk
+from tests.toy.server import World
 
 
 @pytest.fixture
@@ -30,50 +18,14 @@ def world() -> World:
 
 @pytest.fixture
 def crawl(world: World, tmp_path: Path) -> Iterator[ToyCrawl]:
-    packages = tmp_path / "packages"
-    about = packages / "toy-1.dist-info"
-    about.mkdir(parents=True)
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: toy\nVersion: 1\n")
-    (about / "entry_points.txt").write_text(_ENTRY)
-    (tmp_path / "work").mkdir()
-    with serving(world) as url:
-        crawl = ToyCrawl(tmp_path / "work", url)
-        del crawl.env["WEIBO_SITE__VISITOR_URL"]
-        crawl.env["PYTHONPATH"] += f":{packages}"
-        crawl.env |= {
-            "WEIBO_SITE__NAME": "toy",
-            "WEIBO_HARVEST__EDGES": "follows",
-            "WEIBO_HARVEST__MIN_FANS": "0",
-        }
+    with toy_crawl(world, tmp_path) as crawl:
         yield crawl
-        crawl.end()
-
-
-def walk(crawl: Crawl, runner: str = "inline") -> None:
-    crawl.run("seed", "ann.b")
-    crawl.run("harvest")
-    crawl.run("import")
-    crawl.run("posts", "--runner", runner)
-
-
-def held(crawl: Crawl) -> dict[str, dict[str, tuple[str, int]]]:
-    """The posts that are held, by user."""
-    found: dict[str, dict[str, tuple[str, int]]] = {}
-    for post in crawl.scan("posts"):
-        found.setdefault(post["uid"], {})[post["mid"]] = (post["text"], post["likes"])
-    return found
 
 
 def test_the_whole_way(crawl: ToyCrawl, world: World) -> None:
     """Everybody at the true depth, every post, and a second run asks nothing new."""
     walk(crawl, "local")
-    users = crawl.scan("users")
-    assert {user["id"]: user["depth"] for user in users} == DEPTHS
-    assert {user["state"] for user in users} == {"done"}
-    assert {user["url"] for user in users} == {f"https://toy.example/@{uid}" for uid in DEPTHS}
-    assert held(crawl) == {uid: posts for uid, posts in world.posts.items() if posts}
-    edges = {(edge["owner"], edge["uid"]) for edge in crawl.scan("edges")}
-    assert edges == {(uid, one) for uid, others in world.follows.items() for one in others}
+    assert_whole(crawl, world)
     asked = world.asked.total()
     assert crawl.json("harvest")["new"] == 0
     assert crawl.json("posts", "--runner", "inline")["counters"] == {
@@ -175,7 +127,6 @@ def test_who_is_forgotten_stays_away(crawl: ToyCrawl, world: World) -> None:
     [
         ("harvest", {"WEIBO_HARVEST__EDGES": "fans"}, "harvest.edges: Toy has no fans"),
         ("posts", {"WEIBO_POSTS__COMMENTS": "3"}, "posts.comments: Toy has no such page"),
-        ("harvest", {"WEIBO_STORE__USERS": "mysql://me@127.0.0.1:9/db"}, "store.users: MySQL"),
         ("harvest", {"WEIBO_SITE__NAME": "weibo"}, "holds users of a simulated site of toy"),
     ],
 )

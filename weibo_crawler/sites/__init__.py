@@ -13,7 +13,7 @@ from typing import Protocol
 
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig
-from weibo_crawler.records import Edge, Id, Kind, Page, Reading, Request, Seed
+from weibo_crawler.records import Edge, Id, IdType, Kind, Page, Reading, Request, Seed
 
 Headers = tuple[tuple[str, str], ...]
 GROUP = "weibo_crawler.sites"  # the folders here, and the entry points of installed packages
@@ -33,7 +33,7 @@ class Site(Protocol):
         ...
 
     @property
-    def ids(self) -> type[int] | type[str]:
+    def ids(self) -> IdType:
         """What its users are called by; see `records.Id`."""
         ...
 

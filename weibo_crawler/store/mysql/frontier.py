@@ -18,13 +18,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from weibo_crawler.records import Id
+from weibo_crawler.records import Id, IdType
 from weibo_crawler.store.forgotten import hash_of
 from weibo_crawler.store.mysql.base import Database
 from weibo_crawler.store.mysql.forget import allow_users, forget_users, read_forgotten
 from weibo_crawler.store.mysql.gate import Gate, enter
 from weibo_crawler.store.mysql.insert import insert_users
-from weibo_crawler.store.mysql.schema import IDS_OF_A_TEXT
+from weibo_crawler.store.mysql.schema import IDS_OF_A_TEXT, of_ids
 from weibo_crawler.store.mysql.users import SCHEMA
 from weibo_crawler.store.sql.cursor import Cursor, marks, rows
 from weibo_crawler.store.sql.landing import NewUser
@@ -36,8 +36,8 @@ T = TypeVar("T")
 class MysqlUsers(SqlWalk):
     """The `Frontier` protocol over one database: `mysql://user@host:port/database`.
 
-    One connection a thread and process. Methods raise StoreError, StoreFull, NewerSchema; no text
-    and no error holds the password.
+    ids: what the site calls its users by. One connection a thread and process. Methods raise
+    StoreError, StoreFull, NewerSchema; no text and no error holds the password.
     """
 
     _db: Database
@@ -57,8 +57,18 @@ class MysqlUsers(SqlWalk):
     )
     walled_lists = "userlist FORCE INDEX (PRIMARY) STRAIGHT_JOIN progress"
 
-    def __init__(self, url: str, password: str | None = None, *, waits: bool = False) -> None:
-        super().__init__(Database(url, password, "users", SCHEMA, waits=waits))
+    def __init__(
+        self,
+        url: str,
+        password: str | None = None,
+        *,
+        ids: IdType = int,
+        waits: bool = False,
+    ) -> None:
+        super().__init__(Database(url, password, "users", of_ids(SCHEMA, ids), waits=waits))
+        self._ids = ids
+        if ids is str:
+            self.below_all = ""
 
     _read_forgotten = staticmethod(read_forgotten)
     _forget_users = staticmethod(forget_users)
@@ -69,7 +79,7 @@ class MysqlUsers(SqlWalk):
         return f"ON DUPLICATE KEY UPDATE {sets}"
 
     def known_ids(self) -> Iterator[Id]:
-        after = 0
+        after = self.below_all
         # many in one text: the driver reads rows one by one, which takes twice as long
         page = (
             "SELECT MAX(id), GROUP_CONCAT(id ORDER BY id) FROM "
@@ -81,7 +91,8 @@ class MysqlUsers(SqlWalk):
                 return
             if not f",{text}".endswith(f",{last}"):  # cut, maybe within an id, by the server's
                 text = text.rpartition(",")[0]  # max_allowed_packet, and it says nothing
-            ids = [int(uid) for uid in text.split(",")]
+            texts = text.split(",")
+            ids: list[Id] = [*map(int, texts)] if self._ids is int else texts
             yield from ids
             after = ids[-1]
 

@@ -34,6 +34,7 @@ class SqlFrontier(SqlUserlist):
     keep: str  # the insert of a kept page, of which the newest stays
     retry_unsure: str  # the update, up to its SET, of entries with a list that ended unsurely
     walled_lists: str  # userlist and progress joined, so that the rows come by seq
+    below_all: Id = -1  # an id that comes before all others
     _has_reported = False
 
     @abstractmethod
@@ -246,7 +247,7 @@ class SqlFrontier(SqlUserlist):
             cursor.executemany(self.keep, new)
 
     def kept_urls(self) -> Iterator[tuple[Id, str]]:
-        uid, url = -1, ""
+        uid, url = self.below_all, ""
         sql = "SELECT uid, url FROM kept_pages WHERE uid >= %s AND (uid > %s OR url > %s) "
         while some := self._rows(f"{sql} ORDER BY uid, url LIMIT %s", uid, uid, url, PAGE):
             yield from some
