@@ -1,14 +1,20 @@
 """Crawls of the toy site by the real commands, the site installed as a package would be."""
 
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tests.cli.crawls import Crawl
+from tests.toy import site
 from tests.toy.server import World, serving
 
-_ENTRY = "[weibo_crawler.sites]\ntoy = tests.toy.site:open_site\n"
+_ABOUT = {
+    "METADATA": "Metadata-Version: 2.1\nName: toy\nVersion: 1\n",
+    "entry_points.txt": "[weibo_crawler.sites]\ntoy = toy_site:open_site\n",
+    "RECORD": "toy_site.py,,\ntoy-1.dist-info/METADATA,,\ntoy-1.dist-info/entry_points.txt,,\n",
+}
 AGAIN = ("--runner", "inline", "--refresh", "--all")
 DEPTHS = {"ann.b": 0, "bob": 1, "c-d_e": 1, "1e3": 1, "dee:x": 1, "eve-": 2, "0x1f": 2}
 
@@ -26,8 +32,9 @@ def toy_crawl(world: World, folder: Path) -> Iterator[ToyCrawl]:
     packages = folder / "packages"
     about = packages / "toy-1.dist-info"
     about.mkdir(parents=True)
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: toy\nVersion: 1\n")
-    (about / "entry_points.txt").write_text(_ENTRY)
+    for name, text in _ABOUT.items():
+        (about / name).write_text(text)
+    shutil.copy(Path(site.__file__), packages / "toy_site.py")
     (folder / "work").mkdir()
     with serving(world) as url:
         crawl = ToyCrawl(folder / "work", url)
