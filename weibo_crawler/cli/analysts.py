@@ -34,7 +34,8 @@ def _rows(options: argparse.Namespace, home: Home, part: Range = ALL) -> Iterabl
     if (options.as_of or options.history) and options.what not in ("posts", "users"):
         raise BadUsage("--as-of and --history are for posts and users")
     if odd := [uid for uid in options.uid or () if not isinstance(uid, home.site.ids)]:
-        raise BadUsage(f"--uid: {odd[0]!r} is no uid of {home.site.title}")
+        where = home.site.home("<uid>")
+        raise BadUsage(f"--uid: {odd[0]!r} is no uid of {home.site.title}: it is that in {where}")
     limits = {"uids": options.uid, "limit": options.limit}
     stored = {**limits, "part": part}
     timed = {**stored, "clock": home.site.clock}
