@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import json
+from msgspec.structs import replace
 
 from weibo_crawler.archive.reader import ArchiveIndex, files_of
 from weibo_crawler.archive.writer import Archive
 from weibo_crawler.config import Posts
-from weibo_crawler.records import Answer, Page, Reading, Verdict
+from weibo_crawler.records import Answer, Id, Page, Reading, Verdict
 from weibo_crawler.reparse.visits import Stores, replay_visits
 from weibo_crawler.sites.weibo import Weibo
 from weibo_crawler.store import Put
@@ -89,3 +90,15 @@ def test_what_the_next_visit_went_on_with_was_not_at_its_end(tmp_path: Path) -> 
     assert outcomes == {"unreached": 1, "stored": 1}
     assert ledger is not None
     assert (ledger.state, ledger.pages, ledger.run_id) == ("done", 4, "b")
+
+
+def test_ids_that_look_like_numbers_stay_as_they_are(tmp_path: Path) -> None:
+    """The id 1e5 is not 100000, though SQLite takes it for that in a column of numbers."""
+    asked: list[Id] = ["1e5", 100_000]
+    for n, uid in enumerate(asked):
+        one = answer(BEGAN + n, "", [3])
+        write(tmp_path, str(n), [one._replace(request=replace(one.request, uid=uid))])
+    index = ArchiveIndex(tmp_path / "index.db", files_of([tmp_path]), print)
+    held = [index.users(writer) for writer in index.writers("posts")]
+    index.close()
+    assert held == [["1e5"], [100_000]]

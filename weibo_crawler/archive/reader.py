@@ -14,10 +14,11 @@ from weibo_crawler.archive.writer import OPEN
 from weibo_crawler.errors import BadUsage, StoreError
 from weibo_crawler.records import Id, Kind, Verdict
 
+# uid has no type: of type INT it would make a number of the id "1e5"
 _SCHEMA = """
 CREATE TABLE writers (id INTEGER PRIMARY KEY, stage TEXT, run_id TEXT, name TEXT UNIQUE, info TEXT);
 CREATE TABLE answers (
-    writer INT, uid INT, at REAL, key TEXT, is_last INT, file INT, offset INT, is_used INT,
+    writer INT, uid, at REAL, key TEXT, is_last INT, file INT, offset INT, is_used INT,
     cursor TEXT
 );
 """
@@ -167,7 +168,7 @@ class ArchiveIndex:
         )
         return [self._read(*row) for row in rows.fetchall()]
 
-    def went_on_at(self, writer: Writer, uid: int) -> str:
+    def went_on_at(self, writer: Writer, uid: Id) -> str:
         """The page of posts with which the next visit of a user, by another process, began. "" is
         the first page, or nobody came: a later one tells that this visit was cut short there."""
         rows = self._db.execute(
