@@ -134,6 +134,8 @@ def test_a_folder_that_holds_anything_is_left_alone(crawl: Crawl, tmp_path: Path
     crawl.run("export", "posts", "-o", "a.csv", "--by", "month", code=2)
     crawl.run("export", "posts", code=2)
     crawl.run("verify", str(tmp_path), code=2)
+    (tmp_path / "file").touch()
+    assert "file is no dataset" in crawl.run("verify", str(tmp_path / "file"), code=2).stderr
     assert sorted(one.name for one in tmp_path.iterdir()) == ["file", "there"]
 
 

@@ -1,5 +1,6 @@
 """The tables in SQLite keep the contract of the tables, and what only a file can be asked for."""
 
+import logging
 import multiprocessing
 import os
 import resource
@@ -8,8 +9,10 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from logging.handlers import QueueHandler
 from multiprocessing.connection import Connection
 from pathlib import Path
+from queue import Queue
 
 import pytest
 
@@ -144,6 +147,47 @@ def test_a_full_disk_is_named_and_survived(url: str, path: Path) -> None:
     assert after == kept + 10
     check_file(path)
     receiver.close()
+
+
+def leave_in_log(url: str, told: Connection) -> None:
+    """In a process whose files may not grow over 4 MB: 3 MB of which some are in the file, some in
+    the log, twice; what is logged meanwhile."""
+    tables = SqliteTables(url)
+    tables.create()
+    limit = 4 * 1024 * 1024
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    logged: Queue[logging.LogRecord] = Queue()
+    logging.getLogger().addHandler(QueueHandler(logged))
+    for number in range(18):
+        if number == 9:
+            tables.close()
+            tables = SqliteTables(url)
+        tables.posts.put(_big_rows(number))
+    quiet = logged.qsize()
+    tables.close()
+    tables = SqliteTables(url, create=False)
+    told.send((quiet, logged.get(timeout=10).getMessage(), [*tables.posts.keys("")]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    tables.close()
+
+
+def test_commits_that_only_the_log_has_room_for_are_told(url: str, path: Path) -> None:
+    """Who closes a file that has no room for its log says where the commits are: all are there, and
+    in the file as soon as there is room."""
+    receiver, sender = SPAWN.Pipe(duplex=False)
+    process = SPAWN.Process(target=leave_in_log, args=(url, sender))
+    process.start()
+    sender.close()
+    quiet, told, kept = receiver.recv()
+    process.join()
+    receiver.close()
+    assert quiet == 0
+    assert told.startswith(f"{path}: no room for what its log holds")
+    assert f"safe there, in {path}-wal (" in told
+    assert "free some space" in told
+    assert len(kept) == 180
+    assert not path.with_name(path.name + "-wal").exists()
+    check_file(path)
 
 
 def test_a_full_database_is_named_and_survived(url: str, path: Path) -> None:

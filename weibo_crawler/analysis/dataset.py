@@ -213,7 +213,7 @@ def verify(arrow: Any, folder: Path) -> Iterator[str]:
     try:
         sums = (folder / SUMS).read_bytes()
         summary = msgspec.json.decode((folder / FIGURES).read_bytes(), type=Summary)
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise BadUsage(f"{folder} is no dataset: there is no {error.filename}") from None
     except (OSError, ValueError) as error:
         yield f"{folder}: {error}"

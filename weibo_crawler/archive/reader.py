@@ -14,15 +14,18 @@ from weibo_crawler.archive.writer import OPEN
 from weibo_crawler.errors import BadUsage, StoreError
 from weibo_crawler.records import Id, Kind, Verdict
 
+# uid has no type: of type INT it would make a number of the id "1e5"
 _SCHEMA = """
 CREATE TABLE writers (id INTEGER PRIMARY KEY, stage TEXT, run_id TEXT, name TEXT UNIQUE, info TEXT);
 CREATE TABLE answers (
-    writer INT, uid INT, at REAL, key TEXT, is_last INT, file INT, offset INT, is_used INT
+    writer INT, uid, at REAL, key TEXT, is_last INT, file INT, offset INT, is_used INT,
+    cursor TEXT
 );
 """
 _INDICES = """
 CREATE INDEX by_key ON answers (key, at);
 CREATE INDEX by_user ON answers (writer, uid, at);
+CREATE INDEX by_page ON answers (uid, at) WHERE cursor IS NOT NULL;
 CREATE INDEX by_time ON answers (writer, at) WHERE is_last AND NOT is_used;
 """
 _SAY_EVERY = 10_000  # records
@@ -111,8 +114,8 @@ class ArchiveIndex:
             row = (writer, about.uid, order, key_of(about.kind, one.url))
             is_last = about.told is not None
             self._db.execute(
-                "INSERT INTO answers VALUES (?,?,?,?,?,?,?,0)",
-                (*row, is_last, n, member.offset),
+                "INSERT INTO answers VALUES (?,?,?,?,?,?,?,0,?)",
+                (*row, is_last, n, member.offset, _cursor(about)),
             )
             if about.kind is Kind.POSTS and about.cursor and _is_walled(about):
                 self._walled_at = min(self._walled_at, order)
@@ -165,6 +168,18 @@ class ArchiveIndex:
         )
         return [self._read(*row) for row in rows.fetchall()]
 
+    def went_on_at(self, writer: Writer, uid: Id) -> str:
+        """The page of posts with which the next visit of a user, by another process, began. "" is
+        the first page, or nobody came: a later one tells that this visit was cut short there."""
+        rows = self._db.execute(
+            "SELECT cursor FROM answers WHERE uid = ?1 AND cursor IS NOT NULL "
+            "AND at > (SELECT max(at) FROM answers WHERE writer = ?2 AND uid = ?1) "
+            "AND writer IN (SELECT id FROM writers WHERE stage = 'posts') "
+            "ORDER BY at, rowid LIMIT 1",
+            (uid, writer.id),
+        )
+        return "".join(cursor for (cursor,) in rows)
+
     def take(self, key: str) -> Kept | None:
         """The next answer that ended an asking of a harvest for a key, each given once; None: no
         other is there."""
@@ -206,6 +221,11 @@ class ArchiveIndex:
 
     def close(self) -> None:
         self._db.close()
+
+
+def _cursor(about: Exchange) -> str | None:
+    """Of pages of posts only."""
+    return about.cursor if about.kind is Kind.POSTS else None
 
 
 def _is_walled(about: Exchange) -> bool:

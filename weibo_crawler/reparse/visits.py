@@ -2,17 +2,17 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from weibo_crawler.archive.exchanges import Kept
 from weibo_crawler.archive.reader import ArchiveIndex, Writer
 from weibo_crawler.config import Posts
 from weibo_crawler.fetch import Ask
 from weibo_crawler.metrics import Counters
-from weibo_crawler.posts.asking import Asker, Keep
+from weibo_crawler.posts.asking import Asker, Keep, Unreached
 from weibo_crawler.posts.comments import Comments
 from weibo_crawler.posts.crawl import USER_COLUMNS, due_of, revisit_of
 from weibo_crawler.posts.info import Info
@@ -23,11 +23,12 @@ from weibo_crawler.posts.writer import Writer as TablesWriter
 from weibo_crawler.records import Id, Page, Request
 from weibo_crawler.reparse.replay import VisitReplay
 from weibo_crawler.sites import Site
-from weibo_crawler.store import Frontier, Tables
+from weibo_crawler.store import Frontier, Put, Tables
 from weibo_crawler.store.guard import Guard
 from weibo_crawler.store.rows.cells import Ledger
 from weibo_crawler.store.rows.keys import user_key
 
+T = TypeVar("T")
 _AT_ONCE = 32  # visits, so that their puts are grouped
 _KNOWN = "existing"
 _ALL = 1000  # comments of posts of a page: what the archive lacks is not asked for
@@ -64,6 +65,29 @@ class _Asker(Asker):
 
     def by_lead(self, ways: tuple[Request, ...]) -> list[Request]:
         return sorted(ways, key=self._replay.place_of)
+
+
+class _CutWriter(TablesWriter):
+    """Of a visit that was cut short, by a kill or a power cut: the next one went on at `cursor`. So
+    this ledger was put, and none that tells of what came after it, such as of the visit's end."""
+
+    def __init__(self, writer: TablesWriter, cursor: str) -> None:
+        self._writer, self._cursor, self._has_come = writer, cursor, False
+
+    async def put(
+        self, posts: Iterable[Put], users: Iterable[Put], comments: Iterable[Put] = ()
+    ) -> None:
+        """As in `Writer`. Errors: Unreached at the first ledger that was not put."""
+        users = list(users)
+        for cursor in (put.cells["crawl:cursor"] for put in users if "crawl:cursor" in put.cells):
+            if self._has_come and cursor != self._cursor:
+                raise Unreached("the visit was cut short here")
+            self._has_come |= cursor == self._cursor
+        await self._writer.put(posts, users, comments)
+
+    async def call(self, function: Callable[..., T], *args: object) -> T:
+        """As in `Writer`."""
+        return await self._writer.call(function, *args)
 
 
 async def replay_visits(
@@ -106,6 +130,9 @@ async def _visit(
     due, replay = due_of(uid, cells), VisitReplay(site, answers)
     if due.ledger is not None and _is_over(due.ledger, process.run_id):
         return _KNOWN
+
+    if cursor := index.went_on_at(process, uid):
+        writer = _CutWriter(writer, cursor)
 
     async def keep(page: Page, why: str, body: bytes) -> None:
         drifted = (process.run_id, page.url, why, body, page.fetched_at)

@@ -3,12 +3,14 @@
 One file may hold several components ("users", "tables"); each has its own line in the table
 `schema_versions` and its own migrations. The file is in WAL mode: readers see a snapshot and never
 wait for a writer. A commit survives the death of the process; a power cut may lose the last ones,
-never the file's consistency (synchronous = NORMAL).
+never the file's consistency (synchronous = NORMAL). Where the disk has no room for what is in the
+log, the commits are safe there: whoever closes the file says so.
 
 A file that may not be written, or a folder that may not, is read as it is: nothing is written to it
 or beside it, and whoever writes gets ReadOnly.
 """
 
+import logging
 import os
 import sqlite3
 import threading
@@ -31,6 +33,7 @@ from weibo_crawler.errors import (
 )
 from weibo_crawler.store.sql.cursor import Cursor
 
+_log = logging.getLogger(__name__)
 T = TypeVar("T")
 _SCHEME = "sqlite:///"
 _BUSY_S = 30.0
@@ -133,7 +136,10 @@ class Database:
     def close(self) -> None:
         """Close all connections; no thread may be using one. Later use opens them again."""
         while self._by_thread:
-            self._by_thread.popitem()[1].close()
+            conn = self._by_thread.popitem()[1]
+            if not self._by_thread:
+                _empty_log(conn, self.path)
+            conn.close()
 
     def _open(self) -> sqlite3.Connection:
         if not self._create:
@@ -236,6 +242,25 @@ def _begin(conn: sqlite3.Connection) -> None:
                 time.sleep(_TURN_S)
     finally:
         conn.execute(f"PRAGMA busy_timeout = {int(_BUSY_S * 1000)}")
+
+
+def _empty_log(conn: sqlite3.Connection, path: Path) -> None:
+    """Copy the log into the file, as SQLite does when the last connection closes; but SQLite does
+    not tell where that fails, and a log that stays is easily lost: a copy of the file lacks it."""
+    if conn.in_transaction:
+        return
+    try:
+        with translated(path):
+            conn.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()  # waits for nobody
+    except StoreFull:
+        log = path.with_name(path.name + "-wal")
+        _log.warning(
+            "%s: no room for what its log holds. All that was stored is safe there, in %s "
+            "(%.1f MB): keep both and free some space; the next command moves it into the file",
+            *(path, log, log.stat().st_size / 1e6),
+        )
+    except StoreError:
+        return  # whoever reads or writes next is told: this one only closes
 
 
 def schema_version(conn: sqlite3.Connection, component: str) -> int:
