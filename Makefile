@@ -30,8 +30,8 @@ _ := $(shell $(BIN)/python -c '' 2>/dev/null || rm -f $(VENV)/.ready*)
 .DEFAULT_GOAL := help
 .PHONY: help demo init seed harvest import posts scan report status test test-one test-long test-latest test-foreign \
 	test-tools test-laws test-all lint format check mutants bench bench-whole bench-smoke bench-compare bench-polite \
-	bench-revisits bench-economy bench-allowed bench-archive bench-nodes wheel stack-up stack-status stack-stop \
-	stack-kill stack-start stack-down stack-clean \
+	bench-revisits bench-economy bench-allowed bench-archive bench-fields bench-nodes bench-deaths wheel \
+	stack-up stack-status stack-stop stack-kill stack-start stack-down stack-clean \
 	test-stack constraints clean FORCE
 
 help: ## list the targets
@@ -182,8 +182,14 @@ bench-allowed: $(VENV)/.ready-dev ## how much of what a foreign site allows is u
 bench-archive: $(VENV)/.ready-dev ## what keeping every answer costs in processor time: ARGS='--users 8000'
 	@$(BIN)/python -m benchmarks.archiving $(ARGS)
 
+bench-fields: $(VENV)/.ready-dev ## completeness by field beside the truth, on drawn and foreign sites (nginx): ARGS='--laws 20'
+	@$(BIN)/python -m benchmarks.fields $(ARGS)
+
 bench-nodes: $(VENV)/.ready-dev ## pages by minute on 1 to 8 nodes of the stack (stack-up NODES=8): ARGS='--minutes 10'
 	@$(BIN)/python -m benchmarks.nodes $(ARGS)
+
+bench-deaths: $(VENV)/.ready-dev ## a posts job on eight nodes while everything dies in turn: ARGS='--minutes 60'
+	@$(BIN)/python -m benchmarks.deaths $(ARGS)
 
 wheel: $(VENV)/.ready-dev ## build the wheel into dist/
 	@$(BIN)/python -m pip wheel -q --no-deps -w dist .

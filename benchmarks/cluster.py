@@ -1,9 +1,11 @@
 """A database and tables of a benchmark's own on the running stack (WEIBO_STACK_DIR), dropped
 afterwards."""
 
+import json
 import os
 import secrets
 import shlex
+import urllib.request
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -98,6 +100,14 @@ class Cluster:
         at = parse_address(self.tables)
         return happybase.Connection(at.host, at.port, timeout=_TIMEOUT_MS)
 
+    def yarn(self, path: str) -> dict[str, Any]:
+        """What the ResourceManager answers below /ws/v1/cluster/."""
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        url = f"{self.stack['STACK_RESOURCEMANAGER']}/ws/v1/cluster/{path}"
+        with opener.open(url, timeout=30) as answer:
+            found: dict[str, Any] = json.load(answer)
+            return found
+
     def sql(self, *statements: str, database: str | None = None) -> Sequence[Any]:
         """Run statements in MariaDB, each committed; the rows of the last."""
         from weibo_crawler.store.mysql.base import parse_address
@@ -112,5 +122,15 @@ class Cluster:
             return rows
 
 
+def daemons() -> dict[str, int]:
+    """The processes of the stack, as they were last started, by the names of stack-status."""
+    files = sorted((_folder() / "run").glob("*.pid"))
+    return {file.stem: int(json.loads(file.read_text("utf-8"))["pid"]) for file in files}
+
+
 def _env_file() -> Path:
-    return Path(os.environ.get("WEIBO_STACK_DIR") or ".stack") / "stack.env"
+    return _folder() / "stack.env"
+
+
+def _folder() -> Path:
+    return Path(os.environ.get("WEIBO_STACK_DIR") or ".stack")

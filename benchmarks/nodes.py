@@ -17,9 +17,8 @@ import statistics
 import subprocess
 import sys
 import time
-import urllib.request
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,8 +38,8 @@ _BUCKET_S = 10  # the site's limit is LIMIT * _BUCKET_S pages in so many seconds
 _MASTER_MB = 256
 _USERS_A_PAGE = 0.7  # users of the world a page to come, so that they do not run out
 _READY_S = 240.0
-_REFUSALS = {"throttled", "throttled_418", "too_long_414", "soft_throttled"}
-_BANS = {"ban", "banned"}
+REFUSALS = {"throttled", "throttled_418", "too_long_414", "soft_throttled"}
+BANS = {"ban", "banned"}
 
 
 class Run(NamedTuple):
@@ -81,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--round", nargs="+", choices=list(ROUNDS), help="some instead of all")
     parser.add_argument("--docs", type=Path, help="put the table into this file, the plot beside")
     options = parser.parse_args(arguments)
-    if reason := why_not() or _too_few_nodes():
+    if reason := why_not_here():
         raise SystemExit(f"bench-nodes: {reason}")
     file = RESULTS / "nodes.json"
     runs = json.loads(file.read_text("utf-8"))["runs"] if file.exists() else {}
@@ -108,15 +107,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _too_few_nodes() -> str:
-    running = len(_nodes(Cluster().stack["STACK_RESOURCEMANAGER"]))
-    return "" if running >= 8 else f"8 nodes are needed, {running} run: make stack-up NODES=8"
+def why_not_here() -> str | None:
+    """What is missing for eight nodes, for people; None: nothing is."""
+    if reason := why_not():
+        return reason
+    running = len(_nodes(Cluster()))
+    return None if running >= 8 else f"8 nodes are needed, {running} run: make stack-up NODES=8"
 
 
-def _nodes(resourcemanager: str) -> list[dict[str, Any]]:
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(f"{resourcemanager}/ws/v1/cluster/nodes?states=RUNNING", timeout=30) as answer:
-        nodes = json.load(answer)["nodes"]
+def _nodes(cluster: Cluster) -> list[dict[str, Any]]:
+    nodes = cluster.yarn("nodes?states=RUNNING")["nodes"]
     return list(nodes["node"]) if nodes else []
 
 
@@ -170,10 +170,7 @@ def prepared(run: Run, folder: Path, users: int) -> Iterator[Prepared]:
 
 def _on_yarn(run: Run, cluster: Cluster) -> dict[str, str]:
     """Settings by which each node has one map at most."""
-    node_mb = max(
-        node["availMemoryMB"] + node["usedMemoryMB"]
-        for node in _nodes(cluster.stack["STACK_RESOURCEMANAGER"])
-    )
+    node_mb = max(node["availMemoryMB"] + node["usedMemoryMB"] for node in _nodes(cluster))
     stack = cluster.stack
     return cluster.env() | {
         "WEIBO_STORE__HBASE_COMMAND": stack["STACK_HBASE"],
@@ -236,8 +233,8 @@ def figures(
     used: of what the limit allows to so many addresses; least, most: pages of one address a second.
     """
     inside = [line for line in lines if since <= line.time < since + seconds]
-    refused = [line for line in inside if line.served in _REFUSALS]
-    bans = [line for line in inside if line.served in _BANS]
+    refused = [line for line in inside if line.served in REFUSALS]
+    bans = [line for line in inside if line.served in BANS]
     pages = [line for line in inside if line.served in ("ok", "end")]
     minutes = Counter(int((line.time - since) // 60) for line in pages)
     of_each = Counter(line.egress for line in pages)
@@ -261,12 +258,12 @@ def _finish(crawl: Crawl, truth: Truth, base_url: str, visitor_url: str) -> int:
     crawl.env.pop("WEIBO_EGRESS__PROXIES_FILE", None)
     crawl.env |= {"WEIBO_SITE__BASE_URL": base_url, "WEIBO_SITE__VISITOR_URL": visitor_url}
     crawl.run("posts", "--runner", "local", WEIBO_POSTS__RANGES="2")
-    return differing(crawl, truth)
+    return differing(crawl.scan("posts", "--columns", "mid,text"), truth)
 
 
-def differing(crawl: Crawl, truth: Truth) -> int:
+def differing(rows: Iterable[Mapping[str, Any]], truth: Truth) -> int:
     """How many posts are missing, too many, or have another text than the true ones."""
-    held = {post["mid"]: post["text"] for post in crawl.scan("posts", "--columns", "mid,text")}
+    held = {post["mid"]: post["text"] for post in rows}
     true = {mid: post["text"] for mid, post in truth.posts().items()}
     return sum(held.get(mid) != true.get(mid) for mid in held.keys() | true.keys())
 

@@ -58,9 +58,9 @@ def environment(env: Mapping[str, str]) -> dict[str, str]:
     return clean | dict(env)
 
 
-def resident_bytes() -> int:
-    """Of this process, now."""
-    pages = int(Path("/proc/self/statm").read_text("utf-8").split()[1])
+def resident_bytes(pid: int | str = "self") -> int:
+    """Of a process, now. OSError: it has ended."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text("utf-8").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 

@@ -513,6 +513,17 @@ class FrontierContract:
         known = {user.uid: (user.screen_name, user.fans) for user in frontier.users()}
         assert known == {1: (None, 0), 2: ("", None), 3: (None, 12)}
 
+    def test_a_list_names_who_has_no_name(self, frontier: Frontier) -> None:
+        """Who has a name keeps it, and a seed whose profile was not read is named by that; a new
+        name is told to the next import."""
+        seeds = [Found(1, "url", None, 7), Found(2, "url", "name", 7), Found(3, "url")]
+        frontier.add_seeds(seeds, "run", NOW)
+        for uid in (1, 2, 3, 4):
+            frontier.name_kept(uid, "shown", NOW + 5)
+        known = {user.uid: (user.screen_name, user.fans) for user in frontier.users()}
+        assert known == {1: ("shown", 7), 2: ("name", 7), 3: (None, None)}
+        assert [user.uid for user in frontier.changed_users(NOW + 5)] == [1]
+
     def test_lists_are_tallied(self, frontier: Frontier) -> None:
         """By edge and announced count: how many lists were begun, are over, are walled, their
         pages; and of which entries an end is in doubt."""

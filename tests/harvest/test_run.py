@@ -21,7 +21,7 @@ from weibo_crawler.fetch import Ask, Fetched, Room
 from weibo_crawler.harvest.run import Ended, HarvestRun, is_over_share
 from weibo_crawler.harvest.trouble import Refused, costs_attempt
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import Edge, FanPage, Kind, Reading, Request, State, Verdict
+from weibo_crawler.records import Edge, FanPage, Kind, Reading, Request, State, User, Verdict
 from weibo_crawler.samples import Samples
 from weibo_crawler.store import Found
 from weibo_crawler.store.owners import new_owner
@@ -488,6 +488,35 @@ def test_who_shows_a_profile_is_not_gone(tmp_path: Path) -> None:
     depths, _, counters, _ = harvest(tmp_path, graph, [1], trouble={(2, Verdict.GONE): 1})
     assert set(depths) == {1, 2, 3, 4}
     assert counters["entries.gone"] == 0
+
+
+class NamelessFetcher(ScriptedFetcher):
+    """Profiles, and the list of user 1, show people without names."""
+
+    async def fetch(self, ask: Ask) -> Fetched:
+        fetched = await super().fetch(ask)
+        reading, record = fetched.reading, fetched.reading.record
+        if isinstance(record, User):
+            record = replace(record, screen_name=None)
+        elif isinstance(record, FanPage) and ask.request.uid == 1:
+            users = tuple(replace(user, screen_name=None) for user in record.users)
+            record = replace(record, users=users)
+        return fetched._replace(reading=replace(reading, record=record))
+
+
+@pytest.mark.parametrize("depths", [(None,), (1, None)], ids=["one run", "two runs"])
+def test_a_name_that_a_list_shows_is_kept(tmp_path: Path, depths: tuple[int | None, ...]) -> None:
+    """Law 15: a seed whose profile has no name, and who stood on a list without one, get the name
+    that a later list shows; what no list shows stays unknown."""
+    graph = Graph({1: [2, 3, 5], 2: [1, 3, 4]}, dict.fromkeys((1, 2, 3, 4, 5), 99))
+    users = open_users(tmp_path)
+    users.add_seeds([Found(1, "")], "run", 1.0)
+    for max_depth in depths:
+        run, _ = make_run(users, NamelessFetcher(graph, Random(0)), max_depth=max_depth)
+        asyncio.run(run.run())
+    names = {user.uid: user.screen_name for user in users.users()}
+    users.close()
+    assert names == {1: "name 1", 2: None, 3: "name 3", 4: "name 4", 5: None}
 
 
 def test_two_processes_share_one_frontier(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -55,7 +57,7 @@ class Session:
         return [json.loads(line) for line in self.run(*words, "--format", "jsonl").splitlines()]
 
 
-def session(folder: Path, running: Running) -> Session:
+def session(folder: Path, running: Running, settings: Mapping[str, str]) -> Session:
     """A working folder without patience and without a pace: what the site limits, it refuses."""
     folder.mkdir()
     crawl = Crawl(folder, running.base_url, running.visitor_url)
@@ -66,6 +68,7 @@ def session(folder: Path, running: Running) -> Session:
         "WEIBO_SESSION__PER_HOUR": "3600",
         "WEIBO_POSTS__RANGES": "1",
         "WEIBO_POSTS__INFO_DAYS": "1e-6",  # at each visit: one answer may be a fault
+        **settings,
     }
     return Session(crawl)
 
@@ -75,12 +78,16 @@ class Held(dict[str, Any]):
     codes."""
 
 
-def crawl_world(folder: Path, seed: int) -> tuple[dict[str, Any], Held]:
-    """The truth of a seed's world and what is held of it after ROUNDS rounds of the commands."""
+@contextmanager
+def crawled(
+    folder: Path, seed: int, **settings: str
+) -> Iterator[tuple[dict[str, Any], Session, bool]]:
+    """A seed's world after ROUNDS rounds of the commands: its truth, what runs more of them, and
+    whether the last harvest says that depths are exact. settings: variables."""
     truth_out, served_out = folder / "truth.json", folder / "served.jsonl"
     options = replace(options_of(seed), truth_out=str(truth_out), served_out=str(served_out))
     with start(options) as running:
-        one = session(folder / "work", running)
+        one = session(folder / "work", running, settings)
         truth = json.loads(truth_out.read_text("utf-8"))
         one.run("init")
         one.run("seed", *map(str, truth["seeds"]))
@@ -88,13 +95,19 @@ def crawl_world(folder: Path, seed: int) -> tuple[dict[str, Any], Held]:
             harvested = one.run("harvest", "--json", *(["--retry-failed"] if nth else []))
             one.run("import")
             one.run("posts", "--runner=inline", *(["--refresh", "--all"] if nth else []))
+        yield truth, one, bool(harvested) and json.loads(harvested)["depths_exact"]
+
+
+def crawl_world(folder: Path, seed: int) -> tuple[dict[str, Any], Held]:
+    """The truth of a seed's world and what is held of it after ROUNDS rounds of the commands."""
+    with crawled(folder, seed) as (truth, one, depths_exact):
         held = Held(
-            depths_exact=bool(harvested) and json.loads(harvested)["depths_exact"],
+            depths_exact=depths_exact,
             codes=dict(one.codes),
             users={row["id"]: row for row in one.rows("scan", "users")},
             posts={row["mid"]: row for row in one.rows("scan", "posts")},
             info={row["id"]: row for row in one.rows("scan", "users", *_INFO)},
             ledgers={row["id"]: row for row in one.rows("report", "--completeness")},
         )
-    held["requests"] = served_out.read_bytes().count(b"\n")
+    held["requests"] = (folder / "served.jsonl").read_bytes().count(b"\n")
     return truth, held

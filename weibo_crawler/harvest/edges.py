@@ -85,12 +85,14 @@ class Shown(NamedTuple):
 
 
 class Source(NamedTuple):
-    """What reading needs, the same for all entries of a run."""
+    """What reading needs, the same for all entries of a run. nameless: who is kept without a name,
+    which a list may show."""
 
     site: Site
     asker: Asker
     people: People
     seen: SeenSet
+    nameless: set[Id]
     settings: Harvest
 
 

@@ -98,6 +98,7 @@ class HarvestRun:
         self._unheard_at = 0  # and how much had been shown until then
         self._refused: Counter[Id] = Counter()  # visits of an entry that were refused
         self._noted: set[Edge] = set()
+        self._nameless: set[Id] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._sharing = asyncio.Lock()
         self._failed_by: Counter[str] = Counter()
@@ -148,6 +149,8 @@ class HarvestRun:
         self._reopening.begin()
         self._frontier.requeue_unread()
         for row in islice(self._frontier.users(), _FIRST_USERS):
+            if row.screen_name is None and row.fans is not None:
+                self._nameless.add(row.uid)
             if row.screen_name is not None and row.state not in (State.GONE, State.FAILED):
                 self._evidence.know(self._site.profile(row.uid))
             edge = Edge(row.found_edge)
@@ -180,6 +183,9 @@ class HarvestRun:
                 frontier.name_seed, self._owner, uid, user.screen_name, user.fans, time.time()
             )
 
+        async def name_kept(uid: Id, screen_name: str) -> None:
+            await call(frontier.name_kept, uid, screen_name, time.time())
+
         async def keep_drifted(fetched: Fetched) -> None:
             page = fetched.page
             if page is not None:
@@ -207,11 +213,12 @@ class HarvestRun:
         )
         people = People(self._site, asker)
         return Walker(
-            source=Source(self._site, asker, people, seen, self._settings),
+            source=Source(self._site, asker, people, seen, self._nameless, self._settings),
             walls=self._walls,
             counters=self._counters,
             commit=self._committer.commit,
             name_seed=name_seed,
+            name_kept=name_kept,
             note_walled=note_walled,
             note_shown=note_shown,
             keep=keep,

@@ -42,6 +42,7 @@ class Walker(NamedTuple):
     counters: Counters
     commit: Callable[[PageCommit], Awaitable[Landed]]
     name_seed: Callable[[Id, User], Awaitable[None]]
+    name_kept: Callable[[Id, str], Awaitable[None]]
     note_walled: Callable[[Edge], Awaitable[None]]
     note_shown: Callable[[Id], Awaitable[None]]
     keep: Callable[[Id, Sequence[KeptPage]], Awaitable[None]]
@@ -103,6 +104,8 @@ class Walker(NamedTuple):
             raise Silent(f"the profile: {reading.verdict} {reading.why}".strip())
         await self.name_seed(entry.uid, reading.record)
         name, fans = reading.record.screen_name, reading.record.fans
+        if name is None and fans is not None:
+            self.source.nameless.add(entry.uid)
         return entry._replace(screen_name=name, fans=fans)
 
 
@@ -178,10 +181,13 @@ class _Visit:
                 await self._mark_walled(edge, progress, is_last)  # guests are shown so much of it
                 return
             page = self._commit_of(edge, progress, shown, is_last)
+            await self._name_kept(shown)
             inserted = await self._store(page)
             if page.found:
                 self._env.counters.add("users.seen_again", len(page.found) - inserted)
                 self._env.source.seen.add_all([user.uid for user in page.found])
+                nameless = (user.uid for user in page.found if user.screen_name is None)
+                self._env.source.nameless.update(nameless)
             if shown.is_put_off:
                 raise PutOff
             if page.ended is not None:
@@ -241,6 +247,14 @@ class _Visit:
             raise UsersFull
         self._is_done = self._is_done or page.last
         return landed.inserted
+
+    async def _name_kept(self, shown: Shown) -> None:
+        """Whom a profile or an odd item left without a name, a list may name."""
+        nameless = self._env.source.nameless
+        for user in shown.users:
+            if user.uid in nameless and user.screen_name is not None:
+                await self._env.name_kept(user.uid, user.screen_name)
+                nameless.discard(user.uid)
 
     def _to_keep(self, shown: Shown) -> tuple[Found, ...]:
         """Leave out who has too few fans and who is known; count both."""

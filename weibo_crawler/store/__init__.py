@@ -255,7 +255,7 @@ class Users(Protocol):
         ...
 
     def changed_users(self, since: float) -> Iterator[UserRow]:
-        """Known users whose row changed at or after `since`: seeds that were named or lifted."""
+        """Known users whose row changed at or after `since`: named since then, or seeds lifted."""
         ...
 
 
@@ -460,6 +460,11 @@ class Walk(Protocol):
         self, owner: str, uid: Id, screen_name: str | None, fans: int | None, now: float
     ) -> None:
         """What a seed's profile told."""
+        ...
+
+    def name_kept(self, uid: Id, screen_name: str, now: float) -> None:
+        """The name of a user who has none so far, as a list shows it; a seed whose profile was not
+        read yet waits for that."""
         ...
 
     def finish(self, owner: str, uid: Id, state: State, why: str) -> bool:

@@ -77,6 +77,13 @@ class SqlFrontier(SqlUserlist):
             (screen_name, fans, now, uid, owner),
         )
 
+    def name_kept(self, uid: Id, screen_name: str, now: float) -> None:
+        self._db.write(
+            "UPDATE userlist SET screen_name = %s, changed_at = %s "
+            "WHERE id = %s AND screen_name IS NULL AND fans IS NOT NULL",
+            (screen_name, now, uid),
+        )
+
     def finish(self, owner: str, uid: Id, state: State, why: str) -> bool:
         def work(cursor: Cursor) -> bool:
             sql = f"UPDATE userlist SET state = %s, last_error = %s, {RELEASE} {_MINE}"
