@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from weibo_crawler import samples
 from weibo_crawler.analysis.completeness import Completeness, Tally, read_ledgers, share_of
+from weibo_crawler.analysis.contents import COLUMNS, Contents
 from weibo_crawler.analysis.second_looks import second_looks
 from weibo_crawler.records import Verdict
 from weibo_crawler.store import RunLog, Tables, Told, UserRow, Users
@@ -27,7 +28,8 @@ _LEAST_DAYS = 14  # a single bar tells nothing
 
 class Figures(NamedTuple):
     """growth: users by time and depth. fans: users by FANS_EDGES. pages: by verdict. posts: by
-    created_at. shares: users by SHARE_BINS. counters: of all workers of all runs together."""
+    created_at; contents: what they are. shares: users by SHARE_BINS. counters: of all workers of
+    all runs together."""
 
     users: int
     unsure_lists: int
@@ -40,6 +42,7 @@ class Figures(NamedTuple):
     pages: dict[str, int]
     counters: dict[str, int]
     posts: "DayTally"
+    contents: Contents
     completeness: Completeness
     shares: list[int]
 
@@ -50,14 +53,20 @@ class Stored:
 
     def __init__(self, now: float) -> None:
         self.ledgers, self.shares = Tally(now), [0] * len(SHARE_BINS)
-        self.posts = DayTally(())
+        self.posts, self.contents = DayTally(()), Contents()
 
     def read(self, tables: Tables, part: Range = ALL) -> "Stored":
         """Ledgers and posts; returns itself."""
         self.read_ledgers(tables, part)
-        posts = tables.posts.scan(start=part.start, stop=part.stop, columns=["post:created_at"])
-        self.posts.add(row.cells["post:created_at"] for row in posts)
+        self.posts.add(self._dates(tables, part))
         return self
+
+    def _dates(self, tables: Tables, part: Range) -> Iterator[str]:
+        """When the posts were written; what else they are is counted on the way."""
+        for row in tables.posts.scan(start=part.start, stop=part.stop, columns=COLUMNS):
+            if (created_at := row.cells.get("post:created_at")) is not None:
+                self.contents.add(row.key, row.cells)
+                yield created_at
 
     def read_ledgers(self, tables: Tables, part: Range = ALL) -> "Stored":
         for _, ledger in read_ledgers(tables, part):
@@ -72,6 +81,7 @@ class Stored:
             mine + theirs for mine, theirs in zip(self.shares, other.shares, strict=True)
         ]
         self.posts.merge(other.posts)
+        self.contents.merge(other.contents)
 
 
 def gather(users: Told, stored: Stored) -> Figures:
@@ -93,6 +103,7 @@ def gather(users: Told, stored: Stored) -> Figures:
         pages=pages,
         counters=counters,
         posts=stored.posts,
+        contents=stored.contents,
         completeness=stored.ledgers.result(),
         shares=stored.shares,
     )

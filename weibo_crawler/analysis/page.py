@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from itertools import chain, repeat
 
 _LIGHT = """
   --paper: #ffffff; --card: #f7f8fa; --ink: #1d232b; --soft: #5d6875; --line: #dfe3e8;
@@ -37,6 +38,7 @@ th, td {{ padding: 6px 10px 6px 0; text-align: left; vertical-align: top;
   border-top: 1px solid var(--line); }}
 th {{ font-weight: 600; }}
 thead th {{ border-top: 0; color: var(--soft); font-weight: 500; }}
+a {{ color: var(--main); }}
 td.n, th.n {{ text-align: right; white-space: nowrap; padding-right: 22px;
   font-variant-numeric: tabular-nums; }}
 .key th {{ width: 210px; }}
@@ -113,17 +115,31 @@ def key_table(rows: Iterable[tuple[str, str, str]]) -> str:
     return f'<div class="wide"><table class="key">\n{body}</table></div>'
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], numeric: Sequence[bool]) -> str:
-    """A plain table of texts; numeric columns stand to the right."""
+def table(
+    head: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    numeric: Sequence[bool],
+    links: Sequence[str] = (),
+) -> str:
+    """A plain table of texts; numeric columns stand to the right. links: an address for the first
+    cell of each row, "" for none; only addresses of the web lead anywhere."""
 
-    def line(tag: str, texts: Sequence[str]) -> str:
+    def cell(tag: str, text: str, address: str, *, right: bool) -> str:
+        inside = escape(text)
+        if address.startswith(("https://", "http://")):
+            inside = f'<a href="{escape(address)}" rel="noreferrer">{inside}</a>'
+        return f"<{tag}{' class=' + chr(34) + 'n' + chr(34) if right else ''}>{inside}</{tag}>"
+
+    def line(tag: str, texts: Sequence[str], address: str = "") -> str:
+        first = (address, *("" for _ in texts))
         cells = (
-            f"<{tag}{' class=' + chr(34) + 'n' + chr(34) if right else ''}>{escape(text)}</{tag}>"
-            for text, right in zip(texts, numeric, strict=True)
+            cell(tag, text, link, right=right)
+            for text, right, link in zip(texts, numeric, first, strict=False)
         )
         return f"<tr>{''.join(cells)}</tr>\n"
 
-    body = "".join(line("td", row) for row in rows)
+    addresses = chain(links, repeat(""))
+    body = "".join(line("td", row, link) for row, link in zip(rows, addresses, strict=False))
     return (
         f'<div class="wide"><table>\n<thead>{line("th", head)}</thead>\n'
         f"<tbody>{body}</tbody></table></div>"

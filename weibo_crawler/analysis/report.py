@@ -1,45 +1,73 @@
 """The report: one HTML file with plots that answers "what do we hold, and how complete is it?"."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from weibo_crawler.analysis import plots
-from weibo_crawler.analysis.completeness import WHY
+from weibo_crawler.analysis.completeness import WHY, Completeness
+from weibo_crawler.analysis.contents import WordTally
 from weibo_crawler.analysis.figures import FANS_EDGES, SHARE_BINS, Figures, Stored, gather
 from weibo_crawler.analysis.files import replacing
 from weibo_crawler.analysis.keyfigures import key_figures
-from weibo_crawler.analysis.numbers import grouped, minute, plural, short
+from weibo_crawler.analysis.numbers import grouped, minute, percent, plural, short
 from weibo_crawler.analysis.page import hint, key_table, page, section, table
 from weibo_crawler.analysis.plots import Bar
 from weibo_crawler.printable import printable
 from weibo_crawler.records import FACTS, REFUSALS
-from weibo_crawler.store import Told
+from weibo_crawler.store import Table, Told
+from weibo_crawler.store.rows.keys import parse_post_key
 
+_WORDS = 12  # regions and devices that are shown each by itself
+_LONGEST_WORD, _LONGEST_TEXT = 24, 60  # characters
 _DEPTHS = 8  # areas that can be told apart; the last one holds all deeper users
 _NO_USERS = "No users yet: run weibo-crawler seed, then weibo-crawler harvest."
 _NO_POSTS = "No posts yet: run weibo-crawler posts."
 _NO_VISITS = "Nobody was visited yet: run weibo-crawler import, then weibo-crawler posts."
 
 
+class Origin(NamedTuple):
+    """Where the figures come from. name: of stores, site and settings, for people. posts: the
+    table, for the texts of the most liked ones. address: of a post, "" for none."""
+
+    name: str = ""
+    posts: Table | None = None
+    address: Callable[[int], str] = lambda _: ""
+
+
+_NOWHERE = Origin()
+
+
 def write_report(
-    users: Told, stored: Stored, path: Path, now: float, *, depths_are_bounds: str = ""
+    users: Told,
+    stored: Stored,
+    path: Path,
+    now: float,
+    *,
+    depths_are_bounds: str = "",
+    origin: Origin = _NOWHERE,
 ) -> None:
     """Read the users once and write the report, whole or not at all.
 
     stored: what the tables hold, as of `now`, seconds since the epoch. depths_are_bounds: what the
     frontier says of its depths. StoreError, StoreFull, BadUsage as files.replacing has them.
     """
-    html = render(gather(users, stored), now, depths_are_bounds)
+    html = render(gather(users, stored), now, depths_are_bounds, origin)
     with replacing(path) as file:
         file.write(printable(html).encode(errors="replace"))
 
 
-def render(figures: Figures, now: float, depths_are_bounds: str = "") -> str:
+def render(
+    figures: Figures, now: float, depths_are_bounds: str = "", origin: Origin = _NOWHERE
+) -> str:
     """The page as text. now: seconds since the epoch."""
     return page(
         "Crawl report",
-        f"As of {minute(now)}. Days of posts are the site's, UTC+8; all other times are UTC.",
+        f"As of {minute(now)}. Days of posts are the site's, UTC+8; all other times are UTC."
+        + (f" {origin.name}" if origin.name else ""),
         [
+            section("What is missing", missing(figures.completeness)),
             section(
                 "Key figures",
                 "What is held, and what is not known.",
@@ -49,6 +77,10 @@ def render(figures: Figures, now: float, depths_are_bounds: str = "") -> str:
             _depths(figures, depths_are_bounds),
             _fans(figures),
             _posts(figures),
+            _hours(figures),
+            _words("Regions", "Where posts come from, by the site.", figures.contents.regions),
+            _words("Devices", "What posts were written with.", figures.contents.devices),
+            _liked(figures, origin),
             _verdicts(figures),
             _shares(figures),
             _stopped(figures),
@@ -91,17 +123,22 @@ def _fans(figures: Figures) -> str:
         return section(title, "How many fans they have.", hint(_NO_USERS))
     filled = [i for i, n in enumerate(figures.fans) if n]
     data = [Bar(short(FANS_EDGES[i]), figures.fans[i]) for i in range(filled[0], filled[-1] + 1)]
+    known = [row for row in figures.top if row.fans is not None]
     top = (
-        (row.screen_name or "", str(row.uid), grouped(row.fans), str(row.depth))
-        for row in figures.top
-        if row.fans is not None
+        (row.screen_name or str(row.uid), str(row.uid), grouped(row.fans or 0), str(row.depth))
+        for row in known
     )
     return section(
         title,
         "Each bar counts the users from the number under it up to the next one; the steps grow, "
         "because a few users have most of the fans. Below: the users with the most.",
         plots.bars(title, data),
-        table(("screen name", "id", "fans", "depth"), top, (False, True, True, True)),
+        table(
+            ("screen name", "id", "fans", "depth"),
+            top,
+            (False, True, True, True),
+            [row.url for row in known],
+        ),
     )
 
 
@@ -115,6 +152,64 @@ def _posts(figures: Figures) -> str:
         explained += f" {plural(figures.posts.undated, 'post')} of unknown time not shown."
     data = [Bar(label, n) for label, n in counts]
     return section(title, explained, plots.bars(title, data))
+
+
+def missing(figures: Completeness) -> str:
+    """One plain sentence: how much is held of what, and why the rest is not."""
+    if not figures.visited:
+        return "Nobody was visited yet, so nothing can be said of posts."
+    whys = [
+        (figures.stopped.get("login_wall", 0), "end where guests may read no further"),
+        (figures.stopped.get("since", 0), "were read back to a date, on purpose"),
+        (figures.unsure_users, "show fewer posts than they announce"),
+        (figures.partial + figures.failed, "are to be read on"),
+        (figures.unvisited, "were never visited"),
+        (figures.gone, "are gone from the site"),
+    ]
+    told = ", ".join(f"{n:,} {why}" for n, why in whys if n)
+    share = "an unknown share" if figures.share is None else percent(figures.share)
+    held = f"Of {figures.announced:,} posts that {plural(figures.visited, 'visited user')} announce"
+    rest = f"; of {plural(figures.users, 'user')} {told}" if told else ", and no user lacks any"
+    return f"{held}, {share} is held{rest}."
+
+
+def _hours(figures: Figures) -> str:
+    title, hours = "Posts by hour", figures.contents.hours
+    explained = "At which hour of the site's clock they were written, where that is told."
+    if not any(hours):
+        return section(title, explained, hint(_NO_POSTS))
+    data = [Bar(f"{hour:02d}", n) for hour, n in enumerate(hours)]
+    return section(title, explained, plots.bars(title, data, height=260))
+
+
+def _words(title: str, explained: str, words: WordTally) -> str:
+    """The most frequent ones as bars; the others together."""
+    top = words.top(_WORDS)
+    if not top:
+        return section(title, explained, hint("No post says it."))
+    data = [Bar(word[:_LONGEST_WORD], n) for word, n in top]
+    if rest := words.total - sum(n for _, n in top):
+        data.append(Bar("all others", rest, "--none"))
+    return section(title, explained, plots.rows(title, data))
+
+
+def _liked(figures: Figures, origin: Origin) -> str:
+    title = "Most liked posts"
+    explained = "As of the last visit of each. A link leads to the site's page of the post."
+    liked = figures.contents.liked
+    if not liked or origin.posts is None:
+        return section(title, explained, hint(_NO_POSTS))
+    rows, links = [], []
+    for likes, key in liked:
+        uid, mid = parse_post_key(key)
+        cells = origin.posts.row(key, ["post:text", "post:created_at"])
+        text = " ".join(cells.get("post:text", "").split())
+        text = text[:_LONGEST_TEXT] + ("…" if len(text) > _LONGEST_TEXT else "")
+        day = cells.get("post:created_at", "")[:10]
+        rows.append((text or str(mid), str(uid), day, grouped(likes)))
+        links.append(origin.address(mid))
+    head = ("post", "user", "day", "likes")
+    return section(title, explained, table(head, rows, (False, True, True, True), links))
 
 
 def _verdicts(figures: Figures) -> str:

@@ -22,6 +22,7 @@ from weibo_crawler.store.rows.keys import ALL, Range
 
 if TYPE_CHECKING:
     from weibo_crawler.analysis.figures import Stored
+    from weibo_crawler.analysis.report import Origin
 
 
 def _rows(options: argparse.Namespace, home: Home, part: Range = ALL) -> Iterable[dict[str, Any]]:
@@ -260,10 +261,24 @@ def report(options: argparse.Namespace) -> Done:
         remember_export(home.users, options.output)
         with reading(home, options.processes) as by:
             stored = by.stored(now, is_whole=True)
-        write_report(home.users, stored, options.output, now, depths_are_bounds=bounds)
+        origin = origin_of(home, options.config)
+        write_report(
+            home.users, stored, options.output, now, depths_are_bounds=bounds, origin=origin
+        )
     return Done(
         f"report: written to {options.output}; open it in a browser", {"file": str(options.output)}
     )
+
+
+def origin_of(home: Home, file: Path | None) -> "Origin":
+    """What a report names: the stores, the site, the settings."""
+    from weibo_crawler.analysis.report import Origin
+
+    settings = config.settings_file(file)
+    stores = " and ".join(home.place(name) for name in ("users", "tables"))
+    where = f"settings {settings}" if settings.exists() else "settings by default and variables"
+    name = f"Stores {stores}; site {home.settings.site.base_url}; {where}."
+    return Origin(name, home.tables.posts, lambda mid: home.site.post(mid)[-1].url)
 
 
 def _completeness(home: Home, form: str | None, stored: "Stored") -> Done:
