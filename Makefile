@@ -30,7 +30,8 @@ _ := $(shell $(BIN)/python -c '' 2>/dev/null || rm -f $(VENV)/.ready*)
 .DEFAULT_GOAL := help
 .PHONY: help demo init seed harvest import posts scan report status test test-one test-long test-latest test-foreign \
 	test-tools test-laws test-all lint format check mutants bench bench-whole bench-smoke bench-compare bench-polite \
-	bench-revisits bench-economy bench-allowed bench-archive wheel stack-up stack-status stack-down stack-clean \
+	bench-revisits bench-economy bench-allowed bench-archive bench-nodes wheel stack-up stack-status stack-stop \
+	stack-kill stack-start stack-down stack-clean \
 	test-stack constraints clean FORCE
 
 help: ## list the targets
@@ -67,11 +68,22 @@ status: $(VENV)/.ready ## where the crawl stands
 
 # -- a real one-machine cluster (JDK 17, Maven): HDFS, YARN, HBase, its Thrift server, MariaDB
 
-stack-up: ## start it; says what it starts and where the logs are
-	@$(PYTHON) stack/stack.py up
+NAMED = $(PYTHON) stack/stack.py $(@:stack-%=%) $(or $(NAME),$(error say which: make $@ NAME=node3))
+
+stack-up: ## start it; says what it starts and where the logs are: make stack-up NODES=8
+	@$(PYTHON) stack/stack.py up $(if $(NODES),--nodes $(NODES))
 
 stack-status: ## what of it runs
 	@$(PYTHON) stack/stack.py status
+
+stack-stop: ## end one daemon in order, by the name that stack-status tells: make stack-stop NAME=node3
+	@$(NAMED)
+
+stack-kill: ## end one as a power cut does, a node with all that runs on it
+	@$(NAMED)
+
+stack-start: ## bring one back
+	@$(NAMED)
 
 stack-down: ## stop it; the data stays
 	@$(PYTHON) stack/stack.py down
@@ -169,6 +181,9 @@ bench-allowed: $(VENV)/.ready-dev ## how much of what a foreign site allows is u
 
 bench-archive: $(VENV)/.ready-dev ## what keeping every answer costs in processor time: ARGS='--users 8000'
 	@$(BIN)/python -m benchmarks.archiving $(ARGS)
+
+bench-nodes: $(VENV)/.ready-dev ## pages by minute on 1 to 8 nodes of the stack (stack-up NODES=8): ARGS='--minutes 10'
+	@$(BIN)/python -m benchmarks.nodes $(ARGS)
 
 wheel: $(VENV)/.ready-dev ## build the wheel into dist/
 	@$(BIN)/python -m pip wheel -q --no-deps -w dist .

@@ -47,7 +47,7 @@ def before_start(stack: Stack, starting: Sequence[Daemon]) -> None:
         f"or set WEIBO_STACK_PORT_{port.upper()}"
         for daemon in starting
         for port in daemon.ports
-        if _taken(stack.ports[port])
+        if _taken(daemon.address, stack.ports[port])
     ]
     missing = jars.missing(stack)
     if missing and shutil.which("mvn") is None:
@@ -63,12 +63,12 @@ def before_start(stack: Stack, starting: Sequence[Daemon]) -> None:
         raise StackError("\n".join(troubles))
 
 
-def _taken(port: int) -> bool:
+def _taken(address: str, port: int) -> bool:
     """Whether nothing else can listen there. A port whose last connections still linger is free."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("127.0.0.1", port))
+            probe.bind((address, port))
         except OSError:
             return True
     return False

@@ -4,11 +4,13 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import jars
 import probes
+import settings
 import templates
 from settings import HERE, Stack, StackError
 
@@ -19,21 +21,74 @@ _YARN = "org.apache.hadoop.yarn.server."
 @dataclass(frozen=True)
 class Daemon:
     """heap_mb, memory_mb: the heap's limit, and about what the whole process takes when idle.
-    after: what must serve before this is started. stop_s: how long it may take to stop."""
+    after: what must serve before this is started. stop_s: how long it may take to stop. address:
+    where it listens. properties: of its JVM, which the configuration fills in."""
 
     name: str
     what: str
     ports: tuple[str, ...]
-    ready: Callable[[Stack], bool]
+    ready: Callable[[Stack], bool] = field(compare=False)  # no two of a node are equal
     memory_mb: int
     heap_mb: int = 0
     after: tuple[str, ...] = ()
     page: str = ""
     stop_s: float = 30.0
+    address: str = "127.0.0.1"
+    properties: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """What its program is: "node" of "node3"."""
+        return self.name.rstrip("0123456789")
 
 
-# In the order of starting; stopped in the opposite one.
-DAEMONS = (
+def of(stack: Stack) -> tuple[Daemon, ...]:
+    """In the order of starting; stopped in the opposite one. With several nodes HBase has a second
+    region server, a process of its own; the first one is in that of the master."""
+    nodes = [_node(number) for number in range(1, stack.nodes + 1)]
+    second = [_region_server(2)] if stack.nodes > 1 else []
+    return (*_STORAGE, *nodes, *_HISTORY_AND_HBASE, *second, _THRIFT)
+
+
+def named(stack: Stack, name: str) -> Daemon:
+    """StackError where the stack has none of this name."""
+    for daemon in of(stack):
+        if daemon.name == name:
+            return daemon
+    known = ", ".join(daemon.name for daemon in of(stack))
+    raise StackError(f"the stack has no {name}; it has {known}")
+
+
+def _node(number: int) -> Daemon:
+    name, address = f"node{number}", settings.address(number)
+    return Daemon(
+        name,
+        f"{name}, a YARN NodeManager on {address},",
+        tuple(f"nodemanager{part}" for part in ("", "_localizer", "_web", "_shuffle")),
+        partial(probes.nodemanager, name=name, address=address),
+        *(250, 256),
+        after=("namenode",),
+        address=address,
+        properties=(f"stack.address={address}", f"stack.node={name}"),
+    )
+
+
+def _region_server(number: int) -> Daemon:
+    name, address = f"regionserver{number}", settings.address(number)
+    return Daemon(
+        name,
+        f"HBase region server {number} on {address}",
+        ("hbase_regionserver",),
+        partial(probes.region_server, name=name, address=address),
+        *(350, 768),
+        after=("hbase",),
+        stop_s=90.0,
+        address=address,
+        properties=(f"stack.address={address}", "stack.distributed=true"),
+    )
+
+
+_STORAGE = (
     Daemon("mariadb", "MariaDB", ("mariadb",), probes.mariadb, 150),
     Daemon(
         "namenode",
@@ -62,15 +117,8 @@ DAEMONS = (
         after=("datanode",),
         page="resourcemanager_web",
     ),
-    Daemon(
-        "nodemanager",
-        "YARN NodeManager",
-        tuple(f"nodemanager{part}" for part in ("", "_localizer", "_web", "_shuffle")),
-        probes.nodemanager,
-        *(280, 384),
-        after=("namenode",),
-        page="nodemanager_web",
-    ),
+)
+_HISTORY_AND_HBASE = (
     Daemon(
         "jobhistory",
         "MapReduce job history",
@@ -89,14 +137,14 @@ DAEMONS = (
         after=("datanode",),
         stop_s=90.0,
     ),
-    Daemon(
-        "thrift",
-        "HBase Thrift server",
-        ("thrift",),
-        probes.thrift,
-        *(250, 384),
-        after=("hbase",),
-    ),
+)
+_THRIFT = Daemon(
+    "thrift",
+    "HBase Thrift server",
+    ("thrift",),
+    probes.thrift,
+    *(250, 384),
+    after=("hbase",),
 )
 
 
@@ -104,12 +152,14 @@ def command(stack: Stack, daemon: Daemon, java_home: Path) -> list[str]:
     """The command line of a daemon, its data folder prepared."""
     if daemon.name == "mariadb":
         return _mariadb(stack)
-    java = _java(stack, java_home, "hbase" if daemon.name in ("hbase", "thrift") else "hadoop")
+    is_hbase = daemon.kind in ("hbase", "regionserver", "thrift")
+    java = _java(stack, java_home, "hbase" if is_hbase else "hadoop")
     if daemon.name == "namenode" and not (stack.data / "namenode/current/VERSION").exists():
         _prepare([*java, f"{_HDFS}namenode.NameNode", "-format", "-force", "-nonInteractive"])
-    if daemon.name == "nodemanager":
+    if daemon.kind == "node":
         _compile_shuffle(stack, java_home)
-    return [*java[:1], f"-Xmx{daemon.heap_mb}m", *java[1:], *_main(stack, daemon.name)]
+    own = [f"-Xmx{daemon.heap_mb}m", *(f"-D{each}" for each in daemon.properties)]
+    return [*java[:1], *own, *java[1:], *_main(stack, daemon.kind)]
 
 
 def environment(java_home: Path) -> dict[str, str]:
@@ -120,19 +170,20 @@ def environment(java_home: Path) -> dict[str, str]:
     return {**kept, "PATH": path, "JAVA_HOME": str(java_home)}
 
 
-def _main(stack: Stack, name: str) -> list[str]:
+def _main(stack: Stack, kind: str) -> list[str]:
     mains = {
         "namenode": f"{_HDFS}namenode.NameNode",
         "datanode": f"{_HDFS}datanode.DataNode",
         "resourcemanager": f"{_YARN}resourcemanager.ResourceManager",
-        "nodemanager": f"{_YARN}nodemanager.NodeManager",
+        "node": f"{_YARN}nodemanager.NodeManager",
         "jobhistory": "org.apache.hadoop.mapreduce.v2.hs.JobHistoryServer",
         "hbase": "org.apache.hadoop.hbase.master.HMaster start",
+        "regionserver": "org.apache.hadoop.hbase.regionserver.HRegionServer start",
         # -t: an idle connection lives 10 minutes, not one; a worker thread for each connection
         "thrift": "org.apache.hadoop.hbase.thrift.ThriftServer"
         f" -p {stack.ports['thrift']} -b 127.0.0.1 --infoport -1 -m 4 -w 64 -t 600000 start",
     }
-    return mains[name].split()
+    return mains[kind].split()
 
 
 def _java(stack: Stack, java_home: Path, kind: str) -> list[str]:
@@ -144,7 +195,7 @@ def _java(stack: Stack, java_home: Path, kind: str) -> list[str]:
         f"-Djava.io.tmpdir={stack.run}",  # web pages are unpacked there
         # without the optimizing compiler: these daemons do little, and start sooner
         *(["-XX:TieredStopAtLevel=1"] if kind == "hadoop" else []),
-        *templates.jvm_flags(kind),
+        *templates.jvm_flags(stack, kind),
         "-cp",
         f"{stack.conf / kind}:{jars.folder(stack, kind)}/*",
     ]

@@ -31,12 +31,13 @@ def resourcemanager(stack: Stack) -> bool:
     return bool(_get(stack, "resourcemanager_web", "/ws/v1/cluster/info")["clusterInfo"])
 
 
-def nodemanager(stack: Stack) -> bool:
-    # the ResourceManager alone may still count one that was killed a moment ago
-    if not _get(stack, "nodemanager_web", "/ws/v1/node/info")["nodeInfo"]:
+def nodemanager(stack: Stack, name: str, address: str) -> bool:
+    """It answers, and the ResourceManager, which may still count one that was killed a moment ago,
+    knows it by its name."""
+    if not _get(stack, "nodemanager_web", "/ws/v1/node/info", address)["nodeInfo"]:
         return False
     nodes = _get(stack, "resourcemanager_web", "/ws/v1/cluster/nodes?states=RUNNING")["nodes"]
-    return bool(nodes and nodes["node"])
+    return any(node["nodeHostName"] == name for node in (nodes or {"node": []})["node"])
 
 
 def jobhistory(stack: Stack) -> bool:
@@ -47,6 +48,12 @@ def hbase(stack: Stack) -> bool:
     """The master says so in its log; it has no web page here, and each start a new log."""
     log = stack.log("hbase").read_text(errors="replace")
     return "Master has completed initialization" in log
+
+
+def region_server(stack: Stack, name: str, address: str) -> bool:
+    """It says so in its log, once the master has taken it in."""
+    port = stack.ports["hbase_regionserver"]
+    return f"Serving as {address},{port}," in stack.log(name).read_text(errors="replace")
 
 
 def thrift(stack: Stack) -> bool:
@@ -68,10 +75,10 @@ def _connect(stack: Stack, port: str) -> socket.socket:
     return socket.create_connection(("127.0.0.1", stack.ports[port]), _TIMEOUT_S)
 
 
-def _get(stack: Stack, port: str, path: str) -> dict[str, Any]:
+def _get(stack: Stack, port: str, path: str, address: str = "127.0.0.1") -> dict[str, Any]:
     # without the proxies of the environment: this is loopback
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    url = f"http://127.0.0.1:{stack.ports[port]}{path}"
+    url = f"http://{address}:{stack.ports[port]}{path}"
     with opener.open(url, timeout=_TIMEOUT_S) as answer:
         found: dict[str, Any] = json.load(answer)
         return found

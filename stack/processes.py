@@ -16,6 +16,7 @@ from pathlib import Path
 from settings import Stack
 
 MARK = "WEIBO_STACK_MARK"
+NODE = "WEIBO_STACK_NODE"  # in the environment of what runs on a node: its name
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -110,24 +111,38 @@ def stop(stack: Stack, name: str, patience_s: float) -> str | None:
     return "killed: it did not stop by itself" if killed else "stopped"
 
 
-def kill_marked(stack: Stack) -> int:
-    """Kill what still carries the mark: containers of a NodeManager that was killed."""
+def kill(stack: Stack, name: str) -> int:
+    """SIGKILL for a daemon and, where it is a node, all that runs on it; how many processes."""
+    pid, killed = running(stack, name), 0
+    if pid is not None:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+            killed = 1
+    while running(stack, name) is not None:
+        time.sleep(0.02)
+    _pid_file(stack, name).unlink(missing_ok=True)
+    return killed + kill_marked(stack, f"{NODE}={name}")
+
+
+def kill_marked(stack: Stack, *entries: str) -> int:
+    """Kill what still carries the mark, and these entries beside it, in its environment: containers
+    of a NodeManager that was killed."""
     if not (stack.run / "mark").exists():
         return 0
     killed = 0
-    for pid in _marked(mark(stack).encode()):
+    for pid in _marked({entry.encode() for entry in (mark(stack), *entries)}):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
             killed += 1
     return killed
 
 
-def _marked(entry: bytes) -> Iterator[int]:
+def _marked(entries: set[bytes]) -> Iterator[int]:
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit() and int(folder.name) != os.getpid():
             # other accounts' processes cannot be read, and processes end while we look
             with suppress(PermissionError, FileNotFoundError, ProcessLookupError):
-                if entry in (folder / "environ").read_bytes().split(b"\0"):
+                if entries <= set((folder / "environ").read_bytes().split(b"\0")):
                     yield int(folder.name)
 
 

@@ -1,10 +1,13 @@
-"""Where the stack lives and which ports it takes. All of it can be set by the environment:
+"""Where the stack lives, how many nodes it has and which ports it takes. By the environment:
 
 WEIBO_STACK_DIR          data, logs, configuration of this stack; default .stack in the checkout
 WEIBO_STACK_PORT_<NAME>  a port, such as WEIBO_STACK_PORT_THRIFT=19090; names are those of PORTS
 WEIBO_STACK_MARIADB      auto (the system's mariadbd, else Maven's), system or maven
 JAVA_HOME                a JDK 17; else the java on PATH
 XDG_CACHE_HOME           the jars are kept in weibo-crawler/stack below it; default ~/.cache
+
+All daemons have the same ports. Those of the nodes have addresses of their own: node1 is 127.0.0.2,
+node8 is 127.0.0.9; all else is on 127.0.0.1.
 """
 
 import grp
@@ -41,6 +44,7 @@ PORTS = {
     "thrift": 9090,
 }
 _PORT_PREFIX = "WEIBO_STACK_PORT_"
+MOST_NODES = 8
 # A class path is cut at ":", spread at "*", and goes through launch scripts and XML unquoted.
 _PLAIN_PATH = re.compile(r"[\w./+@-]+", re.ASCII)
 
@@ -51,7 +55,8 @@ class StackError(Exception):
 
 @dataclass(frozen=True)
 class Stack:
-    """One stack. root: its folder; cache: the jars, shared by all stacks of this account."""
+    """One stack. root: its folder; cache: the jars, shared by all stacks of this account; nodes:
+    how many NodeManagers."""
 
     root: Path
     cache: Path
@@ -59,6 +64,7 @@ class Stack:
     mariadb: str
     user: str
     group: str
+    nodes: int = 1
 
     @property
     def run(self) -> Path:
@@ -89,8 +95,14 @@ class Stack:
         return self.logs / f"{daemon}.log"
 
 
-def read(environ: Mapping[str, str] = os.environ) -> Stack:
-    """The stack that the environment names. StackError for a setting that cannot be."""
+def address(node: int) -> str:
+    """Of a node, counted from 1."""
+    return f"127.0.0.{node + 1}"
+
+
+def read(environ: Mapping[str, str] = os.environ, nodes: int | None = None) -> Stack:
+    """The stack that the environment names. nodes: None for as many as it had before, at first 1.
+    StackError for a setting that cannot be."""
     root = Path(environ.get("WEIBO_STACK_DIR") or HERE.parent / ".stack").expanduser().resolve()
     cache = Path(environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser().resolve()
     for path in (root, cache):
@@ -109,7 +121,27 @@ def read(environ: Mapping[str, str] = os.environ) -> Stack:
         mariadb=mariadb,
         user=pwd.getpwuid(os.getuid()).pw_name,
         group=grp.getgrgid(os.getgid()).gr_name,
+        nodes=_nodes(root, nodes),
     )
+
+
+def keep_nodes(stack: Stack) -> None:
+    """For the commands to come."""
+    _nodes_file(stack.root).parent.mkdir(parents=True, exist_ok=True)
+    _nodes_file(stack.root).write_text(f"{stack.nodes}\n")
+
+
+def _nodes(root: Path, wanted: int | None) -> int:
+    if wanted is None:
+        file = _nodes_file(root)
+        return int(file.read_text()) if file.exists() else 1
+    if not 1 <= wanted <= MOST_NODES:
+        raise StackError(f"a stack has 1 to {MOST_NODES} nodes, not {wanted}")
+    return wanted
+
+
+def _nodes_file(root: Path) -> Path:
+    return root / "run" / "nodes"
 
 
 def _ports(environ: Mapping[str, str]) -> dict[str, int]:

@@ -7,12 +7,13 @@ import os
 import re
 import secrets
 import shutil
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 
 import jars
 import processes
-from settings import HERE, Stack
+from settings import HERE, MOST_NODES, Stack, address
 
 _PLACEHOLDER = re.compile(r"@([a-z_.]+)@")
 _TEMPLATES = HERE / "conf"
@@ -46,9 +47,10 @@ def fill(template: str, values: Mapping[str, str]) -> str:
     return _PLACEHOLDER.sub(lambda match: values[match[1]], template)
 
 
-def jvm_flags(name: str) -> list[str]:
+def jvm_flags(stack: Stack, name: str) -> list[str]:
     """The flags of conf/jvm/<name>, as words."""
-    lines = (_TEMPLATES / "jvm" / name).read_text().splitlines()
+    template = (_TEMPLATES / "jvm" / name).read_text()
+    lines = fill(template, {"conf": str(stack.conf)}).splitlines()
     return [word for line in lines if not line.startswith("#") for word in line.split()]
 
 
@@ -83,14 +85,22 @@ def _values(stack: Stack, java_home: Path) -> dict[str, str]:
         "user": stack.user,
         "group": stack.group,
         "mark": processes.mark(stack),
-        "jvm.hadoop": " ".join(jvm_flags("hadoop")),
+        "jvm.hadoop": " ".join(jvm_flags(stack, "hadoop")),
+        "hosts": "\n".join(f"{address(n)} node{n}" for n in range(1, MOST_NODES + 1)),
+        "hostname": socket.gethostname(),
         "mariadb.share": str(jars.mariadb(stack)[1]),
-        # half of the machine; below 2 GB not even a job of four maps would run at once
-        "yarn.memory_mb": str(min(8192, max(2048, memory_mb // 2))),
+        "yarn.memory_mb": str(node_memory_mb(memory_mb, stack.nodes)),
         "yarn.vcores": str(2 * (os.cpu_count() or 1)),
     }
     values |= {f"port.{name}": str(port) for name, port in stack.ports.items()}
     return values | {f"jars.{name}": str(jars.folder(stack, name)) for name in jars.CLASS_PATHS}
+
+
+def node_memory_mb(machine_mb: int, nodes: int) -> int:
+    """What the containers of one node may take: together half of the machine. Below 2 GB not even a
+    job of four maps would run at once; a node of less than 1 GB runs nothing beside a master."""
+    together = min(8192, max(2048, machine_mb // 2))
+    return max(1024, together // nodes)
 
 
 def _password(stack: Stack) -> str:

@@ -180,7 +180,9 @@ class Egress(_Section, frozen=True, forbid_unknown_fields=True):
     lease_s: how long a process may use an egress without asking again; at least six times
     fetch.connect_timeout_s, as a connection that is being made may outlast it. direct_name: what
     the public address of the direct connection is called, None = the host's name; processes with
-    the same one share its pace."""
+    the same one share its pace. bind: local addresses that direct connections go from, each an
+    egress with a pace of its own; a machine uses those that it has; empty = one direct connection,
+    from whichever address the system takes."""
 
     proxies_file: str | None = None
     proxies_url: str | None = None
@@ -189,6 +191,7 @@ class Egress(_Section, frozen=True, forbid_unknown_fields=True):
     direct: bool | None = None
     lease_s: Annotated[float, Meta(ge=1, le=3600)] = 30.0
     direct_name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:-]{1,200}$")] | None = None
+    bind: tuple[str, ...] = ()
 
     @property
     def use_direct(self) -> bool:
@@ -365,6 +368,14 @@ def _is_loopback(url: str) -> bool:
         return False
 
 
+def _is_ip(text: str) -> bool:
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return not (address.is_unspecified or address.is_multicast)
+
+
 def _holds_password(address: str) -> bool:
     """Whether there is one in an address of a server."""
     account, at, _ = address.partition("?")[0].partition("://")[2].rpartition("@")
@@ -521,6 +532,18 @@ def _check_egress(egress: Egress) -> None:
         )
     if egress.proxies_url is not None and not _is_http(egress.proxies_url):
         raise BadConfig("egress.proxies_url: give the http(s) address of a list of proxies")
+    for address in egress.bind:
+        if not _is_ip(address):
+            raise BadConfig(
+                f"egress.bind: {masked(address)!r} is no IP address of a machine, such as 192.0.2.7"
+            )
+    if len(set(map(ipaddress.ip_address, egress.bind))) < len(egress.bind):
+        raise BadConfig("egress.bind: name each address once")
+    if egress.bind and egress.direct_name is not None:
+        raise BadConfig(
+            "egress.direct_name: it names one public address, and egress.bind goes out by one or "
+            "more of its own: leave one of the two out"
+        )
 
 
 def _check(settings: Settings, environ: Mapping[str, str]) -> None:

@@ -107,6 +107,8 @@ class _UnwrittenTable:
 class _Unwritten:
     """`Tables` of which each is an `_UnwrittenTable`."""
 
+    waits_for = ""
+
     def __init__(self, tables: Tables) -> None:
         self.userlist: Table = _UnwrittenTable(tables.userlist)
         self.posts: Table = _UnwrittenTable(tables.posts)

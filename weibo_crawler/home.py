@@ -29,11 +29,18 @@ class Home:
     """A context manager; each part is opened when first asked for, and closed with it. makes: the
     embedded stores that are made where there are none; of others NoStore is raised, so that a slip
     in an address leaves nothing behind. Tables that nobody has made for a store of users are empty
-    ones: nobody was imported yet."""
+    ones: nobody was imported yet. waits: whether servers are waited for from the first connection
+    on; a command that a user has just started says at once that one is away."""
 
-    def __init__(self, settings: Settings, makes: Collection[str] = ("users", "tables")) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        makes: Collection[str] = ("users", "tables"),
+        *,
+        waits: bool = False,
+    ) -> None:
         self.settings = settings
-        self._makes = makes
+        self._makes, self._waits = makes, waits
         self._archives: list[Archive] = []
         self._empty: TemporaryDirectory[str] | None = None
 
@@ -45,7 +52,8 @@ class Home:
 
     @cached_property
     def users(self) -> Frontier:
-        return homes.open_users(self.settings.store, create="users" in self._makes)
+        is_made = "users" in self._makes
+        return homes.open_users(self.settings.store, create=is_made, waits=self._waits)
 
     @cached_property
     def tables(self) -> Tables:
@@ -54,14 +62,14 @@ class Home:
         if not is_made and self.is_there("users") and not self.is_there("tables"):
             self._empty = TemporaryDirectory(prefix="weibo-crawler-")
             url, is_made = f"sqlite:///{self._empty.name}/tables.db", True
-        return homes.open_tables(url, store.hbase_command, create=is_made)
+        return homes.open_tables(url, store.hbase_command, create=is_made, waits=self._waits)
 
     @cached_property
     def leases(self) -> EgressLeases | None:
         """Where this process leases its egresses from, for one fetcher at a time; None: without a
         pace limit nobody shares them."""
         is_shared = self.settings.pace.requests_per_second > 0
-        return homes.open_leases(self.settings.store) if is_shared else None
+        return homes.open_leases(self.settings.store, waits=self._waits) if is_shared else None
 
     def place(self, name: str) -> str:
         """Where the store "users" or "tables" is, for people: the file, or the masked address."""
@@ -78,7 +86,7 @@ class Home:
 
     def claims(self, run_id: str) -> VisitClaims:
         """By which a process of this run shares the users with other runs."""
-        return homes.open_claims(self.settings.store, new_owner(), run_id)
+        return homes.open_claims(self.settings.store, new_owner(), run_id, waits=self._waits)
 
     def archive(
         self, stage: str, run_id: str, options: Mapping[str, bool | float] = NO_OPTIONS

@@ -73,7 +73,8 @@ class Mapper:
         self._home: Home | None = None
         self._crawler: RangeCrawler | None = None
         with self._ending_in_order():
-            self._home = home = Home(config.load())  # opens nothing yet
+            # opens nothing yet. The driver had reached the stores, so what is away comes back
+            self._home = home = Home(config.load(), waits=True)
             stores = home.users, home.tables
             told = {"every": job.every, "since": job.since}
             archive = home.archive("posts", job.run_id, told)

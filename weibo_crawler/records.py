@@ -98,6 +98,7 @@ class Health(StrEnum):
     PROBING = "probing"
 
 
+DIRECT_LEASE = "direct@"  # how the name of a direct egress begins among leases
 LONGEST_REST_S = 3600.0  # no egress waits longer for its turn than this and two of its intervals
 
 

@@ -22,7 +22,7 @@ class OneVisit(VisitReplay):
     def __init__(self, *told: Verdict) -> None:
         ways = SITE.full_text(7, MID)
         self.left = dict(zip([way.url for way in ways], told, strict=False))
-        self._ends, self.is_talking, self.samples = {}, True, AllLooks(0.0)
+        self._ends, self._was_talking, self.samples = {}, True, AllLooks(0.0)
 
     def now(self) -> float:
         return 0.0

@@ -133,7 +133,7 @@ def test_a_turn_that_is_far_away_is_not_waited_for(
             name = f"127.0.0.1:{port}"
             (tmp_path / "proxies.txt").write_text(f"{name}\n")
             before = SqliteEgresses(url, "before")
-            before.join("", [name], rate=rate, lease_s=30.0)
+            before.join([name], rate=rate, lease_s=30.0)
             before.exchange({})
             before.leave({name: EgressState(rate, century_s, health)})
             before.close()

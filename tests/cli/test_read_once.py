@@ -3,6 +3,7 @@
 import re
 import signal
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ def ledgers(crawl: Crawl) -> dict[tuple[str, str], str]:
 
 def kept(crawl: Crawl) -> list[tuple[int, KeptPage]]:
     """The pages that wait for a visit, and of whom they are."""
-    with sqlite3.connect(crawl.folder / "users.db") as conn:
+    with closing(sqlite3.connect(crawl.folder / "users.db")) as conn:
         found = conn.execute("SELECT uid, url, fetched_at, body FROM kept_pages").fetchall()
     return [(uid, KeptPage._make(page)) for uid, *page in found]
 

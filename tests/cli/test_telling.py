@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.crawls import Crawl, simulated
+from weibo_crawler.cli.posts import mappers_fed
+from weibo_crawler.config import Egress, Pace, Settings
 from weibo_crawler.store.sqlite.frontier import SqliteUsers
 
 
@@ -83,3 +85,23 @@ def test_no_mapper_waits_for_an_egress(tmp_path: Path) -> None:
     spans = sorted((row.started_at, row.updated_at) for row in rows)
     assert len(spans) >= 2
     assert all(ended <= began for (_, ended), (began, _) in pairwise(spans))
+
+
+@pytest.mark.parametrize(
+    ("bind", "direct", "is_cluster", "fed"),
+    [
+        ((), True, False, 3),
+        ((), False, True, 2),
+        ((), True, True, None),
+        (("192.0.2.7",), True, True, None),  # an address of a node, not of this machine
+    ],
+)
+def test_nodes_that_go_out_directly_have_ways_of_their_own(
+    tmp_path: Path, bind: tuple[str, ...], direct: bool, is_cluster: bool, fed: int | None
+) -> None:
+    """So on a cluster their number limits no mappers; that of proxies does."""
+    proxies = tmp_path / "proxies.txt"
+    proxies.write_text("http://127.0.0.1:81\nhttp://127.0.0.1:82\n")
+    egress = Egress(proxies_file=str(proxies), direct=direct, bind=bind)
+    settings = Settings(egress=egress, pace=Pace(requests_per_second=1.0))
+    assert mappers_fed(settings, is_cluster=is_cluster) == fed

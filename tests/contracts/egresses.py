@@ -57,14 +57,18 @@ class Process:
         self.join()
 
     def join(self) -> None:
-        self.leases.join(self.direct, self.names, rate=RATE, lease_s=LEASE_S)
+        self.leases.join(self.named, rate=RATE, lease_s=LEASE_S)
+
+    @property
+    def named(self) -> list[str]:
+        return [*filter(None, [self.direct]), *self.names]
 
     def enlist(self, names: list[str]) -> None:
         """Its list of proxies is another one now."""
         for name in set(self.names) - set(names):
             self.ring.retire(name)
         self.names = names
-        self.leases.enlist(self.direct, names, rate=RATE)
+        self.leases.enlist(self.named, rate=RATE)
 
     def exchange(self) -> bool:
         now = self.clock.now
@@ -327,6 +331,18 @@ class EgressContract:
         assert there.held == {"direct@there"}
         assert sorted(len(p.held) for p in here) == [0, 1]
 
+    def test_each_local_address_is_an_egress_of_its_own(self) -> None:
+        """Who goes out by two addresses holds both, and shares with others that which is theirs as
+        well."""
+        two = self.process("two", ["direct@10.0.0.1", "direct@10.0.0.2"])
+        other = self.process("other", ["direct@10.0.0.3"])
+        self.rounds(3, two, other)
+        assert two.held == {"direct@10.0.0.1", "direct@10.0.0.2"}
+        assert other.held == {"direct@10.0.0.3"}
+        poor = self.process("poor", ["direct@10.0.0.2"])
+        self.rounds(3, two, other, poor)
+        assert (two.held, poor.held) == ({"direct@10.0.0.1"}, {"direct@10.0.0.2"})
+
     def test_proxies_and_a_direct_egress(self) -> None:
         """Who can use nothing but the direct egress gets it from who has proxies as well."""
         rich = self.process("rich", ["proxy1:80", "proxy2:80"], "direct@here")
@@ -340,14 +356,14 @@ class EgressContract:
     def test_what_is_handed_back(self) -> None:
         """The next holder goes on with rate, rest, deaths and session, and no earlier."""
         first = self.virtual("first")
-        first.join("", ["a:1", "b:1"], rate=RATE, lease_s=LEASE_S)
+        first.join(["a:1", "b:1"], rate=RATE, lease_s=LEASE_S)
         assert set(first.exchange({}).granted) == {"a:1", "b:1"}
         resting = EgressState(0.25, 40.0, Health.RESTING, 2, 0, '{"session": 1}', 3.0)
         good = EgressState(0.5, 1.5, Health.GOOD, 0, 0, "", 0.0, trusted_for=400)
         first.leave({"a:1": resting, "b:1": good})
         self.clock.now += 1
         second = self.virtual("second")
-        second.join("", ["a:1", "b:1"], rate=RATE, lease_s=LEASE_S)
+        second.join(["a:1", "b:1"], rate=RATE, lease_s=LEASE_S)
         granted = dict(second.exchange({}).granted)
         assert set(granted) == {"b:1"}
         assert granted["b:1"].next_free_s == pytest.approx(0.5, abs=1e-3)
@@ -364,23 +380,23 @@ class EgressContract:
         """After a clock that jumped nobody waits for a century: who rests is given out after an
         hour, as after the longest rest there is."""
         first = self.virtual("first")
-        first.join("", ["a:1", "b:1"], rate=RATE, lease_s=LEASE_S)
+        first.join(["a:1", "b:1"], rate=RATE, lease_s=LEASE_S)
         first.exchange({})
         resting = EgressState(RATE, 3.2e9, Health.RESTING, 2)
         first.leave({"a:1": resting, "b:1": resting._replace(next_free_s=1800.0)})
         second = self.virtual("second")
-        second.join("", ["a:1", "b:1"], rate=RATE, lease_s=LEASE_S)
+        second.join(["a:1", "b:1"], rate=RATE, lease_s=LEASE_S)
         waits = {name: k.state.next_free_s for name, k in second.known(["a:1", "b:1"]).items()}
         assert waits["a:1"] == pytest.approx(3600.0 + 2 / RATE, abs=1e-3)
         assert waits["b:1"] == pytest.approx(1800.0, abs=1e-3)
         self.clock.now += 3600.0 + 2 / RATE
-        second.join("", ["a:1", "b:1"], rate=RATE, lease_s=LEASE_S)
+        second.join(["a:1", "b:1"], rate=RATE, lease_s=LEASE_S)
         assert set(second.exchange({}).granted) == {"a:1", "b:1"}
 
     def test_who_gets_nothing_is_told_that_all_are_out(self) -> None:
         """As an earlier run left them; not while somebody holds one, or one may go."""
         first = self.virtual("first")
-        first.join("", ["a:1", "b:1"], rate=RATE, lease_s=LEASE_S)
+        first.join(["a:1", "b:1"], rate=RATE, lease_s=LEASE_S)
         assert first.exchange({}).out is None
         resting, dead = (
             EgressState(RATE, 40.0, Health.RESTING),
@@ -388,7 +404,7 @@ class EgressContract:
         )
         told = {"a:1": resting, "b:1": dead}
         second = self.virtual("second")
-        second.join("", ["a:1", "b:1"], rate=RATE, lease_s=LEASE_S)
+        second.join(["a:1", "b:1"], rate=RATE, lease_s=LEASE_S)
         first.exchange(told)
         assert second.exchange({}).out is None
         first.leave(told)
@@ -429,7 +445,7 @@ class EgressContract:
         worker = self.process("worker", ["a:1", "b:1"])
         worker.renew()
         guest = self.virtual("guest")
-        guest.join("direct@here", ["a:1", "b:1"], rate=RATE, lease_s=LEASE_S, is_guest=True)
+        guest.join(["direct@here", "a:1", "b:1"], rate=RATE, lease_s=LEASE_S, is_guest=True)
         assert set(guest.exchange({}).granted) == {"direct@here"}
         self.rounds(2, worker)
         assert worker.held == {"a:1", "b:1"}
@@ -437,7 +453,7 @@ class EgressContract:
     def test_a_dead_proxy_is_probed_by_somebody(self) -> None:
         """It counts in no share, and is given away when its probe is due."""
         first = self.virtual("first")
-        first.join("", ["a:1", "b:1"], rate=RATE, lease_s=LEASE_S)
+        first.join(["a:1", "b:1"], rate=RATE, lease_s=LEASE_S)
         first.exchange({})
         first.leave({"a:1": EgressState(RATE, 20.0, Health.DEAD, 0, 3), "b:1": EgressState(RATE)})
         second = self.process("second", ["a:1", "b:1"])
@@ -478,7 +494,7 @@ class EgressContract:
         """A grant that meets a holder who lists it no more goes back, and to those who list it."""
         first, second = self.process("first", ["a:1", "b:1"]), self.process("second", ["z:1"])
         second.exchange()  # deals out to both, before the first asks
-        first.leases.enlist("", ["b:1"], rate=RATE)
+        first.leases.enlist(["b:1"], rate=RATE)
         first.names = ["b:1"]
         first.renew()
         assert first.held == {"b:1"}
@@ -516,7 +532,7 @@ class EgressContract:
         assert ours.recv() == ["a:1", "b:1"]
         leases = self.open(new_owner())
         self.opened.append(leases)
-        leases.join("", ["a:1", "b:1"], rate=RATE, lease_s=600.0)
+        leases.join(["a:1", "b:1"], rate=RATE, lease_s=600.0)
         assert not leases.exchange({}).granted
         assert child.pid is not None
         os.kill(child.pid, signal.SIGKILL)
@@ -540,6 +556,6 @@ class EgressContract:
 def hold_forever(opener: Any, told: Any) -> None:
     """In another process: take both and say so."""
     leases = opener(new_owner())
-    leases.join("", ["a:1", "b:1"], rate=RATE, lease_s=600.0)
+    leases.join(["a:1", "b:1"], rate=RATE, lease_s=600.0)
     told.send(sorted(leases.exchange({}).granted))
     time.sleep(600)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weibo_crawler.config import Egress as EgressSettings
-from weibo_crawler.config import Fetch
+from weibo_crawler.config import Fetch, load
 from weibo_crawler.errors import BadConfig
 from weibo_crawler.fetch.egress import DIRECT, Egress
 from weibo_crawler.fetch.opening import load_egresses
@@ -83,6 +83,57 @@ def test_same_address_twice(tmp_path: Path) -> None:
         "http://a:1@g.example:80",
         "http://b:2@g.example:80",
     ]
+
+
+def test_bound_to_local_addresses() -> None:
+    """Of egress.bind each address that this machine has is a direct egress, named by it among
+    leases too; one that it has not is passed over, for one list serves many machines."""
+    settings = EgressSettings(bind=("127.0.0.2", "192.0.2.1", "127.0.0.3"))
+    egresses = load_egresses(settings, Fetch())
+    assert [egress.name for egress in egresses] == ["direct@127.0.0.2", "direct@127.0.0.3"]
+    assert [str(egress.local) for egress in egresses] == ["127.0.0.2", "127.0.0.3"]
+    assert [e.lease_name("here") for e in egresses] == [e.name for e in egresses]
+    assert DIRECT.lease_name("here") == "direct@here"
+
+
+def test_bound_to_none_of_this_machine(tmp_path: Path) -> None:
+    """Addresses of other machines alone are an error that says what to do; where only proxies are
+    used nobody asks."""
+    settings = EgressSettings(bind=("192.0.2.1",))
+    with pytest.raises(
+        BadConfig, match=r"egress\.bind: this machine has none of 192\.0\.2\.1: name"
+    ):
+        load_egresses(settings, Fetch())
+    file = tmp_path / "proxies.txt"
+    file.write_text("10.0.0.1:80")
+    settings = EgressSettings(bind=("192.0.2.1",), proxies_file=str(file))
+    assert [egress.name for egress in load_egresses(settings, Fetch())] == ["10.0.0.1:80"]
+
+
+@pytest.mark.parametrize(
+    ("bind", "named", "message"),
+    [
+        ("192.0.2.7,eth0", "", "'eth0' is no IP address of a machine"),
+        ("0.0.0.0", "", "'0.0.0.0' is no IP address"),
+        ("::1,0:0::1", "", "name each address once"),
+        ("192.0.2.7", "office", "leave one of the two out"),
+    ],
+)
+def test_addresses_that_cannot_be(bind: str, named: str, message: str) -> None:
+    """What is no address, stands twice, or contradicts direct_name is told as such."""
+    environ = {"WEIBO_EGRESS__BIND": bind, "WEIBO_CONFIG": "conf/crawler.toml"}
+    if named:
+        environ["WEIBO_EGRESS__DIRECT_NAME"] = named
+    with pytest.raises(BadConfig, match=message):
+        load(environ=environ)
+
+
+def test_the_environment_of_a_node_wins(tmp_path: Path) -> None:
+    """The settings travel to the nodes as a file, so a node's own variable names its addresses."""
+    file = tmp_path / "settings.toml"
+    file.write_text('[egress]\nbind = ["192.0.2.1"]\n')
+    environ = {"WEIBO_CONFIG": str(file), "WEIBO_EGRESS__BIND": "127.0.0.4"}
+    assert load(environ=environ).egress.bind == ("127.0.0.4",)
 
 
 def test_direct_beside_proxies(tmp_path: Path) -> None:

@@ -23,10 +23,10 @@ class Slow:
     def __init__(self, *renewed: bool) -> None:
         self.renewed, self.began = list(renewed), [0.0]
 
-    def join(self, direct: str, proxies: Sequence[str], *, rate: float, lease_s: float) -> None:
+    def join(self, names: Sequence[str], *, rate: float, lease_s: float) -> None:
         """Nobody counts it."""
 
-    def enlist(self, direct: str, proxies: Sequence[str], *, rate: float) -> None:
+    def enlist(self, names: Sequence[str], *, rate: float) -> None:
         """Nor this."""
 
     def exchange(

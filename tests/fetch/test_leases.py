@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from itertools import count
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -194,7 +194,10 @@ def test_proxies_shared_by_processes(network: Network, tmp_path: Path) -> None:
     since = time.monotonic()
     eventually(lambda: crew.used(since) == set(PROXIES), "the dead one's proxy is used")
     paused = next(s.who for s in reversed(log) if s.who >= 0)
-    crew.tell(paused, signal.SIGSTOP)
+    with closing(sqlite3.connect(crew.file, timeout=60, isolation_level=None)) as conn:
+        conn.execute("BEGIN IMMEDIATE")  # who is paused within a transaction would keep the file
+        crew.tell(paused, signal.SIGSTOP)
+        conn.execute("ROLLBACK")
     since = time.monotonic()
     eventually(lambda: crew.used(since, without=paused) == set(PROXIES), "the paused one's, too")
     assert not [s for s in list(log) if s.at > since + GRAIN_S and s.who == paused]
@@ -212,9 +215,8 @@ def test_proxies_shared_by_processes(network: Network, tmp_path: Path) -> None:
                 assert later - first >= n / RATE - GRAIN_S, (proxy, i, n, later - first)
     assert len([s for s in log if s.who == -1]) <= len(PROXIES) + 2
     assert b"geheim" not in b"".join(p.read_bytes() for p in tmp_path.glob("users.db*"))
-    with sqlite3.connect(crew.file) as conn:
+    with closing(sqlite3.connect(crew.file)) as conn:
         held = conn.execute("SELECT COUNT(*) FROM egresses WHERE holder IS NOT NULL").fetchone()
-    conn.close()
     assert held == (0,)
 
 
@@ -257,7 +259,7 @@ def test_who_holds_nothing_waits_and_stops_cleanly(network: Network, tmp_path: P
         egress=Egress(direct_name="here", lease_s=600.0),
     )
     holder, waiting = SqliteEgresses(url, "holder"), SqliteEgresses(url, "waiting")
-    holder.join("direct@here", [], rate=1.0, lease_s=600.0)
+    holder.join(["direct@here"], rate=1.0, lease_s=600.0)
     assert set(holder.exchange({}).granted) == {"direct@here"}
 
     async def scenario() -> None:
@@ -368,7 +370,7 @@ def test_rests_of_an_earlier_run_end_this_one(
     refusals does."""
     url = f"sqlite:///{tmp_path}/users.db"
     earlier, waiting = SqliteEgresses(url, "earlier"), SqliteEgresses(url, "waiting")
-    earlier.join("direct@here", [], rate=1.0, lease_s=30.0)
+    earlier.join(["direct@here"], rate=1.0, lease_s=30.0)
     earlier.exchange({})
     earlier.leave({"direct@here": EgressState(1.0, 3000.0, Health.RESTING, 3)})
     settings = Settings(site=Site(base_url="http://192.0.2.1"), pace=pace, egress=egress)
@@ -395,7 +397,7 @@ def test_a_wait_that_no_pace_explains_is_cut_and_said(
     """An egress that is well, and is to go in a hundred days, as a clock that jumped left it."""
     url = f"sqlite:///{tmp_path}/users.db"
     earlier, later = SqliteEgresses(url, "earlier"), SqliteEgresses(url, "later")
-    earlier.join("direct@here", [], rate=2.0, lease_s=30.0)
+    earlier.join(["direct@here"], rate=2.0, lease_s=30.0)
     earlier.exchange({})
     earlier.leave({"direct@here": EgressState(2.0, 8.64e6, Health.GOOD, 0)})
     egress = Egress(direct_name="here", lease_s=30.0)
@@ -422,7 +424,7 @@ def test_a_rest_longer_than_any_is_cut_and_said(
     """What rests is dealt to nobody, so the next one that joins cuts the rest in the database."""
     url = f"sqlite:///{tmp_path}/users.db"
     earlier, later = SqliteEgresses(url, "earlier"), SqliteEgresses(url, "later")
-    earlier.join("", ["a:1", "b:1"], rate=2.0, lease_s=30.0)
+    earlier.join(["a:1", "b:1"], rate=2.0, lease_s=30.0)
     earlier.exchange({})
     earlier.leave(
         {
@@ -430,7 +432,7 @@ def test_a_rest_longer_than_any_is_cut_and_said(
             "b:1": EgressState(2.0, 3600.0, Health.DEAD, 0),
         }
     )
-    later.join("", ["a:1", "b:1"], rate=2.0, lease_s=30.0)
+    later.join(["a:1", "b:1"], rate=2.0, lease_s=30.0)
     known = later.known(["a:1", "b:1"])
     later.leave({})
     for leases in (earlier, later):

@@ -8,6 +8,7 @@ import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from ipaddress import ip_address
 from math import inf
 
 import pytest
@@ -36,7 +37,7 @@ from weibo_crawler.errors import (
     TransportError,
 )
 from weibo_crawler.fetch.clients.transport import Headers
-from weibo_crawler.fetch.egress import DIRECT
+from weibo_crawler.fetch.egress import DIRECT, bound
 from weibo_crawler.records import Kind, Page, Request
 
 LIMIT = 100_000
@@ -245,6 +246,36 @@ def test_redirects_are_pages(make: Make) -> None:
         assert (page.status, page.header("location"), page.body) == (302, "/other", b"moved")
     assert len(requests) == 2
     assert not any(b"cookie" in request.lower() for request in requests)
+
+
+def test_local_addresses(make: Make) -> None:
+    """A bound egress goes from its own address, over connections of its own that stay open; the
+    unbound one from whichever the system takes."""
+    came: list[str] = []
+    connections: set[tuple[str, int]] = set()
+
+    async def handler(reader: Reader, writer: Writer) -> None:
+        client = writer.get_extra_info("peername")
+        connections.add(client)
+        while True:
+            await head(reader)
+            came.append(client[0])
+            writer.write(http(BODY))
+
+    wanted = ["127.0.0.2", "127.0.0.3", "127.0.0.1"]
+    egresses = [bound(ip_address("127.0.0.2")), bound(ip_address("127.0.0.3")), DIRECT]
+
+    async def scenario() -> list[str]:
+        async with serve(handler) as port:
+            transport = make(SETTINGS)
+            request = Request(Kind.PROFILE, f"http://127.0.0.1:{port}/")
+            pages = [await transport.send(request, (), egress) for egress in egresses * 3]
+            await transport.close()
+            return [page.egress for page in pages]
+
+    assert asyncio.run(scenario()) == ["direct@127.0.0.2", "direct@127.0.0.3", "direct"] * 3
+    assert came == wanted * 3
+    assert len(connections) == 3
 
 
 def test_a_lease_that_is_over(make: Make) -> None:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from weibo_crawler.store.notes import DRIVER, LOOKS, STOP
 from weibo_crawler.store.owners import new_owner
 from weibo_crawler.store.rows.cells import Ledger, ledger_cells
 from weibo_crawler.store.rows.keys import posts_prefix, user_key
+from weibo_crawler.store.sqlite.tables import SqliteTables
 from weibo_crawler.store.sqlite.visits import SqliteVisits
 
 
@@ -420,6 +422,22 @@ class _Slow(ScriptedFetcher):
         return await super().fetch(ask)
 
 
+def test_a_manifest_leaves_out_ranges_without_users(tmp_path: Path) -> None:
+    """Two users lie in two ranges at most, so no more mappers are started; where nobody was
+    imported one is, which says so. A ledger alone is no user."""
+    tables = SqliteTables(f"sqlite:///{tmp_path}/t.db")
+    is_there = partial(crawl.holds_users, tables)
+    (alone,) = manifest(16, is_there).splitlines()
+    assert parse_line(alone).number == 0
+    uids = {1234567890, 2345678901}
+    tables.userlist.put([Put(user_key(uid), {"user:id": str(uid)}, 1) for uid in uids])
+    tables.userlist.put([Put(user_key(3456789012), {"crawl:state": "done"}, 1)])
+    parts = [parse_line(line) for line in manifest(16, is_there).splitlines()]
+    assert {due.uid for part in parts for due in crawl.users_in(tables, part)} == uids
+    assert len(parts) == len({int(user_key(uid)[:2], 16) // 16 for uid in uids})
+    tables.close()
+
+
 def test_a_manifest_covers_all_keys() -> None:
     """Its ranges follow each other without gap, from the first key to the last."""
     parts = [parse_line(line) for line in manifest(7).splitlines()]
@@ -537,7 +555,30 @@ def test_another_run_at_work_keeps_its_users(crawl_: Crawl, tmp_path: Path) -> N
         assert crawl_.run(ScriptedFetcher(world), claims=claims)[7].status == "stored"
 
 
-def test_a_row_that_changed_since_it_was_read_is_not_visited(crawl_: Crawl, tmp_path: Path) -> None:
+def test_whom_another_run_leaves_unfinished_is_visited_at_the_end(
+    crawl_: Crawl, tmp_path: Path
+) -> None:
+    """Law 8: that run may have been killed, and its mappers end a little later than it."""
+    crawl_.add(6, 7, 8)
+    world = {uid: timeline(uid, 5) for uid in (6, 7, 8)}
+    url = f"sqlite:///{tmp_path}/users.db"
+    with closing(SqliteVisits(url, new_owner(), "another")) as other:
+        other.claim([7], now=time.time(), lease_s=60.0)
+
+        class Meanwhile(ScriptedFetcher):
+            async def fetch(self, ask: Ask) -> Fetched:
+                other.release()
+                return await super().fetch(ask)
+
+        outcomes = crawl_.run(Meanwhile(world), claims=SqliteVisits(url, new_owner(), "run"))
+    assert {uid: one.status for uid, one in outcomes.items()} == dict.fromkeys(world, "stored")
+    assert crawl_.counters().get("users.elsewhere", 0) == 0
+
+
+@pytest.mark.parametrize("state", ["done", "partial"])
+def test_a_row_that_changed_since_it_was_read_is_visited_if_unfinished(
+    crawl_: Crawl, tmp_path: Path, state: str
+) -> None:
     """Another run came and went between."""
     crawl_.add(6)
     world = {6: timeline(6, 5)}
@@ -545,14 +586,15 @@ def test_a_row_that_changed_since_it_was_read_is_not_visited(crawl_: Crawl, tmp_
     class Overtaken(SqliteVisits):
         def claim(self, uids: Any, **more: Any) -> set[int]:
             crawl_.tables.userlist.put(
-                [Put(user_key(6), ledger_cells(Ledger(state="done", run_id="another")), 2)]
+                [Put(user_key(6), ledger_cells(Ledger(state=state, run_id="another")), 2)]
             )
             return set(uids)
 
     claims = Overtaken(f"sqlite:///{tmp_path}/users.db", new_owner(), "run")
     fetcher = ScriptedFetcher(world)
-    assert crawl_.run(fetcher, claims=claims)[6].status == "existing"
-    assert fetcher.asked == []
+    status = crawl_.run(fetcher, claims=claims)[6].status
+    assert status == ("existing" if state == "done" else "stored")
+    assert bool(fetcher.asked) is (state == "partial")
 
 
 def test_what_looks_have_shown_is_kept_for_the_next_run(crawl_: Crawl) -> None:

@@ -3,12 +3,15 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from weibo_crawler.cli.posts import posts_line
 from weibo_crawler.posts.workers import (
     ORDERED,
     WAITING,
+    WAITING_FOR,
     Said,
     counters,
     ended_by,
+    never_back,
     parse_said,
     said,
     were_stopped,
@@ -60,6 +63,26 @@ def test_the_order_of_rows_does_not_matter(tasks: list[tuple[int, int]], rng: ob
     expected = sum(100 * task + n for task, n in last.items())
     assert counters(shuffled) == counters(rows)
     assert counters(rows).get("users.input", 0) == expected
+
+
+def test_shown_figures_never_run_backwards() -> None:
+    """While the attempt after one that died counts its users again, people see what was reached;
+    then it goes on. Who waits is told as it is now."""
+    began = [attempt(0, 0, users_input=7, posts_new=70, page_ok=30, mappers_waiting=1)]
+    before = never_back({}, counters(began))
+    again = [*began, attempt(0, 1, users_input=2, posts_new=20, page_ok=5)]
+    during = never_back(before, counters(again))
+    assert during == {"users.input": 7, "posts.new": 70, "page.ok": 35}
+    later = [*began, attempt(0, 1, "done", users_input=9, posts_new=90, page_ok=40)]
+    assert never_back(during, counters(later)) == counters(later)
+
+
+def test_what_mappers_wait_for_is_told() -> None:
+    """The live line names the store that is away, what it said, and how many wait for it."""
+    away = "hbase://h:9090: Connection refused"
+    rows = [attempt(n, 0)._replace(counters={f"{WAITING_FOR}{away}": 1}) for n in range(3)]
+    assert posts_line(counters(rows)) == (f"0 new posts, 0 pages; mappers that wait for {away}: 3")
+    assert posts_line({"posts.new": 5, "page.ok": 2}) == "5 new posts, 2 pages"
 
 
 def test_the_error_of_an_attempt_that_was_made_up_for_is_none() -> None:

@@ -106,6 +106,8 @@ class PartOfTable:
 class PartOfTables:
     """Both tables in HBase, in one part of their key space."""
 
+    waits_for = ""
+
     def __init__(self, tables: HbaseTables, part: str) -> None:
         self._tables = tables
         self.userlist: Table = PartOfTable(tables.userlist, part)

@@ -72,7 +72,7 @@ def test_a_cluster_that_is_well(stack: Running, prefix: str, tmp_path: Path) -> 
     named = settings["WEIBO_HADOOP__RESOURCEMANAGER"].replace("127.0.0.1", "localhost")
     lines = checked(Crawl(tmp_path), 0, **settings | {"WEIBO_HADOOP__RESOURCEMANAGER": named})
     assert {line["name"] for line in lines.values() if line["state"] != "ok"} == {"site", "nodes"}
-    assert "1 nodes" in lines["resourcemanager"]["text"]
+    assert " nodes" in lines["resourcemanager"]["text"]
     assert "Hadoop 3" in lines["hadoop"]["text"]
     assert "submits to it" in lines["resourcemanager of hadoop"]["text"]
 
@@ -87,9 +87,11 @@ def test_a_node_looks_around(stack: Running, prefix: str, tmp_path: Path, folder
     }
     lines = checked(crawl, 0, "--nodes")
     assert {line["name"] for line in lines.values() if line["state"] != "ok"} == {"site"}
-    names = {f"node {what}" for what in ("python", "packages", "sql", "clock", "hbase")}
+    names = {f"node {what}" for what in ("python", "packages", "sql", "clock", "hbase", "egress")}
     assert names == {name for name in lines if name.startswith("node ")}
     assert BARE_PYTHON in lines["node python"]["text"]
+    assert "direct connections from 127.0.0." in lines["node egress"]["text"]
+    assert "direct connection," in lines["egress"]["text"]  # where the job starts none is bound
     line = checked(crawl, 3, "--nodes", WEIBO_HADOOP__PYTHON="no-such-python")["nodes"]
     assert line["state"] == "wrong"
     assert "the nodes have no no-such-python" in line["text"]

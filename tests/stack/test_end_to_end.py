@@ -144,7 +144,7 @@ def _restart(*names: str) -> Callable[[Running, Crawl], None]:
     [
         (_kill_a_mapper, _restart("thrift"), _kill_a_mapper),
         (_restart("hbase"),),
-        (_restart("nodemanager"),),
+        (_restart("node1"),),
     ],
     ids=["mappers and Thrift", "HBase", "NodeManager with the application master"],
 )

@@ -133,9 +133,84 @@ def test_a_port_in_use_is_said_before_a_start(stack: settings.Stack) -> None:
         moved = settings.read(
             {"WEIBO_STACK_DIR": str(stack.root), "WEIBO_STACK_PORT_THRIFT": str(port)}
         )
-        thrift = [daemon for daemon in daemons.DAEMONS if daemon.name == "thrift"]
+        thrift = [daemon for daemon in daemons.of(stack) if daemon.name == "thrift"]
         with pytest.raises(settings.StackError, match=rf"{port}.*Thrift[\s\S]*PORT_THRIFT"):
             checks.before_start(moved, thrift)
+
+
+def test_a_node_has_an_address_of_its_own(tmp_path: Path) -> None:
+    """All nodes have the same ports, each on its address; no two daemons share a port on one. With
+    several nodes HBase has a second region server."""
+    environ = {"WEIBO_STACK_DIR": str(tmp_path)}
+    one, eight = (daemons.of(settings.read(environ, nodes=n)) for n in (1, 8))
+    assert [each.name for each in one if each.kind == "node"] == ["node1"]
+    nodes = {each.name: each for each in eight if each.kind == "node"}
+    assert {name: each.address for name, each in nodes.items()} == {
+        f"node{n}": f"127.0.0.{n + 1}" for n in range(1, 9)
+    }
+    assert "stack.address=127.0.0.4" in nodes["node3"].properties
+    assert {each.name for each in eight} - {each.name for each in one} == {
+        *(f"node{n}" for n in range(2, 9)),
+        "regionserver2",
+    }
+    assert eight == daemons.of(settings.read(environ, nodes=8))
+    listening = [(each.address, port) for each in eight for port in each.ports]
+    assert len(set(listening)) == len(listening)
+
+
+def test_the_stack_remembers_its_nodes(tmp_path: Path) -> None:
+    """`up` says how many; the commands after it need not, and at first there is one."""
+    environ = {"WEIBO_STACK_DIR": str(tmp_path)}
+    assert settings.read(environ).nodes == 1
+    settings.keep_nodes(settings.read(environ, nodes=3))
+    assert settings.read(environ).nodes == 3
+    for wrong in (0, 9):
+        with pytest.raises(settings.StackError, match="1 to 8 nodes"):
+            settings.read(environ, nodes=wrong)
+
+
+def test_eight_nodes_go_into_12_gb(tmp_path: Path) -> None:
+    """Daemons as they are when idle, and what containers may take of such a machine; a node has
+    room for a job's master and a map beside it."""
+    stack = settings.read({"WEIBO_STACK_DIR": str(tmp_path)}, nodes=8)
+    idle_mb = sum(daemon.memory_mb for daemon in daemons.of(stack))
+    node_mb = templates.node_memory_mb(6144, 8)
+    assert idle_mb + 6144 <= 12 * 1024
+    assert node_mb >= 512 + 256
+    assert templates.node_memory_mb(6144, 1) == 3072
+
+
+def test_an_unknown_daemon_is_told_with_those_that_there_are(stack: settings.Stack) -> None:
+    """A stack of one node has no second one."""
+    with pytest.raises(settings.StackError, match=r"has no node2; it has mariadb, .*node1"):
+        daemons.named(stack, "node2")
+
+
+def test_what_runs_on_a_node_dies_with_it(stack: settings.Stack) -> None:
+    """`kill` ends a node and its containers, and leaves those of others."""
+    said = [*SLEEP[:2], f"print(1, flush=True); {SLEEP[2]}"]
+    for name, node in (("one", "one"), ("inside", "one"), ("other", "two")):
+        processes.start(stack, name, said, {processes.NODE: node})
+        while not stack.log(name).read_text():
+            time.sleep(0.01)
+    assert processes.kill(stack, "one") == 2
+    while processes.running(stack, "inside") is not None:  # until the signal has arrived
+        time.sleep(0.01)
+    assert processes.running(stack, "one") is None
+    assert processes.running(stack, "other") is not None
+
+
+def test_names_are_for_some_commands_only(tmp_path: Path) -> None:
+    """`down node1` and `stop` alone are usage errors, before anything is done."""
+    for words in (["down", "node1"], ["stop"], ["status", "--nodes", "2"]):
+        done = subprocess.run(
+            [sys.executable, str(conftest.RUNNER), *words],
+            env={"WEIBO_STACK_DIR": str(tmp_path / "s")},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 2, words
+        assert "names are for start, stop and kill" in done.stderr
 
 
 def test_a_wrong_java_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +232,7 @@ def test_too_little_memory_is_said(
     meminfo.write_text("MemTotal: 900000 kB\nMemAvailable:  512000 kB\n")
     monkeypatch.setattr(checks, "_MEMORY", meminfo)
     with pytest.raises(settings.StackError, match="MB of memory are needed, 500 MB are free"):
-        checks.before_start(stack, daemons.DAEMONS)
+        checks.before_start(stack, daemons.of(stack))
 
 
 def test_too_little_disk_is_said(stack: settings.Stack, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,7 +241,7 @@ def test_too_little_disk_is_said(stack: settings.Stack, monkeypatch: pytest.Monk
     with pytest.raises(
         settings.StackError, match=rf"{10**9} MB of disk are needed for {stack.root}"
     ):
-        checks.before_start(stack, daemons.DAEMONS)
+        checks.before_start(stack, daemons.of(stack))
 
 
 def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:

@@ -29,8 +29,8 @@ def test_everything_listens_on_loopback_only(stack: Running) -> None:
     lines = subprocess.run(["ss", "-Hltnp"], capture_output=True, text=True, check=True).stdout
     marks = [f"pid={pid}," for pid in _pids(stack.env).values()]
     ours = [line.split()[3] for line in lines.splitlines() if any(mark in line for mark in marks)]
-    assert len(ours) >= len(daemons.DAEMONS)
-    assert [address for address in ours if "127.0.0.1" not in address] == []
+    assert len(ours) >= len(daemons.of(settings.read(stack.env)))
+    assert [address for address in ours if "127.0.0." not in address] == []
 
 
 def test_the_schema_script_may_be_repeated(stack: Running) -> None:
@@ -73,13 +73,13 @@ def _environ(folder: Path) -> dict[str, str]:
 
 
 def _stack_py(what: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(RUNNER), what]
+    command = [sys.executable, str(RUNNER), *what.split()]
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=400)
 
 
 def _pids(env: dict[str, str]) -> dict[str, int | None]:
     stack = settings.read(env)
-    return {each.name: processes.running(stack, each.name) for each in daemons.DAEMONS}
+    return {each.name: processes.running(stack, each.name) for each in daemons.of(stack)}
 
 
 def _nothing_runs(env: dict[str, str]) -> bool:
@@ -97,9 +97,9 @@ def failing(tmp_path: Path) -> Iterator[dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def second(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """It is started as `up | head -1`: its reader leaves after the first line."""
+    """With two nodes. It is started as `up | head -1`: its reader leaves after the first line."""
     env = _environ(tmp_path_factory.mktemp("second") / "s")
-    up = f"{sys.executable} {RUNNER} up | head -n 1"
+    up = f"{sys.executable} {RUNNER} up --nodes 2 | head -n 1"
     done = subprocess.run(["sh", "-c", up], env=env, capture_output=True, text=True, timeout=400)
     assert (done.stdout.count("\n"), done.stderr) == (1, "")
     yield env
@@ -140,7 +140,8 @@ def test_an_interrupted_start_leaves_nothing(failing: dict[str, str], number: in
 def test_a_start_goes_on_without_its_reader(second: dict[str, str]) -> None:
     """After `up | head -1` everything serves."""
     done = _stack_py("status", second)
-    assert (done.returncode, done.stdout.count(" serves ")) == (0, len(daemons.DAEMONS))
+    assert (done.returncode, done.stdout.count(" serves ")) == (0, len(_pids(second)))
+    assert all(f"{name}, a YARN NodeManager on" in done.stdout for name in ("node1", "node2"))
 
 
 @pytest.mark.timeout(400)
@@ -167,6 +168,23 @@ def test_up_starts_only_what_does_not_run(second: dict[str, str]) -> None:
     assert done.returncode == 0, done.stderr
     after = _pids(second)
     assert [name for name in after if after[name] != before[name]] == ["thrift"]
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_one_node_is_ended_and_brought_back_by_name(second: dict[str, str], end: str) -> None:
+    """Nothing else is touched; `status` names the one that is missing."""
+    before = _pids(second)
+    assert _stack_py(f"{end} node2", second).returncode == 0
+    assert [name for name, pid in _pids(second).items() if pid is None] == ["node2"]
+    done = _stack_py("status", second)
+    assert done.returncode == 1
+    assert "node2, a YARN NodeManager on 127.0.0.3, is not running" in done.stdout
+    done = _stack_py("start node2", second)
+    assert done.returncode == 0, done.stderr
+    after = _pids(second)
+    assert [name for name in after if after[name] != before[name]] == ["node2"]
+    assert _stack_py("status", second).returncode == 0
 
 
 @pytest.mark.timeout(400)

@@ -18,9 +18,10 @@ from thriftpy2.transport import TBufferedTransport, TSocket
 from weibo_crawler.errors import StoreError
 from weibo_crawler.store import Put
 from weibo_crawler.store.hbase.tables import HbaseTables
+from weibo_crawler.store.homes import open_tables
 
-_LATE_S = 0.4  # longer than a call of these tests waits
-_WAITS_S = 0.15
+_LATE_S = 2.5  # longer than a call waits where an answer is late
+_WAITS_S = 1.0
 
 
 class FakeHbase:
@@ -137,8 +138,7 @@ class _Connection:
 
 
 @pytest.fixture
-def hbase(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHbase]:
-    monkeypatch.setattr("weibo_crawler.store.hbase.base._ANSWER_S", _WAITS_S)
+def hbase() -> Iterator[FakeHbase]:
     server = FakeHbase()
     try:
         yield server
@@ -147,15 +147,20 @@ def hbase(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHbase]:
 
 
 @pytest.mark.parametrize("trouble", ["late", "error", "cut"])
-def test_a_connection_is_thrown_away_after_any_error(hbase: FakeHbase, trouble: str) -> None:
+def test_a_connection_is_thrown_away_after_any_error(
+    hbase: FakeHbase, trouble: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The call is made again on another connection, and no answer is taken for that to the next
     question: what comes late would read as a wrong row."""
+    if trouble == "late":
+        monkeypatch.setattr("weibo_crawler.store.hbase.base._ANSWER_S", _WAITS_S)
     tables = HbaseTables(f"hbase://127.0.0.1:{hbase.port}")
     tables.posts.put([Put(key, {"post:text": key}, 1) for key in ("a", "b")])
     hbase.trouble.append(trouble)
     assert tables.posts.row("a") == {"post:text": "a"}
     assert [number for number, method, _ in hbase.calls if method == "get"] == [1, 2]
-    time.sleep(_LATE_S)
+    if trouble == "late":
+        time.sleep(_LATE_S)
     assert tables.posts.row("b") == {"post:text": "b"}
     assert hbase.calls[-1][0] == 2
     tables.close()
@@ -192,6 +197,33 @@ def test_patience_ends(hbase: FakeHbase, monkeypatch: pytest.MonkeyPatch) -> Non
         unknown.posts.row("a")
     assert "tries" not in str(caught.value)
     assert len(hbase.calls) == 1
+
+
+def test_a_mapper_waits_from_its_first_call_on(hbase: FakeHbase) -> None:
+    """Its driver had reached the server: what is away at its start is waited for as later on."""
+    hbase.trouble += ["cut", "cut", "error"]
+    tables = open_tables(f"hbase://127.0.0.1:{hbase.port}", "hbase", create=False, waits=True)
+    assert tables.posts.row("a") == {}
+    assert [method for _, method, _ in hbase.calls] == ["get", "get", "get", "regions", "get"]
+    tables.close()
+
+
+def test_who_waits_says_for_what(hbase: FakeHbase, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a call is tried again, the tables name the server and its words; afterwards nothing."""
+    tables = HbaseTables(f"hbase://127.0.0.1:{hbase.port}")
+    assert (tables.posts.row("a"), tables.waits_for) == ({}, "")
+    hbase.trouble += ["error"] * 1000
+    thread = threading.Thread(target=tables.posts.row, args=("a",))
+    thread.start()
+    deadline = time.monotonic() + 20
+    while not tables.waits_for and time.monotonic() < deadline:
+        time.sleep(0.01)
+    during = tables.waits_for
+    hbase.trouble.clear()
+    thread.join(20)
+    assert during == f"hbase://127.0.0.1:{hbase.port}: IOException: region is moving"
+    assert tables.waits_for == ""
+    tables.close()
 
 
 def test_an_idle_connection_is_renewed(hbase: FakeHbase, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,8 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,9 @@ from tests.contracts.forget import ForgetContract
 from tests.contracts.frontier import NOW, FrontierContract, found, page
 from tests.store import mariadb
 from tests.store.mariadb import PASSWORD, MariaDb
+from weibo_crawler.config import load
 from weibo_crawler.errors import BadConfig, NewerSchema, StoreError, StoreFull
+from weibo_crawler.home import Home
 from weibo_crawler.records import Edge, State
 from weibo_crawler.store import Entry, Found, Frontier, Landing, Progress, Tables
 from weibo_crawler.store.mysql import base
@@ -476,8 +480,11 @@ def test_a_server_killed_between_calls(users: MysqlUsers, server: MariaDb) -> No
     assert list(users.known_ids()) == [1, 2, 3]
 
 
-def test_a_restart_is_waited_for(users: MysqlUsers, server: MariaDb) -> None:
-    """A server that is down comes back: a call made meanwhile only takes longer."""
+def test_a_restart_is_waited_for(
+    users: MysqlUsers, server: MariaDb, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A server that is down comes back: a call made meanwhile only takes longer, and says once why
+    it does."""
     users.add_seeds(found(1), "run", NOW)
     server.kill()
     entries: list[Entry] = []
@@ -490,6 +497,29 @@ def test_a_restart_is_waited_for(users: MysqlUsers, server: MariaDb) -> None:
         server.start()
         thread.join()
     assert [entry.uid for entry in entries] == [1]
+    (said,) = caplog.messages
+    assert f"mysql://127.0.0.1:{server.port}/" in said
+    assert "waiting for it, 90 s at most" in said
+
+
+def test_a_mapper_waits_for_a_server_that_is_away_at_its_start(server: MariaDb, url: str) -> None:
+    """Users, leases and claims: its driver had reached the server. A command of a user says at once
+    that it is away."""
+    settings = load(environ={"WEIBO_STORE__USERS": url, "WEIBO_STORE__PASSWORD": PASSWORD})
+    server.kill()
+    with Home(settings) as home, pytest.raises(StoreError, match="check that the server runs"):
+        home.users.states()
+    starting = threading.Timer(1.0, server.start)
+    starting.start()
+    try:
+        with Home(settings, waits=True) as home, closing(home.claims("run")) as claims:
+            assert home.leases is not None
+            parts = [home.users.states, lambda: home.leases.known(["a:1"]), claims.release]
+            with ThreadPoolExecutor(len(parts)) as pool:
+                done = [pool.submit(part) for part in parts]
+            assert [each.result() for each in done] == [{}, {}, None]
+    finally:
+        starting.join()
 
 
 def test_a_killed_process_holds_no_lock(users: MysqlUsers, url: str) -> None:

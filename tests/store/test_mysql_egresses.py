@@ -25,7 +25,7 @@ def test_an_old_database_is_upgraded_and_a_newer_one_refused(server: MariaDb) ->
     url = server.url()
     users, leases = MysqlUsers(url, PASSWORD), MysqlEgresses(url, PASSWORD)
     users.set_meta("kept", "1")
-    leases.join("direct@here", [], rate=1.0, lease_s=30.0)
+    leases.join(["direct@here"], rate=1.0, lease_s=30.0)
     assert users.get_meta("kept") == "1"
     leases.close()
     users.close()
@@ -40,7 +40,7 @@ def test_an_old_database_is_upgraded_and_a_newer_one_refused(server: MariaDb) ->
 def test_a_server_that_restarts_is_waited_for(server: MariaDb) -> None:
     """Kill -9 of the server between two renewals: the leases are as they were."""
     leases = MysqlEgresses(server.url(), PASSWORD)
-    leases.join("direct@here", [], rate=1.0, lease_s=600.0)
+    leases.join(["direct@here"], rate=1.0, lease_s=600.0)
     assert set(leases.exchange({}).granted) == {"direct@here"}
     server.kill()
     server.start()

@@ -24,7 +24,7 @@ def test_an_old_file_is_upgraded_and_a_newer_one_refused(tmp_path: Path) -> None
     users = SqliteUsers(url)
     users.set_meta("kept", "1")
     leases = SqliteEgresses(url)
-    leases.join("direct@here", [], rate=1.0, lease_s=30.0)
+    leases.join(["direct@here"], rate=1.0, lease_s=30.0)
     assert users.get_meta("kept") == "1"
     leases.close()
     users.close()

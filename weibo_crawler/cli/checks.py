@@ -21,7 +21,7 @@ from typing import Any
 from weibo_crawler.cli.hadoop_conf import web_addresses
 from weibo_crawler.config import Settings, resolve
 from weibo_crawler.errors import BadConfig, CrawlerError, StoreError, StoreFull, how_to_install
-from weibo_crawler.fetch.opening import FILES_BESIDE, PLACES, load_egresses
+from weibo_crawler.fetch.opening import FILES_BESIDE, PLACES, described_egresses
 from weibo_crawler.resources import resource
 from weibo_crawler.store.homes import file_of
 from weibo_crawler.store.sqlite.base import database_path
@@ -81,12 +81,7 @@ def password_file(named: str) -> str:
 
 def egresses(settings: Settings) -> str:
     """The lists of proxies can be read; by the proxies nothing is sent."""
-    found = load_egresses(settings.egress, settings.fetch)
-    rate = settings.pace.requests_per_second
-    proxies = sum(1 for egress in found if egress.proxy_url)
-    direct = "and the direct connection, " if len(found) > proxies else ""
-    pace = f"{rate:.3g} requests/s each, {rate * len(found):.3g} in all" if rate else "no limit"
-    return f"{proxies:,} proxies {direct}{pace}; `proxies check` tries them"
+    return f"{described_egresses(settings)}; `proxies check` tries them"
 
 
 def open_files(settings: Settings) -> str:

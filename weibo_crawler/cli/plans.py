@@ -9,9 +9,7 @@ from weibo_crawler import config
 from weibo_crawler.analysis.yields import each_again, follow_line
 from weibo_crawler.cli.main import Done
 from weibo_crawler.errors import BadConfig, ReadOnly
-from weibo_crawler.fetch.egress import DIRECT
 from weibo_crawler.fetch.opening import load_egresses
-from weibo_crawler.fetch.pool.keeper import direct_lease
 from weibo_crawler.home import Home
 from weibo_crawler.planning import outset, reading, shown
 from weibo_crawler.planning.plan import Pace, Plan, pace_of
@@ -91,7 +89,7 @@ def pace_now(home: Home, speed: float | None) -> Pace:
     settings = home.settings
     egresses = load_egresses(settings.egress, settings.fetch)
     address = settings.egress.public_address
-    names = [direct_lease(address) if one == DIRECT else one.name for one in egresses]
+    names = [egress.lease_name(address) for egress in egresses]
     try:
         known = home.leases.known(names) if home.leases is not None else {}
     except ReadOnly:  # a store in which nobody has ever leased any

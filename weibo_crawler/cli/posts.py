@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from typing import NamedTuple
 
@@ -28,7 +29,7 @@ from weibo_crawler.importer import Imported, import_users, imported
 from weibo_crawler.metrics import Counters, OpenMetrics
 from weibo_crawler.outputs import keep_inputs
 from weibo_crawler.posts.cluster import Cluster
-from weibo_crawler.posts.crawl import ELSEWHERE, Job
+from weibo_crawler.posts.crawl import ELSEWHERE, Job, holds_users
 from weibo_crawler.posts.driver import JobFiles, JobRun, LocalRun
 from weibo_crawler.posts.hadoop import HadoopRun
 from weibo_crawler.posts.manifest import manifest
@@ -39,6 +40,7 @@ from weibo_crawler.posts.workers import (
     FIRST_FAILED,
     SILENT,
     WAITING,
+    WAITING_FOR,
     ended_by,
     fell_silent,
     shows_no_posts,
@@ -244,11 +246,12 @@ def run_posts(home: Home, how: How, env: dict[str, str]) -> Done:
 
 def prepared(home: Home, how: How) -> Cluster | None:
     """Look at all that a job needs before one is started. Errors: BadConfig, StoreError."""
-    settings, fed = home.settings, mappers_fed(home.settings)
+    settings, is_cluster = home.settings, how.runner == "hadoop"
+    fed = mappers_fed(settings, is_cluster=is_cluster)
     if fed is not None:
         running = min(fed, settings.hadoop.running_maps or fed)
         settings = replace(settings, hadoop=replace(settings.hadoop, running_maps=running))
-    cluster = Cluster(settings) if how.runner == "hadoop" else None
+    cluster = Cluster(settings) if is_cluster else None
     home.bind_site()
     # opened here, before several mappers ask for it at once; what they could not read, we cannot
     next(iter(home.tables.posts.scan(limit=1)), None)
@@ -257,12 +260,15 @@ def prepared(home: Home, how: How) -> Cluster | None:
     return cluster
 
 
-def mappers_fed(settings: Settings) -> int | None:
+def mappers_fed(settings: Settings, *, is_cluster: bool) -> int | None:
     """How many mappers the egresses can feed: under a pace one process at a time uses one. None:
-    any number."""
+    any number, as it is where each node of a cluster has direct connections of its own."""
     if not settings.pace.requests_per_second:
         return None
-    return max(1, len(load_egresses(settings.egress, settings.fetch)))
+    egress = settings.egress
+    if is_cluster and egress.use_direct and egress.direct_name is None:
+        return None
+    return max(1, len(load_egresses(egress, settings.fetch)))
 
 
 @contextmanager
@@ -283,12 +289,12 @@ def job_run(
             manifest=folder / "ranges.jsonl",
             log=log_of(folder),
         )
-        lines = manifest(ranges or home.settings.posts.ranges)
+        lines = manifest(ranges or home.settings.posts.ranges, partial(holds_users, home.tables))
         files.manifest.write_text(lines, encoding="utf-8")
         parts = home.users, job, files, show
         try:
             if cluster is None:
-                fed = mappers_fed(home.settings)
+                fed = mappers_fed(home.settings, is_cluster=False)
                 yield LocalRun(*parts, runner=how.runner, mappers=fed, env=env)
             else:
                 yield HadoopRun(
@@ -345,9 +351,14 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
 def posts_line(counters: dict[str, int]) -> str:
     """What a run has brought, for people."""
     waiting = counters.get(WAITING, 0)
-    return f"{counters.get('posts.new', 0):,} new posts, {counters.get('page.ok', 0):,} pages" + (
-        f"; mappers that wait, as no egress may go: {waiting:,}" if waiting else ""
-    )
+    waits = [f"; mappers that wait, as no egress may go: {waiting:,}"] if waiting else []
+    waits += [
+        f"; mappers that wait for {name.removeprefix(WAITING_FOR)}: {n:,}"
+        for name, n in counters.items()
+        if name.startswith(WAITING_FOR)
+    ]
+    pages = f"{counters.get('posts.new', 0):,} new posts, {counters.get('page.ok', 0):,} pages"
+    return "".join([pages, *waits])
 
 
 def _because(complete: Completeness) -> str:

@@ -8,9 +8,8 @@ from contextlib import asynccontextmanager
 from random import Random
 
 from weibo_crawler.errors import StoreError
-from weibo_crawler.fetch.egress import DIRECT, Egress
+from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.opening import PLACES, choose_transport, load_egresses
-from weibo_crawler.fetch.pool.keeper import direct_lease
 from weibo_crawler.fetch.pool.session import Visitor
 from weibo_crawler.fetch.pool.trial import Trial, Trier
 from weibo_crawler.fetch.sender import Sender
@@ -53,7 +52,7 @@ async def check_egresses(home: Home, *, limit_s: float = _LIMIT_S) -> list[Row]:
     try:
         if home.leases is None:
             return await _all({egress: _tried(trier, egress, 0.0) for egress in egresses}, limit_s)
-        names = {e.name: _lease_name(e, settings.egress.public_address) for e in egresses}
+        names = {e.name: e.lease_name(settings.egress.public_address) for e in egresses}
         async with _borrowed(home, home.leases, names, visitor) as (held, known):
             rows = {
                 egress: _one(trier, visitor, egress, names[egress.name], held, known)
@@ -134,10 +133,6 @@ def _row(
     }
 
 
-def _lease_name(egress: Egress, address: str) -> str:
-    return direct_lease(address) if egress == DIRECT else egress.name
-
-
 @asynccontextmanager
 async def _borrowed(
     home: Home, leases: EgressLeases, lease_names: Mapping[str, str], visitor: Visitor
@@ -149,9 +144,7 @@ async def _borrowed(
     names = list(lease_names.values())
     settings, began = home.settings, time.monotonic()
     rate, lease_s = settings.pace.requests_per_second, settings.egress.lease_s
-    direct = next((name for name in names if name.startswith("direct@")), "")
-    proxies = [name for name in names if name != direct]
-    leases.join(direct, proxies, rate=rate, lease_s=lease_s, is_guest=True)
+    leases.join(names, rate=rate, lease_s=lease_s, is_guest=True)
     granted = leases.exchange({}).granted
     held = {name: state.sound() for name, state in granted.items()}
     clamped = [name for name in held if held[name] is not granted[name]]

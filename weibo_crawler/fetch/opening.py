@@ -110,6 +110,20 @@ def load_egresses(settings: config.Egress, fetch: config.Fetch) -> list[Egress]:
     return Roster(settings, fetch).load()
 
 
+def described_egresses(settings: Settings) -> str:
+    """How many ways out there are, and what the pace allows them, for people. By proxies nothing is
+    sent. Errors: those of `Roster.load`."""
+    found = load_egresses(settings.egress, settings.fetch)
+    rate = settings.pace.requests_per_second
+    proxies = sum(1 for egress in found if egress.proxy_url)
+    bound = [str(egress.local) for egress in found if egress.local is not None]
+    direct = "and the direct connection, " if len(found) > proxies else ""
+    if bound:
+        direct = f"and direct connections from {', '.join(bound)}, "
+    pace = f"{rate:.3g} requests/s each, {rate * len(found):.3g} in all" if rate else "no limit"
+    return f"{proxies:,} proxies {direct}{pace}"
+
+
 def choose_transport(settings: config.Fetch) -> "type[RequestsTransport | WreqTransport]":
     """The transport that `fetch.transport` names; "auto": wreq where it is installed.
 

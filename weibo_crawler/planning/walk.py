@@ -207,21 +207,24 @@ _NAMES = {
     Kind.NAME: "names",
     Kind.COMMENTS: "comments",
 }
+# parts of a list of people that may be next to nothing: what is asked of people who are new, who
+# become fewer, and walls, which are as many as are under way when the first ones are met
+_VAGUE = {f"{edge}, {name}" for edge in _LISTS for name in ("walls", *_NAMES.values())}
 
 
 def _spread(walk: Walk, n: int, parts: Sequence[Part]) -> float | None:
     """The share by which the sum may be wrong, at 95 %, as fan lists differ in length and in how
-    they end (ends as a Poisson process), and as what is asked beside pages (of people who are new)
-    may fall to nothing. None where most requests are for other edges."""
+    they end (ends as a Poisson process), and as some parts may be next to nothing. None where most
+    requests are for other edges, and no part is of that kind."""
     requests, known = total(part.requests for part in parts), _lengths(walk, Edge.FANS)
-    lists = [part for part in parts if part.kind.startswith(f"{Edge.FANS}, ")]
-    fans = total(part.requests for part in lists)
-    if not requests or not fans or known.sigma is None or fans < requests / 2:
+    if not requests:
         return None
+    vague = sum(part.requests or 0.0 for part in parts if part.kind in _VAGUE)
+    fans = sum(part.requests or 0.0 for part in parts if part.kind.startswith(f"{Edge.FANS}, "))
+    if known.sigma is None or fans < requests / 2:
+        return vague / requests or None
     variance = known.sigma**2 + walk.asked.of(Edge.FANS, Kind.FANS).ends / known.lists
-    news = [part for part in lists if part.kind.partition(", ")[2] in _NAMES.values()]
-    beside = total(part.requests for part in news) or 0.0
-    return (1.96 * sqrt(variance * (n + n * n / known.lists)) + beside) / requests
+    return (1.96 * sqrt(variance * (n + n * n / known.lists)) + vague) / requests
 
 
 def _rest(walk: Walk, n: int, missing: int) -> tuple[float | None, str]:

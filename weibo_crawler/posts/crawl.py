@@ -34,6 +34,7 @@ from weibo_crawler.posts.workers import (
     ORDERED,
     SILENT,
     WAITING,
+    WAITING_FOR,
     ended_by,
     parse_said,
 )
@@ -50,6 +51,7 @@ from weibo_crawler.walls import Walls
 
 _REPORT_S = 1.0
 _CHUNK = 256  # users read from the table at once
+_LEFT = 10_000  # of those whom other runs visit, so many are looked at again at the end
 ELSEWHERE = "elsewhere"  # why a user is left alone: another run visits it
 TERMINATED = "terminated"  # this mapper alone was told to end: its work is not done
 # a driver elsewhere that says nothing for so long is gone; a database restarts in less
@@ -145,6 +147,7 @@ class RangeCrawler:
         # the driver's last sign of life and when it was new; when it was looked for
         self._driver_seen: tuple[float | None, float] = None, time.monotonic()
         self._driver_looked = 0.0
+        self._left: list[Due] = []  # to other runs, which visit them
 
     @property
     def stopping(self) -> str:
@@ -263,8 +266,14 @@ class RangeCrawler:
                     done, running = await asyncio.wait(running, return_when=FIRST_COMPLETED)
                     if not self._ended(done, emit):
                         break
-                elif not more:
-                    return
+                elif not more and not due:
+                    if not self._left:
+                        return
+                    left, self._left = self._left, []
+                    unfinished, elsewhere = await writer.call(self._mine, left)
+                    due += unfinished
+                    for user in elsewhere:
+                        emit(self._count(_elsewhere(user)))
             if running:  # after a stop they end by themselves: the fetcher sends nothing more
                 done, running = await asyncio.wait(running)
                 self._ended(done, emit)
@@ -331,18 +340,28 @@ class RangeCrawler:
 
     def _shared(self, chunk: list[Due]) -> tuple[list[Due], list[Outcome]]:
         """The users to visit, and the outcomes of the others: those who are not due, and those whom
-        another run visits, or has visited since the row was read."""
+        another run has visited since the row was read. Whom another run visits is looked at again
+        at the end: it may have been killed, and leave them unfinished."""
         now = self._clock()
         due = [user for user in chunk if is_due(user, self._job, now)]
-        mine, asked = self._sharing.take(due), {user.uid for user in due}
-        visits, outcomes = [], [self._known(user) for user in chunk if user.uid not in asked]
+        visits, others = self._mine(due)
+        outcomes = [self._known(user) for user in chunk if not is_due(user, self._job, now)]
+        outcomes += [_elsewhere(user) for user in others[_LEFT - len(self._left) :]]
+        self._left += others[: _LEFT - len(self._left)]
+        return visits, outcomes
+
+    def _mine(self, due: list[Due]) -> tuple[list[Due], list[Due]]:
+        """Claim users; those that are this run's to visit, and the others. Whom another run visited
+        since the row was read is of the others, unless it left the visit unfinished."""
+        mine, visits, others = self._sharing.take(due), [], []
         for user in due:
-            row = self._tables.userlist.row(user_key(user.uid), USER_COLUMNS)
-            if user.uid in mine and read_ledger(row) == user.ledger:
-                visits.append(user)
+            ledger = read_ledger(self._tables.userlist.row(user_key(user.uid), USER_COLUMNS))
+            is_as_read = ledger == user.ledger
+            if user.uid in mine and (is_as_read or (ledger and ledger.state == "partial")):
+                visits.append(user._replace(ledger=ledger))
             else:
-                outcomes.append(Outcome(user.uid, "existing", stopped=ELSEWHERE))
-        return self._kept.of(visits), outcomes
+                others.append(user)
+        return self._kept.of(visits), others
 
     def _known(self, user: Due) -> Outcome:
         """Of a user that is not due: what this run did with it already, else nothing (law 6)."""
@@ -463,6 +482,8 @@ class RangeCrawler:
             waits_for = self._fetcher.waits_for if self._fetcher and ended is None else ""
             if waits_for:
                 counters[WAITING] = 1
+            if ended is None and (store := self._tables.waits_for):
+                counters[WAITING_FOR + store] = 1
             run_id, began = self._job.run_id, self._started_at
             row = WorkerRow(run_id, self._worker, "posts", began, time.time(), ended, counters)
             self._frontier.report(row)
@@ -471,6 +492,10 @@ class RangeCrawler:
             f"{counters.get('users.input', 0)} users, {counters.get('posts.new', 0)} new posts, "
             f"{counters.get('page.ok', 0)} pages" + (f"; waits: {waits_for}" if waits_for else "")
         )
+
+
+def _elsewhere(user: Due) -> Outcome:
+    return Outcome(user.uid, "existing", stopped=ELSEWHERE)
 
 
 def is_due(user: Due, job: Job, now: float) -> bool:
@@ -506,6 +531,12 @@ def users_in(tables: Tables, part: KeyRange) -> Iterator[Due]:
     for row in tables.userlist.scan(start=part.start, stop=part.stop, columns=USER_COLUMNS):
         if "user:id" in row.cells:  # a ledger alone is no imported user
             yield due_of(parse_user_key(row.key), row.cells)
+
+
+def holds_users(tables: Tables, part: KeyRange) -> bool:
+    """Whether anybody was imported into a key range."""
+    rows = tables.userlist.scan(start=part.start, stop=part.stop, columns=["user:id"], limit=1)
+    return next(iter(rows), None) is not None
 
 
 def due_of(uid: int, cells: Cells) -> Due:

@@ -59,6 +59,7 @@ class JobRun(ABC):
         self._frontier, self._job, self._files = frontier, job, files
         self._progress = progress
         self._stops, self._said_stop = 0, False
+        self._shown: dict[str, int] = {}
         self._looked = self._beaten = 0.0
 
     def stop(self) -> None:
@@ -89,8 +90,12 @@ class JobRun(ABC):
             notes.DRIVER.of(self._job.run_id).put(self._frontier, time.time())
             self._beaten = now
         if now - self._looked >= _LOOK_S:
-            self._progress(self.counters(), note)
+            self._show(note)
             self._looked = now
+
+    def _show(self, note: str = "") -> None:
+        self._shown = workers.never_back(self._shown, self.counters())
+        self._progress(self._shown, note)
 
     def _judge(self, failure: str) -> None:
         """Raise the worst of what the mappers said. failure: how the job ended, "" where well."""
@@ -161,7 +166,7 @@ class LocalRun(JobRun):
                 os.killpg(process.pid, signal.SIGKILL)
             self._look()
             time.sleep(_POLL_S)
-        self._progress(self.counters(), "")
+        self._show()
 
 
 def stopped(counters: Mapping[str, int], *, is_killed: bool = False) -> str:

@@ -147,7 +147,7 @@ class HadoopRun(JobRun):
         if self._stops >= 2:
             self._wait_until_quiet()
         if not self._leaves:
-            self._progress(self.counters(), self._note)
+            self._show(self._note)
 
     def _find(self) -> None:
         """Ask YARN how the application is; it may be away for a while."""

@@ -1,5 +1,7 @@
 """The job's input: one line a range of row keys, so that work splits without asking for regions."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from weibo_crawler.errors import BadUsage
@@ -14,10 +16,12 @@ class KeyRange(msgspec.Struct, frozen=True):
     stop: str | None
 
 
-def manifest(n: int) -> str:
-    """n lines of JSON, together the whole key space."""
+def manifest(n: int, holds_users: Callable[[KeyRange], bool] = lambda part: True) -> str:
+    """The key space in n lines of JSON, without ranges in which there is nobody: each costs the
+    start of a mapper. One is left in any case."""
     parts = [KeyRange(i, part.start, part.stop) for i, part in enumerate(ranges(n))]
-    return "".join(msgspec.json.encode(part).decode() + "\n" for part in parts)
+    worth = [part for part in parts if holds_users(part)] or parts[:1]
+    return "".join(msgspec.json.encode(part).decode() + "\n" for part in worth)
 
 
 def parse_line(line: str) -> KeyRange:

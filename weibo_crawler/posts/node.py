@@ -1,4 +1,5 @@
-"""What `doctor --nodes` finds out on a node: Python, packages, whether the stores answer there.
+"""What `doctor --nodes` finds out on a node: Python, packages, whether the stores answer there, and
+which egresses it has.
 
 Imports nothing at its head that may be missing or broken there: that is what it is to tell.
 """
@@ -39,7 +40,7 @@ def look_around() -> Iterator[Finding]:
     packages = _judged("node packages", _packages)
     yield packages
     if not packages.exit_code:
-        for name, check in _stores():
+        for name, check in _surroundings():
             yield _judged(name, check)
 
 
@@ -64,8 +65,9 @@ def _packages() -> str:
     return f"{', '.join(names)} import"
 
 
-def _stores() -> Iterator[tuple[str, Callable[[], str]]]:
+def _surroundings() -> Iterator[tuple[str, Callable[[], str]]]:
     from weibo_crawler import config
+    from weibo_crawler.fetch.opening import described_egresses
     from weibo_crawler.store.hbase import check as hbase_check
     from weibo_crawler.store.mysql.check import MysqlCheck
 
@@ -74,6 +76,7 @@ def _stores() -> Iterator[tuple[str, Callable[[], str]]]:
     yield "node sql", sql.server
     yield "node clock", lambda: f"{sql.clock()} from the database's"
     yield "node hbase", partial(hbase_check.protocol, settings.store.tables)
+    yield "node egress", lambda: described_egresses(settings)
 
 
 def _judged(name: str, check: Callable[[], str]) -> Finding:

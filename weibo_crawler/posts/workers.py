@@ -14,6 +14,7 @@ from weibo_crawler.store import WorkerRow
 
 ORDERED = "interrupted"  # how a mapper ends that was told to
 WAITING = "mappers.waiting"  # the figure of a mapper that has no egress for now: 1
+WAITING_FOR = f"{WAITING} for "  # before the name of a store that is away, and what it said
 # visits that tell something about the site (no retries of what failed before, no doubts), and how
 # many of them failed
 FIRST, FIRST_FAILED = "users.first_visits", "users.first_visits_failed"
@@ -48,6 +49,13 @@ def counters(rows: Iterable[WorkerRow]) -> dict[str, int]:
         for row in earlier
     ]
     return total(events + [row.counters for row in last])
+
+
+def never_back(before: Mapping[str, int], now: Mapping[str, int]) -> dict[str, int]:
+    """The figures of now as people see them: an attempt that follows one that died counts its users
+    again from nothing, and none of them was lost meanwhile. Who waits is told as it is."""
+    gone = {name: n for name, n in before.items() if not name.startswith(WAITING)}
+    return {**gone, **{name: max(n, gone.get(name, 0)) for name, n in now.items()}}
 
 
 def said(rows: Iterable[WorkerRow]) -> list[Said]:

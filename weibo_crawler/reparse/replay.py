@@ -51,7 +51,13 @@ class VisitReplay:
         self._ends: dict[str, Fetched] = {}
         self.samples: Samples = AllLooks(0.0)
         self._now = answers[0].exchange.at
-        self.is_talking = False
+        self._was_talking = False
+
+    @property
+    def is_talking(self) -> bool:
+        """As with the latest answer; a visit that had found the site silent would have asked for no
+        page again that showed nothing."""
+        return self._was_talking or self.was_asked_again()
 
     def now(self) -> float:
         """When the latest answer came that was given, or the first one."""
@@ -79,7 +85,7 @@ class VisitReplay:
         while left and left[0].exchange.at < kept.exchange.at:  # what a harvest had kept was taken,
             kept = left.popleft()  # and this was only to show that the site still talks
         self._now = max(self._now, kept.exchange.at)
-        self.is_talking = kept.exchange.is_talking
+        self._was_talking = kept.exchange.is_talking
         fetched = fetched_of(self._site, request, kept)
         if fetched.reading.verdict in _ENDS:
             self._ends[key] = fetched

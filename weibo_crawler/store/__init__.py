@@ -111,6 +111,11 @@ class Tables(Protocol):
     @property
     def comments(self) -> Table: ...
 
+    @property
+    def waits_for(self) -> str:
+        """The server that is away and keeps a call waiting, and why; "" for none."""
+        ...
+
     def create(self) -> list[str]:
         """Create what is missing; says what it did, a line each. May be repeated."""
         ...

@@ -1,7 +1,8 @@
 """The homes of users and tables, by the scheme of their address.
 
 Nothing else looks at a scheme, but for the settings, which refuse one that is not here. A driver is
-imported when its home is opened. Errors of all `open_…`: BadConfig, also for a driver that is not
+imported when its home is opened. waits: whether a server that does not answer yet is waited for, as
+one is that goes away later. Errors of all `open_…`: BadConfig, also for a driver that is not
 installed; StoreError.
 """
 
@@ -31,7 +32,7 @@ def file_of(url: str) -> Path | None:
     return database_path(url) if home_of(url) == SQLITE else None
 
 
-def open_users(store: Store, *, create: bool) -> Frontier:
+def open_users(store: Store, *, create: bool, waits: bool = False) -> Frontier:
     """The users. create: make an embedded store where there is none."""
     if home_of(store.users) == SQLITE:
         return SqliteUsers(store.users, create=create)
@@ -39,10 +40,10 @@ def open_users(store: Store, *, create: bool) -> Frontier:
         from weibo_crawler.store.mysql.frontier import MysqlUsers
     except ImportError:
         raise _missing("store.users: mysql:// needs PyMySQL") from None
-    return MysqlUsers(store.users, store.read_password())
+    return MysqlUsers(store.users, store.read_password(), waits=waits)
 
 
-def open_tables(url: str, hbase_command: str, *, create: bool) -> Tables:
+def open_tables(url: str, hbase_command: str, *, create: bool, waits: bool = False) -> Tables:
     """The tables. create: as in `open_users`."""
     if home_of(url) == SQLITE:
         return SqliteTables(url, create=create)
@@ -50,10 +51,10 @@ def open_tables(url: str, hbase_command: str, *, create: bool) -> Tables:
         from weibo_crawler.store.hbase.tables import HbaseTables
     except ImportError:
         raise _missing("store.tables: hbase:// needs happybase") from None
-    return HbaseTables(url, hbase_command)
+    return HbaseTables(url, hbase_command, waits=waits)
 
 
-def open_leases(store: Store) -> EgressLeases:
+def open_leases(store: Store, *, waits: bool = False) -> EgressLeases:
     """Leases of egresses, which lie in the users' database."""
     if home_of(store.users) == SQLITE:
         return SqliteEgresses(store.users)
@@ -61,10 +62,10 @@ def open_leases(store: Store) -> EgressLeases:
         from weibo_crawler.store.mysql.egresses import MysqlEgresses
     except ImportError:
         raise _missing("store.users: mysql:// needs PyMySQL") from None
-    return MysqlEgresses(store.users, store.read_password())
+    return MysqlEgresses(store.users, store.read_password(), waits=waits)
 
 
-def open_claims(store: Store, owner: str, run_id: str) -> VisitClaims:
+def open_claims(store: Store, owner: str, run_id: str, *, waits: bool = False) -> VisitClaims:
     """Claims of visits by this process, in the users' database."""
     if home_of(store.users) == SQLITE:
         return SqliteVisits(store.users, owner, run_id)
@@ -72,7 +73,7 @@ def open_claims(store: Store, owner: str, run_id: str) -> VisitClaims:
         from weibo_crawler.store.mysql.visits import MysqlVisits
     except ImportError:
         raise _missing("store.users: mysql:// needs PyMySQL") from None
-    return MysqlVisits(store.users, store.read_password(), owner, run_id)
+    return MysqlVisits(store.users, store.read_password(), owner, run_id, waits=waits)
 
 
 def _missing(what: str) -> BadConfig:

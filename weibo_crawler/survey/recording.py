@@ -94,7 +94,7 @@ def read(site: Site, request: Request, page: Page) -> Reading:
 
 def outline(reading: Reading) -> Any:
     """What was read, in which no value of anybody stands: of texts their lengths, of numbers how
-    many digits."""
+    many digits. What is not known is left out, so a field that is new changes no older outline."""
     is_path = reading.verdict is Verdict.DRIFTED
     return {
         "verdict": reading.verdict.value,
@@ -116,8 +116,8 @@ def _outline(value: object) -> Any:
         case float():
             return "a fraction"
         case msgspec.Struct():
-            names = value.__struct_fields__
-            return {name: _outline(getattr(value, name)) for name in names}
+            fields = ((name, getattr(value, name)) for name in value.__struct_fields__)
+            return {name: _outline(field) for name, field in fields if field is not None}
         case Mapping():
             return sorted([_outline(name), _outline(part)] for name, part in value.items())
         case bytes():

@@ -21,6 +21,7 @@ from urllib3 import BaseHTTPResponse, HTTPConnectionPool, Timeout
 from urllib3.connection import HTTPConnection
 from urllib3.util import parse_url
 
+from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.records import Request
 
 _POOLS = 4  # hosts of one site
@@ -135,7 +136,8 @@ class Adapter(HTTPAdapter):
     Its `send` is not used: that spends as much on each request again as urllib3 does (0.16 ms).
     """
 
-    def __init__(self, tls: ssl.SSLContext, proxy_url: str | None, connections: int) -> None:
+    def __init__(self, tls: ssl.SSLContext, egress: Egress, connections: int) -> None:
+        proxy_url = egress.proxy_url
         super().__init__(pool_connections=_POOLS, pool_maxsize=connections)
         if proxy_url is None:
             self._pools = self.poolmanager
@@ -145,6 +147,8 @@ class Adapter(HTTPAdapter):
             self._pools = self.proxy_manager_for(proxy_url)
         self._wants_whole_address = proxy_url is not None and not proxy_url.startswith("socks")
         self._pools.connection_pool_kw["ssl_context"] = tls
+        if egress.local is not None:
+            self._pools.connection_pool_kw["source_address"] = (str(egress.local), 0)
         self._pools.pool_classes_by_scheme = {
             scheme: _watched(pools) for scheme, pools in self._pools.pool_classes_by_scheme.items()
         }

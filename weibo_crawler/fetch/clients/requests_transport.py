@@ -125,7 +125,7 @@ class RequestsTransport:
         with self._lock:
             adapter = self._adapters.get(egress)
             if adapter is None:
-                adapter = Adapter(self._tls, egress.proxy_url, self._concurrency)
+                adapter = Adapter(self._tls, egress, self._concurrency)
                 self._adapters[egress] = adapter
                 if len(self._adapters) > _OPEN_EGRESSES + self._concurrency:
                     self._adapters.popitem(last=False)[1].close()

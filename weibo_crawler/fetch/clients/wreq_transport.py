@@ -183,6 +183,8 @@ def _prepare(request: Request, headers: Headers, egress: Egress) -> dict[str, An
         what["body"] = request.body
     if egress.proxy_url is not None:
         what["proxy"] = wreq.Proxy.all(egress.proxy_url)
+    if egress.local is not None:
+        what["local_address"] = egress.local
     return what
 
 

@@ -33,11 +33,11 @@ _CLOSE_S = 10.0
 class Leases(Protocol):
     """Where leases are kept; calls block, one at a time. Errors: StoreError."""
 
-    def join(self, direct: str, proxies: Sequence[str], *, rate: float, lease_s: float) -> None:
+    def join(self, names: Sequence[str], *, rate: float, lease_s: float) -> None:
         """Begin to contend, holding nothing."""
         ...
 
-    def enlist(self, direct: str, proxies: Sequence[str], *, rate: float) -> None:
+    def enlist(self, names: Sequence[str], *, rate: float) -> None:
         """Contend for these from now on; what is held stays held."""
         ...
 
@@ -52,16 +52,11 @@ class Leases(Protocol):
         ...
 
 
-def direct_lease(address: str) -> str:
-    """The name of a direct egress among leases. address: what the public address is called."""
-    return f"direct@{address}"
-
-
 class Keeper:
     """Keeps the ring's egresses on lease. `failure`: why it ended, None while all is well.
 
-    egresses: all that the settings name; address: what the public address of the direct one is
-    called. Proxies are known to the database by their names alone. Counter: `egress.clamped`, those
+    egresses: all that the settings name; address: as public_address of `Egress.lease_name`.
+    Proxies are known to the database by their names alone. Counter: `egress.clamped`, those
     that were to wait longer than pace and rests allow.
     """
 
@@ -78,8 +73,8 @@ class Keeper:
     ) -> None:
         self._leases, self._ring, self._visitor = leases, ring, visitor
         self._lease_s, self._look_s = lease_s, min(_LOOK_S, lease_s / 12)
-        self._direct = direct_lease(address)
-        self._egresses = {self._lease_name(egress.name): egress for egress in egresses}
+        self._address = address
+        self._name(egresses)
         self._listed: Sequence[Egress] | None = None  # in their place, when next we call
         self._unknown: list[str] = []  # granted after they had left the list
         self._threads: Threads[LeaseTerm | None] = Threads(1, "leases")
@@ -135,27 +130,22 @@ class Keeper:
         if listed is None:
             return
         _, left, moved = differences(self._egresses.values(), listed)
-        self._egresses = {self._lease_name(egress.name): egress for egress in listed}
+        self._name(listed)
         for egress in moved:
             self._ring.move(egress)
         for name in left:
             self._ring.retire(name)
-        direct, proxies = self._names()
-        await self._threads.run(
-            lambda: self._leases.enlist(direct, proxies, rate=self._ring.ceiling)
-        )
+        names = list(self._egresses)
+        await self._threads.run(lambda: self._leases.enlist(names, rate=self._ring.ceiling))
 
-    def _names(self) -> tuple[str, list[str]]:
-        """The direct egress's among leases, "" for none, and the proxies'."""
-        direct = self._direct if self._direct in self._egresses else ""
-        return direct, [name for name in self._egresses if name != direct]
+    def _name(self, egresses: Sequence[Egress]) -> None:
+        """Know them by their names among leases."""
+        self._egresses = {egress.lease_name(self._address): egress for egress in egresses}
 
     async def _join(self) -> None:
-        direct, proxies = self._names()
+        names = list(self._egresses)
         await self._threads.run(
-            lambda: self._leases.join(
-                direct, proxies, rate=self._ring.ceiling, lease_s=self._lease_s
-            )
+            lambda: self._leases.join(names, rate=self._ring.ceiling, lease_s=self._lease_s)
         )
 
     async def _exchange(self) -> float:
@@ -224,7 +214,7 @@ class Keeper:
         }
 
     def _ring_name(self, name: str) -> str:
-        return DIRECT.name if name == self._direct else name
+        return DIRECT.name if name == DIRECT.lease_name(self._address) else name
 
     def _lease_name(self, name: str) -> str:
-        return self._direct if name == DIRECT.name else name
+        return DIRECT.lease_name(self._address) if name == DIRECT.name else name

@@ -1,12 +1,14 @@
-"""Which egresses there are, by the settings: the direct one, a file of proxies, an address that
+"""Which egresses there are, by the settings: direct ones, a file of proxies, an address that
 answers with a list of them. Read at the start, and again while a run goes on."""
 
 import logging
+import socket
 from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from weibo_crawler import config
 from weibo_crawler.errors import BadConfig
-from weibo_crawler.fetch.egress import DIRECT, Egress
+from weibo_crawler.fetch.egress import DIRECT, Egress, bound
 from weibo_crawler.fetch.pool.proxy_sources import File, Web
 
 _log = logging.getLogger(__name__)
@@ -17,13 +19,14 @@ class Roster:
 
     An address that stands twice is one egress; two accounts at one gateway are two, the second
     named `host:port#2`. An address keeps its name as long as it is listed, wherever it stands; one
-    that comes as another goes at the same host:port (a new password) takes its name.
+    that comes as another goes at the same host:port (a new password) takes its name. Of egress.bind
+    those are direct egresses that are addresses of this machine, so one list serves many machines.
     A list that cannot be read, or names nobody, leaves what was known before, and is logged once.
     """
 
     def __init__(self, settings: config.Egress, fetch: config.Fetch) -> None:
         self._settings = settings
-        self._direct = [DIRECT] if settings.use_direct else []
+        self._direct: list[Egress] = []
         self._sources: list[File | Web] = []
         if settings.proxies_file is not None:
             self._sources.append(File(settings.proxies_file))
@@ -39,8 +42,10 @@ class Roster:
 
     def load(self) -> list[Egress]:
         """Read everything. Errors: BadConfig for a file that is wrong, with its line and never the
-        line's text, for an address that gives no list where there is no other way out, and where
-        nothing is named at all."""
+        line's text, for an address that gives no list where there is no other way out, where
+        nothing is named at all, and where no address of egress.bind is of this machine."""
+        if self._settings.use_direct:
+            self._direct = direct_egresses(self._settings.bind)
         failure: BadConfig | None = None
         for source in self._sources:
             try:
@@ -89,6 +94,31 @@ class Roster:
                     names[url] = name
         self._names = names
         return [Egress(names[url], url) for url in listed]
+
+
+def direct_egresses(bind: Iterable[str]) -> list[Egress]:
+    """One for each of these addresses that this machine has; none named: one from any. BadConfig
+    where it has none of them."""
+    addresses = [ip_address(text) for text in bind]
+    if not addresses:
+        return [DIRECT]
+    ours = [bound(address) for address in addresses if _is_ours(address)]
+    if not ours:
+        raise BadConfig(
+            f"egress.bind: this machine has none of {', '.join(map(str, addresses))}: name an "
+            "address of its own, in WEIBO_EGRESS__BIND where the settings come from another machine"
+        )
+    return ours
+
+
+def _is_ours(address: IPv4Address | IPv6Address) -> bool:
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    try:
+        with socket.socket(family) as probe:
+            probe.bind((str(address), 0))
+    except OSError:
+        return False
+    return True
 
 
 def differences(

@@ -38,15 +38,17 @@ _FIRST_DELAY_S, _LONGEST_DELAY_S = 0.05, 5.0
 class Thrift:
     """A pool of connections; one serves one call of one thread at a time. Calls raise StoreError.
 
-    A forked process leaves its parent's connections alone.
+    A forked process leaves its parent's connections alone. waits: whether a server that has not
+    answered yet is waited for, like one that has.
     """
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, *, waits: bool = False) -> None:
         self.address = address
         self._idle: list[tuple[float, Any]] = []  # (since when, connection), the newest last
         self._lock = threading.Lock()
         self._pid = os.getpid()
-        self._reached = False  # a server that never answered is not waited for
+        self._reached = waits  # a server that never answered is not waited for
+        self.waits_for = ""  # what keeps a call waiting
 
     def call(self, table: str, work: Callable[[Any], T]) -> T:
         """What `work` returns, given a client of the Thrift service.
@@ -59,9 +61,13 @@ class Thrift:
         while True:
             tries += 1
             try:
-                return self._once(work)
+                result = self._once(work)
+                self.waits_for = ""
+                return result
             except FAILED as error:
                 self._raise_hopeless(error, table)
+                if tries > 1:  # a connection that was lost is opened again at once
+                    self.waits_for = f"{self.address}: {explain(error)}"
                 spent = time.monotonic() - began
                 if not self._reached or spent > _PATIENCE_S:
                     after = f" ({tries} tries in {spent:.0f} s)" if tries > 1 else ""

@@ -24,13 +24,17 @@ class HbaseTables:
     """The tables of `FAMILIES` in HBase. Methods raise StoreError; the constructor BadConfig for an
     address of another form, and does not connect."""
 
-    def __init__(self, url: str, command: str = _DEFAULT_COMMAND) -> None:
-        """command: starts the HBase shell, where tables are to be made."""
+    def __init__(self, url: str, command: str = _DEFAULT_COMMAND, *, waits: bool = False) -> None:
+        """command: starts the HBase shell, where tables are to be made. waits: as in `Thrift`."""
         self.address, self._command = parse_address(url), command
-        self._thrift = Thrift(self.address)
+        self._thrift = Thrift(self.address, waits=waits)
         self.userlist: Table = self._open("userlist")
         self.posts: Table = self._open("posts")
         self.comments: Table = self._open("comments")
+
+    @property
+    def waits_for(self) -> str:
+        return self._thrift.waits_for
 
     def create(self) -> list[str]:
         """By conf/hbase_schema.rb in the HBase shell; StoreError tells where there is none.

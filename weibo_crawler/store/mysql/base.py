@@ -5,6 +5,7 @@ process and is thrown away at any error: the server then rolls back what it had 
 need know how far the protocol got. What may be tried again is tried again as a whole transaction.
 """
 
+import logging
 import os
 import random
 import re
@@ -28,6 +29,7 @@ from weibo_crawler.store.mysql.errors import code, is_lost, is_transient, transl
 from weibo_crawler.store.mysql.schema import SET_UP, migrate, sweep
 
 T = TypeVar("T")
+_log = logging.getLogger(__name__)
 _PORT = 3306
 _CONNECT_S, _ANSWER_S = 10, 120  # counting ten million rows takes some seconds
 _GREETING_S = 20  # a server that looks up names where no name server answers is slow to greet
@@ -70,18 +72,26 @@ class Database:
     """A component's sessions on one database: one a thread and process, opened at its first use.
 
     Opening brings `component` up to `migrations`. Methods raise StoreError, StoreFull, NewerSchema;
-    the constructor BadConfig for an address of another form. The password is in no text.
+    the constructor BadConfig for an address of another form. The password is in no text. waits:
+    whether a server that has not answered yet is waited for, like one that has.
     """
 
     def __init__(
-        self, url: str, password: str | None, component: str, migrations: Sequence[Sequence[str]]
+        self,
+        url: str,
+        password: str | None,
+        component: str,
+        migrations: Sequence[Sequence[str]],
+        *,
+        waits: bool = False,
     ) -> None:
         self.address = parse_address(url)
         self._password = password
         self._component, self._migrations = component, migrations
         self._by_thread: dict[int, _Session] = {}
         self._pid = os.getpid()
-        self._reached = False  # a server that never answered is not waited for
+        self._reached = waits  # a server that never answered is not waited for
+        self._is_said = False  # that it is away
 
     def read(self, sql: str, values: Sequence[object] = ()) -> Sequence[Any]:
         """The rows of one statement: a snapshot of its own."""
@@ -112,16 +122,24 @@ class Database:
     # -- one call
 
     def _retried(self, call: Callable[[_Session], T]) -> T:
-        deadline, delay = None, _FIRST_DELAY_S
+        deadline, delay, tries = None, _FIRST_DELAY_S, 0
         while True:
+            tries += 1
             try:
-                return call(self._session())
+                result = call(self._session())
+                self._is_said = False
+                return result
             except pymysql.MySQLError as error:
                 self._drop()
                 deadline = deadline or time.monotonic() + _PATIENCE_S
                 hopeless = not is_transient(error) or (is_lost(error) and not self._reached)
                 if hopeless or time.monotonic() > deadline:
                     raise translated(error, str(self.address)) from error
+                # a session that the server had ended is opened again at once
+                if is_lost(error) and tries > 1 and not self._is_said:
+                    self._is_said = True
+                    why = translated(error, str(self.address))
+                    _log.warning("%s; waiting for it, %.0f s at most", why, _PATIENCE_S)
             except BaseException:  # such as Ctrl-C between a question and its answer
                 self._drop()
                 raise

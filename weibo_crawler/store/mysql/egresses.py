@@ -53,8 +53,15 @@ class MysqlEgresses(EgressLeases):
     upsert = "ON DUPLICATE KEY UPDATE"
     new_value = "VALUES({})"
 
-    def __init__(self, url: str, password: str | None = None, owner: str | None = None) -> None:
-        super().__init__(Database(url, password, "egresses", _SCHEMA), owner)
+    def __init__(
+        self,
+        url: str,
+        password: str | None = None,
+        owner: str | None = None,
+        *,
+        waits: bool = False,
+    ) -> None:
+        super().__init__(Database(url, password, "egresses", _SCHEMA, waits=waits), owner)
 
     def clock(self, cursor: Cursor) -> float:
         cursor.execute(_CLOCK)

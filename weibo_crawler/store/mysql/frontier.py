@@ -56,8 +56,8 @@ class MysqlUsers(SqlWalk):
     )
     walled_lists = "userlist FORCE INDEX (PRIMARY) STRAIGHT_JOIN progress"
 
-    def __init__(self, url: str, password: str | None = None) -> None:
-        super().__init__(Database(url, password, "users", SCHEMA))
+    def __init__(self, url: str, password: str | None = None, *, waits: bool = False) -> None:
+        super().__init__(Database(url, password, "users", SCHEMA, waits=waits))
 
     _read_forgotten = staticmethod(read_forgotten)
     _forget_users = staticmethod(forget_users)

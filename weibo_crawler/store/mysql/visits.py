@@ -22,5 +22,7 @@ class MysqlVisits(VisitClaims):
 
     or_leave = "ON DUPLICATE KEY UPDATE uid = uid"
 
-    def __init__(self, url: str, password: str | None, owner: str, run_id: str) -> None:
-        super().__init__(Database(url, password, "visits", _SCHEMA), owner, run_id)
+    def __init__(
+        self, url: str, password: str | None, owner: str, run_id: str, *, waits: bool = False
+    ) -> None:
+        super().__init__(Database(url, password, "visits", _SCHEMA, waits=waits), owner, run_id)

@@ -19,7 +19,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from weibo_crawler.records import LONGEST_REST_S, AllOut, EgressState, Health, LeaseTerm
+from weibo_crawler.records import (
+    DIRECT_LEASE,
+    LONGEST_REST_S,
+    AllOut,
+    EgressState,
+    Health,
+    LeaseTerm,
+)
 from weibo_crawler.store.owners import is_dead, new_owner
 from weibo_crawler.store.sql.cursor import Cursor, Database, chunks, marks
 from weibo_crawler.store.sql.egress_shares import Contender, Standing, allot
@@ -69,17 +76,16 @@ class EgressLeases(ABC):
 
     def join(
         self,
-        direct: str,
-        proxies: Sequence[str],
+        names: Sequence[str],
         *,
         rate: float,
         lease_s: float,
         is_guest: bool = False,
     ) -> None:
-        """Begin to contend, holding nothing. direct: the name of the direct egress, "" for none;
-        rate: requests per second of an egress that is new; is_guest: take only what is free."""
+        """Begin to contend, holding nothing. rate: requests per second of an egress that is new;
+        is_guest: take only what is free."""
         self._lease_s = lease_s
-        pools = _pools(direct, proxies)
+        pools = _pools(names)
 
         def work(cursor: Cursor) -> None:
             now, _ = self._enter(cursor)
@@ -93,11 +99,11 @@ class EgressLeases(ABC):
 
         self._db.transaction(work)
 
-    def enlist(self, direct: str, proxies: Sequence[str], *, rate: float) -> None:
+    def enlist(self, names: Sequence[str], *, rate: float) -> None:
         """Contend for these egresses from now on. What is held stays held until it is handed back,
         also where it is not among them. Where the lease had ended nothing is written: the next
         exchange says so."""
-        pools = _pools(direct, proxies)
+        pools = _pools(names)
 
         def work(cursor: Cursor) -> None:
             now, _ = self._enter(cursor)
@@ -386,8 +392,10 @@ def _state(row: Sequence[Any], now: float) -> EgressState:
     return EgressState(rate, rest_s, Health(health), rests, deaths, session, age_s, trusted_for)
 
 
-def _pools(direct: str, proxies: Sequence[str]) -> dict[str, Sequence[str]]:
-    pools: dict[str, Sequence[str]] = {direct: [direct]} if direct else {}
+def _pools(names: Sequence[str]) -> dict[str, Sequence[str]]:
+    direct = [name for name in names if name.startswith(DIRECT_LEASE)]
+    proxies = [name for name in names if not name.startswith(DIRECT_LEASE)]
+    pools: dict[str, Sequence[str]] = {name: [name] for name in direct}
     if proxies:
         pools[_digest(proxies)] = proxies
     return pools

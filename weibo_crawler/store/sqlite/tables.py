@@ -57,6 +57,8 @@ class SqliteTables:
         self.posts: Table = self._tables["posts"]
         self.comments: Table = self._tables["comments"]
 
+    waits_for = ""
+
     def create(self) -> list[str]:
         """Create what is missing; a line for each table made, none the second time."""
         self._db.conn()

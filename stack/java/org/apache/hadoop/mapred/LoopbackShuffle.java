@@ -11,7 +11,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.apache.hadoop.mapreduce.security.token.JobTokenSecretManager;
 
 /**
- * The shuffle of MapReduce, on 127.0.0.1 alone.
+ * The shuffle of MapReduce, on the address of its node alone.
  *
  * <p>Hadoop's own listens on all addresses and has no setting for it (3.4.2). Everything else is
  * inherited; the start leaves out what the stack does not use, TLS and recovery. It stands in
@@ -33,7 +33,8 @@ public class LoopbackShuffle extends ShuffleHandler {
         .channel(NioServerSocketChannel.class)
         .childHandler(new ShuffleChannelInitializer(context, null));
     port = getConfig().getInt(SHUFFLE_PORT_CONFIG_KEY, DEFAULT_SHUFFLE_PORT);
-    InetSocketAddress address = new InetSocketAddress(InetAddress.getByName("127.0.0.1"), port);
+    String host = getConfig().get("yarn.nodemanager.bind-host");
+    InetSocketAddress address = new InetSocketAddress(InetAddress.getByName(host), port);
     Channel channel = bootstrap.bind(address).sync().channel();
     allChannels.add(channel);
     context.setPort(port);

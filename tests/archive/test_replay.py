@@ -1,0 +1,41 @@
+"""What a replay of a visit knows of whether the site talked then."""
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+
+from weibo_crawler.archive.exchanges import Exchange, Kept, Told
+from weibo_crawler.fetch import Ask
+from weibo_crawler.records import Kind, Verdict
+from weibo_crawler.reparse.replay import VisitReplay
+from weibo_crawler.sites.weibo import Weibo
+
+SITE = Weibo("http://127.0.0.1:1", "", "agent")
+UID = 7
+
+
+def kept(at: float, kind: Kind, verdict: Verdict, *, is_talking: bool) -> Kept:
+    url = (SITE.posts(UID, "") if kind is Kind.POSTS else SITE.profile(UID)).url
+    told = Told(verdict)
+    exchange = Exchange(kind, at, UID, read=verdict, told=told, is_talking=is_talking)
+    return Kept(url, "direct", exchange, SimpleNamespace(http_headers=None), at)
+
+
+@pytest.mark.parametrize("is_asked_again", [True, False])
+def test_a_page_that_was_asked_for_again_says_that_the_site_talked(is_asked_again: bool) -> None:
+    """A visit judges an emptiness when it has read the profile as well; others may have been shown
+    something between that answer and the judgement, and the visit went on."""
+    answers = [
+        kept(1.0, Kind.POSTS, Verdict.EMPTY, is_talking=True),
+        kept(2.0, Kind.PROFILE, Verdict.OK, is_talking=False),
+    ]
+    if is_asked_again:
+        answers.append(kept(3.0, Kind.POSTS, Verdict.EMPTY, is_talking=True))
+
+    async def visit(replay: VisitReplay) -> bool:
+        await replay.fetch(Ask(SITE.posts(UID, "")))
+        await replay.fetch(Ask(SITE.profile(UID)))
+        return replay.is_talking
+
+    assert asyncio.run(visit(VisitReplay(SITE, answers))) is is_asked_again
