@@ -1,39 +1,30 @@
 """The report: one HTML file with plots that answers "what do we hold, and how complete is it?"."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 
 from weibo_crawler.analysis import plots
 from weibo_crawler.analysis.completeness import WHY, Completeness
-from weibo_crawler.analysis.contents import WordTally
+from weibo_crawler.analysis.content_sections import NO_POSTS, Origin, content_sections
 from weibo_crawler.analysis.figures import FANS_EDGES, SHARE_BINS, Figures, Stored, gather
 from weibo_crawler.analysis.files import replacing
 from weibo_crawler.analysis.keyfigures import key_figures
-from weibo_crawler.analysis.numbers import grouped, minute, percent, plural, short
-from weibo_crawler.analysis.page import hint, key_table, page, section, table
+from weibo_crawler.analysis.numbers import minute, percent, plural, short
+from weibo_crawler.analysis.page import Link, hint, key_table, lead, page, section, table
 from weibo_crawler.analysis.plots import Bar
 from weibo_crawler.printable import printable
 from weibo_crawler.records import FACTS, REFUSALS
-from weibo_crawler.store import Table, Told
-from weibo_crawler.store.rows.keys import parse_post_key
+from weibo_crawler.store import Told
 
-_WORDS = 12  # regions and devices that are shown each by itself
-_LONGEST_WORD, _LONGEST_TEXT = 24, 60  # characters
+_CUT_OFF = {  # why reading stopped short -> what is said of so many users
+    "login_wall": "whom guests may read no further",
+    "max_pages": "read as far as posts.max_pages",
+    "since": "read back to a date on purpose",
+    "too_many_pages": "whose timeline does not end",
+}
 _DEPTHS = 8  # areas that can be told apart; the last one holds all deeper users
 _NO_USERS = "No users yet: run weibo-crawler seed, then weibo-crawler harvest."
-_NO_POSTS = "No posts yet: run weibo-crawler posts."
 _NO_VISITS = "Nobody was visited yet: run weibo-crawler import, then weibo-crawler posts."
-
-
-class Origin(NamedTuple):
-    """Where the figures come from. name: of stores, site and settings, for people. posts: the
-    table, for the texts of the most liked ones. address: of a post, "" for none."""
-
-    name: str = ""
-    posts: Table | None = None
-    address: Callable[[int], str] = lambda _: ""
 
 
 _NOWHERE = Origin()
@@ -67,7 +58,7 @@ def render(
         f"As of {minute(now)}. Days of posts are the site's, UTC+8; all other times are UTC."
         + (f" {origin.name}" if origin.name else ""),
         [
-            section("What is missing", missing(figures.completeness)),
+            section("What is missing", "", lead(missing(figures.completeness))),
             section(
                 "Key figures",
                 "What is held, and what is not known.",
@@ -77,10 +68,7 @@ def render(
             _depths(figures, depths_are_bounds),
             _fans(figures),
             _posts(figures),
-            _hours(figures),
-            _words("Regions", "Where posts come from, by the site.", figures.contents.regions),
-            _words("Devices", "What posts were written with.", figures.contents.devices),
-            _liked(figures, origin),
+            *content_sections(figures, origin),
             _verdicts(figures),
             _shares(figures),
             _stopped(figures),
@@ -123,22 +111,22 @@ def _fans(figures: Figures) -> str:
         return section(title, "How many fans they have.", hint(_NO_USERS))
     filled = [i for i, n in enumerate(figures.fans) if n]
     data = [Bar(short(FANS_EDGES[i]), figures.fans[i]) for i in range(filled[0], filled[-1] + 1)]
-    known = [row for row in figures.top if row.fans is not None]
     top = (
-        (row.screen_name or str(row.uid), str(row.uid), grouped(row.fans or 0), str(row.depth))
-        for row in known
+        (
+            Link(row.screen_name or str(row.uid), row.url),
+            str(row.uid),
+            f"{row.fans:,}",
+            str(row.depth),
+        )
+        for row in figures.top
+        if row.fans is not None
     )
     return section(
         title,
         "Each bar counts the users from the number under it up to the next one; the steps grow, "
         "because a few users have most of the fans. Below: the users with the most.",
         plots.bars(title, data),
-        table(
-            ("screen name", "id", "fans", "depth"),
-            top,
-            (False, True, True, True),
-            [row.url for row in known],
-        ),
+        table(("screen name", "id", "fans", "depth"), top, (False, True, True, True)),
     )
 
 
@@ -146,7 +134,7 @@ def _posts(figures: Figures) -> str:
     unit, counts = figures.posts.periods()
     title = f"Posts by {unit}"
     if not counts:
-        return section(title, "When the posts were written.", hint(_NO_POSTS))
+        return section(title, "When the posts were written.", hint(NO_POSTS))
     explained = f"When the posts stored were written, by the {unit} of the site's clock."
     if figures.posts.undated:
         explained += f" {plural(figures.posts.undated, 'post')} of unknown time not shown."
@@ -157,59 +145,29 @@ def _posts(figures: Figures) -> str:
 def missing(figures: Completeness) -> str:
     """One plain sentence: how much is held of what, and why the rest is not."""
     if not figures.visited:
-        return "Nobody was visited yet, so nothing can be said of posts."
+        return "Nobody was visited yet, so nothing is known of posts."
+    held = (
+        f"{plural(figures.visited, 'visited user')} announce {plural(figures.announced, 'post')}, "
+        f"of which {percent(figures.share)} is held"
+        if figures.share is not None
+        else f"{plural(figures.visited, 'visited user')} announce no number of posts"
+    )
     whys = [
-        (figures.stopped.get("login_wall", 0), "end where guests may read no further"),
-        (figures.stopped.get("since", 0), "were read back to a date, on purpose"),
-        (figures.unsure_users, "show fewer posts than they announce"),
-        (figures.partial + figures.failed, "are to be read on"),
-        (figures.unvisited, "were never visited"),
-        (figures.gone, "are gone from the site"),
+        *((plural(figures.stopped.get(stop, 0), "user"), why) for stop, why in _CUT_OFF.items()),
+        (plural(figures.unsure_users, "user"), "whose timeline shows far fewer than it announces"),
+        (plural(figures.gap_users, "user"), "with gaps between two visits"),
+        (plural(figures.partial + figures.failed, "user"), "to be read on"),
+        (plural(figures.unvisited, "user"), "never visited"),
+        (plural(figures.gone, "user"), "gone from the site"),
+        (plural(figures.cut_texts, "text"), "still cut"),
+        (plural(figures.unreadable, "post"), "that could not be read"),
     ]
-    told = ", ".join(f"{n:,} {why}" for n, why in whys if n)
-    share = "an unknown share" if figures.share is None else percent(figures.share)
-    held = f"Of {figures.announced:,} posts that {plural(figures.visited, 'visited user')} announce"
-    rest = f"; of {plural(figures.users, 'user')} {told}" if told else ", and no user lacks any"
-    return f"{held}, {share} is held{rest}."
-
-
-def _hours(figures: Figures) -> str:
-    title, hours = "Posts by hour", figures.contents.hours
-    explained = "At which hour of the site's clock they were written, where that is told."
-    if not any(hours):
-        return section(title, explained, hint(_NO_POSTS))
-    data = [Bar(f"{hour:02d}", n) for hour, n in enumerate(hours)]
-    return section(title, explained, plots.bars(title, data, height=260))
-
-
-def _words(title: str, explained: str, words: WordTally) -> str:
-    """The most frequent ones as bars; the others together."""
-    top = words.top(_WORDS)
-    if not top:
-        return section(title, explained, hint("No post says it."))
-    data = [Bar(word[:_LONGEST_WORD], n) for word, n in top]
-    if rest := words.total - sum(n for _, n in top):
-        data.append(Bar("all others", rest, "--none"))
-    return section(title, explained, plots.rows(title, data))
-
-
-def _liked(figures: Figures, origin: Origin) -> str:
-    title = "Most liked posts"
-    explained = "As of the last visit of each. A link leads to the site's page of the post."
-    liked = figures.contents.liked
-    if not liked or origin.posts is None:
-        return section(title, explained, hint(_NO_POSTS))
-    rows, links = [], []
-    for likes, key in liked:
-        uid, mid = parse_post_key(key)
-        cells = origin.posts.row(key, ["post:text", "post:created_at"])
-        text = " ".join(cells.get("post:text", "").split())
-        text = text[:_LONGEST_TEXT] + ("…" if len(text) > _LONGEST_TEXT else "")
-        day = cells.get("post:created_at", "")[:10]
-        rows.append((text or str(mid), str(uid), day, grouped(likes)))
-        links.append(origin.address(mid))
-    head = ("post", "user", "day", "likes")
-    return section(title, explained, table(head, rows, (False, True, True, True), links))
+    told = [f"{n} {why}" for n, why in whys if not n.startswith("0 ")]
+    if told:
+        return f"{held}; not complete are {'; '.join(told)}."
+    if figures.share is not None and figures.share < 1:
+        return f"{held}, which is all that the site shows of them."
+    return f"{held}, and nothing is known to be missing."
 
 
 def _verdicts(figures: Figures) -> str:

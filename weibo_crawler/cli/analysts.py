@@ -21,8 +21,8 @@ from weibo_crawler.outputs import keep_inputs
 from weibo_crawler.store.rows.keys import ALL, Range
 
 if TYPE_CHECKING:
+    from weibo_crawler.analysis.content_sections import Origin
     from weibo_crawler.analysis.figures import Stored
-    from weibo_crawler.analysis.report import Origin
 
 
 def _rows(options: argparse.Namespace, home: Home, part: Range = ALL) -> Iterable[dict[str, Any]]:
@@ -272,7 +272,7 @@ def report(options: argparse.Namespace) -> Done:
 
 def origin_of(home: Home, file: Path | None) -> "Origin":
     """What a report names: the stores, the site, the settings."""
-    from weibo_crawler.analysis.report import Origin
+    from weibo_crawler.analysis.content_sections import Origin
 
     settings = config.settings_file(file)
     stores = " and ".join(home.place(name) for name in ("users", "tables"))
