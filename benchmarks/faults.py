@@ -38,7 +38,7 @@ class Held(NamedTuple):
 
     states: Mapping[int, str]
     posts: Mapping[str, dict[str, Any]]
-    ledgers: Mapping[int, Ledger]
+    ledgers: Mapping[Any, Ledger]
     unsure_lists: int
 
 

@@ -14,6 +14,7 @@ from weibo_crawler.home import Home
 from weibo_crawler.metrics import Counters
 from weibo_crawler.simulator.run import start
 from weibo_crawler.simulator.served import read_served
+from weibo_crawler.sites.weibo import Weibo
 
 
 def run(seed: int, proxies: int, seconds: float) -> dict[str, float]:
@@ -34,7 +35,13 @@ def run(seed: int, proxies: int, seconds: float) -> dict[str, float]:
             async def crawled() -> dict[str, float]:
                 fetcher = open_fetcher(settings, home.site, Counters())
                 try:
-                    tally = await crawl(fetcher, home.site, posts, callers=proxies, seconds=seconds)
+                    tally = await crawl(
+                        fetcher,
+                        Weibo(site.base_url, site.visitor_url, ""),
+                        posts,
+                        callers=proxies,
+                        seconds=seconds,
+                    )
                 finally:
                     await fetcher.close()
                 return figures(tally, _served(Path(served)), proxies_of(options), seconds)

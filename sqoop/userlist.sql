@@ -1,11 +1,11 @@
 -- One row of the SQL table as cells of family `user`, equal to weibo_crawler/store/rows/cells.py:
 -- all values text, times in UTC cut to the millisecond. The key is that of store/rows/keys.py:
--- two hexadecimal digits of CRC32(decimal uid) & 255, "-", uid.
+-- two hexadecimal digits of CRC32(uid as text) & 255, "-", uid, in which %2D stands for "-".
 -- The whole seconds and the rest are taken apart first, as Python does: seconds times a million
 -- in one DOUBLE would be rounded once more. A name or a number of fans that nobody knows is NULL,
 -- and so no cell; nothing else is NULL.
 SELECT
-    CONCAT(LOWER(LPAD(HEX(CRC32(id) & 255), 2, '0')), '-', id) AS row_key,
+    CONCAT(LOWER(LPAD(HEX(CRC32(id) & 255), 2, '0')), '-', REPLACE(id, '-', '%2D')) AS row_key,
     CAST(id AS CHAR) AS id,
     url,
     screen_name,

@@ -110,6 +110,8 @@ def test_the_bound_is_that_of_clopper_and_pearson(n: int, finds: int, most: floa
         (Figures(100, 100, 0, 0.03), 399, 209),  # until 299 have shown nothing, then one of twenty
         (Figures(900, 330, 0, 0.01), 200, 10),
         (Figures(100, 50, 3, 0.1), 200, 100),  # as often as so far
+        (Figures(50, 0, 0, 1.0), 100, 0),  # none of them could be looked at
+        (Figures(100, 50, 0, 0.06), 100, 50),
     ],
 )
 def test_looks_to_come_follow_the_experiment(figures: Figures, ends: int, looks: float) -> None:

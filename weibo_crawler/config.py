@@ -39,8 +39,6 @@ _PLACES = {
     **dict.fromkeys(("store.password_file", "egress.proxies_file", "archive.folder"), _PATH),
     **dict.fromkeys(("hadoop.streaming_jar", "metrics.textfile"), _PATH),
 }
-LIVE_SITE = "https://m.weibo.cn"
-LIVE_VISITOR = "https://visitor.passport.weibo.cn/visitor/genvisitor2"
 
 Positive = Annotated[int, Meta(ge=1, le=10**12)]
 Count = Annotated[int, Meta(ge=1, le=10_000)]
@@ -55,10 +53,12 @@ class _Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Site(_Section, frozen=True, forbid_unknown_fields=True):
-    """Where the site is. visitor_url: "" = no visitor session; unset = the live site's own,
-    or none where base_url is another site."""
+    """Which site, and where it is. name: a folder of weibo_crawler/sites, or an entry point of the
+    group weibo_crawler.sites. base_url: unset = where the site itself is. visitor_url: "" = no
+    visitor session; unset = the live site's own, or none where base_url is another address."""
 
-    base_url: str = LIVE_SITE
+    name: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{0,39}$")] = "weibo"
+    base_url: str | None = None
     visitor_url: str | None = None
     user_agent: str = (
         "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 "
@@ -66,16 +66,10 @@ class Site(_Section, frozen=True, forbid_unknown_fields=True):
     )
 
     @property
-    def visitor(self) -> str:
-        """The address that opens a visitor session, "" for none."""
-        if self.visitor_url is None:
-            return LIVE_VISITOR if self.base_url.rstrip("/") == LIVE_SITE else ""
-        return self.visitor_url
-
-    @property
     def is_loopback(self) -> bool:
         """Whether nothing is sent but to this machine."""
-        return all(_is_loopback(url) for url in (self.base_url, self.visitor) if url)
+        urls = (self.base_url or "", self.visitor_url or self.base_url or "")
+        return all(_is_loopback(url) for url in urls)
 
 
 class Store(_Section, frozen=True, forbid_unknown_fields=True):
@@ -549,11 +543,12 @@ def _check_egress(egress: Egress) -> None:
 def _check(settings: Settings, environ: Mapping[str, str]) -> None:
     """What types cannot say."""
     site = settings.site
-    for name, url in (("base_url", site.base_url), ("visitor_url", site.visitor_url or LIVE_SITE)):
+    for name, url in (("base_url", site.base_url), ("visitor_url", site.visitor_url or None)):
+        if url is None:
+            continue
         if not _is_http(url) or " " in url or (name == "base_url" and re.search("[?#]", url)):
             raise BadConfig(
-                f"site.{name}: {masked(url)!r} is no http(s) address, "
-                f"such as {LIVE_SITE} or http://127.0.0.1:8800"
+                f"site.{name}: {masked(url)!r} is no http(s) address, such as http://127.0.0.1:8800"
             )
         if "@" in urlsplit(url).netloc:
             raise BadConfig(
@@ -567,7 +562,8 @@ def _check(settings: Settings, environ: Mapping[str, str]) -> None:
     if settings.pace.requests_per_second == 0 and not site.is_loopback:
         raise BadConfig(
             "pace.requests_per_second: 0 (no limit) is for loopback addresses only; for "
-            f"{urlsplit(site.base_url).hostname} set a rate such as 0.33, one request in 3 s"
+            f"{urlsplit(site.base_url or '').hostname or site.name} set a rate such as 0.33, one "
+            "request in 3 s"
         )
     if settings.pace.floor > settings.pace.requests_per_second:
         raise BadConfig(

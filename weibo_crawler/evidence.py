@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 
 from weibo_crawler.fetch import Ask, Fetched, PageSource
-from weibo_crawler.records import OF_USERS, Expect, Kind, Reading, Request, ShownPage, Verdict
+from weibo_crawler.records import OF_USERS, Expect, Id, Kind, Reading, Request, ShownPage, Verdict
 
 _PATIENCE_S = 0.02  # between two pages a walk waits for a commit, and the loop starts the next walk
 _QUIET = 10  # ends in a row: many lists may end together, and so may the site
@@ -36,10 +36,10 @@ class _Told:
         self.nothings = 0  # in a row
         self.look_at = _QUIET  # nothings after which a witness is asked
         self.shown_at = self.silent_at = float("-inf")  # when the request was begun
-        self.witnesses: dict[int, Ask] = {}  # by user
-        self.heard: set[int] = set()  # those of them that this run was shown
+        self.witnesses: dict[Id, Ask] = {}  # by user
+        self.heard: set[Id] = set()  # those of them that this run was shown
 
-    def others(self, uid: int) -> list[Ask]:
+    def others(self, uid: Id) -> list[Ask]:
         """The witnesses about other users, in the order in which they are to be asked: who was not
         yet, the latest of them first."""
         return [ask for ask in self.witnesses.values() if ask.request.uid != uid][::-1]
@@ -114,7 +114,7 @@ class Evidence:
         asks = [ask for uid, ask in told.witnesses.items() if uid in told.heard]
         return [ShownPage(ask.request.uid, ask.request.cursor, ask.nth, now) for ask in asks]
 
-    def _of(self, kind: Kind | None, uid: int = 0, *, is_later: bool = False) -> _Told:
+    def _of(self, kind: Kind | None, uid: Id = 0, *, is_later: bool = False) -> _Told:
         """What tells of this kind: all kinds, where no other user than `uid` is known who was shown
         such a page, or for None."""
         told = self._all if kind is None else self._kinds[kind, is_later]
@@ -142,7 +142,7 @@ class Evidence:
         if not request.cursor:
             self._all.know(ask, was_witness=was_witness)
 
-    def knows(self, uid: int, kind: Kind | None = None, *, is_later: bool = False) -> bool:
+    def knows(self, uid: Id, kind: Kind | None = None, *, is_later: bool = False) -> bool:
         """Whether another user is known who was shown such a page. kind: None: any."""
         return bool((self._all if kind is None else self._kinds[kind, is_later]).others(uid))
 
@@ -169,7 +169,7 @@ class Evidence:
 
     async def is_given_to_others(
         self,
-        uid: int,
+        uid: Id,
         at: float,
         ask: Repeat,
         kind: Kind | None = None,
@@ -226,7 +226,7 @@ class Evidence:
             for told in (self._of(kind, is_later=is_later), self._all):
                 told.look_at = told.nothings + _QUIET
 
-    async def _is_given(self, told: _Told, uid: int, ask: Repeat) -> bool:
+    async def _is_given(self, told: _Told, uid: Id, ask: Repeat) -> bool:
         for witness in told.others(uid):
             is_shown = await ask(witness)
             if is_shown:

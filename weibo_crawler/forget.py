@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from weibo_crawler.records import OF_USERS
+from weibo_crawler.records import OF_USERS, Id, read_id
 from weibo_crawler.store import Cell, Frontier, Put, Row, Table, Tables, notes
 from weibo_crawler.store.forgotten import original_of, without_others
 from weibo_crawler.store.guard import remove_user, replace_cells
@@ -40,14 +40,14 @@ class Removed(NamedTuple):
     found: int
     paper: int | None
     edges: int
-    unknown: tuple[int, ...]
+    unknown: tuple[Id, ...]
     busy: tuple[str, ...]
 
 
 def forget_users(
     frontier: Frontier,
     tables: Tables,
-    uids: Sequence[int],
+    uids: Sequence[Id],
     progress: Callable[[str], None] = lambda where: None,
     *,
     dry_run: bool = False,
@@ -121,7 +121,7 @@ class _Unwritten:
         return self._paper
 
 
-def _unknown(frontier: Frontier, tables: Tables, uids: Sequence[int]) -> tuple[int, ...]:
+def _unknown(frontier: Frontier, tables: Tables, uids: Sequence[Id]) -> tuple[Id, ...]:
     """Those without a row of their own."""
     known = {user.uid for user in frontier.users(uids=uids)}
     return tuple(
@@ -133,14 +133,14 @@ def _unknown(frontier: Frontier, tables: Tables, uids: Sequence[int]) -> tuple[i
     )
 
 
-def _edges(frontier: Frontier, uids: set[int]) -> int:
+def _edges(frontier: Frontier, uids: set[Id]) -> int:
     return sum(
         len(page.uids) if page.owner in uids else len(uids.intersection(page.uids))
         for page in frontier.seen_pages()
     )
 
 
-def _from_paper(tables: Tables, uids: Sequence[int]) -> int | None:
+def _from_paper(tables: Tables, uids: Sequence[Id]) -> int | None:
     table = tables.paper()
     if table is None:
         return None
@@ -151,21 +151,21 @@ def _from_paper(tables: Tables, uids: Sequence[int]) -> int | None:
 
 
 def _remove_comments(
-    table: Table, is_gone: Callable[[int], bool], progress: Callable[[str], None]
+    table: Table, is_gone: Callable[[Id], bool], progress: Callable[[str], None]
 ) -> int:
     """Delete what they wrote below the posts of others; how many rows."""
     removed = 0
     for n, row in enumerate(table.scan(columns=[AUTHOR])):
         if n % _SAY_EVERY == 0:
             progress(f"{n:,} rows of comments looked through")
-        if is_gone(int(row.cells[AUTHOR])):
+        if is_gone(read_id(row.cells[AUTHOR])):
             table.delete(row.key)
             removed += 1
     return removed
 
 
 def _cut_mentions(
-    table: Table, name: str, is_gone: Callable[[int], bool], progress: Callable[[str], None]
+    table: Table, name: str, is_gone: Callable[[Id], bool], progress: Callable[[str], None]
 ) -> int:
     """Write the column anew in the rows whose versions speak of somebody gone; how many rows."""
     column, cut = _MENTIONS[name], 0
@@ -182,14 +182,14 @@ def _cut_mentions(
 
 
 def _newest(
-    column: str, versions: Sequence[Cell], is_gone: Callable[[int], bool]
+    column: str, versions: Sequence[Cell], is_gone: Callable[[Id], bool]
 ) -> tuple[dict[str, str], int]:
     """The newest value without them, and its timestamp."""
     cell = {column: versions[0].value}
     return {**cell, **without_others(cell, is_gone)}, versions[0].timestamp
 
 
-def _may_speak(row: Row, column: str, is_gone: Callable[[int], bool]) -> bool:
+def _may_speak(row: Row, column: str, is_gone: Callable[[Id], bool]) -> bool:
     """Whether its versions must be looked at. Whose post is reposted never changes, nor who a user
     was found from, but either may be withdrawn: an older version still says it."""
     value = row.cells[column]

@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig, how_to_install, masked
 from weibo_crawler.posts.hdfs import Hdfs
-from weibo_crawler.sites.weibo import Weibo
+from weibo_crawler.records import Id
+from weibo_crawler.sites import Site, open_site
 from weibo_crawler.store import Frontier, Tables, homes
 from weibo_crawler.store.notes import SITE
 from weibo_crawler.store.owners import new_owner
@@ -45,15 +46,15 @@ class Home:
         self._empty: TemporaryDirectory[str] | None = None
 
     @cached_property
-    def site(self) -> Weibo:
-        site = self.settings.site
-        visitor_url = site.visitor if self.settings.session.enabled else ""
-        return Weibo(site.base_url, visitor_url, site.user_agent)
+    def site(self) -> Site:
+        return open_site(self.settings)
 
     @cached_property
     def users(self) -> Frontier:
         is_made = "users" in self._makes
-        return homes.open_users(self.settings.store, create=is_made, waits=self._waits)
+        return homes.open_users(
+            self.settings.store, create=is_made, ids=self.site.ids, waits=self._waits
+        )
 
     @cached_property
     def tables(self) -> Tables:
@@ -86,7 +87,9 @@ class Home:
 
     def claims(self, run_id: str) -> VisitClaims:
         """By which a process of this run shares the users with other runs."""
-        return homes.open_claims(self.settings.store, new_owner(), run_id, waits=self._waits)
+        return homes.open_claims(
+            self.settings.store, new_owner(), run_id, ids=self.site.ids, waits=self._waits
+        )
 
     def archive(
         self, stage: str, run_id: str, options: Mapping[str, bool | float] = NO_OPTIONS
@@ -105,7 +108,7 @@ class Home:
                 + how_to_install("archive")
             ) from None
 
-        def is_gone() -> Callable[[int], bool] | None:
+        def is_gone() -> Callable[[Id], bool] | None:
             forgotten = self.users.forgotten()
             return forgotten.has if forgotten.hashes else None
 
@@ -120,11 +123,14 @@ class Home:
         return self._archives[-1]
 
     def bind_site(self) -> None:
-        """Users of a simulated site and of the real one do not go into one store: BadConfig.
+        """Users of a simulated site and of the real one, or of two sites, do not go into one store:
+        BadConfig.
 
         A walk at the wrong site would find everybody gone."""
-        host = urlsplit(self.settings.site.base_url).hostname or ""
-        mine = "a simulated site" if self.settings.site.is_loopback else host
+        name = self.settings.site.name
+        kind = "a simulated site" if name == "weibo" else f"a simulated site of {name}"
+        host = urlsplit(self.site.addresses[0]).hostname or ""
+        mine = kind if self.settings.site.is_loopback else host
         known = SITE.get(self.users)
         if known is None:
             SITE.put(self.users, mine)

@@ -12,7 +12,7 @@ _LOGS = ("-wal", "-shm", "-journal")  # what SQLite writes beside a database, an
 # the first line of settings ([site]), of seeds (uids, addresses) and of lists of proxies; no output
 # of ours begins so
 _BY_HAND = re.compile(
-    r"\[[a-z_]+\]|\d{1,19}|\w+://\S+|[\w.-]+:\d{1,5}(:\S+)?|([a-z]+\.)?weibo\.(com|cn)/\S+"
+    r"\[[a-z_]+\]|\d{1,19}|\w+://\S+|[\w.-]+:\d{1,5}(:\S+)?|[\w-]+(\.[\w-]+)*\.[a-z]{2,}/\S+"
 )
 _LINES = 1000  # of comments before the first line
 

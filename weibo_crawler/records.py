@@ -4,6 +4,7 @@ Times are seconds since the epoch (float, UTC) unless a name says otherwise; the
 dates are ISO 8601 text with the site's offset, +08:00.
 """
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import NamedTuple
@@ -11,6 +12,19 @@ from typing import NamedTuple
 import msgspec
 
 SCHEMA_VERSION = 1  # of the rows in the tables: bump when a cell changes its meaning
+
+
+# How a site calls a user, a post or a comment. A number of 64 bits, and then of posts the larger is
+# the newer; else a text, and then posts are in no order. No text is all digits, so that what is
+# stored as text tells which it is.
+Id = int | str
+IdType = type[int] | type[str]
+TEXT_ID = re.compile(r"(?![0-9]+\Z)[A-Za-z0-9_.:@~+=-]{1,128}")
+
+
+def read_id(text: str) -> Id:
+    """The id that is written so."""
+    return int(text) if text.isascii() and text.isdigit() else text
 
 
 class Verdict(StrEnum):
@@ -140,7 +154,7 @@ class ShownPage(msgspec.Struct, frozen=True, array_like=True):
     """A later page of a user. nth: which page it is, from 1; at: when the run ended that was shown
     it, seconds since the epoch."""
 
-    uid: int
+    uid: Id
     cursor: str
     nth: int
     at: float
@@ -219,8 +233,8 @@ class Request(msgspec.Struct, frozen=True):
 
     kind: Kind
     url: str
-    uid: int = 0
-    mid: int = 0
+    uid: Id = 0
+    mid: Id = 0
     cursor: str = ""
     method: str = "GET"
     headers: tuple[tuple[str, str], ...] = ()
@@ -261,7 +275,7 @@ class User(msgspec.Struct, frozen=True):
     """A user as a profile or a post shows them; of lists and comments only uid, name and fans are
     read. None: not said, or not legible."""
 
-    uid: int
+    uid: Id
     screen_name: str | None
     fans: int | None
     follows: int | None = None
@@ -292,7 +306,7 @@ class BasicInfo(msgspec.Struct, frozen=True):
     sign of the zodiac; gender: "m" or "f". more: what else the page says, by the site's names.
     """
 
-    uid: int
+    uid: Id
     province: str | None = None
     city: str | None = None
     registered: str | None = None
@@ -314,11 +328,11 @@ class FanPage(msgspec.Struct, frozen=True):
     is_next_named: whether the page itself names the next one, else next_cursor is our guess.
     """
 
-    owner: int
+    owner: Id
     users: tuple[User, ...]
     next_cursor: str | None  # None: there is no next page
     recommended: int = 0  # users in recommendation blocks, not of this list
-    uncounted: tuple[int, ...] = ()
+    uncounted: tuple[Id, ...] = ()
     skipped: dict[str, int] = {}
     is_next_named: bool = False
 
@@ -348,8 +362,8 @@ class PageInfo(msgspec.Struct, frozen=True):
 class Original(msgspec.Struct, frozen=True):
     """The reposted post, packed into the row of the retweet."""
 
-    mid: int
-    uid: int | None  # None: deleted or hidden
+    mid: Id
+    uid: Id | None  # None: deleted or hidden
     screen_name: str | None
     text: str
     text_complete: bool
@@ -370,8 +384,8 @@ class Post(msgspec.Struct, frozen=True):
     and screen names, each once; of a cut text what stands in its beginning.
     """
 
-    mid: int
-    uid: int
+    mid: Id
+    uid: Id
     created_at: str
     created_at_precision: str
     text: str
@@ -385,7 +399,7 @@ class Post(msgspec.Struct, frozen=True):
     pics: tuple[str, ...] = ()
     pic_num: int = 0
     is_pinned: bool = False
-    repost_of: int | None = None
+    repost_of: Id | None = None
     original: Original | None = None
     edit_count: int = 0
     edited_at: str | None = None
@@ -398,7 +412,16 @@ class Post(msgspec.Struct, frozen=True):
 class NamedUser(msgspec.Struct, frozen=True):
     """A screen name resolved, or a user of whom a page tells no more."""
 
-    uid: int
+    uid: Id
+
+
+class Seed(NamedTuple):
+    """A user as somebody names one: by id, or by a screen name that the site resolves. where: the
+    place it was read from, for errors."""
+
+    uid: Id | None
+    screen_name: str | None
+    where: str
 
 
 class Unreadable(msgspec.Struct, frozen=True):
@@ -407,7 +430,7 @@ class Unreadable(msgspec.Struct, frozen=True):
 
     path: str
     raw: bytes
-    mid: int | None = None
+    mid: Id | None = None
 
 
 class PostPage(msgspec.Struct, frozen=True):
@@ -419,7 +442,7 @@ class PostPage(msgspec.Struct, frozen=True):
     the owner, as far as the posts show them.
     """
 
-    owner: int
+    owner: Id
     posts: tuple[Post, ...]
     next_cursor: str | None  # None: the site names no next page
     foreign: int = 0  # cards by other users (liked posts), skipped
@@ -435,7 +458,7 @@ class FullText(msgspec.Struct, frozen=True):
     whether the answer itself says of which post it is; post: all of it, with its whole text, where
     the answer shows it legibly."""
 
-    mid: int
+    mid: Id
     text: str
     topics: tuple[str, ...] = ()
     mentions: tuple[str, ...] = ()
@@ -447,8 +470,8 @@ class Comment(msgspec.Struct, frozen=True):
     """A comment on a post. uid, screen_name: who wrote it; created_at: ISO 8601 with offset;
     replies: how many answers it announces; region: as in Post."""
 
-    id: int
-    uid: int
+    id: Id
+    uid: Id
     screen_name: str | None
     text: str
     created_at: str
@@ -461,10 +484,10 @@ class CommentPage(msgspec.Struct, frozen=True):
     """Page 1 of the comments of one post: who wrote them, and what. uncounted, skipped: as in
     FanPage. A comment that cannot be read is left out of `comments`."""
 
-    mid: int
+    mid: Id
     users: tuple[User, ...]
     next_cursor: str | None
-    uncounted: tuple[int, ...] = ()
+    uncounted: tuple[Id, ...] = ()
     comments: tuple[Comment, ...] = ()
     skipped: dict[str, int] = {}
 
@@ -516,7 +539,7 @@ class Outcome(msgspec.Struct, frozen=True):
     is_bare: as a first visit was shown none of the posts that the profile announces.
     """
 
-    uid: int
+    uid: Id
     status: str
     announced: int | None = None
     stored: int = 0  # posts of this user in the table, absolute

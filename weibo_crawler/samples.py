@@ -38,10 +38,13 @@ class Figures(NamedTuple):
 
 def looks_to_come(kind: str, figures: Figures, ends: float) -> float:
     """How many of so many further ends of a kind are likely to be looked at again."""
-    if figures.finds:  # as often as so far
-        return ends * figures.looks / figures.ends if figures.ends else 0.0
-    every = min(ends, max(0, _FUTILE / _factor(kind) - figures.looks))
-    return every + (ends - every) * _SAMPLED
+    untold = _FUTILE / _factor(kind) - figures.looks  # until so many looks have shown nothing more
+    if not figures.finds and untold <= 0:
+        return ends * _SAMPLED
+    # not every end is one that can be looked at: behind it there may be a wall
+    as_so_far = ends * figures.looks / figures.ends if figures.ends else ends
+    every = as_so_far if figures.finds else min(as_so_far, untold)
+    return every + (as_so_far - every) * _SAMPLED
 
 
 class Samples:

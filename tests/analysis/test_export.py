@@ -19,7 +19,9 @@ from weibo_crawler.analysis.files import parts_of, replacing
 from weibo_crawler.analysis.ledgers import LEDGERS
 from weibo_crawler.analysis.parquet import write_parquet
 from weibo_crawler.analysis.scan import scan_imported, scan_posts
+from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadUsage, CrawlerError, StoreError, StoreFull
+from weibo_crawler.sites import open_site
 from weibo_crawler.store import Put
 from weibo_crawler.store.rows.cells import gone_cells
 from weibo_crawler.store.rows.fields import Kind
@@ -62,7 +64,8 @@ def test_parquet_is_typed(
     monkeypatch.setattr(parquet_module, "_GROUP_ROWS", 2)
     put_posts(tables, retweet(11, 5), post(12, 5, likes=3), post(13, 5))
     path = tmp_path / "posts.parquet"
-    assert export(scan_posts(tables), tuple(columns.POSTS), path) == 3
+    fields = columns.of_site(columns.POSTS, open_site(Settings()))
+    assert export(scan_posts(tables), tuple(fields), path, fields=fields) == 3
     table = parquet.read_table(path)
     types = {field.name: str(field.type) for field in table.schema}
     assert types["mid"] == types["text_why"] == "string"
@@ -132,9 +135,10 @@ def test_parquet_holds_what_json_lines_do(
     tables.posts.put([Put(post_key(5, 12), gone_cells(T0), 2)])
     tables.posts.put([Put(post_key(6, 13), gone_cells(None), 2)])
     tables.posts.put([Put(post_key(8, 1), {"count:likes": "4"}, 2)])
+    fields = columns.of_site(columns.POSTS, open_site(Settings()))
     for limit in (None, 9):
         for name in ("a.jsonl", "a.parquet"):
-            n = export(scan_posts(tables, limit=limit), names, tmp_path / name)
+            n = export(scan_posts(tables, limit=limit), names, tmp_path / name, fields=fields)
             assert n == (limit or 14)
         lines = (tmp_path / "a.jsonl").read_text("utf-8").splitlines()
         rows = parquet.read_table(tmp_path / "a.parquet").to_pylist()
@@ -176,7 +180,7 @@ def test_a_group_that_cannot_be_written_ends_the_export(monkeypatch: pytest.Monk
         Path("/dev/full").open("wb", buffering=0) as file,
         pytest.raises(OSError, match="space"),
     ):
-        write_parquet(pyarrow, ROWS, COLUMNS, file)
+        write_parquet(pyarrow, ROWS, {name: columns.KNOWN[name] for name in COLUMNS}, file)
 
 
 def test_parquet_of_nothing_has_its_columns(tmp_path: Path) -> None:

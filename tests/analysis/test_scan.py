@@ -1,4 +1,4 @@
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
@@ -31,9 +31,11 @@ from weibo_crawler.store.rows.fields import Kind
 from weibo_crawler.store.rows.keys import post_key
 from weibo_crawler.store.sqlite.tables import SqliteTables
 
+CLOCK = timezone(timedelta(hours=8))
+
 
 def mids(tables: SqliteTables, **options: object) -> list[str]:
-    return [row["mid"] for row in scan_posts(tables, **options)]  # type: ignore[arg-type]
+    return [row["mid"] for row in scan_posts(tables, clock=CLOCK, **options)]  # type: ignore[arg-type]
 
 
 def test_users_have_the_promised_columns_and_types() -> None:
@@ -170,8 +172,8 @@ def test_since_is_inclusive_and_until_exclusive(tables: SqliteTables) -> None:
 
 def test_a_date_means_the_sites_clock() -> None:
     """A plain date is midnight at +08:00."""
-    assert parse_when("--since", "2021-06-01") == 1622476800.0
-    assert parse_when("--since", None) is None
+    assert parse_when("--since", "2021-06-01", CLOCK) == 1622476800.0
+    assert parse_when("--since", None, CLOCK) is None
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,12 @@ import fcntl
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tests.archive.answers import answer, archive, records, whole
+from weibo_crawler.archive.blanking import blanked_page
 from weibo_crawler.archive.forgetting import forget_in
+from weibo_crawler.records import Page
 
 THEM = {"id": 9, "screen_name": "nine"}
 OTHER = {"id": 8, "screen_name": "eight"}
@@ -79,3 +82,12 @@ def test_a_killed_process_holds_no_file(tmp_path: Path) -> None:
         file.write(path.read_bytes()[:50])
     assert _forget(tmp_path) == (1, 0, ())
     assert [kind for kind, _, _ in records(path)] == ["warcinfo"]
+
+
+def test_an_answer_that_names_somebody_by_a_text_is_dropped() -> None:
+    """Of a site that calls people by texts nobody knows what else of an answer is theirs."""
+    page = Page("http://toy.example/users/bob", 200, (), b'{"items":[{"id":"eve-"}]}', 0.0)
+    assert blanked_page(page, {"eve-"}.__contains__) is None
+    assert blanked_page(page, {"eve", "bo"}.__contains__) is page
+    redirected = replace(page, headers=(("location", "/users/eve-"),), body=b"")
+    assert blanked_page(redirected, {"eve-"}.__contains__) is None

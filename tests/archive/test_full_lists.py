@@ -9,7 +9,7 @@ import pytest
 from weibo_crawler.archive.reader import ArchiveIndex, key_of
 from weibo_crawler.errors import Interrupted
 from weibo_crawler.fetch import Ask, Fetched
-from weibo_crawler.records import Edge, Expect, FanPage, Reading, Request, Verdict
+from weibo_crawler.records import Edge, Expect, FanPage, Id, Reading, Request, Verdict
 from weibo_crawler.reparse import replay as replay_module
 from weibo_crawler.reparse.replay import WalkReplay
 from weibo_crawler.sites.weibo import Weibo
@@ -43,7 +43,7 @@ def test_a_full_list_that_no_sample_looked_behind_ends() -> None:
 class Pages(NothingKept):
     """An index that holds one page of each of these lists, and nothing behind."""
 
-    def __init__(self, named: dict[int, bool]) -> None:
+    def __init__(self, named: dict[Id, bool]) -> None:
         super().__init__()
         self._left = {key_of(r.kind, r.url): named[r.uid] for r in map(_first, named)}
 

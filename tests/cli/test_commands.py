@@ -17,8 +17,10 @@ from tests.ports import free_port
 from tests.webserver import answering
 from weibo_crawler import config
 from weibo_crawler.cli.main import build_parser
+from weibo_crawler.cli.seed import read_seeds
 from weibo_crawler.errors import BadConfig, BadUsage
 from weibo_crawler.outputs import keep_inputs
+from weibo_crawler.sites import open_site
 
 ROOT = Path(__file__).parents[2]
 
@@ -96,6 +98,8 @@ def test_a_slip_of_the_keyboard_gets_one_line(
         ({"WEIBO_HARVEST__EDGES": "friends"}, "harvest.edges"),
         ({"WEIBO_SITE__BASE_URL": "https://m.weibo.cn"}, "pace.requests_per_second"),
         ({"WEIBO_SITE__BASE_URL": "m.weibo.cn"}, "site.base_url"),
+        ({"WEIBO_SITE__NAME": "nowhere"}, "site.name: there is no site nowhere; known are: weibo"),
+        ({"WEIBO_SITE__NAME": "../weibo"}, "site.name"),
         ({"WEIBO_EGRESS__PROXIES_FILE": "nowhere.txt"}, "nowhere.txt"),
         ({"WEIBO_STORE__USERS": "users.db"}, "store.users"),
         ({"WEIBO_STORE__TABLES": "redis://x"}, "store.tables"),
@@ -249,6 +253,15 @@ def test_init_writes_the_file_that_is_named(crawl: Crawl, file: str, data: str) 
 
 
 # -- seeds and usage
+
+
+def test_comments_and_repeats_are_dropped(tmp_path: Path) -> None:
+    """A file may be annotated, and name a user twice."""
+    file = tmp_path / "seeds.txt"
+    lines = ["\ufeff# my seeds", "", " 12 # a friend", "12", "m.weibo.cn/u/12", "13"]
+    file.write_text("\n".join(lines), "utf-8")
+    seeds = read_seeds([str(file)], open_site(config.Settings()))
+    assert [(seed.uid, seed.where) for seed in seeds] == [(12, f"{file}:3"), (13, f"{file}:6")]
 
 
 def test_a_bad_seed_is_named_before_anything_starts(crawl: Crawl) -> None:

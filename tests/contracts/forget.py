@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
+from typing import Any
 
 import pytest
 
@@ -277,7 +278,7 @@ class ForgetContract:
 
     def crawl(
         self, fetcher: ScriptedFetcher, monkeypatch: pytest.MonkeyPatch, *, refresh: bool = False
-    ) -> dict[int, str]:
+    ) -> dict[Any, str]:
         monkeypatch.setattr(crawl, "open_fetcher", lambda *_: fetcher)
         crawler = RangeCrawler(
             config.Settings(),

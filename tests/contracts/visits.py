@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 from tests.contracts.frontier import SPAWN
+from weibo_crawler.records import Id
 from weibo_crawler.store.owners import new_owner
 from weibo_crawler.store.sql.visits import VisitClaims
 
@@ -17,7 +18,7 @@ class VisitContract:
     def open(self, owner: str, run_id: str) -> VisitClaims:
         raise NotImplementedError
 
-    def claim(self, claims: VisitClaims, *uids: int, after_s: float = 0.0) -> set[int]:
+    def claim(self, claims: VisitClaims, *uids: int, after_s: float = 0.0) -> set[Id]:
         return claims.claim(uids, now=NOW + after_s, lease_s=LEASE_S)
 
     def test_a_user_is_claimed_by_one_run_at_a_time(self) -> None:

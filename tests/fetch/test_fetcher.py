@@ -24,6 +24,7 @@ from weibo_crawler.fetch.wire import retry_after_s
 from weibo_crawler.records import (
     Expect,
     Health,
+    Id,
     Kind,
     Page,
     PostPage,
@@ -219,11 +220,11 @@ def test_second_looks_that_show_more_go_on() -> None:
 
 def empty_at_first(looks: int, nothing: Reading = END) -> dict[str, Figures]:
     """What looks at 200 ends have shown, every fifth of which shows a page after so many looks."""
-    asked = Counter[int]()
+    asked = Counter[Id]()
 
     def answer(request: Request, egress: Egress, headers: dict[str, str]) -> Reading:
         asked[request.uid] += 1
-        is_end = request.cursor and (request.uid % 5 or asked[request.uid] <= looks)
+        is_end = request.cursor and (int(request.uid) % 5 or asked[request.uid] <= looks)
         return nothing if is_end else OK
 
     world = World(answer)

@@ -47,7 +47,7 @@ class CookieSite(ScriptedSite):
 
     def __init__(self, base_url: str) -> None:
         super().__init__(has_sessions=True)
-        self.base_url = base_url
+        self.base_url, self.addresses = base_url, (base_url,)
 
     def session(self, now: float, rng: Random) -> Request | None:
         return Request(Kind.SESSION, f"{self.base_url}/session")

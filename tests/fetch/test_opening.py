@@ -24,7 +24,7 @@ class _LetterSite(ScriptedSite):
 
     def __init__(self, base_url: str) -> None:
         super().__init__(has_sessions=True)
-        self._base_url = base_url
+        self._base_url, self.addresses = base_url, (base_url,)
 
     def session(self, now: float, rng: Random) -> Request | None:
         return Request(Kind.SESSION, f"{self._base_url}/session", method="POST", body=b"from=test")

@@ -36,6 +36,8 @@ def ask(cursor: str = "", kind: Kind = Kind.POSTS, uid: int = 7, **known: Any) -
 class ScriptedSite:
     """Reads what the scripted transport made up; sessions where `has_sessions`."""
 
+    addresses: tuple[str, ...] = (SITE,)
+
     def __init__(self, has_sessions: bool = False, agent: str = "test") -> None:
         self.has_sessions, self.agent = has_sessions, agent
         self.readings: dict[bytes, Reading] = {}
@@ -70,6 +72,9 @@ class ScriptedSite:
 
     def read_session(self, page: Page) -> Mapping[str, str] | None:
         return {"SUB": page.body.decode()} if page.body.startswith(b"visitor") else None
+
+    def sign(self, request: Request, headers: object, now: float) -> tuple[tuple[str, str], ...]:
+        return ()
 
     def session_headers(self, cookies: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
         agent = (("User-Agent", self.agent),)

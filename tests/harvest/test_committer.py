@@ -8,7 +8,7 @@ import pytest
 
 from weibo_crawler.harvest import committer
 from weibo_crawler.harvest.committer import Committer
-from weibo_crawler.records import Edge
+from weibo_crawler.records import Edge, Id
 from weibo_crawler.store import Frontier, Landed, Landing, PageCommit, Progress
 
 
@@ -23,7 +23,7 @@ class Levels:
 
     def __init__(self) -> None:
         self.level = 0
-        self.brought: list[int] = []
+        self.brought: list[Id] = []
 
     def commit(
         self, owner: str, run_id: str, pages: Sequence[PageCommit], *, max_users: int

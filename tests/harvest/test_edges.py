@@ -23,7 +23,7 @@ from weibo_crawler.fetch import Ask, Fetched, Room
 from weibo_crawler.harvest.edges import THIN
 from weibo_crawler.harvest.run import HarvestRun
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import Edge, FanPage, Kind, Request, Verdict
+from weibo_crawler.records import Edge, FanPage, Id, Kind, Request, Verdict
 from weibo_crawler.simulator.world import World
 from weibo_crawler.store import Found, UserRow, WalledEdge
 from weibo_crawler.store.owners import new_owner
@@ -69,7 +69,7 @@ class Crawl:
         with self.open() as users:
             return list(users.users())
 
-    def depths(self) -> dict[int, int]:
+    def depths(self) -> dict[Any, int]:
         return {row.uid: row.depth for row in self.rows()}
 
     def walled(self) -> dict[Edge, int]:
@@ -104,9 +104,9 @@ def assert_found_as_said(world: World, rows: Sequence[UserRow], bounds: Bounds) 
     for row in rows:
         if row.found_from is not None:
             assert depths[row.found_from] == row.depth - 1
-            owner = world.index(row.found_from)
+            owner = world.index(int(row.found_from))
             assert owner is not None
-            assert world.index(row.uid) in set(ways[row.found_edge](owner))
+            assert world.index(int(row.uid)) in set(ways[row.found_edge](owner))
 
 
 @examples(12)
@@ -189,11 +189,11 @@ def test_posts_with_few_comments_wait_for_all_others(tmp_path: Path) -> None:
     world = make_world(7, users=300, mean_posts=30.0)
     crawl, fetcher = Crawl(tmp_path, world), SimulatedFetcher(world, wall(Edge.FANS, Edge.FOLLOWS))
     announced: list[tuple[int, int]] = []  # owner and comments, of each request for comments
-    at_first: list[set[int]] = []
+    at_first: list[set[Id]] = []
 
     def note(request: Request) -> None:
         if request.kind is Kind.COMMENTS:
-            post = world.post(request.mid)
+            post = world.post(int(request.mid))
             assert post is not None
             if post.comments < THIN and not at_first:
                 looked_at = {one.uid for one in fetcher.asked if one.kind is Kind.POSTS}
@@ -357,7 +357,7 @@ def test_later_pages_that_are_walled_leave_the_first(tmp_path: Path) -> None:
     for row in rows:
         assert row.found_edge in ("seed", "fans")
         assert row.state == "done"
-    cut = sum(world.fans_announced(world.index(row.uid) or 0) > 20 for row in rows)
+    cut = sum(world.fans_announced(world.index(int(row.uid)) or 0) > 20 for row in rows)
     assert crawl.walled()[Edge.FANS] >= cut > WINDOW
 
 
@@ -533,7 +533,7 @@ def test_whom_a_list_has_told_is_not_asked_for(tmp_path: Path) -> None:
     """Law 16: once pages were met that do not tell somebody's fans, those of whom others tell them
     are remembered, also who is not kept; each of the others costs one profile."""
     world = make_world(5)
-    seeds, told, asked = set(world.seeds), set[int](), list[int]()
+    seeds, told, asked = set(world.seeds), set[Id](), list[Id]()
 
     class Watching(SimulatedFetcher):
         async def fetch(self, ask: Ask) -> Fetched:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -62,11 +63,11 @@ def harvest(
     graph: Graph,
     seeds: list[int],
     *,
-    trouble: Mapping[tuple[int, Verdict], int] | None = None,
+    trouble: Mapping[tuple[Any, Verdict], int] | None = None,
     seed: int = 0,
     profiles: Verdict = Verdict.OK,
     **changed: object,
-) -> tuple[dict[int, int], Ended, Counters, list[str]]:
+) -> tuple[dict[Any, int], Ended, Counters, list[str]]:
     """One run to its end; depths by uid, and what was asked."""
     users = open_users(folder)
     try:

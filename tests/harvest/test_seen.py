@@ -35,6 +35,17 @@ def test_the_seen_set_is_exact(known: list[int], pages: list[list[int]], others:
         assert (uid in seen) == (uid in plain)
 
 
+@given(pages=st.lists(st.lists(st.sampled_from("abcdefg"), max_size=9), max_size=9))
+def test_texts_are_held_as_exactly(pages: list[list[str]]) -> None:
+    """Where a site calls its users by texts."""
+    seen, plain = SeenSet(), set[str]()
+    for page in pages:
+        assert [uid in seen for uid in page] == [uid in plain for uid in page]
+        seen.add_all(page)
+        plain.update(page)
+        assert len(seen) == len(plain)
+
+
 def test_a_restart_holds_no_list_of_all_ids() -> None:
     """Known ids are taken over some at a time, however many there are."""
     held = []

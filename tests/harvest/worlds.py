@@ -4,6 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Mapping, Sequence
 from random import Random
+from typing import Any
 
 from weibo_crawler.errors import Interrupted
 from weibo_crawler.fetch import Ask, Fetched
@@ -16,7 +17,7 @@ PAGE = 2  # users a page: many pages from small graphs
 class Graph:
     """fans_of[uid]: who is on uid's fan list; fans[uid]: the number shown beside a user."""
 
-    def __init__(self, fans_of: Mapping[int, Sequence[int]], fans: Mapping[int, int]) -> None:
+    def __init__(self, fans_of: Mapping[Any, Sequence[int]], fans: Mapping[int, int]) -> None:
         self.fans_of, self.fans = fans_of, fans
 
     def depths(self, seeds: Sequence[int], min_fans: int) -> dict[int, int]:
@@ -37,6 +38,8 @@ class Graph:
 
 class ScriptedSite:
     """Only requests and figures; the fetcher below answers them without any bytes."""
+
+    edges = tuple(Edge)
 
     def home(self, uid: int) -> str:
         return f"https://example.test/{uid}"
@@ -61,7 +64,7 @@ class ScriptedFetcher:
         self,
         graph: Graph,
         rng: Random,
-        trouble: Mapping[tuple[int, Verdict], int] | None = None,
+        trouble: Mapping[tuple[Any, Verdict], int] | None = None,
         profiles: Verdict = Verdict.OK,
     ) -> None:
         self.profiles, self.troubled = profiles, Kind.FANS

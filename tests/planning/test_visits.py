@@ -119,6 +119,14 @@ def test_a_wall_costs_each_visit_until_it_is_known() -> None:
     assert by_kind["first visits, walls"] == 1
 
 
+def test_behind_a_wall_only_those_without_a_kept_page_show_an_end() -> None:
+    """Kept pages show posts."""
+    known = visits(MEASURED, first=100, visited=10, load=20)._replace(kept={"first": 95})
+    for is_walled, ends in ((False, 100), (True, 5)):
+        plan = plan_visits(known._replace(is_walled=is_walled))
+        assert {part.kind: part.requests for part in plan.parts}["first visits, posts ends"] == ends
+
+
 def test_what_harvest_has_kept_is_not_asked_for() -> None:
     """Visits that were given pages needed as many; what is kept now is taken off."""
     known = visits(MEASURED | {"asked.first.posts.kept": 30}, first=100, visited=10, load=50)

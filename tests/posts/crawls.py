@@ -52,7 +52,7 @@ class Crawl:
         wanted: float = 0.0,
         since: float = 0.0,
         **posts: Any,
-    ) -> dict[int, Outcome]:
+    ) -> dict[Any, Outcome]:
         """One run of a name of its own, unless a name is given. refresh: of all users; with `due`
         of those only whose time it is by `clock`. wanted: new posts until the next visit;
         since: as in `Job`."""
@@ -87,7 +87,7 @@ class Crawl:
         """Of the last run."""
         return max(self.users.workers(), key=lambda row: row.updated_at).counters
 
-    def posts(self, uid: int) -> dict[int, dict[str, Any]]:
+    def posts(self, uid: int) -> dict[Any, dict[str, Any]]:
         rows = self.tables.posts.scan(prefix=posts_prefix(uid))
         return {int(p["mid"]): p for p in map(read_post, rows)}
 

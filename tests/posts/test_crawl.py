@@ -15,7 +15,7 @@ from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.posts import crawl
 from weibo_crawler.posts.manifest import manifest, parse_line
-from weibo_crawler.records import Expect, Kind, Post, PostPage, Reading, Verdict
+from weibo_crawler.records import Expect, Id, Kind, Post, PostPage, Reading, Verdict
 from weibo_crawler.samples import Samples
 from weibo_crawler.store import Put
 from weibo_crawler.store.notes import DRIVER, LOOKS, STOP
@@ -584,7 +584,7 @@ def test_a_row_that_changed_since_it_was_read_is_visited_if_unfinished(
     world = {6: timeline(6, 5)}
 
     class Overtaken(SqliteVisits):
-        def claim(self, uids: Any, **more: Any) -> set[int]:
+        def claim(self, uids: Any, **more: Any) -> set[Id]:
             crawl_.tables.userlist.put(
                 [Put(user_key(6), ledger_cells(Ledger(state=state, run_id="another")), 2)]
             )

@@ -1,6 +1,6 @@
 """When to come back to a user."""
 
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +11,7 @@ from weibo_crawler.errors import BadConfig
 from weibo_crawler.posts.schedule import Demand, Revisit, interval_s, is_another_day, posting_rate
 
 DAY = 86_400.0
+CLOCK = timezone(timedelta(hours=8))
 NOW = 1_790_000_000.0
 USUAL = Revisit(3600.0, 30 * DAY, 5.0)
 
@@ -155,4 +156,4 @@ def test_silence_counts_in_the_rate() -> None:
 def test_what_another_day_is(since: str, now: str, is_another: bool) -> None:
     """By the site's clock, UTC+8, and twenty hours later at least."""
     first, second = (datetime.fromisoformat(f"{at}+08:00").timestamp() for at in (since, now))
-    assert is_another_day(first, second) is is_another
+    assert is_another_day(first, second, CLOCK) is is_another

@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta, timezone
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -36,6 +38,9 @@ def post(uid: int, mid: int, **more: object) -> Post:
 
 
 class ScriptedSite:
+    clock = timezone(timedelta(hours=8))
+    posts_a_page, exact_below = 10, 10_000
+
     def profile(self, uid: int) -> Request:
         return Request(Kind.PROFILE, f"profile/{uid}", uid=uid)
 
@@ -69,11 +74,11 @@ class ScriptedFetcher:
 
     def __init__(
         self,
-        timelines: Mapping[int, Sequence[Post]],
+        timelines: Mapping[Any, Sequence[Post]],
         *,
-        announced: Mapping[int, int] | None = None,
-        texts: Mapping[int, str] | None = None,
-        pinned: Mapping[int, Post] | None = None,
+        announced: Mapping[Any, int] | None = None,
+        texts: Mapping[Any, str] | None = None,
+        pinned: Mapping[Any, Post] | None = None,
         trouble: Mapping[str, Sequence[Verdict]] | None = None,
         broken: Collection[int] = (),
         nameless: Collection[int] = (),
@@ -92,8 +97,8 @@ class ScriptedFetcher:
         self.shut = frozenset(shut)
         self.skipped, self.is_dead = dict(skipped or {}), is_dead
         self.lacks = dict.fromkeys(lacks)
-        self.info: dict[int, BasicInfo] = {}
-        self.comments: dict[int, Sequence[Comment]] = {}
+        self.info: dict[Any, BasicInfo] = {}
+        self.comments: dict[Any, Sequence[Comment]] = {}
         self.samples = Samples(0.01)
         self.asked: list[str] = []
         self.expected: dict[str, Expect] = {}

@@ -47,17 +47,26 @@ def cluster_crawl(
     """A simulated site, and a crawl of it on the stack, its stores made by `init`. by_script: with
     the tables of the schema script, which takes HBase's shell and 16 regions each; else of one."""
     folder.mkdir(parents=True, exist_ok=True)
-    with simulated(folder, **knobs) as (crawl, truth):
-        on_cluster(stack, crawl)
-        sql(stack, f"CREATE DATABASE {database(crawl)}")
-        try:
-            if not by_script:
-                make(crawl.env["WEIBO_STORE__TABLES"])
-            crawl.run("init")
-            yield crawl, truth
-        finally:
-            sql(stack, f"DROP DATABASE {database(crawl)}")
-            drop(crawl.env["WEIBO_STORE__TABLES"])
+    with (
+        simulated(folder, **knobs) as (crawl, truth),
+        stores_of(stack, crawl, by_script=by_script),
+    ):
+        yield crawl, truth
+
+
+@contextmanager
+def stores_of(stack: Running, crawl: Crawl, *, by_script: bool = False) -> Iterator[None]:
+    """Let the crawl use the stack, with stores of its own. by_script: see `cluster_crawl`."""
+    on_cluster(stack, crawl)
+    sql(stack, f"CREATE DATABASE {database(crawl)}")
+    try:
+        if not by_script:
+            make(crawl.env["WEIBO_STORE__TABLES"])
+        crawl.run("init")
+        yield
+    finally:
+        sql(stack, f"DROP DATABASE {database(crawl)}")
+        drop(crawl.env["WEIBO_STORE__TABLES"])
 
 
 def database(crawl: Crawl) -> str:

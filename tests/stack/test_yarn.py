@@ -24,6 +24,7 @@ from tests.stack.clusters import cluster_crawl, database, mappers, wait_for_requ
 from tests.stack.conftest import Running, why_not
 from tests.stack.hbase_worlds import connect
 from weibo_crawler.posts.yarn import Yarn
+from weibo_crawler.records import Id
 from weibo_crawler.store.hbase.tables import HbaseTables
 from weibo_crawler.store.rows.cells import read_ledger
 from weibo_crawler.store.rows.keys import parse_user_key
@@ -261,7 +262,7 @@ def until_over(crawl: Crawl, application: str) -> tuple[set[str], str]:
     return states, seen["final"]
 
 
-def ledgers(crawl: Crawl) -> dict[int, tuple[str, str]]:
+def ledgers(crawl: Crawl) -> dict[Id, tuple[str, str]]:
     """State and run of each user's last visit."""
     with closing(HbaseTables(crawl.env["WEIBO_STORE__TABLES"])) as tables:
         rows = {parse_user_key(row.key): read_ledger(row.cells) for row in tables.userlist.scan()}

@@ -7,9 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from weibo_crawler.records import TEXT_ID, Id
 from weibo_crawler.store.rows.keys import (
     SALTS,
+    comment_key,
     key_bounds,
+    owner_of,
+    parse_comment_key,
     parse_post_key,
     parse_user_key,
     post_key,
@@ -20,8 +24,10 @@ from weibo_crawler.store.rows.keys import (
     user_key,
 )
 
-uids = st.integers(0, 2**64 - 1)
-mids = st.integers(0, 10**20 - 1)
+numbers = st.integers(0, 10**20 - 1)
+ids = st.from_regex(TEXT_ID, fullmatch=True)
+uids = st.integers(0, 2**64 - 1) | ids
+mids = numbers | ids
 # code points at the seams of UTF-8 and UTF-16, where other orders differ from that of the bytes
 texts = st.text(st.sampled_from("\0-az\x7f\x80é\ud7ff\ue000\uffff\U00010000\U0010ffff"), max_size=6)
 
@@ -43,13 +49,13 @@ def test_salts_spread_consecutive_uids_evenly() -> None:
 
 
 @given(uids)
-def test_user_keys_come_back(uid: int) -> None:
+def test_user_keys_come_back(uid: Id) -> None:
     """parse_user_key is the inverse of user_key."""
     assert parse_user_key(user_key(uid)) == uid
 
 
 @given(uids, mids)
-def test_post_keys_come_back(uid: int, mid: int) -> None:
+def test_post_keys_come_back(uid: Id, mid: Id) -> None:
     """parse_post_key is the inverse of post_key, and a post key has its user's prefix."""
     key = post_key(uid, mid)
     assert parse_post_key(key) == (uid, mid)
@@ -58,13 +64,22 @@ def test_post_keys_come_back(uid: int, mid: int) -> None:
 
 
 @given(uids, mids, mids)
-def test_larger_mids_come_first(uid: int, one: int, other: int) -> None:
+def test_comment_keys_come_back(uid: Id, mid: Id, comment: Id) -> None:
+    """parse_comment_key is the inverse of comment_key, and each key tells whose it is."""
+    key = comment_key(uid, mid, comment)
+    assert parse_comment_key(key) == (uid, mid, comment)
+    assert key.startswith(post_key(uid, mid) + "-")
+    assert owner_of(key) == owner_of(user_key(uid)) == uid
+
+
+@given(uids, numbers, numbers)
+def test_larger_mids_come_first(uid: Id, one: int, other: int) -> None:
     """Within a user the byte order of the keys is the falling order of the mids."""
     assert (post_key(uid, one).encode() < post_key(uid, other).encode()) == (one > other)
 
 
 @given(uids, uids, mids)
-def test_no_prefix_meets_another_user(uid: int, other: int, mid: int) -> None:
+def test_no_prefix_meets_another_user(uid: Id, other: Id, mid: Id) -> None:
     """The prefix of one user's posts is that of no other user's."""
     assert post_key(other, mid).startswith(posts_prefix(uid)) == (uid == other)
 
@@ -108,10 +123,23 @@ def test_what_is_no_post_key_is_refused(key: str) -> None:
         parse_post_key(key)
 
 
-@pytest.mark.parametrize(("uid", "mid"), [(-1, 1), (1, -1), (1, 10**20)])
-def test_ids_out_of_range_have_no_key(uid: int, mid: int) -> None:
+@pytest.mark.parametrize(
+    ("uid", "mid"),
+    [
+        (-1, 1),
+        (1, -1),
+        (1, 10**20),
+        ("12", 1),
+        ("a,b", 1),
+        ("", 1),
+        (1, "12"),
+        (1, "a b"),
+        (1, "é"),
+    ],
+)
+def test_ids_out_of_range_have_no_key(uid: Id, mid: Id) -> None:
     """A key that would break the order or not come back is refused."""
-    with pytest.raises(ValueError, match=r"not negative|between 0 and"):
+    with pytest.raises(ValueError, match=r"not negative|between 0 and|no id of a user"):
         post_key(uid, mid)
 
 

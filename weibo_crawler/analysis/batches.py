@@ -10,7 +10,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import msgspec
 
 from weibo_crawler.analysis.parallel import Parted
-from weibo_crawler.analysis.scan import SITE_OFFSET, PostRows
+from weibo_crawler.analysis.scan import PostRows
 from weibo_crawler.analysis.writers import Rows
 from weibo_crawler.store import Row
 from weibo_crawler.store.rows.cells import from_iso, read_post
@@ -89,7 +89,7 @@ class Batches:
             return self._type_of(_SIMPLE[field.kind])
         if field.kind is Kind.WORDS:
             return arrow.map_(arrow.string(), arrow.string())
-        return arrow.timestamp("ms", tz="UTC" if field.kind is Kind.TIME else str(SITE_OFFSET)[3:])
+        return arrow.timestamp("ms", tz=field.zone)
 
     def _type_of(self, hint: Any) -> Any:
         """The type of Arrow for that of a value, or of one that may be None."""

@@ -1,7 +1,7 @@
 """The data card of a dataset: Croissant 1.1, and the same for people. Pure."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_type_hints
 
 from weibo_crawler.analysis.ledgers import completeness_lines
 from weibo_crawler.analysis.numbers import grouped
@@ -18,9 +18,9 @@ _TABLES = {
     "ledgers": "one row a user: how complete the user's posts are, and why the rest is missing",
 }
 _ABOUT = (
-    "Public posts of Sina Weibo and who wrote them, as guests are shown them, gathered by "
-    "weibo-crawler. It never holds everything: completeness.json and the table `ledgers` say what "
-    "was not seen and why."
+    "Public posts of {} and who wrote them, as guests are shown them, gathered by weibo-crawler. "
+    "It never holds everything: completeness.json and the table `ledgers` say what was not seen "
+    "and why."
 )
 _TYPES = {
     Kind.NUMBER: "sc:Integer",
@@ -73,19 +73,31 @@ _CONTEXT: dict[str, Any] = {
 }
 
 
+class Source(NamedTuple):
+    """Where the rows are from. name: of the site in the settings; title: for people; url: where it
+    is."""
+
+    name: str
+    title: str
+    url: str
+
+
 def card(
-    tables: Mapping[str, Mapping[str, Field]], made_at: str, files: Mapping[str, str]
+    tables: Mapping[str, Mapping[str, Field]],
+    made_at: str,
+    files: Mapping[str, str],
+    source: Source,
 ) -> dict[str, Any]:
     """The card as JSON-LD. tables: the fields of each; files: SHA-256 by relative name."""
     return {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.1",
-        "name": "weibo",
-        "description": _ABOUT,
+        "name": source.name,
+        "description": _ABOUT.format(source.title),
         "version": "1.0.0",
         "datePublished": made_at,
-        "url": "https://m.weibo.cn/",
+        "url": f"{source.url}/",
         "license": "the rights of the authors of the posts; see the terms of the site",
         "creator": {"@type": "Organization", "name": "weibo-crawler"},
         "citeAs": f"weibo-crawler, {made_at[:10]}",
@@ -95,10 +107,11 @@ def card(
     }
 
 
-def read_me(summary: "Summary", tables: Mapping[str, Mapping[str, Field]]) -> str:
+def read_me(summary: "Summary", tables: Mapping[str, Mapping[str, Field]], source: Source) -> str:
     """README.md: what is in the folder, what is not, and every column."""
+    about = _ABOUT.format(source.title)
     parts = [
-        f"# Weibo, as of {summary.made_at[:10]}\n\n{_ABOUT}\n",
+        f"# {source.title}, as of {summary.made_at[:10]}\n\n{about}\n",
         "`weibo-crawler verify FOLDER`, or `sha256sum -c SHA256SUMS` in it, finds any change.\n",
         "## Tables\n\n| table | rows | what |\n|---|---|---|\n"
         + "".join(

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from weibo_crawler.errors import BadUsage
+from weibo_crawler.sites import Site
 from weibo_crawler.store.rows.fields import (
     AS_OF,
     COMMENTS,
@@ -11,6 +12,7 @@ from weibo_crawler.store.rows.fields import (
     POSTS,
     USERS,
     Field,
+    Kind,
 )
 
 __all__ = ["AS_OF", "COMMENTS", "EDGES", "IMPORTED", "POSTS", "USERS"]
@@ -40,3 +42,16 @@ def choose(wanted: str, known: Iterable[str]) -> tuple[str, ...]:
         what = f"no column is called {', '.join(unknown)}" if unknown else "no column is named"
         raise BadUsage(f"--columns: {what}; choose from: {', '.join(known)}")
     return names
+
+
+def of_site(fields: Mapping[str, Field], site: Site) -> Mapping[str, Field]:
+    """The fields as this site fills them: times by its clock, ids of its type."""
+    zone = str(site.clock).removeprefix("UTC") or "UTC"
+    made = {}
+    for name, field in fields.items():
+        if field.kind is Kind.SITE_TIME:
+            field = field._replace(zone=zone)
+        elif field.is_id and site.ids is str:
+            field = field._replace(kind=Kind.TEXT)
+        made[name] = field
+    return made

@@ -10,6 +10,7 @@ from weibo_crawler.analysis.freshness import Ages
 from weibo_crawler.analysis.gaps import GapTally
 from weibo_crawler.analysis.numbers import plural
 from weibo_crawler.analysis.yields import visits_a_day
+from weibo_crawler.records import Id
 from weibo_crawler.store import Tables
 from weibo_crawler.store.rows.cells import Ledger, read_ledger
 from weibo_crawler.store.rows.keys import ALL, Range, parse_user_key
@@ -112,7 +113,7 @@ def left_out(figures: Completeness) -> str:
     return f"{users} not counted: nobody knows how many posts they have"
 
 
-def read_ledgers(tables: Tables, part: Range = ALL) -> Iterator[tuple[int, Ledger | None]]:
+def read_ledgers(tables: Tables, part: Range = ALL) -> Iterator[tuple[Id, Ledger | None]]:
     """(uid, ledger) of every imported user by row key; None: never visited."""
     columns = ["user:id", "crawl"]
     for row in tables.userlist.scan(start=part.start, stop=part.stop, columns=columns):

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from weibo_crawler.analysis.batches import Batches
-from weibo_crawler.analysis.card import card, read_me
+from weibo_crawler.analysis.card import Source, card, read_me
 from weibo_crawler.analysis.completeness import Completeness
 from weibo_crawler.analysis.ddl import ddl
 from weibo_crawler.analysis.files import parts_folder
@@ -78,13 +78,14 @@ def write_dataset(
     figures: Completeness,
     folder: Path,
     made_at: str,
+    source: Source,
     by: str | None = None,
 ) -> Summary:
     """Write a dataset into a new folder, which is there whole or not at all. arrow: pyarrow with
     pyarrow.dataset; by: "month" or "salt", a folder of posts for each. Errors: StoreError for
     trouble with the files, also where the folder is not one that `check_new` lets pass."""
     with parts_folder(folder, 0o777) as part:
-        summary, files = _write_all(arrow, contents, figures, part, made_at, by)
+        summary, files = _write_all(arrow, contents, figures, part, made_at, source, by)
         with (part / SUMS).open("wb") as sums:
             sums.write(sums_of(files))
             sums.flush()
@@ -101,6 +102,7 @@ def _write_all(
     figures: Completeness,
     folder: Path,
     made_at: str,
+    source: Source,
     by: str | None,
 ) -> tuple[Summary, dict[str, str]]:
     """What was written, and the digests of the files, each of which is read once for that."""
@@ -111,10 +113,10 @@ def _write_all(
     summary = Summary(made_at, figures, tables)
     (folder / FIGURES).write_bytes(msgspec.json.format(msgspec.json.encode(summary)) + b"\n")
     fields = {name: content.fields for name, content in contents.items()}
-    (folder / README).write_text(read_me(summary, fields), "utf-8")
+    (folder / README).write_text(read_me(summary, fields, source), "utf-8")
     (folder / DDL).write_text(ddl(arrow, fields, by), "utf-8")
     files = digests(folder)
-    data = card(fields, made_at, files)
+    data = card(fields, made_at, files, source)
     (folder / CARD).write_bytes(msgspec.json.format(msgspec.json.encode(data)) + b"\n")
     return summary, files | {CARD: _digest(folder / CARD)}
 
@@ -124,9 +126,13 @@ def count(arrow: Any, folder: Path, fields: Mapping[str, Field]) -> Figures:
     import pyarrow.compute as pc
 
     rows, sums, states = 0, Counter[str](), Counter[str]()
-    numbers = [name for name, field in fields.items() if field.kind is Kind.NUMBER]
-    wanted = [*numbers, *(["state"] if "state" in fields else [])]
     data = arrow.dataset.dataset(folder, format="parquet")
+    numbers = [
+        name
+        for name, field in fields.items()  # of some sites the ids are text
+        if field.kind is Kind.NUMBER and arrow.types.is_integer(data.schema.field(name).type)
+    ]
+    wanted = [*numbers, *(["state"] if "state" in fields else [])]
     for batch in data.to_batches(columns=wanted):
         rows += batch.num_rows
         for name in numbers:

@@ -1,15 +1,17 @@
 """Rows to a file: JSON Lines, CSV or Parquet, there whole or not at all, in flat memory."""
 
 import gzip
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from weibo_crawler.analysis.columns import KNOWN
 from weibo_crawler.analysis.files import replacing
 from weibo_crawler.analysis.parallel import Parted
 from weibo_crawler.analysis.parquet import write_parquet
 from weibo_crawler.analysis.writers import Rows, write
 from weibo_crawler.errors import BadUsage, how_to_install
+from weibo_crawler.store.rows.fields import Field
 
 FORMATS = ("jsonl", "csv", "parquet")
 EXCEL = "excel"  # of .csv as well
@@ -18,9 +20,14 @@ _SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".parquet": "
 
 
 def export(
-    rows: Rows | Parted, columns: Sequence[str], path: Path, format: str | None = None
+    rows: Rows | Parted,
+    columns: Sequence[str],
+    path: Path,
+    format: str | None = None,
+    fields: Mapping[str, Field] = KNOWN,
 ) -> int:
     """Write the rows to `path`, returns how many. format: of FORMATS, EXCEL, IDS; None: by suffix.
+    fields: what the columns hold.
 
     A `.gz` at the end compresses JSON Lines and CSV. An old file stays until the new one is whole.
     BadUsage for an unknown format or a missing library; StoreFull, StoreError for the file.
@@ -29,7 +36,7 @@ def export(
     if format == "parquet":
         arrow = arrow_of()
         with replacing(path) as file:
-            return write_parquet(arrow, rows, columns, file)
+            return write_parquet(arrow, rows, {name: fields[name] for name in columns}, file)
     with replacing(path) as file:
         if not is_gzip:
             return _write(rows, format, file, columns)

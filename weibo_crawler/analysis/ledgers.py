@@ -14,6 +14,7 @@ from weibo_crawler.analysis.completeness import (
 )
 from weibo_crawler.analysis.gaps import days
 from weibo_crawler.analysis.numbers import duration, grouped, minute, percent
+from weibo_crawler.records import Id
 from weibo_crawler.store import Tables
 from weibo_crawler.store.rows.cells import Ledger, to_iso
 from weibo_crawler.store.rows.fields import Field, Kind
@@ -145,7 +146,7 @@ def _age(age_s: float | None) -> str:
     return "unknown" if age_s is None else duration(age_s)
 
 
-def _row(uid: int, ledger: Ledger) -> dict[str, Any]:
+def _row(uid: Id, ledger: Ledger) -> dict[str, Any]:
     share = share_of(ledger)
     return {
         "id": uid,

@@ -1,23 +1,25 @@
 """Rows to a Parquet file: row groups, encoded and compressed beside the reading of the next."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, BinaryIO
 
 from weibo_crawler.analysis.batches import Batches
-from weibo_crawler.analysis.columns import KNOWN
 from weibo_crawler.analysis.parallel import Parted
 from weibo_crawler.analysis.writers import Rows
+from weibo_crawler.store.rows.fields import Field
 
 _GROUP_ROWS = 10_000  # about 10 MB of posts
 
 
-def write_parquet(arrow: Any, rows: Rows | Parted, columns: Sequence[str], file: BinaryIO) -> int:
+def write_parquet(
+    arrow: Any, rows: Rows | Parted, fields: Mapping[str, Field], file: BinaryIO
+) -> int:
     """Write these columns of each row; returns how many rows. arrow: pyarrow, with pyarrow.parquet.
 
     Times are timestamps with a time zone, lists lists and objects structs. OSError is the file's.
     """
-    made = Batches(arrow, {name: KNOWN[name] for name in columns})
+    made = Batches(arrow, fields)
     n = 0
     written: Future[None] | None = None
     with (

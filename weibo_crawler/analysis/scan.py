@@ -1,11 +1,12 @@
 """Users and posts as rows: plain dicts, in a fixed order of columns, streamed."""
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, tzinfo
 from itertools import chain, islice
 from typing import Any, TypeVar
 
 from weibo_crawler.errors import BadUsage
+from weibo_crawler.records import Id
 from weibo_crawler.store import Row, Table, Tables, UserRow, Users
 from weibo_crawler.store.rows.cells import from_iso, read_ledger, read_post, read_user, to_iso
 from weibo_crawler.store.rows.comments import read_comment
@@ -13,8 +14,7 @@ from weibo_crawler.store.rows.keys import ALL, Range, posts_prefix, user_key
 
 T = TypeVar("T")
 
-SITE_OFFSET = timezone(timedelta(hours=8))  # the site's clock (weibo_api.md)
-_HOW = "give a date (2021-06-01, a day of the site's clock, +08:00) or 2021-06-01T12:30:00+08:00"
+_HOW = "give a date (2021-06-01, a day of the site's clock) or 2021-06-01T12:30:00+08:00"
 
 
 class PostRows:
@@ -29,7 +29,7 @@ class PostRows:
 
 
 def scan_users(
-    users: Users, *, uids: Sequence[int] | None = None, limit: int | None = None
+    users: Users, *, uids: Sequence[Id] | None = None, limit: int | None = None
 ) -> Iterator[dict[str, Any]]:
     """Kept users from the live userlist, in the order they were found; columns.USERS."""
     wanted = None if uids is None else tuple(dict.fromkeys(uids))
@@ -39,10 +39,11 @@ def scan_users(
 def scan_imported(
     tables: Tables,
     *,
-    uids: Sequence[int] | None = None,
+    uids: Sequence[Id] | None = None,
     limit: int | None = None,
     as_of: str | None = None,
     part: Range = ALL,
+    clock: tzinfo = UTC,
 ) -> Iterator[dict[str, Any]]:
     """Imported users from the tables, by row key; columns.IMPORTED.
 
@@ -50,7 +51,7 @@ def scan_imported(
     was stored then; a ledger that was written later is not known. part: here and below, of whom
     it is read where no `uids` are named.
     """
-    at = _millis("--as-of", as_of)
+    at = _millis("--as-of", as_of, clock)
     rows = _user_rows(tables.userlist, uids, at, part)
     return _first((_imported(row, is_past=at is not None) for row in rows), limit)
 
@@ -58,7 +59,7 @@ def scan_imported(
 def user_history(
     tables: Tables,
     *,
-    uids: Sequence[int] | None = None,
+    uids: Sequence[Id] | None = None,
     limit: int | None = None,
     part: Range = ALL,
 ) -> Iterator[dict[str, Any]]:
@@ -78,35 +79,38 @@ def user_history(
 def scan_posts(
     tables: Tables,
     *,
-    uids: Sequence[int] | None = None,
+    uids: Sequence[Id] | None = None,
     since: str | None = None,
     until: str | None = None,
     limit: int | None = None,
     as_of: str | None = None,
     part: Range = ALL,
+    clock: tzinfo = UTC,
 ) -> PostRows:
     """Stored posts by row key: users by salt, each user's posts by falling mid; columns.POSTS.
 
     since <= created_at < until; a post of unknown time is in no such span. as_of: what was stored
-    then. BadUsage, before anything is read, where one of them is no date.
+    then. clock: by which days begin, here and below. BadUsage, before anything is read, where one
+    of them is no date.
     """
-    is_wanted = _span(since, until)
-    rows = _post_rows(tables.posts, uids, _millis("--as-of", as_of), part)
+    is_wanted = _span(since, until, clock)
+    rows = _post_rows(tables.posts, uids, _millis("--as-of", as_of, clock), part)
     return PostRows(_first(filter(is_wanted, rows), limit))
 
 
 def post_history(
     tables: Tables,
     *,
-    uids: Sequence[int] | None = None,
+    uids: Sequence[Id] | None = None,
     since: str | None = None,
     until: str | None = None,
     limit: int | None = None,
     part: Range = ALL,
+    clock: tzinfo = UTC,
 ) -> Iterator[dict[str, Any]]:
     """What was stored of posts, a row for each time that something of it changed or was counted,
     the newest first: `as_of`, then columns.POSTS. Null is also what is not kept so long."""
-    is_wanted = _span(since, until)
+    is_wanted = _span(since, until, clock)
     return _first(
         (
             {"as_of": since} | read_post(Row(row.key, cells))
@@ -120,7 +124,7 @@ def post_history(
 def scan_comments(
     tables: Tables,
     *,
-    uids: Sequence[int] | None = None,
+    uids: Sequence[Id] | None = None,
     limit: int | None = None,
     part: Range = ALL,
 ) -> Iterator[dict[str, Any]]:
@@ -129,7 +133,7 @@ def scan_comments(
 
 
 def scan_edges(
-    users: Users, *, uids: Sequence[int] | None = None, limit: int | None = None
+    users: Users, *, uids: Sequence[Id] | None = None, limit: int | None = None
 ) -> Iterator[dict[str, Any]]:
     """Who was seen in whose list, as harvest keeps it: by owner, edge and place; columns.EDGES. A
     user on two pages of a list comes twice. uids: whose lists."""
@@ -143,8 +147,9 @@ def scan_edges(
     )
 
 
-def parse_when(option: str, text: str | None) -> float | None:
-    """A date or a time with an offset, as seconds since the epoch; BadUsage names the option."""
+def parse_when(option: str, text: str | None, clock: tzinfo) -> float | None:
+    """A date or a time with an offset, as seconds since the epoch; BadUsage names the option.
+    clock: by which a day begins."""
     if text is None:
         return None
     try:
@@ -154,7 +159,7 @@ def parse_when(option: str, text: str | None) -> float | None:
             return from_iso(text)
         except ValueError:
             raise BadUsage(f"{option}: {text!r} is no date with an offset; {_HOW}") from None
-    return datetime(day.year, day.month, day.day, tzinfo=SITE_OFFSET).timestamp()
+    return datetime(day.year, day.month, day.day, tzinfo=clock).timestamp()
 
 
 def _first(rows: Iterator[T], limit: int | None) -> Iterator[T]:
@@ -178,7 +183,7 @@ def _user(row: UserRow) -> dict[str, Any]:
 
 
 def _user_rows(
-    table: Table, uids: Sequence[int] | None, as_of: int | None = None, part: Range = ALL
+    table: Table, uids: Sequence[Id] | None, as_of: int | None = None, part: Range = ALL
 ) -> Iterator[Row]:
     """Imported users only: a row may hold a ledger or a profile alone."""
     if uids is None:
@@ -212,7 +217,7 @@ def _imported(row: Row, *, is_past: bool = False) -> dict[str, Any]:
 
 
 def _post_rows(
-    table: Table, uids: Sequence[int] | None, as_of: int | None = None, part: Range = ALL
+    table: Table, uids: Sequence[Id] | None, as_of: int | None = None, part: Range = ALL
 ) -> Iterator[Row]:
     if uids is None:
         return table.scan(start=part.start, stop=part.stop, as_of=as_of)
@@ -220,9 +225,9 @@ def _post_rows(
     return chain.from_iterable(table.scan(prefix=prefix, as_of=as_of) for prefix in prefixes)
 
 
-def _span(since: str | None, until: str | None) -> Callable[[Row], bool]:
+def _span(since: str | None, until: str | None, clock: tzinfo) -> Callable[[Row], bool]:
     """Whether a post was written in this span. BadUsage where one of them is no date."""
-    first, last = parse_when("--since", since), parse_when("--until", until)
+    first, last = parse_when("--since", since, clock), parse_when("--until", until, clock)
 
     def is_within(row: Row) -> bool:
         if first is None and last is None:
@@ -236,6 +241,6 @@ def _span(since: str | None, until: str | None) -> Callable[[Row], bool]:
     return is_within
 
 
-def _millis(option: str, text: str | None) -> int | None:
-    at = parse_when(option, text)
+def _millis(option: str, text: str | None, clock: tzinfo) -> int | None:
+    at = parse_when(option, text, clock)
     return None if at is None else int(at * 1000)

@@ -13,10 +13,11 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from weibo_crawler.records import Answer, Page
+from weibo_crawler.records import Answer, Id, Page
+from weibo_crawler.store.forgotten import ids_in
 
 _NUMBER = re.compile(rb"\d{1,20}")
-IsGone = Callable[[int], bool]
+IsGone = Callable[[Id], bool]
 
 
 def blanked(answer: Answer, is_gone: IsGone) -> Answer | None:
@@ -34,22 +35,24 @@ def blanked(answer: Answer, is_gone: IsGone) -> Answer | None:
 
 def blanked_page(page: Page, is_gone: IsGone) -> Page | None:
     """As `blanked`. What is no JSON and names one of them is dropped, and a redirect to them."""
-    if any(is_gone(int(n)) for _, text in page.headers for n in _NUMBER.findall(text.encode())):
+    if any(is_gone(one) for _, text in page.headers for one in ids_in(text.encode())):
         return None
-    named = {n for n in map(int, set(_NUMBER.findall(page.body))) if is_gone(n)}
-    if not named:
+    found = {one for one in ids_in(page.body) if is_gone(one)}
+    if not found:
         return page
+    if any(isinstance(one, str) for one in found):  # nobody knows what else is theirs
+        return None
     try:
         content = msgspec.json.decode(page.body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    body = msgspec.json.encode(_without(content, named))
-    for uid in named:
-        body = re.sub(rb"(?<!\d)%d(?!\d)" % uid, b"0", body)
+    body = msgspec.json.encode(_without(content, found))
+    for uid in found:
+        body = re.sub(rb"(?<!\d)%s(?!\d)" % str(uid).encode(), b"0", body)
     return replace(page, body=body, encoding="", encoded=b"")
 
 
-def _without(value: Any, uids: set[int]) -> Any:
+def _without(value: Any, uids: set[Id]) -> Any:
     if isinstance(value, list):
         return [_without(item, uids) for item in value if not _is_of(item, uids)]
     if isinstance(value, dict):
@@ -60,7 +63,7 @@ def _without(value: Any, uids: set[int]) -> Any:
     return value
 
 
-def _is_of(value: Any, uids: set[int]) -> bool:
+def _is_of(value: Any, uids: set[Id]) -> bool:
     """Whether an object is one of them, or theirs, or holds nothing but a post of theirs."""
     if not isinstance(value, dict):
         return False

@@ -26,7 +26,7 @@ from warcio.exceptions import ArchiveLoadFailed
 from warcio.recordloader import ArcWarcRecordLoader
 from warcio.statusandheaders import StatusAndHeadersParserException
 
-from weibo_crawler.records import Answer, Kind, Page, Reading, Request, Verdict
+from weibo_crawler.records import Answer, Id, Kind, Page, Reading, Request, Verdict
 
 # Those of a session are not in a request's own headers; these would be secrets wherever they stood.
 _SECRETS = frozenset({"cookie", "authorization", "proxy-authorization", "x-xsrf-token"})
@@ -57,8 +57,8 @@ class Exchange(msgspec.Struct, frozen=True, omit_defaults=True):
 
     kind: Kind
     at: float
-    uid: int = 0
-    mid: int = 0
+    uid: Id = 0
+    mid: Id = 0
     cursor: str = ""
     read: Verdict | None = None
     told: Told | None = None
@@ -102,7 +102,7 @@ def warcinfo(name: str, fields: Fields, compress: Compress) -> bytes:
     return compress(_record("warcinfo", _date(time.time()), _record_id(), named, body), False)
 
 
-def note(kind: str, at: float, uids: list[int], compress: Compress) -> bytes:
+def note(kind: str, at: float, uids: list[Id], compress: Compress) -> bytes:
     """A metadata record about the run itself: uids, as JSON."""
     named = [("Crawler-Note", kind), ("Content-Type", "application/json")]
     body = msgspec.json.encode(uids)
@@ -221,10 +221,10 @@ def info_of(record: Any) -> dict[str, str]:
     return {key: value for key, _, value in (line.partition(": ") for line in lines)}
 
 
-def note_of(record: Any) -> tuple[float, list[int]]:
+def note_of(record: Any) -> tuple[float, list[Id]]:
     """When a note was written, and its uids."""
     at = datetime.fromisoformat(record.rec_headers.get_header("WARC-Date")).timestamp()
-    return at, msgspec.json.decode(record.raw_stream.read(), type=list[int])
+    return at, msgspec.json.decode(record.raw_stream.read(), type=list[Id])
 
 
 def reading_of(exchange: Exchange, now: Reading) -> Reading:

@@ -12,7 +12,7 @@ from weibo_crawler.archive.members import SUFFIXES, compressor, members
 from weibo_crawler.archive.reader import files_of
 from weibo_crawler.archive.shelf import is_open
 from weibo_crawler.errors import StoreError
-from weibo_crawler.records import Answer, Page, Reading, Request
+from weibo_crawler.records import Answer, Id, Page, Reading, Request
 from weibo_crawler.store.temporary import open_private
 
 _NEW = ".rewritten"
@@ -28,7 +28,7 @@ class Cleaned(NamedTuple):
 
 
 def forget_in(
-    folder: Path, uids: set[int], say: Callable[[str], None], *, dry_run: bool = False
+    folder: Path, uids: set[Id], say: Callable[[str], None], *, dry_run: bool = False
 ) -> Cleaned:
     """Take people out of every file of a folder. A file that names none of them stays as it is;
     another is written anew beside it, synced, and put in its place. dry_run: only count. Errors:

@@ -10,6 +10,7 @@ import msgspec
 from weibo_crawler import config
 from weibo_crawler.archive.shelf import Put, Shelf
 from weibo_crawler.archive.writer import Archive
+from weibo_crawler.records import Id
 
 _OUTGOING = "archive-outgoing"  # where files are written that are to go elsewhere
 
@@ -20,7 +21,7 @@ def open_archive(
     run_id: str,
     *,
     options: Mapping[str, bool | float],
-    is_gone: Callable[[], Callable[[int], bool] | None],
+    is_gone: Callable[[], Callable[[Id], bool] | None],
     put: Put | None = None,
 ) -> Archive:
     """The archive of this process for one stage of one run; close it after use.

@@ -12,7 +12,7 @@ from weibo_crawler.archive.exchanges import Exchange, Kept, NoRecord, info_of, k
 from weibo_crawler.archive.members import SUFFIXES, members
 from weibo_crawler.archive.writer import OPEN
 from weibo_crawler.errors import BadUsage, StoreError
-from weibo_crawler.records import Kind, Verdict
+from weibo_crawler.records import Id, Kind, Verdict
 
 _SCHEMA = """
 CREATE TABLE writers (id INTEGER PRIMARY KEY, stage TEXT, run_id TEXT, name TEXT UNIQUE, info TEXT);
@@ -77,10 +77,10 @@ class ArchiveIndex:
         self._db = sqlite3.connect(place, isolation_level=None)
         self._db.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;" + _SCHEMA)
         self.torn: list[Torn] = []
-        self.notes: dict[str, list[tuple[float, list[int]]]] = {}
+        self.notes: dict[str, list[tuple[float, list[Id]]]] = {}
         self.answers = 0
         self._walled_at = inf  # when a guest was first refused a later page of posts
-        self._latest: dict[int, float] = {}
+        self._latest: dict[Id, float] = {}
         self._db.execute("BEGIN")
         try:
             for n, path in enumerate(files):
@@ -149,7 +149,7 @@ class ArchiveIndex:
             Writer(a, b, c, msgspec.json.decode(options)) for a, b, c, options in rows.fetchall()
         ]
 
-    def users(self, writer: Writer) -> list[int]:
+    def users(self, writer: Writer) -> list[Id]:
         """Whose answers a process wrote, by the first of each."""
         rows = self._db.execute(
             "SELECT uid FROM answers WHERE writer = ? AND uid > 0 GROUP BY uid ORDER BY min(at)",
@@ -157,7 +157,7 @@ class ArchiveIndex:
         )
         return [row[0] for row in rows]
 
-    def of_user(self, writer: Writer, uid: int) -> list[Kept]:
+    def of_user(self, writer: Writer, uid: Id) -> list[Kept]:
         """All answers that a process got for one user, in their order."""
         rows = self._db.execute(
             "SELECT file, offset, at FROM answers WHERE writer = ? AND uid = ? ORDER BY at, rowid",

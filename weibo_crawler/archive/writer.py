@@ -13,7 +13,7 @@ from weibo_crawler.archive.exchanges import Fields
 from weibo_crawler.archive.members import SUFFIXES, compressor
 from weibo_crawler.archive.shelf import Shelf
 from weibo_crawler.errors import StoreError, StoreFull
-from weibo_crawler.records import Answer
+from weibo_crawler.records import Answer, Id
 
 OPEN = ".open"  # the suffix of a file while it is written, or after its process was killed
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -39,14 +39,14 @@ class Archive:
         *,
         compression: str = "gzip",
         max_bytes: int,
-        is_gone: Callable[[], Callable[[int], bool] | None] = lambda: None,
+        is_gone: Callable[[], Callable[[Id], bool] | None] = lambda: None,
         shelf: Shelf | None = None,
     ) -> None:
         self._folder, self._name, self._info = folder, name, info
         self._compress = compressor(compression)
         self._suffix, self._max_bytes = SUFFIXES[compression], max_bytes
         self._find_gone, self._shelf = is_gone, shelf
-        self._is_gone: Callable[[int], bool] | None = None
+        self._is_gone: Callable[[Id], bool] | None = None
         self._serial = 0
         self._path: Path | None = None
         self._file = -1
@@ -62,7 +62,7 @@ class Archive:
             answer = shown
         self._append(exchanges.exchange(answer, time.time(), self._compress))
 
-    def note(self, kind: str, uids: list[int], at: float) -> None:
+    def note(self, kind: str, uids: list[Id], at: float) -> None:
         """Append a list of uids that tells something of the run itself."""
         self._append(exchanges.note(kind, at, uids, self._compress))
 

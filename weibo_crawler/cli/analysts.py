@@ -34,13 +34,17 @@ def _rows(options: argparse.Namespace, home: Home, part: Range = ALL) -> Iterabl
         raise BadUsage("--as-of and --history: choose one")
     if (options.as_of or options.history) and options.what not in ("posts", "users"):
         raise BadUsage("--as-of and --history are for posts and users")
+    if odd := [uid for uid in options.uid or () if not isinstance(uid, home.site.ids)]:
+        where = home.site.home("<uid>")
+        raise BadUsage(f"--uid: {odd[0]!r} is no uid of {home.site.title}: it is that in {where}")
     limits = {"uids": options.uid, "limit": options.limit}
     stored = {**limits, "part": part}
+    timed = {**stored, "clock": home.site.clock}
     if options.what == "posts":
         span = {"since": options.since, "until": options.until}
         if options.history:
-            return scans.post_history(home.tables, **stored, **span)
-        return scans.scan_posts(home.tables, **stored, **span, as_of=options.as_of)
+            return scans.post_history(home.tables, **timed, **span)
+        return scans.scan_posts(home.tables, **timed, **span, as_of=options.as_of)
     if options.since or options.until:
         raise BadUsage("--since and --until are for posts")
     if options.what == "edges":
@@ -50,7 +54,7 @@ def _rows(options: argparse.Namespace, home: Home, part: Range = ALL) -> Iterabl
     if options.history:
         return scans.user_history(home.tables, **stored)
     if _is_imported(options):
-        return scans.scan_imported(home.tables, **stored, as_of=options.as_of)
+        return scans.scan_imported(home.tables, **timed, as_of=options.as_of)
     return scans.scan_users(home.users, **limits)
 
 
@@ -137,6 +141,7 @@ def _check_processes(options: argparse.Namespace) -> None:
 
 def export(options: argparse.Namespace) -> Done:
     """Write rows into a file, or everything into a folder, whole or not at all."""
+    from weibo_crawler.analysis.columns import KNOWN, of_site
     from weibo_crawler.analysis.export import IDS
     from weibo_crawler.analysis.export import export as write_file
 
@@ -167,7 +172,7 @@ def export(options: argparse.Namespace) -> Done:
             reading(home, options.processes, options.output) as by,
         ):
             rows = by.rows(read, options.what, progress)
-            n = write_file(rows, columns, options.output, form)
+            n = write_file(rows, columns, options.output, form, of_site(KNOWN, home.site))
     line = f"export: {_count(n, options, home)} written to {options.output}"
     return Done(line, {"rows": n, "file": str(options.output)})
 
@@ -175,6 +180,8 @@ def export(options: argparse.Namespace) -> Done:
 def _dataset(options: argparse.Namespace) -> Done:
     """Write everything into a folder for others."""
     from weibo_crawler.analysis import dataset
+    from weibo_crawler.analysis.card import Source
+    from weibo_crawler.analysis.columns import of_site
     from weibo_crawler.analysis.export import arrow_of
     from weibo_crawler.analysis.scan import scan_edges
     from weibo_crawler.store.rows.cells import to_iso
@@ -194,9 +201,12 @@ def _dataset(options: argparse.Namespace) -> Done:
                 rows = by.rows(partial(_table_rows, name), name, progress)
                 if name == "edges":  # which are not in the tables
                     rows = told(scan_edges(home.users), name, progress)
-                contents[name] = dataset.Content(fields, rows)
+                contents[name] = dataset.Content(of_site(fields, home.site), rows)
             figures = by.stored(now, is_whole=False).ledgers.result()
-            made = dataset.write_dataset(arrow, contents, figures, folder, to_iso(now), options.by)
+            source = Source(home.settings.site.name, home.site.title, home.site.addresses[0])
+            made = dataset.write_dataset(
+                *(arrow, contents, figures, folder, to_iso(now), source), by=options.by
+            )
     counts = {name: one.rows for name, one in made.tables.items()}
     held = ", ".join(f"{n:,} {name}" for name, n in counts.items())
     line = f"export: {held} written to {folder}; `weibo-crawler verify {folder}` checks it"

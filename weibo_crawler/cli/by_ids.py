@@ -9,24 +9,28 @@ from weibo_crawler.analysis.numbers import plural
 from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.posts import stopped_by_signals
 from weibo_crawler.cli.show import Advance, Progress, seconds
-from weibo_crawler.errors import Interrupted, SiteSaysNo
+from weibo_crawler.errors import BadConfig, Interrupted, SiteSaysNo
 from weibo_crawler.fetch import open_fetcher
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.metrics import Counters
 from weibo_crawler.posts.ids import ByIds, Came, read_ids
 from weibo_crawler.posts.writer import Writer
+from weibo_crawler.records import Id, Kind
 from weibo_crawler.store.guard import Guard
 
 
 def posts_by_ids(home: Home, file: Path) -> Done:
     """Ask for each post by its id; stdout gets a line for each, the id and its outcome. Errors:
-    SiteSaysNo where not one was told, Interrupted after Ctrl-C."""
-    mids, counters, began = read_ids(file), Counters(), time.monotonic()
+    BadConfig where the site shows none so, SiteSaysNo where not one was told, Interrupted after
+    Ctrl-C."""
+    if Kind.SHOW not in home.site.kinds:
+        raise BadConfig(f"--ids: {home.site.title} shows no post by its id; ask for its users")
+    mids, counters, began = read_ids(file, home.site), Counters(), time.monotonic()
     home.bind_site()
     with Progress("posts") as progress:
         advance = Advance(len(mids))
 
-        def told(mid: int, came: Came) -> None:
+        def told(mid: Id, came: Came) -> None:
             print(f"{mid} {came}", flush=True)
             progress.say(advance.words(sum(came_to.came.values()), "posts"))
 
@@ -60,7 +64,7 @@ def posts_by_ids(home: Home, file: Path) -> Done:
     return Done(line, data | {str(came): came_to.came[came] for came in Came})
 
 
-def _said(came_to: ByIds, mids: list[int], counters: Counters) -> str:
+def _said(came_to: ByIds, mids: list[Id], counters: Counters) -> str:
     parts = [f"{came_to.came[came]:,} {came}" for came in Came if came_to.came[came]]
     told = sum(came_to.came.values())
     of = f"{told:,} of {plural(len(mids), 'id')}" if told < len(mids) else plural(told, "id")

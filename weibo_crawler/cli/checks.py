@@ -23,6 +23,7 @@ from weibo_crawler.config import Settings, resolve
 from weibo_crawler.errors import BadConfig, CrawlerError, StoreError, StoreFull, how_to_install
 from weibo_crawler.fetch.opening import FILES_BESIDE, PLACES, described_egresses
 from weibo_crawler.resources import resource
+from weibo_crawler.sites import open_site
 from weibo_crawler.store.homes import file_of
 from weibo_crawler.store.sqlite.base import database_path
 
@@ -128,13 +129,14 @@ def embedded(url: str) -> str:
 
 def site(settings: Settings) -> str:
     """Asks a site on this machine; never another one."""
+    url = open_site(settings).addresses[0]
     if not settings.site.is_loopback:
-        raise NotChecked(f"{settings.site.base_url}: not asked; `proxies check` asks it")
+        raise NotChecked(f"{url}: not asked; `proxies check` asks it")
     try:
-        apart_s = _ask(settings.site.base_url)[1]
+        apart_s = _ask(url)[1]
     except OSError as error:
-        raise NotChecked(f"{settings.site.base_url}: no answer ({error}): is it started?") from None
-    return f"{settings.site.base_url} answers" + _judged(apart_s)
+        raise NotChecked(f"{url}: no answer ({error}): is it started?") from None
+    return f"{url} answers" + _judged(apart_s)
 
 
 def hadoop(settings: Settings) -> str:

@@ -13,6 +13,8 @@ from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig, BadSeed, Interrupted, how_to_install
 from weibo_crawler.forget import Removed, forget_users
 from weibo_crawler.home import Home
+from weibo_crawler.records import Id
+from weibo_crawler.sites import Site
 
 _NAMED = 10  # people, in a line
 _DONE = ("no later run stores them", "Deleted", "Taken")
@@ -20,8 +22,9 @@ _DONE = ("no later run stores them", "Deleted", "Taken")
 
 def forget(options: argparse.Namespace) -> Done:
     """Delete people from every table of the home, once that is confirmed."""
-    uids, dry_run = _uids(options.uids), options.dry_run
+    dry_run = options.dry_run
     with Home(config.load(options.config), makes=() if dry_run else ["tables"]) as home:
+        uids = _uids(options.uids, home.site)
         home.users.states()  # first of all: a wrong address of the users makes no tables
         if options.allow:
             return _allow(home, uids)
@@ -40,7 +43,7 @@ def forget(options: argparse.Namespace) -> Done:
     return Done("\n".join(lines), {**data, "dry_run": dry_run})
 
 
-def _allow(home: Home, uids: list[int]) -> Done:
+def _allow(home: Home, uids: list[Id]) -> Done:
     """Undo what `forget` keeps: the hash, not what it removed."""
     allowed = home.users.allow(uids)
     line = (
@@ -50,7 +53,7 @@ def _allow(home: Home, uids: list[int]) -> Done:
     return Done(line, {"uids": len(uids), "allowed": allowed})
 
 
-def _ask(home: Home, uids: list[int]) -> None:
+def _ask(home: Home, uids: list[Id]) -> None:
     """Go on after a yes. Errors: Interrupted after a no."""
     names = [f"{user.uid} {user.screen_name or ''}".strip() for user in home.users.users(uids=uids)]
     shown = ", ".join(names[:_NAMED]) + (" …" if len(names) > _NAMED else "")
@@ -67,7 +70,7 @@ def _ask(home: Home, uids: list[int]) -> None:
 
 
 def _from_archive(
-    settings: Settings, uids: set[int], progress: Progress, *, dry_run: bool
+    settings: Settings, uids: set[Id], progress: Progress, *, dry_run: bool
 ) -> tuple[dict[str, int], list[str]]:
     """Figures of what was taken out of the files of archive.folder, and the lines that say so."""
     folder = settings.archive.folder
@@ -99,9 +102,9 @@ def _from_archive(
     return {**figures, "archive_busy": len(cleaned.busy)}, lines
 
 
-def _uids(arguments: list[str]) -> list[int]:
+def _uids(arguments: list[str], site: Site) -> list[Id]:
     """As `seed` reads them. A name may be somebody else's by now, so it is no way to delete."""
-    seeds = read_seeds(arguments)
+    seeds = read_seeds(arguments, site)
     for seed in seeds:
         if seed.uid is None:
             raise BadSeed(

@@ -19,6 +19,7 @@ from weibo_crawler import __version__
 from weibo_crawler.cli import show
 from weibo_crawler.errors import BadUsage, CrawlerError, Interrupted, StoreError
 from weibo_crawler.printable import guard_streams, printable_json
+from weibo_crawler.records import TEXT_ID, Id
 from weibo_crawler.simulator.arguments import add_arguments as add_simulator_arguments
 
 EXIT_CODES = """exit codes:
@@ -592,7 +593,9 @@ def _span(text: str) -> float:
     raise argparse.ArgumentTypeError(f"{text[:30]!r} is no span: write 90min, 24h or 7d")
 
 
-def _uid(text: str) -> int:
+def _uid(text: str) -> Id:
+    if TEXT_ID.fullmatch(text):
+        return text
     if not text.isdecimal():  # with commas it would be several
         what = "a uid is the number in m.weibo.cn/u/<uid>"
         raise argparse.ArgumentTypeError(f"{text[:30]!r} is no uid: {what}")

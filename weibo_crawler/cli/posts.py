@@ -48,6 +48,7 @@ from weibo_crawler.posts.workers import (
     visited,
 )
 from weibo_crawler.resources import resource
+from weibo_crawler.sites import open_site
 from weibo_crawler.store import WorkerRow
 from weibo_crawler.store.owners import is_at_work, new_owner
 from weibo_crawler.store.temporary import log_of, owned_folder
@@ -112,7 +113,7 @@ def posts(options: argparse.Namespace) -> Done:
     if options.info_days is not None:
         settings = replace(settings, posts=replace(settings.posts, info_days=options.info_days))
     _check_together(options)
-    since = parse_when("--since", options.since) or 0.0
+    since = parse_when("--since", options.since, open_site(settings).clock) or 0.0
     if options.manifest is not None:
         keep_inputs(options.manifest)
         try:

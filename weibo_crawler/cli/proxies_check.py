@@ -34,10 +34,8 @@ async def check_egresses(home: Home, *, limit_s: float = _LIMIT_S) -> list[Row]:
     settings, counters = home.settings, Counters()
     fetch, rate = settings.fetch, settings.pace.requests_per_second
     egresses = load_egresses(settings.egress, fetch)
-    urls = [settings.site.base_url, settings.site.visitor]
-    sender = Sender(
-        choose_transport(fetch)(fetch), frozenset(host_of(url) for url in urls if url), counters
-    )
+    hosts = frozenset(map(host_of, home.site.addresses))
+    sender = Sender(choose_transport(fetch)(fetch), hosts, counters, home.site.sign)
     visitor = Visitor(home.site, counters, Random(), per_hour=settings.session.per_hour)
     gap_s = 1.1 / rate if rate else 0.0
     exchange_s = fetch.connect_timeout_s + 2 * fetch.read_timeout_s

@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,10 +11,10 @@ from weibo_crawler import config
 from weibo_crawler.cli.main import Done
 from weibo_crawler.errors import BadConfig, BadSeed, SiteSaysNo
 from weibo_crawler.fetch import Ask, open_fetcher
-from weibo_crawler.harvest.seeds import Seed, parse_seed, parse_seeds
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import FACTS, NamedUser
+from weibo_crawler.records import FACTS, Id, NamedUser, Seed
+from weibo_crawler.sites import Site
 from weibo_crawler.store import Found
 
 if TYPE_CHECKING:
@@ -22,12 +23,13 @@ if TYPE_CHECKING:
 
 # such a name is meant for a file, whether it is there or not
 _FILES = (".txt", ".csv", ".tsv", ".lst", ".list", ".json", ".jsonl")
+_NAMED = 10  # wrong lines that an error names
 
 
 def seed(options: argparse.Namespace) -> Done:
     """Store seeds; all are parsed and resolved before any is stored."""
-    seeds = read_seeds(options.seeds)
     with Home(config.load(options.config)) as home:
+        seeds = read_seeds(options.seeds, home.site)
         home.bind_site()
         run_id = new_run_id()
         archive = home.archive("seed", run_id)
@@ -51,9 +53,10 @@ def seed(options: argparse.Namespace) -> Done:
     return Done(line, {"new": new, "known": known})
 
 
-def read_seeds(arguments: list[str]) -> list[Seed]:
-    """Files and single seeds of the command line, in order."""
-    seeds = []
+def read_seeds(arguments: list[str], site: Site) -> list[Seed]:
+    """Files and single seeds of the command line, in order; a file names each once. Errors:
+    BadSeed, with source and line number."""
+    seeds: list[Seed] = []
     for argument in arguments:
         path = Path(argument)
         if len(argument) < 255 and path.is_dir():
@@ -67,9 +70,9 @@ def read_seeds(arguments: list[str]) -> list[Seed]:
                     f"{path}: cannot be read: {why}; such a file holds a uid, a profile address "
                     "or a screen name a line"
                 ) from None
-            seeds += parse_seeds(lines, argument)
+            seeds += read_lines(lines, argument, site)
         else:
-            seeds.append(parse_seed(argument.strip(), "command line"))
+            seeds.append(site.seed(argument.strip(), "command line"))
     if not seeds:
         raise BadSeed(
             f"{', '.join(arguments)}: no seed in it; give a uid or a profile address a line"
@@ -77,12 +80,44 @@ def read_seeds(arguments: list[str]) -> list[Seed]:
     return seeds
 
 
-async def _resolve(seeds: list[Seed], home: Home, archive: "Archive | None") -> list[int]:
+def read_lines(lines: Iterable[str], source: str, site: Site) -> list[Seed]:
+    """The seeds of a file, a line each, repeats dropped; blank lines and # comments are left out.
+
+    Raises BadSeed with source and line number for the first line that names nobody, and with the
+    numbers of the others.
+    """
+    seeds: dict[tuple[Id | None, str | None], Seed] = {}
+    wrong: list[tuple[int, BadSeed]] = []
+    for number, line in enumerate(lines, 1):
+        text = line.removeprefix("\ufeff").split("#")[0].strip()
+        if not text:
+            continue
+        try:
+            seed = site.seed(text, f"{source}:{number}")
+        except BadSeed as error:
+            wrong.append((number, error))
+        else:
+            seeds.setdefault((seed.uid, seed.screen_name), seed)
+    if wrong:
+        raise BadSeed(f"{wrong[0][1]}{_others([number for number, _ in wrong[1:]])}")
+    return list(seeds.values())
+
+
+def _others(numbers: list[int]) -> str:
+    """Which other lines are wrong."""
+    if not numbers:
+        return ""
+    named = ", ".join(map(str, numbers[:_NAMED]))
+    more = f" and {len(numbers) - _NAMED:,} more" if len(numbers) > _NAMED else ""
+    return f"; wrong as well: line{'s' if len(numbers) > 1 else ''} {named}{more}"
+
+
+async def _resolve(seeds: list[Seed], home: Home, archive: "Archive | None") -> list[Id]:
     """The uid of each seed; screen names are asked of the site."""
     keep = None if archive is None else archive.keep
     fetcher = open_fetcher(home.settings, home.site, Counters(), home.leases, keep)
 
-    async def one(seed: Seed) -> int:
+    async def one(seed: Seed) -> Id:
         if seed.uid is not None:
             return seed.uid
         fetched = await fetcher.fetch(Ask(home.site.name(seed.screen_name or "")))

@@ -17,7 +17,7 @@ from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.fetch import open_fetcher
 from weibo_crawler.home import Home
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import Answer, Kind, Page, Request, User, Verdict
+from weibo_crawler.records import Answer, Id, Kind, Page, Request, User, Verdict
 from weibo_crawler.sites import Site
 from weibo_crawler.survey.looks import POSTS, PROFILE, Look, Looks, content
 from weibo_crawler.survey.meaning import Meaning, meaning
@@ -36,7 +36,7 @@ Stated = tuple[str, str, str, int]  # state, name, text and exit code of a line
 class Found(NamedTuple):
     """requests: all that were sent; session: "opened", "held", "not needed" or "refused"."""
 
-    uid: int
+    uid: Id
     looks: list[Look]
     session: str
     requests: int
@@ -44,7 +44,7 @@ class Found(NamedTuple):
     recorded: str
 
 
-def look_at_the_site(settings: Settings, uid: int | None, folder: Path | None) -> Found:
+def look_at_the_site(settings: Settings, uid: Id | None, folder: Path | None) -> Found:
     """Ask for some ten pages of one user. uid: None: somebody of the store, else of whom everybody
     knows. folder: where the answers go as fixtures. Nothing is stored of what is shown; under a
     pace the egress is leased where there is a store, as every process does. Errors: CrawlerError.
@@ -62,12 +62,17 @@ def look_at_the_site(settings: Settings, uid: int | None, folder: Path | None) -
             looks,
             _session(home.site, counted),
             counted.get("request.sent", 0),
-            meaning({look.name: look for look in looks}, settings.harvest, settings.posts),
+            meaning(
+                {look.name: look for look in looks},
+                settings.harvest,
+                settings.posts,
+                home.site.posts_a_page,
+            ),
             recorded,
         )
 
 
-def _somebody(home: Home) -> int:
+def _somebody(home: Home) -> Id:
     """Who has most fans of the first users of the store; else of whom everybody knows."""
     users = islice(home.users.users(), _FIRST_USERS) if home.is_there("users") else ()
     user = max(users, key=lambda one: one.fans or 0, default=None)
@@ -75,7 +80,7 @@ def _somebody(home: Home) -> int:
 
 
 async def _look(
-    home: Home, uid: int, counters: Counters, heard: Heard, say: Callable[[str], None]
+    home: Home, uid: Id, counters: Counters, heard: Heard, say: Callable[[str], None]
 ) -> list[Look]:
     def hear(answer: Answer) -> None:
         if answer.page is not None:

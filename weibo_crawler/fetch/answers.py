@@ -68,6 +68,7 @@ from weibo_crawler.records import (
     REFUSALS,
     Expect,
     FanPage,
+    Id,
     Kind,
     PostPage,
     Reading,
@@ -634,6 +635,6 @@ class Walls:
 
 
 class _MetWall(NamedTuple):
-    uid: int
+    uid: Id
     is_sure: bool
     at: float

@@ -23,7 +23,7 @@ from enum import StrEnum
 from math import ceil, log, sqrt
 from typing import NamedTuple
 
-from weibo_crawler.records import Kind
+from weibo_crawler.records import Id, Kind
 
 _ANSWERS_EACH = 2  # of an egress in the window
 _DRIFT_PAGES = 50  # fewer pages make no share
@@ -78,7 +78,7 @@ class _Note(NamedTuple):
     why: str
     egress: str
     at: float
-    uid: int
+    uid: Id
 
 
 class Breaker:
@@ -121,7 +121,7 @@ class Breaker:
         egress: str,
         now: float,
         *,
-        uid: int = 0,
+        uid: Id = 0,
         is_of_user: bool = True,
     ) -> None:
         """One answer of the site, or a request without one. is_of_user: about a page of a user, or

@@ -9,12 +9,21 @@ do.
 from collections.abc import Mapping
 
 from weibo_crawler.errors import TransportError
-from weibo_crawler.records import CommentPage, FanPage, FullText, PostPage, Reading, User, Verdict
+from weibo_crawler.records import (
+    CommentPage,
+    FanPage,
+    FullText,
+    Id,
+    PostPage,
+    Reading,
+    User,
+    Verdict,
+)
 
 _TELLING = 4  # letters beyond ASCII, which nobody garbles: fewer tell nothing
 
 
-def words_of(answer: Reading | TransportError) -> Mapping[int, str]:
+def words_of(answer: Reading | TransportError) -> Mapping[Id, str]:
     """The texts, or names, of a page by the id of the post, comment or user; {}: it has none."""
     if not isinstance(answer, Reading) or answer.verdict is not Verdict.OK or answer.ambiguous:
         return {}
@@ -31,7 +40,7 @@ def words_of(answer: Reading | TransportError) -> Mapping[int, str]:
     return {user.uid: user.screen_name for user in users if user.screen_name is not None}
 
 
-def is_same(one: Mapping[int, str], other: Mapping[int, str]) -> bool | None:
+def is_same(one: Mapping[Id, str], other: Mapping[Id, str]) -> bool | None:
     """Whether both show the same words of what both show; None: that does not tell."""
     shared = one.keys() & other.keys()
     if any(one[key] != other[key] for key in shared):

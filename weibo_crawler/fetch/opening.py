@@ -51,7 +51,6 @@ def open_fetcher(
     roster = Roster(settings.egress, settings.fetch)
     egresses = roster.load()
     is_free = pace.requests_per_second == 0
-    urls = [settings.site.base_url, settings.site.visitor]
     is_leased = leases is not None and not is_free
     ring = Ring([] if is_leased else egresses, pace, is_leased=is_leased)
     visitor = Visitor(
@@ -65,8 +64,9 @@ def open_fetcher(
     fixed, transport = settings.fetch.concurrency, choose_transport(settings.fetch)
     sender = Sender(
         transport(settings.fetch),
-        frozenset(host_of(url) for url in urls if url),
+        frozenset(map(host_of, site.addresses)),
         counters,
+        site.sign,
     )
     keeper, stop_s = None, 0.0
     if leases is not None and not is_free:

@@ -1,6 +1,8 @@
 """One request on its way: to a host of the site, by one egress, once."""
 
 import asyncio
+import time
+from collections.abc import Callable
 from math import inf
 
 from weibo_crawler.errors import CrawlerError, TimedOut, TransportError
@@ -10,16 +12,26 @@ from weibo_crawler.fetch.wire import host_of, merge_headers, snake_case
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Page, Request
 
+Sign = Callable[[Request, Headers, float], Headers]
+
+
+def unsigned(request: Request, headers: Headers, now: float) -> Headers:
+    """No signature."""
+    return ()
+
 
 class Sender:
     """Sends for the fetcher and for the pool, which asks for sessions.
 
-    hosts: the only host[:port]s anything is sent to. Counters: `request.sent`,
+    hosts: the only host[:port]s anything is sent to. sign: as in `Site`. Counters: `request.sent`,
     `transport.<error>`.
     """
 
-    def __init__(self, transport: Transport, hosts: frozenset[str], counters: Counters) -> None:
+    def __init__(
+        self, transport: Transport, hosts: frozenset[str], counters: Counters, sign: Sign = unsigned
+    ) -> None:
         self._transport, self._hosts, self._counters = transport, hosts, counters
+        self._sign = sign
 
     async def send(
         self, request: Request, headers: Headers, egress: Egress, deadline_s: float = inf
@@ -31,6 +43,7 @@ class Sender:
             raise CrawlerError(f"a request to {host}, which is not a host of the site, is not sent")
         self._counters.add("request.sent")
         sent = merge_headers(request.headers, headers)
+        sent += self._sign(request, sent, time.time())
         try:
             if deadline_s == inf:
                 return await self._transport.send(request, sent, egress)

@@ -25,6 +25,7 @@ from weibo_crawler.records import (
     OF_USERS,
     REFUSALS,
     Edge,
+    Id,
     Kind,
     NamedUser,
     User,
@@ -63,7 +64,7 @@ class Asker(NamedTuple):
     keep_drifted: Callable[[Fetched], Awaitable[None]]
     evidence: Evidence
     rng: Random
-    awaited: dict[tuple[int, Edge], float]
+    awaited: dict[tuple[Id, Edge], float]
     naming: set[Edge]
 
     async def ask(self, ask: Ask, edge: Edge) -> Fetched:
@@ -95,7 +96,7 @@ class Asker(NamedTuple):
             raise Refused(said)
         raise NoPage(said) if fetched.page else NoAnswer(said)
 
-    def wants_look(self, uid: int, edge: Edge, *, is_bare: bool) -> bool:
+    def wants_look(self, uid: Id, edge: Edge, *, is_bare: bool) -> bool:
         """Count an end that contradicts what is announced; whether a later visit is to look again,
         as it is in any case while the site is not talking. is_bare: nothing at all was shown."""
         samples, kind = self.fetcher.samples, end_of(edge)
@@ -104,7 +105,7 @@ class Asker(NamedTuple):
             self.awaited[uid, edge] = time.monotonic()
         return is_wanted or not self.is_talking
 
-    def is_needless(self, uid: int, edge: Edge) -> bool:
+    def is_needless(self, uid: Id, edge: Edge) -> bool:
         """Whether the looks that were taken since an end was met make this one needless. The end
         was none of a silence: something was shown that was asked for after it."""
         met_at = self.awaited.pop((uid, edge), None)
@@ -127,11 +128,11 @@ class Asker(NamedTuple):
         """As `Fetcher.is_talking`."""
         return self.fetcher.is_talking
 
-    async def is_given_to_others(self, uid: int, at: float, kind: Kind | None) -> bool:
+    async def is_given_to_others(self, uid: Id, at: float, kind: Kind | None) -> bool:
         """As `Evidence.is_given_to_others`."""
         return await self.evidence.is_given_to_others(uid, at, self._is_shown, kind)
 
-    async def raise_gone(self, uid: int, edge: Edge) -> NoReturn:
+    async def raise_gone(self, uid: Id, edge: Edge) -> NoReturn:
         """The site says that this user is gone. Raise EntryGone where it shows something of others
         still, or talks and nobody is known to ask for; else Silent, for it may say so of
         everybody."""
@@ -164,8 +165,8 @@ class People:
 
     def __init__(self, site: Site, asker: Asker) -> None:
         self._site, self._asker = site, asker
-        self._names: OrderedDict[str, int | None] = OrderedDict()
-        self._users: OrderedDict[int, User | None] = OrderedDict()
+        self._names: OrderedDict[str, Id | None] = OrderedDict()
+        self._users: OrderedDict[Id, User | None] = OrderedDict()
         self._is_lacking = False  # whether somebody stood somewhere without a number of fans
 
     def met(self, users: Iterable[User]) -> None:
@@ -178,7 +179,7 @@ class People:
         """Whether `named` answers without asking."""
         return name in self._names
 
-    async def named(self, name: str, edge: Edge) -> int | None:
+    async def named(self, name: str, edge: Edge) -> Id | None:
         """The uid of a screen name, None: nobody has it. Errors: Doubtful, and those of `ask`."""
         if name not in self._names:
             fetched = await self._asker.ask(Ask(self._site.name(name)), edge)
@@ -189,7 +190,7 @@ class People:
             _remember(self._names, name, uid)
         return self._names[name]
 
-    async def user(self, uid: int, edge: Edge) -> User | None:
+    async def user(self, uid: Id, edge: Edge) -> User | None:
         """The profile of a uid, None: gone. Errors: Doubtful, and those of `ask`."""
         self._is_lacking = True
         if uid not in self._users:

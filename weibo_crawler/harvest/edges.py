@@ -44,10 +44,12 @@ from weibo_crawler.records import (
     Edge,
     Expect,
     FanPage,
+    Id,
     PostPage,
     Reading,
     User,
     Verdict,
+    read_id,
 )
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Entry, Progress
@@ -77,7 +79,7 @@ class Shown(NamedTuple):
     sure: bool = True
     again: int = 0
     is_proof: bool = True
-    seen: tuple[int, ...] = ()
+    seen: tuple[Id, ...] = ()
     is_put_off: bool = False
     illegible: int = 0
 
@@ -107,7 +109,7 @@ class EdgeReader:
         self._posts: dict[str, Fetched] = {}
         self._read: list[KeptPage] = []
         self._silent: bool | None = None
-        self._thin: set[int] = set()  # mids of posts with few comments, met by this walk
+        self._thin: set[Id] = set()  # mids of posts with few comments, met by this walk
         self.puts_off = False
         self._is_unnamed = False  # the last page did not name the next one, where others do
         self._is_looked = False  # whether an end that is met now was looked at
@@ -389,7 +391,7 @@ class EdgeReader:
         return found
 
     async def _count(
-        self, users: Iterable[User], uncounted: Iterable[int], edge: Edge, found: "_Found"
+        self, users: Iterable[User], uncounted: Iterable[Id], edge: Edge, found: "_Found"
     ) -> None:
         """Find the users whose fans the page tells, then those whose fans it does not."""
         users, uncounted = list(users), list(uncounted)
@@ -404,7 +406,7 @@ class EdgeReader:
         for reason, n in page.skipped.items():
             self._source.asker.counters.add(f"list.skipped.{reason}", n)
 
-    async def _add(self, uid: int, edge: Edge, found: "_Found") -> None:
+    async def _add(self, uid: Id, edge: Edge, found: "_Found") -> None:
         """A user of whom only the uid is known; who is kept already needs no profile. Where the
         profile does not tell the fans either, the user is left out and counted."""
         if uid in self._source.seen:
@@ -425,7 +427,7 @@ class EdgeReader:
 
     async def _comments(self, progress: Progress) -> Shown:
         doubt = progress.cursor.startswith(_DOUBT)
-        mids = [int(mid) for mid in progress.cursor.removeprefix(_DOUBT).split(",") if mid]
+        mids = [read_id(mid) for mid in progress.cursor.removeprefix(_DOUBT).split(",") if mid]
         if not progress.cursor:
             fetched, page = await self._post_page(Edge.COMMENTS, progress)
             if page is None:
@@ -464,7 +466,7 @@ class EdgeReader:
         at, is_proof = fetched_at(fetched), fetched.page is not None
         return found.shown(after, ended, at, is_sure, is_proof=is_proof)
 
-    def _most_commented(self, page: PostPage) -> list[int]:
+    def _most_commented(self, page: PostPage) -> list[Id]:
         """The mids of the posts that announce most comments, of as many the newest first."""
         commented = [(post.comments, post.mid) for post in page.posts if post.comments]
         self._thin = {mid for comments, mid in commented if comments < THIN}
@@ -535,7 +537,7 @@ class _Found:
     def __init__(self, illegible: int = 0) -> None:
         self.illegible = illegible
         self.users: list[User] = []
-        self.seen: list[int] = []
+        self.seen: list[Id] = []
         self.again = 0
         self.sure = True
         self.asked = False

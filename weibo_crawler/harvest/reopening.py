@@ -2,7 +2,7 @@
 run, as a probe, and the others once their edge proves to be open."""
 
 from weibo_crawler.config import Harvest
-from weibo_crawler.records import Edge
+from weibo_crawler.records import Edge, Id
 from weibo_crawler.store import Frontier
 from weibo_crawler.walls import WINDOW, Walls
 
@@ -16,7 +16,7 @@ class Reopening:
         self._frontier, self._walls = frontier, walls
         self._edges = tuple(dict.fromkeys((*settings.edges, *settings.edges_if_walled)))
         self._after: dict[Edge, int] = {}  # edges with lists that may be reopened yet
-        self._uids: set[int] = set()  # whose lists were reopened, as long as none was shown
+        self._uids: set[Id] = set()  # whose lists were reopened, as long as none was shown
 
     def begin(self) -> None:
         """Reopen the probes."""
@@ -24,7 +24,7 @@ class Reopening:
             if one.edge in self._edges:
                 self._reopen(one.edge, 0, WINDOW)
 
-    def is_news(self, uid: int) -> bool:
+    def is_news(self, uid: Id) -> bool:
         """Whether `shown` is to be told of a page of this user."""
         return uid in self._uids
 

@@ -8,6 +8,8 @@ from itertools import islice
 from random import Random
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from weibo_crawler.config import Harvest
 from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
 from weibo_crawler.evidence import Evidence
@@ -33,7 +35,7 @@ from weibo_crawler.harvest.trouble import (
 )
 from weibo_crawler.harvest.walk import Walker
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import Edge, State, User
+from weibo_crawler.records import Edge, Id, State, User
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Entry, Frontier, WorkerRow, notes
 from weibo_crawler.store.kept import KeptPage
@@ -79,6 +81,8 @@ class HarvestRun:
         progress: Callable[[], None] = lambda: None,
         judges: bool = True,
     ) -> None:
+        others = tuple(edge for edge in settings.edges_if_walled if edge in site.edges)
+        settings = replace(settings, edges_if_walled=others)
         self._settings, self._frontier, self._site = settings, frontier, site
         self._fetcher, self._counters = fetcher, counters
         self._owner, self._run_id, self._ask_room = owner, run_id, room
@@ -90,9 +94,9 @@ class HarvestRun:
         self._reopening = Reopening(frontier, self._walls, settings)
         self._claims = Claims(self._committer, frontier, owner, settings)
         self._evidence = Evidence(self._room.places)
-        self._unheard: Counter[int] = Counter()  # visits of an entry while nothing was shown
+        self._unheard: Counter[Id] = Counter()  # visits of an entry while nothing was shown
         self._unheard_at = 0  # and how much had been shown until then
-        self._refused: Counter[int] = Counter()  # visits of an entry that were refused
+        self._refused: Counter[Id] = Counter()  # visits of an entry that were refused
         self._noted: set[Edge] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._sharing = asyncio.Lock()
@@ -171,7 +175,7 @@ class HarvestRun:
     def _make_walker(self, seen: SeenSet) -> Walker:
         call, frontier = self._committer.call, self._frontier
 
-        async def name_seed(uid: int, user: User) -> None:
+        async def name_seed(uid: Id, user: User) -> None:
             await call(
                 frontier.name_seed, self._owner, uid, user.screen_name, user.fans, time.time()
             )
@@ -189,11 +193,11 @@ class HarvestRun:
                 await call(frontier.note_walled, edge, time.time())
                 self._noted.add(edge)
 
-        async def note_shown(uid: int) -> None:
+        async def note_shown(uid: Id) -> None:
             if self._reopening.is_news(uid):
                 await call(self._reopening.shown)
 
-        async def keep(uid: int, pages: Sequence[KeptPage]) -> None:
+        async def keep(uid: Id, pages: Sequence[KeptPage]) -> None:
             await call(frontier.keep_pages, uid, pages)
             self._counters.add("pages.kept", len(pages))
 

@@ -27,7 +27,7 @@ from weibo_crawler.harvest.trouble import (
     Walled,
 )
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import Edge, User, Verdict
+from weibo_crawler.records import Edge, Id, User, Verdict
 from weibo_crawler.store import WALLED, Entry, Found, Landed, Landing, PageCommit, Progress
 from weibo_crawler.store.kept import KeptPage
 from weibo_crawler.walls import Walls
@@ -41,10 +41,10 @@ class Walker(NamedTuple):
     walls: Walls
     counters: Counters
     commit: Callable[[PageCommit], Awaitable[Landed]]
-    name_seed: Callable[[int, User], Awaitable[None]]
+    name_seed: Callable[[Id, User], Awaitable[None]]
     note_walled: Callable[[Edge], Awaitable[None]]
-    note_shown: Callable[[int], Awaitable[None]]
-    keep: Callable[[int, Sequence[KeptPage]], Awaitable[None]]
+    note_shown: Callable[[Id], Awaitable[None]]
+    keep: Callable[[Id, Sequence[KeptPage]], Awaitable[None]]
     may_go_on: Callable[[], bool]
 
     async def walk(self, entry: Entry) -> bool:
@@ -245,7 +245,7 @@ class _Visit:
     def _to_keep(self, shown: Shown) -> tuple[Found, ...]:
         """Leave out who has too few fans and who is known; count both."""
         source, counters = self._env.source, self._env.counters
-        found: dict[int, Found] = {}
+        found: dict[Id, Found] = {}
         filtered, again = 0, shown.again
         for user in shown.users:
             if user.fans is None or user.fans < source.settings.min_fans:

@@ -1,7 +1,7 @@
 """`posts --plan`: what the visits cost that the same command would make now. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from math import ceil, sqrt
+from math import ceil, inf, sqrt
 from typing import NamedTuple
 
 from weibo_crawler.analysis.asked import Asked
@@ -160,7 +160,9 @@ def _parts(visits: Visits, sort: str, left: float) -> Iterator[Part]:
             continue
         pages = max(0.0, (tally.pages + tally.kept) / n * left - visits.kept.get(sort, 0))
         every = sum(asked.of(one, kind).ends for one in _SORTS)
-        ends = _with_looks(visits, left / n, tally.ends, every, _ENDS)
+        # behind a wall only page 1 tells an end, of those of whom none is kept
+        most = left - visits.kept.get(sort, 0) if visits.is_walled else inf
+        ends = _with_looks(visits, left / n, tally.ends, every, _ENDS, most=most)
         why = f"measured: {tally.pages:,} for {whom}"
         if tally.kept or visits.kept.get(sort):
             why += f", {tally.kept:,} kept by harvest; {visits.kept.get(sort, 0):,} are kept now"
@@ -196,10 +198,11 @@ def _with_looks(
     every: int,
     kinds: tuple[str, ...],
     a_look: float = 1.0,
+    most: float = inf,
 ) -> float:
     """So many times the requests of a sort, but for those that are looks of these experiments,
     which are fewer once they show nothing more. every: requests of both sorts; a_look: requests for
-    one look."""
+    one look; most: how many there can be without the looks."""
     if not every:
         return sent * times
     share, looks, to_come = sent / every, 0.0, 0.0
@@ -207,7 +210,7 @@ def _with_looks(
         if kind.startswith(kinds):
             looks += figures.looks * a_look * share
             to_come += looks_to_come(kind, figures, figures.ends * share * times) * a_look
-    return max(0.0, sent - looks) * times + to_come
+    return min(most, max(0.0, sent - looks) * times) + to_come
 
 
 def _by_other_ways(visits: Visits) -> float:

@@ -42,10 +42,11 @@ if sys.version_info >= (3, 12):
 
 
 class Archive:
-    """The files, by their names in the archive; name: changes with any byte of them."""
+    """The files, by their names in the archive; name: changes with any byte of them. site: the
+    distribution that adds the site, with its entry points; None: it is a folder of ours."""
 
-    def __init__(self) -> None:
-        self._files = dict(sorted(_files()))
+    def __init__(self, site: str | None = None) -> None:
+        self._files = dict(sorted(_files(site)))
         digest = hashlib.blake2b(digest_size=8)
         for place, source in self._files.items():
             data = _read(source)
@@ -111,19 +112,23 @@ def _requirements(name: str, extras: tuple[str, ...]) -> Iterator[tuple[str, tup
         yield _normal(match[1]), wanted, "" if extra else marker
 
 
-def _files() -> Iterator[tuple[str, Path | bytes]]:
+def _files(site: str | None) -> Iterator[tuple[str, Path | bytes]]:
     """(name in the archive, file or content)."""
     package = Path(weibo_crawler.__file__).parent
     for path in package.rglob("*.py"):
         yield f"weibo_crawler/{path.relative_to(package).as_posix()}", path
     yield "sitecustomize.py", _SITE
-    for name, distribution in distributions(extras=_extras()).items():
+    wanted = distributions(extras=_extras())
+    if site is not None:
+        wanted |= {**distributions(site, ()), site: metadata.distribution(site)}
+        wanted.pop(DISTRIBUTION, None)
+    for name, distribution in wanted.items():
         if distribution.files is None:
             raise BadConfig(
                 f"{name}: its files are not listed; install it by pip for --runner hadoop"
             )
         for file in distribution.files:
-            if _is_needed(file):
+            if _is_needed(file) or (name == site and file.name == "entry_points.txt"):
                 yield file.as_posix(), Path(str(distribution.locate_file(file)))
 
 

@@ -10,6 +10,7 @@ from weibo_crawler.fetch import Ask, Fetched, PageSource
 from weibo_crawler.metrics import PURPOSE, Counters
 from weibo_crawler.records import (
     Answer,
+    Id,
     Kind,
     Page,
     Reading,
@@ -62,7 +63,7 @@ class Asker:
         on_answer: Callable[[Answer], None] | None = None,
         *,
         places: int = _PLACES,
-        is_forgotten: Callable[[int], bool] = lambda _: False,
+        is_forgotten: Callable[[Id], bool] = lambda _: False,
     ) -> None:
         self._is_forgotten = is_forgotten
         self.evidence = Evidence(places)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from weibo_crawler.posts.coverage import in_place
-from weibo_crawler.records import Page, Post
+from weibo_crawler.records import Id, Page, Post
 from weibo_crawler.store import Cells
 from weibo_crawler.store.rows.cells import (
     count_cells,
@@ -92,7 +92,7 @@ def changed_cells(held: Held | None, post: Post, page: Page, run_id: str) -> Cel
     return cells
 
 
-def missing(held: Iterable[int], span: Span | None, shown: Collection[int]) -> set[int]:
+def missing(held: Iterable[Id], span: Span | None, shown: Collection[Id]) -> set[Id]:
     """Stored posts that should stand on a page and do not. shown: the mids of the visit so far, of
     this page, and what is pinned."""
     if span is None or not span.is_strict:
@@ -100,7 +100,10 @@ def missing(held: Iterable[int], span: Span | None, shown: Collection[int]) -> s
     return {
         mid
         for mid in held
-        if mid not in shown and span.oldest < mid and (span.newest is None or mid < span.newest)
+        if isinstance(mid, int)
+        and mid not in shown
+        and span.oldest < mid
+        and (span.newest is None or mid < span.newest)
     }
 
 

@@ -1,6 +1,8 @@
 """What the ledger says when a visit begins, and when it came to its end: gaps, when to come back,
 the outcome. `closed` reads the table, so it is to be called in its thread."""
 
+from datetime import tzinfo
+
 from msgspec.structs import replace
 
 from weibo_crawler.posts.coverage import after_visit
@@ -13,7 +15,7 @@ from weibo_crawler.posts.schedule import (
     posting_rate,
 )
 from weibo_crawler.posts.stops import ENDS, IN_DOUBT, LIMITS
-from weibo_crawler.records import Outcome
+from weibo_crawler.records import Id, Outcome
 from weibo_crawler.store.rows.cells import Ledger
 from weibo_crawler.store.rows.gaps import Gap
 
@@ -78,16 +80,16 @@ def closed(
     )
 
 
-def empty(ledger: Ledger, is_held: bool, now: float) -> Ledger:
+def empty(ledger: Ledger, is_held: bool, now: float, clock: tzinfo) -> Ledger:
     """The ledger of a user of whom the site shows neither profile nor post, without a word that it
     is gone: a doubt until a look on another day sees the same. is_held: posts are stored, which
-    such silence never contradicts for good (law 4)."""
+    such silence never contradicts for good (law 4). clock: the site's."""
     since = now if ledger.empty_since is None else ledger.empty_since
-    is_gone = not is_held and is_another_day(since, now)
+    is_gone = not is_held and is_another_day(since, now, clock)
     return replace(ledger, state="gone" if is_gone else "empty", empty_since=since)
 
 
-def outcome_of(uid: int, ledger: Ledger) -> Outcome:
+def outcome_of(uid: Id, ledger: Ledger) -> Outcome:
     """What the ledger's run did with this user; except completed, edited and gone,
     which it does not tell apart."""
     status = ledger.state

@@ -21,6 +21,7 @@ from weibo_crawler.posts.archive import ARCHIVES, Archive
 from weibo_crawler.posts.handover import write_files
 from weibo_crawler.posts.submission import Staged
 from weibo_crawler.posts.yarn import Maps, Yarn
+from weibo_crawler.sites import package_of
 from weibo_crawler.store.homes import HBASE, MYSQL, home_of
 from weibo_crawler.store.notes import STOP, Notes, json_note
 from weibo_crawler.store.owners import is_dead
@@ -91,7 +92,7 @@ class Cluster:
 
     def _upload_archive(self, run_id: str) -> str:
         """Its address. Where it is new, it takes the place of those before it."""
-        archive = Archive()
+        archive = Archive(package_of(self.settings.site.name))
         address = f"{self.folder}/{archive.name}"
         held = self.hdfs.names(self.folder)
         if archive.name in held:

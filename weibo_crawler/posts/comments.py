@@ -12,7 +12,7 @@ from weibo_crawler.posts.asking import Asker
 from weibo_crawler.posts.changes import Held
 from weibo_crawler.posts.kept import Kept
 from weibo_crawler.posts.writer import Writer
-from weibo_crawler.records import CommentPage, Post, Verdict
+from weibo_crawler.records import CommentPage, Id, Post, Verdict
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Put
 from weibo_crawler.store.rows.cells import comments_read_cells
@@ -46,24 +46,24 @@ class Comments:
         self._counters, self._clock = counters, clock
         self._run_id, self._most = run_id, most
 
-    async def read(self, posts: Iterable[Post], held: Mapping[int, Held], kept: Kept) -> None:
+    async def read(self, posts: Iterable[Post], held: Mapping[Id, Held], kept: Kept) -> None:
         """Ask for the comments of the newest of these posts, and put them, and those that a harvest
         has read; raises StoreError."""
         wanted = [post for post in posts if _is_wanted(post, held.get(post.mid))]
-        newest = sorted(wanted, key=lambda post: -post.mid)
+        newest = sorted(wanted, key=lambda post: post.mid, reverse=True)
         here = [post for post in newest[self._most :] if kept.holds(self._site.comments(post.mid))]
         await _all(
             self._read(post.uid, post.mid, post.comments or 0, kept)
             for post in (*newest[: self._most], *here)
         )
 
-    async def read_kept(self, uid: int, mids: Iterable[int], kept: Kept) -> None:
+    async def read_kept(self, uid: Id, mids: Iterable[Id], kept: Kept) -> None:
         """Put what a harvest has read of the comments of stored posts that no page of this visit
         showed: an attempt that died may have stored them before their comments."""
         left = (mid for mid in mids if kept.holds(self._site.comments(mid)))
         await _all(self._read(uid, mid, None, kept) for mid in left)
 
-    async def _read(self, uid: int, mid: int, announced: int | None, kept: Kept) -> None:
+    async def _read(self, uid: Id, mid: Id, announced: int | None, kept: Kept) -> None:
         ask = Ask(replace(self._site.comments(mid), uid=uid))
         fetched = kept.take(ask.request)
         if fetched is not None:

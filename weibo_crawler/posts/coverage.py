@@ -1,6 +1,7 @@
 """What of a timeline was read. Pure.
 
-A timeline shows posts by falling mid. A visit reads it without a break from the newest post down to
+A timeline shows posts by falling mid, where mids are numbers; else it has no order, and nothing
+below can be told of it. A visit reads it without a break from the newest post down to
 some oldest one; where that is below the newest post of the visit before, the two meet, else there
 is a gap between them. Pinned posts stand elsewhere and tell nothing about that.
 """
@@ -18,7 +19,7 @@ def in_place(posts: Iterable[Post]) -> list[int]:
     an old post at the top that is not known as pinned must not tell how far the page reaches."""
     kept: list[int] = []
     for post in posts:
-        if post.is_pinned:
+        if post.is_pinned or isinstance(post.mid, str):
             continue
         while kept and kept[-1] < post.mid:
             kept.pop()

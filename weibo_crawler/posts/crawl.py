@@ -39,7 +39,7 @@ from weibo_crawler.posts.workers import (
     parse_said,
 )
 from weibo_crawler.posts.writer import Writer
-from weibo_crawler.records import Answer, Kind, Outcome, Page
+from weibo_crawler.records import Answer, Id, Kind, Outcome, Page
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Books, Cells, Tables, WorkerRow, notes
 from weibo_crawler.store.guard import Guard, remove_user
@@ -539,7 +539,7 @@ def holds_users(tables: Tables, part: KeyRange) -> bool:
     return next(iter(rows), None) is not None
 
 
-def due_of(uid: int, cells: Cells) -> Due:
+def due_of(uid: Id, cells: Cells) -> Due:
     """A user by its row of `userlist`, of which USER_COLUMNS are read."""
     return Due(uid, read_ledger(cells), is_named=bool(cells.get("user:screen_name")))
 

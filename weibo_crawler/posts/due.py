@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from weibo_crawler.records import Id
 from weibo_crawler.store.kept import KeptPage
 from weibo_crawler.store.rows.cells import Ledger
 
@@ -11,7 +12,7 @@ class Due(NamedTuple):
     is_suspect: the site had fallen silent when the last visit ended by an emptiness. kept: what a
     harvest has read of it."""
 
-    uid: int
+    uid: Id
     ledger: Ledger | None
     is_named: bool = False
     is_suspect: bool = False

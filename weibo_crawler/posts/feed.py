@@ -11,6 +11,7 @@ import time
 from weibo_crawler.errors import BadUsage
 from weibo_crawler.posts.crawl import USER_COLUMNS, Chunk, Emit, RangeCrawler, due_of
 from weibo_crawler.posts.due import Due
+from weibo_crawler.records import Id
 from weibo_crawler.store import Tables
 from weibo_crawler.store.rows.keys import parse_user_key, user_key
 
@@ -24,13 +25,13 @@ class Feed:
 
     def __init__(self, crawler: RangeCrawler, tables: Tables, emit: Emit) -> None:
         self._crawler, self._tables, self._emit = crawler, tables, emit
-        self._users: queue.Queue[int] = queue.Queue(_WAITING)
+        self._users: queue.Queue[Id] = queue.Queue(_WAITING)
         self._is_last = threading.Event()
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="crawler", daemon=True)
         self._thread.start()
 
-    def put(self, uid: int) -> None:
+    def put(self, uid: Id) -> None:
         """Wait for room, and leave the user there."""
         while self._thread.is_alive():
             try:
@@ -55,7 +56,7 @@ class Feed:
 
     def _take(self) -> Chunk:
         deadline = time.monotonic() + _WAIT_S
-        uids: list[int] = []
+        uids: list[Id] = []
         while len(uids) < _WAITING and time.monotonic() < deadline:
             more = not self._is_last.is_set()  # looked at before the queue: nothing comes after
             try:
@@ -67,12 +68,12 @@ class Feed:
                     break
         return Chunk(self._with_ledgers(uids), True)
 
-    def _with_ledgers(self, uids: list[int]) -> list[Due]:
+    def _with_ledgers(self, uids: list[Id]) -> list[Due]:
         userlist = self._tables.userlist
         return [due_of(uid, userlist.row(user_key(uid), USER_COLUMNS)) for uid in uids]
 
 
-def row_uid(line: str) -> int:
+def row_uid(line: str) -> Id:
     """The uid in a line of TableInputFormat: a row key, as hexadecimal bytes ("36 38") or as text,
     of our `userlist` (salt-uid) or of a table of bare uids; a TAB and cells may follow.
 

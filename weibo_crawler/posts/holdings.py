@@ -5,7 +5,7 @@ import heapq
 from collections.abc import Iterable, Mapping
 
 from weibo_crawler.posts.changes import Held, Span
-from weibo_crawler.records import Post
+from weibo_crawler.records import Id, Post
 from weibo_crawler.store import Row, Table
 from weibo_crawler.store.rows.cells import from_iso, read_post
 from weibo_crawler.store.rows.keys import parse_post_key, post_key, posts_prefix
@@ -15,23 +15,23 @@ class Holdings:
     """The posts of one user in the table. is_new: all of them are stored by this visit, which tells
     `stored` of them, so their dates need not be read."""
 
-    def __init__(self, posts: Table, uid: int, *, is_new: bool = False) -> None:
+    def __init__(self, posts: Table, uid: Id, *, is_new: bool = False) -> None:
         self._posts, self._uid = posts, uid
         self._prefix = posts_prefix(uid)
-        self._dates: dict[int, str] | None = {} if is_new else None
+        self._dates: dict[Id, str] | None = {} if is_new else None
 
     def stored(self, posts: Iterable[Post]) -> None:
         """This visit has stored these posts."""
         if self._dates is not None:
             self._dates.update((post.mid, post.created_at) for post in posts)
 
-    def mids(self) -> frozenset[int]:
+    def mids(self) -> frozenset[Id]:
         """All that are stored."""
         return frozenset(parse_post_key(key)[1] for key in self._posts.keys(self._prefix))
 
-    def beside(self, span: Span | None, others: Iterable[int]) -> dict[int, Held]:
+    def beside(self, span: Span | None, others: Iterable[int]) -> dict[Id, Held]:
         """By mid: the stored posts within the span of a page, and these others."""
-        held: dict[int, Held] = {}
+        held: dict[Id, Held] = {}
         if span is not None:
             start = self._prefix if span.newest is None else post_key(self._uid, span.newest)
             stop = post_key(self._uid, span.oldest) + "\0"  # the smallest key after it
@@ -43,13 +43,13 @@ class Holdings:
                 held[mid] = read_post(Row(key, cells))
         return held
 
-    def cut(self, mids: Iterable[int]) -> set[int]:
+    def cut(self, mids: Iterable[Id]) -> set[Id]:
         """Those of these posts whose text is not whole."""
         column = "post:text_complete"
         rows = ((mid, self._posts.row(post_key(self._uid, mid), [column])) for mid in mids)
         return {mid for mid, cells in rows if cells.get(column) != "true"}
 
-    def dates(self, mids: Iterable[int]) -> Mapping[int, str]:
+    def dates(self, mids: Iterable[Id]) -> Mapping[Id, str]:
         """When these posts were written, as stored; those not stored are left out."""
         column = "post:created_at"
         rows = ((mid, self._posts.row(post_key(self._uid, mid), [column])) for mid in mids)
@@ -63,12 +63,15 @@ class Holdings:
                 times.append(from_iso(date))
             except ValueError:
                 continue  # a date that the site showed without a year, or worse
-        return times
+        return heapq.nlargest(n, times)
 
     def _newest_dates(self, n: int, since: int) -> list[str]:
         if self._dates is not None:
-            mids = heapq.nlargest(n, (mid for mid in self._dates if mid >= since))
-            return [self._dates[mid] for mid in mids]
+            numbers = (mid for mid in self._dates if isinstance(mid, int) and mid >= since)
+            texts = [date for mid, date in self._dates.items() if isinstance(mid, str)]
+            return texts + [self._dates[mid] for mid in heapq.nlargest(n, numbers)]
         column, stop = "post:created_at", post_key(self._uid, since) + "\0"
-        rows = self._posts.scan(start=self._prefix, stop=stop, columns=[column], limit=n)
+        rows = [*self._posts.scan(start=self._prefix, stop=stop, columns=[column], limit=n)]
+        if not rows:  # their ids may be texts, which tell no order
+            rows += self._posts.scan(prefix=f"{self._prefix}~", columns=[column])
         return [row.cells[column] for row in rows]

@@ -13,7 +13,7 @@ from weibo_crawler.fetch import Ask, Fetcher
 from weibo_crawler.metrics import PURPOSE
 from weibo_crawler.posts.changes import changed_cells, is_edited
 from weibo_crawler.posts.writer import Writer
-from weibo_crawler.records import Expect, FullText, Page, Post, Verdict
+from weibo_crawler.records import TEXT_ID, Expect, FullText, Id, Page, Post, Verdict
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Put, Row, Table
 from weibo_crawler.store.guard import Guard
@@ -51,7 +51,7 @@ _OF_VERDICT = {  # the first that any way says
 }
 
 
-def read_ids(path: Path) -> list[int]:
+def read_ids(path: Path, site: Site) -> list[Id]:
     """The ids of a file, one a line, each once; # begins a comment. Errors: BadConfig for a file
     that cannot be read, BadUsage names the lines that hold no id."""
     try:
@@ -59,21 +59,28 @@ def read_ids(path: Path) -> list[int]:
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is not UTF-8"
         raise BadConfig(f"{path}: cannot be read: {why}; it holds an id of a post a line") from None
-    found: dict[int, None] = {}
+    found: dict[Id, None] = {}
     wrong = []
     for number, line in enumerate(lines, 1):
         text = line.partition("#")[0].strip()
-        is_id = text.isascii() and text.isdecimal() and len(text) < 20 and 0 < int(text) <= _MOST_ID
-        if is_id:
-            found[int(text)] = None
+        if (mid := _id(text, site)) is not None:
+            found[mid] = None
         elif text:
             wrong.append(f"{path}:{number}: {text[:30]!r}")
     if wrong:
         more = f" and {len(wrong) - _TOLD} more" if len(wrong) > _TOLD else ""
-        raise BadUsage(f"no id of a post: {', '.join(wrong[:_TOLD])}{more}; such an id is a number")
+        what = "; such an id is a number" if site.ids is int else ""
+        raise BadUsage(f"no id of a post: {', '.join(wrong[:_TOLD])}{more}{what}")
     if not found:
         raise BadUsage(f"{path}: no id in it; give an id of a post a line")
     return list(found)
+
+
+def _id(text: str, site: Site) -> Id | None:
+    if site.ids is str:
+        return text if TEXT_ID.fullmatch(text) else None
+    is_id = text.isascii() and text.isdecimal() and len(text) < 20 and 0 < int(text) <= _MOST_ID
+    return int(text) if is_id else None
 
 
 class ByIds:
@@ -92,14 +99,14 @@ class ByIds:
         posts: Table,
         guard: Guard,
         run_id: str,
-        told: Callable[[int, Came], None],
+        told: Callable[[Id, Came], None],
     ) -> None:
         self._site, self._fetcher, self._writer = site, fetcher, writer
         self._posts, self._guard, self._run_id, self._told = posts, guard, run_id, told
-        self._gone: dict[int, float] = {}
+        self._gone: dict[Id, float] = {}
         self.came: Counter[Came] = Counter()
 
-    async def run(self, mids: Iterable[int]) -> None:
+    async def run(self, mids: Iterable[Id]) -> None:
         """Errors: SiteSaysNo, StoreError, Interrupted after `Fetcher.drain`; what was told until
         then is stored."""
         left = iter(mids)
@@ -119,14 +126,14 @@ class ByIds:
         if ends:
             raise ends[0]
 
-    async def _work(self, left: Iterator[int]) -> None:
+    async def _work(self, left: Iterator[Id]) -> None:
         PURPOSE.set("ids")
         for mid in left:
             came = await self._ask(mid)
             self.came[came] += 1
             self._told(mid, came)
 
-    async def _ask(self, mid: int) -> Came:
+    async def _ask(self, mid: Id) -> Came:
         said = []
         for way in self._site.post(mid):
             # where a way shows nothing, the next one is the witness
@@ -155,7 +162,7 @@ class ByIds:
         await self._writer.put([put], [])
         return Came.EDITED if held is not None and is_edited(held, shown) else Came.OK
 
-    def _is_forgotten(self, uid: int) -> bool:
+    def _is_forgotten(self, uid: Id) -> bool:
         self._guard.refresh()
         return self._guard.has(uid)
 

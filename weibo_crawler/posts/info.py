@@ -6,7 +6,7 @@ from weibo_crawler.fetch import Ask
 from weibo_crawler.metrics import Counters
 from weibo_crawler.posts.asking import Asker
 from weibo_crawler.posts.writer import Writer
-from weibo_crawler.records import BasicInfo
+from weibo_crawler.records import BasicInfo, Id
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Put
 from weibo_crawler.store.rows.cells import info_cells
@@ -38,7 +38,7 @@ class Info:
         self._site, self._asker, self._writer = site, asker, writer
         self._counters, self._clock, self._rest_s = counters, clock, rest_s
 
-    async def read(self, uid: int, asked_at: float | None) -> float | None:
+    async def read(self, uid: Id, asked_at: float | None) -> float | None:
         """Ask, where it is time, and put what is shown; returns when it was asked for last. Raises
         StoreError."""
         # is_retry: no answer is evidence of the site

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from weibo_crawler.fetch import Fetched
 from weibo_crawler.posts.due import Due
 from weibo_crawler.posts.sharing import is_open
-from weibo_crawler.records import Outcome, PostPage, Request, Verdict
+from weibo_crawler.records import Id, Outcome, PostPage, Request, Verdict
 from weibo_crawler.sites import Site
 from weibo_crawler.store import PageStore
 from weibo_crawler.store.kept import KeptPage
@@ -18,8 +18,8 @@ class KeptPages:
 
     def __init__(self, frontier: PageStore) -> None:
         self._frontier = frontier
-        self._upto: dict[int, float] = {}  # of users to be visited
-        self._used: dict[int, float] = {}
+        self._upto: dict[Id, float] = {}  # of users to be visited
+        self._used: dict[Id, float] = {}
 
     def of(self, users: Iterable[Due]) -> list[Due]:
         """These users, with what is kept of them."""

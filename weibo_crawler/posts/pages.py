@@ -27,7 +27,7 @@ from weibo_crawler.posts.kept import Kept
 from weibo_crawler.posts.sightings import Sightings
 from weibo_crawler.posts.texts import Found, Texts
 from weibo_crawler.posts.writer import Writer
-from weibo_crawler.records import Page, Post, PostPage
+from weibo_crawler.records import Id, Page, Post, PostPage
 from weibo_crawler.store import Cells, Put
 from weibo_crawler.store.rows.cells import Ledger, gone_cells, ledger_cells, text_cells, why_cells
 from weibo_crawler.store.rows.keys import post_key, user_key
@@ -39,7 +39,7 @@ class Pages(NamedTuple):
     """Stores what one visit is shown. asks_closed: ask also for texts that were restricted.
     comments: None where nobody stores them; kept: what a harvest has read."""
 
-    uid: int
+    uid: Id
     run_id: str
     writer: Writer
     holdings: Holdings
@@ -105,16 +105,27 @@ class Pages(NamedTuple):
             ]
         )
 
+    async def vanish(self, announced: int | None) -> None:
+        """After a whole timeline in no order that showed all that is announced: stored posts that
+        were not on it have disappeared."""
+        if not self.sightings.are_all_shown(announced):
+            return
+        known = {mid for mid in self.sightings.known if isinstance(mid, str)}
+        lost = known - self.sightings.shown() - self.sightings.gone
+        self.sightings.vanished(lost)
+        now = self.clock()
+        await self.writer.put([self._post(mid, gone_cells(now), now) for mid in lost], [])
+
     def ledger_put(self, ledger: Ledger) -> Put:
         return Put(user_key(self.uid), ledger_cells(ledger), _ms(self.clock()))
 
-    def _post(self, mid: int, cells: Cells, at: float) -> Put:
+    def _post(self, mid: Id, cells: Cells, at: float) -> Put:
         return Put(post_key(self.uid, mid), cells, _ms(at))
 
-    def _cells(self, held: Mapping[int, Held], post: Post, raw: Page) -> Cells:
+    def _cells(self, held: Mapping[Id, Held], post: Post, raw: Page) -> Cells:
         return changed_cells(held.get(post.mid), post, raw, self.run_id)
 
-    async def _held(self, posts: list[Post], span: Span | None) -> dict[int, Held]:
+    async def _held(self, posts: list[Post], span: Span | None) -> dict[Id, Held]:
         """What is stored of the posts of a page and of what should stand between them."""
         known = self.sightings.known
         if not known:
@@ -155,7 +166,7 @@ class Pages(NamedTuple):
         self.sightings.edited += is_edited(held, whole)
         await self._put(post.mid, changed_cells(held, whole, raw, self.run_id), raw.fetched_at)
 
-    async def _mend(self, mid: int, asked: Awaitable[Found]) -> None:
+    async def _mend(self, mid: Id, asked: Awaitable[Found]) -> None:
         """Put what comes for a text that was cut before."""
         was_closed = mid in self.sightings.closed
         found = await asked
@@ -169,7 +180,7 @@ class Pages(NamedTuple):
         elif found.why:
             await self._put(mid, why_cells(found.why), now)
 
-    async def _put(self, mid: int, cells: Cells, at: float) -> None:
+    async def _put(self, mid: Id, cells: Cells, at: float) -> None:
         await self.writer.put([self._post(mid, cells, at)], [])
 
 
@@ -179,7 +190,7 @@ def _reach(ledger: Ledger, page: PostPage, span: Span | None) -> dict[str, int |
     if span is not None:
         oldest = span.oldest if oldest is None else min(oldest, span.oldest)
     if newest is None:
-        newest = max((post.mid for post in page.posts), default=None)
+        newest = max((p.mid for p in page.posts if isinstance(p.mid, int)), default=None)
     return {"read_newest": newest, "read_oldest": oldest}
 
 

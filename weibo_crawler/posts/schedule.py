@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Sequence
+from datetime import datetime, tzinfo
 from itertools import pairwise
 from typing import NamedTuple
 
 _MOST_DOUBLINGS = 60  # beyond any bound; more would overflow
-_SITE_OFFSET_S = 8 * 3600  # the site's clock is UTC+8
 _DAY_S = 86_400
 _ANOTHER_DAY_S = 20 * 3600
 _PAGE = 10.0  # posts that a guest is shown: who waits for more loses some
@@ -81,11 +81,11 @@ class Demand:
         return known[-1][1]
 
 
-def is_another_day(since: float, now: float) -> bool:
+def is_another_day(since: float, now: float, clock: tzinfo) -> bool:
     """Whether a second look is a witness of its own: on a later day of the site's clock, and not
     just after midnight. Seconds since the epoch."""
-    days = [(at + _SITE_OFFSET_S) // _DAY_S for at in (since, now)]
-    return days[0] < days[1] and now - since >= _ANOTHER_DAY_S
+    first, second = (datetime.fromtimestamp(at, clock).date() for at in (since, now))
+    return first < second and now - since >= _ANOTHER_DAY_S
 
 
 def doubt_wait_s(least_s: float, most_s: float, doubts: int) -> float:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from weibo_crawler.posts.due import Due
-from weibo_crawler.records import Outcome
+from weibo_crawler.records import Id, Outcome
 from weibo_crawler.store.sql.visits import VisitClaims
 
 _LEASE_S = 60.0  # a process elsewhere that says nothing for so long loses its users
@@ -21,9 +21,9 @@ class Sharing:
     def __init__(self, claims: VisitClaims | None, clock: Callable[[], float]) -> None:
         self._claims, self._clock = claims, clock
         self._renewed_at = clock()
-        self._ended: list[int] = []
+        self._ended: list[Id] = []
 
-    def take(self, users: Sequence[Due]) -> set[int]:
+    def take(self, users: Sequence[Due]) -> set[Id]:
         """Those of these users that nobody else visits now."""
         uids = [user.uid for user in users]
         if self._claims is None:

@@ -5,10 +5,8 @@ from typing import Any
 
 from weibo_crawler.posts.changes import Held, is_edited, missing, span_of
 from weibo_crawler.posts.texts import Found
-from weibo_crawler.records import Post, PostPage
+from weibo_crawler.records import Id, Post, PostPage
 from weibo_crawler.store.rows.cells import Ledger
-
-_MAYBE_ROUNDED = 10_000  # announced: the site shows 1.2万
 
 
 class Sightings:
@@ -17,18 +15,21 @@ class Sightings:
     unreadable: shown, and not read by any visit.
 
     old: the ledger before the visit; resumed: the visit goes on with what its last attempt saw;
-    stored_before: how many rows were there before the run.
+    stored_before: how many rows were there before the run; exact_below: of the site.
     """
 
-    def __init__(self, old: Ledger, *, resumed: bool, stored_before: int) -> None:
-        self.known: frozenset[int] = frozenset()
-        self.seen: set[int] = set(old.pinned) if resumed else set()
+    def __init__(
+        self, old: Ledger, *, resumed: bool, stored_before: int, exact_below: float
+    ) -> None:
+        self._exact_below = exact_below
+        self.known: frozenset[Id] = frozenset()
+        self.seen: set[Id] = set(old.pinned) if resumed else set()
         self.cut, self.closed, self.gone = set(old.cut), set(old.restricted), set(old.gone)
         self.unreadable = set(old.unreadable)
         self.unnamed = old.unnamed_now if resumed else 0
         self.skipped = old.skipped if resumed else 0
         self.edited = 0
-        self._unreadable_here: set[int] = set()  # on the pages of this attempt
+        self._unreadable_here: set[Id] = set()  # on the pages of this attempt
         self._stored_before = stored_before
         self._gone_before = frozenset(old.gone)
 
@@ -41,11 +42,11 @@ class Sightings:
         self.unnamed += sum(card.mid is None for card in page.unreadable)
         self.skipped += sum(page.skipped.values())
 
-    def shown(self) -> set[int]:
+    def shown(self) -> set[Id]:
         """All mids that the pages of this visit showed."""
         return self.seen | self._unreadable_here
 
-    def changed(self, posts: Iterable[Post], held: Mapping[int, Held]) -> None:
+    def changed(self, posts: Iterable[Post], held: Mapping[Id, Held]) -> None:
         """Posts are stored as a page shows them, beside what was held of them."""
         for post in posts:
             before = held.get(post.mid)
@@ -60,12 +61,12 @@ class Sightings:
                 if post.mid not in self.closed:
                     self.cut.add(post.mid)
 
-    def vanished(self, gone: Iterable[int]) -> None:
+    def vanished(self, gone: Iterable[Id]) -> None:
         """Posts that should stand on a page and do not."""
         self.gone = (self.gone | (set(gone) & self.known)) - self.seen
         self.unreadable.difference_update(gone)
 
-    def judged(self, mid: int, found: Found) -> None:
+    def judged(self, mid: Id, found: Found) -> None:
         """What came of asking for a whole text."""
         if found.full is not None:
             self.cut.discard(mid)
@@ -84,7 +85,7 @@ class Sightings:
 
     def are_all_shown(self, announced: int | None) -> bool:
         """Whether this visit was shown as many posts as are announced, by an exact number."""
-        if announced is None or announced >= _MAYBE_ROUNDED:
+        if announced is None or announced >= self._exact_below:
             return False
         return len(self.shown()) + self.unnamed >= announced
 
@@ -93,7 +94,7 @@ class Sightings:
     ) -> bool:
         """Whether more posts are held than are announced: some were deleted where no visit has
         looked since. page: one that is not stored yet; is_first: it is the first one."""
-        if announced is None or announced >= _MAYBE_ROUNDED:
+        if announced is None or announced >= self._exact_below:
             return False
         held, gone = self.known | self.seen, self.gone
         if page is not None:

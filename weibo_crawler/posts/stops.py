@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from weibo_crawler.posts.coverage import in_place, is_covered, is_open_below
-from weibo_crawler.records import PostPage
+from weibo_crawler.records import Id, PostPage
 from weibo_crawler.store.rows.cells import Ledger, from_iso
 from weibo_crawler.store.rows.gaps import Gap
 
@@ -13,27 +13,32 @@ SINCE = "since"  # what is older was left out on purpose
 LIMITS = ("login_wall", "max_pages", "too_many_pages", "odd_cursor", SINCE)
 _BARREN_PAGES = 5
 _DELETED = 3  # of the newest known posts, since the last visit
-POSTS_A_PAGE = 10
 _SPARE_PAGES = 50  # pages are sparse where the site hides posts
 _PAGES_AT_MOST = 200  # of a user who announces no number
 
 
-def most_pages(announced: int | None) -> int:
+def most_pages(announced: int | None, posts_a_page: int) -> int:
     """How many pages a timeline can have: twice as many as the announced posts fill, and some. One
     that goes on behind them never ends, whatever its posts look like."""
     if announced is None:
         return _PAGES_AT_MOST
-    return _SPARE_PAGES + 2 * announced // POSTS_A_PAGE
+    return _SPARE_PAGES + 2 * announced // posts_a_page
 
 
 class Stops:
-    """The rules for one visit. resting: why what is older than the known posts is not asked for
-    now, None: it is. down_to: what is known ends the visit only below this mid. since: nothing that
-    was written before is asked for, seconds since the epoch."""
+    """The rules for one visit. posts_a_page: on a full one; resting: why what is older than the
+    known posts is not asked for now, None: it is. down_to: what is known ends the visit only below
+    this mid. since: nothing that was written before is asked for, seconds since the epoch."""
 
     def __init__(
-        self, cursor: str, resting: str | None, down_to: int | None = None, since: float = 0.0
+        self,
+        posts_a_page: int,
+        cursor: str,
+        resting: str | None,
+        down_to: int | None = None,
+        since: float = 0.0,
     ) -> None:
+        self._posts_a_page = posts_a_page
         self._cursors = {cursor}
         self._resting, self._down_to, self._since = resting, down_to, since
         self._barren = 0  # pages in a row without a post new to this visit
@@ -43,8 +48,8 @@ class Stops:
         page: PostPage,
         ledger: Ledger,
         *,
-        known: Collection[int],
-        seen: Collection[int],
+        known: Collection[Id],
+        seen: Collection[Id],
         is_surplus: bool,
     ) -> str | None:
         """Why this page is the last one, None while there is more. known: mids stored before this
@@ -67,7 +72,7 @@ class Stops:
         self._barren = self._barren + 1 if is_barren else 0
         if self._barren >= _BARREN_PAGES:
             return "no_new_post"
-        if ledger.pages + 1 >= most_pages(ledger.announced):
+        if ledger.pages + 1 >= most_pages(ledger.announced, self._posts_a_page):
             return "too_many_pages"
         if is_known:
             return "known" if len(wanted) == len(ledger.gaps) else SINCE
@@ -84,7 +89,7 @@ class Stops:
             return False
 
 
-def _meets(mids: list[int], ledger: Ledger, known: Collection[int]) -> bool:
+def _meets(mids: list[int], ledger: Ledger, known: Collection[Id]) -> bool:
     """Whether a page reaches down to what the last complete visit knew, so that only older gaps are
     left."""
     if not mids or ledger.newest is None:
@@ -93,7 +98,7 @@ def _meets(mids: list[int], ledger: Ledger, known: Collection[int]) -> bool:
 
 
 def _is_known(
-    mids: list[int], newest: int | None, gaps: Collection[Gap], known: Collection[int]
+    mids: list[int], newest: int | None, gaps: Collection[Gap], known: Collection[Id]
 ) -> bool:
     """Whether all that is older than the newest posts of a page was read before, but for what is
     not wanted. mids: those in their place; newest: of the last complete visit; gaps: what was not
@@ -113,6 +118,6 @@ def _is_known(
     )
 
 
-def _between(known: Collection[int], mid: int, newest: int) -> int:
+def _between(known: Collection[Id], mid: int, newest: int) -> int:
     """How many known posts stand above this one, the newest included."""
-    return sum(mid < other <= newest for other in known)
+    return sum(isinstance(other, int) and mid < other <= newest for other in known)

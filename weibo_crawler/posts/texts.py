@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from weibo_crawler.fetch import Ask
 from weibo_crawler.posts.asking import Asker
-from weibo_crawler.records import Expect, FullText, Reading, Request, Verdict
+from weibo_crawler.records import Expect, FullText, Id, Reading, Request, Verdict
 from weibo_crawler.sites import Site
 
 _BEGINNING = 20  # characters: in both recorded pairs of 2021 cut and whole text begin alike
@@ -37,31 +37,31 @@ class Texts:
     another way shows no more, or no others have shown more of such.
     """
 
-    def __init__(self, site: Site, asker: Asker, uid: int) -> None:
+    def __init__(self, site: Site, asker: Asker, uid: Id) -> None:
         self._site, self._asker, self._uid = site, asker, uid
-        self._troubled: dict[int, list[Request]] = {}
-        self._shown: dict[int, str] = {}  # how texts begin
-        self.asked: set[int] = set()
+        self._troubled: dict[Id, list[Request]] = {}
+        self._shown: dict[Id, str] = {}  # how texts begin
+        self.asked: set[Id] = set()
         self.completed = 0
 
-    async def whole(self, mid: int, shown: str = "", *, is_retry: bool = False) -> Found:
+    async def whole(self, mid: Id, shown: str = "", *, is_retry: bool = False) -> Found:
         """The text by the first way that has it, in one round. shown: the cut text, "": unknown."""
         self.asked.add(mid)
         self._shown[mid] = _bare(shown)
         return await self._round(mid, self._ways(mid), is_retry)
 
-    async def again(self, mid: int) -> Found:
+    async def again(self, mid: Id) -> Found:
         """Once more by the ways that had trouble in this visit; nothing where none had."""
         return await self._round(mid, self._troubled.pop(mid, []), True)
 
-    async def if_opened(self, mid: int) -> Found:
+    async def if_opened(self, mid: Id) -> Found:
         """Of a post that was restricted long ago: the best way alone."""
         return await self._round(mid, self._ways(mid)[:1], True)
 
-    def _ways(self, mid: int) -> list[Request]:
+    def _ways(self, mid: Id) -> list[Request]:
         return self._asker.by_lead(self._site.full_text(self._uid, mid))
 
-    async def _round(self, mid: int, ways: list[Request], is_retry: bool) -> Found:
+    async def _round(self, mid: Id, ways: list[Request], is_retry: bool) -> Found:
         why, is_looked, is_second, is_alone = "", False, False, False
         for way in ways:
             # a post that is shown has a text; where a way shows none, the next one is the witness
@@ -99,12 +99,12 @@ class Texts:
             self._asker.looked(RESTRICTED, found=False)
         return Found(why=why if is_known else "")
 
-    def _is_of(self, mid: int, full: FullText) -> bool:
+    def _is_of(self, mid: Id, full: FullText) -> bool:
         """Whether it is the text of this post, as far as anybody can tell."""
         beginning = self._shown.get(mid, "")[:_BEGINNING].rstrip(".…")
         return full.is_named or _bare(full.text).startswith(beginning)
 
-    def _is_short(self, mid: int, full: FullText) -> bool:
+    def _is_short(self, mid: Id, full: FullText) -> bool:
         """Whether it holds no more than what the page shows."""
         return len(_bare(full.text)) <= len(self._shown.get(mid, ""))
 

@@ -25,10 +25,10 @@ from weibo_crawler.posts.pages import Pages
 from weibo_crawler.posts.profile import NOTHING, lacks_count, needs_profile, owner_of, was_empty
 from weibo_crawler.posts.schedule import Revisit, doubt_wait_s
 from weibo_crawler.posts.sightings import Sightings
-from weibo_crawler.posts.stops import ENDS, IN_DOUBT, LIMITS, POSTS_A_PAGE, Stops
+from weibo_crawler.posts.stops import ENDS, IN_DOUBT, LIMITS, Stops
 from weibo_crawler.posts.texts import Texts
 from weibo_crawler.posts.writer import Writer
-from weibo_crawler.records import Expect, Outcome, Page, PostPage, Reading, User, Verdict
+from weibo_crawler.records import Expect, Id, Outcome, Page, PostPage, Reading, User, Verdict
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Put, Table
 from weibo_crawler.store.rows.cells import Ledger, pinned_cells, possible_posts, profile_cells
@@ -64,7 +64,7 @@ class Visitor(NamedTuple):
     writer: Writer
     posts: Table
     clock: Callable[[], float]
-    is_forgotten: Callable[[int], bool]
+    is_forgotten: Callable[[Id], bool]
     run_id: str
     max_pages: int | None
     revisit: Revisit
@@ -128,6 +128,7 @@ class _Visit:
             old,
             resumed=self.resumed,
             stored_before=old.stored - (old.new if same_run else 0),
+            exact_below=env.site.exact_below,
         )
         self.holdings = Holdings(env.posts, self.uid, is_new=self.is_first)
         self.kept = Kept(env.site, due.kept, since=old.visited_at or 0.0)
@@ -165,6 +166,8 @@ class _Visit:
         is_bare = not self.ledger.pages and stopped in ENDS
         if is_bare and not sure and not was_empty(self.old):
             raise VisitDoubt(NOTHING)
+        if sure and stopped in ENDS and not self.resumed:
+            await self.pages.vanish(self.ledger.announced)
         await self.pages.repair()
         if self.env.comments is not None and not self.kept.is_used_up:
             mids = self.sightings.known | self.sightings.seen
@@ -315,7 +318,8 @@ class _Visit:
     def _note_room(self, page: PostPage) -> None:
         """Before a page is stored."""
         cards = len(page.posts) + len(page.unreadable) + page.foreign + sum(page.skipped.values())
-        self.has_room = 0 < cards < min(POSTS_A_PAGE, self.most_cards or POSTS_A_PAGE)
+        full = self.env.site.posts_a_page
+        self.has_room = 0 < cards < min(full, self.most_cards or full)
         self.most_cards = max(self.most_cards, cards)
 
     def _has_fresh(self, reading: Reading) -> bool:
@@ -334,7 +338,7 @@ class _Visit:
         fresh = sum(post.mid not in held for post in page.posts)
         missing = self.sightings.missing(self.ledger.announced) - fresh
         is_repeated = bool(page.posts) and all(post.mid in seen for post in page.posts)
-        return missing >= POSTS_A_PAGE or (missing > 0 and is_repeated)
+        return missing >= self.env.site.posts_a_page or (missing > 0 and is_repeated)
 
     def _page_to_ask(self, avoid: str) -> Ask:
         """avoid: the egress that brought this page before, where it is looked at again."""
@@ -354,12 +358,14 @@ class _Visit:
 
     def _stops(self) -> Stops:
         """With `--all` walls are tried, and what could not be read is read again."""
+        full = self.env.site.posts_a_page
         if self.env.every:
-            deepest = min(self.sightings.unreadable, default=None)
+            unread = (mid for mid in self.sightings.unreadable if isinstance(mid, int))
+            deepest = min(unread, default=None)
             resting, down_to = None, 0 if self.old.unnamed else deepest
         else:
             resting, down_to = self._resting(), None
-        return Stops(self.cursor, resting, down_to, self.ledger.since or 0.0)
+        return Stops(full, self.cursor, resting, down_to, self.ledger.since or 0.0)
 
     def _resting(self) -> str | None:
         """Why this visit does not ask for what is older than the known posts: others did in vain
@@ -419,7 +425,8 @@ class _Visit:
         """Neither a profile nor a post is shown, and no word that the user is gone."""
         now = self.env.clock()
         self.ledger = replace(
-            empty(self.ledger, bool(self.sightings.known), now), **self.sightings.figures()
+            empty(self.ledger, bool(self.sightings.known), now, self.env.site.clock),
+            **self.sightings.figures(),
         )
         if self.ledger.state == "gone":
             return await self._finish("gone", "nothing_shown", sure=False)

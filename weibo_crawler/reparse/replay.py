@@ -10,7 +10,7 @@ from weibo_crawler.archive.reader import ArchiveIndex, key_of
 from weibo_crawler.errors import Interrupted
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.posts.asking import Unreached
-from weibo_crawler.records import Expect, FanPage, Kind, Reading, Request, Verdict
+from weibo_crawler.records import Expect, FanPage, Id, Kind, Reading, Request, Verdict
 from weibo_crawler.samples import Samples
 from weibo_crawler.sites import Site
 
@@ -123,7 +123,7 @@ class WalkReplay:
         self._walled: set[tuple[Kind, bool]] = set()  # kinds, first pages apart from later ones
         self._seeds = {uid for _, uids in index.notes.get("seeds", []) for uid in uids}
         self._naming: set[Kind] = set()  # lists of which a page named the next one
-        self._unnamed: set[tuple[Kind, int]] = set()  # those whose latest page did not
+        self._unnamed: set[tuple[Kind, Id]] = set()  # those whose latest page did not
         self._timer: asyncio.TimerHandle | None = None
         self.samples: Samples = AllLooks(0.0)
         self.given = self.lacking = 0

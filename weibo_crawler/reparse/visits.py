@@ -20,7 +20,7 @@ from weibo_crawler.posts.sharing import is_open
 from weibo_crawler.posts.texts import RESTRICTED
 from weibo_crawler.posts.visit import Visitor
 from weibo_crawler.posts.writer import Writer as TablesWriter
-from weibo_crawler.records import Page, Request
+from weibo_crawler.records import Id, Page, Request
 from weibo_crawler.reparse.replay import VisitReplay
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Frontier, Tables
@@ -77,7 +77,7 @@ async def replay_visits(
         writer = TablesWriter(stores.tables, stores.guard)
         places = asyncio.Semaphore(_AT_ONCE)
 
-        async def one(uid: int, process: Writer = process, writer: TablesWriter = writer) -> str:
+        async def one(uid: Id, process: Writer = process, writer: TablesWriter = writer) -> str:
             async with places:  # noqa: B023 - of this round of the loop
                 return await _visit(uid, index, process, site, stores, posts, writer)
 
@@ -91,7 +91,7 @@ async def replay_visits(
 
 
 async def _visit(
-    uid: int,
+    uid: Id,
     index: ArchiveIndex,
     process: Writer,
     site: Site,

@@ -1,19 +1,72 @@
-"""The seam: what any site must offer. Another site is another folder here and nothing else.
+"""The seam: what any site must offer. Another site is another folder here, or an installed package,
+and nothing else.
 
 A site is pure: it builds requests and reads answers, it never fetches (law 1).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import tzinfo
+from importlib import import_module, metadata
+from importlib.util import find_spec
 from random import Random
 from typing import Protocol
 
-from weibo_crawler.records import Edge, Page, Reading, Request
+from weibo_crawler.config import Settings
+from weibo_crawler.errors import BadConfig
+from weibo_crawler.records import Edge, Id, IdType, Kind, Page, Reading, Request, Seed
+
+Headers = tuple[tuple[str, str], ...]
+GROUP = "weibo_crawler.sites"  # the folders here, and the entry points of installed packages
 
 
 class Site(Protocol):
-    """Requests to make, and the reading of their answers."""
+    """What a site is, requests to make, and the reading of their answers."""
 
-    def home(self, uid: int) -> str:
+    @property
+    def title(self) -> str:
+        """Its name for people: Sina Weibo."""
+        ...
+
+    @property
+    def clock(self) -> tzinfo:
+        """By which it tells times, and its days begin."""
+        ...
+
+    @property
+    def ids(self) -> IdType:
+        """What its users are called by; see `records.Id`."""
+        ...
+
+    @property
+    def posts_a_page(self) -> int:
+        """How many posts a full page of a timeline shows."""
+        ...
+
+    @property
+    def exact_below(self) -> float:
+        """Smaller numbers of posts are told exactly, larger ones may be rounded."""
+        ...
+
+    @property
+    def kinds(self) -> Collection[Kind]:
+        """The pages that it has."""
+        ...
+
+    @property
+    def edges(self) -> Collection[Edge]:
+        """The ways that it has from one user to others."""
+        ...
+
+    @property
+    def addresses(self) -> Sequence[str]:
+        """Where it is, and where its sessions are opened, if elsewhere."""
+        ...
+
+    def seed(self, text: str, where: str) -> Seed:
+        """Whom a word of a user names. where: for errors. Errors: BadSeed."""
+        ...
+
+    def home(self, uid: Id) -> str:
         """The address under which people know a user."""
         ...
 
@@ -22,31 +75,31 @@ class Site(Protocol):
         that is read from posts."""
         ...
 
-    def profile(self, uid: int) -> Request: ...
+    def profile(self, uid: Id) -> Request: ...
 
-    def info(self, uid: int) -> Request:
+    def info(self, uid: Id) -> Request:
         """The page of basic information of a user."""
         ...
 
-    def edge(self, edge: Edge, uid: int, cursor: str) -> Request:
+    def edge(self, edge: Edge, uid: Id, cursor: str) -> Request:
         """A page of the list of `edge`, fans or follows; cursor "" is the first page."""
         ...
 
-    def posts(self, uid: int, cursor: str) -> Request:
+    def posts(self, uid: Id, cursor: str) -> Request:
         """A page of the timeline; cursor "" is the first page."""
         ...
 
-    def full_text(self, uid: int, mid: int) -> tuple[Request, ...]:
+    def full_text(self, uid: Id, mid: Id) -> tuple[Request, ...]:
         """The ways to the whole text of a long post, the best one first."""
         ...
 
-    def post(self, mid: int) -> tuple[Request, ...]:
+    def post(self, mid: Id) -> tuple[Request, ...]:
         """The ways to a whole post of which nobody knows whose it is, the best one first."""
         ...
 
     def name(self, screen_name: str) -> Request: ...
 
-    def comments(self, mid: int) -> Request: ...
+    def comments(self, mid: Id) -> Request: ...
 
     def trial(self) -> Request:
         """A page that any guest is shown, to try an egress with."""
@@ -60,11 +113,16 @@ class Site(Protocol):
         """Judge and parse one answer. Total: any bytes give a Reading, never an exception."""
         ...
 
+    def sign(self, request: Request, headers: Headers, now: float) -> Headers:
+        """What a request carries beside these headers because of what it asks for, and when: a
+        signature. now: seconds since the epoch."""
+        ...
+
     def read_session(self, page: Page) -> Mapping[str, str] | None:
         """The cookies of a new visitor session; None: the site gave none."""
         ...
 
-    def session_headers(self, cookies: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    def session_headers(self, cookies: Mapping[str, str]) -> Headers:
         """Headers that every request of a session carries beside its own, cookies included."""
         ...
 
@@ -72,3 +130,42 @@ class Site(Protocol):
         """Who makes the same question and answer about invented people, consistently: for fixtures.
         secret: drawn for one recording, and forgotten."""
         ...
+
+
+def open_site(settings: Settings) -> Site:
+    """The site that site.name names. Errors: BadConfig where there is none, or where it lacks one
+    of harvest.edges."""
+    name = settings.site.name
+    if find_spec(f"{GROUP}.{name}") is not None:
+        make: Callable[[Settings], Site] = import_module(f"{GROUP}.{name}").open_site
+    else:
+        found = [*metadata.entry_points(group=GROUP, name=name)]
+        if not found:
+            raise BadConfig(f"site.name: there is no site {name}; known are: {', '.join(_known())}")
+        make = found[0].load()
+    site = make(settings)
+    lacking = [edge for edge in settings.harvest.edges if edge not in site.edges]
+    if lacking:
+        raise BadConfig(
+            f"harvest.edges: {site.title} has no {' and no '.join(lacking)}; name some of: "
+            + ", ".join(sorted(site.edges))
+        )
+    wanted = {
+        "posts.comments": settings.posts.comments,
+        "posts.info_days": settings.posts.info_days,
+    }
+    for setting, kind in (("posts.comments", Kind.COMMENTS), ("posts.info_days", Kind.INFO)):
+        if wanted[setting] and kind not in site.kinds:
+            raise BadConfig(f"{setting}: {site.title} has no such page: set it to 0")
+    return site
+
+
+def package_of(name: str) -> str | None:
+    """The distribution that adds the site of this name; None: it is a folder here."""
+    found = [*metadata.entry_points(group=GROUP, name=name)]
+    return found[0].dist.name if found and found[0].dist is not None else None
+
+
+def _known() -> list[str]:
+    installed = {entry.name for entry in metadata.entry_points(group=GROUP)}
+    return sorted({"weibo", *installed})

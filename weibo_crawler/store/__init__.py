@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple, Protocol
 
-from weibo_crawler.records import Edge, State
+from weibo_crawler.records import Edge, Id, State
 from weibo_crawler.store.forgotten import NOBODY, Forgotten
 from weibo_crawler.store.kept import KeptPage
 from weibo_crawler.store.notes import Notes
@@ -141,12 +141,12 @@ class UserRow(NamedTuple):
     """
 
     seq: int
-    uid: int
+    uid: Id
     url: str
     screen_name: str | None
     fans: int | None
     depth: int
-    found_from: int | None
+    found_from: Id | None
     found_edge: str
     found_at: float
     state: str
@@ -157,11 +157,11 @@ class SeenPage(NamedTuple):
     """Whom one page showed: `uids` on the list `edge` of `owner`, of which it was the nth page from
     0 on, when it was last read (seconds since the epoch)."""
 
-    owner: int
+    owner: Id
     edge: str
     nth: int
     seen_at: float
-    uids: tuple[int, ...]
+    uids: tuple[Id, ...]
 
 
 class WalledEdge(NamedTuple):
@@ -216,11 +216,11 @@ class WorkerRow(NamedTuple):
 class Users(Protocol):
     """The userlist, as a reader sees it."""
 
-    def users(self, *, uids: Sequence[int] | None = None, after_seq: int = 0) -> Iterator[UserRow]:
+    def users(self, *, uids: Sequence[Id] | None = None, after_seq: int = 0) -> Iterator[UserRow]:
         """Kept users by seq; pages inside, so a harvest may write meanwhile."""
         ...
 
-    def seen_pages(self, *, owners: Sequence[int] | None = None) -> Iterator[SeenPage]:
+    def seen_pages(self, *, owners: Sequence[Id] | None = None) -> Iterator[SeenPage]:
         """Whom pages showed, by owner, edge and page; pages inside, as `users`. owners: only of
         these."""
         ...
@@ -280,13 +280,13 @@ class RunLog(Protocol):
 class Erasure(Protocol):
     """Whom `forget` removed."""
 
-    def forget(self, uids: Sequence[int]) -> int:
+    def forget(self, uids: Sequence[Id]) -> int:
         """Delete users and keep a keyed hash of each, against which every insert is checked;
         returns how many rows were there. Lists of others, pages that showed them and kept pages
         lose them too."""
         ...
 
-    def allow(self, uids: Sequence[int]) -> int:
+    def allow(self, uids: Sequence[Id]) -> int:
         """Drop the hashes of these users: later runs may store them again. How many there were."""
         ...
 
@@ -298,20 +298,20 @@ class Erasure(Protocol):
 class PageStore(Protocol):
     """Pages that a harvest has read, until a visit of their user has used them."""
 
-    def keep_pages(self, uid: int, pages: Sequence[KeptPage]) -> None:
+    def keep_pages(self, uid: Id, pages: Sequence[KeptPage]) -> None:
         """Keep pages of this user until a visit has used them. The newest answer to an address is
         kept; none is of whom `forget` removed, or that names them. `commit` does the same."""
         ...
 
-    def kept_pages(self, uids: Sequence[int]) -> dict[int, list[KeptPage]]:
+    def kept_pages(self, uids: Sequence[Id]) -> dict[Id, list[KeptPage]]:
         """The pages that are kept of these users, by uid."""
         ...
 
-    def kept_urls(self) -> Iterator[tuple[int, str]]:
+    def kept_urls(self) -> Iterator[tuple[Id, str]]:
         """The uid and the address of each page that is kept."""
         ...
 
-    def drop_pages(self, upto: Mapping[int, float]) -> None:
+    def drop_pages(self, upto: Mapping[Id, float]) -> None:
         """By uid: delete the kept pages that were fetched by then, seconds since the epoch."""
         ...
 
@@ -325,7 +325,7 @@ class Progress(NamedTuple):
     """
 
     cursor: str = ""
-    last_ids: tuple[int, ...] = ()
+    last_ids: tuple[Id, ...] = ()
     listed: int = 0
     pages: int = 0
 
@@ -339,7 +339,7 @@ class Entry(NamedTuple):
     or reopened, and have not ended.
     """
 
-    uid: int
+    uid: Id
     screen_name: str | None
     fans: int | None
     depth: int
@@ -366,7 +366,7 @@ class Entry(NamedTuple):
 class Found(NamedTuple):
     """A user to keep, found on a page, or a seed: of that only the uid is known."""
 
-    uid: int
+    uid: Id
     url: str
     screen_name: str | None = None
     fans: int | None = None
@@ -390,7 +390,7 @@ class PageCommit(NamedTuple):
     kept: pages of the owner that were read for it, for `kept_pages`.
     """
 
-    uid: int
+    uid: Id
     depth: int
     edge: Edge
     cursor: str
@@ -401,7 +401,7 @@ class PageCommit(NamedTuple):
     sure: bool = True
     last: bool = False
     nth: int = 0
-    seen: tuple[int, ...] = ()
+    seen: tuple[Id, ...] = ()
     kept: tuple[KeptPage, ...] = ()
     illegible: int = 0
 
@@ -431,7 +431,7 @@ class Walk(Protocol):
         """Insert what is new at depth 0, lift known users to depth 0; returns how many are new."""
         ...
 
-    def known_ids(self) -> Iterator[int]:
+    def known_ids(self) -> Iterator[Id]:
         """The ids of all kept users, in no order."""
         ...
 
@@ -457,27 +457,27 @@ class Walk(Protocol):
         ...
 
     def name_seed(
-        self, owner: str, uid: int, screen_name: str | None, fans: int | None, now: float
+        self, owner: str, uid: Id, screen_name: str | None, fans: int | None, now: float
     ) -> None:
         """What a seed's profile told."""
         ...
 
-    def finish(self, owner: str, uid: int, state: State, why: str) -> bool:
+    def finish(self, owner: str, uid: Id, state: State, why: str) -> bool:
         """The entry leaves the queue as done, gone or failed; False: it was not mine. A failed one
         makes all depths upper bounds."""
         ...
 
     def rest(
-        self, owner: str, uid: int, *, now: float, until: float, why: str, counts: bool = True
+        self, owner: str, uid: Id, *, now: float, until: float, why: str, counts: bool = True
     ) -> None:
         """Back to the frontier, not before `until`. counts: as one of its attempts."""
         ...
 
-    def give_back(self, owner: str, uids: Sequence[int] | None = None) -> None:
+    def give_back(self, owner: str, uids: Sequence[Id] | None = None) -> None:
         """Back to the frontier at once, no attempt counted. None: all that the owner holds."""
         ...
 
-    def put_off(self, owner: str, uid: int) -> None:
+    def put_off(self, owner: str, uid: Id) -> None:
         """Back to the frontier behind all others, whom it holds back no more: set aside."""
         ...
 
@@ -498,7 +498,7 @@ class Walk(Protocol):
         walled list of the edge is left."""
         ...
 
-    def reopen_walled(self, edge: Edge, *, after_seq: int, n: int) -> list[tuple[int, int]]:
+    def reopen_walled(self, edge: Edge, *, after_seq: int, n: int) -> list[tuple[int, Id]]:
         """Up to n walled lists of entries that are done (or queued again already), by seq from
         after_seq on, are to be read again; returns seq and uid of each."""
         ...

@@ -7,6 +7,7 @@ So whatever the order, either the put sees the hash or `forget` sees the row.
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from weibo_crawler.records import Id, read_id
 from weibo_crawler.store import Erasure, Put, Table, Tables
 from weibo_crawler.store.forgotten import NOBODY, Forgotten, without_others
 from weibo_crawler.store.rows.comments import AUTHOR
@@ -25,7 +26,7 @@ class Guard:
         self._forgotten = self._frontier.forgotten(self._forgotten)
         return self._forgotten
 
-    def has(self, uid: int) -> bool:
+    def has(self, uid: Id) -> bool:
         """Whether this user was forgotten, as far as the last `refresh` or `put` knows."""
         return self._forgotten.has(uid)
 
@@ -54,7 +55,7 @@ class Guard:
     def _is_of_gone(self, put: Put) -> bool:
         """Whether the row is theirs: it stands under their uid, or they wrote the comment."""
         author = put.cells.get(AUTHOR)
-        return self.has(owner_of(put.key)) or (author is not None and self.has(int(author)))
+        return self.has(owner_of(put.key)) or (author is not None and self.has(read_id(author)))
 
     def _undo(self, table: Table, puts: Sequence[Put]) -> None:
         for put in puts:
@@ -72,7 +73,7 @@ def replace_cells(table: Table, key: str, cells: dict[str, str], newest: int) ->
     table.delete(key, list(cells), up_to=newest)
 
 
-def remove_user(tables: Tables, uid: int) -> int:
+def remove_user(tables: Tables, uid: Id) -> int:
     """Delete a user's rows with all versions, and what others wrote below their posts; how many
     posts there were."""
     posts = 0

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from weibo_crawler.config import Store
 from weibo_crawler.errors import BadConfig, how_to_install
+from weibo_crawler.records import IdType
 from weibo_crawler.store import Frontier, Tables
 from weibo_crawler.store.sql.egresses import EgressLeases
 from weibo_crawler.store.sql.visits import VisitClaims
@@ -32,15 +33,16 @@ def file_of(url: str) -> Path | None:
     return database_path(url) if home_of(url) == SQLITE else None
 
 
-def open_users(store: Store, *, create: bool, waits: bool = False) -> Frontier:
-    """The users. create: make an embedded store where there is none."""
+def open_users(store: Store, *, create: bool, ids: IdType = int, waits: bool = False) -> Frontier:
+    """The users. create: make an embedded store where there is none. ids: what the site calls them
+    by."""
     if home_of(store.users) == SQLITE:
         return SqliteUsers(store.users, create=create)
     try:
         from weibo_crawler.store.mysql.frontier import MysqlUsers
     except ImportError:
         raise _missing("store.users: mysql:// needs PyMySQL") from None
-    return MysqlUsers(store.users, store.read_password(), waits=waits)
+    return MysqlUsers(store.users, store.read_password(), ids=ids, waits=waits)
 
 
 def open_tables(url: str, hbase_command: str, *, create: bool, waits: bool = False) -> Tables:
@@ -65,7 +67,14 @@ def open_leases(store: Store, *, waits: bool = False) -> EgressLeases:
     return MysqlEgresses(store.users, store.read_password(), waits=waits)
 
 
-def open_claims(store: Store, owner: str, run_id: str, *, waits: bool = False) -> VisitClaims:
+def open_claims(
+    store: Store,
+    owner: str,
+    run_id: str,
+    *,
+    ids: IdType = int,
+    waits: bool = False,
+) -> VisitClaims:
     """Claims of visits by this process, in the users' database."""
     if home_of(store.users) == SQLITE:
         return SqliteVisits(store.users, owner, run_id)
@@ -73,7 +82,8 @@ def open_claims(store: Store, owner: str, run_id: str, *, waits: bool = False) -
         from weibo_crawler.store.mysql.visits import MysqlVisits
     except ImportError:
         raise _missing("store.users: mysql:// needs PyMySQL") from None
-    return MysqlVisits(store.users, store.read_password(), owner, run_id, waits=waits)
+    password = store.read_password()
+    return MysqlVisits(store.users, password, owner, run_id, ids=ids, waits=waits)
 
 
 def _missing(what: str) -> BadConfig:

@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from weibo_crawler.records import Page
+from weibo_crawler.records import Id, Page
 from weibo_crawler.store.forgotten import Forgotten
 
 HARVEST = "harvest"  # the egress of a page that no request of this stage brought
@@ -36,8 +36,8 @@ def pack(page: Page) -> KeptPage:
 
 
 def kept_rows(
-    uid: int, pages: Iterable[KeptPage], forgotten: Forgotten
-) -> list[tuple[int, str, float, bytes]]:
+    uid: Id, pages: Iterable[KeptPage], forgotten: Forgotten
+) -> list[tuple[Id, str, float, bytes]]:
     """What is to be stored of these pages of one user: none of or about
     somebody forgotten."""
     if forgotten.has(uid):

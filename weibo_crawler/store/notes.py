@@ -9,7 +9,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from weibo_crawler.records import ShownPage
+from weibo_crawler.records import Id, ShownPage
 
 T = TypeVar("T")
 
@@ -90,7 +90,7 @@ OF_WORK = (STOP, DRIVER, TALKED)
 
 
 def shown_of_late(
-    held: Notes, kind: str, is_forgotten: Callable[[int], bool], now: float
+    held: Notes, kind: str, is_forgotten: Callable[[Id], bool], now: float
 ) -> list[ShownPage]:
     """The later pages of a kind that runs before this one were shown: one that begins while the
     site is silent about such pages is shown none itself."""
@@ -99,7 +99,7 @@ def shown_of_late(
 
 
 def note_shown(
-    held: Notes, kind: str, pages: Iterable[ShownPage], is_forgotten: Callable[[int], bool]
+    held: Notes, kind: str, pages: Iterable[ShownPage], is_forgotten: Callable[[Id], bool]
 ) -> None:
     """Note them for the runs that follow; where there are none those of before stay."""
     if shown := [page for page in pages if not is_forgotten(page.uid)]:

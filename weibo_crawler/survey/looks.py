@@ -14,6 +14,7 @@ from weibo_crawler.records import (
     Edge,
     Expect,
     FanPage,
+    Id,
     Kind,
     Post,
     PostPage,
@@ -64,11 +65,11 @@ class Looks:
     """
 
     def __init__(
-        self, site: Site, fetcher: PageSource, uid: int, *, patience_s: float, wants_info: bool
+        self, site: Site, fetcher: PageSource, uid: Id, *, patience_s: float, wants_info: bool
     ) -> None:
         self._site, self._fetcher, self._uid = site, fetcher, uid
         self._patience_s, self._wants_info = patience_s, wants_info
-        self._over = ""
+        self._over, self._none = "", f"{site.title} has no such page"
 
     async def run(self) -> AsyncIterator[Look]:
         """Each page as soon as it is known."""
@@ -79,14 +80,19 @@ class Looks:
         page = shown if isinstance(shown, PostPage) else PostPage(uid, (), None)
         yield await self._later(page)
         for edge, name in LISTS.items():
-            yield await self._look(name, Ask(site.edge(edge, uid, "")))
-        if self._wants_info:
+            request = site.edge(edge, uid, "") if edge in site.edges else None
+            yield await self._maybe(name, request, self._none)
+        if self._wants_info and Kind.INFO in site.kinds:
             yield await self._look(INFO, Ask(site.info(uid)))
         yield await self._text(page.posts)
         yield await self._comments(page.posts)
         owners = (profile.reading.record if profile.reading else None, page.profile)
         names = [one.screen_name for one in owners if isinstance(one, User) and one.screen_name]
-        yield await self._maybe(NAME, site.name(names[0]) if names else None, "no name was shown")
+        if Kind.NAME not in site.kinds:
+            yield Look(NAME, None, self._none)
+        else:
+            request = site.name(names[0]) if names else None
+            yield await self._maybe(NAME, request, "no name was shown")
 
     async def _later(self, page: PostPage) -> Look:
         request = None
@@ -107,6 +113,8 @@ class Looks:
         return look
 
     async def _comments(self, posts: Iterable[Post]) -> Look:
+        if Kind.COMMENTS not in self._site.kinds:
+            return Look(COMMENTS, None, self._none)
         said = max(posts, key=lambda post: post.comments or 0, default=None)
         request = self._site.comments(said.mid) if said is not None and said.comments else None
         return await self._maybe(COMMENTS, request, "no post on page 1 announces any")

@@ -35,7 +35,7 @@ class Meaning(NamedTuple):
         return [f"edges     {self.walk}", f"timelines {self.pages}", f"requests  {visits}"]
 
 
-def meaning(by_name: Mapping[str, Look], harvest: Harvest, posts: Posts, page: int = 10) -> Meaning:
+def meaning(by_name: Mapping[str, Look], harvest: Harvest, posts: Posts, page: int) -> Meaning:
     """What a crawl by these settings would do. page: posts of a full page."""
     first = _record(by_name[looks.POSTS])
     shown = first if isinstance(first, PostPage) else None

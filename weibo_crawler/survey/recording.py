@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from weibo_crawler.errors import StoreError
-from weibo_crawler.records import Kind, Page, Reading, Request, Verdict
+from weibo_crawler.records import Id, Kind, Page, Reading, Request, Verdict
 from weibo_crawler.sites import Site
 
 _INDEX = "answers.json"
@@ -24,8 +24,8 @@ class Recorded(msgspec.Struct, frozen=True):
     """One answer. fetched_at: seconds since the epoch. reads_as: `outline` of its reading."""
 
     kind: Kind
-    uid: int
-    mid: int
+    uid: Id
+    mid: Id
     cursor: str
     url: str
     status: int

@@ -21,7 +21,7 @@ from tests.sites.weibo.helpers import (
     record,
     tree,
 )
-from weibo_crawler.records import Post, PostPage, Verdict
+from weibo_crawler.records import Id, Post, PostPage, Verdict
 from weibo_crawler.sites.weibo.bid import bid_of
 
 Tree = Any
@@ -532,7 +532,7 @@ def test_an_original_whose_ids_bid_and_date_deny() -> None:
     the ids are believed."""
     other = {"id": "4183183659335757", "mid": "4183183659335757"}
 
-    def changed(**fields: object) -> int | None:
+    def changed(**fields: object) -> Id | None:
         return (
             page_mode(lambda tree: card(tree)["mblog"]["retweeted_status"].update(fields))
             .posts[1]

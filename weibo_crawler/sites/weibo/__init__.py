@@ -10,8 +10,9 @@ or asks for the time. What the site answers, and from where that is known: weibo
     timeline, lists, people, info, post, longtext the parsers; drift: what they cannot read
     ids         which post it is                  links     whom a page of posts leads to
     text, counts, dates, bid, cursors             values as the site writes them
+    seeds       whom a word of a user names
 """
 
-from weibo_crawler.sites.weibo.site import Weibo
+from weibo_crawler.sites.weibo.site import Weibo, open_site
 
-__all__ = ["Weibo"]
+__all__ = ["Weibo", "open_site"]

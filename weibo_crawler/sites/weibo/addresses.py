@@ -6,7 +6,7 @@ A cursor is the site's own token as text: "" is the first page; posts have "page
 
 from urllib.parse import quote
 
-from weibo_crawler.records import Edge, Kind, Request
+from weibo_crawler.records import Edge, Id, Kind, Request
 
 LAST_PAGE = {Kind.FANS: 250, Kind.FOLLOWS: 10}  # weibo_api.md: at most 5,000 fans, 200 follows
 USERS_A_PAGE = 20
@@ -38,13 +38,13 @@ class Addresses:
     def __init__(self, base: str) -> None:
         self.base = base
 
-    def profile(self, uid: int) -> Request:
+    def profile(self, uid: Id) -> Request:
         return self._index(Kind.PROFILE, uid, f"type=uid&value={uid}", "")
 
-    def info(self, uid: int) -> Request:
+    def info(self, uid: Id) -> Request:
         return self._index(Kind.INFO, uid, f"containerid=230283{uid}_-_INFO", "")
 
-    def edge(self, edge: Edge, uid: int, cursor: str) -> Request:
+    def edge(self, edge: Edge, uid: Id, cursor: str) -> Request:
         """Errors: ValueError for an edge that is no list of the site."""
         if edge not in _LISTS:
             raise ValueError(f"{edge} is no list of the site")
@@ -52,12 +52,12 @@ class Addresses:
         query = f"containerid=231051_-_{name}_-_{uid}&{page}={page_number(cursor)}"
         return self._index(kind, uid, query, cursor)
 
-    def posts(self, uid: int, cursor: str) -> Request:
+    def posts(self, uid: Id, cursor: str) -> Request:
         name, value = post_token(cursor)
         query = f"type=uid&value={uid}&containerid=107603{uid}&{name}={quote(value, safe='')}"
         return self._index(Kind.POSTS, uid, query, cursor)
 
-    def full_text(self, uid: int, mid: int) -> tuple[Request, ...]:
+    def full_text(self, uid: Id, mid: Id) -> tuple[Request, ...]:
         """extend, show, detail: the cheapest answer first."""
         return (
             self._of_post(Kind.EXTEND, f"/statuses/extend?id={mid}", mid, uid),
@@ -74,11 +74,11 @@ class Addresses:
             ),
         )
 
-    def post(self, mid: int) -> tuple[Request, ...]:
+    def post(self, mid: Id) -> tuple[Request, ...]:
         """show, detail: they tell more than the text."""
         return self.full_text(0, mid)[1:]
 
-    def comments(self, mid: int) -> Request:
+    def comments(self, mid: Id) -> Request:
         path = f"/comments/hotflow?id={mid}&mid={mid}&max_id_type=0"
         return self._of_post(Kind.COMMENTS, path, mid, 0)
 
@@ -89,12 +89,12 @@ class Addresses:
             headers=(("Accept", _HTML), ("Referer", f"{self.base}/")),
         )
 
-    def _index(self, kind: Kind, uid: int, query: str, cursor: str) -> Request:
+    def _index(self, kind: Kind, uid: Id, query: str, cursor: str) -> Request:
         url = f"{self.base}/api/container/getIndex?{query}"
         headers = self._headers(f"{self.base}/u/{uid}")
         return Request(kind, url, uid=uid, cursor=cursor, headers=headers)
 
-    def _of_post(self, kind: Kind, path: str, mid: int, uid: int) -> Request:
+    def _of_post(self, kind: Kind, path: str, mid: Id, uid: Id) -> Request:
         headers = self._headers(f"{self.base}/detail/{mid}")
         return Request(kind, self.base + path, uid=uid, mid=mid, headers=headers)
 

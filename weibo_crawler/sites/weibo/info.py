@@ -8,7 +8,7 @@ Blocks that a browser loads later are empty.
 import re
 from collections.abc import Iterator
 
-from weibo_crawler.records import BasicInfo, Reading, Request, Verdict
+from weibo_crawler.records import BasicInfo, Id, Reading, Request, Verdict
 from weibo_crawler.sites.weibo.dates import said
 from weibo_crawler.sites.weibo.drift import Drift, is_drift
 from weibo_crawler.sites.weibo.text import read_name, read_remark
@@ -47,7 +47,7 @@ def read_info(page: Info | None, request: Request, now: float) -> Reading:
     return Reading(Verdict.OK, _read(request.uid, items, now), ambiguous=owner is None)
 
 
-def _read(uid: int, items: dict[str, str], now: float) -> BasicInfo:
+def _read(uid: Id, items: dict[str, str], now: float) -> BasicInfo:
     """What cannot be read as what it should be stays among the rest, as the site writes it."""
     left = {name: text for name, text in items.items() if text and name not in _KNOWN_ELSEWHERE}
     province, city = [*left.pop(_PLACE, "").split(None, 1), None, None][:2]

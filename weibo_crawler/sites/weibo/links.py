@@ -36,7 +36,7 @@ def authors(statuses: Iterable[Mblog]) -> tuple[User | NamedUser, ...]:
 
 def mentions(posts: Iterable[Post]) -> tuple[str, ...]:
     """The screen names in the texts of these posts, newest post first, each once."""
-    by_age = sorted(posts, key=lambda post: -post.mid)
+    by_age = sorted(posts, key=lambda post: post.mid, reverse=True)
     return tuple(dict.fromkeys(name for post in by_age for name in post.mentions))
 
 

@@ -8,7 +8,7 @@ that are null, and fewer than 20 users on large accounts.
 from collections import Counter
 from collections.abc import Mapping
 
-from weibo_crawler.records import ILLEGIBLE, FanPage, Kind, Reading, Request, User, Verdict
+from weibo_crawler.records import ILLEGIBLE, FanPage, Id, Kind, Reading, Request, User, Verdict
 from weibo_crawler.sites.weibo.addresses import LAST_PAGE, page_number
 from weibo_crawler.sites.weibo.cursors import read_token
 from weibo_crawler.sites.weibo.drift import Drift, is_drift
@@ -27,7 +27,7 @@ class _Found:
 
     def __init__(self) -> None:
         self.users: list[User] = []
-        self.uncounted: list[int] = []
+        self.uncounted: list[Id] = []
         self.skipped: Counter[str] = Counter()
         self.odd: list[Drift] = []
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from msgspec.structs import asdict, replace
 
 from weibo_crawler import records
-from weibo_crawler.records import ILLEGIBLE, CommentPage, Reading, Request, User, Verdict
+from weibo_crawler.records import ILLEGIBLE, CommentPage, Id, Reading, Request, User, Verdict
 from weibo_crawler.sites.weibo.comment import read_comment
 from weibo_crawler.sites.weibo.counts import (
     MOST_FANS,
@@ -102,7 +102,7 @@ def read_comments(comments: Comments | None, request: Request, now: float) -> Re
     next_cursor, is_odd = read_token(comments.max_id)
     if not comments.data and next_cursor is None and not is_odd:
         return nothing(request)
-    users: dict[int, User] = {}
+    users: dict[Id, User] = {}
     said: list[records.Comment] = []
     odd: list[Drift] = []
     skipped = Counter({"odd cursor": 1} if is_odd else {})

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from weibo_crawler.records import Original, Post
+from weibo_crawler.records import Id, Original, Post
 from weibo_crawler.sites.weibo.attached import read_attached
 from weibo_crawler.sites.weibo.bid import bid_of
 from weibo_crawler.sites.weibo.counts import MOST_REACTIONS, optional_count, small_number
@@ -42,7 +42,7 @@ def author_of(status: Mblog) -> Person:
     return status.user
 
 
-def read_post(status: Mblog, card: Card, uid: int, now: float) -> Post:
+def read_post(status: Mblog, card: Card, uid: Id, now: float) -> Post:
     """A live post of `uid`. Errors: Drift, with a path below the mblog."""
     mid = mid_of(status)
     if not isinstance(status.text, str):

@@ -1,13 +1,18 @@
 """The site m.weibo.cn, as the rest of the program sees it."""
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta, timezone
 from random import Random
 from urllib.parse import urlsplit
 
-from weibo_crawler.records import Edge, Kind, Page, Reading, Request
-from weibo_crawler.sites.weibo import reading, session
+from weibo_crawler.config import Settings
+from weibo_crawler.records import Edge, Id, Kind, Page, Reading, Request, Seed
+from weibo_crawler.sites.weibo import reading, seeds, session
 from weibo_crawler.sites.weibo.addresses import LAST_PAGE, USERS_A_PAGE, Addresses
 from weibo_crawler.sites.weibo.strangers import HOSTS, Strangers
+
+_LIVE = "https://m.weibo.cn"
+_LIVE_VISITOR = "https://visitor.passport.weibo.cn/visitor/genvisitor2"
 
 _EVERYBODY_KNOWS = 2803301701  # 人民日报, for years among the accounts with most fans
 _HOST = "m.weibo.cn"
@@ -20,11 +25,28 @@ class Weibo(Addresses):
     base_url: where the site is. visitor_url: what opens a visitor session, "" = none is needed.
     """
 
+    title = "Sina Weibo"
+    clock = timezone(timedelta(hours=8))
+    ids = int
+    posts_a_page = 10
+    exact_below = 10_000  # then the site shows 1.2万
+    kinds = frozenset(Kind)
+    edges = tuple(edge for edge in Edge if edge is not Edge.SEED)
+
     def __init__(self, base_url: str, visitor_url: str, user_agent: str) -> None:
         super().__init__(base_url.rstrip("/"))
         self._visitor_url, self._user_agent = visitor_url, user_agent
 
-    def home(self, uid: int) -> str:
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where the site is, and what opens a session."""
+        return (self.base, self._visitor_url) if self._visitor_url else (self.base,)
+
+    def seed(self, text: str, where: str) -> Seed:
+        """A uid, a profile address or a screen name. Errors: BadSeed."""
+        return seeds.read_seed(text, where)
+
+    def home(self, uid: Id) -> str:
         """The address under which people know a user."""
         return f"{self.base}/u/{uid}"
 
@@ -48,6 +70,12 @@ class Weibo(Addresses):
             return None
         return session.session_request(self._visitor_url, f"{self.base}/", now, rng)
 
+    def sign(
+        self, request: Request, headers: tuple[tuple[str, str], ...], now: float
+    ) -> tuple[tuple[str, str], ...]:
+        """Weibo's pages are asked for without a signature."""
+        return ()
+
     def read_session(self, page: Page) -> Mapping[str, str] | None:
         """The cookies of a new visitor session; None: the site gave none."""
         return session.read_session(page)
@@ -61,3 +89,13 @@ class Weibo(Addresses):
         own = (urlsplit(url).netloc for url in (self.base, self._visitor_url))
         hosts = {host: _HOST for host in own if host and not HOSTS.fullmatch(host)}
         return Strangers(secret, hosts).of
+
+
+def open_site(settings: Settings) -> Weibo:
+    """Weibo, where the settings say. A visitor session is opened at the live site's own address
+    where no other is named."""
+    site = settings.site
+    base_url, visitor_url = site.base_url or _LIVE, site.visitor_url
+    if visitor_url is None:
+        visitor_url = _LIVE_VISITOR if base_url.rstrip("/") == _LIVE else ""
+    return Weibo(base_url, visitor_url if settings.session.enabled else "", site.user_agent)

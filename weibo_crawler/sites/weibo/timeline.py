@@ -6,7 +6,7 @@ other users (liked posts) are counted, a post may come pinned and again in its p
 
 from collections import Counter
 
-from weibo_crawler.records import Post, PostPage, Reading, Request, Unreadable, Verdict
+from weibo_crawler.records import Id, Post, PostPage, Reading, Request, Unreadable, Verdict
 from weibo_crawler.sites.weibo.addresses import post_token
 from weibo_crawler.sites.weibo.cursors import read_token
 from weibo_crawler.sites.weibo.drift import Drift, identity, is_drift
@@ -26,9 +26,9 @@ class _Found:
     many posts could be read, repeats and those of others included; nameless: paths of cards that
     should hold a post, and do not even say that there is none."""
 
-    def __init__(self, uid: int, now: float) -> None:
+    def __init__(self, uid: Id, now: float) -> None:
         self._uid, self._now = uid, now
-        self.shown: dict[int, tuple[Post, Mblog]] = {}
+        self.shown: dict[Id, tuple[Post, Mblog]] = {}
         self.read = self.foreign = 0
         self.skipped: Counter[str] = Counter()
         self.unreadable: list[Unreadable] = []

@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from weibo_crawler.records import Id
 from weibo_crawler.store.forgotten import NOBODY, Forgotten, hash_of
 from weibo_crawler.store.mysql.gate import enter
 from weibo_crawler.store.sql.cursor import Cursor
@@ -22,7 +23,7 @@ def read_forgotten(read: Callable[[str], Sequence[Any]], known: Forgotten = NOBO
     return Forgotten(version or "", key or "", hashes)
 
 
-def allow_users(cursor: Cursor, uids: Sequence[int]) -> int:
+def allow_users(cursor: Cursor, uids: Sequence[Id]) -> int:
     """Their hashes out, inside one transaction; how many there were."""
     gate = enter(cursor)
     if not uids or gate.forget_key is None:
@@ -40,7 +41,7 @@ def _set_version(cursor: Cursor) -> None:
     )
 
 
-def forget_users(cursor: Cursor, uids: Sequence[int]) -> int:
+def forget_users(cursor: Cursor, uids: Sequence[Id]) -> int:
     """Hashes in, rows out, inside one transaction; how many users there were."""
     gate = enter(cursor)
     if not uids:

@@ -18,12 +18,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TypeVar
 
+from weibo_crawler.records import Id, IdType
 from weibo_crawler.store.forgotten import hash_of
 from weibo_crawler.store.mysql.base import Database
 from weibo_crawler.store.mysql.forget import allow_users, forget_users, read_forgotten
 from weibo_crawler.store.mysql.gate import Gate, enter
 from weibo_crawler.store.mysql.insert import insert_users
-from weibo_crawler.store.mysql.schema import IDS_OF_A_TEXT
+from weibo_crawler.store.mysql.schema import IDS_OF_A_TEXT, of_ids
 from weibo_crawler.store.mysql.users import SCHEMA
 from weibo_crawler.store.sql.cursor import Cursor, marks, rows
 from weibo_crawler.store.sql.landing import NewUser
@@ -35,8 +36,8 @@ T = TypeVar("T")
 class MysqlUsers(SqlWalk):
     """The `Frontier` protocol over one database: `mysql://user@host:port/database`.
 
-    One connection a thread and process. Methods raise StoreError, StoreFull, NewerSchema; no text
-    and no error holds the password.
+    ids: what the site calls its users by. One connection a thread and process. Methods raise
+    StoreError, StoreFull, NewerSchema; no text and no error holds the password.
     """
 
     _db: Database
@@ -56,8 +57,18 @@ class MysqlUsers(SqlWalk):
     )
     walled_lists = "userlist FORCE INDEX (PRIMARY) STRAIGHT_JOIN progress"
 
-    def __init__(self, url: str, password: str | None = None, *, waits: bool = False) -> None:
-        super().__init__(Database(url, password, "users", SCHEMA, waits=waits))
+    def __init__(
+        self,
+        url: str,
+        password: str | None = None,
+        *,
+        ids: IdType = int,
+        waits: bool = False,
+    ) -> None:
+        super().__init__(Database(url, password, "users", of_ids(SCHEMA, ids), waits=waits))
+        self._ids = ids
+        if ids is str:
+            self.below_all = ""
 
     _read_forgotten = staticmethod(read_forgotten)
     _forget_users = staticmethod(forget_users)
@@ -67,8 +78,8 @@ class MysqlUsers(SqlWalk):
         sets = ", ".join(f"{column} = VALUES({column})" for column in columns)
         return f"ON DUPLICATE KEY UPDATE {sets}"
 
-    def known_ids(self) -> Iterator[int]:
-        after = 0
+    def known_ids(self) -> Iterator[Id]:
+        after = self.below_all
         # many in one text: the driver reads rows one by one, which takes twice as long
         page = (
             "SELECT MAX(id), GROUP_CONCAT(id ORDER BY id) FROM "
@@ -80,7 +91,8 @@ class MysqlUsers(SqlWalk):
                 return
             if not f",{text}".endswith(f",{last}"):  # cut, maybe within an id, by the server's
                 text = text.rpartition(",")[0]  # max_allowed_packet, and it says nothing
-            ids = [int(uid) for uid in text.split(",")]
+            texts = text.split(",")
+            ids: list[Id] = [*map(int, texts)] if self._ids is int else texts
             yield from ids
             after = ids[-1]
 
@@ -94,10 +106,10 @@ class MysqlUsers(SqlWalk):
 
         return self._db.transaction(behind_the_gate)
 
-    def _among(self, ids: Collection[int]) -> Among:
+    def _among(self, ids: Collection[Id]) -> Among:
         return f"IN ({marks(ids)})", tuple(ids)
 
-    def _forgotten_among(self, cursor: Cursor, gate: Gate, uids: Iterable[int]) -> set[int]:
+    def _forgotten_among(self, cursor: Cursor, gate: Gate, uids: Iterable[Id]) -> set[Id]:
         if gate.forget_key is None:
             return set()
         hashes = {hash_of(gate.forget_key, uid): uid for uid in uids}

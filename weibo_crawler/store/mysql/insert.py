@@ -51,7 +51,8 @@ def _texts(cursor: Cursor, numbered: Iterable[tuple[int, NewUser]]) -> Iterator[
             text = shared[page] = cursor.mogrify("%s, %s, %s, %s, %s, %s", values)
         names = cursor.mogrify("%s, %s", user[1:3])
         fans = "NULL" if user.fans is None else f"{user.fans:d}"
-        yield f"({seq:d}, {user.uid:d}, {fans}, {names}, {text})"
+        uid = user.uid if isinstance(user.uid, int) else cursor.mogrify("%s", (user.uid,))
+        yield f"({seq:d}, {uid}, {fans}, {names}, {text})"
 
 
 def _statements(texts: Iterable[str]) -> Iterator[str]:

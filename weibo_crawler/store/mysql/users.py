@@ -1,18 +1,18 @@
 """The schema of the userlist in MariaDB/MySQL."""
 
-from weibo_crawler.store.mysql.schema import OPTIONS
+from weibo_crawler.store.mysql.schema import ID, OPTIONS
 
 # No AUTO_INCREMENT: seqs are given under the gate (`frontier` says why).
 SCHEMA = (
     (
         f"""CREATE TABLE userlist (
             seq BIGINT UNSIGNED NOT NULL PRIMARY KEY,
-            id BIGINT UNSIGNED NOT NULL,
+            id {ID} NOT NULL,
             url TEXT NOT NULL,
             screen_name TEXT NOT NULL,
             fans BIGINT NOT NULL,
             depth INT NOT NULL,
-            found_from BIGINT UNSIGNED,
+            found_from {ID},
             found_edge VARCHAR(16) NOT NULL,
             found_at DOUBLE NOT NULL,
             changed_at DOUBLE NOT NULL,
@@ -30,7 +30,7 @@ SCHEMA = (
             KEY userlist_leases (lease_owner)
         ) {OPTIONS}""",
         f"""CREATE TABLE progress (
-            uid BIGINT UNSIGNED NOT NULL,
+            uid {ID} NOT NULL,
             edge VARCHAR(16) NOT NULL,
             next_page TEXT NOT NULL,
             last_ids MEDIUMBLOB NOT NULL,
@@ -94,7 +94,7 @@ SCHEMA = (
     # a row a page, its users packed: a row for each takes ten times the room
     (
         f"""CREATE TABLE edges (
-            owner BIGINT UNSIGNED NOT NULL,
+            owner {ID} NOT NULL,
             edge VARCHAR(16) NOT NULL,
             nth INT NOT NULL,
             seen_at DOUBLE NOT NULL,
@@ -104,7 +104,7 @@ SCHEMA = (
     ),
     (
         f"""CREATE TABLE kept_pages (
-            uid BIGINT UNSIGNED NOT NULL,
+            uid {ID} NOT NULL,
             url VARCHAR(512) NOT NULL,
             fetched_at DOUBLE NOT NULL,
             body LONGBLOB NOT NULL,

@@ -1,13 +1,14 @@
 """Claims of visits in MariaDB/MySQL: the processes of many machines."""
 
+from weibo_crawler.records import IdType
 from weibo_crawler.store.mysql.base import Database
-from weibo_crawler.store.mysql.schema import OPTIONS
+from weibo_crawler.store.mysql.schema import ID, OPTIONS, of_ids
 from weibo_crawler.store.sql.visits import VisitClaims
 
 _SCHEMA = (
     (
         f"""CREATE TABLE visits (
-            uid BIGINT UNSIGNED NOT NULL PRIMARY KEY,
+            uid {ID} NOT NULL PRIMARY KEY,
             owner VARCHAR(255) NOT NULL,
             run_id VARCHAR(255) NOT NULL,
             until DOUBLE NOT NULL,
@@ -23,6 +24,14 @@ class MysqlVisits(VisitClaims):
     or_leave = "ON DUPLICATE KEY UPDATE uid = uid"
 
     def __init__(
-        self, url: str, password: str | None, owner: str, run_id: str, *, waits: bool = False
+        self,
+        url: str,
+        password: str | None,
+        owner: str,
+        run_id: str,
+        *,
+        ids: IdType = int,
+        waits: bool = False,
     ) -> None:
-        super().__init__(Database(url, password, "visits", _SCHEMA, waits=waits), owner, run_id)
+        schema = of_ids(_SCHEMA, ids)
+        super().__init__(Database(url, password, "visits", schema, waits=waits), owner, run_id)

@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from weibo_crawler.errors import StoreError
-from weibo_crawler.records import SCHEMA_VERSION, BasicInfo, FullText, Post, User
+from weibo_crawler.records import SCHEMA_VERSION, BasicInfo, FullText, Id, Post, User, read_id
 from weibo_crawler.store import Cells, Row, UserRow
 from weibo_crawler.store.rows.fields import IMPORTED, POSTS, in_cells, read_truth
 from weibo_crawler.store.rows.gaps import Gap, pack_gaps, unpack_gaps
@@ -77,12 +77,12 @@ class Ledger(msgspec.Struct, frozen=True):
     stored: int = 0
     new: int = 0
     pages: int = 0
-    cut: tuple[int, ...] = ()
-    gone: tuple[int, ...] = ()
-    pinned: tuple[int, ...] = ()
-    restricted: tuple[int, ...] = ()
+    cut: tuple[Id, ...] = ()
+    gone: tuple[Id, ...] = ()
+    pinned: tuple[Id, ...] = ()
+    restricted: tuple[Id, ...] = ()
     restricted_at: Moment | None = None
-    unreadable: tuple[int, ...] = ()
+    unreadable: tuple[Id, ...] = ()
     unnamed: int = 0
     unnamed_now: int = 0
     foreign: int = 0
@@ -378,8 +378,11 @@ def _of_key(parse: Callable[[str], T], key: str) -> T:
         ) from None
 
 
-def _mids(text: str) -> tuple[int, ...]:
-    return tuple(map(int, text.split(",")))
+def _mids(text: str) -> tuple[Id, ...]:
+    mids = tuple(map(read_id, text.split(",")))
+    if len(set(map(type, mids))) > 1:
+        raise ValueError("numbers and texts")
+    return mids
 
 
 # how a cell of the ledger is read and written, by the type of its field
@@ -389,7 +392,7 @@ _LEDGER_TYPES: Mapping[Any, tuple[Callable[[str], Any], Callable[[Any], str]]] =
     float: (float, str),
     bool: (read_truth, _text),
     Moment: (from_iso, to_iso),
-    tuple[int, ...]: (_mids, lambda mids: ",".join(map(str, mids))),
+    tuple[Id, ...]: (_mids, lambda mids: ",".join(map(str, mids))),
     tuple[Gap, ...]: (unpack_gaps, pack_gaps),
 }
 _LEDGER = {

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from weibo_crawler.errors import StoreError
-from weibo_crawler.records import SCHEMA_VERSION, Comment
+from weibo_crawler.records import SCHEMA_VERSION, Comment, Id, read_id
 from weibo_crawler.store import Put, Row
 from weibo_crawler.store.rows.cells import to_iso
 from weibo_crawler.store.rows.keys import comment_key, parse_comment_key
@@ -32,7 +32,7 @@ _decode = msgspec.json.Decoder(More).decode
 
 
 def comment_puts(
-    uid: int, mid: int, comments: Sequence[Comment], fetched_at: float, run_id: str
+    uid: Id, mid: Id, comments: Sequence[Comment], fetched_at: float, run_id: str
 ) -> list[Put]:
     """A row for each comment on the post `mid` of `uid`. fetched_at: seconds since the epoch."""
     at, ms = to_iso(fetched_at), int(fetched_at * 1000)
@@ -67,7 +67,7 @@ def read_comment(row: Row) -> dict[str, Any]:
             "comment_id": str(comment),
             "mid": str(mid),
             "owner": owner,
-            "uid": int(author) if author else None,
+            "uid": read_id(author) if author else None,
             "screen_name": more.screen_name,
             "created_at": cells.get("comment:created_at"),
             "text": cells.get("comment:text"),

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from weibo_crawler.records import PageInfo
+from weibo_crawler.records import PageInfo, read_id
 from weibo_crawler.store.rows.packed import WholeOriginal
 
 NOWHERE = ""  # no cell of a table holds the field
@@ -38,7 +38,7 @@ class Field(NamedTuple):
     line for analysts. is_cleared: the cell is emptied where there is nothing any more. record: the
     type of a RECORD, or of one of RECORDS. in_key: the row key holds it as well, and it is read
     from there, since rows of earlier versions have no such cell. is_id: a number that nobody
-    calculates with."""
+    calculates with. zone: of a time by the site's clock, as Arrow names it."""
 
     cell: str
     kind: Kind
@@ -47,11 +47,14 @@ class Field(NamedTuple):
     record: type | None = None
     in_key: bool = False
     is_id: bool = False
+    zone: str = "UTC"
 
     @property
     def read(self) -> Callable[[str], Any] | None:
         """How the text of the cell is read, None: as it is, even if empty. The function raises
         ValueError."""
+        if self.is_id and self.kind is Kind.NUMBER:
+            return read_id
         return str if self.is_cleared else _READ.get(self.kind)
 
 

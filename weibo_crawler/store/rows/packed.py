@@ -3,7 +3,7 @@
 import msgspec
 from msgspec.structs import astuple
 
-from weibo_crawler.records import SCHEMA_VERSION, Original, PageInfo, Post
+from weibo_crawler.records import SCHEMA_VERSION, Id, Original, PageInfo, Post
 
 
 class PackedPageInfo(PageInfo, frozen=True, omit_defaults=True):
@@ -14,7 +14,7 @@ class PackedOriginal(msgspec.Struct, frozen=True, omit_defaults=True):
     """records.Original as it is packed: its mid is text, as everywhere outside."""
 
     mid: str
-    uid: int | None = None
+    uid: Id | None = None
     screen_name: str | None = None
     text: str = ""
     text_complete: bool = True

@@ -4,9 +4,12 @@ Statements that both understand write %s for a value, as pymysql does; the SQLit
 own sign in its place.
 """
 
+import json
 import struct
 from collections.abc import Callable, Iterator, Sequence, Sized
 from typing import Any, Protocol, TypeVar
+
+from weibo_crawler.records import Id
 
 T = TypeVar("T")
 
@@ -60,10 +63,20 @@ def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
         yield items[start : start + size]
 
 
-def pack_ids(ids: Sequence[int]) -> bytes:
-    """Eight bytes an id, the same on every machine."""
+def pack_ids(ids: Sequence[Id]) -> bytes:
+    """Eight bytes a number, the same on every machine; texts as JSON, of another length."""
+    if ids and isinstance(ids[0], str):
+        packed = json.dumps(ids, separators=(",", ":")).encode()
+        return packed + b" " * (len(packed) % 8 == 0)
     return struct.pack(f"<{len(ids)}Q", *ids)
 
 
-def unpack_ids(packed: bytes) -> tuple[int, ...]:
+def part_of_packed(uid: Id) -> bytes:
+    """What stands in a packed list that holds this one, and may stand in others."""
+    return json.dumps(uid).encode() if isinstance(uid, str) else pack_ids([uid])
+
+
+def unpack_ids(packed: bytes) -> tuple[Id, ...]:
+    if len(packed) % 8:
+        return tuple(json.loads(packed))
     return struct.unpack(f"<{len(packed) // 8}Q", packed)

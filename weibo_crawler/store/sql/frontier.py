@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from weibo_crawler.records import Edge, State
+from weibo_crawler.records import Edge, Id, State
 from weibo_crawler.store import NOT_SHOWN, WALLED, WorkerRow
 from weibo_crawler.store.forgotten import NOBODY, Forgotten
 from weibo_crawler.store.kept import KeptPage, kept_rows
@@ -34,6 +34,7 @@ class SqlFrontier(SqlUserlist):
     keep: str  # the insert of a kept page, of which the newest stays
     retry_unsure: str  # the update, up to its SET, of entries with a list that ended unsurely
     walled_lists: str  # userlist and progress joined, so that the rows come by seq
+    below_all: Id = -1  # an id that comes before all others
     _has_reported = False
 
     @abstractmethod
@@ -55,12 +56,12 @@ class SqlFrontier(SqlUserlist):
 
     @staticmethod
     @abstractmethod
-    def _forget_users(cursor: Cursor, uids: Sequence[int]) -> int:
+    def _forget_users(cursor: Cursor, uids: Sequence[Id]) -> int:
         """Hashes in, rows out; how many users there were."""
 
     @staticmethod
     @abstractmethod
-    def _allow_users(cursor: Cursor, uids: Sequence[int]) -> int:
+    def _allow_users(cursor: Cursor, uids: Sequence[Id]) -> int:
         """Hashes out; how many there were."""
 
     def close(self) -> None:
@@ -69,14 +70,14 @@ class SqlFrontier(SqlUserlist):
     # -- an entry that is leased
 
     def name_seed(
-        self, owner: str, uid: int, screen_name: str | None, fans: int | None, now: float
+        self, owner: str, uid: Id, screen_name: str | None, fans: int | None, now: float
     ) -> None:
         self._db.write(
             f"UPDATE userlist SET screen_name = %s, fans = %s, changed_at = %s {_MINE}",
             (screen_name, fans, now, uid, owner),
         )
 
-    def finish(self, owner: str, uid: int, state: State, why: str) -> bool:
+    def finish(self, owner: str, uid: Id, state: State, why: str) -> bool:
         def work(cursor: Cursor) -> bool:
             sql = f"UPDATE userlist SET state = %s, last_error = %s, {RELEASE} {_MINE}"
             is_mine = bool(cursor.execute(sql, (state.value, why, uid, owner)))
@@ -87,7 +88,7 @@ class SqlFrontier(SqlUserlist):
         return self._db.transaction(work)
 
     def rest(
-        self, owner: str, uid: int, *, now: float, until: float, why: str, counts: bool = True
+        self, owner: str, uid: Id, *, now: float, until: float, why: str, counts: bool = True
     ) -> None:
         self._db.write(  # a repetition meets no lease of mine any more
             "UPDATE userlist SET state = 'resting', attempts = attempts + %s, last_error = %s, "
@@ -95,13 +96,13 @@ class SqlFrontier(SqlUserlist):
             (counts, why, now, until, uid, owner),
         )
 
-    def give_back(self, owner: str, uids: Sequence[int] | None = None) -> None:
+    def give_back(self, owner: str, uids: Sequence[Id] | None = None) -> None:
         if uids is None:
             self._db.write(f"{_BACK} = %s", (owner,))
         elif uids:
             self._db.write(f"{_BACK} = %s AND id IN ({marks(uids)})", (owner, *sorted(uids)))
 
-    def put_off(self, owner: str, uid: int) -> None:
+    def put_off(self, owner: str, uid: Id) -> None:
         def work(cursor: Cursor) -> None:
             put_off = f"UPDATE userlist SET state = 'queued', set_aside = 1, {RELEASE} {_MINE}"
             cursor.execute(put_off, (uid, owner))
@@ -177,8 +178,8 @@ class SqlFrontier(SqlUserlist):
         sql = f"INSERT INTO meta VALUES (%s, %s) {self.or_leave}"
         self._db.write(sql, (f"walled {edge}", str(now)))
 
-    def reopen_walled(self, edge: Edge, *, after_seq: int, n: int) -> list[tuple[int, int]]:
-        def work(cursor: Cursor) -> list[tuple[int, int]]:
+    def reopen_walled(self, edge: Edge, *, after_seq: int, n: int) -> list[tuple[int, Id]]:
+        def work(cursor: Cursor) -> list[tuple[int, Id]]:
             sql = (  # by seq, so that the next batch begins where this one ends
                 f"SELECT seq, id FROM {self.walled_lists} ON uid = id WHERE seq > %s AND edge = %s "
                 "AND ended = %s AND state IN ('done', 'queued') ORDER BY seq LIMIT %s"
@@ -194,7 +195,7 @@ class SqlFrontier(SqlUserlist):
                 )
             elif not after_seq:  # there is none left
                 cursor.execute("DELETE FROM meta WHERE name = %s", (f"walled {edge}",))
-            return [(int(seq), int(uid)) for seq, uid in found]
+            return [(int(seq), uid) for seq, uid in found]
 
         return self._alone(work)
 
@@ -236,23 +237,23 @@ class SqlFrontier(SqlUserlist):
 
     # -- kept pages
 
-    def keep_pages(self, uid: int, pages: Sequence[KeptPage]) -> None:
+    def keep_pages(self, uid: Id, pages: Sequence[KeptPage]) -> None:
         self._alone(lambda cursor: self._keep_pages(cursor, [(uid, pages)]))
 
-    def _keep_pages(self, cursor: Cursor, pages: Iterable[tuple[int, Sequence[KeptPage]]]) -> None:
+    def _keep_pages(self, cursor: Cursor, pages: Iterable[tuple[Id, Sequence[KeptPage]]]) -> None:
         """Inside a transaction, in which nobody is forgotten; see `keep_pages`."""
         forgotten = self._read_forgotten(lambda sql: rows(cursor, sql))
         if new := sorted(row for uid, kept in pages for row in kept_rows(uid, kept, forgotten)):
             cursor.executemany(self.keep, new)
 
-    def kept_urls(self) -> Iterator[tuple[int, str]]:
-        uid, url = -1, ""
+    def kept_urls(self) -> Iterator[tuple[Id, str]]:
+        uid, url = self.below_all, ""
         sql = "SELECT uid, url FROM kept_pages WHERE uid >= %s AND (uid > %s OR url > %s) "
         while some := self._rows(f"{sql} ORDER BY uid, url LIMIT %s", uid, uid, url, PAGE):
             yield from some
             uid, url = some[-1]
 
-    def drop_pages(self, upto: Mapping[int, float]) -> None:
+    def drop_pages(self, upto: Mapping[Id, float]) -> None:
         sql = "DELETE FROM kept_pages WHERE uid = %s AND fetched_at <= %s"
         if upto:
             self._db.transaction(lambda cursor: cursor.executemany(sql, sorted(upto.items())))
@@ -262,13 +263,13 @@ class SqlFrontier(SqlUserlist):
     def forgotten(self, known: Forgotten = NOBODY) -> Forgotten:
         return self._read_forgotten(self._db.read, known)
 
-    def forget(self, uids: Sequence[int]) -> int:
+    def forget(self, uids: Sequence[Id]) -> int:
         uids = sorted(set(uids))
         gone = self._db.transaction(lambda cursor: self._forget_users(cursor, uids))
         self._strip_lists(uids)
         self._drop_naming()
         return gone
 
-    def allow(self, uids: Sequence[int]) -> int:
+    def allow(self, uids: Sequence[Id]) -> int:
         uids = sorted(set(uids))
         return self._db.transaction(lambda cursor: self._allow_users(cursor, uids))

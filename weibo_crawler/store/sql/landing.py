@@ -7,7 +7,7 @@ landed by few statements: what a transaction costs is its statements, not its pa
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from weibo_crawler.records import Edge
+from weibo_crawler.records import Edge, Id
 from weibo_crawler.store import NOT_SHOWN, WALLED, Landing, PageCommit
 from weibo_crawler.store.kept import KeptPage
 
@@ -15,12 +15,12 @@ from weibo_crawler.store.kept import KeptPage
 class NewUser(NamedTuple):
     """A row to insert."""
 
-    uid: int
+    uid: Id
     url: str
     screen_name: str | None
     fans: int | None
     depth: int
-    found_from: int | None
+    found_from: Id | None
     edge: Edge
     found_at: float
     run_id: str
@@ -35,10 +35,10 @@ class Held:
         self.lists: dict[str, tuple[str, bool]] = {}
 
 
-def held_entries(rows: Iterable[Any]) -> dict[int, Held]:
+def held_entries(rows: Iterable[Any]) -> dict[Id, Held]:
     """Of rows (uid, mine, set_aside, attempts, edge, cursor, ended), one for each list of an entry,
     or one with the edge None."""
-    entries: dict[int, Held] = {}
+    entries: dict[Id, Held] = {}
     for uid, mine, aside, attempts, edge, cursor, ended in rows:
         entry = entries.get(uid)
         if entry is None:
@@ -64,21 +64,21 @@ class Batch:
         run_id: str,
         *,
         level: int | None,
-        entries: Mapping[int, Held],
-        gone: Collection[int],
+        entries: Mapping[Id, Held],
+        gone: Collection[Id],
         room: int,
-        known: Iterable[int] = (),
+        known: Iterable[Id] = (),
     ) -> None:
         self._run_id, self._level, self._entries = run_id, level, entries
         self._gone, self._room, self._taken = gone, room, set(known)
         self._landed = 0
         self._has_illegible = False
         self.new: list[tuple[int, NewUser]] = []
-        self.advanced: dict[tuple[int, Edge], PageCommit] = {}
-        self.done: set[int] = set()
+        self.advanced: dict[tuple[Id, Edge], PageCommit] = {}
+        self.done: set[Id] = set()
 
     @property
-    def fresh(self) -> set[int]:
+    def fresh(self) -> set[Id]:
         return {uid for uid, _ in self.advanced if self._entries[uid].attempts} - self.done
 
     @property
@@ -115,12 +115,12 @@ class Batch:
             self.done.add(page.uid)
         return Landing.STORED
 
-    def listed(self, page: PageCommit) -> list[int]:
+    def listed(self, page: PageCommit) -> list[Id]:
         """The ids of the page that its list remembers."""
         last_ids = page.after.last_ids
         return [uid for uid in last_ids if uid not in self._gone] if self._gone else [*last_ids]
 
-    def seen(self) -> list[tuple[PageCommit, list[int]]]:
+    def seen(self) -> list[tuple[PageCommit, list[Id]]]:
         """The pages that landed and showed somebody, and whom."""
         pages = (
             (page, [u for u in page.seen if u not in self._gone]) for page in self.advanced.values()
@@ -143,14 +143,14 @@ class Batch:
 
 def to_keep(
     pages: Sequence[PageCommit], landings: Sequence[Landing]
-) -> list[tuple[int, Sequence[KeptPage]]]:
+) -> list[tuple[Id, Sequence[KeptPage]]]:
     """The owners of pages and what is to be kept of them, also where max_users left no room."""
     is_mine = (Landing.STORED, Landing.FULL)
     both = zip(pages, landings, strict=True)
     return [(page.uid, page.kept) for page, landing in both if page.kept and landing in is_mine]
 
 
-def users_of(pages: Sequence[PageCommit]) -> tuple[set[int], set[int]]:
+def users_of(pages: Sequence[PageCommit]) -> tuple[set[Id], set[Id]]:
     """Whom the pages found, and whom else they name: on their lists, or seen."""
     found = {user.uid for page in pages for user in page.found}
     return found, {uid for page in pages for uid in (*page.after.last_ids, *page.seen)}

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from weibo_crawler.records import Edge
+from weibo_crawler.records import Edge, Id
 from weibo_crawler.store import (
     WALLED,
     OpenEntries,
@@ -22,7 +22,14 @@ from weibo_crawler.store import (
 )
 from weibo_crawler.store.forgotten import NOBODY, Forgotten
 from weibo_crawler.store.kept import KeptPage
-from weibo_crawler.store.sql.cursor import Database, chunks, marks, pack_ids, unpack_ids
+from weibo_crawler.store.sql.cursor import (
+    Database,
+    chunks,
+    marks,
+    pack_ids,
+    part_of_packed,
+    unpack_ids,
+)
 
 PAGE = 1000  # rows read at once
 _COLUMNS = ", ".join("id" if name == "uid" else name for name in UserRow._fields)
@@ -59,7 +66,7 @@ class SqlUserlist(ABC):
 
     # -- reading: what importer, planning and analysis see
 
-    def users(self, *, uids: Sequence[int] | None = None, after_seq: int = 0) -> Iterator[UserRow]:
+    def users(self, *, uids: Sequence[Id] | None = None, after_seq: int = 0) -> Iterator[UserRow]:
         """Kept users by seq; `uids` in the order given, unknown ones left out."""
         if uids is not None:
             for wanted in chunks(uids, PAGE):
@@ -77,7 +84,7 @@ class SqlUserlist(ABC):
         sql = "SELECT id FROM userlist WHERE depth = 0 AND changed_at >= %s ORDER BY seq"
         return self.users(uids=[uid for (uid,) in self._rows(sql, since)])
 
-    def seen_pages(self, *, owners: Sequence[int] | None = None) -> Iterator[SeenPage]:
+    def seen_pages(self, *, owners: Sequence[Id] | None = None) -> Iterator[SeenPage]:
         if owners is not None:
             for owner in sorted(set(owners)):
                 sql = f"{_SEEN} WHERE owner = %s ORDER BY edge, nth"
@@ -143,8 +150,8 @@ class SqlUserlist(ABC):
         rows = self._rows("SELECT value FROM meta WHERE name = %s", name)
         return str(rows[0][0]) if rows else None
 
-    def kept_pages(self, uids: Sequence[int]) -> dict[int, list[KeptPage]]:
-        found: defaultdict[int, list[KeptPage]] = defaultdict(list)
+    def kept_pages(self, uids: Sequence[Id]) -> dict[Id, list[KeptPage]]:
+        found: defaultdict[Id, list[KeptPage]] = defaultdict(list)
         for some in chunks(uids, PAGE):
             sql = f"{_KEPT} WHERE uid IN ({marks(some)}) ORDER BY uid, url"
             for uid, *page in self._rows(sql, *some):
@@ -153,11 +160,11 @@ class SqlUserlist(ABC):
 
     # -- whom `forget` removed
 
-    def _strip_lists(self, uids: Sequence[int]) -> None:
+    def _strip_lists(self, uids: Sequence[Id]) -> None:
         """Take the ids out of what others' lists remember, and of the pages that showed them. What
         moves on meanwhile is left: a page that is committed after the hashes holds none of them."""
         for some in chunks(uids, _AT_ONCE):
-            packed = [pack_ids([uid]) for uid in some]
+            packed = [part_of_packed(uid) for uid in some]
             for table, ids, *key in _LISTS:
                 where = " OR ".join([f"INSTR({ids}, %s) > 0"] * len(some))
                 sql = f"SELECT {', '.join(key)}, {ids} FROM {table} WHERE {where}"

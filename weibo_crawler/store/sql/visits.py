@@ -6,6 +6,7 @@ same (law 7). So a claim that ends too early costs requests, and nothing else.
 
 from collections.abc import Collection
 
+from weibo_crawler.records import Id
 from weibo_crawler.store.owners import is_dead
 from weibo_crawler.store.sql.cursor import Cursor, Database, marks, rows
 
@@ -26,7 +27,7 @@ class VisitClaims:
     def close(self) -> None:
         self._db.close()
 
-    def claim(self, uids: Collection[int], *, now: float, lease_s: float) -> set[int]:
+    def claim(self, uids: Collection[Id], *, now: float, lease_s: float) -> set[Id]:
         """Claim these users; returns those that are this process's own now. Those of another
         process of its run were left by an attempt of the same task that died."""
         if not uids:
@@ -34,7 +35,7 @@ class VisitClaims:
         ordered = sorted(uids)
         those = f"uid IN ({marks(ordered)})"
 
-        def work(cursor: Cursor) -> set[int]:
+        def work(cursor: Cursor) -> set[Id]:
             _free_dead(cursor)
             cursor.execute(
                 f"DELETE FROM visits WHERE {those} AND (until < %s OR run_id = %s)",
@@ -45,7 +46,7 @@ class VisitClaims:
                 [(uid, self._owner, self._run_id, now + lease_s) for uid in ordered],
             )
             mine = f"SELECT uid FROM visits WHERE {those} AND owner = %s"
-            return {int(uid) for (uid,) in rows(cursor, mine, (*ordered, self._owner))}
+            return {uid for (uid,) in rows(cursor, mine, (*ordered, self._owner))}
 
         return self._db.transaction(work)
 
@@ -53,7 +54,7 @@ class VisitClaims:
         renewed = "UPDATE visits SET until = %s WHERE owner = %s"
         self._db.write(renewed, (now + lease_s, self._owner))
 
-    def release(self, uids: Collection[int] | None = None) -> None:
+    def release(self, uids: Collection[Id] | None = None) -> None:
         """Others may claim these users; None: all that the process holds."""
         if uids is None:
             self._db.write("DELETE FROM visits WHERE owner = %s", (self._owner,))

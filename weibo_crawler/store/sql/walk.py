@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from weibo_crawler.records import Edge
+from weibo_crawler.records import Edge, Id
 from weibo_crawler.store import WALLED, Entry, Found, Landed, PageCommit, Progress
 from weibo_crawler.store.sql.cursor import Cursor, pack_ids, rows, unpack_ids
 from weibo_crawler.store.sql.frontier import RELEASE, SqlFrontier
@@ -48,11 +48,11 @@ class SqlWalk(SqlFrontier):
         """Wait for the gate, and hold it to the end of the transaction."""
 
     @abstractmethod
-    def _among(self, ids: Collection[int]) -> Among:
+    def _among(self, ids: Collection[Id]) -> Among:
         """For a WHERE: that a number is one of these, of which there is one at least."""
 
     @abstractmethod
-    def _forgotten_among(self, cursor: Cursor, gate: Any, uids: Iterable[int]) -> set[int]:
+    def _forgotten_among(self, cursor: Cursor, gate: Any, uids: Iterable[Id]) -> set[Id]:
         """Those of them whom `forget` removed."""
 
     @abstractmethod
@@ -158,14 +158,14 @@ class SqlWalk(SqlFrontier):
             found += rows(cursor, sql, (state, aside, deepest, *at, n))
         return sorted(found, key=lambda row: (row[4], row[0]))[:n]
 
-    def _lists(self, cursor: Cursor, uids: Sequence[int]) -> dict[int, Lists]:
+    def _lists(self, cursor: Cursor, uids: Sequence[Id]) -> dict[Id, Lists]:
         """A list that nobody began has no row yet."""
         those, ids = self._among(uids)
         sql = (
             f"SELECT uid, edge, {self.next_page}, last_ids, listed, pages, ended FROM progress "
             f"WHERE uid {those}"
         )
-        lists: dict[int, Lists] = {}
+        lists: dict[Id, Lists] = {}
         for uid, edge, next_page, last_ids, listed, pages, ended in rows(cursor, sql, ids):
             progress = Progress(next_page, unpack_ids(last_ids), listed, pages)
             lists.setdefault(uid, {})[edge] = (progress, ended)
@@ -201,7 +201,7 @@ class SqlWalk(SqlFrontier):
         found, listed = users_of(pages)
         gone = self._forgotten_among(cursor, gate, found | listed)
         room = self._room(cursor, gate, max_users, len(found))
-        known: list[int] = []
+        known: list[Id] = []
         if len(found - gone) > room:  # near the limit: who is known takes no room
             those, ids = self._among(found)
             known = [
@@ -217,7 +217,7 @@ class SqlWalk(SqlFrontier):
             self._mark_bounds(cursor, batch.bounds)
         return [Landed(landing, inserted[place]) for place, landing in enumerate(landings)]
 
-    def _owners(self, cursor: Cursor, owner: str, uids: Collection[int]) -> Sequence[Any]:
+    def _owners(self, cursor: Cursor, owner: str, uids: Collection[Id]) -> Sequence[Any]:
         """Locked, so that no lease of them moves before the end."""
         those, ids = self._among(sorted(uids))
         sql = (
@@ -265,7 +265,7 @@ def _entry(row: Sequence[Any], edges: Sequence[Edge], lists: Lists) -> Entry:
     )
 
 
-def _progress_row(page: PageCommit, listed: Sequence[int]) -> tuple[object, ...]:
+def _progress_row(page: PageCommit, listed: Sequence[Id]) -> tuple[object, ...]:
     after = page.after
     return (
         *(page.uid, page.edge, after.cursor, pack_ids(listed)),

@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from weibo_crawler.records import Id
 from weibo_crawler.store.forgotten import NOBODY, Forgotten, hash_of
 from weibo_crawler.store.sql.cursor import Cursor, rows
 
@@ -24,7 +25,7 @@ def read_forgotten(read: Callable[[str], Sequence[Any]], known: Forgotten = NOBO
     return Forgotten(version, notes.get("forget_key", ""), hashes)
 
 
-def forgotten_among(cursor: Cursor, uids: Iterable[int]) -> set[int]:
+def forgotten_among(cursor: Cursor, uids: Iterable[Id]) -> set[Id]:
     """Those of them whom `forget` removed; a look at an empty table where nobody was."""
     if not rows(cursor, "SELECT 1 FROM forgotten LIMIT 1"):
         return set()
@@ -33,7 +34,7 @@ def forgotten_among(cursor: Cursor, uids: Iterable[int]) -> set[int]:
     return {uid for uid in uids if rows(cursor, is_there, (hash_of(key, uid),))}
 
 
-def allow_users(cursor: Cursor, uids: Sequence[int]) -> int:
+def allow_users(cursor: Cursor, uids: Sequence[Id]) -> int:
     """Their hashes out, inside one transaction; how many there were."""
     known = read_forgotten(lambda sql: rows(cursor, sql))
     if not known.hashes:
@@ -51,7 +52,7 @@ def _set_version(cursor: Cursor) -> None:
     )
 
 
-def forget_users(cursor: Cursor, uids: Sequence[int]) -> int:
+def forget_users(cursor: Cursor, uids: Sequence[Id]) -> int:
     """Hashes in, rows out, inside one transaction; how many users there were."""
     key = secrets.token_hex(32)
     cursor.execute("INSERT INTO meta VALUES ('forget_key', %s) ON CONFLICT DO NOTHING", (key,))

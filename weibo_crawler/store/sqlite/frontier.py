@@ -9,6 +9,9 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TypeVar
 
+import msgspec
+
+from weibo_crawler.records import Id
 from weibo_crawler.store.sql.cursor import Cursor, rows
 from weibo_crawler.store.sql.landing import NewUser
 from weibo_crawler.store.sql.userlist import PAGE
@@ -60,7 +63,7 @@ class SqliteUsers(SqlWalk):
         sets = ", ".join(f"{column} = excluded.{column}" for column in columns)
         return f"ON CONFLICT ({key}) DO UPDATE SET {sets}"
 
-    def known_ids(self) -> Iterator[int]:
+    def known_ids(self) -> Iterator[Id]:
         after, sql = 0, "SELECT id FROM userlist WHERE id > %s ORDER BY id LIMIT %s"
         while found := self._rows(sql, after, 100 * PAGE):
             yield from (uid for (uid,) in found)
@@ -72,11 +75,11 @@ class SqliteUsers(SqlWalk):
     def _alone(self, work: Callable[[Cursor], T]) -> T:
         return self._db.transaction(work)
 
-    def _among(self, ids: Collection[int]) -> Among:
+    def _among(self, ids: Collection[Id]) -> Among:
         # one text for any number of them, of which there may be more than SQLite takes values
-        return "IN (SELECT value FROM json_each(%s))", (f"[{','.join(map(str, ids))}]",)
+        return "IN (SELECT value FROM json_each(%s))", (msgspec.json.encode([*ids]).decode(),)
 
-    def _forgotten_among(self, cursor: Cursor, gate: None, uids: Iterable[int]) -> set[int]:
+    def _forgotten_among(self, cursor: Cursor, gate: None, uids: Iterable[Id]) -> set[Id]:
         return forgotten_among(cursor, uids)
 
     def _room(self, cursor: Cursor, gate: None, max_users: int, wanted: int) -> int:

@@ -1,15 +1,16 @@
-"""The schema of the userlist in SQLite."""
+"""The schema of the userlist in SQLite. Columns of ids have no type: SQLite keeps a number a number
+and a text a text, where INTEGER would read 1e3 as a thousand."""
 
 SCHEMA = (
     """
     CREATE TABLE userlist (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
-        id INTEGER NOT NULL UNIQUE,
+        id NOT NULL UNIQUE,
         url TEXT NOT NULL,
         screen_name TEXT NOT NULL,
         fans INTEGER NOT NULL,
         depth INTEGER NOT NULL,
-        found_from INTEGER,
+        found_from,
         found_edge TEXT NOT NULL,
         found_at REAL NOT NULL,
         changed_at REAL NOT NULL,
@@ -26,7 +27,7 @@ SCHEMA = (
     CREATE INDEX userlist_frontier ON userlist (state, set_aside, depth, seq);
     CREATE INDEX userlist_leases ON userlist (lease_owner) WHERE lease_owner IS NOT NULL;
     CREATE TABLE progress (
-        uid INTEGER NOT NULL,
+        uid NOT NULL,
         edge TEXT NOT NULL,
         cursor TEXT NOT NULL DEFAULT '',
         last_ids BLOB NOT NULL DEFAULT x'',
@@ -62,12 +63,12 @@ SCHEMA = (
     """
     CREATE TABLE users (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
-        id INTEGER NOT NULL UNIQUE,
+        id NOT NULL UNIQUE,
         url TEXT NOT NULL,
         screen_name TEXT,
         fans INTEGER,
         depth INTEGER NOT NULL,
-        found_from INTEGER,
+        found_from,
         found_edge TEXT NOT NULL,
         found_at REAL NOT NULL,
         changed_at REAL NOT NULL,
@@ -105,7 +106,7 @@ SCHEMA = (
     # a row a page, its users packed: a row for each takes ten times the room
     """
     CREATE TABLE edges (
-        owner INTEGER NOT NULL,
+        owner NOT NULL,
         edge TEXT NOT NULL,
         nth INTEGER NOT NULL,
         seen_at REAL NOT NULL,
@@ -115,7 +116,7 @@ SCHEMA = (
     """,
     """
     CREATE TABLE kept_pages (
-        uid INTEGER NOT NULL,
+        uid NOT NULL,
         url TEXT NOT NULL,
         fetched_at REAL NOT NULL,
         body BLOB NOT NULL,

@@ -6,11 +6,11 @@ from weibo_crawler.store.sqlite.base import Database
 _SCHEMA = (
     """
     CREATE TABLE visits (
-        uid INTEGER PRIMARY KEY,
+        uid NOT NULL PRIMARY KEY,
         owner TEXT NOT NULL,
         run_id TEXT NOT NULL,
         until REAL NOT NULL
-    );
+    ) WITHOUT ROWID;
     CREATE INDEX visits_owner ON visits (owner);
     """,
 )

@@ -5,7 +5,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from weibo_crawler.errors import BadSeed
-from weibo_crawler.harvest.seeds import Seed, parse_seed, parse_seeds
+from weibo_crawler.records import Seed
+from weibo_crawler.sites.weibo.seeds import read_seed
 
 
 @pytest.mark.parametrize(
@@ -24,13 +25,7 @@ from weibo_crawler.harvest.seeds import Seed, parse_seed, parse_seeds
 )
 def test_a_seed_is_read(text: str, uid: int | None, name: str | None) -> None:
     """Uids, addresses and names are all seeds."""
-    assert parse_seed(text, "here") == Seed(uid, name, "here")
-
-
-def test_comments_and_repeats_are_dropped() -> None:
-    """A file may be annotated, and name a user twice."""
-    lines = ["\ufeff# my seeds", "", " 12 # a friend", "12", "m.weibo.cn/u/12", "13"]
-    assert [seed.uid for seed in parse_seeds(lines, "f")] == [12, 13]
+    assert read_seed(text, "here") == Seed(uid, name, "here")
 
 
 @pytest.mark.parametrize(
@@ -38,9 +33,9 @@ def test_comments_and_repeats_are_dropped() -> None:
     ["0", "9" * 30, "9" * 5000, "https://example.org/u/12", "m.weibo.cn/u/x", "a b", "-5", "/"],
 )
 def test_a_bad_line_is_named(text: str) -> None:
-    """Law 14: file and line number stand in the error."""
+    """Law 14: the place where it stands begins the error."""
     with pytest.raises(BadSeed, match=r"^seeds\.txt:2: "):
-        parse_seeds(["1234567890", text], "seeds.txt")
+        read_seed(text, "seeds.txt:2")
 
 
 @example("[/")
@@ -48,7 +43,7 @@ def test_a_bad_line_is_named(text: str) -> None:
 def test_any_text_is_a_seed_or_a_clear_error(text: str) -> None:
     """No line of a file crashes the reader."""
     try:
-        seed = parse_seed(text.strip() or "x", "f:1")
+        seed = read_seed(text.strip() or "x", "f:1")
     except BadSeed:
         return
     assert (seed.uid is None) != (seed.screen_name is None)

@@ -1,60 +1,19 @@
-"""Seeds: uids, profile addresses and screen names, one a line."""
+"""Seeds of Weibo: uids, profile addresses and screen names."""
 
 import re
-from collections.abc import Iterable
-from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from weibo_crawler.errors import BadSeed
+from weibo_crawler.records import Seed
 
-_MAX_UID = 2**63 - 1  # the widest id that both SQL homes and their drivers carry
-_NAMED = 10  # wrong lines that an error names
+_MAX_UID = 2**63 - 1  # the widest number that both SQL homes and their drivers carry
 _HOSTS = {"m.weibo.cn", "weibo.com", "www.weibo.com", "weibo.cn"}
 _NAME = re.compile(r"[\w·][\w·.\-]{0,59}")  # letters of any script, digits, - _ .
 
 
-class Seed(NamedTuple):
-    """One seed as written: a uid, or a screen name for the site to resolve. where: for errors."""
-
-    uid: int | None
-    screen_name: str | None
-    where: str
-
-
-def parse_seeds(lines: Iterable[str], source: str) -> list[Seed]:
-    """All seeds of a file; blank lines and # comments are skipped, repeats dropped.
-
-    Raises BadSeed with source and line number for the first line that names nobody, and with the
-    numbers of the others.
-    """
-    seeds: dict[tuple[int | None, str | None], Seed] = {}
-    wrong: list[tuple[int, BadSeed]] = []
-    for number, line in enumerate(lines, 1):
-        text = line.removeprefix("\ufeff").split("#")[0].strip()
-        if not text:
-            continue
-        try:
-            seed = parse_seed(text, f"{source}:{number}")
-        except BadSeed as error:
-            wrong.append((number, error))
-        else:
-            seeds.setdefault((seed.uid, seed.screen_name), seed)
-    if wrong:
-        raise BadSeed(f"{wrong[0][1]}{_others([number for number, _ in wrong[1:]])}")
-    return list(seeds.values())
-
-
-def _others(numbers: list[int]) -> str:
-    """Which other lines are wrong."""
-    if not numbers:
-        return ""
-    named = ", ".join(map(str, numbers[:_NAMED]))
-    more = f" and {len(numbers) - _NAMED:,} more" if len(numbers) > _NAMED else ""
-    return f"; wrong as well: line{'s' if len(numbers) > 1 else ''} {named}{more}"
-
-
-def parse_seed(text: str, where: str) -> Seed:
-    """One seed: `1234567890`, `https://m.weibo.cn/u/1234567890`, `weibo.com/u/…`, `@name`."""
+def read_seed(text: str, where: str) -> Seed:
+    """One seed: `1234567890`, `https://m.weibo.cn/u/1234567890`, `weibo.com/u/…`, `@name`. Errors:
+    BadSeed."""
     if text.isdecimal():
         return Seed(_uid(text, where), None, where)
     if "/" in text:
