@@ -118,7 +118,7 @@ test-latest: ## the tests with the newest versions of all that they use, and of 
 test-foreign: $(VENV)/.ready-dev ## the whole way on worlds by another hand (nginx; WEIBO_FOREIGN), in some minutes
 	@$(PYTEST) $(MANY) tests/foreign $(ARGS)
 
-test-tools: $(VENV)/.ready-dev $(VENV)/.ready-tools ## Spark and a notebook over a dataset (JDK 17; 600 MB)
+test-tools: $(VENV)/.ready-dev $(VENV)/.ready-tools ## Spark, Hive and a notebook over a dataset (JDK 17, Maven; 1 GB)
 	@$(PYTEST) tests/tools $(ARGS)
 
 # The Python of $(VENV) comes first, with all tests; the others get what hangs on the Python. In CI none may be missing.

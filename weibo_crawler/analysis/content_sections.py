@@ -11,6 +11,7 @@ from weibo_crawler.analysis.figures import Figures
 from weibo_crawler.analysis.numbers import plural
 from weibo_crawler.analysis.page import Link, hint, section, table
 from weibo_crawler.analysis.plots import Bar
+from weibo_crawler.records import Id
 from weibo_crawler.store import Table
 from weibo_crawler.store.rows.keys import parse_post_key
 
@@ -25,7 +26,7 @@ class Origin(NamedTuple):
 
     name: str = ""
     posts: Table | None = None
-    address: Callable[[int], str] = lambda _: ""
+    address: Callable[[Id], str] = lambda _: ""
 
 
 def content_sections(figures: Figures, origin: Origin) -> Iterator[str]:
@@ -95,7 +96,7 @@ def _liked(figures: Figures, origin: Origin) -> str:
     return section(title, explained, table(head, rows, (False, False, True, True), is_stacked=True))
 
 
-def _person(figures: Figures, uid: Any) -> str | Link:
+def _person(figures: Figures, uid: Id) -> str | Link:
     """The name of a user of the crawl, which leads to the user's page; the id if none is known."""
     row = figures.people.get(uid)
     return str(uid) if row is None else Link(row.screen_name or str(uid), row.url)
@@ -128,7 +129,7 @@ def _reposts(figures: Figures) -> str:
     )
 
 
-def _names(uids: set[Any], figures: Figures) -> dict[Any, str]:
+def _names(uids: set[Id], figures: Figures) -> dict[Id, str]:
     """A name for each, no two the same: two may have had one name at different times."""
     people = {uid: figures.people.get(uid) for uid in uids}
     names = {uid: (row and row.screen_name) or str(uid) for uid, row in people.items()}

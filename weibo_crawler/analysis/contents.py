@@ -5,8 +5,9 @@ import heapq
 import re
 from collections import Counter
 from collections.abc import Hashable, Mapping
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
+from weibo_crawler.records import Id
 from weibo_crawler.store.rows.cells import glance
 from weibo_crawler.store.rows.keys import parse_post_key
 
@@ -31,8 +32,8 @@ class Liked(NamedTuple):
 class Pair(NamedTuple):
     """Ids of who reposts and of whose post it is."""
 
-    by: Any
-    of: Any
+    by: Id
+    of: Id
 
 
 class Frequent(Generic[T]):
@@ -66,8 +67,8 @@ class Frequent(Generic[T]):
         self._drop_rarest()
 
     def top(self, n: int) -> list[tuple[T, int]]:
-        """The most frequent ones with their counts, equal ones in their own order."""
-        return heapq.nsmallest(n, self._counts.items(), key=lambda one: (-one[1], one[0]))
+        """The most frequent ones with their counts, equal ones in the order of their texts."""
+        return heapq.nsmallest(n, self._counts.items(), key=lambda one: (-one[1], str(one[0])))
 
     def __len__(self) -> int:
         return len(self._counts)
@@ -99,19 +100,19 @@ class Contents:
         if told is not None and precision != "day":
             self.hours[int(told[1])] += 1
         if cells.get("post:repost_of"):
-            self._repost(Pair(parse_post_key(key)[0], author))
+            self._repost(parse_post_key(key)[0], author)
         likes = cells.get("count:likes", "")
         if likes.isdecimal():
             self._like(Liked(int(likes), key))
 
-    def _repost(self, pair: Pair) -> None:
+    def _repost(self, by: Id, of: Id | None) -> None:
         self.reposts += 1
-        if pair.of is None:
+        if of is None:
             self.unknown += 1
-        elif pair.of == pair.by:
+        elif of == by:
             self.own += 1
         else:
-            self.pairs.add(pair)
+            self.pairs.add(Pair(by, of))
 
     def _like(self, post: Liked) -> None:
         if len(self._liked) < TOP:

@@ -5,13 +5,13 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from weibo_crawler import samples
 from weibo_crawler.analysis.completeness import Completeness, Tally, read_ledgers, share_of
 from weibo_crawler.analysis.contents import COLUMNS, Contents, Pair
 from weibo_crawler.analysis.second_looks import second_looks
-from weibo_crawler.records import Verdict
+from weibo_crawler.records import Id, Verdict
 from weibo_crawler.store import RunLog, Tables, Told, UserRow, Users
 from weibo_crawler.store.rows.keys import ALL, Range, parse_post_key
 
@@ -45,7 +45,7 @@ class Figures(NamedTuple):
     posts: "DayTally"
     contents: Contents
     pairs: list[tuple[Pair, int]]
-    people: dict[Any, UserRow]
+    people: dict[Id, UserRow]
     completeness: Completeness
     shares: list[int]
 
@@ -111,7 +111,7 @@ def gather(users: Told, stored: Stored) -> Figures:
         posts=stored.posts,
         contents=stored.contents,
         pairs=pairs,
-        people={row.uid: row for row in users.users(uids=sorted(named))},
+        people={row.uid: row for row in users.users(uids=sorted(named, key=str))},
         completeness=stored.ledgers.result(),
         shares=stored.shares,
     )

@@ -18,6 +18,7 @@ from weibo_crawler.cli.yarn import status as job_on_yarn
 from weibo_crawler.errors import BadUsage, StoreError
 from weibo_crawler.home import Home
 from weibo_crawler.outputs import keep_inputs
+from weibo_crawler.records import Id
 from weibo_crawler.store.rows.keys import ALL, Range
 
 if TYPE_CHECKING:
@@ -288,7 +289,12 @@ def origin_of(home: Home, file: Path | None) -> "Origin":
     stores = " and ".join(home.place(name) for name in ("users", "tables"))
     where = f"settings {settings}" if settings.exists() else "settings by default and variables"
     name = f"Stores {stores}; site {home.settings.site.base_url}; {where}."
-    return Origin(name, home.tables.posts, lambda mid: home.site.post(mid)[-1].url)
+
+    def address(mid: Id) -> str:
+        """The last way to a post, where there is any, is its page for people."""
+        return "".join(way.url for way in home.site.post(mid)[-1:])
+
+    return Origin(name, home.tables.posts, address)
 
 
 def _completeness(home: Home, form: str | None, stored: "Stored") -> Done:

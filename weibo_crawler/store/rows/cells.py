@@ -318,7 +318,7 @@ def read_post(row: Row) -> dict[str, Any]:
     }
 
 
-def glance(key: str, cells: Cells) -> tuple[str, int | None]:
+def glance(key: str, cells: Cells) -> tuple[str, Id | None]:
     """Of a row of `posts` how exact its time is, and whose post it reposts: None where it is no
     repost, or where nobody knows. StoreError where `post:more` does not hold what it should."""
     more = _value(cells, "post:more", glimpse, key) or Glimpse()

@@ -73,7 +73,7 @@ class Unpacked(More, frozen=True):
 
 
 class _Author(msgspec.Struct, frozen=True):
-    uid: int | None = None
+    uid: Id | None = None
 
 
 class Glimpse(msgspec.Struct, frozen=True):
