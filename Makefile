@@ -118,7 +118,7 @@ test-latest: ## the tests with the newest versions of all that they use, and of 
 test-foreign: $(VENV)/.ready-dev ## the whole way on worlds by another hand (nginx; WEIBO_FOREIGN), in some minutes
 	@$(PYTEST) $(MANY) tests/foreign $(ARGS)
 
-test-tools: $(VENV)/.ready-dev $(VENV)/.ready-spark ## Spark over a dataset (JDK 17; 500 MB of Spark)
+test-tools: $(VENV)/.ready-dev $(VENV)/.ready-tools ## Spark, Hive and a notebook over a dataset (JDK 17, Maven; 1 GB)
 	@$(PYTEST) tests/tools $(ARGS)
 
 # The Python of $(VENV) comes first, with all tests; the others get what hangs on the Python. In CI none may be missing.
@@ -214,7 +214,7 @@ $(VENV)/.ready: setup.cfg pyproject.toml $(CONSTRAINTS) | $(VENV)/bin/python
 	@$(BIN)/python $(PIP_INSTALL) -e .
 	@touch $@
 
-$(VENV)/.ready-test $(VENV)/.ready-dev $(VENV)/.ready-spark: setup.cfg pyproject.toml $(CONSTRAINTS) | $(VENV)/bin/python
+$(VENV)/.ready-test $(VENV)/.ready-dev $(VENV)/.ready-tools: setup.cfg pyproject.toml $(CONSTRAINTS) | $(VENV)/bin/python
 	@echo "installing weibo-crawler with what $(@:$(VENV)/.ready-%=%) needs into $(VENV)"
 	@$(BIN)/python $(PIP_INSTALL) -e '.[$(@:$(VENV)/.ready-%=%)]'
 	@touch $@ $(VENV)/.ready
@@ -228,7 +228,7 @@ $(BENCH)/.ready-bench: setup.cfg pyproject.toml $(CONSTRAINTS)
 
 constraints: ## write constraints.txt: the newest versions that go together
 	@rm -rf .venv-latest; $(MAKE) --no-print-directory .venv-latest/.ready-dev VENV=.venv-latest CONSTRAINTS=
-	@.venv-latest/bin/python -m pip install -q -e '.[bench,spark]'
+	@.venv-latest/bin/python -m pip install -q -e '.[bench,tools]'
 	@(sed -n '/^#/p' constraints.txt; .venv-latest/bin/python -m pip freeze --all --exclude-editable | \
 		grep -v '^pip=='; sed -n '/python_version/p' constraints.txt) >constraints.new
 	@mv constraints.new constraints.txt; rm -rf .venv-latest

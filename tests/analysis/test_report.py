@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from tests.analysis.worlds import (
     T0,
@@ -17,10 +18,12 @@ from tests.analysis.worlds import (
     put_ledger,
     put_posts,
     put_users,
+    retweet,
     user,
 )
+from weibo_crawler.analysis.content_sections import Origin
 from weibo_crawler.analysis.figures import Stored, gather
-from weibo_crawler.analysis.plots import Bar, areas, bars, rows, ticks
+from weibo_crawler.analysis.plots import Bar, Link, areas, bars, network, rows, ticks
 from weibo_crawler.analysis.report import render, write_report
 from weibo_crawler.errors import StoreError
 from weibo_crawler.records import Verdict
@@ -30,6 +33,12 @@ from weibo_crawler.store.sqlite.tables import SqliteTables
 
 HOSTILE = '</svg><script src="https://bad.example/x.js"></script><img src=//bad.example onerror=a>'
 _VOID = {"meta", "br"}
+# whatever stands in their attributes that tests look for, these ask for nothing
+HARMLESS = {
+    *("html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "section", "div", "i"),
+    *("table", "thead", "tbody", "tr", "th", "td", "span", "a"),
+    *("svg", "g", "rect", "path", "text"),
+}
 
 
 class Reader(HTMLParser):
@@ -59,7 +68,8 @@ class Reader(HTMLParser):
 
 
 def crawl() -> MemoryUsers:
-    found = [user(1, 1, depth=0, found_from=None, screen_name=HOSTILE, fans=10**9)]
+    bad = {"screen_name": HOSTILE, "url": f"javascript:{HOSTILE}"}
+    found = [user(1, 1, depth=0, found_from=None, fans=10**9, **bad)]
     found += [user(i, i, depth=i % 11, fans=3**i) for i in range(2, 16)]
     pages = {f"page.{verdict}": 3 + i for i, verdict in enumerate(Verdict)}
     counters = pages | {"users.filtered": 4321, "users.seen_again": 77}
@@ -71,30 +81,58 @@ def fill(tables: SqliteTables) -> None:
     put_ledger(tables, 1, Ledger("done", announced=4, stored=2, stopped="login_wall"))
     put_ledger(tables, 2, Ledger("failed", announced=1, stored=1, stopped="trouble"))
     put_ledger(tables, 3, Ledger("done", announced=0, stopped=HOSTILE, visited_at=T0))
-    put_posts(tables, *(post(i, 1, f"2021-06-{i:02d}T12:00:00+08:00") for i in range(1, 30)))
+    put_posts(tables, *(post(i, 1, f"2021-06-{i:02d}T12:00:00+08:00") for i in range(1, 29)))
+    original = retweet(1, 1).original
+    assert original is not None
+    bad = {"text": HOSTILE, "region": HOSTILE, "source": HOSTILE, "likes": 7}
+    by_two = {"repost_of": 1, "original": structs.replace(original, uid=2)}
+    put_posts(tables, post(29, 1, "2021-06-29T12:00:00+08:00", **bad, **by_two))
 
 
 def stored(tables: SqliteTables) -> Stored:
     return Stored(T0).read(tables)
 
 
-def test_the_report_refers_to_nothing(tables: SqliteTables, tmp_path: Path) -> None:
-    """No script, frame, image or link; no attribute and no style that a browser would load; and a
-    policy that forbids it anyhow. Texts of users are texts."""
+class Loaded(Reader):
+    """Where links lead, and everything else that could make a browser ask for something."""
+
+    def __init__(self, html: str) -> None:
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        super().__init__(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        super().handle_starttag(tag, attrs)
+        if tag not in HARMLESS:
+            self.loads.append(tag)
+        for name, value in attrs:
+            if (tag, name) == ("a", "href"):
+                self.links.append(value or "")
+            elif name.startswith("on") or re.search(r"//|url\(|javascript:", value or ""):
+                self.loads.append(f"{name}={value}")
+
+
+def test_the_report_loads_nothing(tables: SqliteTables, tmp_path: Path) -> None:
+    """No script, frame, form or image; no attribute and no style by which a browser would ask for
+    anything; and a policy that forbids it anyhow. Texts of users are texts. A link, which asks for
+    nothing until its reader follows it, leads to the web or is none."""
     fill(tables)
     path = tmp_path / "report.html"
-    write_report(crawl(), stored(tables), path, T0, depths_are_bounds=HOSTILE)
+    origin = Origin(HOSTILE, tables.posts, "https://site.example/detail/{}".format)
+    write_report(crawl(), stored(tables), path, T0, depths_are_bounds=HOSTILE, origin=origin)
     html = path.read_text("utf-8")
-    page = Reader(html)
-    assert not {"script", "img", "link", "iframe", "object", "image", "use", "a"} & set(page.tags)
-    names = {name.rpartition(":")[2] for name, _ in page.attributes}
-    assert not {"src", "href", "srcset", "xmlns", "background", "onerror"} & names
-    assert not any("//" in value or "url(" in value for _, value in page.attributes)
+    page = Loaded(html)
+    assert page.loads == []
     (style,) = re.findall(r"<style>(.*?)</style>", html, re.S)
     assert not re.search(r"@import|url\(|//|expression", style)
-    assert ("content", "default-src 'none'; style-src 'unsafe-inline'") in page.attributes
-    assert page.texts.count(HOSTILE) == 2  # a screen name, a reason why paging stopped
-    assert html.count("<svg") == 7
+    policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    assert ("content", policy) in page.attributes
+    # names of users in three tables and in two networks, a region, a device, a text, a stop
+    assert len([text for text in page.texts if HOSTILE[:12] in text]) >= 9
+    assert "https://site.example/detail/29" in page.links
+    assert "https://site.example/u/2" in page.links
+    assert all(link.startswith("https://site.example/") for link in page.links)  # user 1's is none
+    assert html.count('rel="noreferrer"') == len(page.links)
 
 
 def test_the_report_tells_the_figures(tables: SqliteTables) -> None:
@@ -129,8 +167,9 @@ def test_an_empty_crawl_is_told_what_to_do(tables: SqliteTables, tmp_path: Path)
 def test_a_single_seed_has_a_report(tables: SqliteTables) -> None:
     """One user found at one time is enough for the plots of users."""
     html = render(gather(MemoryUsers([user(1, 1, depth=0)]), stored(tables)), T0)
-    Reader(html)
-    assert html.count("<svg") == 3
+    page = Reader(html)
+    plots = {value for name, value in page.attributes if name == "aria-label"}
+    assert plots == {"Users kept, by time and depth", "Users by depth", "Fans of the users kept"}
 
 
 def test_an_old_report_stays_when_the_new_one_fails(tables: SqliteTables, tmp_path: Path) -> None:
@@ -181,12 +220,32 @@ BARS = st.lists(
 @settings(deadline=None)
 @given(BARS)
 def test_every_value_is_in_the_plot(data: list[Bar]) -> None:
-    """Any values and any labels, equal ones too, give a well-formed plot that tells each."""
-    for draw in (bars, rows):
+    """Any values and any labels, equal ones too, give a well-formed plot that tells each, whatever
+    the width of the screen."""
+    ends = tuple(f"{bar.value:,}" for bar in data)
+    for draw, widths in ((bars, 2), (rows, 1)):
         page = Reader(draw("what", data))
-        told = [text for text in page.texts if text.endswith(tuple(f"{b.value:,}" for b in data))]
-        assert len(told) >= len(data)
-        assert page.tags.count("title") == len(data)
+        assert len([text for text in page.texts if text.endswith(ends)]) >= len(data) * widths
+    assert Reader(bars("what", data)).tags.count("title") == 2 * len(data)
+
+
+LINKS = st.lists(st.builds(Link, LABELS, LABELS, st.integers(1, 99)), min_size=1, max_size=12)
+
+
+@settings(deadline=None)
+@given(LINKS)
+def test_every_pair_is_in_the_network(links: list[Link]) -> None:
+    """At each width a line for each pair, which says how often, and each name once on its side."""
+    page = Reader(network("what", links))
+    assert page.tags.count("path") == 2 * len(links)
+    told = [text for text in page.texts if "→" in text]
+    assert sorted(told) == sorted(2 * [f"{a} → {b}: {n:,}" for a, b, n in links])
+    sides = [value for name, value in page.attributes if (name, value) in SIDES]
+    assert sides.count("by") == 2 * len({link.by for link in links})
+    assert sides.count("of") == 2 * len({link.of for link in links})
+
+
+SIDES = {("class", "by"), ("class", "of")}
 
 
 def test_a_plot_escapes_its_words() -> None:
@@ -207,10 +266,7 @@ def test_plotting_leaves_the_import_system_alone() -> None:
 def test_the_first_row_is_on_top() -> None:
     """Lying bars stand in the order given, from the top."""
     svg = rows("what", [Bar("first", 5), Bar("second", 50)])
-    places = re.findall(r'<text [^>]*?y="([\d.]+)"[^>]*>(first|second)<', svg)
-    assert [name for _, name in sorted(places, key=lambda place: float(place[0]))] == [
-        *("first", "second")
-    ]
+    assert [text for text in Reader(svg).texts if text.strip()] == ["first", "5", "second", "50"]
 
 
 def test_areas_show_first_and_last_label() -> None:
@@ -218,9 +274,9 @@ def test_areas_show_first_and_last_label() -> None:
     labels = [f"t{i}" for i in range(200)]
     page = Reader(areas("what", labels, [("a", range(200)), ("b", [1] * 200)]))
     shown = [text for text in page.texts if text.startswith("t")]
-    assert shown[0] == "t0"
-    assert shown[-1] == "t199"
-    assert len(shown) == 6
+    ends = [i for i, text in enumerate(shown) if text == "t199"]
+    assert [shown[0], shown[ends[0] + 1]] == ["t0", "t0"]
+    assert ends == [5, len(shown) - 1]  # the wide plot has six of them, the narrow one some
 
 
 def test_importing_is_cheap() -> None:

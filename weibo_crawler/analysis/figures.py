@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 from weibo_crawler import samples
 from weibo_crawler.analysis.completeness import Completeness, Tally, read_ledgers, share_of
+from weibo_crawler.analysis.contents import COLUMNS, Contents, Pair
 from weibo_crawler.analysis.second_looks import second_looks
-from weibo_crawler.records import Verdict
+from weibo_crawler.records import Id, Verdict
 from weibo_crawler.store import RunLog, Tables, Told, UserRow, Users
-from weibo_crawler.store.rows.keys import ALL, Range
+from weibo_crawler.store.rows.keys import ALL, Range, parse_post_key
 
 FANS_EDGES = (0, *(step * 10**power for power in range(10) for step in (1, 2, 5)))
 SHARE_BINS = (
@@ -20,14 +21,16 @@ SHARE_BINS = (
     *("<10 %" if i == 0 else f"{10 * i}+ %" for i in range(10)),
     "all",
 )
-_TOP = 10
+_TOP, _PAIRS = 10, 12
 _MOST_DAYS, _MOST_MONTHS = 62, 72  # bars that can still be told apart
 _LEAST_DAYS = 14  # a single bar tells nothing
 
 
 class Figures(NamedTuple):
     """growth: users by time and depth. fans: users by FANS_EDGES. pages: by verdict. posts: by
-    created_at. shares: users by SHARE_BINS. counters: of all workers of all runs together."""
+    created_at; contents: what they are; pairs: who reposts whom most, with how often; people: those
+    of them and of the most liked posts who are in the crawl, by uid. shares: users by SHARE_BINS.
+    counters: of all workers of all runs together."""
 
     users: int
     unsure_lists: int
@@ -40,6 +43,9 @@ class Figures(NamedTuple):
     pages: dict[str, int]
     counters: dict[str, int]
     posts: "DayTally"
+    contents: Contents
+    pairs: list[tuple[Pair, int]]
+    people: dict[Id, UserRow]
     completeness: Completeness
     shares: list[int]
 
@@ -50,14 +56,20 @@ class Stored:
 
     def __init__(self, now: float) -> None:
         self.ledgers, self.shares = Tally(now), [0] * len(SHARE_BINS)
-        self.posts = DayTally(())
+        self.posts, self.contents = DayTally(()), Contents()
 
     def read(self, tables: Tables, part: Range = ALL) -> "Stored":
         """Ledgers and posts; returns itself."""
         self.read_ledgers(tables, part)
-        posts = tables.posts.scan(start=part.start, stop=part.stop, columns=["post:created_at"])
-        self.posts.add(row.cells["post:created_at"] for row in posts)
+        self.posts.add(self._dates(tables, part))
         return self
+
+    def _dates(self, tables: Tables, part: Range) -> Iterator[str]:
+        """When the posts were written; what else they are is counted on the way."""
+        for row in tables.posts.scan(start=part.start, stop=part.stop, columns=COLUMNS):
+            if (created_at := row.cells.get("post:created_at")) is not None:  # else no post
+                self.contents.add(row.key, row.cells)
+                yield created_at
 
     def read_ledgers(self, tables: Tables, part: Range = ALL) -> "Stored":
         for _, ledger in read_ledgers(tables, part):
@@ -72,6 +84,7 @@ class Stored:
             mine + theirs for mine, theirs in zip(self.shares, other.shares, strict=True)
         ]
         self.posts.merge(other.posts)
+        self.contents.merge(other.contents)
 
 
 def gather(users: Told, stored: Stored) -> Figures:
@@ -81,6 +94,9 @@ def gather(users: Told, stored: Stored) -> Figures:
     pages = {str(verdict): n for verdict in Verdict if (n := counters.get(f"page.{verdict}", 0))}
     top = heapq.nlargest(_TOP, _tallied(users, growth, fans), key=lambda row: row.fans or 0)
     states = users.states()
+    pairs = stored.contents.pairs.top(_PAIRS)
+    named = {uid for pair, _ in pairs for uid in pair}
+    named |= {parse_post_key(post.key)[0] for post in stored.contents.liked}
     return Figures(
         users=sum(states.values()),
         unsure_lists=users.unsure_lists(),
@@ -93,6 +109,9 @@ def gather(users: Told, stored: Stored) -> Figures:
         pages=pages,
         counters=counters,
         posts=stored.posts,
+        contents=stored.contents,
+        pairs=pairs,
+        people={row.uid: row for row in users.users(uids=sorted(named, key=str))},
         completeness=stored.ledgers.result(),
         shares=stored.shares,
     )

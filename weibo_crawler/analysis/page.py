@@ -1,7 +1,9 @@
-"""The report's page: one HTML file that refers to nothing, for light, dark and paper."""
+"""The report's page: one HTML file that loads nothing, for light, dark and paper. Its only
+references are links that its reader may follow."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from typing import NamedTuple
 
 _LIGHT = """
   --paper: #ffffff; --card: #f7f8fa; --ink: #1d232b; --soft: #5d6875; --line: #dfe3e8;
@@ -37,11 +39,22 @@ th, td {{ padding: 6px 10px 6px 0; text-align: left; vertical-align: top;
   border-top: 1px solid var(--line); }}
 th {{ font-weight: 600; }}
 thead th {{ border-top: 0; color: var(--soft); font-weight: 500; }}
+a {{ color: var(--main); }}
 td.n, th.n {{ text-align: right; white-space: nowrap; padding-right: 22px;
   font-variant-numeric: tabular-nums; }}
 .key th {{ width: 210px; }}
 .key td.n {{ font-size: 16px; font-weight: 600; }}
 .key td:last-child {{ color: var(--soft); }}
+.rows {{ margin: 10px 0; font-size: 13px; }}
+.rows th, .rows td {{ padding: 3px 0; border: 0; vertical-align: middle; }}
+.rows th {{ width: 1%; padding-right: 12px; text-align: right; font-weight: 400; }}
+.rows span {{ display: inline-block; width: max-content; max-width: 300px; }}
+.rows td {{ color: var(--soft); font-variant-numeric: tabular-nums; white-space: nowrap; }}
+.rows i {{ display: inline-block; height: 20px; min-width: 1px; margin-right: 8px;
+  border-radius: 2px; vertical-align: middle; print-color-adjust: exact;
+  -webkit-print-color-adjust: exact; }}
+.on-phone {{ display: none; }}
+.lead {{ margin-top: 6px; }}
 .legend {{ display: flex; flex-wrap: wrap; gap: 2px 16px; font-size: 13px; color: var(--soft);
   margin: 8px 0 0; }}
 .legend i {{ display: inline-block; width: 11px; height: 11px; border-radius: 2px;
@@ -53,20 +66,26 @@ svg text {{ font-size: 13px; fill: var(--soft); stroke: none; }}
 svg .axis path {{ stroke: var(--line); stroke-width: 1; fill: none; }}
 svg .axis.x text {{ text-anchor: middle; }}
 svg .axis.y text {{ text-anchor: end; }}
-svg .vertical .axis.x path, svg .horizontal .axis.y path
-  {{ stroke: none; }}
-svg .horizontal .axis.x {{ display: none; }}
-svg .horizontal .axis.y text {{ fill: var(--ink); }}
+svg .vertical .axis.x path {{ stroke: none; }}
 svg .text-overlay text {{ font-size: 12px; fill: var(--soft); }}
 svg .vertical .text-overlay text {{ transform: translateY(-3px); }}
-svg .horizontal .text-overlay text {{ text-anchor: start; }}
+svg.network {{ margin-bottom: 12px; }}
+svg.network path {{ fill: none; stroke: var(--main); opacity: .5; }}
+svg.network path:hover {{ opacity: 1; }}
+svg.network text {{ fill: var(--ink); }}
+svg.network .by {{ text-anchor: end; }}
 svg .bar rect {{ stroke: none; }}
 svg .bar:hover rect {{ opacity: .75; }}
 svg .series path {{ stroke: none; }}
 @media screen and (max-width: 640px) {{
   body {{ padding: 16px 10px 32px; }}
   section {{ padding: 14px 12px 10px; }}
-  svg {{ min-width: 620px; }}
+  .at-desk {{ display: none; }}
+  .on-phone {{ display: block; }}
+  .rows span {{ max-width: 120px; }}
+  .stacked tr {{ display: grid; grid-template-columns: 1fr auto auto; }}
+  .stacked tr > :first-child {{ grid-column: 1 / -1; padding-bottom: 0; }}
+  .stacked tr > :not(:first-child) {{ border-top: 0; padding-top: 2px; color: var(--soft); }}
   .key tr {{ display: grid; grid-template-columns: 1fr auto; }}
   .key th {{ width: auto; }}
   .key td.n {{ padding-right: 0; white-space: normal; }}
@@ -76,7 +95,7 @@ svg .series path {{ stroke: none; }}
     f"svg .stackedline-graph .color-{i} {{ fill: var(--depth-{i}); }}\n" for i in range(8)
 )
 # nothing may be loaded or run, whatever a text of the site holds
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
 def page(title: str, subtitle: str, sections: Iterable[str]) -> str:
@@ -93,9 +112,16 @@ def page(title: str, subtitle: str, sections: Iterable[str]) -> str:
 
 
 def section(title: str, explained: str, *parts: str) -> str:
-    """A heading, a sentence on what is seen (texts), and HTML."""
-    head = f'<h2>{escape(title)}</h2>\n<p class="soft">{escape(explained)}</p>\n'
+    """A heading, a sentence on what is seen (texts; "" for none), and HTML."""
+    head = f"<h2>{escape(title)}</h2>\n"
+    if explained:
+        head += f'<p class="soft">{escape(explained)}</p>\n'
     return f"<section>\n{head}" + "\n".join(parts) + "\n</section>"
+
+
+def lead(text: str) -> str:
+    """What matters most, in a sentence."""
+    return f'<p class="lead">{escape(text)}</p>'
 
 
 def hint(text: str) -> str:
@@ -113,18 +139,41 @@ def key_table(rows: Iterable[tuple[str, str, str]]) -> str:
     return f'<div class="wide"><table class="key">\n{body}</table></div>'
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], numeric: Sequence[bool]) -> str:
-    """A plain table of texts; numeric columns stand to the right."""
+class Link(NamedTuple):
+    """A text of a cell that leads somewhere; only addresses of the web do."""
 
-    def line(tag: str, texts: Sequence[str]) -> str:
-        cells = (
-            f"<{tag}{' class=' + chr(34) + 'n' + chr(34) if right else ''}>{escape(text)}</{tag}>"
-            for text, right in zip(texts, numeric, strict=True)
+    text: str
+    address: str
+
+
+def table(
+    head: Sequence[str],
+    rows: Iterable[Sequence[str | Link]],
+    numeric: Sequence[bool],
+    *,
+    is_stacked: bool = False,
+) -> str:
+    """A plain table of texts; numeric columns stand to the right. is_stacked: on a phone the first
+    cell of a row, such as a long text, has a line of its own above the three others."""
+
+    def line(tag: str, cells: Sequence[str | Link]) -> str:
+        inside = (
+            f"<{tag}{' class=' + chr(34) + 'n' + chr(34) if right else ''}>{_inside(cell)}</{tag}>"
+            for cell, right in zip(cells, numeric, strict=True)
         )
-        return f"<tr>{''.join(cells)}</tr>\n"
+        return f"<tr>{''.join(inside)}</tr>\n"
 
     body = "".join(line("td", row) for row in rows)
+    kind = ' class="stacked"' if is_stacked else ""
     return (
-        f'<div class="wide"><table>\n<thead>{line("th", head)}</thead>\n'
+        f'<div class="wide"><table{kind}>\n<thead>{line("th", head)}</thead>\n'
         f"<tbody>{body}</tbody></table></div>"
     )
+
+
+def _inside(cell: str | Link) -> str:
+    if isinstance(cell, str):
+        return escape(cell)
+    if not cell.address.startswith(("https://", "http://")):  # such as javascript:
+        return escape(cell.text)
+    return f'<a href="{escape(cell.address)}" rel="noreferrer">{escape(cell.text)}</a>'

@@ -5,18 +5,21 @@ refers to nothing and follows the page from light to dark.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from itertools import count
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from weibo_crawler.analysis.numbers import grouped, short
 
-_WIDTH = 960
+_WIDE, _NARROW = 960, 340  # px: of a window, of a phone
 _LABEL, _VALUE = 13, 12  # px; STYLE says the same
 _PX_A_CHARACTER = 7.5  # of a label, on the wide side
-_ROW_HEIGHT = 30
-_MOST_VALUES = 20  # bars that have room for their values above them
+_PX_A_VALUE = 48  # that a bar needs to have room for its value above it
+_NODE_HEIGHT = 30
+_FIRST_WIDE = 0x2E80  # characters from here on are as wide as high
+_MOST_TIMES = 5  # marks of an axis of time after the first
 
 
 class Bar(NamedTuple):
@@ -27,42 +30,64 @@ class Bar(NamedTuple):
     colour: str = "--main"
 
 
+class Link(NamedTuple):
+    """by, of: names, which tell the nodes apart; n: how often."""
+
+    by: str
+    of: str
+    n: int
+
+
 def bars(what: str, data: Sequence[Bar], *, height: int = 300) -> str:
     """Standing bars in a row, such as a histogram. what: said to who cannot see it."""
-    is_roomy = len(data) <= _MOST_VALUES
-    config = _config(height, max(bar.value for bar in data) * (1.08 if is_roomy else 1))
+    return _at_each_width(lambda width: _bars(what, data, width, height))
+
+
+def _bars(what: str, data: Sequence[Bar], width: int, height: int) -> str:
+    is_roomy = len(data) * _PX_A_VALUE <= width
+    config = _config(width, height, max(bar.value for bar in data) * (1.08 if is_roomy else 1))
     chart = import_pygal().Bar(
         **config, rounded_bars=2, print_values=is_roomy, print_values_position="top"
     )
     chart.x_labels = [bar.label for bar in data]
-    chart.x_labels_major = _spread([bar.label for bar in data])
+    chart.x_labels_major = _spread([bar.label for bar in data], width)
     chart.show_minor_x_labels = False
     chart.add(what, [_value(bar) for bar in data])
     return _svg(chart, what)
 
 
 def rows(what: str, data: Sequence[Bar]) -> str:
-    """Lying bars, the first on top, with their values beside them: counts of named things."""
-    data = data[::-1]  # pygal begins at the bottom
-    chart = import_pygal().HorizontalBar(
-        **_config(_ROW_HEIGHT * len(data) + 24, max(bar.value for bar in data), 1.12),
-        margin_bottom=-14,  # the numbers that pygal would write there are not shown
-        rounded_bars=2,
-        print_values=True,
-        print_values_position="top",
+    """Lying bars, the first on top, with their values beside them: counts of named things. A table
+    whose bars grow with the page."""
+    largest = max(1, *(bar.value for bar in data))
+    lines = (
+        f'<tr><th scope="row"><span>{escape(bar.label)}</span></th><td>'
+        f'<i style="width:calc((100% - 80px)*{bar.value / largest:.4f});'
+        f'background:var({bar.colour})"></i>{grouped(bar.value)}</td></tr>\n'
+        for bar in data
     )
-    chart.x_labels = [bar.label for bar in data]
-    chart.add(what, [_value(bar) for bar in data])
-    return _svg(chart, what)
+    return f'<table class="rows" aria-label="{escape(what)}">\n{"".join(lines)}</table>'
 
 
 def areas(
     what: str, labels: Sequence[str], series: Sequence[tuple[str, Sequence[int]]], height: int = 340
 ) -> str:
     """Areas one upon the other, the first at the bottom; `labels` for the points of each."""
+    return _at_each_width(lambda width: _areas(what, labels, series, width, height))
+
+
+def _areas(
+    what: str,
+    labels: Sequence[str],
+    series: Sequence[tuple[str, Sequence[int]]],
+    width: int,
+    height: int,
+) -> str:
     top = max(map(sum, zip(*(points for _, points in series), strict=True)))
-    chart = import_pygal().StackedLine(**_config(height, top), fill=True, show_dots=False)
-    places = {round(i * (len(labels) - 1) / 5) for i in range(6)}
+    chart = import_pygal().StackedLine(**_config(width, height, top), fill=True, show_dots=False)
+    last = max(1, int(width * 0.8 / (_PX_A_CHARACTER * max(map(len, labels)) + 50)))
+    last = min(last, _MOST_TIMES)
+    places = {round(i * (len(labels) - 1) / last) for i in range(last + 1)}
     # pygal finds the labels to show by their text, so the others need texts of their own
     chart.x_labels = [label if i in places else f"#{i}" for i, label in enumerate(labels)]
     chart.x_labels_major = [labels[i] for i in sorted(places)]
@@ -70,6 +95,51 @@ def areas(
     for name, points in series:
         chart.add(name, points)
     return _svg(chart, what)
+
+
+def network(what: str, links: Sequence[Link]) -> str:
+    """Who does something with whose things: the ones on the left, the others on the right, lines
+    between them that are as thick as it is frequent."""
+    return _at_each_width(lambda width: _network(what, links, width))
+
+
+def _network(what: str, links: Sequence[Link], width: int) -> str:
+    left = list(dict.fromkeys(link.by for link in links))
+    others = list(dict.fromkeys(link.of for link in links))
+    # beside those whom they are joined with, so that few lines cross
+    right = sorted(others, key=lambda of: fmean(left.index(a) for a, b, _ in links if b == of))
+    height = _NODE_HEIGHT * max(len(left), len(right))
+    a, b, most = 0.36 * width, 0.64 * width, max(link.n for link in links)
+
+    def y(nodes: Sequence[str], node: str) -> float:
+        return (nodes.index(node) + 0.5) * height / len(nodes)
+
+    lines = (
+        f'<path d="M{a:.0f} {y(left, link.by):.1f}C{width / 2:.0f} {y(left, link.by):.1f} '
+        f'{width / 2:.0f} {y(right, link.of):.1f} {b:.0f} {y(right, link.of):.1f}" '
+        f'stroke-width="{1 + 9 * link.n / most:.1f}"><title>{escape(link.by)} → '
+        f"{escape(link.of)}: {grouped(link.n)}</title></path>"
+        for link in links
+    )
+    texts = (
+        f'<text x="{x:.0f}" y="{y(nodes, node) + _LABEL / 3:.1f}" class="{side}">'
+        f"{escape(_cut(node, a - 16))}</text>"
+        for side, x, nodes in (("by", a - 8, left), ("of", b + 8, right))
+        for node in nodes
+    )
+    return (
+        f'<svg viewBox="0 0 {width} {height}" class="network" role="img" '
+        f'aria-label="{escape(what)}">{"".join(lines)}{"".join(texts)}</svg>'
+    )
+
+
+def _cut(text: str, room: float) -> str:
+    """As much of a text as finds room, in px."""
+    for i, character in enumerate(text):
+        room -= _PX_A_CHARACTER if ord(character) < _FIRST_WIDE else _LABEL
+        if room < 0:
+            return text[:i] + "…"
+    return text
 
 
 def legend(names: Sequence[str]) -> str:
@@ -99,8 +169,14 @@ def import_pygal() -> Any:
     return pygal
 
 
-def _config(height: int, largest: float, room: float = 1.0) -> dict[str, Any]:
-    """room: how far the scale reaches beyond the largest value, for the text there."""
+def _at_each_width(draw: Callable[[int], str]) -> str:
+    """A plot for windows and one for phones: of the two the style sheet shows the one that fits,
+    with texts of the same size."""
+    wide, narrow = draw(_WIDE), draw(_NARROW)
+    return f'<div class="at-desk">{wide}</div><div class="on-phone">{narrow}</div>'
+
+
+def _config(width: int, height: int, largest: float) -> dict[str, Any]:
     marks = ticks(largest)
     return {
         "js": [],
@@ -111,22 +187,22 @@ def _config(height: int, largest: float, room: float = 1.0) -> dict[str, Any]:
             major_label_font_size=_LABEL,
             value_font_size=_VALUE,
         ),
-        "width": _WIDTH,
+        "width": width,
         "height": height,
         "margin": 8,
         "margin_right": 34,  # half of the last label
         "show_legend": False,
         "truncate_label": -1,
         "y_labels": marks,
-        "range": (0, max(marks[-1], room * largest)),
+        "range": (0, max(marks[-1], largest)),
         "value_formatter": short,
         "no_data_text": "",
     }
 
 
-def _spread(labels: Sequence[str]) -> list[str]:
+def _spread(labels: Sequence[str], width: int) -> list[str]:
     """So many of the labels as find room beside each other, evenly spread."""
-    room = 0.88 * _WIDTH / (_PX_A_CHARACTER * max(map(len, labels)) + 14)
+    room = 0.84 * width / (_PX_A_CHARACTER * max(map(len, labels)) + 14)
     every = max(1, -(-len(labels) // max(1, int(room))))
     return list(labels[::every])
 
@@ -136,15 +212,14 @@ def _value(bar: Bar) -> dict[str, Any]:
 
 
 def _svg(chart: Any, what: str) -> str:
-    """The chart as an element of an HTML page; a narrow screen scrolls it and keeps its texts
-    legible."""
+    """The chart as an element of an HTML page."""
     root = chart.render_tree()
     _clean(root)
     for name in ("id", "xmlns"):
         root.attrib.pop(name, None)
     root.set("role", "img")
     root.set("aria-label", what)
-    return f'<div class="wide">{_serialised(root)}</div>'
+    return _serialised(root)
 
 
 def _clean(node: Any) -> None:

@@ -4,42 +4,61 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from weibo_crawler.analysis import plots
-from weibo_crawler.analysis.completeness import WHY
+from weibo_crawler.analysis.completeness import WHY, Completeness
+from weibo_crawler.analysis.content_sections import NO_POSTS, Origin, content_sections
 from weibo_crawler.analysis.figures import FANS_EDGES, SHARE_BINS, Figures, Stored, gather
 from weibo_crawler.analysis.files import replacing
 from weibo_crawler.analysis.keyfigures import key_figures
-from weibo_crawler.analysis.numbers import grouped, minute, plural, short
-from weibo_crawler.analysis.page import hint, key_table, page, section, table
+from weibo_crawler.analysis.numbers import minute, percent, plural, short
+from weibo_crawler.analysis.page import Link, hint, key_table, lead, page, section, table
 from weibo_crawler.analysis.plots import Bar
 from weibo_crawler.printable import printable
 from weibo_crawler.records import FACTS, REFUSALS
 from weibo_crawler.store import Told
 
+_CUT_OFF = {  # why reading stopped short -> what is said of so many users
+    "login_wall": "whom guests may read no further",
+    "max_pages": "read as far as posts.max_pages",
+    "since": "read back to a date on purpose",
+    "too_many_pages": "whose timeline does not end",
+}
 _DEPTHS = 8  # areas that can be told apart; the last one holds all deeper users
 _NO_USERS = "No users yet: run weibo-crawler seed, then weibo-crawler harvest."
-_NO_POSTS = "No posts yet: run weibo-crawler posts."
 _NO_VISITS = "Nobody was visited yet: run weibo-crawler import, then weibo-crawler posts."
 
 
+_NOWHERE = Origin()
+
+
 def write_report(
-    users: Told, stored: Stored, path: Path, now: float, *, depths_are_bounds: str = ""
+    users: Told,
+    stored: Stored,
+    path: Path,
+    now: float,
+    *,
+    depths_are_bounds: str = "",
+    origin: Origin = _NOWHERE,
 ) -> None:
     """Read the users once and write the report, whole or not at all.
 
     stored: what the tables hold, as of `now`, seconds since the epoch. depths_are_bounds: what the
     frontier says of its depths. StoreError, StoreFull, BadUsage as files.replacing has them.
     """
-    html = render(gather(users, stored), now, depths_are_bounds)
+    html = render(gather(users, stored), now, depths_are_bounds, origin)
     with replacing(path) as file:
         file.write(printable(html).encode(errors="replace"))
 
 
-def render(figures: Figures, now: float, depths_are_bounds: str = "") -> str:
+def render(
+    figures: Figures, now: float, depths_are_bounds: str = "", origin: Origin = _NOWHERE
+) -> str:
     """The page as text. now: seconds since the epoch."""
     return page(
         "Crawl report",
-        f"As of {minute(now)}. Days of posts are the site's, UTC+8; all other times are UTC.",
+        f"As of {minute(now)}. Days of posts are the site's, UTC+8; all other times are UTC."
+        + (f" {origin.name}" if origin.name else ""),
         [
+            section("What is missing", "", lead(missing(figures.completeness))),
             section(
                 "Key figures",
                 "What is held, and what is not known.",
@@ -49,6 +68,7 @@ def render(figures: Figures, now: float, depths_are_bounds: str = "") -> str:
             _depths(figures, depths_are_bounds),
             _fans(figures),
             _posts(figures),
+            *content_sections(figures, origin),
             _verdicts(figures),
             _shares(figures),
             _stopped(figures),
@@ -92,7 +112,12 @@ def _fans(figures: Figures) -> str:
     filled = [i for i, n in enumerate(figures.fans) if n]
     data = [Bar(short(FANS_EDGES[i]), figures.fans[i]) for i in range(filled[0], filled[-1] + 1)]
     top = (
-        (row.screen_name or "", str(row.uid), grouped(row.fans), str(row.depth))
+        (
+            Link(row.screen_name or str(row.uid), row.url),
+            str(row.uid),
+            f"{row.fans:,}",
+            str(row.depth),
+        )
         for row in figures.top
         if row.fans is not None
     )
@@ -109,12 +134,40 @@ def _posts(figures: Figures) -> str:
     unit, counts = figures.posts.periods()
     title = f"Posts by {unit}"
     if not counts:
-        return section(title, "When the posts were written.", hint(_NO_POSTS))
+        return section(title, "When the posts were written.", hint(NO_POSTS))
     explained = f"When the posts stored were written, by the {unit} of the site's clock."
     if figures.posts.undated:
         explained += f" {plural(figures.posts.undated, 'post')} of unknown time not shown."
     data = [Bar(label, n) for label, n in counts]
     return section(title, explained, plots.bars(title, data))
+
+
+def missing(figures: Completeness) -> str:
+    """One plain sentence: how much is held of what, and why the rest is not."""
+    if not figures.visited:
+        return "Nobody was visited yet, so nothing is known of posts."
+    held = (
+        f"{plural(figures.visited, 'visited user')} announce {plural(figures.announced, 'post')}, "
+        f"of which {percent(figures.share)} is held"
+        if figures.share is not None
+        else f"{plural(figures.visited, 'visited user')} announce no number of posts"
+    )
+    whys = [
+        *((plural(figures.stopped.get(stop, 0), "user"), why) for stop, why in _CUT_OFF.items()),
+        (plural(figures.unsure_users, "user"), "whose timeline shows far fewer than it announces"),
+        (plural(figures.gap_users, "user"), "with gaps between two visits"),
+        (plural(figures.partial + figures.failed, "user"), "to be read on"),
+        (plural(figures.unvisited, "user"), "never visited"),
+        (plural(figures.gone, "user"), "gone from the site"),
+        (plural(figures.cut_texts, "text"), "still cut"),
+        (plural(figures.unreadable, "post"), "that could not be read"),
+    ]
+    told = [f"{n} {why}" for n, why in whys if not n.startswith("0 ")]
+    if told:
+        return f"{held}; not complete are {'; '.join(told)}."
+    if figures.share is not None and figures.share < 1:
+        return f"{held}, which is all that the site shows of them."
+    return f"{held}, and nothing is known to be missing."
 
 
 def _verdicts(figures: Figures) -> str:

@@ -18,9 +18,11 @@ from weibo_crawler.cli.yarn import status as job_on_yarn
 from weibo_crawler.errors import BadUsage, StoreError
 from weibo_crawler.home import Home
 from weibo_crawler.outputs import keep_inputs
+from weibo_crawler.records import Id
 from weibo_crawler.store.rows.keys import ALL, Range
 
 if TYPE_CHECKING:
+    from weibo_crawler.analysis.content_sections import Origin
     from weibo_crawler.analysis.figures import Stored
 
 
@@ -270,10 +272,29 @@ def report(options: argparse.Namespace) -> Done:
         remember_export(home.users, options.output)
         with reading(home, options.processes) as by:
             stored = by.stored(now, is_whole=True)
-        write_report(home.users, stored, options.output, now, depths_are_bounds=bounds)
+        origin = origin_of(home, options.config)
+        write_report(
+            home.users, stored, options.output, now, depths_are_bounds=bounds, origin=origin
+        )
     return Done(
         f"report: written to {options.output}; open it in a browser", {"file": str(options.output)}
     )
+
+
+def origin_of(home: Home, file: Path | None) -> "Origin":
+    """What a report names: the stores, the site, the settings."""
+    from weibo_crawler.analysis.content_sections import Origin
+
+    settings = config.settings_file(file)
+    stores = " and ".join(home.place(name) for name in ("users", "tables"))
+    where = f"settings {settings}" if settings.exists() else "settings by default and variables"
+    name = f"Stores {stores}; site {home.settings.site.base_url}; {where}."
+
+    def address(mid: Id) -> str:
+        """The last way to a post, where there is any, is its page for people."""
+        return "".join(way.url for way in home.site.post(mid)[-1:])
+
+    return Origin(name, home.tables.posts, address)
 
 
 def _completeness(home: Home, form: str | None, stored: "Stored") -> Done:

@@ -110,10 +110,12 @@ def _show_posts(home: Home) -> None:
 def _report(home: Home, path: Path) -> None:
     from weibo_crawler.analysis.figures import Stored
     from weibo_crawler.analysis.report import write_report
+    from weibo_crawler.cli.analysts import origin_of
 
     stored = Stored(now := time.time()).read(home.tables)
     bounds = home.users.depths_are_bounds()
-    write_report(home.users, stored, path, now, depths_are_bounds=bounds)
+    origin = origin_of(home, path.parent / "crawler.toml")
+    write_report(home.users, stored, path, now, depths_are_bounds=bounds, origin=origin)
 
 
 def _closing(data: dict[str, Any], folder: Path, settings_file: Path) -> list[str]:

@@ -19,7 +19,7 @@ from weibo_crawler.store import Cells, Row, UserRow
 from weibo_crawler.store.rows.fields import IMPORTED, POSTS, in_cells, read_truth
 from weibo_crawler.store.rows.gaps import Gap, pack_gaps, unpack_gaps
 from weibo_crawler.store.rows.keys import parse_post_key, parse_user_key
-from weibo_crawler.store.rows.packed import Unpacked, pack, unpack
+from weibo_crawler.store.rows.packed import Glimpse, Unpacked, glimpse, pack, unpack
 
 T = TypeVar("T")
 
@@ -316,6 +316,13 @@ def read_post(row: Row) -> dict[str, Any]:
         "page_info": msgspec.to_builtins(more.page_info),
         "original": msgspec.to_builtins(more.original),
     }
+
+
+def glance(key: str, cells: Cells) -> tuple[str, Id | None]:
+    """Of a row of `posts` how exact its time is, and whose post it reposts: None where it is no
+    repost, or where nobody knows. StoreError where `post:more` does not hold what it should."""
+    more = _value(cells, "post:more", glimpse, key) or Glimpse()
+    return more.created_at_precision, more.original.uid if more.original else None
 
 
 def read_user(row: Row) -> dict[str, Any]:

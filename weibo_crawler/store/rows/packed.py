@@ -72,7 +72,19 @@ class Unpacked(More, frozen=True):
     original: WholeOriginal | None = None
 
 
+class _Author(msgspec.Struct, frozen=True):
+    uid: Id | None = None
+
+
+class Glimpse(msgspec.Struct, frozen=True):
+    """The little of the cell that is counted over all posts; the rest is not decoded."""
+
+    created_at_precision: str = ""
+    original: _Author | None = None
+
+
 unpack = msgspec.json.Decoder(Unpacked).decode  # raises msgspec.DecodeError, a ValueError
+glimpse = msgspec.json.Decoder(Glimpse).decode
 
 
 def _pack_original(original: Original) -> PackedOriginal:
