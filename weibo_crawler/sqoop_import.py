@@ -25,6 +25,7 @@ from weibo_crawler.store import Frontier, Tables
 from weibo_crawler.store.hbase import address as hbase
 from weibo_crawler.store.hbase.tables import HbaseTables
 from weibo_crawler.store.mysql import base as mysql
+from weibo_crawler.store.sql.userlist import CHANGED
 from weibo_crawler.store.temporary import owned_folder
 
 _FIRST_ERRORS, _LAST_LINES = 5, 15  # of its log: a Java trace is long, its head tells
@@ -87,7 +88,7 @@ def import_users(
         drop_unknown(tables, row)  # Sqoop deletes the newest version only, and shows the one before
         changed += 1
     if changed:  # the condition may carry some more, which are as they were
-        known = f"depth = 0 AND changed_at >= {mark.changed_since!r} AND seq <= {mark.seq}"
+        known = f"{CHANGED} >= {mark.changed_since!r} AND seq <= {mark.seq}"
         _carry(sqoop, known, (1, mark.seq), lambda share: say(f"{share} of {changed:,} changed"))
     new = frontier.count_upto(upto) - frontier.count_upto(mark.seq)
     if new:

@@ -524,6 +524,15 @@ class FrontierContract:
         assert known == {1: ("shown", 7), 2: ("name", 7), 3: (None, None)}
         assert [user.uid for user in frontier.changed_users(NOW + 5)] == [1]
 
+    def test_who_gets_a_name_later_has_changed(self, frontier: Frontier) -> None:
+        """Also who is no seed: an import that came before has the row without it."""
+        frontier.add_seeds(found(1), "run", NOW)
+        (entry,) = self.claim(frontier)
+        self.commit(frontier, page(entry)._replace(found=(Found(4, "url", None, 7),)))
+        frontier.name_kept(4, "shown", NOW + 50)
+        assert [user.uid for user in frontier.changed_users(NOW + 50)] == [4]
+        assert {user.uid: user.screen_name for user in frontier.users()}[4] == "shown"
+
     def test_lists_are_tallied(self, frontier: Frontier) -> None:
         """By edge and announced count: how many lists were begun, are over, are walled, their
         pages; and of which entries an end is in doubt."""

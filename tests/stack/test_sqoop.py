@@ -263,6 +263,10 @@ def test_what_is_not_known_is_no_cell(place: Place, run: Any) -> None:
         assert _values(place.rows()) == _expected(users)
         assert place.rows()[unread][b"user:fans"][0] == b"9"
         assert run("--via", "sqoop") == (0, {"new": 0, "changed": 0})
+        users._db.write("UPDATE userlist SET depth = 1, screen_name = NULL WHERE id = 5")
+        users.name_kept(5, "shown in a list", time.time())
+        assert run("--via", "sqoop") == (0, {"new": 0, "changed": 1})
+        assert _values(place.rows()) == _expected(users)
 
 
 def test_each_way_goes_on_where_the_other_was(place: Place, run: Any) -> None:

@@ -34,7 +34,6 @@ class SqlFrontier(SqlUserlist):
     keep: str  # the insert of a kept page, of which the newest stays
     retry_unsure: str  # the update, up to its SET, of entries with a list that ended unsurely
     walled_lists: str  # userlist and progress joined, so that the rows come by seq
-    below_all: Id = -1  # an id that comes before all others
     _has_reported = False
 
     @abstractmethod

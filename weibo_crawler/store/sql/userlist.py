@@ -53,9 +53,15 @@ _SEEN = "SELECT owner, edge, nth, seen_at, uids FROM edges"
 _LATER = "owner >= %s AND (owner > %s OR owner = %s AND (edge > %s OR edge = %s AND nth > %s))"
 
 
+# of a row, and when; of a user who is as they were found both times are the same
+CHANGED = "(depth = 0 OR changed_at > found_at) AND changed_at"
+
+
 class SqlUserlist(ABC):
     """What the userlists of both homes do alike. Errors: StoreError where the database cannot be
     read or written."""
+
+    below_all: Id = -1  # an id that comes before all others
 
     def __init__(self, db: Database) -> None:
         self._db: Database = db
@@ -80,8 +86,7 @@ class SqlUserlist(ABC):
             after_seq = rows[-1][0]
 
     def changed_users(self, since: float) -> Iterator[UserRow]:
-        """Users whose row changed at or after `since`: seeds that were named or lifted."""
-        sql = "SELECT id FROM userlist WHERE depth = 0 AND changed_at >= %s ORDER BY seq"
+        sql = f"SELECT id FROM userlist WHERE {CHANGED} >= %s ORDER BY seq"
         return self.users(uids=[uid for (uid,) in self._rows(sql, since)])
 
     def seen_pages(self, *, owners: Sequence[Id] | None = None) -> Iterator[SeenPage]:
@@ -90,7 +95,7 @@ class SqlUserlist(ABC):
                 sql = f"{_SEEN} WHERE owner = %s ORDER BY edge, nth"
                 yield from map(_seen_page, self._rows(sql, owner))
             return
-        owner, edge, nth = 0, "", 0  # nobody's uid
+        owner, edge, nth = self.below_all, "", 0
         sql = f"{_SEEN} WHERE {_LATER} ORDER BY owner, edge, nth LIMIT %s"
         while rows := self._rows(sql, owner, owner, owner, edge, edge, nth, PAGE):
             yield from map(_seen_page, rows)
