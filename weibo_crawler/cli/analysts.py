@@ -18,7 +18,7 @@ from weibo_crawler.cli.yarn import status as job_on_yarn
 from weibo_crawler.errors import BadUsage, StoreError
 from weibo_crawler.home import Home
 from weibo_crawler.outputs import keep_inputs
-from weibo_crawler.records import Id
+from weibo_crawler.records import Id, Kind
 from weibo_crawler.store.rows.keys import ALL, Range
 
 if TYPE_CHECKING:
@@ -291,8 +291,8 @@ def origin_of(home: Home, file: Path | None) -> "Origin":
     name = f"Stores {stores}; site {home.settings.site.base_url}; {where}."
 
     def address(mid: Id) -> str:
-        """The last way to a post, where there is any, is its page for people."""
-        return "".join(way.url for way in home.site.post(mid)[-1:])
+        """The last way to a post is its page for people, where the site has one."""
+        return home.site.post(mid)[-1].url if Kind.SHOW in home.site.kinds else ""
 
     return Origin(name, home.tables.posts, address)
 
