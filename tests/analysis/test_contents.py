@@ -1,6 +1,7 @@
 """What the posts of a crawl are: each figure against one that is counted here another way."""
 
 import json
+import re
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -11,13 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.analysis.worlds import open_tables, put_posts
+from tests.analysis.worlds import MemoryUsers, open_tables, put_posts, user
+from weibo_crawler.analysis.completeness import summarise
+from weibo_crawler.analysis.content_sections import Origin
 from weibo_crawler.analysis.contents import TOP, Contents, Frequent
-from weibo_crawler.analysis.figures import Stored
+from weibo_crawler.analysis.figures import Stored, gather
+from weibo_crawler.analysis.report import missing, render
 from weibo_crawler.errors import StoreError
 from weibo_crawler.records import Original, Post
 from weibo_crawler.store import Cells
-from weibo_crawler.store.rows.cells import post_cells
+from weibo_crawler.store.rows.cells import Ledger, post_cells
 from weibo_crawler.store.rows.keys import post_key, ranges
 
 UIDS = st.integers(1, 6)
@@ -136,3 +140,91 @@ def test_a_broken_cell_is_named() -> None:
         Contents().add(post_key(6, 5), broken)
     odd = json.loads(msgspec.json.encode({"original": {"mid": "1"}}))
     Contents().add(post_key(6, 5), {**cells(post), "post:more": json.dumps(odd)})
+
+
+def test_the_page_tells_each_figure(tmp_path: Path) -> None:
+    """What stands in the sections of the report, row by row, is what was put into the tables."""
+    tables = open_tables(tmp_path)
+    base = {"created_at_precision": "second", "text_complete": True}
+    original = Original(1, 2, "别人", "原文", True, None, True)
+    made = [
+        Post(
+            mid=100 + n,
+            uid=1 + n % 3,
+            created_at=f"2021-06-17T{n % 24:02d}:10:00+08:00",
+            text=f"第{n}条",
+            region=f"r{n % 17:02d}" if n % 5 else None,
+            source="iPhone" if n % 2 else "",
+            likes=1000 * n,
+            repost_of=1 if n % 4 == 0 else None,
+            original=original if n % 4 == 0 else None,
+            **base,
+        )
+        for n in range(60)
+    ]
+    put_posts(tables, *made)
+    users = MemoryUsers([user(1, 1, screen_name="甲"), user(2, 2, screen_name="乙")])
+    origin = Origin("", tables.posts, "https://site.example/p/{}".format)
+    html = render(gather(users, Stored(0).read(tables)), 0, origin=origin)
+    tables.close()
+
+    regions = Counter(p.region for p in made if p.region)
+    shown = sorted(regions.items(), key=lambda one: (-one[1], one[0]))[:12]
+    others = ("all others", sum(regions.values()) - sum(n for _, n in shown))
+    assert rows_of(html, "Regions") == [[name, str(n)] for name, n in [*shown, others]]
+    assert f"{sum(regions.values())} of 60 posts say" in html
+    assert rows_of(html, "Devices") == [["iPhone", "30"]]
+    liked = sorted(made, key=lambda p: -(p.likes or 0))[:TOP]
+    names: dict[Any, str] = {1: "甲", 2: "乙", 3: "3"}  # of 3 nobody knows a name
+    assert rows_of(html, "Most liked posts") == [
+        [p.text, names[p.uid], "2021-06-17", f"{p.likes:,}"] for p in liked
+    ]
+    assert [f'href="https://site.example/p/{p.mid}"' in html for p in made].count(True) == TOP
+    pairs = Counter(p.uid for p in made if p.repost_of and p.uid != 2)
+    own = sum(p.uid == 2 for p in made if p.repost_of)
+    assert rows_of(html, "Who reposts whom") == [
+        [names[uid], "乙", str(n)] for uid, n in sorted(pairs.items(), key=lambda x: (-x[1], x[0]))
+    ]
+    assert f"15 of 60 posts are reposts: {own} of them of an own post, 0 of a post" in html
+    hours = re.findall(r"<title>(\d\d): (\d+)</title>", html)
+    told = Counter(p.created_at[11:13] for p in made)
+    assert dict(hours) == {hour: str(n) for hour, n in told.items()}
+
+
+def rows_of(html: str, title: str) -> list[list[str]]:
+    """The texts of the table of a section."""
+    (part,) = re.findall(rf"<section>\n<h2>{title}</h2>(.*?)</section>", html, re.S)
+    rows = re.findall(r"<tr>(.*?)</tr>", part.partition("</thead>")[2] or part, re.S)
+    cells = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.S) for row in rows]
+    return [[re.sub(r"<[^>]*>", "", cell) for cell in row] for row in cells]
+
+
+@pytest.mark.parametrize(
+    ("ledgers", "said"),
+    [
+        ([], "Nobody was visited yet, so nothing is known of posts."),
+        (
+            [Ledger("done", announced=4, stored=4, stopped="end")],
+            "1 visited user announces 4 posts, of which 100 % is held, and nothing is known to be "
+            "missing.",
+        ),
+        (
+            [Ledger("done", announced=4, stored=3, stopped="end")],
+            "1 visited user announces 4 posts, of which 75 % is held, which is all that the site "
+            "shows of them.",
+        ),
+        (
+            [
+                Ledger("done", announced=8, stored=3, stopped="login_wall"),
+                Ledger("done", announced=2, stored=2, stopped="since", cut=(1, 2)),
+                None,
+            ],
+            "2 visited users announce 10 posts, of which 50 % is held; not complete are 1 user "
+            "whom guests may read no further; 1 user read back to a date on purpose; 1 user never "
+            "visited; 2 texts still cut.",
+        ),
+    ],
+)
+def test_what_is_missing_is_a_sentence(ledgers: list[Ledger | None], said: str) -> None:
+    """How much is held, and each reason why the rest is not, with how many it holds of."""
+    assert missing(summarise(ledgers, 0)) == said

@@ -146,12 +146,13 @@ def missing(figures: Completeness) -> str:
     """One plain sentence: how much is held of what, and why the rest is not."""
     if not figures.visited:
         return "Nobody was visited yet, so nothing is known of posts."
-    held = (
-        f"{plural(figures.visited, 'visited user')} announce {plural(figures.announced, 'post')}, "
-        f"of which {percent(figures.share)} is held"
-        if figures.share is not None
-        else f"{plural(figures.visited, 'visited user')} announce no number of posts"
-    )
+    announce = "announces" if figures.visited == 1 else "announce"
+    held = f"{plural(figures.visited, 'visited user')} {announce} "
+    if figures.share is None:
+        held += "no number of posts"
+    else:
+        posts = plural(figures.announced, "post")
+        held += f"{posts}, of which {percent(figures.share)} is held"
     whys = [
         *((plural(figures.stopped.get(stop, 0), "user"), why) for stop, why in _CUT_OFF.items()),
         (plural(figures.unsure_users, "user"), "whose timeline shows far fewer than it announces"),
