@@ -172,11 +172,11 @@ class ArchiveIndex:
         """The page of posts with which the next visit of a user, by another process, began. "" is
         the first page, or nobody came: a later one tells that this visit was cut short there."""
         rows = self._db.execute(
-            "SELECT cursor FROM answers WHERE uid = ?1 AND cursor IS NOT NULL "
-            "AND at > (SELECT max(at) FROM answers WHERE writer = ?2 AND uid = ?1) "
+            "SELECT cursor FROM answers WHERE uid = ? AND cursor IS NOT NULL "
+            "AND at > (SELECT max(at) FROM answers WHERE writer = ? AND uid = ?) "
             "AND writer IN (SELECT id FROM writers WHERE stage = 'posts') "
             "ORDER BY at, rowid LIMIT 1",
-            (uid, writer.id),
+            (uid, writer.id, uid),
         )
         return "".join(cursor for (cursor,) in rows)
 
