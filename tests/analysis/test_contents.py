@@ -219,7 +219,7 @@ def rows_of(html: str, title: str) -> list[list[str]]:
                 Ledger("done", announced=2, stored=2, stopped="since", cut=(1, 2)),
                 None,
             ],
-            "2 visited users announce 10 posts, of which 50 % is held; not complete are 1 user "
+            "2 visited users announce 10 posts, of which 50 % is held; not complete: 1 user "
             "whom guests may read no further; 1 user read back to a date on purpose; 1 user never "
             "visited; 2 texts still cut.",
         ),

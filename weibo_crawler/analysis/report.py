@@ -165,7 +165,7 @@ def missing(figures: Completeness) -> str:
     ]
     told = [f"{n} {why}" for n, why in whys if not n.startswith("0 ")]
     if told:
-        return f"{held}; not complete are {'; '.join(told)}."
+        return f"{held}; not complete: {'; '.join(told)}."
     if figures.share is not None and figures.share < 1:
         return f"{held}, which is all that the site shows of them."
     return f"{held}, and nothing is known to be missing."
