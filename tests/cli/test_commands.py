@@ -16,9 +16,11 @@ from tests.cli.crawls import Crawl
 from tests.ports import free_port
 from tests.webserver import answering
 from weibo_crawler import config
+from weibo_crawler.cli.analysts import origin_of
 from weibo_crawler.cli.main import build_parser
 from weibo_crawler.cli.seed import read_seeds
 from weibo_crawler.errors import BadConfig, BadUsage
+from weibo_crawler.home import Home
 from weibo_crawler.outputs import keep_inputs
 from weibo_crawler.sites import open_site
 
@@ -694,3 +696,15 @@ def test_status_says_how_a_harvest_ended_that_could_walk_nobody(crawl: Crawl) ->
         for reason in ("1 of 1 users could not be walked", "nothing was left to walk"):
             assert reason in crawl.run("harvest", code=4).stderr
             assert f"failed: {reason}" in crawl.run("status").stdout
+
+
+def test_a_report_names_the_live_site(crawl: Crawl) -> None:
+    """Where no setting names an address, the site's own is told."""
+    crawl.run("init")
+    live = config.Settings(
+        store=config.Store(
+            users=f"sqlite:///{crawl.folder}/users.db", tables=f"sqlite:///{crawl.folder}/tables.db"
+        )
+    )
+    with Home(live, makes=()) as home:
+        assert "site https://m.weibo.cn;" in origin_of(home, None).name

@@ -66,7 +66,7 @@ def test_a_settings_file(tmp_path: Path, text: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        ("scan posts --uid abc", 2, "no uid of Sina Weibo: it is that in http"),
+        ("scan posts --uid abc", 2, "no uid of Sina Weibo; a uid is what stands for <uid> in http"),
         ("seed folder", 3, "folder is a folder: give a file"),
         ("seed people.csv", 3, "people.csv: cannot be read"),
         ("seed wrong.txt", 2, "wrong.txt:2: 'a b' is no seed"),

@@ -37,7 +37,9 @@ def _rows(options: argparse.Namespace, home: Home, part: Range = ALL) -> Iterabl
         raise BadUsage("--as-of and --history are for posts and users")
     if odd := [uid for uid in options.uid or () if not isinstance(uid, home.site.ids)]:
         where = home.site.home("<uid>")
-        raise BadUsage(f"--uid: {odd[0]!r} is no uid of {home.site.title}: it is that in {where}")
+        raise BadUsage(
+            f"--uid: {odd[0]!r} is no uid of {home.site.title}; a uid is what stands for <uid> in {where}"
+        )
     limits = {"uids": options.uid, "limit": options.limit}
     stored = {**limits, "part": part}
     timed = {**stored, "clock": home.site.clock}
@@ -288,7 +290,7 @@ def origin_of(home: Home, file: Path | None) -> "Origin":
     settings = config.settings_file(file)
     stores = " and ".join(home.place(name) for name in ("users", "tables"))
     where = f"settings {settings}" if settings.exists() else "settings by default and variables"
-    name = f"Stores {stores}; site {home.settings.site.base_url}; {where}."
+    name = f"Stores {stores}; site {home.site.addresses[0]}; {where}."
 
     def address(mid: Id) -> str:
         """The last way to a post is its page for people, where the site has one."""

@@ -17,6 +17,7 @@ from weibo_crawler.errors import BadConfig, BadUsage, CrawlerError, StoreError, 
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.posts.node import Finding
 from weibo_crawler.resources import resource
+from weibo_crawler.sites import open_site
 from weibo_crawler.store.homes import HBASE, file_of, home_of
 
 _ANSWER_S = 5.0
@@ -59,7 +60,8 @@ def _site(options: argparse.Namespace) -> Done:
     settings = config.load(options.config)
     found = site_check.look_at_the_site(settings, options.uid, options.record)
     lines = [Line(*line) for line in site_check.states(found)]
-    said = [f"{found.uid} at {settings.site.base_url}, {plural(found.requests, 'request')}"]
+    where = open_site(settings).addresses[0]
+    said = [f"{found.uid} at {where}, {plural(found.requests, 'request')}"]
     said += found.meaning.lines
     if found.recorded:
         said.append(f"recorded  {found.recorded}")
