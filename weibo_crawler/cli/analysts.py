@@ -38,7 +38,8 @@ def _rows(options: argparse.Namespace, home: Home, part: Range = ALL) -> Iterabl
     if odd := [uid for uid in options.uid or () if not isinstance(uid, home.site.ids)]:
         where = home.site.home("<uid>")
         raise BadUsage(
-            f"--uid: {odd[0]!r} is no uid of {home.site.title}; a uid is what stands for <uid> in {where}"
+            f"--uid: {odd[0]!r} is no uid of {home.site.title}; a uid is what stands for <uid> in "
+            f"{where}"
         )
     limits = {"uids": options.uid, "limit": options.limit}
     stored = {**limits, "part": part}
