@@ -41,10 +41,18 @@ def stored(crawl: Crawl) -> dict[str, dict[str, Any]]:
 
 
 def versions(crawl: Crawl, uid: int, mid: str) -> list[str]:
+    """Its whole texts, the newest first: one that a death kept from being completed in its visit
+    lies below as it was shown, cut."""
     tables = SqliteTables(f"sqlite:////{str(crawl.folder / 'tables.db').lstrip('/')}")
     try:
-        kept = tables.posts.versions(post_key(uid, int(mid)), "post:text")
-        return [cell.value for cell in kept]
+        key = post_key(uid, int(mid))
+        whole = {
+            cell.timestamp
+            for cell in tables.posts.versions(key, "post:text_complete")
+            if cell.value == "true"
+        }
+        kept = tables.posts.versions(key, "post:text")
+        return [cell.value for cell in kept if cell.timestamp in whole]
     finally:
         tables.close()
 

@@ -12,7 +12,7 @@ from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.records import Expect, FullText, Kind, Post, Reading, Verdict
 
-RESTRICTED = Verdict.RESTRICTED
+RESTRICTED, SERVER_TROUBLE = Verdict.RESTRICTED, Verdict.SERVER_TROUBLE
 
 
 def long(*mids: int, uid: int = 6) -> dict[int, list[Post]]:
@@ -270,3 +270,23 @@ def test_trouble_with_a_text_is_bounded(crawl_: Crawl) -> None:
     assert {fetcher.expected[url] for url in asked_texts(fetcher)} == {Expect.LIKELY}
     assert crawl_.ledger(6).cut == (1, 2)
     assert crawl_.posts(6)[1]["text_why"] is None
+
+
+class _Silent(ScriptedFetcher):
+    """Falls silent at the first text, and talks again at the next request."""
+
+    async def fetch(self, ask: Ask) -> Fetched:
+        fetched = await super().fetch(ask)
+        self.is_talking = asked_texts(self) != [ask.request.url]
+        return fetched
+
+
+def test_a_way_that_a_silence_left_out_is_asked_at_the_end_of_the_visit(crawl_: Crawl) -> None:
+    """While the site is not talking one trouble with a text is enough; when the visit ends, the
+    other way has its turn."""
+    crawl_.add(6)
+    fetcher = _Silent(long(1), texts={1: "begin one"}, trouble={"extend/1": [SERVER_TROUBLE] * 2})
+    crawl_.run(fetcher)
+    assert asked_texts(fetcher) == ["extend/1", "extend/1", "show/1"]
+    assert crawl_.posts(6)[1]["text"] == "begin one"
+    assert crawl_.ledger(6).cut == ()

@@ -29,8 +29,9 @@ class Texts:
     nothing is not asked twice in a round: the next way is the witness. A restriction is a fact
     about the post, but another way may show it, so the round goes on, and while one way is in
     trouble nothing is concluded; what does not exist is asked for no further. Once other ways have
-    shown none of many restricted texts (`Samples`), the round ends at most restrictions. The ways
-    that had trouble are tried `again`, once. A way by which nobody is shown a text is left out
+    shown none of many restricted texts (`Samples`), the round ends at most restrictions. While the
+    site is not talking it ends at the first trouble. The ways that had trouble, and those after it,
+    are tried `again`, once. A way by which nobody is shown a text is left out
     (`Asker.may_ask`), and is no witness. A text that begins otherwise than the page shows it may be
     that of another post: it is trouble, too, unless its answer names the post and it is longer. One
     that is no longer than what the page shows is a notice, or cut as well: a restriction, if
@@ -63,7 +64,7 @@ class Texts:
 
     async def _round(self, mid: Id, ways: list[Request], is_retry: bool) -> Found:
         why, is_looked, is_second, is_alone = "", False, False, False
-        for way in ways:
+        for n, way in enumerate(ways):
             # a post that is shown has a text; where a way shows none, the next one is the witness
             ask = Ask(way, Expect.LIKELY, is_retry=is_retry)
             if not self._asker.may_ask(ask):
@@ -86,8 +87,9 @@ class Texts:
             if reading.verdict is Verdict.GONE:
                 return Found(why=why, gone=True)
             if reading.verdict is not Verdict.RESTRICTED:
-                self._troubled.setdefault(mid, []).append(way)
-                if not self._asker.is_talking:
+                is_over = not self._asker.is_talking
+                self._troubled.setdefault(mid, []).extend(ways[n:] if is_over else [way])
+                if is_over:
                     break
             elif not is_looked and way is not ways[-1]:
                 is_looked = self._asker.wants_look(RESTRICTED)
