@@ -8,12 +8,16 @@ import glob
 import os
 import re
 import threading
+import time
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
+from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from weibo_crawler import __version__
 from weibo_crawler.config import Metrics, masked, resolve
 from weibo_crawler.errors import BadConfig
 from weibo_crawler.outputs import is_by_hand, is_of_database
@@ -23,6 +27,31 @@ LEFT_OUT = "left_out."
 # what requests are sent for: an edge of a walk, the first or a later visit of a user, ids of posts.
 # A task hands it down to the tasks that it starts
 PURPOSE: ContextVar[str] = ContextVar("purpose", default="other")
+_ANSWERED = "answer_ms."  # and an upper bound of milliseconds: answers that took so long
+_ANSWERED_IN_ALL = f"{_ANSWERED}sum"
+_BOUNDS_MS = (50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000)
+
+
+class _Family(NamedTuple):
+    """Counters that scrapers see with labels: those whose name is the prefix and a word for each
+    label."""
+
+    name: str
+    help: str
+    prefix: str
+    labels: tuple[str, ...]
+
+
+_FAMILIES = (
+    _Family(
+        "weibo_crawler_requests",
+        "Requests, by what they were sent for, the kind of page and what came; kept: none was "
+        "sent, a harvest had the page",
+        "asked.",
+        ("purpose", "kind", "answer"),
+    ),
+    _Family("weibo_crawler_pages", "Answers, by verdict", "page.", ("verdict",)),
+)
 
 
 class Counters:
@@ -59,6 +88,15 @@ def total(several: list[dict[str, int]]) -> dict[str, int]:
     return dict(summed)
 
 
+def note_answer(counters: Counters, seconds: float) -> None:
+    """Count an answer by how long it took."""
+    took_ms = seconds * 1000
+    place = bisect_left(_BOUNDS_MS, took_ms)
+    bound = _BOUNDS_MS[place] if place < len(_BOUNDS_MS) else "more"
+    counters.add(f"{_ANSWERED}{bound}")
+    counters.add(_ANSWERED_IN_ALL, round(took_ms))
+
+
 class OpenMetrics:
     """Shows one `Counters` to a scraper (`metrics.listen`) or in a file (`metrics.textfile`).
 
@@ -67,6 +105,7 @@ class OpenMetrics:
 
     def __init__(self, settings: Metrics, counters: Counters, stage: str) -> None:
         self._settings, self._counters, self._stage = settings, counters, stage
+        self._began = time.time()
         self._registry: Any = None
         self._server: Any = None
 
@@ -104,16 +143,23 @@ class OpenMetrics:
             self._server.shutdown()
             self._server.server_close()
 
-    def collect(self) -> Any:
+    def collect(self) -> Iterator[Any]:
         """prometheus_client's collector protocol."""
-        from prometheus_client.core import CounterMetricFamily
+        from prometheus_client.core import GaugeMetricFamily
 
-        family = CounterMetricFamily(
-            "weibo_crawler_events", "What happened, by name", labels=["stage", "name"]
+        counts = self._counters.snapshot()
+        yield from _labelled(counts, self._stage)
+        yield _histogram(counts, self._stage)
+        build = GaugeMetricFamily(
+            "weibo_crawler_build_info", "The version at work", labels=["version"]
         )
-        for name, n in self._counters.snapshot().items():
-            family.add_metric([self._stage, name], n)
-        yield family
+        build.add_metric([__version__], 1)
+        yield build
+        began = GaugeMetricFamily(
+            "weibo_crawler_run_start_timestamp_seconds", "When this run began", labels=["stage"]
+        )
+        began.add_metric([self._stage], self._began)
+        yield began
 
     def write(self) -> None:
         """Rewrite `metrics.textfile`, whole or not at all."""
@@ -134,6 +180,39 @@ class OpenMetrics:
             raise BadConfig(
                 f"metrics.textfile: cannot write {masked(str(path))}: {error.strerror}"
             ) from None
+
+
+def _labelled(counts: Mapping[str, int], stage: str) -> Iterator[Any]:
+    """The families of all counters; all of them by name in one more, for those without labels."""
+    from prometheus_client.core import CounterMetricFamily
+
+    for one in _FAMILIES:
+        family = CounterMetricFamily(one.name, one.help, labels=["stage", *one.labels])
+        for name, n in counts.items():
+            words = name.removeprefix(one.prefix).split(".")
+            if name.startswith(one.prefix) and len(words) == len(one.labels):
+                family.add_metric([stage, *words], n)
+        yield family
+    events = CounterMetricFamily(
+        "weibo_crawler_events", "What happened, by name", labels=["stage", "name"]
+    )
+    for name, n in counts.items():
+        if not name.startswith(_ANSWERED):
+            events.add_metric([stage, name], n)
+    yield events
+
+
+def _histogram(counts: Mapping[str, int], stage: str) -> Any:
+    from prometheus_client.core import HistogramMetricFamily
+
+    within = accumulate(counts.get(f"{_ANSWERED}{bound}", 0) for bound in (*_BOUNDS_MS, "more"))
+    bounds = [*(str(bound / 1000) for bound in _BOUNDS_MS), "+Inf"]
+    family = HistogramMetricFamily(
+        "weibo_crawler_answer_seconds", "How long answers of the site took", labels=["stage"]
+    )
+    in_all_s = counts.get(_ANSWERED_IN_ALL, 0) / 1000
+    family.add_metric([stage], list(zip(bounds, within, strict=True)), in_all_s)
+    return family
 
 
 def _remove_parts(path: Path) -> None:

@@ -165,6 +165,16 @@ def unsure_lines(unsure: int) -> list[str]:
     return [f"{end}held them back; `harvest --retry-failed` asks again"]
 
 
+def last_success(users: Told) -> dict[str, float]:
+    """By stage, when a run last came to its end without an error, seconds since the epoch."""
+    ended = (
+        (worker.stage, worker.updated_at)
+        for worker in users.workers()
+        if worker.ended and not worker.ended.startswith((_STOPPED, *_ERRORS))
+    )
+    return dict(sorted(ended))
+
+
 def lines(report: StatusReport) -> list[str]:
     """For people, a line each."""
     total = sum(report.states.values())

@@ -324,6 +324,11 @@ def status(options: argparse.Namespace) -> Done:
         stores = {name: home.place(name) for name in ("users", "tables")}
         home.users.states()  # first of all: who gave a wrong address is to hear of the users
         now = figures.status(home.users, time.time(), completeness(home.tables, time.time()))
+        if options.openmetrics:
+            from weibo_crawler.analysis import gauges
+
+            told = gauges.text(now, figures.last_success(home.users))
+            return Done(told.rstrip(), figures.as_dict(now))
         lines, yarn = job_on_yarn(home)
         if now.completeness is not None and now.completeness.visits_a_day:
             from weibo_crawler.cli.plans import follow

@@ -454,7 +454,12 @@ def _analyst_commands(commands: Any) -> None:
     )
     _add_processes(report)
     _add_excel(report)
-    _command(commands, "status", "analysts:status", "what is queued, leased, done; rates; the end")
+    status = _command(
+        commands, "status", "analysts:status", "what is queued, leased, done; rates; the end"
+    )
+    status.add_argument(
+        "--openmetrics", action="store_true", help="print the figures as gauges for Prometheus"
+    )
 
 
 def _add_processes(command: argparse.ArgumentParser) -> None:

@@ -38,7 +38,7 @@ from weibo_crawler.fetch.pool import Broken, Disproved, Good, KindShut, Pool, Tu
 from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.source import SHUT, Ask, Fetched, Room
 from weibo_crawler.fetch.wire import retry_after_s
-from weibo_crawler.metrics import LEFT_OUT, PURPOSE, Counters
+from weibo_crawler.metrics import LEFT_OUT, PURPOSE, Counters, note_answer
 from weibo_crawler.records import (
     FACTS,
     OF_USERS,
@@ -349,6 +349,7 @@ class Fetcher:
             )
             answer = self._site.read(asked.ask.request, page)
             self._counters.add(f"page.{answer.verdict}")
+            note_answer(self._counters, loop.time() - started)
             came = answer.verdict.value
         except TransportError as error:
             answer, came = error, "unanswered"

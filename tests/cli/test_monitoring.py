@@ -1,0 +1,112 @@
+"""What an operator's Prometheus sees: gauges of the stores, counters of a run, rules of alerts."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.cli.crawls import Crawl, simulated
+from tests.cli.test_whole_way import whole_way
+
+_ROOT = Path(__file__).parents[2]
+OPERATE = _ROOT / "conf/operate"
+_TABLE = (_ROOT / "docs/operations.md").read_text("utf-8")
+_DOCUMENTED = set(re.findall(r"^\| `weibo_crawler_(\w+?)(?:_total)?`", _TABLE, re.MULTILINE))
+
+
+def read(text: str) -> dict[str, dict[str, float]]:
+    """The samples by name, then by the values of their labels, joined."""
+    found: dict[str, dict[str, float]] = {}
+    for family in text_string_to_metric_families(text):
+        assert family.name.removeprefix("weibo_crawler_") in _DOCUMENTED
+        for sample in family.samples:
+            labels = ",".join(value for _, value in sorted(sample.labels.items()))
+            found.setdefault(sample.name.removeprefix("weibo_crawler_"), {})[labels] = sample.value
+    return found
+
+
+def promtool(*words: str, given: str = "") -> None:
+    if shutil.which("promtool") is None:
+        pytest.skip("promtool is not installed")
+    done = subprocess.run(
+        ["promtool", *words], input=given, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
+
+
+def gauges(crawl: Crawl) -> dict[str, dict[str, float]]:
+    said = crawl.run("status", "--openmetrics").stdout
+    promtool("check", "metrics", given=said)
+    return read(said)
+
+
+def test_gauges_say_what_status_says(tmp_path: Path) -> None:
+    with simulated(tmp_path, users=60, seed=3) as (crawl, truth):
+        whole_way(crawl, truth)
+        told: dict[str, Any] = crawl.json("status")
+        seen = gauges(crawl)
+    held = told["completeness"]
+    assert {state: n for state, n in seen["users"].items() if n} == told["states"]
+    assert {"queued", "leased", "failed"} < seen["users"].keys()
+    assert sum(seen["imported_users"].values()) == held["users"] == len(truth.depths)
+    assert seen["stored_posts"] == {"": held["stored"]} == {"": len(truth.posts())}
+    ended = {one["stage"]: one["updated_at"] for one in told["last"]}
+    assert seen["last_success_timestamp_seconds"] == pytest.approx(ended, abs=0.01)
+    assert seen["last_seen_timestamp_seconds"] == pytest.approx(ended, abs=0.01)
+
+
+def test_a_run_that_fails_is_no_success(tmp_path: Path) -> None:
+    """The time of the last success stays, whatever later runs do."""
+    with simulated(tmp_path, users=60, seed=3) as (crawl, truth):
+        crawl.run("seed", *truth.seeds)
+        crawl.run("harvest")
+        before = gauges(crawl)
+    refused = {"WEIBO_EGRESS__WHEN_EMPTY": "stop", "WEIBO_FETCH__CONNECT_TIMEOUT_S": "0.5"}
+    crawl.run("seed", "7654321")
+    crawl.run("harvest", code=4, **refused)
+    after = gauges(crawl)
+    success, seen = "last_success_timestamp_seconds", "last_seen_timestamp_seconds"
+    assert before[success] == after[success] == before[seen]
+    assert after[seen]["harvest"] > before[seen]["harvest"]
+
+
+def test_counters_of_a_run_have_labels(tmp_path: Path) -> None:
+    """Requests by purpose, kind and answer, and how long answers took, of all mappers together."""
+    file = tmp_path / "run.prom"
+    with simulated(tmp_path, users=60, seed=3) as (crawl, truth):
+        whole_way(crawl, truth)
+        env = {"WEIBO_METRICS__TEXTFILE": str(file)}
+        counters = crawl.json("posts", "--refresh", "--all", **env)["counters"]
+    promtool("check", "metrics", given=file.read_text())
+    seen = read(file.read_text())
+    asked = {name: n for name, n in counters.items() if name.startswith("asked.")}
+    assert asked
+    purposes = {name.removeprefix("asked.").split(".")[0] for name in asked}
+    assert {labels.split(",")[2] for labels in seen["requests_total"]} == purposes
+    assert sum(seen["requests_total"].values()) == sum(asked.values())
+    pages = {f"posts,{name[5:]}": n for name, n in counters.items() if name.startswith("page.")}
+    assert seen["pages_total"] == pages
+    answers = seen["answer_seconds_bucket"]
+    assert answers["+Inf,posts"] == seen["answer_seconds_count"]["posts"] == sum(pages.values())
+    assert sorted(answers.values()) == list(answers.values())
+    assert seen["answer_seconds_sum"]["posts"] > 0
+    assert not [name for name in seen["events_total"] if "answer_ms" in name]
+
+
+def test_the_rules_and_the_board_ask_for_what_there_is() -> None:
+    """Every metric of ours in a rule or a panel is in the docs, which `read` compares with what is
+    printed."""
+    parts = re.compile(r"weibo_crawler_(\w+?)(?:_total|_bucket|_count|_sum)?\b")
+    for name in ("alerts.yml", "grafana.json"):
+        asked = set(parts.findall((OPERATE / name).read_text("utf-8")))
+        assert len(asked) >= 5
+        assert asked <= _DOCUMENTED
+
+
+def test_the_rules_of_alerts_are_valid() -> None:
+    promtool("check", "rules", str(OPERATE / "alerts.yml"))
+    promtool("test", "rules", str(Path(__file__).parent / "alerts_test.yml"))
