@@ -154,6 +154,16 @@ def test_the_report_tells_the_figures(tables: SqliteTables) -> None:
     assert "2021-06-01" in page.texts
 
 
+@pytest.mark.parametrize("span_s", [1.5, 8.0, 90.0, 90_000.0])
+def test_no_two_times_below_a_plot_read_alike(tables: SqliteTables, span_s: float) -> None:
+    rows = [user(n, n + 1, found_at=T0 + n * span_s / 40) for n in range(41)]
+    html = render(gather(MemoryUsers(rows), stored(tables)), T0)
+    plots = html[html.index("Users found, by time") : html.index("Users by depth")].split("<svg")
+    for plot in plots[1:]:  # for windows and for phones
+        times = re.findall(r">([\d-]* ?\d\d:\d\d[^<]*)<", plot)
+        assert len(times) == len(set(times)) > 1
+
+
 def test_an_empty_crawl_is_told_what_to_do(tables: SqliteTables, tmp_path: Path) -> None:
     """Without users, posts or visits the report names the commands that bring them."""
     path = tmp_path / "report.html"

@@ -217,6 +217,7 @@ def _stopped(figures: Figures) -> str:
     return section(title, explained, plots.rows(title, data))
 
 
+_SHORT_S = 10.0  # within so many seconds several times are of one second
 _STOP_COLOURS = {
     "login_wall": "--ask",
     "max_pages": "--ask",
@@ -232,4 +233,7 @@ def _clock(times: list[float]) -> list[str]:
     """As much of a time as tells one from the next."""
     span_s = times[-1] - times[0]
     pattern = "%H:%M:%S" if span_s < 7200 else "%m-%d %H:%M" if span_s < 40 * 86400 else "%Y-%m-%d"
-    return [datetime.fromtimestamp(at, UTC).strftime(pattern) for at in times]
+    told = [datetime.fromtimestamp(at, UTC).strftime(pattern) for at in times]
+    if span_s >= _SHORT_S:
+        return told
+    return [f"{text}.{int(at * 100) % 100:02d}" for text, at in zip(told, times, strict=True)]
