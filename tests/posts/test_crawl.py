@@ -1,5 +1,6 @@
 """The body of the map job over a scripted site and real SQLite stores."""
 
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import closing
@@ -529,9 +530,12 @@ def test_a_refusal_ends_the_other_mappers_too(crawl_: Crawl) -> None:
 # -- runs side by side
 
 
-def test_another_run_at_work_keeps_its_users(crawl_: Crawl, tmp_path: Path) -> None:
+def test_another_run_at_work_keeps_its_users(
+    crawl_: Crawl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nobody is asked for twice: users that another run visits, or has visited since the row was
     read, are left to it and counted; those of the dead are taken over."""
+    monkeypatch.setattr("weibo_crawler.posts.crawl._REPORT_S", 0.01)
     crawl_.add(6, 7, 8)
     world = {uid: timeline(uid, 5) for uid in (6, 7, 8)}
     url = f"sqlite:///{tmp_path}/users.db"
@@ -573,6 +577,22 @@ def test_whom_another_run_leaves_unfinished_is_visited_at_the_end(
         outcomes = crawl_.run(Meanwhile(world), claims=SqliteVisits(url, new_owner(), "run"))
     assert {uid: one.status for uid, one in outcomes.items()} == dict.fromkeys(world, "stored")
     assert crawl_.counters().get("users.elsewhere", 0) == 0
+
+
+def test_who_ends_a_little_later_is_waited_for(crawl_: Crawl, tmp_path: Path) -> None:
+    """Law 8: where nothing else is left to visit, the processes of a killed run still end what is
+    under way."""
+    crawl_.add(6, 7)
+    world = {uid: timeline(uid, 5) for uid in (6, 7)}
+    url = f"sqlite:///{tmp_path}/users.db"
+    other = SqliteVisits(url, new_owner(), "killed")
+    other.claim([7], now=time.time(), lease_s=60.0)
+    with closing(other):
+        ends = threading.Timer(1.5, other.release)
+        ends.start()
+        outcomes = crawl_.run(ScriptedFetcher(world), claims=SqliteVisits(url, new_owner(), "run"))
+        ends.join()
+    assert {uid: one.status for uid, one in outcomes.items()} == dict.fromkeys(world, "stored")
 
 
 @pytest.mark.parametrize("state", ["done", "partial"])

@@ -51,7 +51,8 @@ from weibo_crawler.walls import Walls
 
 _REPORT_S = 1.0
 _CHUNK = 256  # users read from the table at once
-_LEFT = 10_000  # of those whom other runs visit, so many are looked at again at the end
+_LEFT = 10_000  # of those whom other runs visit, so many are looked at again at the end, ...
+_LAST_LOOKS = 10  # ... so often: a process whose run was killed ends what is under way first
 ELSEWHERE = "elsewhere"  # why a user is left alone: another run visits it
 TERMINATED = "terminated"  # this mapper alone was told to end: its work is not done
 # a driver elsewhere that says nothing for so long is gone; a database restarts in less
@@ -251,7 +252,7 @@ class RangeCrawler:
     ) -> None:
         running: set[asyncio.Task[Outcome]] = set()
         due: deque[Due] = deque()
-        more = True
+        more, looks = True, 0
         try:
             while not self._stopping:
                 if more and len(due) < self._places:
@@ -269,11 +270,15 @@ class RangeCrawler:
                 elif not more and not due:
                     if not self._left:
                         return
-                    left, self._left = self._left, []
-                    unfinished, elsewhere = await writer.call(self._mine, left)
+                    unfinished, visited, self._left = await writer.call(self._mine, self._left)
                     due += unfinished
-                    for user in elsewhere:
+                    if looks == _LAST_LOOKS:
+                        visited, self._left = visited + self._left, []
+                    for user in visited:
                         emit(self._count(_elsewhere(user)))
+                    if self._left and not due:
+                        looks += 1
+                        await asyncio.sleep(_REPORT_S)
             if running:  # after a stop they end by themselves: the fetcher sends nothing more
                 done, running = await asyncio.wait(running)
                 self._ended(done, emit)
@@ -340,28 +345,29 @@ class RangeCrawler:
 
     def _shared(self, chunk: list[Due]) -> tuple[list[Due], list[Outcome]]:
         """The users to visit, and the outcomes of the others: those who are not due, and those whom
-        another run has visited since the row was read. Whom another run visits is looked at again
-        at the end: it may have been killed, and leave them unfinished."""
+        another run has visited since the row was read. Whom another run visits now is looked at
+        again at the end: it may have been killed, and leave them unfinished."""
         now = self._clock()
         due = [user for user in chunk if is_due(user, self._job, now)]
-        visits, others = self._mine(due)
+        visits, visited, held = self._mine(due)
         outcomes = [self._known(user) for user in chunk if not is_due(user, self._job, now)]
-        outcomes += [_elsewhere(user) for user in others[_LEFT - len(self._left) :]]
-        self._left += others[: _LEFT - len(self._left)]
+        outcomes += [_elsewhere(user) for user in visited + held[_LEFT - len(self._left) :]]
+        self._left += held[: _LEFT - len(self._left)]
         return visits, outcomes
 
-    def _mine(self, due: list[Due]) -> tuple[list[Due], list[Due]]:
-        """Claim users; those that are this run's to visit, and the others. Whom another run visited
-        since the row was read is of the others, unless it left the visit unfinished."""
-        mine, visits, others = self._sharing.take(due), [], []
+    def _mine(self, due: list[Due]) -> tuple[list[Due], list[Due], list[Due]]:
+        """Claim users; those that are this run's to visit, whom another run has visited since the
+        row was read, and whom one visits now. A visit that it left unfinished is this run's."""
+        mine = self._sharing.take(due)
+        visits, visited, held = list[Due](), list[Due](), list[Due]()
         for user in due:
             ledger = read_ledger(self._tables.userlist.row(user_key(user.uid), USER_COLUMNS))
             is_as_read = ledger == user.ledger
             if user.uid in mine and (is_as_read or (ledger and ledger.state == "partial")):
                 visits.append(user._replace(ledger=ledger))
             else:
-                others.append(user)
-        return self._kept.of(visits), others
+                (visited if user.uid in mine else held).append(user)
+        return self._kept.of(visits), visited, held
 
     def _known(self, user: Due) -> Outcome:
         """Of a user that is not due: what this run did with it already, else nothing (law 6)."""
