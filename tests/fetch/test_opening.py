@@ -70,7 +70,8 @@ def test_from_settings_to_pages() -> None:
     assert [one.page.url.rpartition("/")[2] for one in fetched if one.page] == [
         f"{n}" for n in range(100)
     ]
-    assert counters.snapshot() == {
+    counted = counters.snapshot()
+    assert {name: n for name, n in counted.items() if not name.startswith("answer_ms")} == {
         "asked.other.profile.ok": 100,
         "page.ok": 100,
         "request.sent": 101,
