@@ -266,7 +266,7 @@ def test_who_holds_nothing_waits_and_stops_cleanly(network: Network, tmp_path: P
         fetcher = open_fetcher(settings, CookieSite(network.base_url), Counters(), waiting)
         request = Request(Kind.PROFILE, f"{network.base_url}/0/0")
         task = asyncio.create_task(fetcher.fetch(Ask(request)))
-        while holder.exchange({}).contenders < 2:
+        while holder.exchange({}).contenders < 2 or not fetcher.waits_for:
             await asyncio.sleep(0.05)
         assert fetcher.waits_for == "other processes hold all egresses"
         fetcher.drain()

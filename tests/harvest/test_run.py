@@ -210,10 +210,13 @@ def test_what_was_in_trouble_in_an_earlier_run_is_no_evidence(tmp_path: Path) ->
     graph = Graph({1: range(2, 30)}, dict.fromkeys(range(1, 50), 90))
 
     class Over(ScriptedFetcher):
-        """Whatever is asked for the second time ends the run, for all requests under way."""
+        """Whatever is asked for the second time ends the run, for all requests under way: the
+        first one of user 29 among them."""
 
         async def fetch(self, ask: Ask) -> Fetched:
             self.is_over |= ask.request.kind is Kind.FANS and ask.request.url in self.asked
+            while ask.request.uid == 29 and not self.is_over:
+                await asyncio.sleep(0.001)
             try:
                 fetched = await super().fetch(ask)
             except Interrupted:

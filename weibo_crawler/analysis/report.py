@@ -217,7 +217,6 @@ def _stopped(figures: Figures) -> str:
     return section(title, explained, plots.rows(title, data))
 
 
-_SHORT_S = 10.0  # within so many seconds several times are of one second
 _STOP_COLOURS = {
     "login_wall": "--ask",
     "max_pages": "--ask",
@@ -227,6 +226,9 @@ _STOP_COLOURS = {
     "nothing_shown": "--none",
     "gone": "--none",
 }
+
+
+_SHORT_S = 10.0  # within so many seconds several times are of one second
 
 
 def _clock(times: list[float]) -> list[str]:

@@ -327,8 +327,8 @@ def status(options: argparse.Namespace) -> Done:
         if options.openmetrics:
             from weibo_crawler.analysis import gauges
 
-            told = gauges.text(now, figures.last_success(home.users))
-            return Done(told.rstrip(), figures.as_dict(now))
+            print(gauges.text(now, figures.last_success(home.users)), end="", flush=True)
+            return Done("", figures.as_dict(now))
         lines, yarn = job_on_yarn(home)
         if now.completeness is not None and now.completeness.visits_a_day:
             from weibo_crawler.cli.plans import follow

@@ -144,6 +144,7 @@ def _stream(options: argparse.Namespace) -> TextIO:
     carries = {
         "analysts:scan": True,
         "analysts:report": get("format") or get("excel"),
+        "analysts:status": get("openmetrics"),
         "posts:posts": get("ids"),
     }
     return sys.stderr if carries.get(get("handler", "")) else sys.stdout
