@@ -1,5 +1,6 @@
 """The plan of a harvest from known figures: pure."""
 
+from random import Random
 from typing import Any
 
 from hypothesis import given
@@ -124,6 +125,21 @@ def test_refusals_go_on_as_they_were() -> None:
     known = walk(lists=[over(20, 80, 80)], asked=asked, runs=1, walked=80, last=asked)
     plan = plan_walk(known._replace(entries=[OpenEntries(1, 20, False, 8)]))
     assert plan.requests == 10
+
+
+def test_other_edges_are_planned_as_near_as_they_say() -> None:
+    """What comes by chance lies within the plan's own spread, at 95 %."""
+    dice, near = Random(5), 0
+    for _ in range(400):
+        seen, to_come = (sum(dice.random() < 0.02 for _ in range(50 * n)) for n in (100, 150))
+        asked = Asked({"asked.comments.comments.ok": seen})
+        known = walk(edges=(Edge.COMMENTS,), asked=asked, runs=1, walked=100, last=asked)
+        lists = [ReadLists("comments", None, False, True, False, 100, 100)]
+        plan = plan_walk(known._replace(lists=lists, entries=[OpenEntries(1, 20, False, 150)]))
+        assert plan.requests is not None
+        assert plan.spread is not None
+        near += abs(plan.requests - to_come) <= plan.spread * plan.requests
+    assert 365 <= near < 400
 
 
 def test_an_edge_has_a_price() -> None:

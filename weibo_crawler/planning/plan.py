@@ -8,11 +8,13 @@ from weibo_crawler.records import EgressState, Health
 
 
 class Part(NamedTuple):
-    """Requests of one kind. requests: None where nobody knows; why: where the figure comes from."""
+    """Requests of one kind. requests: None where nobody knows; why: where the figure comes from;
+    measured: the requests whose rate it goes on with, 0 where it is not measured."""
 
     kind: str
     requests: float | None
     why: str
+    measured: int = 0
 
 
 class Room(NamedTuple):

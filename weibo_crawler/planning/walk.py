@@ -110,13 +110,14 @@ def _list_parts(walk: Walk, edge: Edge, known: Lengths, n: float) -> Iterator[Pa
     why = f"measured: as {known.lists:,} lists beside what was announced"
     if not known.lists:
         why = _NEVER_READ if pages is None else "as announced, at most: no list has ended yet"
-    yield Part(f"{edge}, pages", None if pages is None else pages * asked.factor, why)
+    expected = None if pages is None else pages * asked.factor
+    yield Part(f"{edge}, pages", expected, why, asked.pages)
     if not known.lists:
         yield Part(f"{edge}, ends and second looks", None, _NEVER_READ)
         return
     ends = _ends(walk, edge, asked, known, n) * asked.factor
     why = f"measured: {asked.ends:,} for {known.lists:,} lists, {_looks_said(walk, edge)}"
-    yield Part(f"{edge}, ends and second looks", ends, why)
+    yield Part(f"{edge}, ends and second looks", ends, why, asked.ends)
     if asked.walls:
         walls = asked.walls / known.lists * n
         why = f"measured: {asked.walls:,} for {known.lists:,} lists"
@@ -138,7 +139,7 @@ def _beside(walk: Walk, edge: Edge, pages: float) -> Iterator[Part]:
         if kind != _LISTS[edge]:
             sent = asked.of(edge, kind).sent
             why = f"measured: {sent:,} for {shown:,} pages; fewer as ever more are known"
-            yield Part(f"{edge}, {_NAMES.get(kind, kind)}", sent / shown * pages, why)
+            yield Part(f"{edge}, {_NAMES.get(kind, kind)}", sent / shown * pages, why, sent)
 
 
 def _pages(walk: Walk, edge: Edge, known: Lengths, n: float) -> float | None:
@@ -198,7 +199,7 @@ def _other_parts(walk: Walk, edge: Edge, known: Lengths, n: float) -> Iterator[P
 def _other_part(walk: Walk, edge: Edge, kind: Kind, known: Lengths, n: float) -> Part:
     sent = walk.asked.of(edge, kind).sent
     why = f"measured: {sent:,} for {known.lists:,} users"
-    return Part(f"{edge}, {_NAMES.get(kind, kind)}", sent / known.lists * n, why)
+    return Part(f"{edge}, {_NAMES.get(kind, kind)}", sent / known.lists * n, why, sent)
 
 
 _NAMES = {
@@ -213,18 +214,28 @@ _VAGUE = {f"{edge}, {name}" for edge in _LISTS for name in ("walls", *_NAMES.val
 
 
 def _spread(walk: Walk, n: int, parts: Sequence[Part]) -> float | None:
-    """The share by which the sum may be wrong, at 95 %, as fan lists differ in length and in how
-    they end (ends as a Poisson process), and as some parts may be next to nothing. None where most
-    requests are for other edges, and no part is of that kind."""
+    """The share by which the sum may be wrong, at 95 %: fan lists differ in length and in how they
+    end (ends as a Poisson process), requests for other edges come as a Poisson process too, and
+    some parts may be next to nothing. None where too little was measured."""
     requests, known = total(part.requests for part in parts), _lengths(walk, Edge.FANS)
     if not requests:
         return None
     vague = sum(part.requests or 0.0 for part in parts if part.kind in _VAGUE)
-    fans = sum(part.requests or 0.0 for part in parts if part.kind.startswith(f"{Edge.FANS}, "))
-    if known.sigma is None or fans < requests / 2:
-        return vague / requests or None
-    variance = known.sigma**2 + walk.asked.of(Edge.FANS, Kind.FANS).ends / known.lists
-    return (1.96 * sqrt(variance * (n + n * n / known.lists)) + vague) / requests
+    sure = [part for part in parts if part.kind not in _VAGUE]
+    fans = [part for part in sure if part.kind.startswith(f"{Edge.FANS}, ")]
+    variance = sum(_by_chance(part) for part in sure if part not in fans)
+    if known.sigma is not None:
+        one = known.sigma**2 + walk.asked.of(Edge.FANS, Kind.FANS).ends / known.lists
+        variance += one * (n + n * n / known.lists)
+    elif sum(part.requests or 0.0 for part in fans) >= requests / 2:
+        return None
+    return (1.96 * sqrt(variance) + vague) / requests or None
+
+
+def _by_chance(part: Part) -> float:
+    """The variance of a Poisson process whose rate is measured, by as much of it as that was."""
+    expected = part.requests or 0.0
+    return expected + expected**2 / part.measured if part.measured else 0.0
 
 
 def _rest(walk: Walk, n: int, missing: int) -> tuple[float | None, str]:

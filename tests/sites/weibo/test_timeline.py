@@ -478,6 +478,7 @@ def test_the_json_of_an_unreadable_post_is_kept_as_received() -> None:
         ({"card_type": 58}, "end"),
         ({"card_type": [], "scheme": {}, "mblog": None}, "other"),
         ({"card_type": 11, "card_group": {}}, "group"),
+        ({"card_type": 11, "card_group": []}, "group"),
         ({"card_type": 11, "card_group": [{"card_type": 10, "user": {"id": 7}}]}, "user"),
         ({"card_type": 11, "card_group": ["x"]}, "no card"),
     ],

@@ -42,7 +42,7 @@ class _Found:
                 self.skipped["no card"] += 1
             elif isinstance(card.mblog, Mblog):
                 self._read(card.mblog, card, at)
-            elif card.card_group is None:
+            elif not card.card_group:
                 self.skipped[_REASONS.get(str(card.card_type), "other")] += 1
                 if card.mblog is not None and is_type(card.card_type, 9):
                     self.nameless.append(f"{at}.mblog")
