@@ -56,7 +56,9 @@ def outline(name: str, tongue: str = "") -> tuple[list[str], list[str], list[str
     return re.findall(r"^#+", text, re.MULTILINE), commands + queries, links
 
 
-@pytest.mark.parametrize(("page", "least"), [("README", 25), ("analysts", 8)])
+@pytest.mark.parametrize(
+    ("page", "least"), [("README", 25), ("analysts", 8), ("operations", 10), ("faq", 10)]
+)
 def test_the_chinese_page_keeps_step(page: str, least: int) -> None:
     """It has the headings, the commands, the queries and the links of the English one."""
     chinese, english = outline(page, ".zh"), outline(page)

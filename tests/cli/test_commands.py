@@ -266,6 +266,13 @@ def test_comments_and_repeats_are_dropped(tmp_path: Path) -> None:
     assert [(seed.uid, seed.where) for seed in seeds] == [(12, f"{file}:3"), (13, f"{file}:6")]
 
 
+def test_the_example_of_seeds_can_be_read() -> None:
+    """It names each of its institutions by number."""
+    seeds = read_seeds([str(ROOT / "conf/seeds.example.txt")], open_site(config.Settings()))
+    assert len(seeds) == 4
+    assert all(seed.uid for seed in seeds)
+
+
 def test_a_bad_seed_is_named_before_anything_starts(crawl: Crawl) -> None:
     """Exit code 2 with the line's number; no store is made."""
     (crawl.folder / "seeds.txt").write_text("1234567890\nhttps://example.org/1\n", "utf-8")

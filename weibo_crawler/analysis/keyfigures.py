@@ -101,9 +101,10 @@ def _yields(figures: Figures) -> Iterator[KeyFigure]:
 def _share(held: Completeness) -> KeyFigure:
     if held.share is None:
         return ("Share held", "unknown", "No profile has announced a number of posts yet.")
+    least, most = percent(held.share), percent(held.share_most)
     return (
         "Share held",
-        f"{percent(held.share)} to {percent(held.share_most)}",
+        least if least == most else f"{least} to {most}",
         f"At the last visits: of the {grouped(held.announced)} posts that profiles announced, "
         "which also count what nobody can see any more; and the most, if nothing is missing but "
         "what is known to be. A stored post that was deleted where no visit has looked since "
