@@ -107,11 +107,11 @@ class Evidence:
             self._kinds[_place(request)].heard.add(request.uid)
         self._tell()
 
-    def later_pages(self, kind: Kind, now: float) -> list[ShownPage]:
-        """The later pages of this kind that this run was shown last, one of a user. now: seconds
-        since the epoch."""
-        told = self._kinds[kind, True]
-        asks = [ask for uid, ask in told.witnesses.items() if uid in told.heard]
+    def shown_pages(self, kind: Kind, now: float) -> list[ShownPage]:
+        """The first and the later pages of this kind that this run was shown last, one each of a
+        user. now: seconds since the epoch."""
+        places = self._kinds[kind, False], self._kinds[kind, True]
+        asks = [told.witnesses[uid] for told in places for uid in told.witnesses if uid in told.heard]
         return [ShownPage(ask.request.uid, ask.request.cursor, ask.nth, now) for ask in asks]
 
     def _of(self, kind: Kind | None, uid: Id = 0, *, is_later: bool = False) -> _Told:
@@ -186,6 +186,14 @@ class Evidence:
                 if not await self._is_given(told, uid, ask):
                     told.silent_at = begun
             return told.shown_at > at
+
+    async def is_gone(self, uid: Id, ask: Repeat, kind: Kind) -> bool | None:
+        """Whether the site, which has said that this user is gone, shows something of this kind of
+        others after that: it may say so of everybody. None: nobody is known to ask for."""
+        now = time.monotonic()
+        if await self.came_after(now, kind) or await self.is_given_to_others(uid, now, ask, kind):
+            return True
+        return False if self.knows(uid) else None
 
     async def fetch(self, source: PageSource, ask: Ask, repeat: Repeat) -> Fetched:
         """Fetch a page, and note what it brought. While the latest answers brought nothing, none is

@@ -36,6 +36,7 @@ from weibo_crawler.store.rows.keys import user_key
 T0 = Clock().now
 CLOCK = timezone(timedelta(hours=8))
 BAD = Verdict.SERVER_TROUBLE
+KINDS = ("posts", "/"), ("profile", "")  # as the scripted site names pages of a user
 
 
 # -- nobody is gone at the first emptiness
@@ -152,8 +153,8 @@ class _Silent(ScriptedFetcher):
 def test_a_silence_of_one_kind_and_of_everybody_gone(
     crawl_: Crawl, after: int, said: Verdict
 ) -> None:
-    """Profiles are shown, and no posts; or all are said to be gone: where the run ended so, the
-    same command, on the same day, reaches the truth."""
+    """Profiles are shown, and no posts; or all are said to be gone: nobody is, and the same command,
+    on the same day, reaches the truth."""
     uids = range(1, 19)
     crawl_.add(*uids)
     clock = Clock()
@@ -169,7 +170,7 @@ def test_a_silence_of_one_kind_and_of_everybody_gone(
     with pytest.raises(SiteSaysNo):
         crawl_.run(silent, users_in_flight=3, clock=clock)
     found = [ledger for uid in uids if (ledger := crawl_.ledger(uid))]
-    assert any(ledger.state == "gone" for ledger in found) is (said is Verdict.GONE)
+    assert not [ledger for ledger in found if ledger.state == "gone"]
     clock.now += HOUR
     crawl_.run(ScriptedFetcher(world), clock=clock)
     assert {uid: len(crawl_.posts(uid)) for uid in uids} == {uid: 10 + uid for uid in uids}
@@ -663,11 +664,35 @@ def test_a_run_knows_later_pages_that_others_were_shown_of_late(crawl_: Crawl, d
     assert silent.expected.get("posts/6/2") is (Expect.SHOWN if days < 3 else None)
 
 
+@pytest.mark.parametrize("days", [1, 4])
+def test_nobody_is_gone_where_those_of_before_are_gone_too(crawl_: Crawl, days: int) -> None:
+    """A run that begins while all are said to be gone asks for whom an earlier one was shown, once
+    for many, and for three days. The word is a fact where one of these is shown, and where nobody is
+    known to ask for."""
+    uids, clock = range(10, 40), Clock()
+    crawl_.add(6)
+    world = {6: timeline(6, 5)}
+    crawl_.run(ScriptedFetcher(world), clock=clock)
+    crawl_.add(*uids)
+    clock.now += days * DAY
+    closed = {f"{kind}/{uid}{end}": Verdict.GONE for uid in uids for kind, end in KINDS}
+    closed |= {f"{kind}/6{end}": Verdict.GONE for kind, end in KINDS}
+    silent = ScriptedFetcher({}, closed=closed)
+    states = {outcome.status for outcome in crawl_.run(silent, clock=clock).values()}
+    assert states == ({"failed", "existing"} if days < 3 else {"gone", "existing"})
+    asked = silent.asked.count("posts/6/")
+    assert 1 <= asked <= 12 if days < 3 else asked == 0
+    well = ScriptedFetcher(world, closed={url: Verdict.GONE for url in closed if "/6" not in url})
+    outcomes = crawl_.run(well, clock=clock)
+    assert {crawl_.ledger(uid).state for uid in uids} == {"gone"}
+    assert [outcomes[uid].sure for uid in uids] == [True] * len(uids)
+
+
 def test_nobody_forgotten_is_noted_as_a_witness(crawl_: Crawl) -> None:
     """Law 11: what is noted of pages that were shown names nobody who was forgotten."""
     crawl_.add(6)
     crawl_.run(ScriptedFetcher({6: timeline(6, 15)}))
-    assert [page.uid for page in notes.SHOWN.of("posts").get(crawl_.users) or ()] == [6]
+    assert [page.uid for page in notes.SHOWN.of("posts").get(crawl_.users) or ()] == [6, 6]
     forget_users(crawl_.users, crawl_.tables, [6])
     assert not notes.SHOWN.of("posts").get(crawl_.users)
 

@@ -136,12 +136,9 @@ class Asker(NamedTuple):
         """The site says that this user is gone. Raise EntryGone where it shows something of others
         still, or talks and nobody is known to ask for; else Silent, for it may say so of
         everybody."""
-        now, kind = time.monotonic(), KINDS[edge]
-        if (
-            await self.evidence.came_after(now, kind)
-            or await self.is_given_to_others(uid, now, kind)
-            or (self.is_talking and not self.evidence.knows(uid))
-        ):
+        kind = KINDS[edge]
+        is_gone = await self.evidence.is_gone(uid, self._is_shown, kind)
+        if is_gone or (is_gone is None and self.is_talking):
             raise EntryGone
         raise Silent(f"{edge}: gone, says the site, and shows nothing of others", kind)
 

@@ -164,7 +164,7 @@ class HarvestRun:
     def _note_shown(self) -> None:
         has = self._frontier.forgotten().has
         for edge in (Edge.FANS, Edge.FOLLOWS):
-            pages = self._evidence.later_pages(KINDS[edge], time.time())
+            pages = self._evidence.shown_pages(KINDS[edge], time.time())
             notes.note_shown(self._frontier, KINDS[edge], pages, has)
 
     async def _share_looks(self) -> None:

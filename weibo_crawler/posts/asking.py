@@ -115,6 +115,11 @@ class Asker:
             return None
         return is_shown((await self._fetch(witness)).reading)
 
+    async def is_gone(self, uid: Id) -> bool:
+        """Whether the word of the site that this user is gone is a fact: not where it shows first
+        pages of posts to nobody any more. Where nobody is known to ask for, it is believed."""
+        return await self.evidence.is_gone(uid, self._is_shown, Kind.POSTS) is not False
+
     async def _fetch(self, ask: Ask) -> Fetched:
         self.has_asked, begun = True, self._clock()
         fetched = await self.evidence.fetch(self._fetcher, ask, self._is_shown)

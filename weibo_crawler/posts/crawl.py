@@ -316,15 +316,15 @@ class RangeCrawler:
         return not ends
 
     def _know_shown(self, asker: Asker) -> None:
-        """Learn which later pages other runs were shown of late: a run that begins while the site
-        is silent about such pages has seen none."""
+        """Learn which pages other runs were shown of late: a run that begins while the site is
+        silent has seen none."""
         self._guard.refresh()
         has, now = self._guard.has, self._clock()
         for page in notes.shown_of_late(self._frontier, Kind.POSTS, has, now):
             asker.evidence.know(self._site.posts(page.uid, page.cursor), page.nth)
 
     def _note_shown(self, asker: Asker) -> None:
-        pages = asker.evidence.later_pages(Kind.POSTS, self._clock())
+        pages = asker.evidence.shown_pages(Kind.POSTS, self._clock())
         notes.note_shown(self._frontier, Kind.POSTS, pages, self._guard.has)
 
     def _welcome(self, take: Callable[[], Chunk]) -> Chunk:

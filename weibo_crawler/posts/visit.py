@@ -159,6 +159,8 @@ class _Visit:
         if not seen and stopped in ENDS:
             is_hidden = self.profile in _EMPTY
             if self.profile is Verdict.GONE or (is_hidden and stopped == "gone"):
+                if not await self.env.asker.is_gone(self.uid):
+                    raise VisitDoubt(_SILENCE)
                 return await self._finish("gone", "gone", sure=True)
             if is_hidden:
                 return await self._nothing_shown()

@@ -92,8 +92,8 @@ OF_WORK = (STOP, DRIVER, TALKED)
 def shown_of_late(
     held: Notes, kind: str, is_forgotten: Callable[[Id], bool], now: float
 ) -> list[ShownPage]:
-    """The later pages of a kind that runs before this one were shown: one that begins while the
-    site is silent about such pages is shown none itself."""
+    """The pages of a kind that runs before this one were shown: one that begins while the site is
+    silent about such pages is shown none itself."""
     pages = SHOWN.of(kind).get(held) or ()
     return [page for page in pages if page.at > now - _SHOWN_S and not is_forgotten(page.uid)]
 
@@ -101,6 +101,10 @@ def shown_of_late(
 def note_shown(
     held: Notes, kind: str, pages: Iterable[ShownPage], is_forgotten: Callable[[Id], bool]
 ) -> None:
-    """Note them for the runs that follow; where there are none those of before stay."""
-    if shown := [page for page in pages if not is_forgotten(page.uid)]:
-        SHOWN.of(kind).put(held, shown)
+    """Note them for the runs that follow; where there are no first ones, or no later ones, those
+    of before stay."""
+    shown = [page for page in pages if not is_forgotten(page.uid)]
+    places = {bool(page.cursor) for page in shown}
+    before = [page for page in SHOWN.of(kind).get(held) or () if bool(page.cursor) not in places]
+    if shown:
+        SHOWN.of(kind).put(held, before + shown)
