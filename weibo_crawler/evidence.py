@@ -111,7 +111,9 @@ class Evidence:
         """The first and the later pages of this kind that this run was shown last, one each of a
         user. now: seconds since the epoch."""
         places = self._kinds[kind, False], self._kinds[kind, True]
-        asks = [told.witnesses[uid] for told in places for uid in told.witnesses if uid in told.heard]
+        asks = [
+            told.witnesses[uid] for told in places for uid in told.witnesses if uid in told.heard
+        ]
         return [ShownPage(ask.request.uid, ask.request.cursor, ask.nth, now) for ask in asks]
 
     def _of(self, kind: Kind | None, uid: Id = 0, *, is_later: bool = False) -> _Told:

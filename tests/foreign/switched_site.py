@@ -3,10 +3,12 @@
     python switched_site.py TOOLS WORLD PORT LOG SWITCH SHARE
 
 As long as the file SWITCH holds "soft", everybody gets the no-content body; while it holds "soft
-later", in the place of later pages of lists and timelines alone. A share of the long
-posts is restricted: their text is shown to nobody. LOG: a line an answer, [path, what].
+later", in the place of later pages of lists and timelines alone; while it holds "gone", of each
+user it is said that there is none. A share of the long posts is restricted: their text is shown to
+nobody. LOG: a line an answer, [path, what].
 """
 
+import gzip
 import importlib.util
 import json
 import re
@@ -20,6 +22,7 @@ _NOT_SHOWN = (
     {"ok": 0, "errno": "20174", "msg": "请前往微博客户端登录查看完整内容"},
     {"ok": 0, "errno": "20112", "msg": "暂无查看权限", "error_type": "alert"},
 )
+_NOBODY = gzip.compress('{"ok":0,"errno":"20003","msg":"用户不存在"}'.encode())
 _NOT_SHOWN_PAGE = (
     "<html><head><title>微博-出错了</title></head><body>"
     '<p class="h5-4con">由于博主设置，目前内容暂不可见。</p></body></html>'
@@ -36,9 +39,14 @@ def _application(
     spec.loader.exec_module(foreign)
     lines = log.open("w", buffering=1)
 
-    def is_soft(*, is_later: bool = False) -> bool:
+    def told_all(*, is_later: bool = False) -> bytes | None:
+        """What everybody is answered now."""
         state = switch.read_text() if switch.exists() else ""
-        return state == "soft" or (state == "soft later" and is_later)
+        if state == "gone":
+            return _NOBODY
+        is_soft = state == "soft" or (state == "soft later" and is_later)
+        body: bytes = foreign.EMPTY
+        return body if is_soft else None
 
     def packed(request: web.Request, what: str, body: bytes) -> web.Response:
         lines.write(json.dumps([request.path_qs, what]) + "\n")
@@ -47,16 +55,16 @@ def _application(
 
     async def index(request: web.Request) -> web.Response:
         file = foreign.page_file(world / "www", request.query)
-        if is_soft(is_later=not re.search(r"/profile/|-1\.gz$", str(file))):
-            return packed(request, "soft", foreign.EMPTY)
+        if told := told_all(is_later=not re.search(r"/profile/|-1\.gz$", str(file))):
+            return packed(request, "soft", told)
         if not file.exists():
             return packed(request, "end", foreign.EMPTY)
         return packed(request, "page", file.read_bytes())
 
     async def post(request: web.Request) -> web.Response:
         mid = request.match_info.get("mid") or request.query.get("id", "")
-        if is_soft():
-            return packed(request, "soft", foreign.EMPTY)
+        if told := told_all():
+            return packed(request, "soft", told)
         if is_restricted(mid, share):
             lines.write(json.dumps([request.path_qs, "restricted"]) + "\n")
             if "mid" in request.match_info:

@@ -153,8 +153,8 @@ class _Silent(ScriptedFetcher):
 def test_a_silence_of_one_kind_and_of_everybody_gone(
     crawl_: Crawl, after: int, said: Verdict
 ) -> None:
-    """Profiles are shown, and no posts; or all are said to be gone: nobody is, and the same command,
-    on the same day, reaches the truth."""
+    """Profiles are shown, and no posts; or all are said to be gone: nobody is, and the same
+    command, on the same day, reaches the truth."""
     uids = range(1, 19)
     crawl_.add(*uids)
     clock = Clock()
@@ -667,8 +667,8 @@ def test_a_run_knows_later_pages_that_others_were_shown_of_late(crawl_: Crawl, d
 @pytest.mark.parametrize("days", [1, 4])
 def test_nobody_is_gone_where_those_of_before_are_gone_too(crawl_: Crawl, days: int) -> None:
     """A run that begins while all are said to be gone asks for whom an earlier one was shown, once
-    for many, and for three days. The word is a fact where one of these is shown, and where nobody is
-    known to ask for."""
+    for many, and for three days. The word is a fact where one of these is shown, and where nobody
+    is known to ask for."""
     uids, clock = range(10, 40), Clock()
     crawl_.add(6)
     world = {6: timeline(6, 5)}

@@ -71,6 +71,7 @@ class ScriptedFetcher:
     """
 
     waits_for = ""
+    may_be_silent = False
 
     def __init__(
         self,

@@ -200,6 +200,11 @@ class Fetcher:
         fallen silent of late. While it is not so, an emptiness is no evidence about anybody."""
         return self._breaker.is_talking
 
+    @property
+    def may_be_silent(self) -> bool:
+        """As `Breaker.may_be_silent`."""
+        return self._breaker.may_be_silent
+
     def room(self) -> Room:
         """How many callers at once are of use now. As `Pool.room`."""
         return self._pool.room()

@@ -50,6 +50,7 @@ from weibo_crawler.store.sql.visits import VisitClaims
 from weibo_crawler.walls import Walls
 
 _REPORT_S = 1.0
+_ORDERS_S = 0.05  # while the site may be silent: as long as each mapper asks until it knows itself
 _CHUNK = 256  # users read from the table at once
 _LEFT = 10_000  # of those whom other runs visit, so many are looked at again at the end, ...
 _LAST_LOOKS = 10  # ... so often: a process whose run was killed ends what is under way first
@@ -179,8 +180,6 @@ class RangeCrawler:
         except CrawlerError as error:
             if isinstance(error, SiteSaysNo):
                 self._note_silence(is_ended=True)
-                why = ended_by(error.exit_code, str(error))
-                notes.STOP.of(self._job.run_id).put(self._frontier, why)
             self.failed(error)
             raise
 
@@ -266,6 +265,7 @@ class RangeCrawler:
                 if running:
                     done, running = await asyncio.wait(running, return_when=FIRST_COMPLETED)
                     if not self._ended(done, emit):
+                        await asyncio.to_thread(self._end_others)
                         break
                 elif not more and not due:
                     if not self._left:
@@ -446,10 +446,19 @@ class RangeCrawler:
                     room = self._make_room(self._fetcher)
                     if self._asker is not None:
                         self._asker.widen(room)
-                await asyncio.sleep(_REPORT_S)
+                await self._rest()
         except Exception as error:  # noqa: BLE001 - the top of a task: it ends the run, loudly
             self._failure = self._failure or error
             self.stop("failed")
+
+    async def _rest(self) -> None:
+        """Until the next report. While the site may be silent, look often whether another mapper
+        knows it to be."""
+        until = time.monotonic() + _REPORT_S
+        while (left := until - time.monotonic()) > 0:
+            if self._fetcher is not None and self._fetcher.may_be_silent:
+                await asyncio.to_thread(self._look_for_orders)
+            await asyncio.sleep(min(left, _ORDERS_S))
 
     async def _share_facts(self, fetcher: Fetcher) -> None:
         """Learn what other runs know of the site, what second looks have shown and what guests are
@@ -461,6 +470,12 @@ class RangeCrawler:
                 before = await asyncio.to_thread(note.get, self._frontier)
                 if told := known.exchange(before):
                     await asyncio.to_thread(note.put, self._frontier, told)
+
+    def _end_others(self) -> None:
+        """Tell the other mappers of the run at once what the site has said."""
+        if no := self._failure:
+            why = ended_by(SiteSaysNo.exit_code, str(no))
+            notes.STOP.of(self._job.run_id).put(self._frontier, why)
 
     def _look_for_orders(self) -> None:
         if why := notes.STOP.of(self._job.run_id).get(self._frontier):
