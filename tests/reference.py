@@ -51,6 +51,12 @@ def _commands() -> list[argparse.ArgumentParser]:
     return list(_leaves(build_parser()))
 
 
+def names() -> list[str]:
+    """What may stand behind the name of the program."""
+    (action,) = (a for a in build_parser()._actions if isinstance(a.choices, dict))
+    return list(action.choices or ())
+
+
 def _leaves(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
     inner = [action for action in parser._actions if isinstance(action.choices, dict)]
     for action in inner:

@@ -1,16 +1,27 @@
 """What code cites stands in this repository."""
 
 import re
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
 from tests import reference
+from weibo_crawler.cli.main import build_parser
+from weibo_crawler.config import Settings
 
 ROOT = Path(__file__).parents[1]
 DOCS = {path.name: path for folder in (ROOT, ROOT / "docs") for path in folder.glob("*.md")}
 _CITED = re.compile(r'\b((?:[\w-]+\.)+md)\b(?:, "([A-Z][^"]+)")?')
 _HEADING = re.compile(r"^(?:#+ |\*\*)(.+)", re.MULTILINE)
+_CALLED = re.compile(
+    r"^ {4}(.*\bweibo-crawler .*)$|`((?:weibo-crawler )?[a-z]+ --?[^`]+)`", re.MULTILINE
+)
+_PROSE = re.compile(r"--[a-z-]+$|\b[A-Z]{1,6}\b|…")  # an option without its value, a value unsaid
+_KEY = re.compile(r"`([a-z]+\.[a-z_]+)(?: = [^`]*)?`")
+_ENDS = {"posts.named", "posts.full", "posts.end"}  # second looks, not settings
 _LINKED = re.compile(r"\]\(([^)#:]+)\)")
 
 
@@ -71,3 +82,46 @@ def test_the_reference_is_that_of_the_code() -> None:
     page = reference.page()
     assert reference.PAGE.read_text("utf-8") == page, "write it anew: python -m tests.reference"
     assert not [line for line in page.splitlines() if line.startswith("| `") and "|  |" in line]
+
+
+def calls() -> Iterator[tuple[str, list[str]]]:
+    """The commands of this program in all pages, as (page, words behind its name)."""
+    for name, path in DOCS.items():
+        for block, prose in _CALLED.findall(path.read_text("utf-8")):
+            line = block.partition("weibo-crawler ")[2] if block else prose
+            line = re.split(r"\s#|[;|>&\\]|\$\(", line.removeprefix("weibo-crawler "))[0].strip()
+            if not _PROSE.search(line):
+                yield name, shlex.split(line)
+
+
+def test_commands_of_the_docs_are_such() -> None:
+    """Each command of a page, in a block or in a sentence, is one that the program takes."""
+    parser, names, wrong, right = build_parser(), set(reference.names()), [], 0
+    for page, words in calls():
+        if words and words[0] in names:
+            try:
+                parser.parse_args(words)
+            except SystemExit as end:  # 0: --help, --version
+                wrong += [(page, words)] if end.code else []
+            right += 1
+    assert right > 90
+    assert wrong == []
+
+
+def test_settings_and_targets_of_the_docs_are_there() -> None:
+    """Each setting, as a key or as a variable, and each target of make, that a page names."""
+    rooms = get_type_hints(Settings)
+    keys = {f"{room}.{key}" for room in rooms for key in get_type_hints(rooms[room])}
+    targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    seen = 0
+    for name, path in DOCS.items():
+        text = path.read_text("utf-8")
+        named = {
+            ".".join(found).lower() for found in re.findall(r"\bWEIBO_([A-Z]+)__([A-Z_]+)\b", text)
+        }
+        named |= {key for key in _KEY.findall(text) if key.partition(".")[0] in rooms} - _ENDS
+        assert (name, named - keys) == (name, set())
+        called = set(re.findall(r"(?:`|^ {4}(?:.*&& )?)make ([a-z][a-z-]*)", text, re.MULTILINE))
+        assert (name, called - targets) == (name, set())
+        seen += len(named) + len(called)
+    assert seen > 200
