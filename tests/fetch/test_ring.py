@@ -177,6 +177,21 @@ def _use(ring: Ring, now: float, excluding: str = "") -> str:
     return choice.egress.name
 
 
+def _ask(ring: Ring, now: float, rng: Random) -> tuple[str, float]:
+    """Send one request as soon as may be, answered after 0.3 s; by whom it went, and when."""
+    while True:
+        choice = ring.choose(now, rng)
+        assert choice.egress is not None
+        now += choice.wait_s
+        while wait_s := ring.go(choice, now):
+            now += wait_s
+        if wait_s is None:
+            continue
+        ring.landed(choice)
+        ring.answered(choice.egress.name, now + 0.3, 0.3)
+        return choice.egress.name, now
+
+
 def test_turns_are_an_interval_apart() -> None:
     """Reservations of one egress are one to 1.02 intervals apart, whenever they are asked for."""
     ring = _ring(DIRECT, rate=0.5)
@@ -760,20 +775,12 @@ def test_the_cadence_is_learned_and_unlearned(seed: int) -> None:
     starts: dict[str, list[float]] = {egress.name: [] for egress in PROXIES}
 
     def ask(now: float, name: str) -> float:
-        """Send by this one as soon as may be; returns when its answer has come."""
         while True:
-            choice = ring.choose(now, rng)
-            assert choice.egress is not None
-            now += choice.wait_s
-            while wait_s := ring.go(choice, now):
-                now += wait_s
-            if wait_s is None:
-                continue
-            ring.landed(choice)
-            starts[choice.egress.name].append(now)
-            ring.answered(choice.egress.name, now + 0.3, 0.3)
-            if choice.egress.name == name:
-                return now + 0.3
+            one, sent = _ask(ring, now, rng)
+            starts[one].append(sent)
+            if one == name:
+                return sent + 0.3
+            now = sent
 
     now, first = 0.0, PROXIES[0].name
     for _ in range(400):
@@ -791,6 +798,27 @@ def test_the_cadence_is_learned_and_unlearned(seed: int) -> None:
     assert all(b - a >= 1.3 - 1e-6 - 0.3 for a, b in pairwise(careful))
     ring.refused(first, now, rng)
     assert next(s.rate for s in ring.status() if s.name == first) == 0.75
+
+
+@pytest.mark.parametrize("is_dead", [True, False])
+def test_another_one_learns_the_cadence_where_the_learner_is_lost(*, is_dead: bool) -> None:
+    """A proxy that dies, or leaves the list, before it has learned tells nothing of the site: the
+    next one that is answered learns in its place, from the beginning."""
+    lost, other = PROXIES[:2]
+    ring, now, starts = _ring(lost, rate=1.0), 0.0, []
+    for _ in range(20):
+        now = _ask(ring, now, Random(0))[1] + 0.3
+    ring.join(other)
+    if is_dead:
+        ring.failed(lost.name, now, Random(0), 3600.0)
+    else:
+        ring.retire(lost.name)
+    ring.answered(other.name, now, 0.01)  # so that nobody knows how long others are on their way
+    for _ in range(60):
+        _, sent = _ask(ring, now, Random(0))
+        starts.append(sent)
+        now = sent + 0.3
+    assert starts[-1] - starts[-11] <= 10 * 1.02 + 0.2
 
 
 def test_one_request_at_a_time_by_who_never_answered() -> None:

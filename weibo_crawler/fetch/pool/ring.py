@@ -443,6 +443,7 @@ class Ring:
         return slot
 
     def _remove(self, slot: Slot) -> None:
+        self._stop_learning(slot)
         self._turns.drop(slot)
         self._successes -= slot.success
         del self._slots[slot.number]
@@ -467,6 +468,7 @@ class Ring:
         cap_s = max(self._rest_cap_s, _STALL_REST * took_s)
         until = now + backoff_s(slot.deaths + slot.halvings, base_s, cap_s, rng)
         slot.deaths, slot.streak = slot.deaths + 1, 0
+        self._stop_learning(slot)
         if slot.health is Health.RESTING:
             until = max(until, slot.next_free)
         self._put_out(slot, Health.DEAD, until)
@@ -482,6 +484,12 @@ class Ring:
             if self._forgiven == _FORGIVEN:
                 for one in self._slots.values():
                     one.is_careful = False
+
+    def _stop_learning(self, slot: Slot) -> None:
+        """Let the next egress that is answered learn from the beginning, where this one was about
+        to."""
+        if self._canary == slot.number and 0 <= self._forgiven < _FORGIVEN:
+            self._canary, self._forgiven, slot.is_careful = None, 0, True
 
     def _unlearn(self, slot: Slot) -> None:
         slot.is_careful = True
