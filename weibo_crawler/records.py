@@ -503,7 +503,7 @@ class Reading(msgspec.Struct, frozen=True):
     throttling; OK: nothing on the page is of whom was asked for, so it may be another user's.
     Where a fetch returns it with LOGIN_WALL: nobody else has confirmed that wall.
     is_of_session: a refusal of the session, so that a new one may help. is_ban: a refusal that says
-    more than that this request came too early.
+    more than that this request came too early. is_cut: RESTRICTED, as the text that is shown is cut.
     """
 
     verdict: Verdict
@@ -512,6 +512,7 @@ class Reading(msgspec.Struct, frozen=True):
     ambiguous: bool = False
     is_of_session: bool = False
     is_ban: bool = False
+    is_cut: bool = False
 
 
 class Answer(NamedTuple):

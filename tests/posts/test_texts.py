@@ -226,6 +226,39 @@ def test_other_ways_to_restricted_texts_are_an_experiment(
         assert figures.ends == n
 
 
+class _Halves(ScriptedFetcher):
+    """Each way shows every second text whole, and the others cut: as the site says, or as short as
+    the page shows them."""
+
+    says_cut = True
+
+    async def fetch(self, ask: Ask) -> Fetched:
+        fetched = await super().fetch(ask)
+        way, _, mid = ask.request.url.partition("/")
+        text = fetched.reading.record
+        if not isinstance(text, FullText) or (way == "show") is (int(mid) % 4 < 2):
+            return fetched
+        if self.says_cut:
+            return fetched._replace(reading=Reading(RESTRICTED, why="cut", is_cut=True))
+        return fetched._replace(reading=replace(fetched.reading, record=replace(text, text="be")))
+
+
+@pytest.mark.parametrize("says_cut", [True, False])
+def test_restricted_texts_and_cut_ones_are_two_experiments(
+    crawl_: Crawl, *, says_cut: bool
+) -> None:
+    """That the other way has what the first one cuts tells nothing of restricted posts: once it
+    has shown none of these, they are asked for by one way but for a sample."""
+    crawl_.add(6)
+    closed = {url: RESTRICTED for mid in range(1, 800, 2) for url in both(mid, RESTRICTED)}
+    texts = {mid: f"begin {mid}" for mid in range(2, 801, 2)}
+    fetcher = _Halves(long(*range(800, 0, -1)), closed=closed, texts=texts)
+    fetcher.says_cut = says_cut
+    crawl_.run(fetcher)
+    assert crawl_.ledger(6).restricted == tuple(range(1, 800, 2))
+    assert len([url for url in asked_texts(fetcher) if url in closed]) < 400 + 110
+
+
 def test_while_one_way_is_in_trouble_nothing_is_concluded(crawl_: Crawl) -> None:
     """One way restricts the text, the other one fails: the next visit asks both again, and then it
     is whole."""

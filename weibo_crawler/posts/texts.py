@@ -9,7 +9,9 @@ from weibo_crawler.sites import Site
 
 _BEGINNING = 20  # characters: in both recorded pairs of 2021 cut and whole text begin alike
 _NO_MORE = "what is shown of it is no longer than the cut text"
-RESTRICTED = "texts.restricted"  # the kind in `Samples`: a second look is by another way
+# kinds in `Samples`: what a way showed in the place of the text; a look is by another way
+RESTRICTED = "texts.restricted"
+CUT = "texts.cut"
 
 
 class Found(NamedTuple):
@@ -63,24 +65,24 @@ class Texts:
         return self._asker.by_lead(self._site.full_text(self._uid, mid))
 
     async def _round(self, mid: Id, ways: list[Request], is_retry: bool) -> Found:
-        why, is_looked, is_second, is_alone = "", False, False, False
+        why, look, is_second, is_alone = "", "", False, False
         for n, way in enumerate(ways):
             # a post that is shown has a text; where a way shows none, the next one is the witness
             ask = Ask(way, Expect.LIKELY, is_retry=is_retry)
             if not self._asker.may_ask(ask):
                 continue
-            is_second = is_looked
+            is_second = bool(look)
             reading = (await self._asker.fetch(ask)).reading
             if isinstance(reading.record, FullText) and self._is_short(mid, reading.record):
-                reading = Reading(Verdict.RESTRICTED, why=_NO_MORE)
+                reading = Reading(Verdict.RESTRICTED, why=_NO_MORE, is_cut=True)
                 is_alone = not why
             else:
                 is_alone = False
             if isinstance(reading.record, FullText) and self._is_of(mid, reading.record):
                 self._asker.led(way)
                 self.completed += 1
-                if is_looked:
-                    self._asker.looked(RESTRICTED, found=True)
+                if look:
+                    self._asker.looked(look, found=True)
                 return Found(reading.record)
             if reading.verdict in (Verdict.GONE, Verdict.RESTRICTED):
                 why = why or f"{reading.verdict}: {reading.why}".removesuffix(": ")
@@ -91,14 +93,14 @@ class Texts:
                 self._troubled.setdefault(mid, []).extend(ways[n:] if is_over else [way])
                 if is_over:
                     break
-            elif not is_looked and way is not ways[-1]:
-                is_looked = self._asker.wants_look(RESTRICTED)
-                if not is_looked:
+            elif not look and way is not ways[-1]:
+                look = CUT if reading.is_cut else RESTRICTED
+                if not self._asker.wants_look(look):
                     is_alone = False
                     break
         is_known = mid not in self._troubled and not is_alone
         if is_second and is_known:
-            self._asker.looked(RESTRICTED, found=False)
+            self._asker.looked(look, found=False)
         return Found(why=why if is_known else "")
 
     def _is_of(self, mid: Id, full: FullText) -> bool:

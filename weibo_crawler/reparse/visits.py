@@ -17,7 +17,7 @@ from weibo_crawler.posts.comments import Comments
 from weibo_crawler.posts.crawl import USER_COLUMNS, due_of, revisit_of
 from weibo_crawler.posts.info import Info
 from weibo_crawler.posts.sharing import is_open
-from weibo_crawler.posts.texts import RESTRICTED
+from weibo_crawler.posts.texts import CUT, RESTRICTED
 from weibo_crawler.posts.visit import Visitor
 from weibo_crawler.posts.writer import Writer as TablesWriter
 from weibo_crawler.records import Id, Page, Request
@@ -54,7 +54,7 @@ class _Asker(Asker):
 
     def wants_look(self, end: str) -> bool:
         # of a restricted text any way may be asked: those that were not are left out by `may_ask`
-        return end == RESTRICTED or self._replay.was_asked_again()
+        return end in (CUT, RESTRICTED) or self._replay.was_asked_again()
 
     def wants(self, end: str, request: Request) -> bool:
         return self._replay.place_of(request) < inf

@@ -115,7 +115,8 @@ def test_no_whole_text(name: str, change: Callable[[Tree], None], why: str) -> N
 def test_a_way_that_shows_the_cut_text(name: str, change: Callable[[Tree], None]) -> None:
     """It is a known form, which says that the whole is not to be had this way: neither the whole
     text nor an unknown shape, of which a few would end a run."""
-    assert read(name, change).verdict is Verdict.RESTRICTED
+    reading = read(name, change)
+    assert (reading.verdict, reading.is_cut) == (Verdict.RESTRICTED, True)
 
 
 @pytest.mark.parametrize("sign", [{"user": None}, {"deleted": "1"}, {"state": 8}])

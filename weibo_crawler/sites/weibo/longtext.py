@@ -88,6 +88,6 @@ def _whole(html: object, path: str, request: Request, *, is_named: bool = True) 
     if not text:
         raise Drift(path)
     if is_cut or _SAYS_CUT.search(text):  # as lists show it: another way may have the whole
-        return Reading(Verdict.RESTRICTED, why=CUT)
+        return Reading(Verdict.RESTRICTED, why=CUT, is_cut=True)
     full = FullText(request.mid, text, topics(html), mentions(html), is_named)
     return Reading(Verdict.OK, full)
