@@ -71,6 +71,31 @@ def test_who_shows_nothing_is_gone_on_another_day_only(crawl_: Crawl) -> None:
     assert (back[6].stored, crawl_.ledger(6).empty_since) == (5, None)
 
 
+@pytest.mark.parametrize(
+    ("looks", "finds", "is_enough"), [(29, 0, False), (30, 0, True), (400, 1, False)]
+)
+def test_an_empty_profile_is_expected_of_who_showed_nothing(
+    crawl_: Crawl, looks: int, finds: int, is_enough: bool
+) -> None:
+    """At the visit on another day one look at the profile of such a user is enough, once thirty
+    second looks at such profiles have shown nothing more; not where one has, nor at the first
+    visit, nor where posts are held."""
+    crawl_.add(6, 7)
+    clock = Clock()
+    crawl_.run(ScriptedFetcher({7: timeline(7, 5)}), clock=clock)
+    clock.now += 2 * DAY
+    fetcher = ScriptedFetcher({})
+    for n in range(looks):
+        fetcher.samples.looked("posts.nobody", found=n < finds)
+    crawl_.add(8)
+    crawl_.run(fetcher, clock=clock, refresh=True)
+    assert (fetcher.expected["profile/6"] is Expect.NOTHING) is is_enough
+    assert fetcher.ends["profile/6"] == fetcher.ends["profile/8"] == "posts.nobody"
+    assert Expect.NOTHING not in (fetcher.expected["profile/7"], fetcher.expected["profile/8"])
+    assert fetcher.ends["profile/7"] == ""
+    assert crawl_.ledger(6).state == "gone"
+
+
 def test_posts_clear_the_doubt(crawl_: Crawl) -> None:
     """After a visit that shows posts, the next emptiness is a first one again."""
     crawl_.add(6)

@@ -42,6 +42,7 @@ _MISSING_SHARE = 0.1
 _LAST = "posts.last"  # a page that names no next one, against the count
 _END = "posts.end"  # an empty first page
 _NAMED = "posts.named"  # an empty page that the page before has named
+_NOBODY = "posts.nobody"  # a profile that is empty as page 1 is
 _FULL = "posts.full"  # a page that names a next one, and all that is announced was shown: `is_full`
 _SILENCE = "the site shows nothing, and has shown nothing to anybody of late: no evidence"
 _PAGES_A_RUN = 1000  # of one user; then others have their turn, and the next run goes on there
@@ -199,7 +200,7 @@ class _Visit:
         if needs_profile(
             fetched.reading, self.old, is_recent=is_recent, is_talking=env.asker.is_talking
         ) and (owner is None or self._may_fill(owner)):
-            await self._ask_profile()
+            await self._ask_profile(is_bare=fetched.reading.verdict in _EMPTY)
             if owner is not None and self.shown is not None:
                 found = set(owner.lacks) > set(self.shown.lacks)
                 env.asker.looked(_lacking(owner), found=found)
@@ -216,13 +217,18 @@ class _Visit:
             return False
         return asker.wants(kind, self.env.site.profile(self.uid))
 
-    async def _ask_profile(self) -> None:
+    async def _ask_profile(self, *, is_bare: bool = False) -> None:
+        """is_bare: page 1 showed nothing. Then an empty profile is what is expected of a user of
+        whom an earlier visit saw neither, where looking again at such shows nothing of late."""
         self.is_count_old = False
         is_known = self.is_named or self.old.announced is not None
         expect = Expect.CONTENT if is_known else Expect.UNKNOWN
+        end = _NOBODY if is_bare and not self.sightings.known else ""
+        if end and self.old.state == "empty" and self.env.asker.is_futile(end):
+            expect = Expect.NOTHING
         request = self.env.site.profile(self.uid)
         async with self.env.asker.in_turn():
-            asked = await self._fetch(Ask(request, expect, is_retry=self.is_retry))
+            asked = await self._fetch(Ask(request, expect, is_retry=self.is_retry, end=end))
         self._check(asked.reading)
         self.profile = asked.reading.verdict
         if self.profile is Verdict.OK:
