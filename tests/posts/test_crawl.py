@@ -244,7 +244,9 @@ def test_what_is_expected_is_told_to_the_fetcher(crawl_: Crawl) -> None:
         "profile/8": unknown,
     }
     sampled = {url for url, end in fetcher.ends.items() if end}
-    assert sampled == fetcher.expected.keys()  # of both profiles, as nothing is shown of their users
+    assert (
+        sampled == fetcher.expected.keys()
+    )  # of both profiles, as nothing is shown of their users
     assert fetcher.nth["posts/6/3"] == 3
     again = ScriptedFetcher({6: timeline(6, 20), 7: timeline(7, 10), 8: ()})
     crawl_.run(again, refresh=True)
