@@ -29,13 +29,14 @@ _HEAVY = ("weibo_crawler.__main__", "weibo_crawler.simulator.__main__")
 
 
 class Forks:
-    """The server of this process, which ends with it."""
+    """A server of this process, which ends with it. before: a command that starts it, such as one
+    that gives up rights."""
 
-    def __init__(self) -> None:
+    def __init__(self, before: Sequence[str] = ()) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
             self._server = subprocess.Popen(
-                [sys.executable, "-m", "tests.forks", str(theirs.fileno())],
+                [*before, sys.executable, "-m", "tests.forks", str(theirs.fileno())],
                 cwd=_ROOT,
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
@@ -71,9 +72,9 @@ class Forks:
 
 
 @cache
-def forks() -> Forks:
-    """One for each process that runs tests."""
-    return Forks()
+def forks(*before: str) -> Forks:
+    """One for each process that runs tests, and each command that starts it."""
+    return Forks(before)
 
 
 def needs_a_start(env: Mapping[str, str]) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.crawls import Crawl, simulated
+from tests.forks import forks
 
 FILES = ("users.db", "tables.db")
 # root may write anywhere, unless it gives that up
@@ -35,12 +36,9 @@ class Reader(Crawl):
             self.env[f"WEIBO_STORE__{name}"] = f"sqlite:///{stores / file}"
         self.env["WEIBO_PACE__REQUESTS_PER_SECOND"] = "0.5"  # so that leases are looked at
 
-    def command(self, *arguments: str) -> list[str]:
-        return [*OBEY, *super().command(*arguments)]
-
     def ended(self, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-        """A process of its own, which gives up the rights of root."""
-        return self._finished(self.command(*arguments), self.env | env)
+        """A process of its own, which has given up the rights of root."""
+        return forks(*OBEY).run(arguments, self.folder, self.env | env, 60)
 
     def held(self) -> dict[str, tuple[bytes, int]]:
         """What the folder holds, and when it was written."""
