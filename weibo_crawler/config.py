@@ -31,9 +31,9 @@ DEFAULT_FILE = Path("conf/crawler.toml")
 TRANSPORTS = ("auto", "requests", "wreq")
 WHEN_EMPTY = ("wait", "stop")
 COMPRESSIONS = ("gzip", "zstd")
-# what may name a place of this machine; group 2 is a relative one
-_ADDRESS = re.compile(r"(?s)(sqlite:///|mysql://[^?]*\?ssl_ca=)([^/~].*)")
-_PATH = re.compile(r"(?s)()(?!.*://)([^/~].*)")
+# what may name places of this machine; group 2 is a relative one
+_ADDRESS = re.compile(r"(?s)(\Asqlite:///|[?&](?:ssl_ca|ssl_cert|ssl_key|socket)=)([^/~&][^&]*)")
+_PATH = re.compile(r"(?s)(\A)(?!.*://)([^/~].*)")
 _PLACES = {
     **dict.fromkeys(("store.users", "store.tables"), _ADDRESS),
     **dict.fromkeys(("store.password_file", "egress.proxies_file", "archive.folder"), _PATH),
@@ -318,8 +318,10 @@ def _from_the_file(merged: dict[str, Any], path: Path) -> dict[str, str]:
         section, _, key = name.partition(".")
         values = merged.get(section)
         value = values.get(key) if isinstance(values, dict) else None
-        if isinstance(value, str) and (found := form.fullmatch(value)):
-            merged[section][key] = found[1] + os.path.normpath(path.parent / found[2])
+        if isinstance(value, str) and form.search(value):
+            merged[section][key] = form.sub(
+                lambda found: found[1] + os.path.normpath(path.parent / found[2]), value
+            )
             moved[name] = value
     return moved
 
@@ -327,15 +329,16 @@ def _from_the_file(merged: dict[str, Any], path: Path) -> dict[str, str]:
 def _check_habit(name: str, old: str, path: Path, environ: Mapping[str, str]) -> None:
     """Raise BadConfig where nothing is at the place that is relative to the settings file, and
     something at the one relative to the base folder, which was meant before."""
-    found = _PLACES[name].fullmatch(old)
-    assert found is not None
-    scheme, place = found.groups()
-    here, there = Path(os.path.normpath(path.parent / place)), resolve(place, environ)
-    if not here.exists() and there.exists():
-        raise BadConfig(
-            f"{path}: {name}: relative addresses are relative to this file, so it names {here}, "
-            f"where nothing is; for {there} write {scheme}{os.path.relpath(there, path.parent)}"
-        )
+    for found in _PLACES[name].finditer(old):
+        place = found[2]
+        here, there = Path(os.path.normpath(path.parent / place)), resolve(place, environ)
+        if not here.exists() and there.exists():
+            beside = os.path.relpath(there, path.parent)
+            meant = old[: found.start(2)] + beside + old[found.end(2) :]
+            raise BadConfig(
+                f"{path}: {name}: relative addresses are relative to this file, so it names "
+                f"{here}, where nothing is; for {there} write {meant}"
+            )
 
 
 def resolve(path: str, environ: Mapping[str, str] = os.environ) -> Path:

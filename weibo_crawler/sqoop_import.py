@@ -54,10 +54,10 @@ def prepare(settings: Settings, name: str, run_id: str, environ: Mapping[str, st
             "import --via sqoop copies from store.users = mysql://… to store.tables = hbase://…, "
             f"and here they are {store.users} and {store.tables}: use --via builtin"
         )
-    if mysql.parse_address(store.users).ssl_ca is not None and not sqoop.jdbc_parameters:
+    if mysql.parse_address(store.users).way() and not sqoop.jdbc_parameters:
         raise BadConfig(
-            "store.users names ssl_ca, which Sqoop cannot read: say in sqoop.jdbc_parameters "
-            "how it verifies the server, such as sslMode=VERIFY_IDENTITY"
+            "store.users names ssl_ca or a socket, which Sqoop cannot read: say in "
+            "sqoop.jdbc_parameters how it verifies the server, such as sslMode=VERIFY_IDENTITY"
         )
     if _SECRET.search(" ".join([sqoop.jdbc_parameters, *sqoop.options])):
         raise BadConfig(

@@ -192,6 +192,8 @@ def test_an_account_is_no_part_of_the_sites_address(crawl: Crawl) -> None:
 PLACES = [
     ("store.users", "sqlite:///data/u.db"),
     ("store.users", "mysql://me@host/db?ssl_ca=data/ca.pem"),
+    ("store.users", "mysql://me@host/db?ssl_ca=/ca.pem&ssl_cert=data/we.pem"),
+    ("store.users", "mysql://me@localhost/db?socket=data/s"),
     ("store.tables", "sqlite:///data/t.db"),
     ("store.password_file", "data/password"),
     ("egress.proxies_file", "data/proxies.txt"),

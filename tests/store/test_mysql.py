@@ -670,6 +670,9 @@ def test_what_is_wrong_is_named_and_the_password_is_not(server: MariaDb, url: st
         "mysql://user@host/a/b",
         "mysql://user@host:x/db",
         "mysql://user@host/db?charset=latin1",
+        "mysql://user@host/db?ssl_cert=/we.pem",
+        "mysql://user@host/db?ssl_ca=/ca.pem&ssl_key=/key.pem",
+        "mysql://user@host/db?ssl_ca=/ca.pem&socket=/run/s",
         "mysql://user:geheim@host/db",
         "postgres://user:geheim@host/db",
     ],
@@ -683,10 +686,12 @@ def test_an_address_of_another_form_is_refused(bad: str) -> None:
 
 def test_parts_of_an_address() -> None:
     """Port 3306 unless named; names are percent-decoded; IPv6 in brackets."""
-    assert parse_address("mysql://a%40b@[::1]/d%20b") == ("a@b", "::1", 3306, "d b", None)
-    named = parse_address("mysql://u@h:33/d?ssl_ca=/ca.pem")
-    assert named == ("u", "h", 33, "d", "/ca.pem")
+    assert parse_address("mysql://a%40b@[::1]/d%20b")[:4] == ("a@b", "::1", 3306, "d b")
+    named = parse_address("mysql://u@h:33/d?ssl_ca=/ca.pem&ssl_cert=/we.pem")
+    assert named == ("u", "h", 33, "d", "/ca.pem", "/we.pem", None, None)
     assert str(named) == "mysql://h:33/d"
+    local = parse_address("mysql://u@localhost/d?socket=/run/s")
+    assert (local.socket, str(local)) == ("/run/s", "mysql://localhost/d?socket=/run/s")
 
 
 def test_tls_that_was_asked_for_is_insisted_on(url: str) -> None:

@@ -1,8 +1,8 @@
 """What the MariaDB/MySQL stores share: addresses, sessions, whole transactions that are run again.
 
-MariaDB 10.6 or newer, MySQL 8 (written for, untested). A connection serves one thread of one
-process and is thrown away at any error: the server then rolls back what it had begun, and nobody
-need know how far the protocol got. What may be tried again is tried again as a whole transaction.
+MariaDB 10.6 or newer, MySQL 8 or newer (9.7 was tried by hand). A connection serves one thread of
+one process and is thrown away at any error: the server then rolls back what it had begun, and
+nobody need know how far the protocol got. What may be tried again is tried again as a whole transaction.
 """
 
 import logging
@@ -40,20 +40,37 @@ _FIRST_DELAY_S, _LONGEST_DELAY_S = 0.01, 2.0
 _IDLE_S, _LOCK_WAIT_S = 15, 20
 _OLDEST = {"MariaDB": (10, 6), "MySQL": (8, 0)}  # the first with SKIP LOCKED
 _FORM = "use mysql://user@host:port/database, or mysql://user@host/database?ssl_ca=FILE for TLS"
+_OPTIONS = ("ssl_ca", "ssl_cert", "ssl_key", "socket")
 
 
 class Address(NamedTuple):
     """Where a database is; str() is what errors name. ssl_ca: a file; the server must prove itself
-    by it. Without it TLS is used where the server offers it, unverified."""
+    by it. Without it TLS is used where the server offers it, unverified. ssl_cert, ssl_key: files
+    by which we prove ourselves. socket: of this machine, in place of host and port."""
 
     user: str
     host: str
     port: int
     database: str
-    ssl_ca: str | None
+    ssl_ca: str | None = None
+    ssl_cert: str | None = None
+    ssl_key: str | None = None
+    socket: str | None = None
 
     def __str__(self) -> str:
+        if self.socket:
+            return f"mysql://{self.host}/{self.database}?socket={self.socket}"
         return f"mysql://{self.host}:{self.port}/{self.database}"
+
+    def way(self) -> dict[str, Any]:
+        """What leads there, in pymysql's words."""
+        if self.socket:
+            return {"unix_socket": self.socket}
+        if not self.ssl_ca:
+            return {}
+        verified = {"ssl_verify_cert": True, "ssl_verify_identity": True}
+        ours = {"ssl_cert": self.ssl_cert, "ssl_key": self.ssl_key or self.ssl_cert}
+        return {"ssl_ca": self.ssl_ca, **verified, **(ours if self.ssl_cert else {})}
 
 
 class _Session:
@@ -218,7 +235,6 @@ class Database:
 def connect(at: Address, password: str | None, answer_s: float) -> "Connection[Cursor]":
     """A connection that commits each statement. Raises pymysql's errors, and StoreError."""
     greeting_s = min(_GREETING_S, answer_s)
-    tls = {"ssl_ca": at.ssl_ca, "ssl_verify_cert": True, "ssl_verify_identity": True}
     try:
         conn = pymysql.connect(
             host=at.host,
@@ -233,7 +249,7 @@ def connect(at: Address, password: str | None, answer_s: float) -> "Connection[C
             read_timeout=greeting_s,
             write_timeout=answer_s,
             program_name="weibo-crawler",
-            **(tls if at.ssl_ca else {}),
+            **at.way(),
         )
     except pymysql.MySQLError as error:
         is_other_form = isinstance(error, pymysql.InternalError) and code(error) == 0
@@ -242,7 +258,7 @@ def connect(at: Address, password: str | None, answer_s: float) -> "Connection[C
         raise _not_greeted(greeting_s, error) from error
     except (struct.error, IndexError, UnicodeDecodeError) as error:  # of another form, too
         raise _not_greeted(greeting_s, error) from error
-    except (RuntimeError, OSError) as error:  # no cryptography package, no such ssl_ca
+    except (RuntimeError, OSError) as error:  # no cryptography package, no such file
         raise StoreError(f"{at}: {error}") from error
     # pymysql has no setting for the greeting alone, which tells whether MariaDB is there at all
     conn._read_timeout = answer_s
@@ -268,7 +284,8 @@ def check_version(place: str, version: str) -> None:
 
 
 def parse_address(url: str) -> Address:
-    """`mysql://user@host[:3306]/database[?ssl_ca=FILE]`, the user's name percent-encoded.
+    """`mysql://user@host[:3306]/database[?ssl_ca=FILE[&ssl_cert=FILE[&ssl_key=FILE]]|?socket=FILE]`,
+    the user's name percent-encoded. ssl_cert may hold the key as well.
 
     BadConfig where it is not, without the url's text: it may hold a password.
     """
@@ -284,10 +301,16 @@ def parse_address(url: str) -> Address:
             f"store.password_file names, and {_FORM}"
         )
     user, host, database = parts.username, parts.hostname, parts.path.removeprefix("/")
-    ssl_ca = options.pop("ssl_ca", None)
+    files = {name: str(resolve(options.pop(name))) for name in _OPTIONS if name in options}
     if parts.scheme != "mysql" or not user or not host or not database or "/" in database:
         raise BadConfig(f"store.users is no MySQL address: {_FORM}")
     if options or parts.fragment:
-        raise BadConfig(f"store.users: only ssl_ca may stand behind the question mark: {_FORM}")
-    ca = str(resolve(ssl_ca)) if ssl_ca else None
-    return Address(unquote(user), host, port, unquote(database), ca)
+        raise BadConfig(
+            f"store.users: only {', '.join(_OPTIONS)} may stand behind the question mark: {_FORM}"
+        )
+    for name, other in (("ssl_cert", "ssl_ca"), ("ssl_key", "ssl_cert")):
+        if name in files and other not in files:
+            raise BadConfig(f"store.users: {name} needs {other}: {_FORM}")
+    if "socket" in files and len(files) > 1:
+        raise BadConfig(f"store.users: TLS is not for a socket: {_FORM}")
+    return Address(unquote(user), host, port, unquote(database), **files)

@@ -46,7 +46,9 @@ _REMEDIES = {
     ER.CON_COUNT_ERROR: "raise max_connections of the server, or run fewer processes",
     1665: "set binlog_format of the server to ROW or MIXED",  # refuses READ COMMITTED
 }
-_CHECK_SERVER = "check that the server runs and that store.users names its host and port"
+_CHECK_SERVER = (
+    "check that the server runs and that store.users names its host and port, or its socket"
+)
 
 
 def code(error: MySQLError) -> int:

@@ -41,7 +41,7 @@ _OURS = (
 _SET_VERSION = """
     INSERT INTO schema_versions VALUES (%s, %s) ON DUPLICATE KEY UPDATE version = VALUES(version)
 """
-_LOCK = "CONCAT('weibo_crawler ', MD5(DATABASE()))"
+_LOCK = "CONCAT('weibo_crawler ', LEFT(SHA2(DATABASE(), 256), 32))"  # no MD5 in MySQL 9.6
 _LOCK_WAIT_S = 60
 _DONE_BEFORE = frozenset(
     {ER.TABLE_EXISTS_ERROR, ER.DUP_FIELDNAME, ER.DUP_KEYNAME, ER.CANT_DROP_FIELD_OR_KEY}

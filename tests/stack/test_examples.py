@@ -1,0 +1,79 @@
+"""The examples of the docs that read HBase give what the tables hold, by the names of the docs."""
+
+import re
+import secrets
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.stack.conftest import ROOT, Running, why_not
+from weibo_crawler.store import Put
+from weibo_crawler.store.hbase.tables import HbaseTables
+
+if why_not():
+    pytest.skip(why_not(), allow_module_level=True)
+
+_USER = "e5-1234567890"
+_POSTS = ("99999999995012345678", "99999994964508379999")
+
+
+@pytest.fixture(scope="module")
+def namespace(stack: Running) -> Iterator[str]:
+    """Tables in a namespace of their own, with a user and two posts."""
+    name = f"t{secrets.token_hex(4)}"
+    stack.schema(WEIBO_TABLE_NAMESPACE=name)
+    tables = HbaseTables(f"{stack.addresses['STACK_TABLES']}/{name}:")
+    tables.userlist.put([Put(_USER, {"user:id": "1234567890", "crawl:state": "failed"}, 1)])
+    cells = {"post:text": "a word", "count:likes": "17"}
+    tables.posts.put([Put(f"{_USER}-{mid}", cells, 1) for mid in _POSTS])
+    tables.close()
+    yield name
+    full = [f"{name}:{table}" for table in ("userlist", "posts", "comments")]
+    away = [f"disable '{each}'; drop '{each}'" for each in full]
+    _shell(stack, [*away, f"drop_namespace '{name}'"])
+
+
+def _shell(stack: Running, lines: list[str]) -> str:
+    text = "\n".join([*lines, ""])
+    done = stack.run(stack.addresses["STACK_HBASE"], "shell", "-n", text=text)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def _examples(page: str, namespace: str) -> tuple[list[str], str]:
+    """The lines for HBase's shell, and those for Python, of tables that are in this namespace."""
+    lines = re.findall(
+        r"^ {4}(\S.*| {4}.*)$", (ROOT / "docs" / page).read_text("utf-8"), re.MULTILINE
+    )
+    shell = [line for line in lines if line.startswith(("scan '", "get '"))]
+    first = lines.index("import happybase")
+    python = lines[first : first + (4 if "for " in lines[first + 2] else 3)]
+    named = [re.sub(r"'(?:weibo:)?(posts|userlist)'", rf"'{namespace}:\1'", each) for each in shell]
+    code = re.sub(r'"(?:weibo:)?posts"', f'"{namespace}:posts"', "\n".join(python))
+    return named, code
+
+
+@pytest.mark.parametrize("page", ["cluster.md", "tables.md"])
+def test_examples_of_the_shell_and_of_happybase(
+    stack: Running, namespace: str, page: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each line is run as it stands, but for the host and the namespace."""
+    shell, python = _examples(page, namespace)
+    said = _shell(stack, shell)
+    assert len(shell) >= 3
+    assert said.count("row(s)") == len(shell)
+    assert "\n0 row(s)" not in said
+    assert "value=a word" in said
+    assert "value=17" in said
+    at = urlsplit(stack.addresses["STACK_TABLES"])
+    python = re.sub(
+        r'Connection\("[\w.]+"(, 9090)?', f'Connection("{at.hostname}", {at.port}', python
+    )
+    held: dict[str, object] = {}
+    exec(python, held)
+    rows = held.get("rows")
+    printed = capsys.readouterr().out
+    for mid in _POSTS:
+        assert f"{_USER}-{mid}" in f"{printed}{rows}"
+    assert "a word" in f"{printed}{rows}"
