@@ -3,8 +3,8 @@
 import secrets
 import time
 from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack
 from functools import cached_property
-from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -19,6 +19,7 @@ from weibo_crawler.store.notes import SITE
 from weibo_crawler.store.owners import new_owner
 from weibo_crawler.store.sql.egresses import EgressLeases
 from weibo_crawler.store.sql.visits import VisitClaims
+from weibo_crawler.store.temporary import owned_folder
 
 if TYPE_CHECKING:
     from weibo_crawler.archive import Archive
@@ -43,7 +44,7 @@ class Home:
         self.settings = settings
         self._makes, self._waits = makes, waits
         self._archives: list[Archive] = []
-        self._empty: TemporaryDirectory[str] | None = None
+        self._folders = ExitStack()
 
     @cached_property
     def site(self) -> Site:
@@ -61,8 +62,8 @@ class Home:
         store, is_made = self.settings.store, "tables" in self._makes
         url = store.tables
         if not is_made and self.is_there("users") and not self.is_there("tables"):
-            self._empty = TemporaryDirectory(prefix="weibo-crawler-")
-            url, is_made = f"sqlite:///{self._empty.name}/tables.db", True
+            folder = self._folders.enter_context(owned_folder("empty"))
+            url, is_made = f"sqlite:///{folder}/tables.db", True
         return homes.open_tables(url, store.hbase_command, create=is_made, waits=self._waits)
 
     @cached_property
@@ -159,8 +160,7 @@ class Home:
             part = self.__dict__.pop(name, None)
             if part is not None:
                 part.close()
-        if self._empty is not None:
-            self._empty.cleanup()
+        self._folders.close()
 
 
 def new_run_id() -> str:

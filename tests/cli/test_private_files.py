@@ -4,6 +4,7 @@ import os
 import signal
 import stat
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,6 +112,24 @@ def _working(
         assert process.poll() is None, crawl.said(process)
         time.sleep(0.02)
     raise AssertionError(f"no temporary files: {list(tmp.iterdir())}")
+
+
+def test_what_stands_for_tables_that_nobody_made_is_removed(tmp_path: Path) -> None:
+    """A command that reads has empty tables where there are none; killed, it leaves a folder that
+    names its owner, and the next one removes it."""
+    crawl = Crawl(tmp_path)
+    (tmp_path / "tmp").mkdir()
+    tmp, store = (
+        tmp_path / "tmp",
+        "from weibo_crawler.home import Home; from weibo_crawler import config",
+    )
+    crawl.env["TMPDIR"] = str(tmp)
+    crawl.run("seed", "1234567890")
+    killed = "import os; home = Home(config.load(), makes=()); home.tables; os.kill(os.getpid(), 9)"
+    crawl.shell(f"{sys.executable} -c '{store}; {killed}'")
+    assert len(list(tmp.iterdir())) == 1
+    crawl.run("status")
+    assert not list(tmp.iterdir())
 
 
 def test_a_foreign_folder_of_a_like_name_stays(imported: tuple[Crawl, Truth]) -> None:

@@ -290,8 +290,7 @@ CHANGES = [
     Change(
         "a dissenting bid is believed",
         "sites/weibo/ids.py",
-        "    if against > 1 and against >= 1 + is_dated + len(named) - len(others):\n"
-        '        raise Drift(".bid")\n',
+        '    if against > 1:\n        raise Drift(".bid")\n',
         "",
         SITE,
     ),

@@ -655,6 +655,18 @@ def test_copies_of_an_id_are_one_witness() -> None:
     assert kept.path == f"{MBLOG}.bid"
 
 
+def test_an_author_whose_address_is_the_owners() -> None:
+    """Of two names of the author one is the owner's: nobody knows whose post it is."""
+
+    def change(tree: Tree) -> None:
+        author = card(tree)["mblog"]["user"]
+        author["profile_url"] = f"https://m.weibo.cn/u/{author['id']}?uid={author['id']}"
+        author["id"] += 1
+
+    [kept] = page_mode(change).unreadable
+    assert kept.path == f"{MBLOG}.user.id"
+
+
 @pytest.mark.parametrize("where", ["cards", "card_group"])
 def test_a_list_that_is_written_as_an_object(where: str) -> None:
     """PHP writes a list without its first item as an object; unreadable posts keep their JSON."""

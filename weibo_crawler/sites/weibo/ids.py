@@ -2,9 +2,8 @@
 
 mid, id and idstr of one post must be the same: copies, and so one witness. The bid, in the post and
 in its card's address, is the mid in other letters: one that names another post is not believed.
-Where both name the same other post, or where bid or address name another one, and no more of ids,
-bid, address and date speak for the ids than against them, nobody knows which post it is. The
-address of a profile names its user once more.
+Where both name the same other post, or where one of them names another post and the date does not
+agree with the ids, nobody knows which post it is. The address of a profile names its user once more.
 """
 
 import re
@@ -54,7 +53,7 @@ def check_bid(status: Mblog, card: Card, mid: int, words: Said | None) -> None:
         return
     is_dated = words is not None and words.holds(second_of(mid), _DAY_S)
     against = max(others.count(other) for other in others) + (not is_dated)
-    if against > 1 and against >= 1 + is_dated + len(named) - len(others):
+    if against > 1:
         raise Drift(".bid")
 
 
