@@ -502,8 +502,8 @@ class Reading(msgspec.Struct, frozen=True):
     ambiguous: ask once more (law 4). EMPTY, END: the no-content body, which also stands for soft
     throttling; OK: nothing on the page is of whom was asked for, so it may be another user's.
     Where a fetch returns it with LOGIN_WALL: nobody else has confirmed that wall.
-    is_of_session: a refusal of the session, so that a new one may help. is_ban: a refusal that says
-    more than that this request came too early. is_cut: RESTRICTED, as the text that is shown is cut.
+    is_of_session: a refusal of the session, so that a new one may help. is_ban: a refusal that
+    says more than that this request came too early. is_cut: RESTRICTED, as what is shown is cut.
     """
 
     verdict: Verdict

@@ -3,7 +3,8 @@
 mid, id and idstr of one post must be the same: copies, and so one witness. The bid, in the post and
 in its card's address, is the mid in other letters: one that names another post is not believed.
 Where both name the same other post, or where one of them names another post and the date does not
-agree with the ids, nobody knows which post it is. The address of a profile names its user once more.
+agree with the ids, nobody knows which post it is. The address of a profile names its user once
+more.
 """
 
 import re
