@@ -43,6 +43,7 @@ GONE = Reading(Verdict.GONE)
 RESTRICTED = Reading(Verdict.RESTRICTED, why="20112")
 WALL = Reading(Verdict.LOGIN_WALL)
 THROTTLED = Reading(Verdict.THROTTLED)
+CAPTCHA = Reading(Verdict.CAPTCHA, is_ban=True)
 SESSION_REFUSED = Reading(Verdict.REFUSED, why="432", is_of_session=True, is_ban=True)
 TROUBLE = Reading(Verdict.SERVER_TROUBLE, why="502")
 NOT_JSON = Reading(Verdict.NOT_JSON, why="portal")
@@ -545,7 +546,7 @@ def test_what_others_met() -> None:
     of the same kind, within ten minutes, and nobody passed there since."""
     known = Walls()
     doubtful, here = Reading(Verdict.LOGIN_WALL, ambiguous=True), asked(nth=2)
-    for uid in (1, 2, 2, 2, 7):
+    for uid in (2, 2, 7, 1):
         known.note(asked(nth=2, uid=uid), doubtful, 0.0)
     assert not known.is_common(here, 1.0)
     known.note(asked(nth=2, uid=3), doubtful, 1.0)
@@ -611,11 +612,12 @@ FORBIDDEN = Reading(Verdict.REFUSED, why="403", is_ban=True)
         (Kind.EXTEND, FORBIDDEN, False),
         (Kind.COMMENTS, FORBIDDEN, False),
         (Kind.EXTEND, THROTTLED, True),
+        (Kind.EXTEND, CAPTCHA, True),
     ],
 )
 def test_who_rests_for_a_refusal(kind: Kind, said: Reading, is_rested: bool) -> None:
     """A page that may be forbidden to all puts no egress to rest; one of a user does, and so does
-    the word that it was too fast, or a time to wait that is named."""
+    the word that it was too fast, a captcha, or a time to wait that is named."""
     of = Asked(Ask(Request(kind, "", 7)), 3)
     met = Met(said, "a")
     for waits_s, expected in ((None, is_rested), (5.0, True)):

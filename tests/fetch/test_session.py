@@ -245,6 +245,19 @@ def test_a_session_is_of_its_user_agent() -> None:
     assert run(scenario()) == (True, False, 3595.0)
 
 
+def test_a_session_that_is_too_large_is_not_gone_on_with() -> None:
+    """An older version may have handed on one that no server reads."""
+    visitor = Visitor(ScriptedSite(has_sessions=True), Counters(), Random(1))
+
+    async def scenario() -> bool:
+        now = asyncio.get_running_loop().time()
+        visitor.adopt(DIRECT, {"SUB": 8192 * "1"})
+        visitor.restore(DIRECT, visitor.saved(DIRECT.name, now), 5.0, now)
+        return visitor.is_ready(DIRECT)
+
+    assert not run(scenario())
+
+
 def test_one_session_per_egress() -> None:
     """Each egress has a session of its own."""
     world = World(_in("SUB"), egresses=(A, B), has_sessions=True, takes_s=1.0)
@@ -258,9 +271,12 @@ def test_one_session_per_egress() -> None:
     assert len(cookies) == len({cookie for _, cookie in cookies}) == 2
 
 
-@pytest.mark.parametrize("failure", [b"nothing", ConnectFailed("no connection")])
+@pytest.mark.parametrize(
+    "failure", [b"nothing", b"visitor" + 8192 * b"x", ConnectFailed("no connection")]
+)
 def test_no_session_to_be_had(failure: bytes | TransportError) -> None:
-    """After three tries it goes on without a session, says so, and does not ask for each page."""
+    """After three tries it goes on without a session, says so, and does not ask for each page. One
+    that no server would read is none."""
     world = World(lambda *_: OK, has_sessions=True, session=lambda n: failure)
 
     async def scenario() -> list[Verdict]:
