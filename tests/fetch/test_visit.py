@@ -27,7 +27,7 @@ def _renew(visit: Visit, now: float) -> None:
 
 
 def _pass(visit: Visit, sort: Sort, now: float) -> None:
-    visit.passed(visit.use(), sort, now)
+    visit.passed(visit.use(0.0), sort, now)
 
 
 class VisitMachine(RuleBasedStateMachine):
@@ -78,7 +78,7 @@ class VisitMachine(RuleBasedStateMachine):
     @precondition(lambda self: not self.visit.wanted)
     @rule(sort=st.sampled_from(SORTS))
     def send(self, sort: Sort) -> None:
-        self.under_way.append((self.visit.use(), sort))
+        self.under_way.append((self.visit.use(self.now), sort))
 
     @precondition(lambda self: self.under_way)
     @rule(which=st.integers(0), is_empty=st.booleans())
@@ -118,7 +118,7 @@ TestVisit.settings = examples(100, stateful_step_count=60)
 def test_a_wall_renews_at_once() -> None:
     """The first session may be renewed at once, however young it is."""
     visit = _visit()
-    assert visit.wall(visit.use(), FIRST, 0.1) is Wall.OVER
+    assert visit.wall(visit.use(0.0), FIRST, 0.1) is Wall.OVER
     assert visit.barred_s(0.1) == 0.0
 
 
@@ -126,19 +126,19 @@ def test_an_emptiness_opens_no_wall() -> None:
     """Guests are shown no page of this sort, and nothing now and then: the walls say nothing of the
     session, so nothing is renewed; else each would cost a session and its cooldown."""
     visit = _visit()
-    assert visit.wall(visit.use(), FIRST, 0.1) is Wall.OVER
+    assert visit.wall(visit.use(0.0), FIRST, 0.1) is Wall.OVER
     _renew(visit, 0.2)
-    assert visit.wall(visit.use(), FIRST, 0.3) is Wall.CLOSED
+    assert visit.wall(visit.use(0.0), FIRST, 0.3) is Wall.CLOSED
     for n in range(20):
-        visit.passed(visit.use(), FIRST, 1.0 + n, is_shown=False)
-        assert visit.wall(visit.use(), FIRST, 1.5 + n) is Wall.CLOSED
+        visit.passed(visit.use(0.0), FIRST, 1.0 + n, is_shown=False)
+        assert visit.wall(visit.use(0.0), FIRST, 1.5 + n) is Wall.CLOSED
     assert not visit.wanted
 
 
 def test_a_wall_of_an_older_generation() -> None:
     """A wall met with a session that is gone already renews nothing."""
     visit = _visit()
-    use = visit.use()
+    use = visit.use(0.0)
     _renew(visit, 1.0)
     assert visit.wall(use, FIRST, 1.1) is Wall.OVER
     assert not visit.wanted
@@ -149,11 +149,11 @@ def test_what_visitors_may_not_see() -> None:
     others do."""
     visit = _visit()
     _renew(visit, 1.0)
-    assert visit.wall(visit.use(), LATER, 2.0) is Wall.CLOSED
+    assert visit.wall(visit.use(0.0), LATER, 2.0) is Wall.CLOSED
     _pass(visit, FIRST, 3.0)
-    assert visit.wall(visit.use(), LATER, 100.0) is Wall.CLOSED
+    assert visit.wall(visit.use(0.0), LATER, 100.0) is Wall.CLOSED
     assert not visit.wanted
-    assert visit.wall(visit.use(), FIRST, 100.0) is Wall.OVER
+    assert visit.wall(visit.use(0.0), FIRST, 100.0) is Wall.OVER
 
 
 def test_a_young_session_that_dies_early_closes_nothing() -> None:
@@ -162,14 +162,14 @@ def test_a_young_session_that_dies_early_closes_nothing() -> None:
     unsure for a while, so that others may tell, and then the next session does."""
     visit = _visit()
     _renew(visit, 1.0)
-    first, later = visit.use(), visit.use()
+    first, later = visit.use(0.0), visit.use(0.0)
     assert visit.wall(first, FIRST, 2.0) is Wall.CLOSED  # with the one request that it lived for
     assert visit.wall(later, FANS, 2.1) is Wall.DOUBT
-    said = [visit.wall(visit.use(), FANS, 2.2 + n / 10) for n in range(5)]
+    said = [visit.wall(visit.use(0.0), FANS, 2.2 + n / 10) for n in range(5)]
     assert said == [Wall.UNSURE] * 4 + [Wall.OVER]
     visit.opened({"SUB": "3"}, 100.0)
     _pass(visit, FANS, 100.1)
-    assert visit.wall(visit.use(), FANS, 101.0) is Wall.OVER
+    assert visit.wall(visit.use(0.0), FANS, 101.0) is Wall.OVER
 
 
 def test_only_the_first_request_answered_first_counts() -> None:
@@ -177,10 +177,10 @@ def test_only_the_first_request_answered_first_counts() -> None:
     of the first request proves anything, for the others may have used the session up."""
     visit = _visit()
     _renew(visit, 1.0)
-    first, later = visit.use(), visit.use()
+    first, later = visit.use(0.0), visit.use(0.0)
     assert visit.wall(later, LATER, 2.0) is Wall.DOUBT
     assert visit.wall(first, FIRST, 2.1) is Wall.DOUBT
-    assert visit.wall(visit.use(), FIRST, 2.2) is Wall.UNSURE
+    assert visit.wall(visit.use(0.0), FIRST, 2.2) is Wall.UNSURE
 
 
 def test_a_doubt_of_all_who_begin_together() -> None:
@@ -189,20 +189,20 @@ def test_a_doubt_of_all_who_begin_together() -> None:
     nothing of two sorts is over."""
     visit, n = _visit(), 3
     _renew(visit, 1.0)
-    assert visit.wall(visit.use(), FANS, 2.0) is Wall.CLOSED
+    assert visit.wall(visit.use(0.0), FANS, 2.0) is Wall.CLOSED
     for _ in range(n):
-        uses = [visit.use() for _ in range(n)]
+        uses = [visit.use(0.0) for _ in range(n)]
         said = {visit.wall(use, LATER, 2.1) for use in uses}
     assert said == {Wall.UNSURE}
-    assert visit.wall(visit.use(), FIRST, 2.2) is Wall.DOUBT
-    assert visit.wall(visit.use(), FIRST, 2.3) is Wall.OVER
+    assert visit.wall(visit.use(0.0), FIRST, 2.2) is Wall.DOUBT
+    assert visit.wall(visit.use(0.0), FIRST, 2.3) is Wall.OVER
     visit = _visit()
     _renew(visit, 1.0)
-    said = {visit.wall(visit.use(), LATER, 2.0 + k) for k in range(3)}
-    assert visit.wall(visit.use(), FANS, 5.0) is Wall.DOUBT
-    assert visit.wall(visit.use(), FANS, 5.0) is Wall.UNSURE
+    said = {visit.wall(visit.use(0.0), LATER, 2.0 + k) for k in range(3)}
+    assert visit.wall(visit.use(0.0), FANS, 5.0) is Wall.DOUBT
+    assert visit.wall(visit.use(0.0), FANS, 5.0) is Wall.UNSURE
     _pass(visit, FIRST, 6.0)
-    assert visit.wall(visit.use(), FANS, 7.0) is Wall.CLOSED
+    assert visit.wall(visit.use(0.0), FANS, 7.0) is Wall.CLOSED
     assert not visit.wanted
 
 
@@ -211,9 +211,9 @@ def test_what_visitors_may_not_see_beside_what_they_may() -> None:
     closed, and the session goes on."""
     visit = _visit()
     _pass(visit, FIRST, 1.0)
-    assert visit.wall(visit.use(), LATER, 2.0) is Wall.DOUBT
+    assert visit.wall(visit.use(0.0), LATER, 2.0) is Wall.DOUBT
     _pass(visit, FIRST, 3.0)
-    assert visit.wall(visit.use(), LATER, 4.0) is Wall.CLOSED
+    assert visit.wall(visit.use(0.0), LATER, 4.0) is Wall.CLOSED
     assert not visit.wanted
 
 
@@ -222,7 +222,7 @@ def test_one_page_that_is_closed() -> None:
     requests pass, nor are pages like it taken for closed."""
     visit = _visit()
     _pass(visit, FIRST, 1.0)
-    walled = visit.use()
+    walled = visit.use(0.0)
     _pass(visit, FIRST, 2.0)
     assert visit.wall(walled, FIRST, 3.0) is Wall.DOUBT
     assert not visit.wanted
@@ -234,7 +234,7 @@ def test_a_session_that_ends_early() -> None:
     visit = _visit()
     _renew(visit, 10.0)
     _pass(visit, FIRST, 11.0)
-    assert visit.wall(visit.use(), FIRST, 15.0) is Wall.OVER
+    assert visit.wall(visit.use(0.0), FIRST, 15.0) is Wall.OVER
     assert visit.barred_s(15.0) == 55.0
     assert visit.barred_s(70.0) == 0.0
 
@@ -259,17 +259,17 @@ def test_passing_ends_the_memory() -> None:
     """A sort that passes after all is no longer taken for closed."""
     visit = _visit()
     _renew(visit, 1.0)
-    assert visit.wall(visit.use(), LATER, 2.0) is Wall.CLOSED
+    assert visit.wall(visit.use(0.0), LATER, 2.0) is Wall.CLOSED
     _pass(visit, LATER, 3.0)
-    assert visit.wall(visit.use(), LATER, 100.0) is Wall.OVER
+    assert visit.wall(visit.use(0.0), LATER, 100.0) is Wall.OVER
 
 
 def test_without_a_session_nothing_is_remembered() -> None:
     """Walls met without any session say nothing of what visitors may see."""
     visit = Visit(cooldown_s=COOLDOWN_S, wall_memory_s=MEMORY_S)
     visit.not_opened(0.0)
-    assert visit.wall(visit.use(), FIRST, 1.0) is Wall.UNSURE
-    assert visit.wall(visit.use(), FIRST, COOLDOWN_S) is Wall.OVER
+    assert visit.wall(visit.use(0.0), FIRST, 1.0) is Wall.UNSURE
+    assert visit.wall(visit.use(0.0), FIRST, COOLDOWN_S) is Wall.OVER
 
 
 def _handed_over(visit: Visit, now: float, age_s: float) -> Visit:
@@ -285,13 +285,13 @@ def test_a_session_goes_to_the_next_holder() -> None:
     """It is not asked for again, and neither cooldown nor remembered walls begin anew."""
     visit = _visit()
     _renew(visit, 10.0)
-    assert visit.wall(visit.use(), LATER, 20.0) is Wall.CLOSED
+    assert visit.wall(visit.use(0.0), LATER, 20.0) is Wall.CLOSED
     _pass(visit, FIRST, 20.0)
     other = _handed_over(visit, 30.0, 5.0)
     assert not other.wanted
     assert other.cookies == visit.cookies
-    assert other.wall(other.use(), LATER, -965.0) is Wall.CLOSED
-    assert other.wall(other.use(), FIRST, -965.0) is Wall.OVER
+    assert other.wall(other.use(-965.0), LATER, -965.0) is Wall.CLOSED
+    assert other.wall(other.use(-965.0), FIRST, -965.0) is Wall.OVER
     assert other.barred_s(-965.0) == 35.0
 
 
@@ -303,7 +303,7 @@ def test_a_refused_session_is_not_handed_on() -> None:
     visit.not_opened(1.0)
     other = _handed_over(visit, 2.0, 1.0)
     assert not other.wanted
-    assert other.wall(other.use(), FIRST, 3.0 - 1000.0) is Wall.UNSURE
+    assert other.wall(other.use(-965.0), FIRST, 3.0 - 1000.0) is Wall.UNSURE
 
 
 @pytest.mark.parametrize("concurrency", [1, 5])
@@ -318,7 +318,7 @@ def test_lists_that_are_walled_behind_some_page(depth: int, concurrency: int) ->
                 now += 0.1
                 if visit.wanted:
                     visit.opened({"SUB": str(visit.generation)}, now + visit.barred_s(now))
-                use = visit.use()
+                use = visit.use(0.0)
                 if nth <= depth:
                     visit.passed(use, (Kind.POSTS, nth), now)
                 elif visit.wall(use, (Kind.POSTS, nth), now) is not Wall.CLOSED:
@@ -332,11 +332,11 @@ def test_a_wall_covers_the_pages_behind_it() -> None:
     shown one may see those before it, and then no wall is left there."""
     visit = _visit()
     _renew(visit, 1.0)
-    assert visit.wall(visit.use(), LATER, 2.0) is Wall.CLOSED
-    assert visit.wall(visit.use(), DEEP, 3.0) is Wall.CLOSED
-    assert visit.wall(visit.use(), LATER_FANS, 3.0) is Wall.DOUBT
+    assert visit.wall(visit.use(0.0), LATER, 2.0) is Wall.CLOSED
+    assert visit.wall(visit.use(0.0), DEEP, 3.0) is Wall.CLOSED
+    assert visit.wall(visit.use(0.0), LATER_FANS, 3.0) is Wall.DOUBT
     _pass(visit, DEEP, 4.0)
-    assert visit.wall(visit.use(), LATER, 5.0) is Wall.OVER
+    assert visit.wall(visit.use(0.0), LATER, 5.0) is Wall.OVER
 
 
 def test_a_session_of_an_older_version() -> None:
@@ -348,7 +348,7 @@ def test_a_session_of_an_older_version() -> None:
     text += b'100.0]],"shown_ago_s":[[["posts",true],3.0],[["fans",false],3.0]]}'
     visit = Visit(cooldown_s=COOLDOWN_S, wall_memory_s=MEMORY_S)
     visit.restore(msgspec.json.decode(text, type=SavedVisit), 0.0, 10.0)
-    assert visit.wall(visit.use(), DEEP, 11.0) is Wall.CLOSED
+    assert visit.wall(visit.use(0.0), DEEP, 11.0) is Wall.CLOSED
     for nth in range(1, 1000):
         _pass(visit, (Kind.FANS, nth), 12.0 + nth)
     saved = visit.saved(1011.0)
@@ -357,4 +357,66 @@ def test_a_session_of_an_older_version() -> None:
     assert saved.walled_for == []
     again = msgspec.json.decode(msgspec.json.encode(saved), type=SavedVisit)
     assert again == saved
-    assert visit.wall(visit.use(), FANS, 1012.0) is Wall.OVER
+    assert visit.wall(visit.use(0.0), FANS, 1012.0) is Wall.OVER
+
+
+def _used_up(visit: Visit, lives: int, now: float, under_way: int = 5) -> int:
+    """Use a session, so many requests at once, that lives for so many; how many met a wall."""
+    generation, open_uses, walls = visit.generation, list[Use](), 0
+    while not visit.wanted or open_uses:
+        while not visit.wanted and len(open_uses) < under_way:
+            open_uses.append(visit.use(now))
+        use = open_uses.pop(0)
+        if use.number <= lives:
+            visit.passed(use, FIRST, now)
+        else:
+            assert visit.wall(use, FIRST, now) is Wall.OVER
+            walls += 1
+    assert visit.generation == generation
+    return walls
+
+
+def test_a_session_is_renewed_before_its_end_where_that_is_known() -> None:
+    """Law 16: two that ended after as many requests tell when the next ones do; one of ten is used
+    to its end."""
+    visit, now, walls = _visit(), 0.0, []
+    for _ in range(12):
+        walls.append(_used_up(visit, 40, now))
+        visit.opened({"SUB": "x"}, now := now + COOLDOWN_S)
+        now += COOLDOWN_S
+    assert walls == [5, 5, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0]
+
+
+def test_sessions_that_end_sooner_or_later_now_are_used_to_their_ends() -> None:
+    """What was learnt of them holds until they end otherwise."""
+    visit, now, walls = _visit(), 0.0, []
+    for lives in (40, 40, 30, 30, 30, 90, 90, 90, 90, 90, 90, 90):
+        walls.append(_used_up(visit, lives, now))
+        visit.opened({"SUB": "x"}, now := now + COOLDOWN_S)
+        now += COOLDOWN_S
+    assert walls == [5, 5, 5, 5, 0, 0, 0, 0, 0, 5, 5, 0]
+
+
+def test_a_session_is_not_given_up_before_a_new_one_may_be_had() -> None:
+    """Neither within the cooldown, nor where as many were asked for as may be in an hour."""
+    visit = _visit()
+    for _ in range(2):
+        _used_up(visit, 40, 0.0)
+        visit.opened({"SUB": "x"}, 0.0)
+    for _ in range(45):
+        assert not visit.wanted
+        visit.passed(visit.use(COOLDOWN_S - 1.0), FIRST, COOLDOWN_S - 1.0)
+    visit.use(COOLDOWN_S)
+    assert visit.wanted
+
+
+def test_how_long_sessions_live_goes_to_the_next_holder() -> None:
+    """So does how many requests the present one has answered."""
+    visit = _visit()
+    for _ in range(2):
+        _used_up(visit, 40, 0.0)
+        visit.opened({"SUB": "x"}, 0.0)
+    for _ in range(30):
+        _pass(visit, FIRST, 0.0)
+    other = _handed_over(visit, 0.0, COOLDOWN_S)
+    assert _used_up(other, 40, COOLDOWN_S - 1000.0) == 0

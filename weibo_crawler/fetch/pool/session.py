@@ -118,7 +118,7 @@ class Visitor:
         headers = self._headers.get(egress.name)
         if headers is None:
             headers = self._headers[egress.name] = self._site.session_headers(visit.cookies)
-        return headers, visit.use()
+        return headers, visit.use(asyncio.get_running_loop().time())
 
     def begin(self, egress: Egress, use: Use) -> None:
         """A page is about to be asked for. The first request with a renewed session goes alone:

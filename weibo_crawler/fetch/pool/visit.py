@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
+from weibo_crawler.fetch.pool.lives import Lives
 from weibo_crawler.records import Kind
 
 _T = TypeVar("_T", bound=float)
@@ -49,7 +50,7 @@ class SavedVisit(msgspec.Struct, frozen=True):
     one is to be asked for; asked_ago_s: when one was asked for, within the last hour. shown_ago_s:
     when a sort of request last passed. Older versions wrote sorts as (kind, whether it is a first
     page). vain: how many sessions in a row were of no use. agent: the user agent that it was opened
-    with.
+    with. answers: of this session; lives: of the last two that a wall ended.
     """
 
     cookies: dict[str, str]
@@ -61,6 +62,8 @@ class SavedVisit(msgspec.Struct, frozen=True):
     shown_ago_s: list[tuple[tuple[Kind, int | bool], float]] = []
     vain: int = 0
     agent: str = ""
+    answers: int = 1
+    lives: list[int] = []
 
 
 class Visit:
@@ -79,6 +82,9 @@ class Visit:
       unsure: its callers ask for other sorts next, and those tell. That is so for one sort until
       something passes, and for as many uses as there were.
     What is closed renews nothing for wall_memory_s, nor do deeper pages of its kind.
+
+    A session that is likely to be over, after as many requests as those before it (`Lives`), is
+    renewed before it meets a wall where that is possible at once.
 
     The first session of an egress is no renewal, so a wall may renew it at once. After a renewal
     the next one waits for the cooldown, and nothing goes by this egress when its session is over.
@@ -106,10 +112,14 @@ class Visit:
         self._suspects: dict[Sort, int] = {}  # walled after so many uses, not passed since
         self._shown: dict[Sort, float] = {}  # when it last passed, with any generation
         self._walled_until: dict[Sort, float] = {}
+        self._lives = Lives()
 
-    def use(self) -> Use:
-        """One more request goes with this session."""
+    def use(self, now: float) -> Use:
+        """One more request goes with this session. It may be the last one."""
         self._uses += 1
+        if self._lives.is_spent(self.generation, self._uses):
+            self.wanted = True
+            self.wanted = self.barred_s(now) == 0
         return Use(self.generation, self._uses)
 
     def opened(self, cookies: Mapping[str, str], now: float) -> None:
@@ -158,13 +168,17 @@ class Visit:
             [now - at for at in self._asked],
             [(sort, now - at) for sort, at in self._shown.items() if self._is_recent(at, now)],
             self._vain,
+            answers=max(1, self._lives.of(self.generation)),
+            lives=self._lives.ended,
         )
 
     def restore(self, saved: SavedVisit, age_s: float, now: float) -> None:
         """Go on with the session that another holder saved age_s ago."""
         ago, then = saved.renewed_ago_s, now - age_s
+        self._lives = Lives(saved.lives)
         self._begin(saved.cookies, None if ago is None else then - ago)
-        self._uses = self._last_pass = 1
+        self._lives.begin(self.generation, saved.answers)
+        self._uses = self._last_pass = saved.answers
         self._is_answered = True  # it is not new any more
         self._open, self._vain = saved.opened, saved.vain
         self._shown = {_sort_of(*sort): then - ago_s for sort, ago_s in saved.shown_ago_s}
@@ -176,6 +190,7 @@ class Visit:
         """A request of this sort was answered as it should be; True where that is news. is_shown:
         with a page; an emptiness says that the session is alive, and nothing of the sort."""
         is_news = is_shown and not self._is_shown(sort, now)
+        self._lives.answered(use.generation)
         if is_shown:
             self._shown = {
                 one: at
@@ -267,6 +282,8 @@ class Visit:
 
     def _end(self) -> Wall:
         self.wanted = True
+        if self._open:
+            self._lives.end(self.generation)
         return Wall.OVER
 
     def _drop_old(self, now: float) -> None:
@@ -277,6 +294,7 @@ class Visit:
         if self.generation and not self._last_pass:
             self._vain += 1
         self.generation += 1
+        self._lives.begin(self.generation)
         self.wanted = False
         self.tries = 0
         self.cookies = dict(cookies)
