@@ -139,10 +139,10 @@ class Lawful:
         return Extent(pages, is_open, first)
 
     def _shows_owner(self, index: int) -> bool:
-        """Whether the posts on the first page that shows one tell all that the profile tells; a
-        user who is gone has none to ask for."""
-        if self._world.gone(index):
-            return True
+        """Whether the posts on the first page that shows one tell all that the profile tells, or
+        the site says there in words that the user is gone."""
+        if how := self._world.gone(index):
+            return how == "20003"
         laws, pages = (
             self._world.laws,
             self._world.post_sheets(index)[: self._world.laws.posts_wall],

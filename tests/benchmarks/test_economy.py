@@ -167,6 +167,11 @@ def test_what_is_needed_of_a_lawful_world_is_what_its_pages_show(tmp_path: Path,
             is_page, ids = shown[-1]
             is_walled = _laws_wall(world, stage) == extent.pages
             assert is_walled or not is_page or ids <= shown[-2][1]
+    posts = world.needs("posts")
+    bare = {uid for (_, uid), extent in posts.lists.items() if not extent.pages}
+    gone = {uid for uid in bare if b"20003" in world.answer(POSTS.format(uid, 1))}
+    assert bare - gone <= set(posts.profiles)  # nothing else tells who is gone
+    assert not gone.intersection(posts.profiles)
     refresh = world.needs("refresh")
     blank = sum(
         max(0, (one.first or one.pages + one.is_open) - 1) for one in refresh.lists.values()
