@@ -110,6 +110,16 @@ class Database:
         self._reached = waits  # a server that never answered is not waited for
         self._is_said = False  # that it is away
 
+    # not UNIX_TIMESTAMP(NOW()): an hour of the server's local time comes twice a year
+    clock = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) / 1e6"
+
+    def upsert(self, key: str, *columns: str) -> str:
+        sets = ", ".join(f"{column} = VALUES({column})" for column in columns)
+        return f"ON DUPLICATE KEY UPDATE {sets}"
+
+    def or_leave(self, key: str) -> str:
+        return f"ON DUPLICATE KEY UPDATE {key} = {key}"
+
     def read(self, sql: str, values: Sequence[object] = ()) -> Sequence[Any]:
         """The rows of one statement: a snapshot of its own."""
         return self._retried(lambda session: session.run(sql, values))[1]

@@ -2,7 +2,6 @@
 
 from weibo_crawler.store.mysql.base import Database
 from weibo_crawler.store.mysql.schema import OPTIONS
-from weibo_crawler.store.sql.cursor import Cursor
 from weibo_crawler.store.sql.egresses import EgressLeases
 
 _SCHEMA = (
@@ -43,15 +42,10 @@ _SCHEMA = (
     ),
     ("ALTER TABLE egresses ADD COLUMN trusted_for INT NOT NULL DEFAULT 0",),
 )
-# not UNIX_TIMESTAMP(NOW()): an hour of the server's local time comes twice a year
-_CLOCK = "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
 
 
 class MysqlEgresses(EgressLeases):
     """`EgressLeases` in the database of the users, by the server's clock."""
-
-    upsert = "ON DUPLICATE KEY UPDATE"
-    new_value = "VALUES({})"
 
     def __init__(
         self,
@@ -62,7 +56,3 @@ class MysqlEgresses(EgressLeases):
         waits: bool = False,
     ) -> None:
         super().__init__(Database(url, password, "egresses", _SCHEMA, waits=waits), owner)
-
-    def clock(self, cursor: Cursor) -> float:
-        cursor.execute(_CLOCK)
-        return float(cursor.fetchall()[0][0]) / 1e6

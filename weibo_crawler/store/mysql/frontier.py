@@ -45,7 +45,6 @@ class MysqlUsers(SqlWalk):
     # out, and another claim would step over them
     queue, next_page = "userlist FORCE INDEX (userlist_frontier)", "next_page"
     unlocked, locking = "FOR UPDATE SKIP LOCKED", "FOR UPDATE"
-    or_leave = "ON DUPLICATE KEY UPDATE name = name"
     keep = """
         INSERT INTO kept_pages (uid, url, fetched_at, body) VALUES (%s, %s, %s, %s)
         ON DUPLICATE KEY UPDATE
@@ -73,10 +72,6 @@ class MysqlUsers(SqlWalk):
     _read_forgotten = staticmethod(read_forgotten)
     _forget_users = staticmethod(forget_users)
     _allow_users = staticmethod(allow_users)
-
-    def upsert(self, key: str, *columns: str) -> str:
-        sets = ", ".join(f"{column} = VALUES({column})" for column in columns)
-        return f"ON DUPLICATE KEY UPDATE {sets}"
 
     def known_ids(self) -> Iterator[Id]:
         after = self.below_all

@@ -21,8 +21,6 @@ _SCHEMA = (
 class MysqlVisits(VisitClaims):
     """`VisitClaims` in the database of the users."""
 
-    or_leave = "ON DUPLICATE KEY UPDATE uid = uid"
-
     def __init__(
         self,
         url: str,

@@ -29,7 +29,18 @@ class Cursor(Protocol):
 
 
 class Database(Protocol):
-    """A component's place in a database. Errors: StoreError."""
+    """A component's place in a database, and how it says what databases say differently. clock: an
+    expression, its time in seconds since the epoch. Errors: StoreError."""
+
+    clock: str
+
+    def upsert(self, key: str, *columns: str) -> str:
+        """What SQL says after an insert whose columns replace those of a row with the same key."""
+        ...
+
+    def or_leave(self, key: str) -> str:
+        """The same after an insert that leaves such a row as it is."""
+        ...
 
     def read(self, sql: str, values: Sequence[object] = ()) -> Sequence[Any]:
         """All rows of one statement."""

@@ -15,7 +15,6 @@ dead, up to now): the next request waits a whole interval from there.
 
 import hashlib
 import logging
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -28,7 +27,7 @@ from weibo_crawler.records import (
     LeaseTerm,
 )
 from weibo_crawler.store.owners import is_dead, new_owner
-from weibo_crawler.store.sql.cursor import Cursor, Database, chunks, marks
+from weibo_crawler.store.sql.cursor import Cursor, Database, chunks, marks, rows
 from weibo_crawler.store.sql.egress_shares import Contender, Standing, allot
 
 _log = logging.getLogger(__name__)
@@ -51,23 +50,21 @@ class Known(NamedTuple):
     state: EgressState
 
 
-class EgressLeases(ABC):
+class EgressLeases:
     """The leases of one owner, which is one process at a time; methods raise StoreError.
 
     Names hold no credentials: `host:port` of a proxy, `direct@…` for a public address.
     """
-
-    upsert: str  # "ON CONFLICT …", before the columns to set
-    new_value: str  # how an upsert calls the value that was to be inserted: format of a column
 
     def __init__(self, db: Database, owner: str | None = None) -> None:
         self._db = db
         self.owner = owner or new_owner()
         self._lease_s = 0.0
 
-    @abstractmethod
     def clock(self, cursor: Cursor) -> float:
         """The database's clock, seconds since the epoch."""
+        ((now,),) = rows(cursor, f"SELECT {self._db.clock}")
+        return float(now)
 
     def close(self) -> None:
         self._db.close()
@@ -147,11 +144,8 @@ class EgressLeases(ABC):
             now = self.clock(cursor)
             found = {}
             for some in chunks(names, _CHUNK):
-                cursor.execute(
-                    f"SELECT name, holder, {_COLUMNS} FROM egresses WHERE name IN ({marks(some)})",
-                    some,
-                )
-                for name, holder, *state in cursor.fetchall():
+                sql = f"SELECT name, holder, {_COLUMNS} FROM egresses WHERE name IN ({marks(some)})"
+                for name, holder, *state in rows(cursor, sql, some):
                     found[name] = Known(holder, _state(state, now))
             return found
 
@@ -163,8 +157,7 @@ class EgressLeases(ABC):
         """Wait for the gate. Now, and when egresses were dealt out last."""
         # a write takes the lock in every database; the clock is read after the wait
         cursor.execute("UPDATE egress_gate SET entries = entries + 1")
-        cursor.execute("SELECT allotted_at FROM egress_gate")
-        ((allotted_at,),) = cursor.fetchall()
+        ((allotted_at,),) = rows(cursor, "SELECT allotted_at FROM egress_gate")
         return self.clock(cursor), allotted_at
 
     def _exchange(
@@ -187,37 +180,33 @@ class EgressLeases(ABC):
         if is_freed or released or not 0 <= now - allotted_at < _ALLOT_S:
             self._allot(cursor, holders.values(), now)
         granted = self._granted(cursor, now)
-        cursor.execute(
-            "SELECT name FROM egresses WHERE holder = %s AND recalled = 1", (self.owner,)
-        )
-        recalled = tuple(name for (name,) in cursor.fetchall())
+        sql = "SELECT name FROM egresses WHERE holder = %s AND recalled = 1"
+        recalled = tuple(name for (name,) in rows(cursor, sql, (self.owner,)))
         return LeaseTerm(True, granted, recalled, len(holders), self._out(cursor, me.pools, now))
 
     def _out(self, cursor: Cursor, pools: frozenset[str], now: float) -> AllOut | None:
         """Why there is nothing to hold, where it is no other process."""
-        cursor.execute("SELECT name FROM egresses WHERE holder = %s LIMIT 1", (self.owner,))
-        if cursor.fetchall() or not pools:
+        mine = "SELECT name FROM egresses WHERE holder = %s LIMIT 1"
+        if rows(cursor, mine, (self.owner,)) or not pools:
             return None
-        cursor.execute(
+        found = rows(
+            cursor,
             "SELECT e.name, e.holder, e.health, e.next_free FROM egress_pools p "
-            f"JOIN egresses e ON e.name = p.name WHERE p.pool IN ({marks(sorted(pools))}) "
+            f"JOIN egresses e ON e.name = p.name WHERE p.pool IN ({marks(pools)}) "
             "ORDER BY e.next_free",
             sorted(pools),
         )
-        rows = cursor.fetchall()
-        healths = [Health(health) for _, holder, health, at in rows if holder is None and at > now]
+        healths = [Health(health) for _, holder, health, at in found if holder is None and at > now]
         dead = healths.count(Health.DEAD)
-        if not rows or healths.count(Health.RESTING) + dead < len(rows):
+        if not found or healths.count(Health.RESTING) + dead < len(found):
             return None
-        return AllOut(len(rows) - dead, dead, rows[0][0], rows[0][3] - now)
+        return AllOut(len(found) - dead, dead, found[0][0], found[0][3] - now)
 
     def _holders(self, cursor: Cursor) -> dict[str, "_Holder"]:
-        cursor.execute(
-            "SELECT owner, pools, lease_until, waits_since, is_guest FROM egress_holders"
-        )
+        sql = "SELECT owner, pools, lease_until, waits_since, is_guest FROM egress_holders"
         return {
             owner: _Holder(owner, frozenset(pools.split()), until, since, bool(is_guest))
-            for owner, pools, until, since, is_guest in cursor.fetchall()
+            for owner, pools, until, since, is_guest in rows(cursor, sql)
         }
 
     def _free_gone(self, cursor: Cursor, holders: dict[str, "_Holder"], now: float) -> bool:
@@ -243,13 +232,12 @@ class EgressLeases(ABC):
         cursor.execute("DELETE FROM egress_holders WHERE owner = %s", (owner,))
 
     def _save(self, cursor: Cursor, states: Mapping[str, EgressState], now: float) -> None:
-        sets = ", ".join(f"{c} = {self.new_value.format(c)}" for c in _STATE)
-        rows = [(name, *_row(state, now)) for name, state in sorted(states.items())]
-        if rows:
+        new = [(name, *_row(state, now)) for name, state in sorted(states.items())]
+        if new:
             cursor.executemany(
                 f"INSERT INTO egresses (name, {_COLUMNS}) VALUES (%s, {marks(_STATE)}) "
-                f"{self.upsert} {sets}",
-                rows,
+                f"{self._db.upsert('name', *_STATE)}",
+                new,
             )
 
     def _hand_back(self, cursor: Cursor, names: Sequence[str]) -> None:
@@ -261,10 +249,8 @@ class EgressLeases(ABC):
             )
 
     def _granted(self, cursor: Cursor, now: float) -> dict[str, EgressState]:
-        cursor.execute(
-            f"SELECT name, {_COLUMNS} FROM egresses WHERE holder = %s AND told = 0", (self.owner,)
-        )
-        granted = {name: _state(state, now) for name, *state in cursor.fetchall()}
+        sql = f"SELECT name, {_COLUMNS} FROM egresses WHERE holder = %s AND told = 0"
+        granted = {name: _state(state, now) for name, *state in rows(cursor, sql, (self.owner,))}
         if granted:
             cursor.execute(
                 "UPDATE egresses SET told = 1 WHERE holder = %s AND told = 0", (self.owner,)
@@ -310,8 +296,8 @@ class EgressLeases(ABC):
         self, cursor: Cursor, pool: str, names: Sequence[str], state: EgressState, now: float
     ) -> None:
         """Make these egresses known, as this pool, where they are not."""
-        cursor.execute("SELECT name FROM egress_pools WHERE pool = %s", (pool,))
-        here = {name for (name,) in cursor.fetchall()}
+        sql = "SELECT name FROM egress_pools WHERE pool = %s"
+        here = {name for (name,) in rows(cursor, sql, (pool,))}
         missing = sorted(set(names) - here)
         if not missing:
             return
@@ -320,8 +306,8 @@ class EgressLeases(ABC):
         )
         known = set()
         for some in chunks(missing, _CHUNK):
-            cursor.execute(f"SELECT name FROM egresses WHERE name IN ({marks(some)})", some)
-            known |= {name for (name,) in cursor.fetchall()}
+            sql = f"SELECT name FROM egresses WHERE name IN ({marks(some)})"
+            known |= {name for (name,) in rows(cursor, sql, some)}
         self._save(cursor, {name: state for name in missing if name not in known}, now)
 
     def _sweep(self, cursor: Cursor, now: float) -> None:
@@ -335,12 +321,13 @@ class EgressLeases(ABC):
     def _mend(self, cursor: Cursor, now: float) -> None:
         """Cut rests that are longer than any, and say so: who rests is dealt to nobody. What is
         well and waits too long is dealt out, and its holder says so."""
-        cursor.execute(
+        resting = rows(
+            cursor,
             f"SELECT name, {_COLUMNS} FROM egresses WHERE holder IS NULL "
             f"AND next_free > %s AND health IN ({marks(_OUT)})",
             (now + LONGEST_REST_S, *_OUT),
         )
-        states = {name: _state(row, now) for name, *row in cursor.fetchall()}
+        states = {name: _state(row, now) for name, *row in resting}
         cut = {name: one for name, one in states.items() if one.sound() is not one}
         if cut:
             name, state = next(iter(cut.items()))

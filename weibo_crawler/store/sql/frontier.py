@@ -30,15 +30,10 @@ _DRIFTED_KEPT = 1000  # pages; enough to see a change of shape, bounded against 
 class SqlFrontier(SqlUserlist):
     """What `Walk`, `RunLog`, `PageStore` and `Erasure` write in the same way in both homes."""
 
-    or_leave: str  # what SQL says after an insert into `meta` of what may be there
     keep: str  # the insert of a kept page, of which the newest stays
     retry_unsure: str  # the update, up to its SET, of entries with a list that ended unsurely
     walled_lists: str  # userlist and progress joined, so that the rows come by seq
     _has_reported = False
-
-    @abstractmethod
-    def upsert(self, key: str, *columns: str) -> str:
-        """What SQL says after an insert whose columns replace those of a row with the same key."""
 
     @abstractmethod
     def _alone(self, work: Callable[[Cursor], T]) -> T:
@@ -175,13 +170,13 @@ class SqlFrontier(SqlUserlist):
 
     def _mark_bounds(self, cursor: Cursor, why: str) -> None:
         """From now on depths are upper bounds only; the first reason stands."""
-        sql = f"INSERT INTO meta VALUES ('depths_are_bounds', %s) {self.or_leave}"
+        sql = f"INSERT INTO meta VALUES ('depths_are_bounds', %s) {self._db.or_leave('name')}"
         cursor.execute(sql, (why,))
 
     # -- walled lists
 
     def note_walled(self, edge: Edge, now: float) -> None:
-        sql = f"INSERT INTO meta VALUES (%s, %s) {self.or_leave}"
+        sql = f"INSERT INTO meta VALUES (%s, %s) {self._db.or_leave('name')}"
         self._db.write(sql, (f"walled {edge}", str(now)))
 
     def reopen_walled(self, edge: Edge, *, after_seq: int, n: int) -> list[tuple[int, Id]]:
@@ -208,11 +203,11 @@ class SqlFrontier(SqlUserlist):
     # -- what processes write of themselves
 
     def set_meta(self, name: str, value: str) -> None:
-        sql = f"INSERT INTO meta VALUES (%s, %s) {self.upsert('name', 'value')}"
+        sql = f"INSERT INTO meta VALUES (%s, %s) {self._db.upsert('name', 'value')}"
         self._db.write(sql, (name, value))
 
     def report(self, worker: WorkerRow) -> None:
-        new = self.upsert("run_id, worker", "updated_at", "ended", "counters")
+        new = self._db.upsert("run_id, worker", "updated_at", "ended", "counters")
         self._db.write(
             f"INSERT INTO workers VALUES ({marks(worker)}) {new}",
             (*worker[:6], json.dumps(worker.counters)),

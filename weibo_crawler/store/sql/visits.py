@@ -19,8 +19,6 @@ class VisitClaims:
     for lease_s, or the process is known to be dead.
     """
 
-    or_leave: str  # what SQL says after an insert of what may be there
-
     def __init__(self, db: Database, owner: str, run_id: str) -> None:
         self._db, self._owner, self._run_id = db, owner, run_id
 
@@ -42,7 +40,7 @@ class VisitClaims:
                 (*ordered, now, self._run_id),
             )
             cursor.executemany(
-                f"INSERT INTO visits VALUES (%s, %s, %s, %s) {self.or_leave}",
+                f"INSERT INTO visits VALUES (%s, %s, %s, %s) {self._db.or_leave('uid')}",
                 [(uid, self._owner, self._run_id, now + lease_s) for uid in ordered],
             )
             mine = f"SELECT uid FROM visits WHERE {those} AND owner = %s"

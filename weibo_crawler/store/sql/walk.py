@@ -236,13 +236,13 @@ class SqlWalk(SqlFrontier):
             columns = (self.next_page, "last_ids", "listed", "pages", "ended", "sure")
             cursor.executemany(
                 f"INSERT INTO progress (uid, edge, {', '.join(columns)}) "
-                f"VALUES (%s, %s, %s, %s, %s, %s, %s, %s) {self.upsert('uid, edge', *columns)}",
+                f"VALUES (%s, %s, %s, %s, %s, %s, %s, %s) {self._db.upsert('uid, edge', *columns)}",
                 [_progress_row(page, batch.listed(page)) for page in last],
             )
         if seen := batch.seen():
             cursor.executemany(
                 "INSERT INTO edges (owner, edge, nth, seen_at, uids) VALUES (%s, %s, %s, %s, %s) "
-                + self.upsert("owner, edge, nth", "seen_at", "uids"),
+                + self._db.upsert("owner, edge, nth", "seen_at", "uids"),
                 sorted((p.uid, p.edge, p.nth, p.fetched_at, pack_ids(ids)) for p, ids in seen),
             )
         for uids, change in ((batch.done, f"state = 'done', {RELEASE}"), (batch.fresh, _FRESH)):

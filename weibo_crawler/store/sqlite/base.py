@@ -101,6 +101,15 @@ class Database:
         self._file: tuple[int, int] | None = None  # of the file that the connections are to
         _databases.add(self)
 
+    clock = "(julianday('now') - 2440587.5) * 86400.0"  # to the millisecond
+
+    def upsert(self, key: str, *columns: str) -> str:
+        sets = ", ".join(f"{column} = excluded.{column}" for column in columns)
+        return f"ON CONFLICT ({key}) DO UPDATE SET {sets}"
+
+    def or_leave(self, key: str) -> str:
+        return "ON CONFLICT DO NOTHING"
+
     def conn(self) -> sqlite3.Connection:
         """The connection of the calling thread."""
         # the number of a thread that ended may be given to a new one, which then takes over

@@ -1,6 +1,5 @@
 """Leases of egresses in SQLite: the processes of one machine."""
 
-from weibo_crawler.store.sql.cursor import Cursor
 from weibo_crawler.store.sql.egresses import EgressLeases
 from weibo_crawler.store.sqlite.base import Database
 
@@ -45,14 +44,7 @@ _SCHEMA = (
 
 
 class SqliteEgresses(EgressLeases):
-    """`EgressLeases` in the file of the users. Its clock is the machine's, in milliseconds."""
-
-    upsert = "ON CONFLICT (name) DO UPDATE SET"
-    new_value = "excluded.{}"
+    """`EgressLeases` in the file of the users."""
 
     def __init__(self, url: str, owner: str | None = None) -> None:
         super().__init__(Database(url, "egresses", _SCHEMA), owner)
-
-    def clock(self, cursor: Cursor) -> float:
-        cursor.execute("SELECT (julianday('now') - 2440587.5) * 86400.0")
-        return float(cursor.fetchall()[0][0])

@@ -40,7 +40,6 @@ class SqliteUsers(SqlWalk):
     _db: Database
     queue, next_page = "userlist", "cursor"
     unlocked = locking = ""
-    or_leave = "ON CONFLICT DO NOTHING"
     keep = """
         INSERT INTO kept_pages (uid, url, fetched_at, body) VALUES (%s, %s, %s, %s)
         ON CONFLICT (uid, url) DO UPDATE SET fetched_at = excluded.fetched_at, body = excluded.body
@@ -58,10 +57,6 @@ class SqliteUsers(SqlWalk):
     _read_forgotten = staticmethod(read_forgotten)
     _forget_users = staticmethod(forget_users)
     _allow_users = staticmethod(allow_users)
-
-    def upsert(self, key: str, *columns: str) -> str:
-        sets = ", ".join(f"{column} = excluded.{column}" for column in columns)
-        return f"ON CONFLICT ({key}) DO UPDATE SET {sets}"
 
     def known_ids(self) -> Iterator[Id]:
         after, sql = 0, "SELECT id FROM userlist WHERE id > %s ORDER BY id LIMIT %s"

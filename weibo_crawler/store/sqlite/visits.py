@@ -19,7 +19,5 @@ _SCHEMA = (
 class SqliteVisits(VisitClaims):
     """`VisitClaims` in the file of the users."""
 
-    or_leave = "ON CONFLICT DO NOTHING"
-
     def __init__(self, url: str, owner: str, run_id: str) -> None:
         super().__init__(Database(url, "visits", _SCHEMA), owner, run_id)
