@@ -15,18 +15,16 @@ Claims stay outside: they step over locked rows and wait for nobody.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TypeVar
 
 from weibo_crawler.records import Id, IdType
-from weibo_crawler.store.forgotten import hash_of
 from weibo_crawler.store.mysql.base import Database
-from weibo_crawler.store.mysql.forget import allow_users, forget_users, read_forgotten
 from weibo_crawler.store.mysql.gate import Gate, enter
 from weibo_crawler.store.mysql.insert import insert_users
 from weibo_crawler.store.mysql.schema import IDS_OF_A_TEXT, of_ids
 from weibo_crawler.store.mysql.users import SCHEMA
-from weibo_crawler.store.sql.cursor import Cursor, marks, rows
+from weibo_crawler.store.sql.cursor import Cursor, marks
 from weibo_crawler.store.sql.landing import NewUser
 from weibo_crawler.store.sql.walk import Among, SqlWalk
 
@@ -55,6 +53,8 @@ class MysqlUsers(SqlWalk):
         "UPDATE userlist JOIN progress ON uid = id SET {} WHERE state = 'done' AND sure = 0"
     )
     walled_lists = "userlist FORCE INDEX (PRIMARY) STRAIGHT_JOIN progress"
+    forget_key = "(SELECT forget_key FROM gate)"
+    make_forget_key = "UPDATE gate SET forget_key = COALESCE(forget_key, %s)"
 
     def __init__(
         self,
@@ -68,10 +68,6 @@ class MysqlUsers(SqlWalk):
         self._ids = ids
         if ids is str:
             self.below_all = ""
-
-    _read_forgotten = staticmethod(read_forgotten)
-    _forget_users = staticmethod(forget_users)
-    _allow_users = staticmethod(allow_users)
 
     def known_ids(self) -> Iterator[Id]:
         after = self.below_all
@@ -104,14 +100,10 @@ class MysqlUsers(SqlWalk):
     def _among(self, ids: Collection[Id]) -> Among:
         return f"IN ({marks(ids)})", tuple(ids)
 
-    def _forgotten_among(self, cursor: Cursor, gate: Gate, uids: Iterable[Id]) -> set[Id]:
-        if gate.forget_key is None:
-            return set()
-        hashes = {hash_of(gate.forget_key, uid): uid for uid in uids}
-        if not hashes:
-            return set()
-        sql = f"SELECT hash FROM forgotten WHERE hash IN ({marks(hashes)})"
-        return {hashes[bytes(found)] for (found,) in rows(cursor, sql, tuple(hashes))}
+    def _forget(self, cursor: Cursor, uids: Sequence[Id]) -> int:
+        gone = super()._forget(cursor, uids)
+        cursor.execute("UPDATE gate SET users = users - %s", (gone,))
+        return gone
 
     def _room(self, cursor: Cursor, gate: Gate, max_users: int, wanted: int) -> int:
         return max(0, max_users - gate.users)

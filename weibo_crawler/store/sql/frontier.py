@@ -4,18 +4,17 @@ understand. Claims and commits, on which the speed of a harvest hangs, are each 
 
 import json
 import zlib
-from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from weibo_crawler.records import Edge, Id, State
 from weibo_crawler.store import NOT_SHOWN, WALLED, WorkerRow
-from weibo_crawler.store.forgotten import NOBODY, Forgotten
 from weibo_crawler.store.kept import KeptPage, kept_rows
 from weibo_crawler.store.owners import is_dead
 from weibo_crawler.store.sql import past_runs
 from weibo_crawler.store.sql.cursor import Cursor, marks, rows
-from weibo_crawler.store.sql.userlist import PAGE, SqlUserlist
+from weibo_crawler.store.sql.erasure import SqlErasure
+from weibo_crawler.store.sql.userlist import PAGE
 
 T = TypeVar("T")
 
@@ -27,36 +26,13 @@ _BACK = f"UPDATE userlist SET state = 'queued', {RELEASE} WHERE lease_owner"
 _DRIFTED_KEPT = 1000  # pages; enough to see a change of shape, bounded against a site that drifts
 
 
-class SqlFrontier(SqlUserlist):
-    """What `Walk`, `RunLog`, `PageStore` and `Erasure` write in the same way in both homes."""
+class SqlFrontier(SqlErasure):
+    """What `Walk`, `RunLog` and `PageStore` write in the same way in both homes."""
 
     keep: str  # the insert of a kept page, of which the newest stays
     retry_unsure: str  # the update, up to its SET, of entries with a list that ended unsurely
     walled_lists: str  # userlist and progress joined, so that the rows come by seq
     _has_reported = False
-
-    @abstractmethod
-    def _alone(self, work: Callable[[Cursor], T]) -> T:
-        """Run `work` in a transaction, beside which nobody adds users, forgets them or reopens a
-        level."""
-
-    @staticmethod
-    @abstractmethod
-    def _read_forgotten(
-        read: Callable[[str], Sequence[Any]], known: Forgotten = NOBODY
-    ) -> Forgotten:
-        """See `forgotten`. read: the rows of a statement, each of which sees what was committed
-        before it."""
-
-    @staticmethod
-    @abstractmethod
-    def _forget_users(cursor: Cursor, uids: Sequence[Id]) -> int:
-        """Hashes in, rows out; how many users there were."""
-
-    @staticmethod
-    @abstractmethod
-    def _allow_users(cursor: Cursor, uids: Sequence[Id]) -> int:
-        """Hashes out; how many there were."""
 
     def close(self) -> None:
         self._db.close()
@@ -258,19 +234,3 @@ class SqlFrontier(SqlUserlist):
         sql = "DELETE FROM kept_pages WHERE uid = %s AND fetched_at <= %s"
         if upto:
             self._db.transaction(lambda cursor: cursor.executemany(sql, sorted(upto.items())))
-
-    # -- whom `forget` removed
-
-    def forgotten(self, known: Forgotten = NOBODY) -> Forgotten:
-        return self._read_forgotten(self._db.read, known)
-
-    def forget(self, uids: Sequence[Id]) -> int:
-        uids = sorted(set(uids))
-        gone = self._db.transaction(lambda cursor: self._forget_users(cursor, uids))
-        self._strip_lists(uids)
-        self._drop_naming()
-        return gone
-
-    def allow(self, uids: Sequence[Id]) -> int:
-        uids = sorted(set(uids))
-        return self._db.transaction(lambda cursor: self._allow_users(cursor, uids))

@@ -1,11 +1,9 @@
-"""The userlist in the SQL that both homes understand: what readers see, and what `forget` cleans.
+"""The userlist in the SQL that both homes understand: what readers see.
 
 A statement reads a page of rows at a time, so that no snapshot stays open while a caller works.
 """
 
 import json
-import zlib
-from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -20,14 +18,11 @@ from weibo_crawler.store import (
     WalledEdge,
     WorkerRow,
 )
-from weibo_crawler.store.forgotten import NOBODY, Forgotten
 from weibo_crawler.store.kept import KeptPage
 from weibo_crawler.store.sql.cursor import (
     Database,
     chunks,
     marks,
-    pack_ids,
-    part_of_packed,
     unpack_ids,
 )
 
@@ -44,10 +39,7 @@ _READ_LISTS = f"""
            COALESCE(ended, '') = '{WALLED}' AS is_walled, COUNT(*), SUM(pages)
     FROM progress JOIN userlist ON id = uid GROUP BY edge, fans, is_open, is_over, is_walled
 """
-_KEPT = "SELECT uid, url, fetched_at, body FROM kept_pages"
-# tables of lists: the packed ids, and the key
-_LISTS = (("progress", "last_ids", "uid", "edge"), ("edges", "uids", "owner", "edge", "nth"))
-_AT_ONCE = 50  # ids looked for in one pass over all lists
+KEPT = "SELECT uid, url, fetched_at, body FROM kept_pages"
 _SEEN = "SELECT owner, edge, nth, seen_at, uids FROM edges"
 # written out: MariaDB does not look a row value up in an index
 _LATER = "owner >= %s AND (owner > %s OR owner = %s AND (edge > %s OR edge = %s AND nth > %s))"
@@ -57,7 +49,7 @@ _LATER = "owner >= %s AND (owner > %s OR owner = %s AND (edge > %s OR edge = %s 
 CHANGED = "(depth = 0 OR changed_at > found_at) AND changed_at"
 
 
-class SqlUserlist(ABC):
+class SqlUserlist:
     """What the userlists of both homes do alike. Errors: StoreError where the database cannot be
     read or written."""
 
@@ -65,10 +57,6 @@ class SqlUserlist(ABC):
 
     def __init__(self, db: Database) -> None:
         self._db: Database = db
-
-    @abstractmethod
-    def forgotten(self, known: Forgotten = NOBODY) -> Forgotten:
-        """Whom `forget` removed; `known` itself where nobody was since."""
 
     # -- reading: what importer, planning and analysis see
 
@@ -158,40 +146,10 @@ class SqlUserlist(ABC):
     def kept_pages(self, uids: Sequence[Id]) -> dict[Id, list[KeptPage]]:
         found: defaultdict[Id, list[KeptPage]] = defaultdict(list)
         for some in chunks(uids, PAGE):
-            sql = f"{_KEPT} WHERE uid IN ({marks(some)}) ORDER BY uid, url"
+            sql = f"{KEPT} WHERE uid IN ({marks(some)}) ORDER BY uid, url"
             for uid, *page in self._rows(sql, *some):
                 found[uid].append(KeptPage._make(page))
         return dict(found)
-
-    # -- whom `forget` removed
-
-    def _strip_lists(self, uids: Sequence[Id]) -> None:
-        """Take the ids out of what others' lists remember, and of the pages that showed them. What
-        moves on meanwhile is left: a page that is committed after the hashes holds none of them."""
-        for some in chunks(uids, _AT_ONCE):
-            packed = [part_of_packed(uid) for uid in some]
-            for table, ids, *key in _LISTS:
-                where = " OR ".join([f"INSTR({ids}, %s) > 0"] * len(some))
-                sql = f"SELECT {', '.join(key)}, {ids} FROM {table} WHERE {where}"
-                is_it = " AND ".join(f"{name} = %s" for name in (*key, ids))
-                for *place, before in self._rows(sql, *packed):
-                    left = pack_ids([uid for uid in unpack_ids(before) if uid not in some])
-                    sql = f"UPDATE {table} SET {ids} = %s WHERE {is_it}"
-                    self._db.write(sql, (left, *place, before))
-
-    def _drop_naming(self) -> None:
-        """Delete the kept pages, and those of unknown shape, that name somebody forgotten."""
-        forgotten = self.forgotten()
-        for key in self._rows("SELECT uid, url FROM kept_pages"):
-            is_it = "uid = %s AND url = %s"
-            for _, *page in self._rows(f"{_KEPT} WHERE {is_it}", *key):
-                if KeptPage._make(page).names(forgotten):
-                    self._db.write(f"DELETE FROM kept_pages WHERE {is_it}", key)
-        for (seq,) in self._rows("SELECT seq FROM drifted"):
-            sql = "SELECT url, why, body FROM drifted WHERE seq = %s"
-            for url, why, body in self._rows(sql, seq):
-                if forgotten.is_named_in(f"{url} {why} ".encode() + zlib.decompress(body)):
-                    self._db.write("DELETE FROM drifted WHERE seq = %s", (seq,))
 
     def _rows(self, sql: str, *values: object) -> Sequence[Any]:
         return self._db.read(sql, values)

@@ -7,7 +7,7 @@ relies on in its own WHERE, so that a process that was paused past its lease wri
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from weibo_crawler.records import Edge, Id
@@ -36,7 +36,8 @@ _FRESH = "attempts = 0, last_error = '', resting_since = NULL"
 
 
 class SqlWalk(SqlFrontier):
-    """Claims and commits in the same way in both homes. A gate is what `_enter` has found there."""
+    """Claims and commits in the same way in both homes. A gate is what `_enter` has found there:
+    its forget_key is the key of the hashes of whom `forget` removed."""
 
     queue: str  # the userlist, and the index by which entries are looked for
     unlocked: str  # ends a SELECT that steps over what others lock, and locks what it finds
@@ -50,10 +51,6 @@ class SqlWalk(SqlFrontier):
     @abstractmethod
     def _among(self, ids: Collection[Id]) -> Among:
         """For a WHERE: that a number is one of these, of which there is one at least."""
-
-    @abstractmethod
-    def _forgotten_among(self, cursor: Cursor, gate: Any, uids: Iterable[Id]) -> set[Id]:
-        """Those of them whom `forget` removed."""
 
     @abstractmethod
     def _room(self, cursor: Cursor, gate: Any, max_users: int, wanted: int) -> int:
@@ -80,7 +77,7 @@ class SqlWalk(SqlFrontier):
         def work(cursor: Cursor) -> int:
             gate = self._enter(cursor)
             walked = rows(cursor, "SELECT 1 FROM userlist WHERE depth > 0 LIMIT 1")
-            gone = self._forgotten_among(cursor, gate, [seed.uid for seed in seeds])
+            gone = self._forgotten_of(cursor, gate.forget_key, [seed.uid for seed in seeds])
             kept = [seed for seed in seeds if seed.uid not in gone]
             if not kept:
                 return 0
@@ -199,7 +196,7 @@ class SqlWalk(SqlFrontier):
         ((level,),) = rows(cursor, _LEVEL)
         entries = held_entries(self._owners(cursor, owner, {page.uid for page in pages}))
         found, listed = users_of(pages)
-        gone = self._forgotten_among(cursor, gate, found | listed)
+        gone = self._forgotten_of(cursor, gate.forget_key, found | listed)
         room = self._room(cursor, gate, max_users, len(found))
         known: list[Id] = []
         if len(found - gone) > room:  # near the limit: who is known takes no room

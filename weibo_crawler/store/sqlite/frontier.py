@@ -4,10 +4,10 @@ Nobody else writes while a transaction is open, so there is no gate.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -17,12 +17,6 @@ from weibo_crawler.store.sql.landing import NewUser
 from weibo_crawler.store.sql.userlist import PAGE
 from weibo_crawler.store.sql.walk import Among, SqlWalk
 from weibo_crawler.store.sqlite.base import Database
-from weibo_crawler.store.sqlite.forget import (
-    allow_users,
-    forget_users,
-    forgotten_among,
-    read_forgotten,
-)
 from weibo_crawler.store.sqlite.users import PAGE_BYTES, SCHEMA
 
 T = TypeVar("T")
@@ -32,6 +26,12 @@ _INSERT = """
                           changed_at, run_id)
     VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (id) DO NOTHING
 """
+
+
+class Gate(NamedTuple):
+    """What a transaction looks up first. forget_key: None where nobody was ever forgotten."""
+
+    forget_key: str | None
 
 
 class SqliteUsers(SqlWalk):
@@ -50,13 +50,11 @@ class SqliteUsers(SqlWalk):
         "WHERE state = 'done' AND id IN (SELECT uid FROM progress WHERE sure = 0)"
     )
     walled_lists = "userlist CROSS JOIN progress"
+    forget_key = "(SELECT value FROM meta WHERE name = 'forget_key')"
+    make_forget_key = "INSERT INTO meta VALUES ('forget_key', %s) ON CONFLICT DO NOTHING"
 
     def __init__(self, url: str, *, create: bool = True) -> None:
         super().__init__(Database(url, "users", SCHEMA, PAGE_BYTES, create=create))
-
-    _read_forgotten = staticmethod(read_forgotten)
-    _forget_users = staticmethod(forget_users)
-    _allow_users = staticmethod(allow_users)
 
     def known_ids(self) -> Iterator[Id]:
         after, sql = 0, "SELECT id FROM userlist WHERE id > %s ORDER BY id LIMIT %s"
@@ -64,8 +62,8 @@ class SqliteUsers(SqlWalk):
             yield from (uid for (uid,) in found)
             after = found[-1][0]
 
-    def _enter(self, cursor: Cursor) -> None:
-        pass
+    def _enter(self, cursor: Cursor) -> Gate:
+        return Gate._make(rows(cursor, f"SELECT {self.forget_key}")[0])
 
     def _alone(self, work: Callable[[Cursor], T]) -> T:
         return self._db.transaction(work)
@@ -74,10 +72,7 @@ class SqliteUsers(SqlWalk):
         # one text for any number of them, of which there may be more than SQLite takes values
         return "IN (SELECT value FROM json_each(%s))", (msgspec.json.encode([*ids]).decode(),)
 
-    def _forgotten_among(self, cursor: Cursor, gate: None, uids: Iterable[Id]) -> set[Id]:
-        return forgotten_among(cursor, uids)
-
-    def _room(self, cursor: Cursor, gate: None, max_users: int, wanted: int) -> int:
+    def _room(self, cursor: Cursor, gate: Gate, max_users: int, wanted: int) -> int:
         """Counting ten million rows takes a second, and the largest seq bounds their number, so
         they are counted only near the limit."""
         ((last,),) = rows(cursor, "SELECT COALESCE(MAX(seq), 0) FROM userlist")
@@ -87,7 +82,7 @@ class SqliteUsers(SqlWalk):
         return max(0, max_users - int(users))
 
     def _insert(
-        self, cursor: Cursor, gate: None, new: Sequence[tuple[int, NewUser]]
+        self, cursor: Cursor, gate: Gate, new: Sequence[tuple[int, NewUser]]
     ) -> Counter[int]:
         inserted: Counter[int] = Counter()
         for place, those in groupby(new, key=itemgetter(0)):
