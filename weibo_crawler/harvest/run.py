@@ -366,7 +366,7 @@ class HarvestRun:
             return
         self._counters.add("entries.rested")
         rests = entry.attempts + self._unheard[entry.uid]
-        rest_s = min(self._settings.rest_s * 2**rests, _REST_CAP_S)
+        rest_s = min(self._settings.rest_s * 2 ** min(rests, 30), _REST_CAP_S)
         if isinstance(trouble, Silent) and not counts:
             why = entry.last_error  # no conclusion: the mark of the entry stays as it is
         rest_s *= self._rng.uniform(0.75, _LONGEST_REST)

@@ -2,7 +2,8 @@
 
 MariaDB 10.6 or newer, MySQL 8 or newer (9.7 was tried by hand). A connection serves one thread of
 one process and is thrown away at any error: the server then rolls back what it had begun, and
-nobody need know how far the protocol got. What may be tried again is tried again as a whole transaction.
+nobody need know how far the protocol got. What may be tried again is tried again as a whole
+transaction.
 """
 
 import logging
