@@ -555,6 +555,24 @@ def test_whom_a_list_has_told_is_not_asked_for(tmp_path: Path) -> None:
     assert len(asked) == len(set(asked)) > 0
 
 
+@pytest.mark.parametrize("verdict", [Verdict.EMPTY, Verdict.SERVER_TROUBLE])
+@pytest.mark.parametrize(("edge", "kind"), [(Edge.FANS, Kind.PROFILE), (Edge.MENTIONS, Kind.NAME)])
+def test_who_is_never_shown_is_asked_for_a_few_times(
+    tmp_path: Path, edge: Edge, kind: Kind, verdict: Verdict
+) -> None:
+    """Law 16: somebody who stands on many pages and of whom nothing is shown costs three requests,
+    not one for each page. All these pages are unsure."""
+    world = make_world(5, mean_posts=30.0)
+    crawl, fetcher = Crawl(tmp_path, world), SimulatedFetcher(world)
+    fetcher.spoil = _illegible
+    fetcher.odd = partial(odd_for_others, world, Odd(kind, verdict, 10**6))
+    crawl.run(fetcher, concurrency=1, edges=(edge,))
+    asked = Counter(r.url for r in fetcher.asked if r.kind is kind and not is_of_seed(world, r))
+    assert max(asked.values()) <= 3
+    with crawl.open() as users:
+        assert users.unsure_lists() > 0
+
+
 @pytest.mark.parametrize(("user", "is_somebody"), [(b"null", False), (b'"words"', True)])
 def test_somebody_who_cannot_be_read_makes_depths_bounds(
     tmp_path: Path, user: bytes, is_somebody: bool

@@ -28,6 +28,8 @@ from weibo_crawler.records import (
     Id,
     Kind,
     NamedUser,
+    Record,
+    Request,
     User,
     Verdict,
 )
@@ -50,6 +52,7 @@ KINDS = {
 FULL = "full"  # all that was announced was shown
 END = "end"
 _REMEMBERED = 100_000  # names, and as many profiles: about 30 MB
+_MOST_DOUBTS = 3  # somebody is asked for so often who is not shown
 
 
 class Asker(NamedTuple):
@@ -154,7 +157,7 @@ class Asker(NamedTuple):
 
 class People:
     """Whom names and uids stand for; each is asked for once while it is remembered, and nobody of
-    whom a list has told the fans.
+    whom a list has told the fans. Who is not shown is asked for `_MOST_DOUBTS` times.
 
     Many users mention the same few, and a page that is asked for again after a trouble has its
     names resolved already.
@@ -164,6 +167,7 @@ class People:
         self._site, self._asker = site, asker
         self._names: OrderedDict[str, Id | None] = OrderedDict()
         self._users: OrderedDict[Id, User | None] = OrderedDict()
+        self._doubts: OrderedDict[str, int] = OrderedDict()  # by address, how often in vain
         self._is_lacking = False  # whether somebody stood somewhere without a number of fans
 
     def met(self, users: Iterable[User]) -> None:
@@ -174,34 +178,44 @@ class People:
 
     def knows(self, name: str) -> bool:
         """Whether `named` answers without asking."""
-        return name in self._names
+        return name in self._names or self._is_doubted(self._site.name(name))
 
     async def named(self, name: str, edge: Edge) -> Id | None:
         """The uid of a screen name, None: nobody has it. Errors: Doubtful, and those of `ask`."""
         if name not in self._names:
-            fetched = await self._asker.ask(Ask(self._site.name(name)), edge)
-            record = fetched.reading.record
-            uid = record.uid if isinstance(record, NamedUser) else None
-            if uid is None and fetched.reading.verdict is not Verdict.GONE:
-                raise Doubtful
-            _remember(self._names, name, uid)
+            record = await self._shown(self._site.name(name), edge)
+            _remember(self._names, name, record.uid if isinstance(record, NamedUser) else None)
         return self._names[name]
 
     async def user(self, uid: Id, edge: Edge) -> User | None:
         """The profile of a uid, None: gone. Errors: Doubtful, and those of `ask`."""
         self._is_lacking = True
         if uid not in self._users:
-            fetched = await self._asker.ask(Ask(self._site.profile(uid)), edge)
-            record = fetched.reading.record
+            record = await self._shown(self._site.profile(uid), edge)
             user = User(uid, record.screen_name, record.fans) if isinstance(record, User) else None
-            if user is None and fetched.reading.verdict is not Verdict.GONE:
-                raise Doubtful
             _remember(self._users, uid, user)
         return self._users[uid]
 
+    async def _shown(self, request: Request, edge: Edge) -> Record | None:
+        """What the site shows of somebody, None: gone. Errors: Doubtful, and those of `ask`, but
+        NoPage, which is a doubt as well."""
+        if self._is_doubted(request):
+            raise Doubtful
+        try:
+            reading = (await self._asker.ask(Ask(request), edge)).reading
+        except NoPage:
+            reading = None
+        if reading is None or (reading.record is None and reading.verdict is not Verdict.GONE):
+            _remember(self._doubts, request.url, self._doubts.get(request.url, 0) + 1)
+            raise Doubtful
+        return reading.record
+
+    def _is_doubted(self, request: Request) -> bool:
+        return self._doubts.get(request.url, 0) >= _MOST_DOUBTS
+
 
 class Doubtful(Exception):
-    """The site says nothing where somebody should be: no fact (law 4)."""
+    """The site shows nothing, or no page, where somebody should be: no fact (law 4)."""
 
 
 def end_of(edge: Edge) -> str:

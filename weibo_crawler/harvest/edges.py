@@ -384,7 +384,7 @@ class EdgeReader:
             found.asked |= not self._source.people.knows(name)
             try:
                 uid = await self._source.people.named(name, Edge.MENTIONS)
-            except (Doubtful, NoPage):
+            except Doubtful:
                 found.sure = False
                 continue
             if uid is not None:
@@ -416,7 +416,7 @@ class EdgeReader:
             return
         try:
             user = await self._source.people.user(uid, edge)
-        except (Doubtful, NoPage):
+        except Doubtful:
             found.sure = False
             return
         if user is not None and user.fans is None:
