@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.posts.crawls import Crawl, timeline
 from tests.posts.worlds import ScriptedFetcher, post
@@ -304,6 +305,27 @@ def test_nothing_of_what_is_announced_is_trouble_once(crawl_: Crawl) -> None:
         assert (outcome.status, outcome.stored) == (status, 0)
     assert not crawl_.ledger(6).sure
     assert crawl_.run(ScriptedFetcher(world), refresh=True)[6].stored == 9
+
+
+@pytest.mark.parametrize(("announced", "is_whole"), [(None, False), (0, True)])
+def test_an_emptiness_is_the_whole_of_no_user_whose_posts_nobody_counts(
+    crawl_: Crawl, announced: int | None, is_whole: bool
+) -> None:
+    """Law 4: a profile whose number of posts is not legible does not say that there are none, so
+    one empty page beside it is looked at again, and is no fact when it stays; a 0 says it."""
+    crawl_.add(6)
+
+    class Uncounted(ScriptedFetcher):
+        def _user(self, uid: int) -> Any:
+            return replace(super()._user(uid), posts=announced)
+
+    empty = {"posts/6/": [Verdict.EMPTY] * 2}
+    fetcher = Uncounted({6: timeline(6, 9)}, trouble=empty)
+    assert (crawl_.run(fetcher)[6].status == "failed") is not is_whole
+    assert fetcher.asked.count("posts/6/") == (1 if is_whole else 2)
+    again = {"posts/6/": [Verdict.EMPTY] * 2}
+    crawl_.run(Uncounted({6: timeline(6, 9)}, trouble=again))
+    assert (crawl_.ledger(6).sure, crawl_.ledger(6).whole) == (is_whole, is_whole)
 
 
 @pytest.mark.parametrize(("announced", "shown"), [(19, 10), (35, 20)])

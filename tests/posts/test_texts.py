@@ -323,3 +323,23 @@ def test_a_way_that_a_silence_left_out_is_asked_at_the_end_of_the_visit(crawl_: 
     assert asked_texts(fetcher) == ["extend/1", "extend/1", "show/1"]
     assert crawl_.posts(6)[1]["text"] == "begin one"
     assert crawl_.ledger(6).cut == ()
+
+
+def test_a_page_that_never_comes_costs_no_text_of_those_before_it(crawl_: Crawl) -> None:
+    """Law 15: the next visit begins with that page, which fails again, and asks for the texts that
+    still lack; while the site is not talking it asks for none."""
+    crawl_.add(6)
+    world, odd = long(*range(1015, 1000, -1)), {"posts/6/2": Verdict.DRIFTED}
+    first = ScriptedFetcher(world, closed=odd)
+    assert crawl_.run(first)[6].status == "failed"
+    assert len(crawl_.ledger(6).cut) == 10
+    silent = ScriptedFetcher(world, closed=odd)
+    silent.is_talking = False
+    crawl_.run(silent)
+    assert asked_texts(silent) == []
+    texts = {mid: f"begin {mid}" for mid in range(1001, 1016)}
+    again = ScriptedFetcher(world, closed=odd, texts=texts)
+    assert crawl_.run(again)[6].status == "failed"
+    assert "posts/6/" not in again.asked
+    assert (len(asked_texts(again)), crawl_.ledger(6).cut) == (10, ())
+    assert all(one["text_complete"] for one in crawl_.posts(6).values())

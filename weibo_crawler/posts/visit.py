@@ -153,7 +153,12 @@ class _Visit:
     async def run(self) -> Outcome:
         if not self.is_first:
             self.sightings.known = await self.env.writer.call(self.holdings.mids)
-        stopped = await self._timeline()
+        try:
+            stopped = await self._timeline()
+        except VisitTrouble:  # an odd page costs that page, not the texts of those before it
+            if self.env.asker.is_talking:
+                await self.pages.repair()
+            raise
         if stopped is None:
             return await self._leave()
         seen = self.sightings.seen
@@ -406,10 +411,10 @@ class _Visit:
         return Expect.CONTENT if is_there else Expect.LIKELY
 
     def _contradicts(self) -> bool:
-        """Whether page 1 is empty against the profile that was asked for because of it. Of later
+        """Whether page 1 is empty, and the profile that was asked for because of it does not say 0. Of later
         pages, and of those of which posts are held, the fetcher has taken a second look."""
-        is_look = self.ledger.announced and self.profile is Verdict.OK
-        return bool(is_look) and not self.cursor and not self.sightings.standing()
+        is_look = self.ledger.announced != 0 and self.profile is Verdict.OK
+        return is_look and not self.cursor and not self.sightings.standing()
 
     # -- the end
 
@@ -425,7 +430,7 @@ class _Visit:
             return False
         if stopped in LIMITS:
             return not self.sightings.is_surplus(announced)
-        if not self.ledger.pages and announced:
+        if not self.ledger.pages and announced != 0:
             return False  # nothing at all was shown, however much is held
         return self.sightings.missing(announced) <= _MISSING_SHARE * (announced or 0)
 
