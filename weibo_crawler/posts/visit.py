@@ -411,8 +411,9 @@ class _Visit:
         return Expect.CONTENT if is_there else Expect.LIKELY
 
     def _contradicts(self) -> bool:
-        """Whether page 1 is empty, and the profile that was asked for because of it does not say 0. Of later
-        pages, and of those of which posts are held, the fetcher has taken a second look."""
+        """Whether page 1 is empty, and the profile that was asked for because of it does not say 0.
+        Of later pages, and of those of which posts are held, the fetcher has taken a second
+        look."""
         is_look = self.ledger.announced != 0 and self.profile is Verdict.OK
         return is_look and not self.cursor and not self.sightings.standing()
 
