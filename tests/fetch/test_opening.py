@@ -2,6 +2,7 @@ import asyncio
 import importlib.util
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -9,7 +10,7 @@ import pytest
 
 from tests.fetch.servers import Reader, Writer, head, http, serve
 from tests.fetch.worlds import ScriptedSite
-from weibo_crawler.config import Egress, Fetch, Pace, Settings, Site
+from weibo_crawler.config import Egress, Fetch, Pace, Session, Settings, Site
 from weibo_crawler.errors import BadConfig, SiteSaysNo
 from weibo_crawler.fetch import Ask, Fetched, open_fetcher
 from weibo_crawler.fetch.opening import choose_transport
@@ -33,15 +34,20 @@ class _LetterSite(ScriptedSite):
         refusals = {b"wall": Verdict.LOGIN_WALL, b"slow down": Verdict.THROTTLED}
         return Reading(refusals.get(page.body, Verdict.OK))
 
-    def read_session(self, page: Page) -> Mapping[str, str] | None:
+    def read_session(self, page: Page) -> Mapping[str, str] | Request | None:
+        if page.body == b"half":
+            return Request(Kind.SESSION, f"{self._base_url}/second")
         return {"SUB": "1"} if page.body == b"visitor" else None
 
 
-async def _letters(reader: Reader, writer: Writer) -> None:
+async def _letters(reader: Reader, writer: Writer, first: bytes = b"visitor") -> None:
+    """first: the answer to whoever asks for a session."""
     while True:
         request = await head(reader)
         if request.startswith(b"POST /session"):
             await reader.readexactly(len(b"from=test"))
+            body = first
+        elif request.startswith(b"GET /second"):
             body = b"visitor"
         elif b"/throttled" in request:
             body = b"slow down"
@@ -50,15 +56,19 @@ async def _letters(reader: Reader, writer: Writer) -> None:
         writer.write(http(body))
 
 
-def test_from_settings_to_pages() -> None:
-    """A fetcher made from the settings opens a session and brings pages, many at a time."""
+@pytest.mark.parametrize("first", [b"visitor", b"half"])
+def test_from_settings_to_pages(first: bytes) -> None:
+    """A fetcher made from the settings opens a session, in one step or in two, however many are in
+    an hour, and brings pages, many at a time."""
     counters = Counters()
 
     async def scenario() -> list[Fetched]:
-        async with serve(_letters) as port:
+        async with serve(partial(_letters, first=first)) as port:
             base_url = f"http://127.0.0.1:{port}"
             settings = Settings(
-                site=Site(base_url=base_url, visitor_url=f"{base_url}/session"), pace=FREE
+                site=Site(base_url=base_url, visitor_url=f"{base_url}/session"),
+                pace=Pace(requests_per_second=1000),
+                session=Session(per_hour=1),
             )
             fetcher = open_fetcher(settings, _LetterSite(base_url), counters)
             requests = [Request(Kind.PROFILE, f"{base_url}/{n}", n) for n in range(100)]
@@ -74,7 +84,7 @@ def test_from_settings_to_pages() -> None:
     assert {name: n for name, n in counted.items() if not name.startswith("answer_ms")} == {
         "asked.other.profile.ok": 100,
         "page.ok": 100,
-        "request.sent": 101,
+        "request.sent": 101 + (first == b"half"),
         "session.asked": 1,
         "session.opened": 1,
     }

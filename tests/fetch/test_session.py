@@ -45,7 +45,8 @@ def test_one_asks_for_all() -> None:
 
 def test_a_caller_between_the_answer_and_the_loop() -> None:
     """Who comes when a session has just been opened, before the loop has told it around, does not
-    wait for it: such a wait would not let the loop go on, and would come back for ever."""
+    wait for it: such a wait would not let the loop go on, and would come back for ever. Nor does it
+    ask for another one."""
 
     async def scenario() -> list[bool]:
         gate = asyncio.get_running_loop().create_future()
@@ -55,17 +56,20 @@ def test_a_caller_between_the_answer_and_the_loop() -> None:
             return page
 
         visitor = Visitor(ScriptedSite(has_sessions=True), Counters(), Random(1))
-        opening = asyncio.create_task(visitor.open(DIRECT, send))
-        while visitor.bar_s(DIRECT, 0.0) is not None:
-            await asyncio.sleep(0)
+        opening = visitor.open(DIRECT, send)
+        assert visitor.bar_s(DIRECT, 0.0) is None  # at once: whoever races for sessions is banned
         await asyncio.sleep(0)
         gate.set_result(Page("", 200, (), b"visitor", 0.0, "direct"))
-        between = asyncio.create_task(visitor.settled(DIRECT))  # its turn is next after the answer
+
+        async def come() -> tuple[bool, bool]:
+            return await visitor.settled(DIRECT), visitor.is_ready(DIRECT)
+
+        between = asyncio.create_task(come())  # its turn is next after the answer
         is_under_way = visitor.bar_s(DIRECT, 0.0) is None
         await opening
-        return [is_under_way, await between, visitor.bar_s(DIRECT, 0.0) is None]
+        return [is_under_way, *await between, visitor.bar_s(DIRECT, 0.0) is None]
 
-    assert asyncio.run(scenario()) == [True, False, False]
+    assert asyncio.run(scenario()) == [True, False, True, False]
 
 
 def test_one_renews_for_all() -> None:

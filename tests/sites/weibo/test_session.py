@@ -6,7 +6,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from tests.sites.weibo.helpers import NOON, SITE, fixture
-from weibo_crawler.records import Page
+from weibo_crawler.records import Kind, Page, Request
 from weibo_crawler.sites.weibo import Weibo
 
 
@@ -40,6 +40,24 @@ def test_the_request_has_the_long_form() -> None:
 def test_no_address_no_session() -> None:
     """Where no visitor address is set, the site needs no session."""
     assert Weibo("https://m.weibo.cn", "", "agent").session(NOON, Random(1)) is None
+
+
+def test_a_tid_alone_is_half_a_session() -> None:
+    """The request that gives the cookies for it goes to the same host; its answer is read alike."""
+    said = '{"retcode":20000000,"msg":"succ","data":{"tid":"01A/+=","new_tid":%s,"confidence":95}}'
+    for new_tid, w in (("false", "2"), ("true", "3")):
+        second = SITE.read_session(answer(f"window.f && f({said % new_tid});".encode()))
+        assert isinstance(second, Request)
+        assert (second.kind, second.method) == (Kind.SESSION, "GET")
+        assert second.url == (
+            f"https://visitor.example/visitor?a=incarnate&t=01A%2F%2B%3D&w={w}&c=95"
+            "&cb=cross_domain&from=weibo"
+        )
+    assert SITE.read_session(answer(b'f({"retcode":20000000,"data":{"tid":"a b"}})')) is None
+    both = (
+        b'window.cross_domain && cross_domain({"retcode":20000000,"data":{"sub":"s","subp":"p"}});'
+    )
+    assert SITE.read_session(answer(both)) == {"SUB": "s", "SUBP": "p"}
 
 
 def test_cookies_of_headers_and_body() -> None:

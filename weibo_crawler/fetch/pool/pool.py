@@ -347,10 +347,11 @@ class Pool:
             self._visitor.begin(egress, use)
             return Turn(request, egress, headers, use, choice, nth, patience)
         turn = Turn(request, egress, (), Use(0, 0), choice, nth, patience)
+        asking = self._visitor.open(egress, self._sender.send)
         if patience.late_s == inf:
-            failure = await self._open(turn)
+            failure = await self._opened(turn, asking)
         else:
-            opening = asyncio.create_task(self._open(turn))
+            opening = asyncio.create_task(self._opened(turn, asking))
             done, _ = await asyncio.wait([opening], timeout=patience.late_s)
             if not done:
                 self.leave(turn)
@@ -359,17 +360,19 @@ class Pool:
             raise failure
         return None
 
-    async def _open(self, turn: Turn) -> EgressFailed | None:
-        """Ask for a session, and tell what came of it."""
+    async def _opened(
+        self, turn: Turn, asking: "asyncio.Task[EgressFailed | None]"
+    ) -> EgressFailed | None:
+        """Wait for a session that is being asked for, and tell what came of it."""
         try:
-            await self._visitor.open(turn.egress, self._sender.send)
-        except EgressFailed as failure:
+            failure = await asyncio.shield(asking)
+            if failure is None:
+                return None
             self.tell(turn, Failed(str(failure)))
-            return failure
+            return EgressFailed(str(failure))  # to each who waits an error of its own
         finally:
             if turn.outcome is None:
                 self.tell(turn, Unused())
-        return None
 
     def _meet_outage(self, now: float, wait_s: float) -> float:
         """No egress may go now: say so, and stop where that is the setting. Returns how long to

@@ -52,11 +52,12 @@ class Visitor:
         self.is_news = False  # whether a session was opened that others do not know of
         self._opening: dict[str, asyncio.Task[EgressFailed | None]] = {}
         self._firsts: dict[str, tuple[Use, asyncio.Event]] = {}
+        self._second: dict[str, Request] = {}  # by egress, where the first step has been answered
 
     def is_ready(self, egress: Egress) -> bool:
         """Whether a request may go with the session of this egress as it is: nothing is wanted, and
         nobody asks for a new one."""
-        return not self._visit(egress).wanted and egress.name not in self._opening
+        return not self._visit(egress).wanted and self._asking(egress) is None
 
     async def settled(self, egress: Egress) -> bool:
         """Wait for a session that is being asked for, or for the answer to the first request with
@@ -86,6 +87,8 @@ class Visitor:
         an hour. 0: the next turn is for a page, or to ask for a session."""
         if self._asking(egress) is not None or egress.name in self._firsts:
             return None
+        if egress.name in self._second:
+            return 0.0  # it belongs to what was asked for already
         return self._visit(egress).barred_s(now)
 
     def adopt(self, egress: Egress, cookies: Mapping[str, str]) -> None:
@@ -101,12 +104,14 @@ class Visitor:
         task = self._opening.get(egress.name)
         return None if task is None or task.done() else task
 
-    async def open(self, egress: Egress, send: Send) -> None:
-        """Use a turn of this egress to ask for a session, once. Errors: EgressFailed."""
+    def open(self, egress: Egress, send: Send) -> "asyncio.Task[EgressFailed | None]":
+        """Use a turn of this egress to ask for a session, once; where the site opens one in two
+        steps, the next turn is for the second one. From now on, and not from when the task begins,
+        nobody else may ask. The task is shared: it is waited for behind a shield."""
         task = asyncio.create_task(self._open(egress, send))
         self._opening[egress.name] = task
         task.add_done_callback(lambda task: self._closed(egress.name, task))
-        self._raise(await asyncio.shield(task))
+        return task
 
     def _closed(self, name: str, task: "asyncio.Task[EgressFailed | None]") -> None:
         if self._opening.get(name) is task:  # another may have begun since
@@ -212,6 +217,7 @@ class Visitor:
         """The egress is another process's now."""
         self._visits.pop(name, None)
         self._headers.pop(name, None)
+        self._second.pop(name, None)
 
     async def close(self) -> None:
         """Stop asking."""
@@ -244,16 +250,22 @@ class Visitor:
 
     async def _open(self, egress: Egress, send: Send) -> EgressFailed | None:
         visit, loop = self._visit(egress), asyncio.get_running_loop()
-        request = self._site.session(time.time(), self._rng)
-        assert request is not None  # a site needs sessions always or never
-        self._counters.add("session.asked")
-        visit.asks(loop.time())
+        request, is_second = self._second.pop(egress.name, None), True
+        if request is None:
+            request, is_second = self._site.session(time.time(), self._rng), False
+            assert request is not None  # a site needs sessions always or never
+            self._counters.add("session.asked")
+            visit.asks(loop.time())
         cookies = None
         try:
             page = await send(request, self._site.session_headers({}), egress)
-            cookies = self._site.read_session(page)
-            if cookies is not None and are_too_large(cookies):
-                cookies = None
+            given = self._site.read_session(page)
+            if isinstance(given, Request):
+                if not is_second:
+                    self._second[egress.name] = given
+                    return None
+            elif given is not None and not are_too_large(given):
+                cookies = given
         except EgressFailed as failure:
             return failure
         except TransportError:

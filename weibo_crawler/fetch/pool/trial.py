@@ -67,15 +67,20 @@ class Trier:
         return _judge(self._site.read(request, page), page, took_s)
 
     async def _open(self, egress: Egress) -> Trial | None:
-        """Have a session opened; None: it is."""
+        """Have a session opened, in two steps where the site wants that; None: it is."""
         request = self._site.session(time.time(), Random())
         assert request is not None  # else the visitor wants none
         page, took_s, why = await self._send(request, egress)
+        given = None if page is None else self._site.read_session(page)
+        if isinstance(given, Request):
+            await asyncio.sleep(self._gap_s)
+            request = given
+            page, took_s, why = await self._send(request, egress)
+            given = None if page is None else self._site.read_session(page)
         if page is None:
             return Trial("bad", None, None, took_s, why)
-        cookies = self._site.read_session(page)
-        if cookies is not None:
-            self._visitor.adopt(egress, cookies)
+        if given is not None and not isinstance(given, Request):
+            self._visitor.adopt(egress, given)
             return None
         reading = self._site.read(request, page)
         state = "refused" if reading.verdict in REFUSALS else "bad"

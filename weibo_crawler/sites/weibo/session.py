@@ -1,14 +1,14 @@
 """The visitor session: how a guest is let in without a login.
 
 weibo_api.md, "What decides the design", 2: one POST, answered in JSONP with cookies in headers and
-body; all cookies of a session are kept together.
+body; all cookies of a session are kept together. Where it gives a tid alone, a GET follows.
 """
 
 import re
 from collections.abc import Mapping
 from random import Random
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urljoin
 
 import msgspec
 
@@ -22,6 +22,9 @@ _COOKIE_PART = re.compile(r"[!-+\--:<-~]+")  # visible ASCII without "," and ";"
 class _Tokens(msgspec.Struct):
     sub: Any = None
     subp: Any = None
+    tid: Any = None
+    new_tid: Any = None
+    confidence: Any = None
 
 
 class _Answer(msgspec.Struct):
@@ -53,10 +56,11 @@ def session_request(visitor_url: str, return_url: str, now: float, rng: Random) 
     )
 
 
-def read_session(page: Page) -> Mapping[str, str] | None:
-    """The cookies: all that are set, and SUB and SUBP, which the body holds too.
+def read_session(page: Page, visitor_url: str) -> Mapping[str, str] | Request | None:
+    """The cookies: all that are set, and SUB and SUBP, which the body holds too. Without a SUB, but
+    with a tid: the request that gives them for it.
 
-    None for any other answer than the known success, and for one without a SUB.
+    None for any other answer than the known success, and for one with neither.
     """
     if not 200 <= page.status < 300:
         return None
@@ -72,7 +76,26 @@ def read_session(page: Page) -> Mapping[str, str] | None:
         for name, value in (("SUB", answer.data.sub), ("SUBP", answer.data.subp)):
             if isinstance(value, str) and _COOKIE_PART.fullmatch(value):
                 cookies.setdefault(name, value)
-    return cookies if "SUB" in cookies else None
+    if "SUB" in cookies:
+        return cookies
+    return None if answer.data is None else _incarnate(answer.data, visitor_url)
+
+
+def _incarnate(given: _Tokens, visitor_url: str) -> Request | None:
+    """The second step, on the host of the first one."""
+    if not isinstance(given.tid, str) or not _COOKIE_PART.fullmatch(given.tid):
+        return None
+    is_number = isinstance(given.confidence, int) and 0 <= given.confidence <= 100
+    query = {
+        "a": "incarnate",
+        "t": given.tid,
+        "w": "3" if given.new_tid is True else "2",
+        "c": str(given.confidence if is_number else 100),
+        "cb": "cross_domain",
+        "from": "weibo",
+    }
+    url = urljoin(visitor_url, f"visitor?{urlencode(query)}")
+    return Request(Kind.SESSION, url, headers=(("Accept", "*/*"),))
 
 
 def session_headers(user_agent: str, cookies: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
