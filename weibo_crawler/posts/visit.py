@@ -155,8 +155,8 @@ class _Visit:
             self.sightings.known = await self.env.writer.call(self.holdings.mids)
         try:
             stopped = await self._timeline()
-        except VisitTrouble:  # an odd page costs that page, not the texts of those before it
-            if self.env.asker.is_talking:
+        except VisitTrouble as trouble:  # an odd page costs that page, not the texts before it
+            if self.env.asker.is_talking and not isinstance(trouble, VisitDoubt):
                 await self.pages.repair()
             raise
         if stopped is None:
