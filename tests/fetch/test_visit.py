@@ -1,3 +1,5 @@
+from collections.abc import Iterable
+
 import msgspec
 import pytest
 from hypothesis import strategies as st
@@ -376,25 +378,25 @@ def _used_up(visit: Visit, lives: int, now: float, under_way: int = 5) -> int:
     return walls
 
 
+def _walls(lives: Iterable[int]) -> list[int]:
+    """How many requests met a wall with each of these sessions, one after the other."""
+    visit, now, walls = _visit(), 0.0, []
+    for one in lives:
+        walls.append(_used_up(visit, one, now))
+        visit.opened({"SUB": "x"}, now := now + COOLDOWN_S)
+        now += COOLDOWN_S
+    return walls
+
+
 def test_a_session_is_renewed_before_its_end_where_that_is_known() -> None:
     """Law 16: two that ended after as many requests tell when the next ones do; one of ten is used
     to its end."""
-    visit, now, walls = _visit(), 0.0, []
-    for _ in range(12):
-        walls.append(_used_up(visit, 40, now))
-        visit.opened({"SUB": "x"}, now := now + COOLDOWN_S)
-        now += COOLDOWN_S
-    assert walls == [5, 5, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0]
+    assert _walls([40] * 12) == [5, 5, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0]
 
 
 def test_sessions_that_end_sooner_or_later_now_are_used_to_their_ends() -> None:
     """What was learnt of them holds until they end otherwise."""
-    visit, now, walls = _visit(), 0.0, []
-    for lives in (40, 40, 30, 30, 30, 90, 90, 90, 90, 90, 90, 90):
-        walls.append(_used_up(visit, lives, now))
-        visit.opened({"SUB": "x"}, now := now + COOLDOWN_S)
-        now += COOLDOWN_S
-    assert walls == [5, 5, 5, 5, 0, 0, 0, 0, 0, 5, 5, 0]
+    assert _walls([40] * 2 + [30] * 3 + [90] * 7) == [5, 5, 5, 5, 0, 0, 0, 0, 0, 5, 5, 0]
 
 
 def test_a_session_is_not_given_up_before_a_new_one_may_be_had() -> None:

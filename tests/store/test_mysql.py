@@ -670,6 +670,7 @@ def test_what_is_wrong_is_named_and_the_password_is_not(server: MariaDb, url: st
         "mysql://user@host/a/b",
         "mysql://user@host:x/db",
         "mysql://user@host/db?charset=latin1",
+        "mysql://user@host/db?ssl_ca=",
         "mysql://user@host/db?ssl_cert=/we.pem",
         "mysql://user@host/db?ssl_ca=/ca.pem&ssl_key=/key.pem",
         "mysql://user@host/db?ssl_ca=/ca.pem&socket=/run/s",

@@ -118,8 +118,7 @@ class Visit:
         """One more request goes with this session. It may be the last one."""
         self._uses += 1
         if self._lives.is_spent(self.generation, self._uses):
-            self.wanted = True
-            self.wanted = self.barred_s(now) == 0
+            self.wanted = self._bar_s(now) == 0
         return Use(self.generation, self._uses)
 
     def opened(self, cookies: Mapping[str, str], now: float) -> None:
@@ -130,8 +129,9 @@ class Visit:
     def barred_s(self, now: float) -> float:
         """Seconds before a session, where one is wanted, may be asked for: the rest of the
         cooldown, and what the ceiling asks for."""
-        if not self.wanted:
-            return 0.0
+        return self._bar_s(now) if self.wanted else 0.0
+
+    def _bar_s(self, now: float) -> float:
         bar_s = 0.0 if self._renewed_at is None else self._renewed_at + self._cooldown - now
         self._drop_old(now)
         over = -1 if self._per_hour is None else len(self._asked) - self._per_hour

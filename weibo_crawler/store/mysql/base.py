@@ -303,7 +303,9 @@ def parse_address(url: str) -> Address:
     try:
         parts = urlsplit(url)
         port = parts.port or _PORT
-        options = dict(parse_qsl(parts.query, strict_parsing=True)) if parts.query else {}
+        options = {}
+        if parts.query:
+            options = dict(parse_qsl(parts.query, strict_parsing=True, keep_blank_values=True))
     except ValueError:
         raise BadConfig(f"store.users is no MySQL address: {_FORM}") from None
     if parts.password is not None:
@@ -312,6 +314,8 @@ def parse_address(url: str) -> Address:
             f"store.password_file names, and {_FORM}"
         )
     user, host, database = parts.username, parts.hostname, parts.path.removeprefix("/")
+    if "" in options.values():  # TLS that was meant must not be left out in silence
+        raise BadConfig(f"store.users names an option without a value: {_FORM}")
     files = {name: str(resolve(options.pop(name))) for name in _OPTIONS if name in options}
     if parts.scheme != "mysql" or not user or not host or not database or "/" in database:
         raise BadConfig(f"store.users is no MySQL address: {_FORM}")
