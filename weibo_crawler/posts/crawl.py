@@ -39,7 +39,7 @@ from weibo_crawler.posts.workers import (
     parse_said,
 )
 from weibo_crawler.posts.writer import Writer
-from weibo_crawler.records import Answer, Id, Kind, Outcome, Page
+from weibo_crawler.records import Answer, Edge, Id, Kind, Outcome, Page
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Books, Cells, Tables, WorkerRow, notes
 from weibo_crawler.store.guard import Guard, remove_user
@@ -317,11 +317,14 @@ class RangeCrawler:
 
     def _know_shown(self, asker: Asker) -> None:
         """Learn which pages other runs were shown of late: a run that begins while the site is
-        silent has seen none."""
+        silent has seen none. Before the first posts those of lists tell whether it talks."""
         self._guard.refresh()
-        has, now = self._guard.has, self._clock()
+        has, now, know = self._guard.has, self._clock(), asker.evidence.know
+        for edge, kind in ((Edge.FANS, Kind.FANS), (Edge.FOLLOWS, Kind.FOLLOWS)):
+            for page in notes.shown_of_late(self._frontier, kind, has, now):
+                know(self._site.edge(edge, page.uid, page.cursor), page.nth)
         for page in notes.shown_of_late(self._frontier, Kind.POSTS, has, now):
-            asker.evidence.know(self._site.posts(page.uid, page.cursor), page.nth)
+            know(self._site.posts(page.uid, page.cursor), page.nth)
 
     def _note_shown(self, asker: Asker) -> None:
         pages = asker.evidence.shown_pages(Kind.POSTS, self._clock())
