@@ -9,7 +9,7 @@ from tests.fetch.test_doubts import NOTHING, Way, profile
 from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.evidence import Evidence, is_shown
 from weibo_crawler.fetch import Ask, Fetched, Fetcher
-from weibo_crawler.records import Expect, Kind, Reading, Request, Verdict
+from weibo_crawler.records import Expect, Id, Kind, Reading, Request, Verdict
 
 _LATER = 100  # of these users the second page of posts is asked for
 _AT_ONCE = 40
@@ -129,6 +129,35 @@ def test_later_pages_tell_of_later_pages() -> None:
     assert asked == [later(2)._replace(expect=Expect.SHOWN)]
     asyncio.run(evidence.break_silence(later(1).request, show))
     assert len(asked) == 1
+
+
+def test_a_run_that_was_shown_no_later_page_itself_asks_sooner() -> None:
+    """A run that begins in a silence of later pages asks one that an earlier run was shown after
+    three of them; who was shown one itself waits for ten."""
+    evidence, asked = Evidence(8), list[Id]()
+
+    async def show(ask: Ask) -> bool:
+        asked.append(ask.request.uid)
+        return False
+
+    def later(uid: Id) -> Request:
+        return Request(Kind.POSTS, f"posts/{uid}/2", uid=uid, cursor="2")
+
+    async def nothings_until_a_witness() -> int:
+        asked.clear()
+        for nothings in range(20):
+            await evidence.break_silence(later(3), show)
+            if asked:
+                return nothings
+            with evidence.asking() as begun:
+                evidence.told(Ask(later(3)), begun, Reading(Verdict.EMPTY))
+        return -1
+
+    evidence.know(later(1))
+    assert asyncio.run(nothings_until_a_witness()) == 3
+    with evidence.asking() as begun:
+        evidence.told(Ask(later(2)), begun, Reading(Verdict.OK))
+    assert asyncio.run(nothings_until_a_witness()) == 10
 
 
 def test_witnesses_take_turns() -> None:

@@ -9,7 +9,6 @@ who was shown a page of that kind does every other one count in its place.
 
 import asyncio
 import time
-from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -19,6 +18,7 @@ from weibo_crawler.records import OF_USERS, Expect, Id, Kind, Reading, Request, 
 
 _PATIENCE_S = 0.02  # between two pages a walk waits for a commit, and the loop starts the next walk
 _QUIET = 10  # ends in a row: many lists may end together, and so may the site
+_QUIET_LATER = 3  # the same for later pages as long as this run was shown none itself
 _ROUNDS = 4  # of witnesses: so many looks tell the circuit breaker that the site is silent
 _WITNESSES = 3  # one may be the user in question, and another one gone since
 
@@ -32,9 +32,9 @@ _Place = tuple[Kind, bool]
 class _Told:
     """What the pages of a kind have told, or those of all kinds."""
 
-    def __init__(self) -> None:
+    def __init__(self, look_at: int = _QUIET) -> None:
         self.nothings = 0  # in a row
-        self.look_at = _QUIET  # nothings after which a witness is asked
+        self.look_at = look_at  # nothings after which a witness is asked
         self.shown_at = self.silent_at = float("-inf")  # when the request was begun
         self.witnesses: dict[Id, Ask] = {}  # by user
         self.heard: set[Id] = set()  # those of them that this run was shown
@@ -70,7 +70,11 @@ class Evidence:
         self._under_way = 0
         self._news: asyncio.Event | None = None  # somebody waits for it
         self._all = _Told()
-        self._kinds: defaultdict[_Place, _Told] = defaultdict(_Told)
+        self._kinds = {
+            (kind, is_later): _Told(_QUIET_LATER if is_later else _QUIET)
+            for kind in Kind
+            for is_later in (False, True)
+        }
         self._lock = asyncio.Lock()
 
     def widen(self, places: int) -> None:
