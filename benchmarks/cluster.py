@@ -98,7 +98,7 @@ class Cluster:
         from weibo_crawler.store.hbase.address import parse_address
 
         at = parse_address(self.tables)
-        return happybase.Connection(at.host, at.port, timeout=_TIMEOUT_MS)
+        return happybase.Connection(*at.servers[0], timeout=_TIMEOUT_MS)
 
     def yarn(self, path: str) -> dict[str, Any]:
         """What the ResourceManager answers below /ws/v1/cluster/."""

@@ -107,7 +107,7 @@ def _by_driver(address: str, limit: int) -> int:
     from weibo_crawler.store.hbase.address import parse_address
 
     at = parse_address(address)
-    connection = happybase.Connection(at.host, at.port, timeout=60_000)
+    connection = happybase.Connection(*at.servers[0], timeout=60_000)
     scan = connection.table(at.table("posts")).scan(batch_size=_AT_ONCE, limit=limit)
     return sum(1 for _ in scan)
 

@@ -22,7 +22,9 @@ _SCHEMES = st.sampled_from(
     ["postgres://", "mysql://", "mysql:/", "hbase://", "sqlite://", "http://", "ftp://", "", "//"]
 )
 _USERS = st.sampled_from(["me", "", "m/e", "me%40x", "me.x"])
-_TAILS = st.sampled_from(["h/db", "h:3306/db", "h", "h:80", "[::1]:80/x", "h:port", "h/db?ssl=1"])
+_TAILS = st.sampled_from(
+    ["h/db", "h:3306/db", "h", "h:80", "[::1]:80/x", "h:port", "h/db?ssl=1", "a:1,b:2/x"]
+)
 _ADDRESSES = st.builds(
     lambda scheme, user, password, tail: f"{scheme}{user}:{password}@{tail}",
     *(_SCHEMES, _USERS, _PASSWORDS, _TAILS),
@@ -77,6 +79,9 @@ def test_a_masked_address_holds_no_password(address: str) -> None:
         ("me:geheim@h:80", "me:***@h:80"),
         ("http://127.0.0.1:8800/x", "http://127.0.0.1:8800/x"),
         ("http://[::1]:8800", "http://[::1]:8800"),
+        ("hbase://a:9090,b:9091/x", "hbase://a:9090,b:9091/x"),
+        ("hbase://me:12,geheim", "hbase://me:***"),
+        ("hbase://a:1,me:geheim", "hbase://a:***"),
         ("sqlite:///data/users.db", "sqlite:///data/users.db"),
         ("data/users.db", "data/users.db"),
     ],

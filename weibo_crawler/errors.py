@@ -28,7 +28,8 @@ def masked(address: str) -> str:
     if at:
         scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]*:/*", account)
         return f"{scheme[0] if scheme else ''}***@{shown}"
-    return re.sub(r"(//[^/:\[\]]*):(?!\d*(?:[/?#]|$)).*", r"\1:***", shown)
+    ports = r"\d*(?:,[^/,:]+:\d+)*(?:[/?#]|$)"  # of several servers too
+    return re.sub(rf"(//[^/:\[\]]*):(?!{ports}).*", r"\1:***", shown)
 
 
 def how_to_install(extra: str) -> str:

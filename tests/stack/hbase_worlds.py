@@ -20,7 +20,7 @@ from weibo_crawler.store.rows.keys import key_bounds
 def connect(url: str) -> Any:
     """A bare connection to the Thrift server of an address of tables."""
     address = parse_address(url)
-    return happybase.Connection(address.host, address.port, timeout=60_000)
+    return happybase.Connection(*address.servers[0], timeout=60_000)
 
 
 def make(url: str, families: Mapping[str, Mapping[str, int]] = FAMILIES) -> None:

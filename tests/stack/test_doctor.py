@@ -9,12 +9,18 @@ from uuid import uuid4
 
 import happybase
 import pytest
+import trustme
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_and_certificates
 
 from tests.cli.crawls import Crawl
 from tests.stack.conftest import Running, why_not
 from tests.stack.thrift_servers import OwnThrift
 from weibo_crawler.errors import StoreError
+from weibo_crawler.store import Put
 from weibo_crawler.store.hbase.check import protocol, tables
+from weibo_crawler.store.hbase.tables import HbaseTables
 from weibo_crawler.store.rows.cells import FAMILIES
 
 if why_not():
@@ -117,24 +123,61 @@ def test_what_is_wrong_is_named(stack: Running, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "properties", "way"),
     [
-        (["-f"], "speaks framed and binary: start it without -f;"),
-        (["-c"], "speaks buffered and compact: start it without -c;"),
+        (["-f"], {}, "transport=framed&protocol=binary"),
+        (["-c"], {}, "transport=buffered&protocol=compact"),
+        ([], {"hbase.regionserver.thrift.http": "true"}, "transport=http&protocol=binary"),
     ],
 )
 def test_a_thrift_server_that_speaks_otherwise(
-    stack: Running, tmp_path: Path, flags: list[str], said: str
+    stack: Running,
+    prefix: str,
+    tmp_path: Path,
+    flags: list[str],
+    properties: dict[str, str],
+    way: str,
 ) -> None:
-    """A real server started with these flags is recognised."""
-    server = OwnThrift(stack, tmp_path, idle_ms=60_000, properties={})
+    """A real server of this kind is recognised, and spoken to as the address says; by HTTP over
+    TLS."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    if properties:
+        properties = properties | _keystore(authority, tmp_path / "store.p12")
+    server = OwnThrift(stack, tmp_path, idle_ms=60_000, properties=properties)
     server.add_flags(flags)
     server.start()
+    url = f"hbase://127.0.0.1:{server.port}/{prefix}?"
+    url += f"ssl_ca={tmp_path}/ca.pem&" if properties else ""
     try:
-        with pytest.raises(StoreError, match=said):
-            protocol(f"hbase://127.0.0.1:{server.port}")
+        with pytest.raises(StoreError, match=way):
+            protocol(url.rstrip("?&"))
+        assert "Thrift, " in protocol(url + way)
+        assert "writable" in tables(url + way)
+        held = HbaseTables(url + way)
+        key, text = f"00-1-{server.port}", "微博" * 100_000
+        held.posts.put([Put(key, {"post:text": text}, 7)])
+        assert [row.cells["post:text"] for row in held.posts.scan(prefix=key)] == [text]
+        held.posts.delete(key)
+        held.close()
     finally:
         server.kill()
+
+
+def _keystore(authority: trustme.CA, file: Path) -> dict[str, str]:
+    """The server's key and certificate; the properties that name them."""
+    its = authority.issue_cert("127.0.0.1")
+    key = serialization.load_pem_private_key(its.private_key_pem.bytes(), None)
+    chain = [x509.load_pem_x509_certificate(pem.bytes()) for pem in its.cert_chain_pems]
+    locked = serialization.BestAvailableEncryption(b"password")
+    file.write_bytes(serialize_key_and_certificates(b"its", key, chain[0], chain[1:], locked))
+    named = "hbase.thrift.ssl"
+    return {
+        f"{named}.enabled": "true",
+        f"{named}.keystore.store": str(file),
+        f"{named}.keystore.password": "password",
+        f"{named}.keystore.keypassword": "password",
+    }
 
 
 def test_a_table_that_is_missing(stack: Running, prefix: str) -> None:

@@ -64,7 +64,7 @@ def test_the_papers_table_is_looked_at(tables: HbaseTables, tmp_path: Path) -> N
     address = tables.address
     users = SqliteUsers(f"sqlite:///{tmp_path}/users.db")
     assert forget_users(users, tables, [68]).paper is None
-    admin = happybase.Connection(address.host, address.port, table_prefix=address.prefix)
+    admin = happybase.Connection(*address.servers[0], table_prefix=address.prefix)
     admin.create_table("paper", {"user": {}})
     try:
         paper = admin.table("paper")

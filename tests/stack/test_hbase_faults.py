@@ -17,6 +17,7 @@ from weibo_crawler.errors import StoreError
 from weibo_crawler.store import Put
 from weibo_crawler.store.hbase import base
 from weibo_crawler.store.hbase import table as module
+from weibo_crawler.store.hbase.connection import Connection
 from weibo_crawler.store.hbase.tables import HbaseTables
 
 if why_not():
@@ -115,13 +116,12 @@ def test_no_wrong_row_after_a_timeout(
 
 def _count_connections(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     opened: list[int] = []
-    original = happybase.Connection
 
-    def connection(*args: object, **options: object) -> object:
+    def connect_and_count(*args: Any, **options: Any) -> Connection:
         opened.append(1)
-        return original(*args, **options)
+        return Connection(*args, **options)
 
-    monkeypatch.setattr("weibo_crawler.store.hbase.base.happybase.Connection", connection)
+    monkeypatch.setattr(base, "Connection", connect_and_count)
     return lambda: len(opened)
 
 

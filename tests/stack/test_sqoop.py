@@ -66,7 +66,7 @@ class Place(NamedTuple):
 
     def thrift(self) -> Any:
         address = HbaseTables(self.tables).address
-        return happybase.Connection(address.host, address.port)
+        return happybase.Connection(*address.servers[0])
 
     def drop(self, *names: str) -> None:
         with closing(self.thrift()) as connection:

@@ -40,7 +40,8 @@ class FakeHbase:
         self._threads[0].start()
 
     def close(self) -> None:
-        self._server.shutdown(socket.SHUT_RDWR)
+        with suppress(OSError):  # it was closed before
+            self._server.shutdown(socket.SHUT_RDWR)
         self._server.close()
         for each in self._sockets:
             with suppress(OSError):
@@ -62,14 +63,17 @@ class FakeHbase:
             thread.start()
 
     def _serve(self, client: socket.socket, number: int) -> None:
-        wire = TSocket()
-        wire.set_handle(client)
-        transport = TBufferedTransport(wire)
-        protocol = TBinaryProtocol(transport)
         processor = TProcessor(Hbase, _Connection(self, number))
         with suppress(Exception), client:
-            while True:
-                processor.process(protocol, protocol)
+            self.speak(client, processor)
+
+    def speak(self, client: socket.socket, processor: TProcessor) -> None:
+        """Answer call after call, buffered and binary."""
+        wire = TSocket()
+        wire.set_handle(client)
+        protocol = TBinaryProtocol(TBufferedTransport(wire))
+        while True:
+            processor.process(protocol, protocol)
 
 
 class _Hangup(Exception):

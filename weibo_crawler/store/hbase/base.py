@@ -12,10 +12,9 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import happybase
-
 from weibo_crawler.errors import StoreError
 from weibo_crawler.store.hbase.address import Address
+from weibo_crawler.store.hbase.connection import Connection
 from weibo_crawler.store.hbase.errors import (
     CHECK_SERVER,
     FAILED,
@@ -38,13 +37,16 @@ _FIRST_DELAY_S, _LONGEST_DELAY_S = 0.05, 5.0
 class Thrift:
     """A pool of connections; one serves one call of one thread at a time. Calls raise StoreError.
 
-    A forked process leaves its parent's connections alone. waits: whether a server that has not
+    Of several servers a process takes one, drawn, and the next one after each failure. A forked
+    process leaves its parent's connections alone. waits: whether a server that has not
     answered yet is waited for, like one that has.
     """
 
     def __init__(self, address: Address, *, waits: bool = False) -> None:
         self.address = address
-        self._idle: list[tuple[float, Any]] = []  # (since when, connection), the newest last
+        self._servers = list(address.servers)
+        random.shuffle(self._servers)  # many mappers share them
+        self._idle: list[tuple[float, Connection]] = []  # (since when, which), the newest last
         self._lock = threading.Lock()
         self._pid = os.getpid()
         self._reached = waits  # a server that never answered is not waited for
@@ -92,8 +94,11 @@ class Thrift:
         try:
             result = work(connection.client)
         except BaseException as error:  # such as Ctrl-C between a question and its answer
-            self._reached = self._reached or is_answer(error)
             connection.close()
+            if is_answer(error):
+                self._reached = True
+            else:
+                self._go_on(connection.server)
             raise
         self._reached = True
         with self._lock:
@@ -126,7 +131,7 @@ class Thrift:
 
     # -- connections
 
-    def _take(self) -> Any:
+    def _take(self) -> Connection:
         """A connection that was not idle for long, or a new one."""
         self._leave_after_fork()
         with self._lock:
@@ -135,15 +140,31 @@ class Thrift:
             connection = self._idle.pop()[1] if self._idle else None
         for _, old in stale:
             old.close()
-        return connection or happybase.Connection(
-            self.address.host, self.address.port, timeout=int(_ANSWER_S * 1000)
-        )
+        return connection or self._open()
+
+    def _open(self) -> Connection:
+        """To the first server that takes one; raises the error of the last one."""
+        *others, last = self._servers
+        for server in others:
+            try:
+                return Connection(self.address, server, timeout_s=_ANSWER_S)
+            except FAILED:
+                self._go_on(server)
+        return Connection(self.address, last, timeout_s=_ANSWER_S)
+
+    def _go_on(self, server: tuple[str, int]) -> None:
+        """Ask this one last from now on; what is idle is not asked again."""
+        with self._lock:
+            self._servers.sort(key=lambda each: each == server)
+            lost = [each for each in self._idle if each[1].server == server]
+            self._idle = [each for each in self._idle if each not in lost]
+        for _, connection in lost:
+            connection.close()
 
     def _leave_after_fork(self) -> None:
-        """Close a forked child's copies of the sockets without a word to the server: happybase's
-        close() would shut the parent's connections down as well."""
+        """A forked child has copies of its parent's sockets."""
         if self._pid == os.getpid():
             return
         for _, connection in self._idle:
-            os.close(connection.transport.sock.detach())
+            connection.leave()
         self._idle, self._lock, self._pid = [], threading.Lock(), os.getpid()

@@ -3,38 +3,44 @@
 import itertools
 from typing import Any, ClassVar
 
-import happybase
 from thriftpy2.thrift import TMessageType, TPayload
 
 from weibo_crawler.errors import StoreError
-from weibo_crawler.store.hbase.address import Address, parse_address
+from weibo_crawler.store.hbase.address import WORDS, Address, parse_address
+from weibo_crawler.store.hbase.connection import Connection
 from weibo_crawler.store.hbase.errors import CHECK_SERVER, FAILED, explain
 from weibo_crawler.store.hbase.tables import HbaseTables
 
-_ANSWER_MS = 4000
-_OURS = ("buffered", "binary")
-_FLAGS = {"framed": "-f", "compact": "-c"}  # of `hbase thrift start`
+_ANSWER_S = 4.0
 _NOBODY = "doctor"  # no key of ours: they begin with two hexadecimal digits and a dash
 
 
 def protocol(url: str) -> str:
-    """Somebody speaks Thrift there, buffered and binary; StoreError says what else it is."""
+    """Somebody speaks Thrift at each server, in the way that the address says; StoreError says what
+    else it is."""
     address = parse_address(url)
+    for server in address.servers:
+        _check(address._replace(servers=(server,)))
+    return f"{address}: Thrift, {address.way()}"
+
+
+def _check(address: Address) -> None:
     try:
-        _greet(address, _OURS)
-    except TimeoutError:
-        raise StoreError(f"{address}: no answer; {CHECK_SERVER}") from None
+        _greet(address)
     except FAILED as error:
-        # it hung up: a server that expects another way does so at once
-        for way in itertools.product(("buffered", "framed"), ("binary", "compact")):
-            if way != _OURS and _speaks(address, way):
-                flags = " and ".join(_FLAGS[word] for word in way if word in _FLAGS)
+        is_silent = isinstance(error, TimeoutError)
+        # a server that expects another way hangs up at once, or waits for the rest of a head
+        for transport, spoken in itertools.product(*WORDS.values()):
+            other = address._replace(transport=transport, protocol=spoken)
+            is_likely = transport == "http" or not is_silent
+            if other != address and is_likely and _speaks(other):
+                options = f"transport={transport}&protocol={spoken}"
                 raise StoreError(
-                    f"{address}: the Thrift server speaks {way[0]} and {way[1]}: start it without "
-                    f"{flags}; this program speaks buffered and binary, which costs the least"
+                    f"{address}: the Thrift server speaks {other.way()}: say ?{options} behind "
+                    "the address in store.tables; buffered and binary costs the least"
                 ) from None
-        raise StoreError(f"{address}: {explain(error)}; {CHECK_SERVER}") from None
-    return f"{address}: Thrift, buffered and binary"
+        said = "no answer" if is_silent else explain(error)
+        raise StoreError(f"{address}: {said}; {CHECK_SERVER}") from None
 
 
 def tables(url: str) -> str:
@@ -53,27 +59,20 @@ def tables(url: str) -> str:
     return f"{said or 'as conf/hbase_schema.rb has them'}; writable"
 
 
-def _speaks(address: Address, way: tuple[str, str]) -> bool:
+def _speaks(address: Address) -> bool:
     try:
-        _greet(address, way)
+        _greet(address)
     except (*FAILED, ValueError, MemoryError):  # an answer of another kind may read as anything
         return False
     return True
 
 
-def _greet(address: Address, way: tuple[str, str]) -> None:
+def _greet(address: Address) -> None:
     """Call what needs nothing of HBase: a server that was just started takes seconds for its first
     look there. That it does not know the method, as old ones do not, is an answer too."""
-    connection = happybase.Connection(
-        address.host,
-        address.port,
-        timeout=_ANSWER_MS,
-        autoconnect=False,
-        transport=way[0],
-        protocol=way[1],
-    )
+    (server,) = address.servers
+    connection = Connection(address, server, timeout_s=_ANSWER_S)
     try:
-        connection.open()
         out = connection.client._oprot
         out.write_message_begin("getThriftServerType", TMessageType.CALL, 0)
         out.write_struct(_Nothing())

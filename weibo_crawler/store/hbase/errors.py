@@ -1,6 +1,7 @@
 """The errors of HBase's Thrift server: what no repetition will mend, and all in plain words."""
 
 import re
+import ssl
 
 import happybase  # noqa: F401 - makes the module Hbase_thrift
 from Hbase_thrift import IllegalArgument, IOError
@@ -25,8 +26,8 @@ _HOPELESS = {
 }
 _MISSING = ("TableNotFoundException", "NamespaceNotFoundException")
 _NOT_HBASE = (
-    "it does not speak as HBase's Thrift1 server does: check store.tables, and that the server was "
-    "started by `hbase thrift start`, without -f (framed) and -c (compact)"
+    "it does not speak as HBase's Thrift1 server does: check store.tables; where the server was "
+    "started with -f or -c, ?transport=framed or ?protocol=compact stands behind the address"
 )
 CHECK_SERVER = (
     "check that HBase and its Thrift server (hbase thrift start) run, and that store.tables names "
@@ -52,6 +53,10 @@ def hopeless(error: BaseException) -> str | None:
     if isinstance(error, IOError):
         line = _first_line(error)
         return next((remedy for name, remedy in _HOPELESS.items() if name in line), None)
+    if isinstance(error, FileNotFoundError | PermissionError):
+        return "store.tables names it"
+    if isinstance(_cause(error), ssl.SSLCertVerificationError):
+        return "ssl_ca names who must have signed the server's certificate, for the host named here"
     if isinstance(error, TApplicationException):
         internal = error.type == TApplicationException.INTERNAL_ERROR
         return "the log of the Thrift server says more" if internal else _NOT_HBASE
@@ -68,6 +73,11 @@ def explain(error: BaseException) -> str:
     return line[:300] or type(error).__name__
 
 
+def _cause(error: BaseException) -> BaseException:
+    """The socket's own error, where thriftpy2 says only that it could not connect."""
+    return (isinstance(error, TTransportException) and error.__context__) or error
+
+
 def _first_line(error: BaseException) -> str:
     message = getattr(error, "message", None)
     if isinstance(message, bytes):
@@ -75,4 +85,6 @@ def _first_line(error: BaseException) -> str:
     text = message if isinstance(message, str) else str(error)
     if isinstance(error, TTransportException) and not text:
         text = "connection closed"
+    if (cause := _cause(error)) is not error:
+        text += f": {cause}"
     return text.partition("\n")[0].strip()

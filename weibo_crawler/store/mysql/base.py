@@ -17,17 +17,17 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 import pymysql
 from pymysql.connections import Connection
 from pymysql.constants import CR
 from pymysql.cursors import Cursor
 
-from weibo_crawler.config import resolve
 from weibo_crawler.errors import BadConfig, StoreError
 from weibo_crawler.store.mysql.errors import code, is_lost, is_transient, translated
 from weibo_crawler.store.mysql.schema import SET_UP, migrate, sweep
+from weibo_crawler.store.options import TLS, read_options
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ _FIRST_DELAY_S, _LONGEST_DELAY_S = 0.01, 2.0
 _IDLE_S, _LOCK_WAIT_S = 15, 20
 _OLDEST = {"MariaDB": (10, 6), "MySQL": (8, 0)}  # the first with SKIP LOCKED
 _FORM = "use mysql://user@host:port/database, or mysql://user@host/database?ssl_ca=FILE for TLS"
-_OPTIONS = ("ssl_ca", "ssl_cert", "ssl_key", "socket")
+_OPTIONS = (*TLS, "socket")
 
 
 class Address(NamedTuple):
@@ -303,9 +303,6 @@ def parse_address(url: str) -> Address:
     try:
         parts = urlsplit(url)
         port = parts.port or _PORT
-        options = {}
-        if parts.query:
-            options = dict(parse_qsl(parts.query, strict_parsing=True, keep_blank_values=True))
     except ValueError:
         raise BadConfig(f"store.users is no MySQL address: {_FORM}") from None
     if parts.password is not None:
@@ -314,18 +311,10 @@ def parse_address(url: str) -> Address:
             f"store.password_file names, and {_FORM}"
         )
     user, host, database = parts.username, parts.hostname, parts.path.removeprefix("/")
-    if "" in options.values():  # TLS that was meant must not be left out in silence
-        raise BadConfig(f"store.users names an option without a value: {_FORM}")
-    files = {name: str(resolve(options.pop(name))) for name in _OPTIONS if name in options}
-    if parts.scheme != "mysql" or not user or not host or not database or "/" in database:
+    extra = "/" in database or parts.fragment
+    if parts.scheme != "mysql" or not user or not host or not database or extra:
         raise BadConfig(f"store.users is no MySQL address: {_FORM}")
-    if options or parts.fragment:
-        raise BadConfig(
-            f"store.users: only {', '.join(_OPTIONS)} may stand behind the question mark: {_FORM}"
-        )
-    for name, other in (("ssl_cert", "ssl_ca"), ("ssl_key", "ssl_cert")):
-        if name in files and other not in files:
-            raise BadConfig(f"store.users: {name} needs {other}: {_FORM}")
+    files = read_options(parts.query, "store.users", _OPTIONS, _FORM)
     if "socket" in files and len(files) > 1:
         raise BadConfig(f"store.users: TLS is not for a socket: {_FORM}")
     return Address(unquote(user), host, port, unquote(database), **files)
