@@ -55,7 +55,7 @@ class CookieSite(ScriptedSite):
     def read(self, request: Request, page: Page) -> Reading:
         return Reading(Verdict.OK if page.body == b"fine" else Verdict.LOGIN_WALL)
 
-    def read_session(self, page: Page) -> dict[str, str] | None:
+    def read_session(self, page: Page, asked: Request) -> dict[str, str] | None:
         return {"SUB": "1"}
 
 

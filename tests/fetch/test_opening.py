@@ -34,21 +34,22 @@ class _LetterSite(ScriptedSite):
         refusals = {b"wall": Verdict.LOGIN_WALL, b"slow down": Verdict.THROTTLED}
         return Reading(refusals.get(page.body, Verdict.OK))
 
-    def read_session(self, page: Page) -> Mapping[str, str] | Request | None:
+    def read_session(self, page: Page, asked: Request) -> Mapping[str, str] | Request | None:
         if page.body == b"half":
-            return Request(Kind.SESSION, f"{self._base_url}/second")
+            return Request(Kind.SESSION, f"{asked.url}/next")
         return {"SUB": "1"} if page.body == b"visitor" else None
 
 
-async def _letters(reader: Reader, writer: Writer, first: bytes = b"visitor") -> None:
-    """first: the answer to whoever asks for a session."""
+async def _letters(reader: Reader, writer: Writer, steps: int = 1) -> None:
+    """steps: so many requests a session takes."""
     while True:
         request = await head(reader)
         if request.startswith(b"POST /session"):
             await reader.readexactly(len(b"from=test"))
-            body = first
-        elif request.startswith(b"GET /second"):
-            body = b"visitor"
+            body = b"half" if steps > 1 else b"visitor"
+        elif request.startswith(b"GET /session/next"):
+            is_last = request.partition(b" HTTP")[0].count(b"/next") + 1 == steps
+            body = b"visitor" if is_last else b"half"
         elif b"/throttled" in request:
             body = b"slow down"
         else:
@@ -56,14 +57,14 @@ async def _letters(reader: Reader, writer: Writer, first: bytes = b"visitor") ->
         writer.write(http(body))
 
 
-@pytest.mark.parametrize("first", [b"visitor", b"half"])
-def test_from_settings_to_pages(first: bytes) -> None:
-    """A fetcher made from the settings opens a session, in one step or in two, however many are in
-    an hour, and brings pages, many at a time."""
+@pytest.mark.parametrize("steps", [1, 2, 4])
+def test_from_settings_to_pages(steps: int) -> None:
+    """A fetcher made from the settings opens a session, in one step or in several, however many are
+    in an hour, and brings pages, many at a time."""
     counters = Counters()
 
     async def scenario() -> list[Fetched]:
-        async with serve(partial(_letters, first=first)) as port:
+        async with serve(partial(_letters, steps=steps)) as port:
             base_url = f"http://127.0.0.1:{port}"
             settings = Settings(
                 site=Site(base_url=base_url, visitor_url=f"{base_url}/session"),
@@ -84,7 +85,7 @@ def test_from_settings_to_pages(first: bytes) -> None:
     assert {name: n for name, n in counted.items() if not name.startswith("answer_ms")} == {
         "asked.other.profile.ok": 100,
         "page.ok": 100,
-        "request.sent": 101 + (first == b"half"),
+        "request.sent": 100 + steps,
         "session.asked": 1,
         "session.opened": 1,
     }

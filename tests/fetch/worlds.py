@@ -70,7 +70,7 @@ class ScriptedSite:
     def read(self, request: Request, page: Page) -> Reading:
         return self.readings[page.body]
 
-    def read_session(self, page: Page) -> Mapping[str, str] | Request | None:
+    def read_session(self, page: Page, asked: Request) -> Mapping[str, str] | Request | None:
         return {"SUB": page.body.decode()} if page.body.startswith(b"visitor") else None
 
     def sign(self, request: Request, headers: object, now: float) -> tuple[tuple[str, str], ...]:

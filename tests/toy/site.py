@@ -97,7 +97,7 @@ class Toy:
     def session(self, now: float, rng: Random) -> Request | None:
         return Request(Kind.SESSION, f"{self._base}/session", method="POST")
 
-    def read_session(self, page: Page) -> Mapping[str, str] | None:
+    def read_session(self, page: Page, asked: Request) -> Mapping[str, str] | None:
         return {"token": page.body.decode()} if page.status == 200 else None
 
     def session_headers(self, cookies: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

@@ -17,7 +17,7 @@ from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.fetch import open_fetcher
 from weibo_crawler.home import Home
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import Answer, Id, Kind, Page, Request, User, Verdict
+from weibo_crawler.records import Answer, Id, Page, Request, User, Verdict
 from weibo_crawler.sites import Site
 from weibo_crawler.survey.looks import POSTS, PROFILE, Look, Looks, content
 from weibo_crawler.survey.meaning import Meaning, meaning
@@ -115,9 +115,9 @@ class _Listening:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._site, name)
 
-    def read_session(self, page: Page) -> Any:
-        self._heard.append((Request(Kind.SESSION, page.url, method="POST"), page))
-        return self._site.read_session(page)
+    def read_session(self, page: Page, asked: Request) -> Any:
+        self._heard.append((asked, page))
+        return self._site.read_session(page, asked)
 
 
 def _session(site: Site, counters: dict[str, int]) -> str:

@@ -118,9 +118,9 @@ class Site(Protocol):
         signature. now: seconds since the epoch."""
         ...
 
-    def read_session(self, page: Page) -> Mapping[str, str] | Request | None:
+    def read_session(self, page: Page, asked: Request) -> Mapping[str, str] | Request | None:
         """The cookies of a new visitor session; the request that is to follow, where the site opens
-        one in two steps; None: the site gave none."""
+        one in several steps; None: the site gave none. asked: what the page answers."""
         ...
 
     def session_headers(self, cookies: Mapping[str, str]) -> Headers:

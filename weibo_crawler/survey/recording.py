@@ -87,7 +87,7 @@ def cases(folder: Path) -> Iterator[Case]:
 
 def read(site: Site, request: Request, page: Page) -> Reading:
     """As a crawl reads it; a session by whether it gives one."""
-    if request.kind is Kind.SESSION and site.read_session(page) is not None:
+    if request.kind is Kind.SESSION and site.read_session(page, request) is not None:
         return Reading(Verdict.OK, why="a session")
     return site.read(request, page)
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -259,7 +260,9 @@ def test_errors(name: str, status: int, verdict: Verdict, is_ambiguous: bool) ->
 
 def test_visitor() -> None:
     """The tokens of the recorded session answer."""
-    cookies = SITE.read_session(page(sample("visitor/genvisitor2_response.txt")))
+    request = SITE.session(1.7e9, Random(1))
+    assert request is not None
+    cookies = SITE.read_session(page(sample("visitor/genvisitor2_response.txt")), request)
     assert cookies is not None
     assert sorted(cookies) == ["SUB", "SUBP"]
 

@@ -1,7 +1,8 @@
 """The visitor session."""
 
+from collections.abc import Mapping
 from random import Random
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 import pytest
 
@@ -13,6 +14,13 @@ from weibo_crawler.sites.weibo import Weibo
 def answer(body: bytes, *cookies: str, status: int = 200) -> Page:
     headers = tuple(("set-cookie", cookie) for cookie in cookies)
     return Page("https://visitor.example/", status, headers, body, NOON)
+
+
+def read(page: Page, asked: Request | None = None) -> Mapping[str, str] | Request | None:
+    """As the answer to the first request, or to this one."""
+    asked = asked or SITE.session(NOON, Random(1))
+    assert asked is not None
+    return SITE.read_session(page, asked)
 
 
 def test_the_request_has_the_long_form() -> None:
@@ -46,18 +54,66 @@ def test_a_tid_alone_is_half_a_session() -> None:
     """The request that gives the cookies for it goes to the same host; its answer is read alike."""
     said = '{"retcode":20000000,"msg":"succ","data":{"tid":"01A/+=","new_tid":%s,"confidence":95}}'
     for new_tid, w in (("false", "2"), ("true", "3")):
-        second = SITE.read_session(answer(f"window.f && f({said % new_tid});".encode()))
+        second = read(answer(f"window.f && f({said % new_tid});".encode()))
         assert isinstance(second, Request)
         assert (second.kind, second.method) == (Kind.SESSION, "GET")
         assert second.url == (
-            f"https://visitor.example/visitor?a=incarnate&t=01A%2F%2B%3D&w={w}&c=95"
+            f"https://visitor.example/visitor?a=incarnate&t=01A%2F%2B%3D&w={w}&c=095"
             "&cb=cross_domain&from=weibo"
         )
-    assert SITE.read_session(answer(b'f({"retcode":20000000,"data":{"tid":"a b"}})')) is None
+    assert read(answer(b'f({"retcode":20000000,"data":{"tid":"a b"}})')) is None
     both = (
         b'window.cross_domain && cross_domain({"retcode":20000000,"data":{"sub":"s","subp":"p"}});'
     )
-    assert SITE.read_session(answer(both)) == {"SUB": "s", "SUBP": "p"}
+    assert read(answer(both)) == {"SUB": "s", "SUBP": "p"}
+
+
+_NO = b'visitor_gray_callback({"retcode":50111001,"msg":"no","data":{"sub":"a"}});'
+
+
+@pytest.mark.parametrize(
+    ("entered", "filled_in"),
+    [
+        (b'var request_id = "0a1b";', {"request_id": "0a1b"}),
+        (
+            b"{'request_id': '0a1b', \"rid\":\"01Cn_5z\", ver : '20260901'}",
+            {"request_id": "0a1b", "rid": "01Cn_5z", "ver": "20260901"},
+        ),
+    ],
+)
+def test_who_is_not_let_in_comes_by_the_entry_page(
+    entered: bytes, filled_in: dict[str, str]
+) -> None:
+    """Where our own form has no success the page from which browsers come is asked for, and the
+    form is sent once more with what stands there; without success that ends it."""
+    entry = read(answer(_NO))
+    assert isinstance(entry, Request)
+    assert (entry.kind, entry.method) == (Kind.SESSION, "GET")
+    asked = urlsplit(entry.url)
+    assert asked._replace(query="").geturl() == "https://visitor.example/visitor"
+    query = dict(parse_qsl(asked.query))
+    assert query.items() >= {"entry": "sinawap", "a": "enter", "url": "https://m.weibo.cn/"}.items()
+    again = read(answer(b"<html><script>" + entered + b"</script></html>"), entry)
+    assert isinstance(again, Request)
+    assert (again.method, again.url) == ("POST", "https://visitor.example/genvisitor2")
+    assert dict(again.headers)["Referer"] == entry.url
+    form = dict(parse_qsl((again.body or b"").decode(), keep_blank_values=True))
+    usual = {"ver": "20250916", "rid": str(int(NOON * 1000)), "from": "weibo", "tid": ""}
+    assert form.items() >= (usual | filled_in).items()
+    assert read(answer(_NO), again) is None
+    assert read(answer(fixture("visitor.txt")), again) == {
+        "SUB": "_2AkInventedSub",
+        "SUBP": "0033InventedSubp",
+    }
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>captcha</html>", b"var request_id = 7;", _NO])
+def test_an_entry_page_without_a_request_id(body: bytes) -> None:
+    """It leads nowhere, and neither does one that is refused."""
+    entry = read(answer(_NO))
+    assert isinstance(entry, Request)
+    assert read(answer(body), entry) is None
+    assert read(answer(b'var request_id = "0a1b";', status=403), entry) is None
 
 
 def test_cookies_of_headers_and_body() -> None:
@@ -71,7 +127,7 @@ def test_cookies_of_headers_and_body() -> None:
         "EVIL=a\r\nHost: b",
         "nothing",
     )
-    assert SITE.read_session(page) == {
+    assert read(page) == {
         "SUB": "_2FromHeader",
         "_T_WM": "123",
         "SUBP": "0033InventedSubp",
@@ -81,7 +137,7 @@ def test_cookies_of_headers_and_body() -> None:
 def test_cookies_of_the_body_alone() -> None:
     """The tokens of the body are a session, without any cookie in the headers."""
     cookies = {"SUB": "_2AkInventedSub", "SUBP": "0033InventedSubp"}
-    assert SITE.read_session(answer(fixture("visitor.txt"))) == cookies
+    assert read(answer(fixture("visitor.txt"))) == cookies
 
 
 @pytest.mark.parametrize(
@@ -92,7 +148,6 @@ def test_cookies_of_the_body_alone() -> None:
         b"()",
         b")(",
         b"visitor_gray_callback([])",
-        b'visitor_gray_callback({"retcode":50111001,"msg":"no","data":{"sub":"a"}})',
         b'visitor_gray_callback({"msg":"no retcode","data":{"sub":"a"}})',
         b'visitor_gray_callback({"retcode":20000000,"msg":"succ","data":null})',
         b'visitor_gray_callback({"retcode":20000000,"data":{"sub":"a b\\r\\n"}})',
@@ -103,12 +158,12 @@ def test_cookies_of_the_body_alone() -> None:
 )
 def test_no_session(body: bytes) -> None:
     """Without the known success and a token that fits into a header there is no session."""
-    assert SITE.read_session(answer(body)) is None
+    assert read(answer(body)) is None
 
 
 def test_a_refused_session() -> None:
     """A session in the body of a refusal is none."""
-    assert SITE.read_session(answer(fixture("visitor.txt"), status=403)) is None
+    assert read(answer(fixture("visitor.txt"), status=403)) is None
 
 
 def test_headers_of_a_session() -> None:

@@ -100,7 +100,7 @@ def test_a_session_gives_nothing_away() -> None:
     """It is one as before; its cookies are others."""
     answer = Page("https://visitor.example/", 200, (), fixture("visitor.txt"), 1.7e9)
     asked, other = _of(Request(Kind.SESSION, answer.url), answer)
-    cookies, strange = SITE.read_session(answer), SITE.read_session(other)
+    cookies, strange = SITE.read_session(answer, asked), SITE.read_session(other, asked)
     assert cookies is not None
     assert strange is not None
     assert cookies.keys() == strange.keys()

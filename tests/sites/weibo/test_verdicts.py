@@ -404,6 +404,21 @@ def test_no_content(body: str, request_: object) -> None:
     ("body", "verdict", "why"),
     [
         (fixture("visitor_system.html"), V.LOGIN_WALL, "Sina Visitor System"),
+        (
+            "<title>微博</title><script>if (window.wbBotDetector) wbBotDetector.load()</script>",
+            V.LOGIN_WALL,
+            "a page for guests without a session",
+        ),
+        (
+            '<script>var request_id = "0a"; var cb = "visitor_gray_callback";</script>',
+            V.LOGIN_WALL,
+            "a page for guests without a session",
+        ),
+        (
+            '<script src="https://passport.example/visitor/mini_original.js"></script>',
+            V.LOGIN_WALL,
+            "a page for guests without a session",
+        ),
         (fixture("error_no_user.html"), V.GONE, "用户不存在"),
         (fixture("error_busy.html"), V.SERVER_TROUBLE, "抱歉，网络繁忙"),
         (

@@ -18,6 +18,7 @@ from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Page, Request
 from weibo_crawler.sites import Site
 
+STEPS = 4  # requests that a session takes, at most
 _TRIES = 3
 
 Send = Callable[[Request, Headers, Egress], Awaitable[Page]]  # raises TransportError
@@ -52,7 +53,7 @@ class Visitor:
         self.is_news = False  # whether a session was opened that others do not know of
         self._opening: dict[str, asyncio.Task[EgressFailed | None]] = {}
         self._firsts: dict[str, tuple[Use, asyncio.Event]] = {}
-        self._second: dict[str, Request] = {}  # by egress, where the first step has been answered
+        self._next: dict[str, list[Request]] = {}  # by egress: steps taken, the next one
 
     def is_ready(self, egress: Egress) -> bool:
         """Whether a request may go with the session of this egress as it is: nothing is wanted, and
@@ -87,7 +88,7 @@ class Visitor:
         an hour. 0: the next turn is for a page, or to ask for a session."""
         if self._asking(egress) is not None or egress.name in self._firsts:
             return None
-        if egress.name in self._second:
+        if egress.name in self._next:
             return 0.0  # it belongs to what was asked for already
         return self._visit(egress).barred_s(now)
 
@@ -105,8 +106,8 @@ class Visitor:
         return None if task is None or task.done() else task
 
     def open(self, egress: Egress, send: Send) -> "asyncio.Task[EgressFailed | None]":
-        """Use a turn of this egress to ask for a session, once; where the site opens one in two
-        steps, the next turn is for the second one. From now on, and not from when the task begins,
+        """Use a turn of this egress to ask for a session, once; where the site opens one in several
+        steps, the next turn is for the next one. From now on, and not from when the task begins,
         nobody else may ask. The task is shared: it is waited for behind a shield."""
         task = asyncio.create_task(self._open(egress, send))
         self._opening[egress.name] = task
@@ -217,7 +218,7 @@ class Visitor:
         """The egress is another process's now."""
         self._visits.pop(name, None)
         self._headers.pop(name, None)
-        self._second.pop(name, None)
+        self._next.pop(name, None)
 
     async def close(self) -> None:
         """Stop asking."""
@@ -250,19 +251,20 @@ class Visitor:
 
     async def _open(self, egress: Egress, send: Send) -> EgressFailed | None:
         visit, loop = self._visit(egress), asyncio.get_running_loop()
-        request, is_second = self._second.pop(egress.name, None), True
-        if request is None:
-            request, is_second = self._site.session(time.time(), self._rng), False
+        steps = self._next.pop(egress.name, [])
+        if not steps:
+            request = self._site.session(time.time(), self._rng)
             assert request is not None  # a site needs sessions always or never
+            steps = [request]
             self._counters.add("session.asked")
             visit.asks(loop.time())
         cookies = None
         try:
-            page = await send(request, self._site.session_headers({}), egress)
-            given = self._site.read_session(page)
+            page = await send(steps[-1], self._site.session_headers({}), egress)
+            given = self._site.read_session(page, steps[-1])
             if isinstance(given, Request):
-                if not is_second:
-                    self._second[egress.name] = given
+                if len(steps) < STEPS:
+                    self._next[egress.name] = [*steps, given]
                     return None
             elif given is not None and not are_too_large(given):
                 cookies = given

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from weibo_crawler.errors import TransportError
 from weibo_crawler.fetch.egress import Egress
-from weibo_crawler.fetch.pool.session import Visitor
+from weibo_crawler.fetch.pool.session import STEPS, Visitor
 from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.records import FACTS, REFUSALS, Page, Reading, Request, Verdict
 from weibo_crawler.sites import Site
@@ -67,16 +67,16 @@ class Trier:
         return _judge(self._site.read(request, page), page, took_s)
 
     async def _open(self, egress: Egress) -> Trial | None:
-        """Have a session opened, in two steps where the site wants that; None: it is."""
+        """Have a session opened, in as many steps as the site wants; None: it is."""
         request = self._site.session(time.time(), Random())
         assert request is not None  # else the visitor wants none
-        page, took_s, why = await self._send(request, egress)
-        given = None if page is None else self._site.read_session(page)
-        if isinstance(given, Request):
+        for _ in range(STEPS):
+            page, took_s, why = await self._send(request, egress)
+            given = None if page is None else self._site.read_session(page, request)
+            if not isinstance(given, Request):
+                break
             await asyncio.sleep(self._gap_s)
             request = given
-            page, took_s, why = await self._send(request, egress)
-            given = None if page is None else self._site.read_session(page)
         if page is None:
             return Trial("bad", None, None, took_s, why)
         if given is not None and not isinstance(given, Request):

@@ -76,9 +76,9 @@ class Weibo(Addresses):
         """Weibo's pages are asked for without a signature."""
         return ()
 
-    def read_session(self, page: Page) -> Mapping[str, str] | Request | None:
-        """The cookies of a new visitor session, or the second request for one; None: neither."""
-        return session.read_session(page, self._visitor_url)
+    def read_session(self, page: Page, asked: Request) -> Mapping[str, str] | Request | None:
+        """The cookies of a new visitor session, or the next request for one; None: neither."""
+        return session.read_session(page, asked, self._visitor_url, f"{self.base}/")
 
     def session_headers(self, cookies: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
         """User-Agent and Cookie: what every request of a session carries beside its own."""

@@ -21,6 +21,7 @@ _HEADERS_TOO_LARGE = (400, 431)  # how servers refuse a session with too many co
 _ERROR_TITLE = "微博-出错了"
 _NOTICE = "h5-4con"
 _TITLE = re.compile(r"<title>([^<>]*+)</title>", re.IGNORECASE)
+_OF_GUESTS = ("wbBotDetector", "visitor_gray_callback", "visitor/mini_original.js")  # what it loads
 _LOADED = re.compile(
     r"""\b(?:src|action|url|location(?:\.href)?)\s*+=\s*+["']?+([^\s"'<>]++)""", re.IGNORECASE
 )
@@ -115,6 +116,8 @@ def of_html(body: bytes, request: Request) -> Reading:
     title, notice = _TITLE.search(text), _notice(text)
     is_own = title is not None and _ERROR_TITLE in title[1]
     if not notice and not is_own:
+        if any(script in text for script in _OF_GUESTS):
+            return refusal(Verdict.LOGIN_WALL, "a page for guests without a session")
         return Reading(Verdict.NOT_JSON, why=brief(title[1]) if title else "")
     verdict = signs.refusal_in("", notice or text)
     if verdict is not None:
