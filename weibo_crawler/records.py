@@ -496,7 +496,8 @@ Record = User | BasicInfo | FanPage | PostPage | FullText | CommentPage | NamedU
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """One answer judged, and parsed where it was OK.
+    """One answer judged, and parsed where it was OK. record: set if and only if it was, but for a
+    PostPage of which most posts are DRIFTED, and some of the owner's can be read.
 
     why: for DRIFTED the path that changed (`$.data.cards[3].mblog.text`), for refusals the signal.
     ambiguous: ask once more (law 4). EMPTY, END: the no-content body, which also stands for soft

@@ -10,6 +10,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.fetch.test_doubts import NOTHING, Way, http
 from weibo_crawler.config import Pace
@@ -153,6 +154,7 @@ def test_counts_and_more_posts_are_no_difference() -> None:
     other = words_of(reading(post(8, "新的"), post(7, _NAME, likes=4), post(5, "很长很长")))
     assert is_same(one, other)
     assert words_of(Reading(Verdict.END)) == {}
+    assert words_of(replace(reading(post(7, _NAME)), verdict=Verdict.DRIFTED)) == {7: _NAME}
 
 
 def test_one_of_many_is_compared_again() -> None:

@@ -17,7 +17,6 @@ from weibo_crawler.records import (
     PostPage,
     Reading,
     User,
-    Verdict,
 )
 
 _TELLING = 4  # letters beyond ASCII, which nobody garbles: fewer tell nothing
@@ -25,7 +24,7 @@ _TELLING = 4  # letters beyond ASCII, which nobody garbles: fewer tell nothing
 
 def words_of(answer: Reading | TransportError) -> Mapping[Id, str]:
     """The texts, or names, of a page by the id of the post, comment or user; {}: it has none."""
-    if not isinstance(answer, Reading) or answer.verdict is not Verdict.OK or answer.ambiguous:
+    if not isinstance(answer, Reading) or answer.ambiguous:
         return {}
     record = answer.record
     if isinstance(record, PostPage):

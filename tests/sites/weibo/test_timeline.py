@@ -828,3 +828,28 @@ def test_what_lacks_in_one_post_is_read_from_another(name: str) -> None:
     assert since_id(odd).profile == whole
     assert found == replace(whole, **{_FIELDS[name]: None})
     assert not found.is_told
+
+
+def test_a_drifted_page_tells_what_could_be_read_of_it() -> None:
+    """Most of its posts cannot be read, which is an unknown shape; those that can are there."""
+    whole = page_mode()
+    reading = read(
+        "posts_page_mode.json",
+        lambda tree: [one["mblog"].pop("text") for one in posts_in(tree)[:5]],
+    )
+    assert reading.verdict is Verdict.DRIFTED
+    part = reading.record
+    assert isinstance(part, PostPage)
+    assert part.posts
+    lost_mids = {one.mid for one in part.unreadable}
+    assert part.posts == tuple(post for post in whole.posts if post.mid not in lost_mids)
+    assert lost_mids < {post.mid for post in whole.posts}
+    assert part.next_cursor == whole.next_cursor
+
+
+def test_a_drifted_page_of_which_nothing_could_be_read_tells_nothing() -> None:
+    """There is no record then."""
+    reading = read(
+        "posts_page_mode.json", lambda tree: [one["mblog"].pop("text") for one in posts_in(tree)]
+    )
+    assert (reading.verdict, reading.record) == (Verdict.DRIFTED, None)

@@ -69,14 +69,14 @@ _SHAPES = {
 
 
 def read(request: Request, page: Page) -> Reading:
-    """See Site.read. The record is set if and only if the verdict is OK."""
+    """See Site.read."""
     reading = _of_name(request, page) or of_status(page)
     if reading is not None:
         return reading
     try:
         body = _of_body(request, page)
     except Drift as drift:
-        body = Reading(Verdict.DRIFTED, why=f"${drift.path}")
+        body = Reading(Verdict.DRIFTED, drift.part, f"${drift.path}")
     except RecursionError:
         body = Reading(Verdict.DRIFTED, why="$: nested too deeply")
     return body if page.status < 300 else of_refused(request, page, body)
