@@ -122,7 +122,8 @@ class EgressState(NamedTuple):
     rate: requests per second. next_free_s: nothing may be sent for so many seconds from now; where
     it rests or is dead, until it may be tried. rests, deaths: how many in a row. session: the
     visitor session as fetch writes it, "" for none; age_s: how many seconds ago it was written.
-    trusted_for: so many good answers are believed until one is compared with another egress's.
+    trusted_for: so many pages with telling words are believed until one is compared with what
+    another egress shows.
     """
 
     rate: float

@@ -55,8 +55,8 @@ class Texts:
         return await self._round(mid, self._ways(mid), is_retry)
 
     async def again(self, mid: Id) -> Found:
-        """Once more by the ways that had trouble in this visit; nothing where none had. None of them
-        was a witness of another, so the fetcher may look twice at what shows nothing."""
+        """Once more by the ways that had trouble in this visit; nothing where none had. None of
+        them was a witness of another, so the fetcher may look twice at what shows nothing."""
         return await self._round(mid, self._troubled.pop(mid, []), True, _NOTHING)
 
     async def if_opened(self, mid: Id) -> Found:
