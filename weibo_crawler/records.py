@@ -122,7 +122,8 @@ class EgressState(NamedTuple):
     rate: requests per second. next_free_s: nothing may be sent for so many seconds from now; where
     it rests or is dead, until it may be tried. rests, deaths: how many in a row. session: the
     visitor session as fetch writes it, "" for none; age_s: how many seconds ago it was written.
-    trusted_for: so many good answers are believed until one is compared with another egress's.
+    trusted_for: so many pages with telling words are believed until one is compared with what
+    another egress shows.
     """
 
     rate: float
@@ -496,7 +497,8 @@ Record = User | BasicInfo | FanPage | PostPage | FullText | CommentPage | NamedU
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """One answer judged, and parsed where it was OK.
+    """One answer judged, and parsed where it was OK. record: set if and only if it was, but for a
+    PostPage of which most posts are DRIFTED, and some of the owner's can be read.
 
     why: for DRIFTED the path that changed (`$.data.cards[3].mblog.text`), for refusals the signal.
     ambiguous: ask once more (law 4). EMPTY, END: the no-content body, which also stands for soft

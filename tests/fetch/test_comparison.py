@@ -10,15 +10,29 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.fetch.test_doubts import NOTHING, Way, http
+from tests.fetch.virtual import run
+from tests.fetch.worlds import SITE, World, ask
 from weibo_crawler.config import Pace
 from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.fetch import Ask, Fetcher
 from weibo_crawler.fetch.comparison import is_same, words_of
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.pool.ring import Ring
-from weibo_crawler.records import EgressState, Health, Post, PostPage, Reading, User, Verdict
+from weibo_crawler.records import (
+    EgressState,
+    FullText,
+    Health,
+    Kind,
+    Post,
+    PostPage,
+    Reading,
+    Request,
+    User,
+    Verdict,
+)
 
 _NAME = "北京的早晨"
 _ALL = 60
@@ -89,10 +103,15 @@ def test_of_many_that_garble_in_their_own_ways_none_is_believed(tmp_path: Path) 
 
 def test_two_that_disagree_end_the_run(tmp_path: Path) -> None:
     """Nobody tells which one changes pages: neither is believed, and it is said who they are."""
-    ways = _page, partial(_page, garble=_twice)
+    ways = _page, partial(_page, garble=_question_marks)
     assert _names(tmp_path, *ways, n=12)[0] == {None: 12}
     with pytest.raises(SiteSaysNo, match=r"different words of the same pages .* no other egress"):
         _names(tmp_path, *ways)
+
+
+def test_words_that_were_encoded_twice_are_known_by_themselves(tmp_path: Path) -> None:
+    """Of two that disagree the one is believed whose words make sense."""
+    assert _names(tmp_path, _page, partial(_page, garble=_twice))[0] == {_NAME: _ALL}
 
 
 def test_a_text_edited_between_two_answers_ends_nothing(tmp_path: Path) -> None:
@@ -106,14 +125,14 @@ def test_what_a_comparison_told_is_handed_on() -> None:
     pace, egress = Pace(requests_per_second=0), Egress("p:1", "http://p:1")
     one, other = (Ring([Egress("direct")], pace, is_leased=True) for _ in range(2))
     one.admit(egress, EgressState(0.0, health=Health.GOOD), 0.0)
-    assert one.wants_comparison("p:1")
+    assert one.wants_comparison("p:1", is_telling=True)
     one.compared("p:1", is_same=True)
-    one.answered("p:1", 0.0, 0.1)
+    assert not one.wants_comparison("p:1", is_telling=True)
     state = one.state("p:1", 0.0)
     assert state is not None
     assert state.trusted_for == 499
     other.admit(egress, state, 0.0)
-    assert not other.wants_comparison("p:1")
+    assert not other.wants_comparison("p:1", is_telling=True)
 
 
 @pytest.mark.parametrize("other", [NOTHING, {"ok": 0, "msg": "?"}, http(b"", status="502 No")])
@@ -153,22 +172,93 @@ def test_counts_and_more_posts_are_no_difference() -> None:
     other = words_of(reading(post(8, "新的"), post(7, _NAME, likes=4), post(5, "很长很长")))
     assert is_same(one, other)
     assert words_of(Reading(Verdict.END)) == {}
+    assert words_of(replace(reading(post(7, _NAME)), verdict=Verdict.DRIFTED)) == {7: _NAME}
 
 
 def test_one_of_many_is_compared_again() -> None:
-    """The first page that a proxy brings, and one of five hundred then; at once after another page
-    than others show. Never the direct way, nor where no other egress may go."""
+    """The first page with words that a proxy brings, and one of five hundred whose words tell; at
+    once after another page than others show. Never the direct way, nor where no other egress may
+    go."""
     ring = Ring([Egress("direct"), Egress("p:1", "http://p:1")], Pace(requests_per_second=0))
     rng = Random(0)
-    assert not ring.wants_comparison("direct")
-    assert ring.wants_comparison("p:1")
+    assert not ring.wants_comparison("direct", is_telling=True)
+    assert ring.wants_comparison("p:1", is_telling=True)
     ring.compared("p:1", is_same=True)
-    for _ in range(499):
-        ring.answered("p:1", 0.0, 0.1)
-        assert not ring.wants_comparison("p:1")
-    ring.answered("p:1", 0.0, 0.1)
-    assert ring.wants_comparison("p:1")
+    for _ in range(500):
+        assert not ring.wants_comparison("p:1", is_telling=False)
+        assert not ring.wants_comparison("p:1", is_telling=True)
+    assert ring.wants_comparison("p:1", is_telling=True)
     ring.compared("p:1", is_same=False)
-    assert ring.wants_comparison("p:1")
+    assert ring.wants_comparison("p:1", is_telling=True)
     ring.refused("direct", 0.0, rng, is_ban=True)
-    assert not ring.wants_comparison("p:1")
+    assert not ring.wants_comparison("p:1", is_telling=True)
+
+
+@pytest.mark.parametrize("is_telling", [False, True])
+def test_who_tells_nothing_is_asked_more_and_more_rarely(is_telling: bool) -> None:
+    """Law 16: pages whose words prove nothing, or that no other egress shows: one of twenty."""
+    ring = Ring([Egress("direct"), Egress("p:1", "http://p:1")], Pace(requests_per_second=0))
+    compared = []
+    for n in range(100):
+        if ring.wants_comparison("p:1", is_telling=is_telling):
+            ring.compared("p:1", is_same=None, is_telling=is_telling)
+            compared.append(n)
+    assert compared == [0, 3, 8, 17, 34, 55, 76, 97]
+
+
+def test_words_that_prove_nothing_make_nobody_trusted() -> None:
+    """The next page whose words tell is compared, however many came before it."""
+    ring = Ring([Egress("direct"), Egress("p:1", "http://p:1")], Pace(requests_per_second=0))
+    assert ring.wants_comparison("p:1", is_telling=False)
+    ring.compared("p:1", is_same=None, is_telling=False)
+    assert not ring.wants_comparison("p:1", is_telling=False)
+    assert ring.is_untold("p:1")
+    assert ring.wants_comparison("p:1", is_telling=True)
+
+
+EGRESSES = tuple(Egress(f"10.0.0.{n}:80", f"http://10.0.0.{n}:80") for n in range(1, 4))
+
+
+@pytest.mark.parametrize("letter", ["?", "\u7035"])
+def test_a_proxy_that_garbles_is_found_behind_words_that_nobody_garbles(letter: str) -> None:
+    """Its first pages hold plain words, which look alike by all."""
+
+    def script(request: Request, egress: Egress, headers: object) -> Reading:
+        name = "plain words" if request.uid < 20 else _NAME
+        if egress is EGRESSES[0]:
+            name = "".join(letter if one > "\x7f" else one for one in name)
+        return Reading(Verdict.OK, User(request.uid, name, 9))
+
+    async def crawl(fetcher: Fetcher) -> list[str | None]:
+        names = []
+        for uid in range(1, 60):
+            user = (await fetcher.fetch(ask(kind=Kind.PROFILE, uid=uid))).reading.record
+            assert isinstance(user, User)
+            names.append(user.screen_name)
+        return names
+
+    names = run(crawl(World(script, egresses=EGRESSES).fetcher))
+    assert names == ["plain words"] * 19 + [_NAME] * 40
+
+
+@pytest.mark.parametrize("liars", [1, 2])
+def test_a_garbled_text_does_not_win_over_one_that_is_called_cut(liars: int) -> None:
+    """Whether the others are known to show the site's words or not: a text that only one shows,
+    and that others say is not to be had, is not the post's."""
+    whole, mid = "很长" * 20, 4803408242409549
+
+    def script(request: Request, egress: Egress, headers: object) -> Reading:
+        if request.kind is Kind.PROFILE:
+            return Reading(Verdict.OK, User(request.uid, _NAME, 9))
+        if EGRESSES.index(egress) >= liars:
+            return Reading(Verdict.RESTRICTED, why="cut", is_cut=True)
+        garbled = f"{egress.name}{whole}"
+        return Reading(Verdict.OK, FullText(mid, garbled))
+
+    async def crawl(fetcher: Fetcher) -> list[Reading]:
+        request = Request(Kind.SHOW, f"{SITE}/show/{mid}", mid=mid)
+        return [(await fetcher.fetch(Ask(request))).reading for _ in range(12)]
+
+    readings = run(crawl(World(script, egresses=EGRESSES).fetcher))
+    assert not [one for one in readings if one.record is not None]
+    assert Verdict.RESTRICTED in {one.verdict for one in readings}

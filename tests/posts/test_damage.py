@@ -102,7 +102,13 @@ def test_every_post_is_stored_or_told_as_missing(crawl_: Crawl, data: st.DataObj
         page = data.draw(st.integers(1, 4))
         fails = data.draw(st.booleans())
         trouble = {f"posts/{uid}/{page if page > 1 else ''}": [Verdict.DRIFTED]} if fails else {}
-        fetcher = ScriptedFetcher({uid: posts}, broken=broken, nameless=nameless, trouble=trouble)
+        fetcher = ScriptedFetcher(
+            {uid: posts},
+            broken=broken,
+            nameless=nameless,
+            trouble=trouble,
+            parts=data.draw(st.sampled_from([(), list(trouble)])),
+        )
         crawl_.run(fetcher, refresh=True)
         ledger, stored = crawl_.ledger(uid), set(crawl_.posts(uid))
         assert ledger.stored == len(stored)
@@ -140,3 +146,52 @@ def test_a_drifted_page_keeps_all_before_it(crawl_: Crawl) -> None:
     assert again.asked == ["posts/6/3", "posts/6/4", "posts/6/5", "posts/6/6", "posts/6/6"]
     assert again.retried == ["posts/6/3"]
     assert crawl_.ledger(6).unreadable == (1040,)
+
+
+def test_what_a_drifted_page_shows_is_stored(crawl_: Crawl) -> None:
+    """Most of its posts cannot be read: the others are stored, with their whole texts, those whose
+    mids are legible are named, and the user resumes at this page, by the same number of pages."""
+    crawl_.add(6)
+    posts = timeline(6, 45)
+    posts[24] = post(6, posts[24].mid, text="begin ...", text_complete=False)
+    page = list(range(1025, 1015, -1))
+    broken = [mid for mid in page if mid not in (page[0], page[4], page[9])]
+    drifted = {"trouble": {"posts/6/3": [Verdict.DRIFTED]}, "parts": ["posts/6/3"]}
+    fetcher = ScriptedFetcher(
+        {6: posts},
+        **drifted,
+        broken=broken,
+        nameless=broken[:2],
+        texts={page[4]: "begin whole"},
+    )
+    assert crawl_.run(fetcher)[6].status == "failed"
+    assert set(crawl_.posts(6)) == {one.mid for one in posts[:30]} - {*broken}
+    assert crawl_.posts(6)[page[4]]["text"] == "begin whole"
+    ledger = crawl_.ledger(6)
+    assert (ledger.stored, ledger.new, ledger.pages) == (23, 23, 2)
+    assert ledger.unreadable == tuple(sorted(broken[2:]))
+    assert (ledger.unnamed_now, ledger.whole, ledger.stopped) == (0, False, "trouble")
+    assert ledger.read_oldest == posts[19].mid
+    again = ScriptedFetcher({6: posts}, texts={page[4]: "begin whole"})
+    assert crawl_.run(again)[6].stored == 45
+    assert again.asked[0] == "posts/6/3"
+    assert f"extend/{page[4]}" not in again.asked
+    assert crawl_.ledger(6).unreadable == ()
+    assert crawl_.ledger(6).pages == 5
+
+
+def test_a_drifted_first_page_tells_who_the_owner_is(crawl_: Crawl) -> None:
+    """The profile of a user whose first page drifts is stored as the other posts show it; nobody
+    pays for what was shown."""
+    crawl_.add(6)
+    posts = timeline(6, 8)
+    fetcher = ScriptedFetcher(
+        {6: posts},
+        trouble={"posts/6/": [Verdict.DRIFTED]},
+        parts=["posts/6/"],
+        broken=range(1001, 1008),
+    )
+    assert crawl_.run(fetcher)[6].status == "failed"
+    assert set(crawl_.posts(6)) == {posts[0].mid}
+    assert crawl_.ledger(6).announced == 8
+    assert fetcher.asked == ["posts/6/"]

@@ -1,6 +1,7 @@
 """Whole texts: after the page is stored, bounded, and restricted ones as facts."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -300,9 +301,33 @@ def test_trouble_with_a_text_is_bounded(crawl_: Crawl) -> None:
     crawl_.run(fetcher)
     assert sorted(asked_texts(fetcher)) == sorted(2 * ["extend/1", "show/1", "extend/2", "show/2"])
     assert sorted(fetcher.retried) == ["extend/1", "extend/2", "show/1", "show/2"]
-    assert {fetcher.expected[url] for url in asked_texts(fetcher)} == {Expect.LIKELY}
     assert crawl_.ledger(6).cut == (1, 2)
     assert crawl_.posts(6)[1]["text_why"] is None
+
+
+class _Noting(ScriptedFetcher):
+    """Notes what each request expects, and the kind of its second looks."""
+
+    def __init__(self, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self.asks: list[tuple[str, Expect, str]] = []
+
+    async def fetch(self, ask: Ask) -> Fetched:
+        self.asks.append((ask.request.url, ask.expect, ask.end))
+        return await super().fetch(ask)
+
+
+def test_an_emptiness_in_the_place_of_a_text_is_believed_by_two_looks(crawl_: Crawl) -> None:
+    """Law 4: in the first round the next way is the witness; where no way was one, the fetcher
+    looks again at an emptiness of the second round, as experience says that it pays."""
+    crawl_.add(6)
+    fetcher = _Noting(long(1), trouble={"extend/1": [Verdict.EMPTY] * 2})
+    crawl_.run(fetcher)
+    assert [one for one in fetcher.asks if "end/" in one[0]] == [
+        ("extend/1", Expect.LIKELY, ""),
+        ("extend/1", Expect.CONTENT, "texts.nothing"),
+    ]
+    assert fetcher.retried == ["extend/1", "show/1"]
 
 
 class _Silent(ScriptedFetcher):

@@ -67,7 +67,8 @@ class ScriptedFetcher:
     mids of posts that cannot be read, nameless: those of them whose mid is not legible either.
     closed: url -> a fact about its post. shut: kinds that nobody is shown. doubted: urls whose
     answers are ambiguous. skipped: cards on each page that are no posts. lacks: what the posts do
-    not show of their owner. is_dead: no answer comes at all.
+    not show of their owner. parts: urls of which a drifted answer shows the posts that can be read.
+    is_dead: no answer comes at all.
     """
 
     waits_for = ""
@@ -88,6 +89,7 @@ class ScriptedFetcher:
         doubted: Collection[str] = (),
         skipped: Mapping[str, int] | None = None,
         lacks: Collection[str] = (),
+        parts: Collection[str] = (),
         is_dead: bool = False,
     ) -> None:
         self.timelines, self.announced = timelines, dict(announced or {})
@@ -97,7 +99,7 @@ class ScriptedFetcher:
         self.closed, self.doubted = dict(closed or {}), frozenset(doubted)
         self.shut = frozenset(shut)
         self.skipped, self.is_dead = dict(skipped or {}), is_dead
-        self.lacks = dict.fromkeys(lacks)
+        self.lacks, self.parts = dict.fromkeys(lacks), frozenset(parts)
         self.info: dict[Any, BasicInfo] = {}
         self.comments: dict[Any, Sequence[Comment]] = {}
         self.samples = Samples(0.01)
@@ -144,8 +146,10 @@ class ScriptedFetcher:
         if verdict := self.closed.get(request.url):
             return Fetched(Reading(verdict, why="scripted"), page)
         if verdicts := self.trouble.get(request.url):
-            is_doubt = request.url in self.doubted
-            return Fetched(Reading(verdicts.pop(0), why="scripted", ambiguous=is_doubt), page)
+            is_doubt, verdict = request.url in self.doubted, verdicts.pop(0)
+            is_part = verdict is Verdict.DRIFTED and request.url in self.parts
+            record = self._answer(request).record if is_part else None
+            return Fetched(Reading(verdict, record, why="scripted", ambiguous=is_doubt), page)
         return Fetched(self._answer(request), page)
 
     def _answer(self, request: Request) -> Reading:

@@ -2,6 +2,7 @@
 
 A proxy that garbles every page in the same way brings answers that look well. So the first page
 with words that a proxy brings, and one of many after that, is asked for by another egress as well.
+Only letters that somebody may garble tell: the same plain words by both make no proxy trusted.
 Counts may change from one answer to the next, and posts may be added; texts and names hardly ever
 do.
 """
@@ -25,7 +26,7 @@ _TELLING = 4  # letters beyond ASCII, which nobody garbles: fewer tell nothing
 
 def words_of(answer: Reading | TransportError) -> Mapping[Id, str]:
     """The texts, or names, of a page by the id of the post, comment or user; {}: it has none."""
-    if not isinstance(answer, Reading) or answer.verdict is not Verdict.OK or answer.ambiguous:
+    if not isinstance(answer, Reading) or answer.ambiguous:
         return {}
     record = answer.record
     if isinstance(record, PostPage):
@@ -40,10 +41,34 @@ def words_of(answer: Reading | TransportError) -> Mapping[Id, str]:
     return {user.uid: user.screen_name for user in users if user.screen_name is not None}
 
 
+def are_telling(words: Mapping[Id, str]) -> bool:
+    """Whether such words, shown alike by another egress, prove that nobody garbles them. Question
+    marks count, since they may stand for the letters that somebody could not write."""
+    return sum(text.count("?") + _beyond_ascii(text) for text in words.values()) >= _TELLING
+
+
 def is_same(one: Mapping[Id, str], other: Mapping[Id, str]) -> bool | None:
     """Whether both show the same words of what both show; None: that does not tell."""
     shared = one.keys() & other.keys()
     if any(one[key] != other[key] for key in shared):
         return False
-    letters = sum(letter > "\x7f" for key in shared for letter in one[key])
+    letters = sum(_beyond_ascii(one[key]) for key in shared)
     return True if letters >= _TELLING else None
+
+
+def agree(one: Reading | TransportError, other: Reading | TransportError) -> bool | None:
+    """Whether two answers show the same words; None: that does not tell. A text that one shows, and
+    the other says is not to be had, is not the same."""
+    denied = [_is_denied(one), _is_denied(other)]
+    words = words_of(one), words_of(other)
+    if all(denied):
+        return True
+    return False if any(denied) and any(words) else is_same(*words)
+
+
+def _is_denied(answer: Reading | TransportError) -> bool:
+    return isinstance(answer, Reading) and answer.verdict is Verdict.RESTRICTED
+
+
+def _beyond_ascii(text: str) -> int:
+    return len(text) - len(text.encode("ascii", "ignore"))

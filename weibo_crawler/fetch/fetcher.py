@@ -33,7 +33,7 @@ from weibo_crawler.fetch.answers import (
 )
 from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.breaker import Breaker, Look
-from weibo_crawler.fetch.comparison import is_same, words_of
+from weibo_crawler.fetch.comparison import agree, are_telling, words_of
 from weibo_crawler.fetch.pool import Broken, Disproved, Good, KindShut, Pool, Turn, Unused, Wall
 from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.source import SHUT, Ask, Fetched, Room
@@ -83,9 +83,9 @@ def _nth_look(asked: Asked, n: int) -> str:
 
 def _differing(answers: list[_Answer]) -> list[str]:
     """The egresses whose words are not those of the first one, and that one; [] where none are."""
-    first, *others = ((answer.met.egress, words_of(answer.met.answer)) for answer in answers)
-    names = [name for name, words in others if is_same(first[1], words) is False]
-    return [first[0], *names] if names else []
+    first, *others = (answer.met for answer in answers)
+    names = [met.egress for met in others if agree(first.answer, met.answer) is False]
+    return [first.egress, *names] if names else []
 
 
 def _is_clear(met: Met) -> bool:
@@ -168,7 +168,7 @@ class Fetcher:
             try:
                 if isinstance(action.step, Return):
                     reading = action.step.reading
-                    if self._pool.wants_comparison(met.egress) and words_of(reading):
+                    if self._wants_comparison(met.egress, reading):
                         answer = _Answer(turn, met, page)
                         reading, met, page = await self._compared(asked, answer)
                     self._learn(asked, past, reading)
@@ -232,6 +232,11 @@ class Fetcher:
         first = asyncio.create_task(self._ask(asked, turn, patience))
         return await self._hedged(asked, turn, first)
 
+    def _wants_comparison(self, name: str, reading: Reading) -> bool:
+        words = words_of(reading)
+        is_telling = are_telling(words)
+        return bool(words) and self._pool.wants_comparison(name, is_telling=is_telling)
+
     async def _compared(self, asked: Asked, first: _Answer) -> tuple[Reading, Met, Page | None]:
         """The page of a proxy, which the pool was told of, or what others show in its place: others
         are asked until two show the same words, or one that is known to show what the site shows.
@@ -247,13 +252,16 @@ class Fetcher:
             if words_of(other.met.answer) and not _differing(answers):
                 break  # too few letters to tell, and nobody objects
         best = 0 if is_true is None else is_true.index(True)
+        is_telling = are_telling(words_of(first.met.answer))
         differing = [] if is_true else _differing(answers)
         for i, answer in enumerate(answers):
             true = None if is_true is None else is_true[i]
-            if answer.met.egress in differing:
+            if not words_of(answer.met.answer):
+                pass  # it tells nothing of the words that this egress shows
+            elif answer.met.egress in differing:
                 self._pool.compared(answer.met.egress, is_same=False)
             elif answer is first or true is not None:
-                self._pool.compared(answer.met.egress, is_same=true)
+                self._pool.compared(answer.met.egress, is_same=true, is_telling=is_telling)
             if i != best:
                 self._note(asked.ask.request, answer.page, answer.met.answer, None)
             if true is False and isinstance(answer.turn.outcome, Good):
@@ -269,11 +277,10 @@ class Fetcher:
     def _are_true(self, answers: list[_Answer]) -> list[bool | None] | None:
         """Of each answer whether it is true, None: that is not known, but of one at least; None:
         ask one more."""
-        words = [words_of(answer.met.answer) for answer in answers]
-        *_, last = answers
-        agree = [is_same(one, words[-1]) for one in words[:-1]]
-        is_known = words[-1] and not self._pool.wants_comparison(last.met.egress)
-        return [*agree, True] if True in agree or (is_known and False in agree) else None
+        *others, last = (answer.met for answer in answers)
+        told = [agree(other.answer, last.answer) for other in others]
+        is_known = not self._pool.is_untold(last.egress)
+        return [*told, True] if True in told or (is_known and False in told) else None
 
     async def _answer_of_another(self, asked: Asked, names: list[str]) -> _Answer | None:
         """What another egress than these answers to the same request; None: none could be asked."""

@@ -88,6 +88,20 @@ class Pages(NamedTuple):
             await self.comments.read(fresh, held, self.kept)
         return replace(ledger, **sightings.figures())
 
+    async def store_part(self, page: PostPage, raw: Page, ledger: Ledger) -> Ledger:
+        """Store the posts of a page of which most cannot be read. The visit ends before this page,
+        so nothing follows from what it does not show. Returns the ledger as it was put."""
+        fresh = [post for post in page.posts if post.mid not in self.sightings.seen]
+        held = await self._held(fresh, None)
+        named = tuple(card for card in page.unreadable if card.mid is not None)
+        self.sightings.met(replace(page, unreadable=named, skipped={}))
+        self.sightings.changed(fresh, held)
+        ledger = replace(ledger, **self.sightings.figures())
+        puts = [self._post(p.mid, self._cells(held, p, raw), raw.fetched_at) for p in fresh]
+        await self.writer.put(puts, [self.ledger_put(ledger)])
+        self.holdings.stored(fresh)
+        return ledger
+
     async def repair(self) -> None:
         """Long texts that earlier visits, or attempts that died, could not get and this one has not
         asked for; those that this one had trouble with, once more; and the restricted ones when it

@@ -12,6 +12,7 @@ _NO_MORE = "what is shown of it is no longer than the cut text"
 # kinds in `Samples`: what a way showed in the place of the text; a look is by another way
 RESTRICTED = "texts.restricted"
 CUT = "texts.cut"
+_NOTHING = "texts.nothing"  # a look is by the same way, in the second round
 
 
 class Found(NamedTuple):
@@ -54,8 +55,9 @@ class Texts:
         return await self._round(mid, self._ways(mid), is_retry)
 
     async def again(self, mid: Id) -> Found:
-        """Once more by the ways that had trouble in this visit; nothing where none had."""
-        return await self._round(mid, self._troubled.pop(mid, []), True)
+        """Once more by the ways that had trouble in this visit; nothing where none had. None of
+        them was a witness of another, so the fetcher may look twice at what shows nothing."""
+        return await self._round(mid, self._troubled.pop(mid, []), True, _NOTHING)
 
     async def if_opened(self, mid: Id) -> Found:
         """Of a post that was restricted long ago: the best way alone."""
@@ -64,11 +66,12 @@ class Texts:
     def _ways(self, mid: Id) -> list[Request]:
         return self._asker.by_lead(self._site.full_text(self._uid, mid))
 
-    async def _round(self, mid: Id, ways: list[Request], is_retry: bool) -> Found:
+    async def _round(self, mid: Id, ways: list[Request], is_retry: bool, end: str = "") -> Found:
+        """end: of what shows nothing, as in `Ask`; "": the next way is its witness."""
         why, look, is_second, is_alone = "", "", False, False
         for n, way in enumerate(ways):
-            # a post that is shown has a text; where a way shows none, the next one is the witness
-            ask = Ask(way, Expect.LIKELY, is_retry=is_retry)
+            # a post that is shown has a text
+            ask = Ask(way, Expect.CONTENT if end else Expect.LIKELY, is_retry=is_retry, end=end)
             if not self._asker.may_ask(ask):
                 continue
             is_second = bool(look)

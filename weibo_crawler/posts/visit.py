@@ -280,6 +280,9 @@ class _Visit:
                 self.env.asker.looked(_END, found=reading.verdict not in _EMPTY)
             if is_full and reading.verdict in (Verdict.OK, *_EMPTY):
                 self.env.asker.looked(_FULL, found=self._has_fresh(reading))
+            if reading.verdict is Verdict.DRIFTED and isinstance(reading.record, PostPage):
+                part = reading.record, _page(fetched)
+                self.ledger = await self.pages.store_part(*part, self.ledger)
             is_expected = self.ledger.announced == 0
             self._check(reading, is_expected=is_expected, walled_ok=self.ledger.pages > 0)
             if reading.verdict is Verdict.LOGIN_WALL:

@@ -14,6 +14,8 @@ FIXTURES = Path(__file__).parent / "fixtures"
 SITE = Weibo("https://m.weibo.cn/", "https://visitor.example/genvisitor2", "agent")
 OWNER = 1900000017
 LONG_MID = 4803408242409549
+# what the notice in the place of a hidden post lacks, as its user does
+BARE = dict.fromkeys(("reposts_count", "comments_count", "attitudes_count", "isLongText"))
 
 REQUESTS: dict[str, Request] = {
     "posts_page_mode.json": SITE.posts(OWNER, ""),

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.sites.weibo.helpers import (
+    BARE,
     DETAIL,
     LONG_MID,
     OWNER,
@@ -119,10 +120,19 @@ def test_a_way_that_shows_the_cut_text(name: str, change: Callable[[Tree], None]
     assert (reading.verdict, reading.is_cut) == (Verdict.RESTRICTED, True)
 
 
-@pytest.mark.parametrize("sign", [{"user": None}, {"deleted": "1"}, {"state": 8}])
+@pytest.mark.parametrize("sign", [{"user": None, **BARE}, {"deleted": "1"}, {"state": 8}])
 def test_a_deleted_post_has_no_text(sign: dict[str, object]) -> None:
     """The notice in the place of a deleted post is not its text."""
     assert read("show.json", lambda tree: tree["data"].update(sign)).verdict is Verdict.GONE
+
+
+def test_a_text_whose_author_lacks_is_the_text() -> None:
+    """What was asked for is there; of whom the post is this answer does not say."""
+    reading = read("show.json", lambda tree: tree["data"].update(user=None))
+    whole = read("show.json")
+    assert isinstance(reading.record, FullText)
+    assert isinstance(whole.record, FullText)
+    assert reading.record == replace(whole.record, post=None)
 
 
 @pytest.mark.parametrize(

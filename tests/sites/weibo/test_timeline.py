@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.sites.weibo.helpers import (
+    BARE,
     LONG_MID,
     OWNER,
     SITE,
@@ -150,7 +151,11 @@ def test_a_deleted_original_is_kept_as_its_notice() -> None:
     assert (retweet.original.uid, retweet.original.reposts) == (None, None)
 
 
-@pytest.mark.parametrize("sign", [{"deleted": "1"}, {"state": 7}, {"state": 8}, {"user": None}])
+HIDDEN: list[dict[str, object]] = [{"deleted": "1"}, {"state": 7}, {"state": 8}]
+HIDDEN += [{"user": None, **BARE}]
+
+
+@pytest.mark.parametrize("sign", HIDDEN)
 def test_signs_of_a_hidden_original(sign: dict[str, object]) -> None:
     """Each sign alone says that only a notice is left, even without a date or a text."""
 
@@ -164,12 +169,40 @@ def test_signs_of_a_hidden_original(sign: dict[str, object]) -> None:
     assert (original.text, original.created_at) == ("", None)
 
 
-@pytest.mark.parametrize("sign", [{"deleted": "1"}, {"state": 7}, {"user": None}])
+@pytest.mark.parametrize("sign", HIDDEN)
 def test_own_posts_that_are_hidden_are_skipped(sign: dict[str, object]) -> None:
     """A notice in place of a post is counted as foreign, not stored as its text."""
     page = page_mode(lambda tree: card(tree)["mblog"].update(sign))
     assert MIDS[1] not in [post.mid for post in page.posts]
     assert page.foreign == 2
+    assert page.unreadable == ()
+
+
+@pytest.mark.parametrize("part", sorted(BARE))
+def test_a_post_whose_author_lacks_is_not_lost_and_nobody_elses(part: str) -> None:
+    """It has what a notice lacks, so it is a post that cannot be read: kept, and the owner's or not
+    for all that anybody knows."""
+
+    def change(tree: Tree) -> None:
+        status = card(tree)["mblog"]
+        status.update({**BARE, part: status.get(part, False)}, user=None)
+
+    page = page_mode(change)
+    assert MIDS[1] not in [post.mid for post in page.posts]
+    assert page.foreign == 1
+    (one,) = page.unreadable
+    assert (one.path, one.mid) == ("$.data.cards[1].mblog.user", MIDS[1])
+    assert json.loads(one.raw)["mblog"]["text"]
+
+
+def test_an_original_whose_author_lacks_is_there() -> None:
+    """What it says is kept, and by whom is not known."""
+    page = page_mode(lambda tree: card(tree)["mblog"]["retweeted_status"].update(user=None))
+    original, known = page.posts[1].original, page_mode().posts[1].original
+    assert original is not None
+    assert known is not None
+    assert original == replace(known, uid=None, screen_name=None)
+    assert original.available
 
 
 def test_several_pinned_posts_stand_first_and_once() -> None:
@@ -795,3 +828,28 @@ def test_what_lacks_in_one_post_is_read_from_another(name: str) -> None:
     assert since_id(odd).profile == whole
     assert found == replace(whole, **{_FIELDS[name]: None})
     assert not found.is_told
+
+
+def test_a_drifted_page_tells_what_could_be_read_of_it() -> None:
+    """Most of its posts cannot be read, which is an unknown shape; those that can are there."""
+    whole = page_mode()
+    reading = read(
+        "posts_page_mode.json",
+        lambda tree: [one["mblog"].pop("text") for one in posts_in(tree)[:5]],
+    )
+    assert reading.verdict is Verdict.DRIFTED
+    part = reading.record
+    assert isinstance(part, PostPage)
+    assert part.posts
+    lost_mids = {one.mid for one in part.unreadable}
+    assert part.posts == tuple(post for post in whole.posts if post.mid not in lost_mids)
+    assert lost_mids < {post.mid for post in whole.posts}
+    assert part.next_cursor == whole.next_cursor
+
+
+def test_a_drifted_page_of_which_nothing_could_be_read_tells_nothing() -> None:
+    """There is no record then."""
+    reading = read(
+        "posts_page_mode.json", lambda tree: [one["mblog"].pop("text") for one in posts_in(tree)]
+    )
+    assert (reading.verdict, reading.record) == (Verdict.DRIFTED, None)

@@ -211,13 +211,17 @@ class Pool:
         """Whether this is a proxy by which answers of the site came of late."""
         return self._ring.is_healthy(name)
 
-    def wants_comparison(self, name: str) -> bool:
-        """As `Ring.wants_comparison`."""
-        return self._ring.wants_comparison(name)
+    def is_untold(self, name: str) -> bool:
+        """As `Ring.is_untold`."""
+        return self._ring.is_untold(name)
 
-    def compared(self, name: str, *, is_same: bool | None) -> None:
+    def wants_comparison(self, name: str, *, is_telling: bool) -> bool:
+        """As `Ring.wants_comparison`."""
+        return self._ring.wants_comparison(name, is_telling=is_telling)
+
+    def compared(self, name: str, *, is_same: bool | None, is_telling: bool = True) -> None:
         """As `Ring.compared`."""
-        self._ring.compared(name, is_same=is_same)
+        self._ring.compared(name, is_same=is_same, is_telling=is_telling)
 
     def room(self) -> Room:
         """How many callers at once keep the egresses busy: twice as many as there are requests

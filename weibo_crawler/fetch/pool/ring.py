@@ -26,8 +26,8 @@ _TRIAL_S = 5.0  # nobody else goes meanwhile by an egress that has not answered 
 _TRIAL_LOOK_S = 0.1  # who finds nothing but trials looks again then
 _RECENT = 1 / 32  # of the newest answer in what is usual everywhere
 _GRAIN_S = 1e-6  # what is left of an interval after rounding
-_COMPARED = 500  # answers of a proxy of which one is compared, after the first one
-_COMPARED_AGAIN = 20  # the same at most, where the last comparisons did not tell
+_COMPARED = 500  # pages with telling words of which one is compared, after the first one
+_COMPARED_AGAIN = 20  # pages at most until the next one, where the last comparisons did not tell
 _EMPTY_S = 1.0  # where there is no egress at all: ask again then
 
 
@@ -276,25 +276,41 @@ class Ring:
             and not slot.is_poor(self._usual_success)
         )
 
-    def wants_comparison(self, name: str) -> bool:
-        """Whether a page by this proxy is to be compared with that of another egress, where one
-        may go."""
+    def is_untold(self, name: str) -> bool:
+        """Whether nobody knows of this proxy that it shows the words that others show, and another
+        egress may be asked."""
         slot = self._by_name.get(name)
-        if slot is None or slot.egress.proxy_url is None or slot.compare_in > 0:
+        if slot is None or slot.egress.proxy_url is None or slot.trusted_for > 0:
             return False
         out = (Health.RESTING, Health.DEAD, Health.PROBING)
         return len(self._slots) - sum(map(self._turns.count, out)) > 1
 
-    def compared(self, name: str, *, is_same: bool | None) -> None:
+    def wants_comparison(self, name: str, *, is_telling: bool) -> bool:
+        """Count a page with words by this egress; whether to compare it with what another egress
+        shows. is_telling: the same words there would prove something. Where none are, the next
+        page that has some is compared in any case."""
+        slot = self._by_name.get(name)
+        if slot is None or not self.is_untold(name):
+            if slot is not None:
+                slot.trusted_for = max(0, slot.trusted_for - is_telling)
+            return False
+        slot.compare_in[is_telling] -= 1
+        return slot.compare_in[is_telling] < 0
+
+    def compared(self, name: str, *, is_same: bool | None, is_telling: bool = True) -> None:
         """What came of a comparison: whether another egress shows the same page; None: that is not
         known."""
         slot = self._by_name.get(name)
-        if slot is not None:
-            slot.compared_in_vain = slot.compared_in_vain + 1 if is_same is None else 0
-            again = min(2**slot.compared_in_vain, _COMPARED_AGAIN)
-            slot.compare_in = 0 if is_same is False else _COMPARED if is_same else again
-            if is_same is False:
-                self._touched.add(name)
+        if slot is None:
+            return
+        if is_same is None:
+            slot.untold[is_telling] += 1
+            slot.compare_in[is_telling] = min(2 ** slot.untold[is_telling], _COMPARED_AGAIN)
+            return
+        slot.untold, slot.compare_in = [0, 0], [0, 0]
+        slot.trusted_for = _COMPARED if is_same else 0
+        if not is_same:
+            self._touched.add(name)
 
     def status(self) -> list[EgressStatus]:
         """All egresses in the order they came."""
@@ -360,7 +376,7 @@ class Ring:
         slot = self._add(egress, rate)
         slot.health, slot.rests, slot.deaths = state.health, state.rests, state.deaths
         is_known = state.health is Health.GOOD and not state.deaths
-        slot.streak, slot.compare_in = PROVEN if is_known else 0, state.trusted_for
+        slot.streak, slot.trusted_for = PROVEN if is_known else 0, state.trusted_for
         sound = state.sound()
         slot.next_free = now + sound.next_free_s
         if not slot.is_out:
@@ -431,7 +447,7 @@ class Ring:
             ready = slot.next_free
         return EgressState(
             *(slot.rate, max(0.0, ready - now), health, slot.rests, slot.deaths),
-            trusted_for=max(0, slot.compare_in),
+            trusted_for=slot.trusted_for,
         )
 
     def _add(self, egress: Egress, rate: float) -> Slot:

@@ -1,6 +1,6 @@
 """One egress in the ring: its pace and its figures. Pure."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf, log2
 from typing import NamedTuple
 
@@ -77,8 +77,11 @@ class Slot:
     streak: int = 0  # good answers since it came, or since it died
     success: float = 1.0
     refusals: float = 0.0
-    compare_in: int = 0  # good answers until one is compared with that of another egress
-    compared_in_vain: int = 0  # comparisons in a row that did not tell
+    trusted_for: int = 0  # pages with telling words until one is compared with another egress's
+    # comparisons in a row that did not tell, and pages until the next one: without telling words,
+    # and with them
+    untold: list[int] = field(default_factory=lambda: [0, 0])
+    compare_in: list[int] = field(default_factory=lambda: [0, 0])
 
     @property
     def is_out(self) -> bool:
@@ -185,7 +188,6 @@ class Slot:
     def note_answer(self, elapsed_s: float, *, is_shown: bool = True) -> None:
         """A good one."""
         self.answers += 1
-        self.compare_in -= 1
         self.streak += is_shown
         if not self.latency_s:
             self.latency_s, self.deviation_s = elapsed_s, elapsed_s / 2

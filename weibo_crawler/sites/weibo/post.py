@@ -30,9 +30,13 @@ _PICTURES = msgspec.json.Decoder(list[Picture | None] | dict[str, Picture | None
 
 
 def is_gone(status: Mblog) -> bool:
-    """Deleted or hidden: its text is a notice of the site."""
-    is_flagged = status.deleted in ("1", 1) or status.state in (7, 8, "7", "8")
-    return is_flagged or status.user is None
+    """Deleted or hidden: its text is a notice of the site. That nobody wrote it says so only where
+    it lacks, as a notice does, what every live post has: counts, and whether its text is long."""
+    if status.deleted in ("1", 1) or status.state in (7, 8, "7", "8"):
+        return True
+    counts = (status.reposts_count, status.comments_count, status.attitudes_count)
+    is_bare = all(part is None for part in (*counts, status.isLongText))
+    return status.user is None and is_bare
 
 
 def author_of(status: Mblog) -> Person:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from weibo_crawler.records import Kind, NamedUser, Page, PostPage, Reading, Request, Verdict
 from weibo_crawler.sites.weibo import wire
+from weibo_crawler.sites.weibo.doubled import is_doubled
 from weibo_crawler.sites.weibo.drift import Drift, identity
 from weibo_crawler.sites.weibo.fitting import fit, in_order
 from weibo_crawler.sites.weibo.info import read_info
@@ -69,14 +70,14 @@ _SHAPES = {
 
 
 def read(request: Request, page: Page) -> Reading:
-    """See Site.read. The record is set if and only if the verdict is OK."""
+    """See Site.read."""
     reading = _of_name(request, page) or of_status(page)
     if reading is not None:
         return reading
     try:
         body = _of_body(request, page)
     except Drift as drift:
-        body = Reading(Verdict.DRIFTED, why=f"${drift.path}")
+        body = Reading(Verdict.DRIFTED, drift.part, f"${drift.path}")
     except RecursionError:
         body = Reading(Verdict.DRIFTED, why="$: nested too deeply")
     return body if page.status < 300 else of_refused(request, page, body)
@@ -100,6 +101,8 @@ def _of_body(request: Request, page: Page) -> Reading:
     start = page.body.lstrip()[:1]
     if not start:
         return Reading(Verdict.SERVER_TROUBLE, why="empty body")
+    if is_doubled(page.body):
+        return Reading(Verdict.NOT_JSON, why="another encoding: its words were encoded twice")
     try:
         if request.kind is Kind.DETAIL and start != b"{":
             return read_detail(page.body, request, page.fetched_at)

@@ -81,7 +81,8 @@ def read_timeline(page: Timeline | None, request: Request, now: float) -> Readin
     A page without a post of the owner is ambiguous: a proxy may have answered with another user's
     page. In since_id mode a first card of type 58 is the end, whatever follows it. The posts that
     cannot be read come without their JSON.
-    Errors: Drift where the cards cannot be found or most of their posts cannot be read.
+    Errors: Drift where the cards cannot be found or most of their posts cannot be read; it holds
+    the page with those that can.
     """
     if page is None or not isinstance(page.cards, list | None):
         raise Drift(".data" if page is None else ".data.cards")
@@ -96,7 +97,8 @@ def read_timeline(page: Timeline | None, request: Request, now: float) -> Readin
         return Reading(Verdict.END, why="card_type 58", ambiguous=True)
     found = _Found(request.uid, now)
     found.collect(cards, ".data.cards")
-    if is_drift(len(found.unreadable), found.read + len(found.unreadable)):
+    is_odd_page = is_drift(len(found.unreadable), found.read + len(found.unreadable))
+    if is_odd_page and not found.shown:
         raise Drift(found.unreadable[0].path.removeprefix("$"))
     if not found.read and not found.unreadable:
         if found.nameless:
@@ -118,6 +120,8 @@ def read_timeline(page: Timeline | None, request: Request, now: float) -> Readin
         tuple(found.unreadable),
         read_owner(author_of(status) for _, status in found.shown.values()),
     )
+    if is_odd_page:
+        raise Drift(found.unreadable[0].path.removeprefix("$"), post_page)
     if not found.shown:
         return Reading(Verdict.OK, post_page, why="no post of the owner", ambiguous=True)
     return Reading(Verdict.OK, post_page)

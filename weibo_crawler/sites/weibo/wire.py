@@ -94,7 +94,7 @@ class Attached(Struct, gc=False):
 
 
 class Mblog(Struct, gc=False):
-    """A post. Where it is deleted or hidden: user null, deleted "1" or state 7 or 8."""
+    """A post. Deleted or hidden: user null and no counts, deleted "1", or state 7 or 8."""
 
     id: Any = None
     mid: Any = None
