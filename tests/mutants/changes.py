@@ -254,7 +254,7 @@ CHANGES = [
     Change(
         "a timeline in no order hides what was deleted",
         "posts/visit.py",
-        "            await self.pages.vanish(self.ledger.announced)\n",
+        "            await self.pages.vanish(self.ledger.announced, self.shown_at)\n",
         "            pass\n",
         f"{TOY}::test_a_refresh_reads_all_of_a_timeline_without_order",
     ),

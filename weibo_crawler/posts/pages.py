@@ -105,16 +105,14 @@ class Pages(NamedTuple):
             ]
         )
 
-    async def vanish(self, announced: int | None) -> None:
-        """After a whole timeline in no order that showed all that is announced: stored posts that
-        were not on it have disappeared."""
+    async def vanish(self, announced: int | None, at: float) -> None:
+        """After a whole timeline that showed all that is announced, the last page at this time:
+        stored posts that were not on it have disappeared."""
         if not self.sightings.are_all_shown(announced):
             return
-        known = {mid for mid in self.sightings.known if isinstance(mid, str)}
-        lost = known - self.sightings.shown() - self.sightings.gone
+        lost = self.sightings.unseen()
         self.sightings.vanished(lost)
-        now = self.clock()
-        await self.writer.put([self._post(mid, gone_cells(now), now) for mid in lost], [])
+        await self.writer.put([self._post(mid, gone_cells(at), at) for mid in lost], [])
 
     def ledger_put(self, ledger: Ledger) -> Put:
         return Put(user_key(self.uid), ledger_cells(ledger), _ms(self.clock()))

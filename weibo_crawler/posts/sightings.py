@@ -46,6 +46,10 @@ class Sightings:
         """All mids that the pages of this visit showed."""
         return self.seen | self._unreadable_here
 
+    def unseen(self) -> frozenset[Id]:
+        """Stored posts that are not gone, and that no page of this visit showed."""
+        return self.known - self.shown() - self.gone
+
     def changed(self, posts: Iterable[Post], held: Mapping[Id, Held]) -> None:
         """Posts are stored as a page shows them, beside what was held of them."""
         for post in posts:
