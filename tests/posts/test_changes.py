@@ -147,6 +147,22 @@ def test_what_a_whole_timeline_does_not_show_is_gone(crawl_: Crawl, left: int) -
     assert "posts/6/2" not in again.asked
 
 
+@pytest.mark.parametrize("announced", [43, 44])
+def test_what_was_hidden_before_hides_no_deletion(crawl_: Crawl, announced: int) -> None:
+    """A profile counts posts that nobody is shown. As many as at the last whole visit are no sign
+    that a deleted one may be there still; one more of them is."""
+    crawl_.add(6)
+    posts = timeline(6, 45)
+    crawl_.run(ScriptedFetcher({6: posts}, announced={6: 47}))
+    assert crawl_.ledger(6).whole
+    crawl_.run(ScriptedFetcher({6: posts[:41]}, announced={6: announced}), refresh=True)
+    deleted = {post.mid for post in posts[41:]} if announced == 43 else set()
+    assert set(crawl_.ledger(6).gone) == deleted
+    again = ScriptedFetcher({6: posts[:41]}, announced={6: announced})
+    crawl_.run(again, refresh=True)
+    assert ("posts/6/2" in again.asked) == (announced == 44)
+
+
 def test_what_a_timeline_hides_and_counts_still_is_not_gone(crawl_: Crawl) -> None:
     """A user who shows half a year announces the older posts, too; nor is a timeline that ends with
     what is known proof of what lies below."""

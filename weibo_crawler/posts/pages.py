@@ -110,10 +110,10 @@ class Pages(NamedTuple):
             ]
         )
 
-    async def vanish(self, announced: int | None, at: float) -> None:
-        """After a whole timeline that showed all that is announced, the last page at this time:
-        stored posts that were not on it have disappeared."""
-        if not self.sightings.are_all_shown(announced):
+    async def vanish(self, announced: int | None, hidden: int, at: float) -> None:
+        """After a whole timeline that showed all that is announced and not hidden, the last page at
+        this time: stored posts that were not on it have disappeared."""
+        if not self.sightings.are_all_shown(announced, hidden):
             return
         lost = self.sightings.unseen()
         self.sightings.vanished(lost)

@@ -87,11 +87,12 @@ class Sightings:
         """How many posts the announced count says there are beside those that were shown."""
         return max(0, (announced or 0) - self.standing())
 
-    def are_all_shown(self, announced: int | None) -> bool:
-        """Whether this visit was shown as many posts as are announced, by an exact number."""
+    def are_all_shown(self, announced: int | None, hidden: int = 0) -> bool:
+        """Whether this visit was shown as many posts as are announced, by an exact number, but for
+        so many that are hidden."""
         if announced is None or announced >= self._exact_below:
             return False
-        return len(self.shown()) + self.unnamed >= announced
+        return len(self.shown()) + self.unnamed >= announced - hidden
 
     def is_surplus(
         self, announced: int | None, page: PostPage | None = None, *, is_first: bool = False

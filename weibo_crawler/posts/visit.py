@@ -176,7 +176,7 @@ class _Visit:
         if is_bare and not sure and not was_empty(self.old):
             raise VisitDoubt(NOTHING)
         if sure and self._is_whole(stopped):
-            await self.pages.vanish(self.ledger.announced, self.shown_at)
+            await self.pages.vanish(self.ledger.announced, _hidden(self.old), self.shown_at)
         await self.pages.repair()
         if self.env.comments is not None and not self.kept.is_used_up:
             mids = self.sightings.known | self.sightings.seen
@@ -579,6 +579,12 @@ class _Visit:
         if reading.verdict is Verdict.LOGIN_WALL and walled_ok:
             return
         raise VisitTrouble(f"{reading.verdict}: {reading.why}" if reading.why else reading.verdict)
+
+
+def _hidden(old: Ledger) -> int:
+    """How many of the announced posts a whole visit was not shown."""
+    standing = old.stored - len(old.gone) + old.unread
+    return max(0, (old.announced or 0) - standing) if old.whole else 0
 
 
 def _lacking(owner: User) -> str:
