@@ -50,7 +50,7 @@ def test_each_way_that_was_taken_is_taken_again(told: tuple[Verdict, ...], is_wh
 
     async def scenario() -> Found:
         asker = _Asker(cast(VisitReplay, OneVisit(*told)), keep, was_walled=False)
-        return await Texts(SITE, asker, 7).whole(MID)
+        return await Texts(SITE, asker, 7).whole(MID, "")
 
     found = asyncio.run(scenario())
     assert (found.full is not None) is is_whole

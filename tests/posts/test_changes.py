@@ -130,6 +130,51 @@ def test_deletions_are_looked_for_where_more_is_held_than_announced(crawl_: Craw
     assert "posts/6/2" not in again.asked
 
 
+@pytest.mark.parametrize("left", [0, 9, 22, 41])
+def test_what_a_whole_timeline_does_not_show_is_gone(crawl_: Crawl, left: int) -> None:
+    """The oldest posts, or all of them, stand between no two posts. Once a visit was shown all that
+    is announced, to the end, they are gone, and later visits read no further than what is known."""
+    crawl_.add(6)
+    posts = timeline(6, 45)
+    crawl_.run(ScriptedFetcher({6: posts}))
+    kept = posts[:left]
+    crawl_.run(ScriptedFetcher({6: kept}, announced={6: left}), refresh=True)
+    assert set(crawl_.ledger(6).gone) == {post.mid for post in posts[left:]}
+    assert all(p["gone_at"] for mid, p in crawl_.posts(6).items() if mid in crawl_.ledger(6).gone)
+    assert crawl_.ledger(6).whole
+    again = ScriptedFetcher({6: kept}, announced={6: left})
+    assert crawl_.run(again, refresh=True)[6].gone == 0
+    assert "posts/6/2" not in again.asked
+
+
+@pytest.mark.parametrize("announced", [43, 44])
+def test_what_was_hidden_before_hides_no_deletion(crawl_: Crawl, announced: int) -> None:
+    """A profile counts posts that nobody is shown. As many as at the last whole visit are no sign
+    that a deleted one may be there still; one more of them is."""
+    crawl_.add(6)
+    posts = timeline(6, 45)
+    crawl_.run(ScriptedFetcher({6: posts}, announced={6: 47}))
+    assert crawl_.ledger(6).whole
+    crawl_.run(ScriptedFetcher({6: posts[:41]}, announced={6: announced}), refresh=True)
+    deleted = {post.mid for post in posts[41:]} if announced == 43 else set()
+    assert set(crawl_.ledger(6).gone) == deleted
+    again = ScriptedFetcher({6: posts[:41]}, announced={6: announced})
+    crawl_.run(again, refresh=True)
+    assert ("posts/6/2" in again.asked) == (announced == 44)
+
+
+def test_what_a_timeline_hides_and_counts_still_is_not_gone(crawl_: Crawl) -> None:
+    """A user who shows half a year announces the older posts, too; nor is a timeline that ends with
+    what is known proof of what lies below."""
+    crawl_.add(6)
+    posts = timeline(6, 45)
+    crawl_.run(ScriptedFetcher({6: posts}))
+    crawl_.run(ScriptedFetcher({6: posts[:22]}, announced={6: 45}), refresh=True)
+    assert crawl_.ledger(6).gone == ()
+    crawl_.run(ScriptedFetcher({6: posts}, announced={6: 10}), refresh=True)
+    assert crawl_.ledger(6).gone == ()
+
+
 def test_what_stands_below_or_between_pages_is_not_gone(crawl_: Crawl) -> None:
     """Only what should stand between two posts of one page: below the last one nothing was read,
     and between two pages something may have moved while they were fetched. A page out of order
@@ -141,7 +186,7 @@ def test_what_stands_below_or_between_pages_is_not_gone(crawl_: Crawl) -> None:
     crawl_.run(guest([*new, *posts[:5]]), refresh=True)
     assert crawl_.ledger(6).gone == ()
     torn = [p for p in [*new, *posts] if p.mid != posts[5].mid]  # stood first on page 2
-    crawl_.run(ScriptedFetcher({6: torn}), refresh=True)
+    crawl_.run(ScriptedFetcher({6: torn}, announced={6: len(torn) + 1}), refresh=True)
     assert crawl_.ledger(6).gone == ()
     mixed = [posts[0], posts[8], posts[3], posts[9]]
     crawl_.run(guest(mixed), refresh=True)

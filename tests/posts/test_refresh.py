@@ -329,3 +329,27 @@ def test_the_job_is_told_whom_to_visit() -> None:
     assert crawl.Job("run").options() == []
     assert crawl.Job("run", True).options() == ["--refresh"]
     assert crawl.Job("run", True, every=True).options() == ["--refresh", "--all"]
+
+
+def test_who_is_gone_may_come_back(crawl_: Crawl) -> None:
+    """Nobody asks for who is gone but `--all`: the site calls those gone, too, whom it suspends for
+    a month. Their posts are held as before."""
+    crawl_.add(6, 7)
+    clock = Clock()
+    world = {6: timeline(6, 15), 7: timeline(7, 5)}
+    crawl_.run(ScriptedFetcher(world), clock=clock)
+    said = dict.fromkeys(("profile/6", "posts/6/"), Verdict.GONE)
+    gone = ScriptedFetcher({7: timeline(7, 5)}, closed=said)
+    crawl_.run(gone, refresh=True, clock=clock)
+    assert crawl_.ledger(6).state == "gone"
+    clock.now += 60 * DAY
+    due = ScriptedFetcher(world)
+    crawl_.run(due, refresh=True, due=True, clock=clock)
+    assert not [url for url in due.asked if "/6" in url]
+    crawl_.run(gone, refresh=True, clock=clock)
+    assert (crawl_.ledger(6).state, crawl_.ledger(6).sure) == ("gone", True)
+    world[6] = timeline(6, 17)
+    crawl_.run(ScriptedFetcher(world), refresh=True, clock=clock)
+    ledger = crawl_.ledger(6)
+    assert (ledger.state, ledger.stored, ledger.gone) == ("done", 17, ())
+    assert ledger.next_visit is not None

@@ -117,6 +117,37 @@ def test_a_text_that_names_no_post_begins_as_the_page_shows_it(
     assert stored["text"] == ("begin  1001" if whole else "begin ...")
 
 
+def test_a_text_that_is_mended_later_begins_as_it_was_stored(crawl_: Crawl) -> None:
+    """Of a post that stands on no page of the visit the stored beginning is what one showed."""
+    crawl_.add(6)
+    world = long(*range(1025, 1000, -1))
+    texts = {mid: f"begin  {mid}" for mid in range(1001, 1026)}
+    crawl_.run(ScriptedFetcher(world, texts=texts, closed=both(1001, SERVER_TROUBLE)))
+    assert crawl_.ledger(6).cut == (1001,)
+    fetcher = _Unnamed(world, texts=texts)
+    fetcher.others, fetcher.show = 9, False
+    crawl_.run(fetcher, refresh=True)
+    assert "posts/6/2" not in fetcher.asked
+    assert crawl_.ledger(6).cut == (1001,)
+    assert crawl_.posts(6)[1001]["text"] == "begin ..."
+    crawl_.run(_Unnamed(world, texts=texts), refresh=True)
+    assert crawl_.posts(6)[1001]["text"] == "begin  1001"
+
+
+def test_a_notice_is_no_whole_text_a_month_later_either(crawl_: Crawl) -> None:
+    """Of posts that are restricted still, on a page of the visit and below."""
+    crawl_.add(6)
+    clock = Clock()
+    world = long(*range(1025, 1000, -1))
+    texts = {mid: f"begin {mid}" for mid in range(1001, 1026)} | {1024: "begin", 1002: "begin"}
+    crawl_.run(ScriptedFetcher(world, texts=texts), clock=clock)
+    assert crawl_.ledger(6).restricted == (1002, 1024)
+    clock.now += 31 * DAY
+    crawl_.run(ScriptedFetcher(world, texts=texts), refresh=True, clock=clock)
+    assert crawl_.ledger(6).restricted == (1002, 1024)
+    assert {crawl_.posts(6)[mid]["text"] for mid in (1002, 1024)} == {"begin ..."}
+
+
 def test_many_restricted_texts_stop_nobody(crawl_: Crawl) -> None:
     """Paging goes on, one round of ways each, no second one; the posts say why; the user is done,
     sure and whole, and nothing waits for repair."""

@@ -313,7 +313,9 @@ def _crawl_commands(commands: Any) -> None:
     posts.add_argument("--plan", action="store_true", help=_PLAN)
     posts.add_argument("--refresh", action="store_true", help="come back to users that are due")
     posts.add_argument(
-        "--all", action="store_true", help="with --refresh: also before they are due"
+        "--all",
+        action="store_true",
+        help="with --refresh: also before they are due, and who was gone",
     )
     posts.add_argument(
         "--since",

@@ -538,7 +538,9 @@ def due_at(user: Due, job: Job) -> float:
         return inf
     if user.is_suspect:
         return 0.0
-    is_over = not job.refresh or (ledger.state == "gone" and ledger.sure)
+    # who was gone may be back: those who are suspended for a month are called gone, too
+    is_gone = ledger.state == "gone" and ledger.sure
+    is_over = not job.refresh or (is_gone and not job.every)
     if is_over and ledger.state != "empty":
         return inf
     return 0.0 if job.every or ledger.next_visit is None else ledger.next_visit

@@ -43,11 +43,15 @@ class Holdings:
                 held[mid] = read_post(Row(key, cells))
         return held
 
-    def cut(self, mids: Iterable[Id]) -> set[Id]:
-        """Those of these posts whose text is not whole."""
-        column = "post:text_complete"
-        rows = ((mid, self._posts.row(post_key(self._uid, mid), [column])) for mid in mids)
-        return {mid for mid, cells in rows if cells.get(column) != "true"}
+    def cut(self, mids: Iterable[Id]) -> dict[Id, str]:
+        """Those of these posts whose text is not whole, and what is stored of it."""
+        columns = ["post:text_complete", "post:text"]
+        rows = ((mid, self._posts.row(post_key(self._uid, mid), columns)) for mid in mids)
+        return {
+            mid: cells.get("post:text", "")
+            for mid, cells in rows
+            if cells.get("post:text_complete") != "true"
+        }
 
     def dates(self, mids: Iterable[Id]) -> Mapping[Id, str]:
         """When these posts were written, as stored; those not stored are left out."""

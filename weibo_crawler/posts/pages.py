@@ -105,30 +105,33 @@ class Pages(NamedTuple):
     async def repair(self) -> None:
         """Long texts that earlier visits, or attempts that died, could not get and this one has not
         asked for; those that this one had trouble with, once more; and the restricted ones when it
-        is their time."""
+        is their time. No page of this visit showed them, but what is stored is what one did."""
         sightings = self.sightings
         earlier = sightings.cut - self.texts.asked
         lacking = await self.writer.call(self.holdings.cut, earlier)
-        sightings.cut -= earlier - lacking  # put by a visit that died before it could say so
-        closed = sightings.closed - self.texts.asked if self.asks_closed else set()
+        sightings.cut -= earlier - lacking.keys()  # put by a visit that died before it could say so
+        due = sightings.closed - self.texts.asked if self.asks_closed else set()
+        closed = await self.writer.call(self.holdings.cut, due)
+        whole, again, if_opened = self.texts.whole, self.texts.again, self.texts.if_opened
         await _all(
             [
-                *(self._mend(mid, self.texts.whole(mid, is_retry=True)) for mid in lacking),
-                *(self._mend(mid, self.texts.again(mid)) for mid in sightings.cut - earlier),
-                *(self._mend(mid, self.texts.if_opened(mid)) for mid in closed),
+                *(
+                    self._mend(mid, whole(mid, text, is_retry=True))
+                    for mid, text in lacking.items()
+                ),
+                *(self._mend(mid, again(mid)) for mid in sightings.cut - earlier),
+                *(self._mend(mid, if_opened(mid, text)) for mid, text in closed.items()),
             ]
         )
 
-    async def vanish(self, announced: int | None) -> None:
-        """After a whole timeline in no order that showed all that is announced: stored posts that
-        were not on it have disappeared."""
-        if not self.sightings.are_all_shown(announced):
+    async def vanish(self, announced: int | None, hidden: int, at: float) -> None:
+        """After a whole timeline that showed all that is announced and not hidden, the last page at
+        this time: stored posts that were not on it have disappeared."""
+        if not self.sightings.are_all_shown(announced, hidden):
             return
-        known = {mid for mid in self.sightings.known if isinstance(mid, str)}
-        lost = known - self.sightings.shown() - self.sightings.gone
+        lost = self.sightings.unseen()
         self.sightings.vanished(lost)
-        now = self.clock()
-        await self.writer.put([self._post(mid, gone_cells(now), now) for mid in lost], [])
+        await self.writer.put([self._post(mid, gone_cells(at), at) for mid in lost], [])
 
     def ledger_put(self, ledger: Ledger) -> Put:
         return Put(user_key(self.uid), ledger_cells(ledger), _ms(self.clock()))

@@ -46,6 +46,10 @@ class Sightings:
         """All mids that the pages of this visit showed."""
         return self.seen | self._unreadable_here
 
+    def unseen(self) -> frozenset[Id]:
+        """Stored posts that are not gone, and that no page of this visit showed."""
+        return self.known - self.shown() - self.gone
+
     def changed(self, posts: Iterable[Post], held: Mapping[Id, Held]) -> None:
         """Posts are stored as a page shows them, beside what was held of them."""
         for post in posts:
@@ -83,11 +87,12 @@ class Sightings:
         """How many posts the announced count says there are beside those that were shown."""
         return max(0, (announced or 0) - self.standing())
 
-    def are_all_shown(self, announced: int | None) -> bool:
-        """Whether this visit was shown as many posts as are announced, by an exact number."""
+    def are_all_shown(self, announced: int | None, hidden: int = 0) -> bool:
+        """Whether this visit was shown as many posts as are announced, by an exact number, but for
+        so many that are hidden."""
         if announced is None or announced >= self._exact_below:
             return False
-        return len(self.shown()) + self.unnamed >= announced
+        return len(self.shown()) + self.unnamed >= announced - hidden
 
     def is_surplus(
         self, announced: int | None, page: PostPage | None = None, *, is_first: bool = False

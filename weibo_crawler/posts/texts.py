@@ -48,8 +48,8 @@ class Texts:
         self.asked: set[Id] = set()
         self.completed = 0
 
-    async def whole(self, mid: Id, shown: str = "", *, is_retry: bool = False) -> Found:
-        """The text by the first way that has it, in one round. shown: the cut text, "": unknown."""
+    async def whole(self, mid: Id, shown: str, *, is_retry: bool = False) -> Found:
+        """The text by the first way that has it, in one round. shown: the cut text."""
         self.asked.add(mid)
         self._shown[mid] = _bare(shown)
         return await self._round(mid, self._ways(mid), is_retry)
@@ -59,8 +59,9 @@ class Texts:
         them was a witness of another, so the fetcher may look twice at what shows nothing."""
         return await self._round(mid, self._troubled.pop(mid, []), True, _NOTHING)
 
-    async def if_opened(self, mid: Id) -> Found:
-        """Of a post that was restricted long ago: the best way alone."""
+    async def if_opened(self, mid: Id, shown: str) -> Found:
+        """Of a post that was restricted long ago: the best way alone. shown: the cut text."""
+        self._shown[mid] = _bare(shown)
         return await self._round(mid, self._ways(mid)[:1], True)
 
     def _ways(self, mid: Id) -> list[Request]:

@@ -135,6 +135,7 @@ class _Visit:
         self.kept = Kept(env.site, due.kept, since=old.visited_at or 0.0)
         # when the page before the next one was shown: an older one may lie above it by now
         self.read_at = inf if self.resumed else 0.0
+        self.shown_at = 0.0  # when the last page was
         self.kept_at: float | None = None  # when a harvest was shown page 1
         self.texts = Texts(env.site, env.asker, self.uid)
         self.pages = Pages(
@@ -174,8 +175,8 @@ class _Visit:
         is_bare = not self.ledger.pages and stopped in ENDS
         if is_bare and not sure and not was_empty(self.old):
             raise VisitDoubt(NOTHING)
-        if sure and stopped in ENDS and not self.resumed:
-            await self.pages.vanish(self.ledger.announced)
+        if sure and self._is_whole(stopped):
+            await self.pages.vanish(self.ledger.announced, _hidden(self.old), self.shown_at)
         await self.pages.repair()
         if self.env.comments is not None and not self.kept.is_used_up:
             mids = self.sightings.known | self.sightings.seen
@@ -269,7 +270,9 @@ class _Visit:
             if looked is not None and not is_second:  # it was shown, whatever is shown now
                 fetched = looked
             reading = fetched.reading
-            self.read_at = inf if fetched.page is None else fetched.page.fetched_at
+            if fetched.page is not None:
+                self.shown_at = fetched.page.fetched_at
+            self.read_at = inf if fetched.page is None else self.shown_at
             avoid = "" if fetched.page is None else fetched.page.egress
             if is_first and reading.verdict in _TOLD:
                 self.odd = reading.why if reading.verdict is Verdict.DRIFTED else ""
@@ -326,10 +329,12 @@ class _Visit:
         return self.old.whole and shown == self.sightings.known - self.sightings.gone
 
     def _is_full(self) -> bool:
-        """Whether this visit was shown all posts that are announced, and a last page with room: so
-        the count, and the page that would hold one more post, say that this is the end."""
+        """Whether this visit was shown all posts that are announced, those that are stored among
+        them, and a last page with room: so the count, and the page that would hold one more post,
+        say that this is the end."""
         announced = None if self.is_count_old else self.ledger.announced
-        return self.has_room and self.sightings.are_all_shown(announced)
+        is_shown = self.sightings.are_all_shown(announced) and not self.sightings.unseen()
+        return self.has_room and is_shown
 
     def _note_room(self, page: PostPage) -> None:
         """Before a page is stored."""
@@ -437,6 +442,13 @@ class _Visit:
         if not self.ledger.pages and announced != 0:
             return False  # nothing at all was shown, however much is held
         return self.sightings.missing(announced) <= _MISSING_SHARE * (announced or 0)
+
+    def _is_whole(self, stopped: str) -> bool:
+        """Whether this visit alone read the timeline from its beginning to its end, and was told
+        how many posts there are."""
+        is_end = stopped in ENDS and stopped != "known" and not self.resumed
+        is_told = bool(self.ledger.pages) or self.profile is Verdict.OK
+        return is_end and is_told and not self.is_count_old
 
     async def _nothing_shown(self) -> Outcome:
         """Neither a profile nor a post is shown, and no word that the user is gone."""
@@ -570,6 +582,12 @@ class _Visit:
         if reading.verdict is Verdict.LOGIN_WALL and walled_ok:
             return
         raise VisitTrouble(f"{reading.verdict}: {reading.why}" if reading.why else reading.verdict)
+
+
+def _hidden(old: Ledger) -> int:
+    """How many of the announced posts a whole visit was not shown."""
+    standing = old.stored - len(old.gone) + old.unread
+    return max(0, (old.announced or 0) - standing) if old.whole else 0
 
 
 def _lacking(owner: User) -> str:
