@@ -22,6 +22,28 @@ FETCH, STORE, POSTS, SITE = "tests/fetch", "tests/store", "tests/posts", "tests/
 TOY = "tests/cli/test_another_site.py"
 
 CHANGES = [
+    # sessions, stores, evidence
+    Change(
+        "the entry page is asked for again and again",
+        "sites/weibo/session.py",
+        'asked.method == "POST" and "Referer" not in dict(asked.headers)',
+        'asked.method == "POST"',
+        f"{SITE}/weibo/test_session.py",
+    ),
+    Change(
+        "a Thrift server that answers no call stays the first",
+        "store/hbase/base.py",
+        "            self._servers.sort(key=lambda each: each == server)\n",
+        "",
+        f"{STORE}/test_hbase_ways.py",
+    ),
+    Change(
+        "who begins in a silence of later pages asks as late as others",
+        "evidence.py",
+        "_Told(_QUIET_LATER if is_later else _QUIET)",
+        "_Told(_QUIET)",
+        "tests/test_evidence.py",
+    ),
     # leases and owners
     Change(
         "a lease counts from the answer instead of the call",
