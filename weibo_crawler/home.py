@@ -14,11 +14,12 @@ from weibo_crawler.errors import BadConfig, how_to_install, masked
 from weibo_crawler.posts.hdfs import Hdfs
 from weibo_crawler.records import Id
 from weibo_crawler.sites import Site, open_site
-from weibo_crawler.store import Frontier, Tables, homes
+from weibo_crawler.store import Tables, homes
 from weibo_crawler.store.notes import SITE
 from weibo_crawler.store.owners import new_owner
 from weibo_crawler.store.sql.egresses import EgressLeases
 from weibo_crawler.store.sql.visits import VisitClaims
+from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.store.temporary import owned_folder
 
 if TYPE_CHECKING:

@@ -19,10 +19,11 @@ from contextlib import closing
 from itertools import groupby, islice
 from typing import NamedTuple, TypeVar
 
-from weibo_crawler.store import Frontier, Put, Tables, UserRow, notes
+from weibo_crawler.store import Put, Tables, UserRow, notes
 from weibo_crawler.store.guard import Guard
 from weibo_crawler.store.rows.cells import user_cells
 from weibo_crawler.store.rows.keys import user_key
+from weibo_crawler.store.sql.walk import Frontier
 
 T = TypeVar("T")
 _BLOCK = 2000  # seqs, or rows, of a put: one call to HBase

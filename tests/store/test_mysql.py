@@ -27,13 +27,14 @@ from weibo_crawler.config import load
 from weibo_crawler.errors import BadConfig, NewerSchema, StoreError, StoreFull
 from weibo_crawler.home import Home
 from weibo_crawler.records import Edge, State
-from weibo_crawler.store import Entry, Found, Frontier, Landing, Progress, Tables
+from weibo_crawler.store import Entry, Found, Landing, Progress, Tables
 from weibo_crawler.store.mysql import base
 from weibo_crawler.store.mysql import users as schema
 from weibo_crawler.store.mysql.base import Database, parse_address
 from weibo_crawler.store.mysql.errors import translated
 from weibo_crawler.store.mysql.frontier import MysqlUsers
 from weibo_crawler.store.mysql.schema import of_ids
+from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.store.sqlite.tables import SqliteTables
 
 pytestmark = pytest.mark.skipif(mariadb.binary() is None, reason=mariadb.why_not())

@@ -12,8 +12,9 @@ from weibo_crawler.analysis.completeness import Completeness, Tally, read_ledger
 from weibo_crawler.analysis.contents import COLUMNS, Contents, Pair
 from weibo_crawler.analysis.second_looks import second_looks
 from weibo_crawler.records import Id, Verdict
-from weibo_crawler.store import RunLog, Tables, Told, UserRow, Users
+from weibo_crawler.store import Tables, UserRow
 from weibo_crawler.store.rows.keys import ALL, Range, parse_post_key
+from weibo_crawler.store.sql.walk import Frontier
 
 FANS_EDGES = (0, *(step * 10**power for power in range(10) for step in (1, 2, 5)))
 SHARE_BINS = (
@@ -87,7 +88,7 @@ class Stored:
         self.contents.merge(other.contents)
 
 
-def gather(users: Told, stored: Stored) -> Figures:
+def gather(users: Frontier, stored: Stored) -> Figures:
     """Read the users once. stored: what the tables hold."""
     growth, fans = GrowthTally(), [0] * len(FANS_EDGES)
     counters = _counters(users)
@@ -226,7 +227,7 @@ def share_bin(share: float) -> int:
     return len(SHARE_BINS) - 1 if share >= 1 else 1 + int(share * 10)
 
 
-def _tallied(users: Users, growth: GrowthTally, fans: list[int]) -> Iterator[UserRow]:
+def _tallied(users: Frontier, growth: GrowthTally, fans: list[int]) -> Iterator[UserRow]:
     for row in users.users():
         growth.add(row.found_at, row.depth)
         if row.fans is not None:
@@ -234,7 +235,7 @@ def _tallied(users: Users, growth: GrowthTally, fans: list[int]) -> Iterator[Use
         yield row
 
 
-def _counters(users: RunLog) -> dict[str, int]:
+def _counters(users: Frontier) -> dict[str, int]:
     counters: Counter[str] = Counter()
     for worker in users.workers():
         counters.update(worker.counters)

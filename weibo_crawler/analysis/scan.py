@@ -7,10 +7,11 @@ from typing import Any, TypeVar
 
 from weibo_crawler.errors import BadUsage
 from weibo_crawler.records import Id
-from weibo_crawler.store import Row, Table, Tables, UserRow, Users
+from weibo_crawler.store import Row, Table, Tables, UserRow
 from weibo_crawler.store.rows.cells import from_iso, read_ledger, read_post, read_user, to_iso
 from weibo_crawler.store.rows.comments import read_comment
 from weibo_crawler.store.rows.keys import ALL, Range, posts_prefix, user_key
+from weibo_crawler.store.sql.walk import Frontier
 
 T = TypeVar("T")
 
@@ -29,7 +30,7 @@ class PostRows:
 
 
 def scan_users(
-    users: Users, *, uids: Sequence[Id] | None = None, limit: int | None = None
+    users: Frontier, *, uids: Sequence[Id] | None = None, limit: int | None = None
 ) -> Iterator[dict[str, Any]]:
     """Kept users from the live userlist, in the order they were found; columns.USERS."""
     wanted = None if uids is None else tuple(dict.fromkeys(uids))
@@ -133,7 +134,7 @@ def scan_comments(
 
 
 def scan_edges(
-    users: Users, *, uids: Sequence[Id] | None = None, limit: int | None = None
+    users: Frontier, *, uids: Sequence[Id] | None = None, limit: int | None = None
 ) -> Iterator[dict[str, Any]]:
     """Who was seen in whose list, as harvest keeps it: by owner, edge and place; columns.EDGES. A
     user on two pages of a list comes twice. uids: whose lists."""

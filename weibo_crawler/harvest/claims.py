@@ -5,7 +5,8 @@ import time
 
 from weibo_crawler.config import Harvest
 from weibo_crawler.harvest.committer import Committer
-from weibo_crawler.store import Entry, Frontier
+from weibo_crawler.store import Entry
+from weibo_crawler.store.sql.walk import Frontier
 
 
 class Claims:

@@ -3,7 +3,7 @@ run, as a probe, and the others once their edge proves to be open."""
 
 from weibo_crawler.config import Harvest
 from weibo_crawler.records import Edge, Id
-from weibo_crawler.store import Frontier
+from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.walls import WINDOW, Walls
 
 _BATCH = 1000  # lists of one transaction

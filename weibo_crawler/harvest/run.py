@@ -37,8 +37,9 @@ from weibo_crawler.harvest.walk import Walker
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Edge, Id, State, User
 from weibo_crawler.sites import Site
-from weibo_crawler.store import Entry, Frontier, WorkerRow, notes
+from weibo_crawler.store import Entry, WorkerRow, notes
 from weibo_crawler.store.kept import KeptPage
+from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.walls import Walls
 
 _FIRST_USERS = 100  # among them some are known who may be asked for as a witness

@@ -28,7 +28,7 @@ from weibo_crawler.posts.submission import (
     not_submitted,
 )
 from weibo_crawler.posts.yarn import Application
-from weibo_crawler.store import Books
+from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.store.temporary import owned_folder
 
 _POLL_S = 0.5
@@ -47,7 +47,7 @@ class HadoopRun(JobRun):
 
     def __init__(
         self,
-        frontier: Books,
+        frontier: Frontier,
         job: Job,
         files: JobFiles,
         progress: Callable[[dict[str, int], str], None] = lambda counters, note: None,

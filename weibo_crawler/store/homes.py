@@ -11,9 +11,10 @@ from pathlib import Path
 from weibo_crawler.config import Store
 from weibo_crawler.errors import BadConfig, how_to_install
 from weibo_crawler.records import IdType
-from weibo_crawler.store import Frontier, Tables
+from weibo_crawler.store import Tables
 from weibo_crawler.store.sql.egresses import EgressLeases
 from weibo_crawler.store.sql.visits import VisitClaims
+from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.store.sqlite.base import database_path
 from weibo_crawler.store.sqlite.egresses import SqliteEgresses
 from weibo_crawler.store.sqlite.frontier import SqliteUsers

@@ -26,13 +26,13 @@ from weibo_crawler.store.mysql.schema import IDS_OF_A_TEXT, of_ids
 from weibo_crawler.store.mysql.users import SCHEMA
 from weibo_crawler.store.sql.cursor import Cursor, marks
 from weibo_crawler.store.sql.landing import NewUser
-from weibo_crawler.store.sql.walk import Among, SqlWalk
+from weibo_crawler.store.sql.walk import Among, Frontier
 
 T = TypeVar("T")
 
 
-class MysqlUsers(SqlWalk):
-    """The `Frontier` protocol over one database: `mysql://user@host:port/database`.
+class MysqlUsers(Frontier):
+    """The `Frontier` over one database: `mysql://user@host:port/database`.
 
     ids: what the site calls its users by. One connection a thread and process. Methods raise
     StoreError, StoreFull, NewerSchema; no text and no error holds the password.

@@ -15,7 +15,7 @@ from weibo_crawler.records import Id
 from weibo_crawler.store.sql.cursor import Cursor, rows
 from weibo_crawler.store.sql.landing import NewUser
 from weibo_crawler.store.sql.userlist import PAGE
-from weibo_crawler.store.sql.walk import Among, SqlWalk
+from weibo_crawler.store.sql.walk import Among, Frontier
 from weibo_crawler.store.sqlite.base import Database
 from weibo_crawler.store.sqlite.users import PAGE_BYTES, SCHEMA
 
@@ -34,8 +34,8 @@ class Gate(NamedTuple):
     forget_key: str | None
 
 
-class SqliteUsers(SqlWalk):
-    """The `Frontier` protocol over one SQLite file; one connection a thread and process."""
+class SqliteUsers(Frontier):
+    """The `Frontier` over one SQLite file; one connection a thread and process."""
 
     _db: Database
     queue, next_page = "userlist", "cursor"
