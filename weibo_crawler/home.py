@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from weibo_crawler.config import Settings
-from weibo_crawler.errors import BadConfig, how_to_install, masked
+from weibo_crawler.errors import BadConfig, masked, needed
 from weibo_crawler.posts.hdfs import Hdfs
 from weibo_crawler.records import Id
 from weibo_crawler.sites import Site, open_site
@@ -102,13 +102,8 @@ class Home:
         settings = self.settings.archive
         if settings.folder is None:
             return None
-        try:
+        with needed("archive.folder: needs warcio and zstandard", "archive"):
             from weibo_crawler.archive import open_archive
-        except ImportError as error:
-            raise BadConfig(
-                f"archive.folder: needs warcio and zstandard ({error}): "
-                + how_to_install("archive")
-            ) from None
 
         def is_gone() -> Callable[[Id], bool] | None:
             forgotten = self.users.forgotten()

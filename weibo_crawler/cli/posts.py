@@ -22,7 +22,7 @@ from weibo_crawler.cli.show import Advance, Progress, grouped, seconds, verdicts
 from weibo_crawler.cli.stopping import say_stopping, stop_signals
 from weibo_crawler.cli.yarn import left_running
 from weibo_crawler.config import Settings
-from weibo_crawler.errors import BadConfig, BadUsage, CrawlerError, SiteSaysNo, how_to_install
+from weibo_crawler.errors import BadConfig, BadUsage, CrawlerError, SiteSaysNo, needed
 from weibo_crawler.fetch.opening import load_egresses
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.importer import Imported, import_users, imported
@@ -81,12 +81,8 @@ def run_import(home: Home, title: str, *, from_start: bool = False) -> Done:
 
 
 def _by_sqoop(home: Home, *, from_start: bool, paper: bool) -> Done:
-    try:
+    with needed("import --via sqoop needs PyMySQL and happybase", "cluster"):
         from weibo_crawler import sqoop_import
-    except ImportError:
-        raise BadConfig(
-            f"import --via sqoop needs PyMySQL and happybase: {how_to_install('cluster')}"
-        ) from None
     name = "paper" if paper else "userlist"
     sqoop = sqoop_import.prepare(home.settings, name, new_run_id(), os.environ)
     with Progress("import") as progress:

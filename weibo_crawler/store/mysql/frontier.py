@@ -20,10 +20,10 @@ from typing import TypeVar
 
 from weibo_crawler.records import Id, IdType
 from weibo_crawler.store.mysql.base import Database
+from weibo_crawler.store.mysql.components import SCHEMAS
 from weibo_crawler.store.mysql.gate import Gate, enter
 from weibo_crawler.store.mysql.insert import insert_users
 from weibo_crawler.store.mysql.schema import IDS_OF_A_TEXT, of_ids
-from weibo_crawler.store.mysql.users import SCHEMA
 from weibo_crawler.store.sql.cursor import Cursor, marks
 from weibo_crawler.store.sql.landing import NewUser
 from weibo_crawler.store.sql.walk import Among, Frontier
@@ -64,7 +64,9 @@ class MysqlUsers(Frontier):
         ids: IdType = int,
         waits: bool = False,
     ) -> None:
-        super().__init__(Database(url, password, "users", of_ids(SCHEMA, ids), waits=waits))
+        super().__init__(
+            Database(url, password, "users", of_ids(SCHEMAS["users"], ids), waits=waits)
+        )
         self._ids = ids
         if ids is str:
             self.below_all = ""
