@@ -145,7 +145,7 @@ def _differs(tables: Tables, row: UserRow) -> bool:
 
 
 def _put(row: UserRow, run_id: str, at: float) -> Put:
-    return Put(user_key(row.uid), user_cells(row, run_id), int(at * 1000))
+    return Put.at(user_key(row.uid), user_cells(row, run_id), at)
 
 
 def _new_puts(blocks: Iterable[list[UserRow]], run_id: str, at: float | None) -> Iterator[_Block]:

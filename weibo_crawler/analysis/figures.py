@@ -11,6 +11,7 @@ from weibo_crawler import samples
 from weibo_crawler.analysis.completeness import Completeness, Tally, read_ledgers, share_of
 from weibo_crawler.analysis.contents import COLUMNS, Contents, Pair
 from weibo_crawler.analysis.second_looks import second_looks
+from weibo_crawler.metrics import total
 from weibo_crawler.records import Id, Verdict
 from weibo_crawler.store import Tables, UserRow
 from weibo_crawler.store.rows.keys import ALL, Range, parse_post_key
@@ -91,7 +92,7 @@ class Stored:
 def gather(users: Frontier, stored: Stored) -> Figures:
     """Read the users once. stored: what the tables hold."""
     growth, fans = GrowthTally(), [0] * len(FANS_EDGES)
-    counters = _counters(users)
+    counters = total([worker.counters for worker in users.workers()])
     pages = {str(verdict): n for verdict in Verdict if (n := counters.get(f"page.{verdict}", 0))}
     top = heapq.nlargest(_TOP, _tallied(users, growth, fans), key=lambda row: row.fans or 0)
     states = users.states()
@@ -233,13 +234,6 @@ def _tallied(users: Frontier, growth: GrowthTally, fans: list[int]) -> Iterator[
         if row.fans is not None:
             fans[fans_bin(row.fans)] += 1
         yield row
-
-
-def _counters(users: Frontier) -> dict[str, int]:
-    counters: Counter[str] = Counter()
-    for worker in users.workers():
-        counters.update(worker.counters)
-    return dict(counters)
 
 
 def _day(text: str) -> date | None:

@@ -81,10 +81,6 @@ class Asker:
         self._proving = asyncio.Lock()
         self._began = clock()
 
-    def widen(self, places: int) -> None:
-        """As `Evidence.widen`."""
-        self.evidence.widen(places)
-
     @asynccontextmanager
     async def in_turn(self) -> AsyncIterator[None]:
         """While the site is not talking, let one visit at a time ask for a proof that it is: all

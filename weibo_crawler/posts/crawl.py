@@ -449,7 +449,7 @@ class RangeCrawler:
                     await asyncio.shield(self._share_facts(self._fetcher))
                     room = self._make_room(self._fetcher)
                     if self._asker is not None:
-                        self._asker.widen(room)
+                        self._asker.evidence.widen(room)
                 await self._rest()
         except Exception as error:  # noqa: BLE001 - the top of a task: it ends the run, loudly
             self._failure = self._failure or error

@@ -51,7 +51,6 @@ async def replay_walks(
         run_id=run_id,
         room=lambda: Room(places),
         progress=lambda: say(f"{source.given:,} pages replayed"),
-        judges=False,
     )
     watch = asyncio.create_task(_end_where_nothing_comes(run, source))
     try:

@@ -34,6 +34,11 @@ class Put(NamedTuple):
     cells: Cells
     timestamp: int
 
+    @classmethod
+    def at(cls, key: str, cells: Cells, seconds: float) -> "Put":
+        """At a time in seconds since the epoch."""
+        return cls(key, cells, int(seconds * 1000))
+
 
 class Table(Protocol):
     """An HBase table: rows in the byte order of their keys, cells with timestamps and versions.
@@ -50,7 +55,7 @@ class Table(Protocol):
         """The newest cells of one row, {} where there is none. columns: "fam" or "fam:qual"."""
         ...
 
-    def versions(self, key: str, column: str, limit: int = 100) -> list[Cell]:
+    def versions(self, key: str, column: str) -> list[Cell]:
         """The kept versions of one cell, newest first."""
         ...
 
@@ -72,9 +77,7 @@ class Table(Protocol):
         """
         ...
 
-    def states(
-        self, key: str, columns: Sequence[str] | None = None
-    ) -> Iterator[tuple[int, dict[str, str]]]:
+    def states(self, key: str) -> Iterator[tuple[int, dict[str, str]]]:
         """What a row held, the newest first: since which timestamp, and the newest cells then, as
         far as versions of them are kept."""
         ...
