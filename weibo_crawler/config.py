@@ -118,6 +118,11 @@ class Harvest(_Section, frozen=True, forbid_unknown_fields=True):
     max_attempts: Count = 3
     max_failed_share: Share = 0.2
 
+    @property
+    def all_edges(self) -> tuple[Edge, ...]:
+        """Each once, those for walled users last."""
+        return tuple(dict.fromkeys((*self.edges, *self.edges_if_walled)))
+
 
 class Posts(_Section, frozen=True, forbid_unknown_fields=True):
     """revisit_posts: `posts --refresh` comes back to a user when so many new posts are expected, by

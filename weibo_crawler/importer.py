@@ -62,7 +62,8 @@ class Watermark:
         self._seq, self._at = notes.IMPORTED_SEQ.of(place), notes.IMPORTED_AT.of(place)
         self.started_at = time.time()
         known_at = self._at.get(frontier)
-        anew = from_start or known_at is None or _is_empty(tables)
+        held = tables.userlist.scan(columns=["user:id"], limit=1)  # read when it is looked at
+        anew = from_start or known_at is None or not any(held)
         self.is_repair = anew and known_at is not None
         self.seq = 0 if anew else self._seq.get(frontier) or 0
         self.changed_since = None if anew else (known_at or 0.0) - _OVERLAP_S
@@ -132,10 +133,6 @@ def drop_unknown(tables: Tables, row: UserRow) -> None:
     unknown = [f"user:{name}" for name in ("screen_name", "fans") if getattr(row, name) is None]
     if unknown:
         tables.userlist.delete(user_key(row.uid), unknown)
-
-
-def _is_empty(tables: Tables) -> bool:
-    return next(iter(tables.userlist.scan(columns=["user:id"], limit=1)), None) is None
 
 
 def _differs(tables: Tables, row: UserRow) -> bool:

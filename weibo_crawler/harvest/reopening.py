@@ -14,7 +14,7 @@ class Reopening:
 
     def __init__(self, frontier: Frontier, walls: Walls, settings: Harvest) -> None:
         self._frontier, self._walls = frontier, walls
-        self._edges = tuple(dict.fromkeys((*settings.edges, *settings.edges_if_walled)))
+        self._edges = settings.all_edges
         self._after: dict[Edge, int] = {}  # edges with lists that may be reopened yet
         self._uids: set[Id] = set()  # whose lists were reopened, as long as none was shown
 

@@ -123,9 +123,7 @@ def read_visits(
     )
 
 
-def measured(
-    crawl: Outset, settings: Settings, users: Frontier, tables: Tables, now: float
-) -> Outset:
+def measured(crawl: Outset, settings: Settings, users: Frontier, tables: Tables) -> Outset:
     """The same with what the crawl at hand has measured."""
     walked, visited = read_runs(users, "harvest").asked, read_runs(users, "posts").asked
     kept, size = sum(users.states().values()), _file_bytes(settings.store.users)

@@ -68,7 +68,9 @@ class Visitor:
         """
         task = self._asking(egress)
         if task is not None:
-            self._raise(await asyncio.shield(task))
+            failure = await asyncio.shield(task)
+            if failure is not None:  # to each who waits an error of its own
+                raise EgressFailed(str(failure))
             return True
         if egress.name in self._firsts:
             await self._firsts[egress.name][1].wait()
@@ -241,12 +243,6 @@ class Visitor:
     def _renewed(self, egress: Egress) -> None:
         self._headers.pop(egress.name, None)
         self._touched.add(egress.name)
-
-    @staticmethod
-    def _raise(failure: EgressFailed | None) -> None:
-        """To each who waits an error of its own."""
-        if failure is not None:
-            raise EgressFailed(str(failure))
 
     async def _open(self, egress: Egress, send: Send) -> EgressFailed | None:
         visit, loop = self._visit(egress), asyncio.get_running_loop()
