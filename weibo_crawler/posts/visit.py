@@ -8,13 +8,7 @@ from msgspec.structs import replace
 
 from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.fetch import Ask, Fetched
-from weibo_crawler.posts.asking import (
-    Asker,
-    Unreached,
-    UserForgotten,
-    VisitDoubt,
-    VisitTrouble,
-)
+from weibo_crawler.posts.asking import Asker, Unreached, UserForgotten, VisitDoubt, VisitTrouble
 from weibo_crawler.posts.closing import EMPTY_WAIT_S, begun, closed, empty, outcome_of
 from weibo_crawler.posts.comments import Comments
 from weibo_crawler.posts.due import Due

@@ -19,12 +19,7 @@ from weibo_crawler.store import (
     WorkerRow,
 )
 from weibo_crawler.store.kept import KeptPage
-from weibo_crawler.store.sql.cursor import (
-    Database,
-    chunks,
-    marks,
-    unpack_ids,
-)
+from weibo_crawler.store.sql.cursor import Database, chunks, marks, unpack_ids
 
 PAGE = 1000  # rows read at once
 _COLUMNS = ", ".join("id" if name == "uid" else name for name in UserRow._fields)
