@@ -18,11 +18,7 @@ from weibo_crawler.store.rows.keys import ALL, Range, parse_post_key
 from weibo_crawler.store.sql.walk import Frontier
 
 FANS_EDGES = (0, *(step * 10**power for power in range(10) for step in (1, 2, 5)))
-SHARE_BINS = (
-    "none",
-    *("<10 %" if i == 0 else f"{10 * i}+ %" for i in range(10)),
-    "all",
-)
+SHARE_BINS = ("none", *("<10 %" if i == 0 else f"{10 * i}+ %" for i in range(10)), "all")
 _TOP, _PAIRS = 10, 12
 _MOST_DAYS, _MOST_MONTHS = 62, 72  # bars that can still be told apart
 _LEAST_DAYS = 14  # a single bar tells nothing

@@ -183,10 +183,7 @@ def lines(report: StatusReport) -> list[str]:
         return ["no users yet: run weibo-crawler seed"]
     states = [f"{grouped(n)} {state}" for state in State if (n := report.states.get(state, 0))]
     depths = [f"{depth}: {grouped(n)}" for depth, n in report.depths.items()]
-    out = [
-        f"users    {grouped(total)}: {', '.join(states)}",
-        f"depth    {', '.join(depths)}",
-    ]
+    out = [f"users    {grouped(total)}: {', '.join(states)}", f"depth    {', '.join(depths)}"]
     if report.depths_are_bounds:
         out.append(f"         upper bounds only: {report.depths_are_bounds}")
     out += [f"unsure   {line}" for line in unsure_lines(report.unsure_lists)]

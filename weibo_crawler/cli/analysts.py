@@ -175,10 +175,7 @@ def export(options: argparse.Namespace) -> Done:
         remember_export(home.users, options.output)  # first: a kill may leave some of it
         read = partial(_rows, options)
         read(home, ALL)  # says what is wrong with the options
-        with (
-            Progress("export") as progress,
-            reading(home, options.processes, options.output) as by,
-        ):
+        with Progress("export") as progress, reading(home, options.processes, options.output) as by:
             rows = by.rows(read, options.what, progress)
             n = write_file(rows, columns, options.output, form, of_site(KNOWN, home.site))
     line = f"export: {_count(n, options, home)} written to {options.output}"

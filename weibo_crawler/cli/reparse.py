@@ -30,11 +30,7 @@ def reparse(options: argparse.Namespace) -> Done:
     with needed("reparse: needs warcio and zstandard", "archive"):
         from weibo_crawler.archive.reader import ArchiveIndex, files_of
     files = files_of(folders)
-    with (
-        Home(settings) as home,
-        owned_folder("reparse") as place,
-        Progress("reparse") as progress,
-    ):
+    with Home(settings) as home, owned_folder("reparse") as place, Progress("reparse") as progress:
         index = ArchiveIndex(place / "index.db", files, progress.say)
         try:
             data = {"files": len(files), "answers": index.answers, **_replay(home, index, progress)}

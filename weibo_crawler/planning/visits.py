@@ -184,11 +184,7 @@ def _parts(visits: Visits, sort: str, left: float) -> Iterator[Part]:
         yield Part(f"{name}, basic information", left, "one for each user (posts.info_days)")
 
 
-_NAMES = {
-    Kind.PROFILE: "profiles",
-    Kind.COMMENTS: "comments",
-    Kind.INFO: "basic information",
-}
+_NAMES = {Kind.PROFILE: "profiles", Kind.COMMENTS: "comments", Kind.INFO: "basic information"}
 
 
 def _with_looks(

@@ -57,12 +57,7 @@ class MysqlUsers(Frontier):
     make_forget_key = "UPDATE gate SET forget_key = COALESCE(forget_key, %s)"
 
     def __init__(
-        self,
-        url: str,
-        password: str | None = None,
-        *,
-        ids: IdType = int,
-        waits: bool = False,
+        self, url: str, password: str | None = None, *, ids: IdType = int, waits: bool = False
     ) -> None:
         super().__init__(
             Database(url, password, "users", of_ids(SCHEMAS["users"], ids), waits=waits)

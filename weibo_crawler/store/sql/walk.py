@@ -199,12 +199,7 @@ class Frontier(SqlEntries):
         return self._db.transaction(work) if pages else []
 
     def _commit(
-        self,
-        cursor: Cursor,
-        owner: str,
-        run_id: str,
-        pages: Sequence[PageCommit],
-        max_users: int,
+        self, cursor: Cursor, owner: str, run_id: str, pages: Sequence[PageCommit], max_users: int
     ) -> list[Landed]:
         gate = self._enter(cursor)
         # Law 13 against concurrent writers. Each statement sees what was committed before it began,
