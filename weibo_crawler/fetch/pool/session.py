@@ -19,6 +19,7 @@ from weibo_crawler.records import Page, Request
 from weibo_crawler.sites import Site
 
 _TRIES = 3
+_WALL_MEMORY_S = 600.0
 
 Send = Callable[[Request, Headers, Egress], Awaitable[Page]]  # raises TransportError
 
@@ -38,13 +39,11 @@ class Visitor:
         rng: Random,
         *,
         cooldown_s: float = 60.0,
-        wall_memory_s: float = 600.0,
         retry_s: float = 1.0,
         per_hour: int | None = None,
     ) -> None:
         self._site, self._counters, self._rng = site, counters, rng
-        self._cooldown_s, self._wall_memory_s = cooldown_s, wall_memory_s
-        self._retry_s, self._per_hour = retry_s, per_hour
+        self._cooldown_s, self._retry_s, self._per_hour = cooldown_s, retry_s, per_hour
         self._agent = str(dict(site.session_headers({})).get("User-Agent", ""))
         self._visits: dict[str, Visit] = {}
         self._headers: dict[str, Headers] = {}
@@ -233,7 +232,7 @@ class Visitor:
         if visit is None:
             visit = self._visits[egress.name] = Visit(
                 cooldown_s=self._cooldown_s,
-                wall_memory_s=self._wall_memory_s,
+                wall_memory_s=_WALL_MEMORY_S,
                 per_hour=self._per_hour,
             )
             if self._site.session(time.time(), self._rng) is None:
