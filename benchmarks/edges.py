@@ -169,5 +169,6 @@ async def _harvest(home: Home, counters: _Counting) -> None:
     counters.enough = lambda: walk.stop("so many requests were asked for")
     try:
         await walk.run()
+        walk.judge_failures(counters)
     finally:
         await fetcher.close()

@@ -8,6 +8,7 @@ import asyncio
 import json
 import time
 from pathlib import Path
+from typing import Literal
 
 from weibo_crawler import config
 from weibo_crawler.fetch.egress import DIRECT
@@ -18,7 +19,7 @@ from weibo_crawler.sites.weibo.addresses import Addresses
 _AT_ONCE = 64
 
 
-async def _fetch(addresses: list[str], transport_name: str) -> float:
+async def _fetch(addresses: list[str], transport_name: Literal["requests", "wreq"]) -> float:
     settings = config.Fetch(transport=transport_name, concurrency=_AT_ONCE)
     transport = choose_transport(settings)(settings)
     headers = (*Addresses("").profile(1).headers, ("User-Agent", config.Site().user_agent))

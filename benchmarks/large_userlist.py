@@ -23,8 +23,9 @@ from benchmarks.figures import Figure, Scale, take_turns, within
 from benchmarks.processes import Wrong, run
 from benchmarks.uids import uid
 from weibo_crawler.records import Edge
-from weibo_crawler.store import Found, Frontier, Landing, PageCommit, Progress
+from weibo_crawler.store import Found, Landing, PageCommit, Progress
 from weibo_crawler.store.owners import new_owner
+from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.store.sqlite.base import database_path
 from weibo_crawler.store.sqlite.frontier import SqliteUsers
 

@@ -13,7 +13,8 @@ import pytest
 from tests.cli.crawls import Crawl, simulated
 from tests.cli.forgetting import cells_by_themselves, drifted_urls, forget_midway
 from tests.contracts.forget import ForgetContract
-from weibo_crawler.store import Frontier, Tables
+from weibo_crawler.store import Tables
+from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.store.sqlite.frontier import SqliteUsers
 from weibo_crawler.store.sqlite.tables import SqliteTables
 

@@ -15,9 +15,8 @@ import tomllib
 import types
 import typing
 from collections.abc import Mapping
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -28,9 +27,6 @@ from weibo_crawler.errors import masked as masked
 from weibo_crawler.records import Edge
 
 DEFAULT_FILE = Path("conf/crawler.toml")
-TRANSPORTS = ("auto", "requests", "wreq")
-WHEN_EMPTY = ("wait", "stop")
-COMPRESSIONS = ("gzip", "zstd")
 # what may name places of this machine; group 2 is a relative one
 _ADDRESS = re.compile(r"(?s)(\Asqlite:///|[?&](?:ssl_ca|ssl_cert|ssl_key|socket)=)([^/~&][^&]*)")
 _PATH = re.compile(r"(?s)(\A)(?!.*://)([^/~].*)")
@@ -118,6 +114,11 @@ class Harvest(_Section, frozen=True, forbid_unknown_fields=True):
     max_attempts: Count = 3
     max_failed_share: Share = 0.2
 
+    @property
+    def all_edges(self) -> tuple[Edge, ...]:
+        """Each once, those for walled users last."""
+        return tuple(dict.fromkeys((*self.edges, *self.edges_if_walled)))
+
 
 class Posts(_Section, frozen=True, forbid_unknown_fields=True):
     """revisit_posts: `posts --refresh` comes back to a user when so many new posts are expected, by
@@ -181,7 +182,7 @@ class Egress(_Section, frozen=True, forbid_unknown_fields=True):
     proxies_file: str | None = None
     proxies_url: str | None = None
     reload_s: Annotated[float, Meta(ge=0.05, le=86_400)] = 60.0
-    when_empty: str = "wait"
+    when_empty: Literal["wait", "stop"] = "wait"
     direct: bool | None = None
     lease_s: Annotated[float, Meta(ge=1, le=3600)] = 30.0
     direct_name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:-]{1,200}$")] | None = None
@@ -210,7 +211,7 @@ class Fetch(_Section, frozen=True, forbid_unknown_fields=True):
     """concurrency: requests under way at once, 0 = as many as the pace of the egresses needs at the
     response times that they have (`Fetcher.room`)."""
 
-    transport: str = "auto"
+    transport: Literal["auto", "requests", "wreq"] = "auto"
     concurrency: Annotated[int, Meta(ge=0, le=1024)] = 0
     connect_timeout_s: Seconds = 5.0
     read_timeout_s: Seconds = 20.0
@@ -227,7 +228,7 @@ class Archive(_Section, frozen=True, forbid_unknown_fields=True):
 
     folder: str | None = None
     max_file_bytes: Annotated[int, Meta(ge=1_000, le=10**12)] = 1_000_000_000
-    compression: str = "gzip"
+    compression: Literal["gzip", "zstd"] = "gzip"
 
 
 class Sqoop(_Section, frozen=True, forbid_unknown_fields=True):
@@ -479,12 +480,12 @@ def _explain(message: str, path: Path, origin: Mapping[str, str], merged: Mappin
 
 
 def _choices(setting: str) -> str:
-    """The words that a list may hold."""
+    """The words that a setting, or a list, may hold."""
     section, _, key = setting.partition(".")
     hint = typing.get_type_hints(typing.get_type_hints(Settings)[section])[key]
-    kinds: list[type[StrEnum]] = [kind for kind in typing.get_args(hint) if kind is not Ellipsis]
-    words = [str(word) for kind in kinds for word in kind if word is not Edge.SEED]
-    return f"; use {', '.join(words)}" if words else ""
+    edges = [edge for edge in Edge if edge is not Edge.SEED]
+    words = typing.get_args(hint) if typing.get_origin(hint) is Literal else edges
+    return f"; use {', '.join(words)}"
 
 
 def _in_words(found: re.Match[str]) -> str:
@@ -575,14 +576,6 @@ def _check(settings: Settings, environ: Mapping[str, str]) -> None:
     _check_edges(settings.harvest)
     _check_posts(settings.posts)
     _check_egress(settings.egress)
-    for name, word, known in (
-        ("egress.when_empty", settings.egress.when_empty, WHEN_EMPTY),
-        ("fetch.transport", settings.fetch.transport, TRANSPORTS),
-        ("archive.compression", settings.archive.compression, COMPRESSIONS),
-    ):
-        if word not in known:
-            words = ", ".join(known)
-            raise BadConfig(f"{name}: {masked(word)!r} is not known; use one of: {words}")
     homes = (("users", ("sqlite:///", "mysql://")), ("tables", ("sqlite:///", "hbase://")))
     for name, schemes in homes:
         address = getattr(settings.store, name)

@@ -5,7 +5,8 @@ Exit codes (docs/architecture.md): 0 done, 1 a fault of ours, 2 usage and seeds,
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
@@ -30,6 +31,16 @@ def masked(address: str) -> str:
         return f"{scheme[0] if scheme else ''}***@{shown}"
     ports = r"\d*(?:,[^/,:]+:\d+)*(?:[/?#]|$)"  # of several servers too
     return re.sub(rf"(//[^/:\[\]]*):(?!{ports}).*", r"\1:***", shown)
+
+
+@contextmanager
+def needed(what: str, extra: str) -> Iterator[None]:
+    """Inside, an import that fails is BadConfig: what needs it, and how to install that. extra: of
+    setup.cfg."""
+    try:
+        yield
+    except ImportError as error:
+        raise BadConfig(f"{what} ({error}): {how_to_install(extra)}") from None
 
 
 def how_to_install(extra: str) -> str:

@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from weibo_crawler.records import OF_USERS, Id, read_id
-from weibo_crawler.store import Cell, Frontier, Put, Row, Table, Tables, notes
+from weibo_crawler.store import Cell, Put, Row, Table, Tables, notes
 from weibo_crawler.store.forgotten import original_of, without_others
 from weibo_crawler.store.guard import remove_user, replace_cells
 from weibo_crawler.store.owners import is_at_work
 from weibo_crawler.store.rows.comments import AUTHOR
 from weibo_crawler.store.rows.keys import posts_prefix, user_key
+from weibo_crawler.store.sql.walk import Frontier
 
 _SAY_EVERY = 10_000  # rows
 _ALIVE_S = 60.0  # a worker says something about once a second

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from weibo_crawler.config import Settings
-from weibo_crawler.errors import BadConfig, how_to_install, masked
+from weibo_crawler.errors import BadConfig, masked, needed
 from weibo_crawler.posts.hdfs import Hdfs
 from weibo_crawler.records import Id
 from weibo_crawler.sites import Site, open_site
-from weibo_crawler.store import Frontier, Tables, homes
+from weibo_crawler.store import Tables, homes
 from weibo_crawler.store.notes import SITE
 from weibo_crawler.store.owners import new_owner
 from weibo_crawler.store.sql.egresses import EgressLeases
 from weibo_crawler.store.sql.visits import VisitClaims
+from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.store.temporary import owned_folder
 
 if TYPE_CHECKING:
@@ -101,13 +102,8 @@ class Home:
         settings = self.settings.archive
         if settings.folder is None:
             return None
-        try:
+        with needed("archive.folder: needs warcio and zstandard", "archive"):
             from weibo_crawler.archive import open_archive
-        except ImportError as error:
-            raise BadConfig(
-                f"archive.folder: needs warcio and zstandard ({error}): "
-                + how_to_install("archive")
-            ) from None
 
         def is_gone() -> Callable[[Id], bool] | None:
             forgotten = self.users.forgotten()

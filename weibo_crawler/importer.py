@@ -19,10 +19,11 @@ from contextlib import closing
 from itertools import groupby, islice
 from typing import NamedTuple, TypeVar
 
-from weibo_crawler.store import Frontier, Put, Tables, UserRow, notes
+from weibo_crawler.store import Put, Tables, UserRow, notes
 from weibo_crawler.store.guard import Guard
 from weibo_crawler.store.rows.cells import user_cells
 from weibo_crawler.store.rows.keys import user_key
+from weibo_crawler.store.sql.walk import Frontier
 
 T = TypeVar("T")
 _BLOCK = 2000  # seqs, or rows, of a put: one call to HBase
@@ -61,7 +62,8 @@ class Watermark:
         self._seq, self._at = notes.IMPORTED_SEQ.of(place), notes.IMPORTED_AT.of(place)
         self.started_at = time.time()
         known_at = self._at.get(frontier)
-        anew = from_start or known_at is None or _is_empty(tables)
+        held = tables.userlist.scan(columns=["user:id"], limit=1)  # read when it is looked at
+        anew = from_start or known_at is None or not any(held)
         self.is_repair = anew and known_at is not None
         self.seq = 0 if anew else self._seq.get(frontier) or 0
         self.changed_since = None if anew else (known_at or 0.0) - _OVERLAP_S
@@ -133,10 +135,6 @@ def drop_unknown(tables: Tables, row: UserRow) -> None:
         tables.userlist.delete(user_key(row.uid), unknown)
 
 
-def _is_empty(tables: Tables) -> bool:
-    return next(iter(tables.userlist.scan(columns=["user:id"], limit=1)), None) is None
-
-
 def _differs(tables: Tables, row: UserRow) -> bool:
     """Whether the table says something else of this user; which run said it does not count."""
     held = tables.userlist.row(user_key(row.uid), ["user"])
@@ -144,7 +142,7 @@ def _differs(tables: Tables, row: UserRow) -> bool:
 
 
 def _put(row: UserRow, run_id: str, at: float) -> Put:
-    return Put(user_key(row.uid), user_cells(row, run_id), int(at * 1000))
+    return Put.at(user_key(row.uid), user_cells(row, run_id), at)
 
 
 def _new_puts(blocks: Iterable[list[UserRow]], run_id: str, at: float | None) -> Iterator[_Block]:

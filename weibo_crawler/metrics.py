@@ -145,21 +145,11 @@ class OpenMetrics:
 
     def collect(self) -> Iterator[Any]:
         """prometheus_client's collector protocol."""
-        from prometheus_client.core import GaugeMetricFamily
-
-        counts = self._counters.snapshot()
+        counts, began = self._counters.snapshot(), {self._stage: self._began}
         yield from _labelled(counts, self._stage)
         yield _histogram(counts, self._stage)
-        build = GaugeMetricFamily(
-            "weibo_crawler_build_info", "The version at work", labels=["version"]
-        )
-        build.add_metric([__version__], 1)
-        yield build
-        began = GaugeMetricFamily(
-            "weibo_crawler_run_start_timestamp_seconds", "When this run began", labels=["stage"]
-        )
-        began.add_metric([self._stage], self._began)
-        yield began
+        yield gauges("build_info", "The version at work", "version", {__version__: 1})
+        yield gauges("run_start_timestamp_seconds", "When this run began", "stage", began)
 
     def write(self) -> None:
         """Rewrite `metrics.textfile`, whole or not at all."""
@@ -180,6 +170,16 @@ class OpenMetrics:
             raise BadConfig(
                 f"metrics.textfile: cannot write {masked(str(path))}: {error.strerror}"
             ) from None
+
+
+def gauges(name: str, said: str, label: str, values: Mapping[str, float]) -> Any:
+    """Figures of one name, told apart by a label."""
+    from prometheus_client.core import GaugeMetricFamily
+
+    family = GaugeMetricFamily(f"weibo_crawler_{name}", said, labels=[label])
+    for value, n in values.items():
+        family.add_metric([value], n)
+    return family
 
 
 def _labelled(counts: Mapping[str, int], stage: str) -> Iterator[Any]:
@@ -230,5 +230,5 @@ def _is_alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except (PermissionError, OverflowError):
-        return True
+        pass
     return True

@@ -21,11 +21,12 @@ from weibo_crawler.errors import BadConfig, StoreError
 from weibo_crawler.importer import Imported, Watermark, drop_unknown
 from weibo_crawler.records import SCHEMA_VERSION
 from weibo_crawler.resources import resource
-from weibo_crawler.store import Frontier, Tables
+from weibo_crawler.store import Tables
 from weibo_crawler.store.hbase import address as hbase
 from weibo_crawler.store.hbase.tables import HbaseTables
 from weibo_crawler.store.mysql import base as mysql
 from weibo_crawler.store.sql.userlist import CHANGED
+from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.store.temporary import owned_folder
 
 _FIRST_ERRORS, _LAST_LINES = 5, 15  # of its log: a Java trace is long, its head tells

@@ -121,7 +121,7 @@ def test_no_session_where_it_is_switched_off(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("variable", "value", "words"),
     [
-        ("EGRESS__WHEN_EMPTY", "spin", "egress.when_empty: 'spin' is not known"),
+        ("EGRESS__WHEN_EMPTY", "spin", "egress.when_empty: unknown word 'spin'; use wait, stop"),
         ("EGRESS__PROXIES_URL", "ftp://me:geheim@lists.example/", "egress.proxies_url: give the"),
         ("EGRESS__PROXIES_URL", "http://me:geheim@127.0.0.1:9/?key=geheim", "127.0.0.1:9"),
         ("PACE__MIN_REQUESTS_PER_SECOND", "3", "pace.min_requests_per_second: must not be above"),

@@ -19,11 +19,11 @@ from tests.fetch.servers import (
     serve,
 )
 from tests.fetch.servers import stalls as stalls_
+from tests.stores import leases_at
 from weibo_crawler.cli.proxies_check import Row, check_egresses
 from weibo_crawler.config import Egress, Fetch, Pace, Settings, Site, Store
 from weibo_crawler.home import Home
 from weibo_crawler.records import EgressState, Health
-from weibo_crawler.store.sqlite.egresses import SqliteEgresses
 
 LOOP = http(b"", "Location: http://127.0.0.1:9/", status="302 Found")
 FETCH = Fetch(transport="requests", connect_timeout_s=0.3, read_timeout_s=0.3)
@@ -132,7 +132,7 @@ def test_a_turn_that_is_far_away_is_not_waited_for(
         async with serve(stalls_) as port:
             name = f"127.0.0.1:{port}"
             (tmp_path / "proxies.txt").write_text(f"{name}\n")
-            before = SqliteEgresses(url, "before")
+            before = leases_at(url, "before")
             before.join([name], rate=rate, lease_s=30.0)
             before.exchange({})
             before.leave({name: EgressState(rate, century_s, health)})
@@ -141,7 +141,7 @@ def test_a_turn_that_is_far_away_is_not_waited_for(
                 began = time.monotonic()
                 rows = await check_egresses(home)
                 took_s = time.monotonic() - began
-            after = SqliteEgresses(url, "after")
+            after = leases_at(url, "after")
             known = after.known([name])[name].state
             after.close()
             return rows, took_s, known.next_free_s

@@ -26,6 +26,7 @@ from hypothesis.stateful import (
 )
 
 from tests.examples import examples
+from tests.fetch.rings import standings
 from weibo_crawler.config import Pace
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.pool.ring import Ring
@@ -120,7 +121,7 @@ class Process:
     def held(self) -> set[str]:
         """What it would use now."""
         alive = self.clock.now < self.ring.until
-        return {s.name for s in self.ring.status()} - set(self.leaving()) if alive else set()
+        return {s.name for s in standings(self.ring)} - set(self.leaving()) if alive else set()
 
 
 class LeaseMachine(RuleBasedStateMachine):

@@ -16,12 +16,13 @@ from weibo_crawler.posts import crawl
 from weibo_crawler.posts.crawl import Job, RangeCrawler
 from weibo_crawler.posts.manifest import KeyRange
 from weibo_crawler.records import Comment, Edge, Original, Outcome, Page, State
-from weibo_crawler.store import Frontier, Put, Row, Table, Tables
+from weibo_crawler.store import Put, Row, Table, Tables
 from weibo_crawler.store.guard import Guard
 from weibo_crawler.store.kept import KeptPage, pack
 from weibo_crawler.store.rows.cells import FAMILIES, post_cells
 from weibo_crawler.store.rows.comments import comment_puts
 from weibo_crawler.store.rows.keys import comment_key, post_key, user_key
+from weibo_crawler.store.sql.walk import Frontier
 
 _TESTS = count()  # each has people of its own: HBase remembers the deletions of others
 NAME = "将被遗忘的人"

@@ -25,7 +25,6 @@ from weibo_crawler.store import (
     WALLED,
     Entry,
     Found,
-    Frontier,
     Landing,
     OpenEntries,
     PageCommit,
@@ -38,6 +37,7 @@ from weibo_crawler.store import (
 from weibo_crawler.store.kept import KeptPage
 from weibo_crawler.store.notes import DRIVER, STOP
 from weibo_crawler.store.owners import new_owner
+from weibo_crawler.store.sql.walk import Frontier
 
 NOW, DAY_S = 1_700_000_000.0, 86_400.0
 SPAWN = multiprocessing.get_context("spawn")

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 
 from weibo_crawler.records import Edge
-from weibo_crawler.store import Entry, Found, Frontier, Landing, PageCommit, Progress
+from weibo_crawler.store import Entry, Found, Landing, PageCommit, Progress
 from weibo_crawler.store.owners import new_owner
+from weibo_crawler.store.sql.walk import Frontier
 
 PEOPLE, PER_PAGE, SEEDS = 1500, 5, (1, 2, 3)
 _NOW, _LEASE_S = 1_700_000_000.0, 3600.0

@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 
+from tests.fetch.rings import standings
 from tests.fetch.virtual import run
 from tests.fetch.worlds import A, B, World, ask
 from weibo_crawler.errors import (
@@ -272,7 +273,7 @@ def test_the_refused_egress_rests_and_another_goes() -> None:
     world = World([THROTTLED, OK], egresses=(A, B))
     run(world.fetcher.fetch(ask()))
     assert world.transport.pages == [(0.0, A.name), (0.0, B.name)]
-    health = {status.name: status.health for status in world.ring.status()}
+    health = {status.name: status.health for status in standings(world.ring)}
     assert health == {A.name: Health.RESTING, B.name: Health.GOOD}
 
 
@@ -322,7 +323,7 @@ def test_a_refused_session_then_a_refused_egress() -> None:
     assert len(asked) == 3
     assert asked[2] - asked[1] >= 120.0
     assert world.counters["session.retired"] == 2
-    assert world.ring.status()[0].health is Health.RESTING
+    assert standings(world.ring)[0].health is Health.RESTING
 
 
 def test_a_window_of_refusals_stops_all() -> None:
@@ -496,7 +497,7 @@ def test_a_proxy_that_breaks_pages_is_blamed(broken: Reading | TransportError) -
             assert (await world.fetcher.fetch(ask(uid=n))).reading is OK
 
     run(scenario())
-    status = {s.name: s for s in world.ring.status()}
+    status = {s.name: s for s in standings(world.ring)}
     assert status[A.name].health is Health.DEAD
     assert 1 <= world.counters["egress.disproved"] <= 3
     assert (status[B.name].health, status[B.name].success) == (Health.GOOD, 1.0)
@@ -509,7 +510,7 @@ def test_a_page_that_is_broken_by_all_is_nobodys_fault(broken: Reading) -> None:
     world = World(lambda *_: broken, egresses=(A, B))
     reading = run(world.fetcher.fetch(ask())).reading
     assert reading is broken or "no two trustworthy egresses agree" in reading.why
-    assert {status.success for status in world.ring.status()} == {1.0}
+    assert {status.success for status in standings(world.ring)} == {1.0}
     assert world.counters["egress.disproved"] == 0
 
 
@@ -529,7 +530,7 @@ def test_one_page_that_fails_everywhere() -> None:
         assert len(by) < 9
 
     run(scenario())
-    assert {status.health for status in world.ring.status()} == {Health.GOOD}
+    assert {status.health for status in standings(world.ring)} == {Health.GOOD}
     assert not world.breaker.tripped
 
 
@@ -540,7 +541,7 @@ def test_an_emptiness_that_another_egress_contradicts_is_a_refusal() -> None:
         world = World([EMPTY, then], egresses=(A, B))
         assert run(world.fetcher.fetch(ask())).reading is then
         first = world.transport.pages[0][1]
-        assert {s.name: s.health for s in world.ring.status()}[first] is health
+        assert {s.name: s.health for s in standings(world.ring)}[first] is health
 
 
 def test_the_direct_connection_is_not_blamed_for_broken_pages() -> None:
@@ -553,7 +554,7 @@ def test_the_direct_connection_is_not_blamed_for_broken_pages() -> None:
 
     run(scenario())
     assert world.counters["page.server_trouble"] > 3
-    assert {s.success for s in world.ring.status()} == {1.0}
+    assert {s.success for s in standings(world.ring)} == {1.0}
 
 
 @pytest.mark.parametrize("outage_s", [0.0, 12.0])

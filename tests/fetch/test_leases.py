@@ -19,12 +19,12 @@ import pytest
 
 from tests.fetch.servers import ACCOUNT, Reader, Writer, forward_proxy, head, http, serve
 from tests.fetch.worlds import ScriptedSite
+from tests.stores import leases_at
 from weibo_crawler.config import Egress, Fetch, Pace, Settings, Site
 from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
 from weibo_crawler.fetch import Ask, open_fetcher
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import EgressState, Health, Kind, Page, Reading, Request, Verdict
-from weibo_crawler.store.sqlite.egresses import SqliteEgresses
 
 RATE, LEASE_S = 2.0, 3.0
 # between the start of a request and the moment at which a busy machine's site sees it; less than an
@@ -121,7 +121,7 @@ def crawl(base_url: str, url: str, proxies: str, who: int) -> None:
             n += 1
 
     async def scenario() -> None:
-        leases = SqliteEgresses(url)
+        leases = leases_at(url)
         fetcher = open_fetcher(settings, CookieSite(base_url), Counters(), leases)
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, fetcher.drain)
         ended = await asyncio.gather(*(one(fetcher, n) for n in range(4)), return_exceptions=True)
@@ -230,7 +230,7 @@ def test_a_database_that_is_gone_ends_the_fetching(network: Network, tmp_path: P
     )
 
     async def scenario() -> None:
-        leases = SqliteEgresses(url)
+        leases = leases_at(url)
         site = CookieSite(network.base_url)
         fetcher = open_fetcher(settings, site, Counters(), leases)
         request = Request(Kind.PROFILE, f"{network.base_url}/0/0")
@@ -258,7 +258,7 @@ def test_who_holds_nothing_waits_and_stops_cleanly(network: Network, tmp_path: P
         pace=Pace(requests_per_second=1.0),
         egress=Egress(direct_name="here", lease_s=600.0),
     )
-    holder, waiting = SqliteEgresses(url, "holder"), SqliteEgresses(url, "waiting")
+    holder, waiting = leases_at(url, "holder"), leases_at(url, "waiting")
     holder.join(["direct@here"], rate=1.0, lease_s=600.0)
     assert set(holder.exchange({}).granted) == {"direct@here"}
 
@@ -286,7 +286,7 @@ def test_without_a_limit_nothing_is_leased(network: Network, tmp_path: Path) -> 
     settings = Settings(site=Site(base_url=network.base_url), pace=Pace(requests_per_second=0))
 
     async def scenario() -> None:
-        leases = SqliteEgresses(f"sqlite:///{tmp_path}/users.db")
+        leases = leases_at(f"sqlite:///{tmp_path}/users.db")
         fetcher = open_fetcher(settings, CookieSite(network.base_url), Counters(), leases)
         await fetcher.fetch(Ask(Request(Kind.PROFILE, f"{network.base_url}/0/0")))
         await fetcher.close()
@@ -326,7 +326,7 @@ def test_a_list_that_changes_while_it_is_used(
         return {seen.by for seen in network.log if seen.at > since}
 
     async def scenario() -> None:
-        leases, counters = SqliteEgresses(url), Counters()
+        leases, counters = leases_at(url), Counters()
         lent = leases if is_leased else None
         fetcher = open_fetcher(settings, CookieSite(network.base_url), counters, lent)
 
@@ -369,7 +369,7 @@ def test_rests_of_an_earlier_run_end_this_one(
     """What rests is dealt out to nobody: who waits for it says so and gives up, as one who met the
     refusals does."""
     url = f"sqlite:///{tmp_path}/users.db"
-    earlier, waiting = SqliteEgresses(url, "earlier"), SqliteEgresses(url, "waiting")
+    earlier, waiting = leases_at(url, "earlier"), leases_at(url, "waiting")
     earlier.join(["direct@here"], rate=1.0, lease_s=30.0)
     earlier.exchange({})
     earlier.leave({"direct@here": EgressState(1.0, 3000.0, Health.RESTING, 3)})
@@ -396,7 +396,7 @@ def test_a_wait_that_no_pace_explains_is_cut_and_said(
 ) -> None:
     """An egress that is well, and is to go in a hundred days, as a clock that jumped left it."""
     url = f"sqlite:///{tmp_path}/users.db"
-    earlier, later = SqliteEgresses(url, "earlier"), SqliteEgresses(url, "later")
+    earlier, later = leases_at(url, "earlier"), leases_at(url, "later")
     earlier.join(["direct@here"], rate=2.0, lease_s=30.0)
     earlier.exchange({})
     earlier.leave({"direct@here": EgressState(2.0, 8.64e6, Health.GOOD, 0)})
@@ -423,7 +423,7 @@ def test_a_rest_longer_than_any_is_cut_and_said(
 ) -> None:
     """What rests is dealt to nobody, so the next one that joins cuts the rest in the database."""
     url = f"sqlite:///{tmp_path}/users.db"
-    earlier, later = SqliteEgresses(url, "earlier"), SqliteEgresses(url, "later")
+    earlier, later = leases_at(url, "earlier"), leases_at(url, "later")
     earlier.join(["a:1", "b:1"], rate=2.0, lease_s=30.0)
     earlier.exchange({})
     earlier.leave(

@@ -3,6 +3,7 @@ from random import Random
 
 import pytest
 
+from tests.fetch.rings import standings
 from tests.fetch.virtual import run
 from tests.fetch.worlds import A, B, World, ask
 from weibo_crawler.errors import CrawlerError, EgressFailed, SiteSaysNo
@@ -37,7 +38,7 @@ OUTCOMES: list[Outcome] = [
 
 
 def _health(world: World, name: str) -> Health:
-    return next(state.health for state in world.pool.states() if state.name == name)
+    return next(state.health for state in standings(world.ring) if state.name == name)
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.fetch.rings import standings
 from tests.fetch.virtual import run
 from tests.fetch.worlds import A, B, ScriptedSite, World, ask
 from weibo_crawler.errors import ConnectFailed, EgressFailed, TransportError
@@ -306,7 +307,7 @@ def test_a_failing_proxy_costs_no_session() -> None:
     assert verdicts == [Verdict.OK] * 10
     assert world.counters["transport.egress_failed"] == 1
     assert world.counters["session.failed"] == 0
-    assert {s.health for s in world.ring.status()} <= {Health.GOOD, Health.UNCHECKED}
+    assert {s.health for s in standings(world.ring)} <= {Health.GOOD, Health.UNCHECKED}
 
 
 def test_the_asker_may_be_cancelled() -> None:

@@ -9,7 +9,8 @@ import pytest
 from weibo_crawler.harvest import committer
 from weibo_crawler.harvest.committer import Committer
 from weibo_crawler.records import Edge, Id
-from weibo_crawler.store import Frontier, Landed, Landing, PageCommit, Progress
+from weibo_crawler.store import Landed, Landing, PageCommit, Progress
+from weibo_crawler.store.sql.walk import Frontier
 
 
 def page(uid: int, depth: int) -> PageCommit:

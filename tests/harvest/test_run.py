@@ -39,7 +39,6 @@ def make_run(
     fetcher: ScriptedFetcher,
     *,
     concurrency: int = 4,
-    judges: bool = True,
     **changed: object,
 ) -> tuple[HarvestRun, Counters]:
     how = {"rest_s": 0.01, "max_failed_share": 1.0} | changed
@@ -53,7 +52,6 @@ def make_run(
         owner=new_owner(),
         run_id="run",
         room=lambda: Room(concurrency),
-        judges=judges,
     )
     return run, counters
 
@@ -75,6 +73,7 @@ def harvest(
         fetcher = ScriptedFetcher(graph, Random(seed), trouble, profiles)
         run, counters = make_run(users, fetcher, **changed)  # type: ignore[arg-type]
         ended = asyncio.run(run.run())
+        run.judge_failures(counters)
         depths = {user.uid: user.depth for user in users.users()}
     finally:
         users.close()
@@ -242,6 +241,7 @@ def test_what_was_in_trouble_in_an_earlier_run_is_no_evidence(tmp_path: Path) ->
     fetcher = ScriptedFetcher(graph, Random(0), {(uid, Verdict.DRIFTED): 99 for uid in troubled})
     run, counters = make_run(users, fetcher, max_failed_share=0.2)
     asyncio.run(run.run())
+    run.judge_failures(counters)
     users.close()
     failed = counters["entries.failed"]
     assert (failed, counters["entries.failed.retried"]) == (len(troubled), len(troubled))
@@ -276,7 +276,7 @@ def test_failures_of_several_processes_are_judged_in_sum(tmp_path: Path) -> None
     users.add_seeds([Found(1, ""), Found(2, "")], "run", 1.0)
     graph, trouble = Graph({}, {1: 99, 2: 99}), {(1, Verdict.SERVER_TROUBLE): 99}
     fetcher = ScriptedFetcher(graph, Random(0), trouble)
-    run, own = make_run(users, fetcher, judges=False, max_failed_share=0.2)
+    run, own = make_run(users, fetcher, max_failed_share=0.2)
     asyncio.run(run.run())
     users.close()
     assert own["entries.failed"] == 1

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from tests.posts.crawls import Crawl, timeline
 from tests.posts.worlds import ScriptedFetcher, post
+from tests.stores import claims_at
 from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.posts import crawl
@@ -24,8 +25,10 @@ from weibo_crawler.store.notes import DRIVER, LOOKS, STOP
 from weibo_crawler.store.owners import new_owner
 from weibo_crawler.store.rows.cells import Ledger, ledger_cells
 from weibo_crawler.store.rows.keys import posts_prefix, user_key
+from weibo_crawler.store.sql.visits import VisitClaims
+from weibo_crawler.store.sqlite.base import Database
+from weibo_crawler.store.sqlite.components import SCHEMAS
 from weibo_crawler.store.sqlite.tables import SqliteTables
-from weibo_crawler.store.sqlite.visits import SqliteVisits
 
 
 def test_every_post_of_every_user_is_stored_once(crawl_: Crawl) -> None:
@@ -563,10 +566,10 @@ def test_another_run_at_work_keeps_its_users(
     crawl_.add(6, 7, 8)
     world = {uid: timeline(uid, 5) for uid in (6, 7, 8)}
     url = f"sqlite:///{tmp_path}/users.db"
-    with closing(SqliteVisits(url, new_owner(), "another")) as other:
+    with closing(claims_at(url, new_owner(), "another")) as other:
         assert other.claim([7], now=time.time(), lease_s=60.0) == {7}
         fetcher = ScriptedFetcher(world)
-        outcomes = crawl_.run(fetcher, claims=SqliteVisits(url, new_owner(), "run"))
+        outcomes = crawl_.run(fetcher, claims=claims_at(url, new_owner(), "run"))
         assert {uid: o.status for uid, o in outcomes.items()} == {
             6: "stored",
             7: "existing",
@@ -576,10 +579,10 @@ def test_another_run_at_work_keeps_its_users(
         assert not [url for url in fetcher.asked if "/7" in url]
         assert other.claim([6, 7, 8], now=time.time(), lease_s=60.0) == {6, 7, 8}  # all released
         other.release()
-    other = SqliteVisits(url, "elsewhere_0_0/1/1/abc", "killed")
+    other = claims_at(url, "elsewhere_0_0/1/1/abc", "killed")
     other.claim([7], now=time.time() - 100.0, lease_s=60.0)
     with closing(other):
-        claims = SqliteVisits(url, new_owner(), "run 2")
+        claims = claims_at(url, new_owner(), "run 2")
         assert crawl_.run(ScriptedFetcher(world), claims=claims)[7].status == "stored"
 
 
@@ -590,7 +593,7 @@ def test_whom_another_run_leaves_unfinished_is_visited_at_the_end(
     crawl_.add(6, 7, 8)
     world = {uid: timeline(uid, 5) for uid in (6, 7, 8)}
     url = f"sqlite:///{tmp_path}/users.db"
-    with closing(SqliteVisits(url, new_owner(), "another")) as other:
+    with closing(claims_at(url, new_owner(), "another")) as other:
         other.claim([7], now=time.time(), lease_s=60.0)
 
         class Meanwhile(ScriptedFetcher):
@@ -598,7 +601,7 @@ def test_whom_another_run_leaves_unfinished_is_visited_at_the_end(
                 other.release()
                 return await super().fetch(ask)
 
-        outcomes = crawl_.run(Meanwhile(world), claims=SqliteVisits(url, new_owner(), "run"))
+        outcomes = crawl_.run(Meanwhile(world), claims=claims_at(url, new_owner(), "run"))
     assert {uid: one.status for uid, one in outcomes.items()} == dict.fromkeys(world, "stored")
     assert crawl_.counters().get("users.elsewhere", 0) == 0
 
@@ -609,12 +612,12 @@ def test_who_ends_a_little_later_is_waited_for(crawl_: Crawl, tmp_path: Path) ->
     crawl_.add(6, 7)
     world = {uid: timeline(uid, 5) for uid in (6, 7)}
     url = f"sqlite:///{tmp_path}/users.db"
-    other = SqliteVisits(url, new_owner(), "killed")
+    other = claims_at(url, new_owner(), "killed")
     other.claim([7], now=time.time(), lease_s=60.0)
     with closing(other):
         ends = threading.Timer(1.5, other.release)
         ends.start()
-        outcomes = crawl_.run(ScriptedFetcher(world), claims=SqliteVisits(url, new_owner(), "run"))
+        outcomes = crawl_.run(ScriptedFetcher(world), claims=claims_at(url, new_owner(), "run"))
         ends.join()
     assert {uid: one.status for uid, one in outcomes.items()} == dict.fromkeys(world, "stored")
 
@@ -627,14 +630,15 @@ def test_a_row_that_changed_since_it_was_read_is_visited_if_unfinished(
     crawl_.add(6)
     world = {6: timeline(6, 5)}
 
-    class Overtaken(SqliteVisits):
+    class Overtaken(VisitClaims):
         def claim(self, uids: Any, **more: Any) -> set[Id]:
             crawl_.tables.userlist.put(
                 [Put(user_key(6), ledger_cells(Ledger(state=state, run_id="another")), 2)]
             )
             return set(uids)
 
-    claims = Overtaken(f"sqlite:///{tmp_path}/users.db", new_owner(), "run")
+    database = Database(f"sqlite:///{tmp_path}/users.db", "visits", SCHEMAS["visits"])
+    claims = Overtaken(database, new_owner(), "run")
     fetcher = ScriptedFetcher(world)
     status = crawl_.run(fetcher, claims=claims)[6].status
     assert status == ("existing" if state == "done" else "stored")

@@ -13,7 +13,7 @@ from weibo_crawler import config
 from weibo_crawler.errors import BadConfig, CrawlerError, Interrupted, StoreFull
 from weibo_crawler.posts import hadoop
 from weibo_crawler.posts.archive import Archive
-from weibo_crawler.posts.cluster import Cluster, under_way
+from weibo_crawler.posts.cluster import SUBMITTED, Cluster
 from weibo_crawler.posts.crawl import Job
 from weibo_crawler.posts.driver import JobFiles, LocalRun
 from weibo_crawler.posts.hadoop import HadoopRun
@@ -152,4 +152,4 @@ def test_a_job_that_our_resourcemanager_never_saw(
         run = HadoopRun(users, job, files(program), cluster=Cluster(settings))
         with pytest.raises(kind, match=says.format(url=url)):
             run.run()
-    assert under_way(users) is None
+    assert SUBMITTED.get(users) is None

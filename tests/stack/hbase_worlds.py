@@ -70,13 +70,11 @@ class PartOfTable:
     def row(self, key: str, columns: Sequence[str] | None = None) -> dict[str, str]:
         return self._table.row(self._part + key, columns)
 
-    def states(
-        self, key: str, columns: Sequence[str] | None = None
-    ) -> Iterator[tuple[int, dict[str, str]]]:
-        return self._table.states(self._part + key, columns)
+    def states(self, key: str) -> Iterator[tuple[int, dict[str, str]]]:
+        return self._table.states(self._part + key)
 
-    def versions(self, key: str, column: str, limit: int = 100) -> list[Cell]:
-        return self._table.versions(self._part + key, column, limit)
+    def versions(self, key: str, column: str) -> list[Cell]:
+        return self._table.versions(self._part + key, column)
 
     def scan(
         self,

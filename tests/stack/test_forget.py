@@ -15,10 +15,11 @@ from tests.cli.forgetting import cells_by_themselves, drifted_urls, forget_midwa
 from tests.contracts.forget import ForgetContract, versions
 from tests.stack.conftest import Running, why_not
 from weibo_crawler.forget import forget_users
-from weibo_crawler.store import Frontier, Table, Tables
+from weibo_crawler.store import Table, Tables
 from weibo_crawler.store.hbase.tables import HbaseTables
 from weibo_crawler.store.mysql.base import connect, parse_address
 from weibo_crawler.store.rows.cells import FAMILIES
+from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.store.sqlite.frontier import SqliteUsers
 
 if why_not():

@@ -27,13 +27,14 @@ from weibo_crawler.config import load
 from weibo_crawler.errors import BadConfig, NewerSchema, StoreError, StoreFull
 from weibo_crawler.home import Home
 from weibo_crawler.records import Edge, State
-from weibo_crawler.store import Entry, Found, Frontier, Landing, Progress, Tables
+from weibo_crawler.store import Entry, Found, Landing, Progress, Tables
 from weibo_crawler.store.mysql import base
-from weibo_crawler.store.mysql import users as schema
 from weibo_crawler.store.mysql.base import Database, parse_address
+from weibo_crawler.store.mysql.components import SCHEMAS
 from weibo_crawler.store.mysql.errors import translated
 from weibo_crawler.store.mysql.frontier import MysqlUsers
 from weibo_crawler.store.mysql.schema import of_ids
+from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.store.sqlite.tables import SqliteTables
 
 pytestmark = pytest.mark.skipif(mariadb.binary() is None, reason=mariadb.why_not())
@@ -160,7 +161,7 @@ def test_a_name_beyond_all_measure_is_kept(users: MysqlUsers) -> None:
 def test_a_store_of_the_version_before(url: str, sure: bool) -> None:
     """Its seeds that nobody read have null for "" and 0, and the importer is told; a name of blanks
     is a name. A list that did not end surely makes depths bounds."""
-    old = Database(url, PASSWORD, "users", of_ids(schema.SCHEMA[:2], int))
+    old = Database(url, PASSWORD, "users", of_ids(SCHEMAS["users"][:2], int))
     add = (
         "INSERT INTO userlist (seq, id, url, screen_name, fans, depth, found_edge, found_at, "
         "changed_at, run_id, state) VALUES (%s, %s, 'url', %s, %s, %s, %s, 1.0, 1.0, 'run', 'done')"

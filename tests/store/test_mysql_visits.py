@@ -5,7 +5,7 @@ import pytest
 from tests.contracts.visits import VisitContract
 from tests.store import mariadb
 from tests.store.mariadb import PASSWORD, MariaDb
-from weibo_crawler.store.mysql.visits import MysqlVisits
+from tests.stores import claims_at
 from weibo_crawler.store.sql.visits import VisitClaims
 
 pytestmark = pytest.mark.skipif(mariadb.binary() is None, reason=mariadb.why_not())
@@ -17,4 +17,4 @@ class TestMysqlVisits(VisitContract):
         self.url = server.url()
 
     def open(self, owner: str, run_id: str) -> VisitClaims:
-        return MysqlVisits(self.url, PASSWORD, owner, run_id)
+        return claims_at(self.url, owner, run_id, password=PASSWORD)

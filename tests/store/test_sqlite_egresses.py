@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from tests.contracts.egresses import EgressContract
+from tests.stores import leases_at
 from weibo_crawler.errors import NewerSchema
-from weibo_crawler.store.sqlite.egresses import SqliteEgresses
 from weibo_crawler.store.sqlite.frontier import SqliteUsers
 
 
-class TestSqliteEgresses(EgressContract):
+class Testleases_at(EgressContract):
     @pytest.fixture(autouse=True)
     def _place(self, tmp_path: Path) -> None:
-        self.open = partial(SqliteEgresses, f"sqlite:///{tmp_path}/users.db")  # type: ignore[method-assign]
+        self.open = partial(leases_at, f"sqlite:///{tmp_path}/users.db")  # type: ignore[method-assign]
 
 
 def test_an_old_file_is_upgraded_and_a_newer_one_refused(tmp_path: Path) -> None:
@@ -23,7 +23,7 @@ def test_an_old_file_is_upgraded_and_a_newer_one_refused(tmp_path: Path) -> None
     url = f"sqlite:///{tmp_path}/users.db"
     users = SqliteUsers(url)
     users.set_meta("kept", "1")
-    leases = SqliteEgresses(url)
+    leases = leases_at(url)
     leases.join(["direct@here"], rate=1.0, lease_s=30.0)
     assert users.get_meta("kept") == "1"
     leases.close()

@@ -7,8 +7,8 @@ import pytest
 from tests.contracts.frontier import FrontierContract
 from weibo_crawler.records import Edge, State
 from weibo_crawler.store import Found, PageCommit, Progress, WorkerRow
-from weibo_crawler.store.sqlite import users as schema
 from weibo_crawler.store.sqlite.base import Database
+from weibo_crawler.store.sqlite.components import SCHEMAS
 from weibo_crawler.store.sqlite.frontier import SqliteUsers
 
 
@@ -67,7 +67,7 @@ def test_a_store_of_the_first_version(tmp_path: Path, sure: bool) -> None:
     """Its seeds that nobody read have null for "" and 0, and the importer is told; everybody else
     is as before, and no seq is given twice. A list that did not end surely makes depths bounds."""
     url = f"sqlite:///{tmp_path}/users.db"
-    old = Database(url, "users", schema.SCHEMA[:1])
+    old = Database(url, "users", SCHEMAS["users"][:1])
     add = (
         "INSERT INTO userlist (seq, id, url, screen_name, fans, depth, found_edge, found_at, "
         "changed_at, run_id, state) VALUES (?, ?, 'url', ?, ?, ?, ?, 1.0, 1.0, 'run', ?)"
@@ -94,7 +94,7 @@ def test_a_store_of_the_first_version(tmp_path: Path, sure: bool) -> None:
 def test_a_commit_is_in_order_on_the_disk(tmp_path: Path) -> None:
     """A power cut may cost the last commits and never the file: with less than NORMAL the log may
     reach the disk in any order."""
-    database = Database(f"sqlite:///{tmp_path}/users.db", "users", schema.SCHEMA)
+    database = Database(f"sqlite:///{tmp_path}/users.db", "users", SCHEMAS["users"])
     (synchronous,) = database.conn().execute("PRAGMA synchronous").fetchone()
     (journal,) = database.conn().execute("PRAGMA journal_mode").fetchone()
     database.close()

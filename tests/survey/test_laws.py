@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.survey.recordings import cases
 from weibo_crawler.cli.site_check import Found, look_at_the_site, states
 from weibo_crawler.config import Fetch, Pace, Posts, Settings, Site, Store
 from weibo_crawler.home import Home
@@ -16,7 +17,7 @@ from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.run import Running, start
 from weibo_crawler.simulator.world import World
 from weibo_crawler.survey.looks import LATER_POSTS, LISTS, POSTS, PROFILE
-from weibo_crawler.survey.recording import cases, outline, read
+from weibo_crawler.survey.recording import outline, read
 
 _DAY = 86_400
 SEEDS = range(6)

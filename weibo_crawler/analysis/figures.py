@@ -11,16 +11,14 @@ from weibo_crawler import samples
 from weibo_crawler.analysis.completeness import Completeness, Tally, read_ledgers, share_of
 from weibo_crawler.analysis.contents import COLUMNS, Contents, Pair
 from weibo_crawler.analysis.second_looks import second_looks
+from weibo_crawler.metrics import total
 from weibo_crawler.records import Id, Verdict
-from weibo_crawler.store import RunLog, Tables, Told, UserRow, Users
+from weibo_crawler.store import Tables, UserRow
 from weibo_crawler.store.rows.keys import ALL, Range, parse_post_key
+from weibo_crawler.store.sql.walk import Frontier
 
 FANS_EDGES = (0, *(step * 10**power for power in range(10) for step in (1, 2, 5)))
-SHARE_BINS = (
-    "none",
-    *("<10 %" if i == 0 else f"{10 * i}+ %" for i in range(10)),
-    "all",
-)
+SHARE_BINS = ("none", *("<10 %" if i == 0 else f"{10 * i}+ %" for i in range(10)), "all")
 _TOP, _PAIRS = 10, 12
 _MOST_DAYS, _MOST_MONTHS = 62, 72  # bars that can still be told apart
 _LEAST_DAYS = 14  # a single bar tells nothing
@@ -87,10 +85,10 @@ class Stored:
         self.contents.merge(other.contents)
 
 
-def gather(users: Told, stored: Stored) -> Figures:
+def gather(users: Frontier, stored: Stored) -> Figures:
     """Read the users once. stored: what the tables hold."""
     growth, fans = GrowthTally(), [0] * len(FANS_EDGES)
-    counters = _counters(users)
+    counters = total([worker.counters for worker in users.workers()])
     pages = {str(verdict): n for verdict in Verdict if (n := counters.get(f"page.{verdict}", 0))}
     top = heapq.nlargest(_TOP, _tallied(users, growth, fans), key=lambda row: row.fans or 0)
     states = users.states()
@@ -226,19 +224,12 @@ def share_bin(share: float) -> int:
     return len(SHARE_BINS) - 1 if share >= 1 else 1 + int(share * 10)
 
 
-def _tallied(users: Users, growth: GrowthTally, fans: list[int]) -> Iterator[UserRow]:
+def _tallied(users: Frontier, growth: GrowthTally, fans: list[int]) -> Iterator[UserRow]:
     for row in users.users():
         growth.add(row.found_at, row.depth)
         if row.fans is not None:
             fans[fans_bin(row.fans)] += 1
         yield row
-
-
-def _counters(users: RunLog) -> dict[str, int]:
-    counters: Counter[str] = Counter()
-    for worker in users.workers():
-        counters.update(worker.counters)
-    return dict(counters)
 
 
 def _day(text: str) -> date | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from weibo_crawler.analysis.completeness import Completeness
 from weibo_crawler.analysis.status import StatusReport
+from weibo_crawler.metrics import gauges
 from weibo_crawler.records import State
 
 _VISITED = ("done", "partial", "gone", "failed", "empty", "unvisited")
@@ -35,14 +36,14 @@ class Gauges:
         """prometheus_client's collector protocol."""
         report = self._report
         states = {str(state): report.states.get(state, 0) for state in State}
-        yield _family("users", "Users kept, by the state of their lists", "state", states)
+        yield gauges("users", "Users kept, by the state of their lists", "state", states)
         depths = {str(depth): n for depth, n in report.depths.items()}
-        yield _family("users_by_depth", "Users kept, by depth", "depth", depths)
+        yield gauges("users_by_depth", "Users kept, by depth", "depth", depths)
         yield _plain(
             "unsure_lists", "Lists that ended before the announced count", report.unsure_lists
         )
         walled = {str(one.edge): one.lists for one in report.walled}
-        yield _family("walled_lists", "Lists that guests were not shown", "edge", walled)
+        yield gauges("walled_lists", "Lists that guests were not shown", "edge", walled)
         if report.completeness is not None:
             yield from _of_posts(report.completeness)
         yield from self._of_runs()
@@ -51,14 +52,14 @@ class Gauges:
         stages = self._report.stages
         seen = {stage: at for stage, at, _ in self._report.last}
         seen |= {one.stage: self._report.at for one in stages}
-        yield _family(
+        yield gauges(
             "workers", "Processes at work", "stage", {one.stage: one.workers for one in stages}
         )
         to_do = {one.stage: one.to_do for one in stages if one.to_do is not None}
-        yield _family("users_to_do", "Users left, of stages at work", "stage", to_do)
-        yield _family("last_seen_timestamp_seconds", "When a run was last at work", "stage", seen)
+        yield gauges("users_to_do", "Users left, of stages at work", "stage", to_do)
+        yield gauges("last_seen_timestamp_seconds", "When a run was last at work", "stage", seen)
         said = "When a run last came to its end without an error"
-        yield _family("last_success_timestamp_seconds", said, "stage", self._ended_well)
+        yield gauges("last_success_timestamp_seconds", said, "stage", self._ended_well)
 
 
 def text(report: StatusReport, ended_well: Mapping[str, float]) -> str:
@@ -72,19 +73,10 @@ def text(report: StatusReport, ended_well: Mapping[str, float]) -> str:
 
 def _of_posts(figures: Completeness) -> Iterator[Any]:
     states = {state: getattr(figures, state) for state in _VISITED}
-    yield _family("imported_users", "Imported users, by their last visit", "state", states)
+    yield gauges("imported_users", "Imported users, by their last visit", "state", states)
     for field, (name, said) in _POSTS.items():
         if (value := getattr(figures, field)) is not None:
             yield _plain(name, said, value)
-
-
-def _family(name: str, said: str, label: str, values: Mapping[str, float]) -> Any:
-    from prometheus_client.core import GaugeMetricFamily
-
-    family = GaugeMetricFamily(f"weibo_crawler_{name}", said, labels=[label])
-    for value, n in values.items():
-        family.add_metric([value], n)
-    return family
 
 
 def _plain(name: str, said: str, value: float) -> Any:

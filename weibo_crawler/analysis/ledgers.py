@@ -5,13 +5,7 @@ from typing import Any
 
 import msgspec
 
-from weibo_crawler.analysis.completeness import (
-    WHY,
-    Completeness,
-    is_sure,
-    read_ledgers,
-    share_of,
-)
+from weibo_crawler.analysis.completeness import WHY, Completeness, is_sure, read_ledgers, share_of
 from weibo_crawler.analysis.gaps import days
 from weibo_crawler.analysis.numbers import duration, grouped, minute, percent
 from weibo_crawler.records import Id

@@ -17,7 +17,7 @@ _WIDE, _NARROW = 960, 340  # px: of a window, of a phone
 _LABEL, _VALUE = 13, 12  # px; STYLE says the same
 _PX_A_CHARACTER = 7.5  # of a label, on the wide side
 _PX_A_VALUE = 48  # that a bar needs to have room for its value above it
-_NODE_HEIGHT = 30
+_NODE_HEIGHT, _AREAS_HEIGHT = 30, 340
 _FIRST_WIDE = 0x2E80  # characters from here on are as wide as high
 _MOST_TIMES = 5  # marks of an axis of time after the first
 
@@ -69,11 +69,9 @@ def rows(what: str, data: Sequence[Bar]) -> str:
     return f'<table class="rows" aria-label="{escape(what)}">\n{"".join(lines)}</table>'
 
 
-def areas(
-    what: str, labels: Sequence[str], series: Sequence[tuple[str, Sequence[int]]], height: int = 340
-) -> str:
+def areas(what: str, labels: Sequence[str], series: Sequence[tuple[str, Sequence[int]]]) -> str:
     """Areas one upon the other, the first at the bottom; `labels` for the points of each."""
-    return _at_each_width(lambda width: _areas(what, labels, series, width, height))
+    return _at_each_width(lambda width: _areas(what, labels, series, width))
 
 
 def _areas(
@@ -81,10 +79,11 @@ def _areas(
     labels: Sequence[str],
     series: Sequence[tuple[str, Sequence[int]]],
     width: int,
-    height: int,
 ) -> str:
     top = max(map(sum, zip(*(points for _, points in series), strict=True)))
-    chart = import_pygal().StackedLine(**_config(width, height, top), fill=True, show_dots=False)
+    chart = import_pygal().StackedLine(
+        **_config(width, _AREAS_HEIGHT, top), fill=True, show_dots=False
+    )
     last = max(1, int(width * 0.8 / (_PX_A_CHARACTER * max(map(len, labels)) + 50)))
     last = min(last, _MOST_TIMES)
     places = {round(i * (len(labels) - 1) / last) for i in range(last + 1)}

@@ -14,7 +14,7 @@ from weibo_crawler.analysis.page import Link, hint, key_table, lead, page, secti
 from weibo_crawler.analysis.plots import Bar
 from weibo_crawler.printable import printable
 from weibo_crawler.records import FACTS, REFUSALS
-from weibo_crawler.store import Told
+from weibo_crawler.store.sql.walk import Frontier
 
 _CUT_OFF = {  # why reading stopped short -> what is said of so many users
     "login_wall": "whom guests may read no further",
@@ -31,7 +31,7 @@ _NOWHERE = Origin()
 
 
 def write_report(
-    users: Told,
+    users: Frontier,
     stored: Stored,
     path: Path,
     now: float,

@@ -1,16 +1,17 @@
 """Users and posts as rows: plain dicts, in a fixed order of columns, streamed."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, tzinfo
 from itertools import chain, islice
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar, Unpack
 
 from weibo_crawler.errors import BadUsage
 from weibo_crawler.records import Id
-from weibo_crawler.store import Row, Table, Tables, UserRow, Users
+from weibo_crawler.store import Row, Table, Tables, UserRow
 from weibo_crawler.store.rows.cells import from_iso, read_ledger, read_post, read_user, to_iso
 from weibo_crawler.store.rows.comments import read_comment
 from weibo_crawler.store.rows.keys import ALL, Range, posts_prefix, user_key
+from weibo_crawler.store.sql.walk import Frontier
 
 T = TypeVar("T")
 
@@ -28,122 +29,87 @@ class PostRows:
         return map(read_post, self.stored)
 
 
-def scan_users(
-    users: Users, *, uids: Sequence[Id] | None = None, limit: int | None = None
-) -> Iterator[dict[str, Any]]:
+class Selection(TypedDict, total=False):
+    """Which rows. uids: of whom (comments: on whose posts, edges: in whose lists); else of all
+    within `part`, where the tables are read. since <= created_at < until: a post of unknown time is
+    in no such span. as_of: as it was stored then. clock: by which days begin, else UTC.
+
+    BadUsage, before anything is read, where one of the times is none."""
+
+    uids: Sequence[Id] | None
+    limit: int | None
+    since: str | None
+    until: str | None
+    as_of: str | None
+    part: Range
+    clock: tzinfo
+
+
+def scan_users(users: Frontier, **which: Unpack[Selection]) -> Iterator[dict[str, Any]]:
     """Kept users from the live userlist, in the order they were found; columns.USERS."""
+    uids = which.get("uids")
     wanted = None if uids is None else tuple(dict.fromkeys(uids))
-    return _first(map(_user, users.users(uids=wanted)), limit)
+    return _first(map(_user, users.users(uids=wanted)), which)
 
 
-def scan_imported(
-    tables: Tables,
-    *,
-    uids: Sequence[Id] | None = None,
-    limit: int | None = None,
-    as_of: str | None = None,
-    part: Range = ALL,
-    clock: tzinfo = UTC,
-) -> Iterator[dict[str, Any]]:
+def scan_imported(tables: Tables, **which: Unpack[Selection]) -> Iterator[dict[str, Any]]:
     """Imported users from the tables, by row key; columns.IMPORTED.
 
-    state is the ledger's: "unvisited", "partial", "done", "gone", "failed" or "empty". as_of: what
-    was stored then; a ledger that was written later is not known. part: here and below, of whom
-    it is read where no `uids` are named.
+    state is the ledger's: "unvisited", "partial", "done", "gone", "failed" or "empty". A ledger
+    that was written after `as_of` is not known.
     """
-    at = _millis("--as-of", as_of, clock)
-    rows = _user_rows(tables.userlist, uids, at, part)
-    return _first((_imported(row, is_past=at is not None) for row in rows), limit)
+    is_past = which.get("as_of") is not None
+    rows = _user_rows(tables.userlist, which)
+    return _first((_imported(row, is_past=is_past) for row in rows), which)
 
 
-def user_history(
-    tables: Tables,
-    *,
-    uids: Sequence[Id] | None = None,
-    limit: int | None = None,
-    part: Range = ALL,
-) -> Iterator[dict[str, Any]]:
+def user_history(tables: Tables, **which: Unpack[Selection]) -> Iterator[dict[str, Any]]:
     """What was stored of imported users, a row for each time that something of it changed or was
     seen again, the newest first: `as_of`, then columns.IMPORTED. Of the ledger there is the newest
     state alone."""
     return _first(
         (
             {"as_of": since} | _imported(Row(row.key, cells), is_past=n > 0)
-            for row in _user_rows(tables.userlist, uids, part=part)
+            for row in _user_rows(tables.userlist, which)
             for n, (since, cells) in enumerate(_states(tables.userlist, row.key))
         ),
-        limit,
+        which,
     )
 
 
-def scan_posts(
-    tables: Tables,
-    *,
-    uids: Sequence[Id] | None = None,
-    since: str | None = None,
-    until: str | None = None,
-    limit: int | None = None,
-    as_of: str | None = None,
-    part: Range = ALL,
-    clock: tzinfo = UTC,
-) -> PostRows:
-    """Stored posts by row key: users by salt, each user's posts by falling mid; columns.POSTS.
-
-    since <= created_at < until; a post of unknown time is in no such span. as_of: what was stored
-    then. clock: by which days begin, here and below. BadUsage, before anything is read, where one
-    of them is no date.
-    """
-    is_wanted = _span(since, until, clock)
-    rows = _post_rows(tables.posts, uids, _millis("--as-of", as_of, clock), part)
-    return PostRows(_first(filter(is_wanted, rows), limit))
+def scan_posts(tables: Tables, **which: Unpack[Selection]) -> PostRows:
+    """Stored posts by row key: users by salt, each user's posts by falling mid; columns.POSTS."""
+    return PostRows(_first(_post_rows(tables.posts, which), which))
 
 
-def post_history(
-    tables: Tables,
-    *,
-    uids: Sequence[Id] | None = None,
-    since: str | None = None,
-    until: str | None = None,
-    limit: int | None = None,
-    part: Range = ALL,
-    clock: tzinfo = UTC,
-) -> Iterator[dict[str, Any]]:
+def post_history(tables: Tables, **which: Unpack[Selection]) -> Iterator[dict[str, Any]]:
     """What was stored of posts, a row for each time that something of it changed or was counted,
     the newest first: `as_of`, then columns.POSTS. Null is also what is not kept so long."""
-    is_wanted = _span(since, until, clock)
     return _first(
         (
             {"as_of": since} | read_post(Row(row.key, cells))
-            for row in filter(is_wanted, _post_rows(tables.posts, uids, part=part))
+            for row in _post_rows(tables.posts, which)
             for since, cells in _states(tables.posts, row.key)
         ),
-        limit,
+        which,
     )
 
 
-def scan_comments(
-    tables: Tables,
-    *,
-    uids: Sequence[Id] | None = None,
-    limit: int | None = None,
-    part: Range = ALL,
-) -> Iterator[dict[str, Any]]:
-    """Stored comments by row key; columns.COMMENTS. uids: whose posts they are on."""
-    return _first(map(read_comment, _post_rows(tables.comments, uids, part=part)), limit)
+def scan_comments(tables: Tables, **which: Unpack[Selection]) -> Iterator[dict[str, Any]]:
+    """Stored comments by row key; columns.COMMENTS."""
+    return _first(map(read_comment, _post_rows(tables.comments, which)), which)
 
 
-def scan_edges(
-    users: Users, *, uids: Sequence[Id] | None = None, limit: int | None = None
-) -> Iterator[dict[str, Any]]:
+def scan_edges(users: Frontier, **which: Unpack[Selection]) -> Iterator[dict[str, Any]]:
     """Who was seen in whose list, as harvest keeps it: by owner, edge and place; columns.EDGES. A
-    user on two pages of a list comes twice. uids: whose lists."""
+    user on two pages of a list comes twice."""
     return _first(
         (
             {"owner": page.owner, "uid": uid, "edge": page.edge, "seen_at": to_iso(page.seen_at)}
-            for page in users.seen_pages(owners=uids)
+            for page in users.seen_pages(owners=which.get("uids"))
             for uid in page.uids
         ),
-        limit,
+        which,
     )
 
 
@@ -162,7 +128,8 @@ def parse_when(option: str, text: str | None, clock: tzinfo) -> float | None:
     return datetime(day.year, day.month, day.day, tzinfo=clock).timestamp()
 
 
-def _first(rows: Iterator[T], limit: int | None) -> Iterator[T]:
+def _first(rows: Iterator[T], which: Selection) -> Iterator[T]:
+    limit = which.get("limit")
     if limit is not None and limit < 0:
         raise BadUsage(f"--limit: {limit} is negative; give 0 or more")
     return rows if limit is None else islice(rows, limit)
@@ -182,10 +149,9 @@ def _user(row: UserRow) -> dict[str, Any]:
     }
 
 
-def _user_rows(
-    table: Table, uids: Sequence[Id] | None, as_of: int | None = None, part: Range = ALL
-) -> Iterator[Row]:
+def _user_rows(table: Table, which: Selection) -> Iterator[Row]:
     """Imported users only: a row may hold a ledger or a profile alone."""
+    uids, part, as_of = which.get("uids"), which.get("part", ALL), _as_of(which)
     if uids is None:
         rows = table.scan(start=part.start, stop=part.stop, as_of=as_of)
     else:
@@ -216,31 +182,31 @@ def _imported(row: Row, *, is_past: bool = False) -> dict[str, Any]:
     }
 
 
-def _post_rows(
-    table: Table, uids: Sequence[Id] | None, as_of: int | None = None, part: Range = ALL
-) -> Iterator[Row]:
+def _post_rows(table: Table, which: Selection) -> Iterator[Row]:
+    """Rows of posts, or of comments below them, that were written in the span."""
+    clock = which.get("clock", UTC)
+    first = parse_when("--since", which.get("since"), clock)
+    last = parse_when("--until", which.get("until"), clock)
+    uids, part, as_of = which.get("uids"), which.get("part", ALL), _as_of(which)
     if uids is None:
-        return table.scan(start=part.start, stop=part.stop, as_of=as_of)
-    prefixes = sorted({posts_prefix(uid) for uid in uids})
-    return chain.from_iterable(table.scan(prefix=prefix, as_of=as_of) for prefix in prefixes)
-
-
-def _span(since: str | None, until: str | None, clock: tzinfo) -> Callable[[Row], bool]:
-    """Whether a post was written in this span. BadUsage where one of them is no date."""
-    first, last = parse_when("--since", since, clock), parse_when("--until", until, clock)
+        rows = table.scan(start=part.start, stop=part.stop, as_of=as_of)
+    else:
+        prefixes = sorted({posts_prefix(uid) for uid in uids})
+        rows = chain.from_iterable(table.scan(prefix=prefix, as_of=as_of) for prefix in prefixes)
+    if first is None and last is None:
+        return rows
 
     def is_within(row: Row) -> bool:
-        if first is None and last is None:
-            return True
         try:
             at = from_iso(row.cells.get("post:created_at", ""))
         except ValueError:
             return False
         return (first is None or first <= at) and (last is None or at < last)
 
-    return is_within
+    return filter(is_within, rows)
 
 
-def _millis(option: str, text: str | None, clock: tzinfo) -> int | None:
-    at = parse_when(option, text, clock)
+def _as_of(which: Selection) -> int | None:
+    """In milliseconds."""
+    at = parse_when("--as-of", which.get("as_of"), which.get("clock", UTC))
     return None if at is None else int(at * 1000)

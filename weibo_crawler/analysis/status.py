@@ -10,8 +10,9 @@ from weibo_crawler.analysis.numbers import duration, grouped, minute, percent, p
 from weibo_crawler.analysis.second_looks import looks_dict, looks_lines, second_looks
 from weibo_crawler.records import State
 from weibo_crawler.samples import Figures
-from weibo_crawler.store import Told, WalledEdge, WorkerRow
+from weibo_crawler.store import WalledEdge, WorkerRow
 from weibo_crawler.store.owners import is_at_work
+from weibo_crawler.store.sql.walk import Frontier
 
 _LIVE_S = 15.0  # workers report about once a second
 _STOPPED, _ERRORS = "interrupted", ("exit ", "failed: ")  # how the `ended` of workers begins
@@ -61,7 +62,7 @@ class StatusReport(msgspec.Struct, frozen=True):
     second_looks: Mapping[str, Figures] = msgspec.field(default_factory=dict)
 
 
-def status(users: Told, now: float, completeness: Completeness | None = None) -> StatusReport:
+def status(users: Frontier, now: float, completeness: Completeness | None = None) -> StatusReport:
     """Read the figures. completeness: of the tables, where the caller has it."""
     states = users.states()
     by_stage: dict[str, list[WorkerRow]] = {}
@@ -165,7 +166,7 @@ def unsure_lines(unsure: int) -> list[str]:
     return [f"{end}held them back; `harvest --retry-failed` asks again"]
 
 
-def last_success(users: Told) -> dict[str, float]:
+def last_success(users: Frontier) -> dict[str, float]:
     """By stage, when a run last came to its end without an error, seconds since the epoch."""
     ended = (
         (worker.stage, worker.updated_at)
@@ -182,10 +183,7 @@ def lines(report: StatusReport) -> list[str]:
         return ["no users yet: run weibo-crawler seed"]
     states = [f"{grouped(n)} {state}" for state in State if (n := report.states.get(state, 0))]
     depths = [f"{depth}: {grouped(n)}" for depth, n in report.depths.items()]
-    out = [
-        f"users    {grouped(total)}: {', '.join(states)}",
-        f"depth    {', '.join(depths)}",
-    ]
+    out = [f"users    {grouped(total)}: {', '.join(states)}", f"depth    {', '.join(depths)}"]
     if report.depths_are_bounds:
         out.append(f"         upper bounds only: {report.depths_are_bounds}")
     out += [f"unsure   {line}" for line in unsure_lines(report.unsure_lists)]

@@ -96,11 +96,15 @@ class ArchiveIndex:
 
     def _add(self, n: int, path: Path) -> None:
         writer: int | None = None
-        for member in members(path, lambda offset: self._tear(path, offset)):
+
+        def tear(offset: int) -> None:
+            self.torn.append(Torn(path, offset, path.stat().st_size - offset))
+
+        for member in members(path, tear):
             try:
                 record = parse(member.data)
                 if record.rec_type == "warcinfo":
-                    writer = self._writer(path, info_of(record))
+                    writer = self._writer(info_of(record))
                     continue
                 one = kept(record)
             except (NoRecord, msgspec.MsgspecError) as error:
@@ -123,10 +127,7 @@ class ArchiveIndex:
             if self.answers % _SAY_EVERY == 0:
                 self._say(f"{self.answers:,} answers found")
 
-    def _tear(self, path: Path, offset: int) -> None:
-        self.torn.append(Torn(path, offset, path.stat().st_size - offset))
-
-    def _writer(self, path: Path, info: dict[str, str]) -> int | None:
+    def _writer(self, info: dict[str, str]) -> int | None:
         """The process that wrote a file; None for a file that is not of this program."""
         if "crawler-stage" not in info:
             return None

@@ -41,25 +41,29 @@ def _rows(options: argparse.Namespace, home: Home, part: Range = ALL) -> Iterabl
             f"--uid: {odd[0]!r} is no uid of {home.site.title}; a uid is what stands for <uid> in "
             f"{where}"
         )
-    limits = {"uids": options.uid, "limit": options.limit}
-    stored = {**limits, "part": part}
-    timed = {**stored, "clock": home.site.clock}
-    if options.what == "posts":
-        span = {"since": options.since, "until": options.until}
-        if options.history:
-            return scans.post_history(home.tables, **timed, **span)
-        return scans.scan_posts(home.tables, **timed, **span, as_of=options.as_of)
-    if options.since or options.until:
+    if options.what != "posts" and (options.since or options.until):
         raise BadUsage("--since and --until are for posts")
+    which: scans.Selection = {
+        "uids": options.uid,
+        "limit": options.limit,
+        "since": options.since,
+        "until": options.until,
+        "as_of": options.as_of,
+        "part": part,
+        "clock": home.site.clock,
+    }
+    if options.what == "posts":
+        scan_posts = scans.post_history if options.history else scans.scan_posts
+        return scan_posts(home.tables, **which)
     if options.what == "edges":
-        return scans.scan_edges(home.users, **limits)
+        return scans.scan_edges(home.users, **which)
     if options.what == "comments":
-        return scans.scan_comments(home.tables, **stored)
+        return scans.scan_comments(home.tables, **which)
     if options.history:
-        return scans.user_history(home.tables, **stored)
+        return scans.user_history(home.tables, **which)
     if _is_imported(options):
-        return scans.scan_imported(home.tables, **timed, as_of=options.as_of)
-    return scans.scan_users(home.users, **limits)
+        return scans.scan_imported(home.tables, **which)
+    return scans.scan_users(home.users, **which)
 
 
 def _is_imported(options: argparse.Namespace) -> bool:
@@ -171,10 +175,7 @@ def export(options: argparse.Namespace) -> Done:
         remember_export(home.users, options.output)  # first: a kill may leave some of it
         read = partial(_rows, options)
         read(home, ALL)  # says what is wrong with the options
-        with (
-            Progress("export") as progress,
-            reading(home, options.processes, options.output) as by,
-        ):
+        with Progress("export") as progress, reading(home, options.processes, options.output) as by:
             rows = by.rows(read, options.what, progress)
             n = write_file(rows, columns, options.output, form, of_site(KNOWN, home.site))
     line = f"export: {_count(n, options, home)} written to {options.output}"

@@ -53,8 +53,7 @@ def demo(options: argparse.Namespace) -> Done:
     world = SimulatorOptions(**_WORLD)
     with start(world) as site:
         _write(
-            settings_file,
-            _SETTINGS.format(base_url=site.base_url, visitor_url=site.visitor_url),
+            settings_file, _SETTINGS.format(base_url=site.base_url, visitor_url=site.visitor_url)
         )
         print(
             f"demo: a simulated Weibo answers at {site.base_url}; everything is kept in {folder}/"

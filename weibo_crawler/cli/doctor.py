@@ -126,7 +126,11 @@ def _here(settings: Settings) -> Iterator[Check]:
 def _users(settings: Settings) -> Iterator[Check]:
     store = settings.store
     if file_of(store.users) is not None:
-        yield Check("users", partial(_embedded, settings, store.users, _write_users))
+
+        def write(home: Home) -> None:
+            home.users.give_back("doctor")  # takes the lock of a writer, and meets no row
+
+        yield Check("users", partial(_embedded, settings, store.users, write))
         return
     try:
         from weibo_crawler.store.mysql.check import MysqlCheck
@@ -139,7 +143,11 @@ def _users(settings: Settings) -> Iterator[Check]:
 def _tables(settings: Settings) -> Iterator[Check]:
     url = settings.store.tables
     if file_of(url) is not None:
-        yield Check("tables", partial(_embedded, settings, url, _write_tables))
+
+        def write(home: Home) -> None:
+            home.tables.posts.delete("doctor", up_to=1)  # no key of ours
+
+        yield Check("tables", partial(_embedded, settings, url, write))
         return
     try:
         from weibo_crawler.store.hbase import check as hbase_check
@@ -174,14 +182,6 @@ def _embedded(settings: Settings, url: str, write: Callable[[Home], None]) -> st
         with Home(settings) as home:
             write(home)
     return said
-
-
-def _write_users(home: Home) -> None:
-    home.users.give_back("doctor")  # takes the lock of a writer, and meets no row
-
-
-def _write_tables(home: Home) -> None:
-    home.tables.posts.delete("doctor", up_to=1)  # no key of ours
 
 
 def _nodes(settings: Settings) -> Iterator[Line]:

@@ -116,9 +116,9 @@ class _Jobs:
 
     def visit(self, users: int) -> None:
         """One job. users: how many are due; few are visited by one mapper."""
-        wanted = self._posts
-        job = Job(new_run_id(), refresh=True, driver=new_owner(), follow=True, revisit_posts=wanted)
-        job = job._replace(since=self._how.since)
+        job = self._how.job._replace(
+            run_id=new_run_id(), driver=new_owner(), follow=True, revisit_posts=self._posts
+        )
         parts = self._home, job, self._how, self._cluster, self._env, self._shown
         with job_run(*parts, ranges=1 if users <= _FEW else None) as run:
             self._run = run

@@ -10,7 +10,7 @@ from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.seed import read_seeds
 from weibo_crawler.cli.show import Progress
 from weibo_crawler.config import Settings
-from weibo_crawler.errors import BadConfig, BadSeed, Interrupted, how_to_install
+from weibo_crawler.errors import BadSeed, Interrupted, needed
 from weibo_crawler.forget import Removed, forget_users
 from weibo_crawler.home import Home
 from weibo_crawler.records import Id
@@ -81,12 +81,8 @@ def _from_archive(
             f"the archive in {folder} still holds them: hadoop fs -get it, run this with "
             "archive.folder set to the copy, and put that in its place"
         ]
-    try:
+    with needed("archive.folder: needs warcio and zstandard", "archive"):
         from weibo_crawler.archive.forgetting import forget_in
-    except ImportError as error:
-        raise BadConfig(
-            f"archive.folder: needs warcio and zstandard ({error}): " + how_to_install("archive")
-        ) from None
     cleaned = forget_in(config.resolve(folder), uids, progress.say, dry_run=dry_run)
     would = "would be " if dry_run else ""
     lines = [

@@ -167,7 +167,6 @@ async def _harvest(
         run_id=run_id,
         room=fetcher.room,
         progress=show,
-        judges=False,
     )
     if others is None:
         on_closed_stdin(lambda: run.stop("interrupted"))

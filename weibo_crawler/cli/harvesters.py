@@ -45,13 +45,12 @@ class Others:
         n: int = 0,
         run_id: str = "",
         settings_file: Path | None = None,
-        environ: Mapping[str, str] = os.environ,
     ) -> None:
         self._command = [sys.executable, "-m", "weibo_crawler", "harvest", "--json"]
         self._command += ["--of-run", run_id]
         if settings_file is not None:
             self._command += ["--config", str(settings_file)]
-        self._environ = {**environ, **_NO_METRICS}
+        self._environ = {**os.environ, **_NO_METRICS}
         self.counters: list[dict[str, int]] = [{} for _ in range(n)]
         self.ended_early: list[str] = []
         self.failures: list[CrawlerError] = []

@@ -56,7 +56,7 @@ def plan(options: argparse.Namespace) -> Done:
     files = map(file_of, (store.users, store.tables))
     if all(file is None or file.exists() for file in files):
         with Home(settings, makes=()) as home:
-            crawl = reading.measured(crawl, settings, home.users, home.tables, time.time())
+            crawl = reading.measured(crawl, settings, home.users, home.tables)
     return Done("\n".join(outset.lines(crawl)), outset.as_dict(crawl))
 
 

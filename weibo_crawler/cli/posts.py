@@ -22,7 +22,7 @@ from weibo_crawler.cli.show import Advance, Progress, grouped, seconds, verdicts
 from weibo_crawler.cli.stopping import say_stopping, stop_signals
 from weibo_crawler.cli.yarn import left_running
 from weibo_crawler.config import Settings
-from weibo_crawler.errors import BadConfig, BadUsage, CrawlerError, SiteSaysNo, how_to_install
+from weibo_crawler.errors import BadConfig, BadUsage, CrawlerError, SiteSaysNo, needed
 from weibo_crawler.fetch.opening import load_egresses
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.importer import Imported, import_users, imported
@@ -81,12 +81,8 @@ def run_import(home: Home, title: str, *, from_start: bool = False) -> Done:
 
 
 def _by_sqoop(home: Home, *, from_start: bool, paper: bool) -> Done:
-    try:
+    with needed("import --via sqoop needs PyMySQL and happybase", "cluster"):
         from weibo_crawler import sqoop_import
-    except ImportError:
-        raise BadConfig(
-            f"import --via sqoop needs PyMySQL and happybase: {how_to_install('cluster')}"
-        ) from None
     name = "paper" if paper else "userlist"
     sqoop = sqoop_import.prepare(home.settings, name, new_run_id(), os.environ)
     with Progress("import") as progress:
@@ -142,7 +138,8 @@ def posts(options: argparse.Namespace) -> Done:
         env["WEIBO_POSTS__COMMENTS"] = str(settings.posts.comments)
         env["WEIBO_POSTS__INFO_DAYS"] = str(settings.posts.info_days)
         refresh = options.refresh or options.follow
-        how = How(options.runner, refresh, options.detach, table, options.all, since)
+        job = Job("", refresh, every=options.all, since=since)
+        how = How(options.runner, job, options.detach, table)
         if options.follow:
             from weibo_crawler.cli.follow import follow_posts
 
@@ -208,24 +205,20 @@ def _table(options: argparse.Namespace, settings: Settings) -> str:
 
 
 class How(NamedTuple):
-    """How the job runs. detach: leave it running on YARN; table: read users from this HBase table
-    by TableInputFormat, "" = by key ranges. every: with refresh, users that are not due as well.
-    since: as in `Job`."""
+    """How the job runs. job: each run gives it its name and its driver. detach: leave it running on
+    YARN; table: read users from this HBase table by TableInputFormat, "" = by key ranges."""
 
     runner: str
-    refresh: bool = False
+    job: Job = Job("")
     detach: bool = False
     table: str = ""
-    every: bool = False
-    since: float = 0.0
 
 
 def run_posts(home: Home, how: How, env: dict[str, str]) -> Done:
     """One run of the job with progress, and its figures."""
     started = time.monotonic()
     cluster = prepared(home, how)
-    driver = "" if how.detach else new_owner()
-    job = Job(new_run_id(), how.refresh, driver, every=how.every, since=how.since)
+    job = how.job._replace(run_id=new_run_id(), driver="" if how.detach else new_owner())
     shown = Counters()
     advance = Advance(imported(home.users, home.settings.store.tables))
     with Progress("posts") as progress, OpenMetrics(home.settings.metrics, shown, "posts") as om:
@@ -242,7 +235,7 @@ def run_posts(home: Home, how: How, env: dict[str, str]) -> Done:
         return left_running(run)
     why = site_says_no(counters, home.settings) or nobody_read(home, counters)
     note_refusal(home, job.run_id, why)
-    return closed(home, counters, time.monotonic() - started, why, every=how.every)
+    return closed(home, counters, time.monotonic() - started, why, every=job.every)
 
 
 def prepared(home: Home, how: How) -> Cluster | None:
@@ -398,7 +391,7 @@ def closed(
     every: bool = False,
 ) -> Done:
     """What a run came to. why: what makes it end with SiteSaysNo, "" for nothing; jobs: how many
-    there were, None: this one alone; every: as in `How`."""
+    there were, None: this one alone; every: as in `Job`."""
     from weibo_crawler.analysis.second_looks import looks_dict, looks_lines, second_looks
 
     get, looks = counters.get, second_looks(home.users)

@@ -12,7 +12,7 @@ from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.posts import run_import
 from weibo_crawler.cli.show import Progress, seconds
 from weibo_crawler.config import Settings
-from weibo_crawler.errors import BadConfig, BadUsage, how_to_install
+from weibo_crawler.errors import BadUsage, needed
 from weibo_crawler.home import Home
 from weibo_crawler.metrics import Counters
 from weibo_crawler.store.guard import Guard
@@ -27,18 +27,10 @@ def reparse(options: argparse.Namespace) -> Done:
     settings = config.load(options.config)
     started = time.monotonic()
     folders = options.folders or [_folder(settings)]
-    try:
+    with needed("reparse: needs warcio and zstandard", "archive"):
         from weibo_crawler.archive.reader import ArchiveIndex, files_of
-    except ImportError as error:
-        raise BadConfig(
-            f"reparse: needs warcio and zstandard ({error}): {how_to_install('archive')}"
-        ) from None
     files = files_of(folders)
-    with (
-        Home(settings) as home,
-        owned_folder("reparse") as place,
-        Progress("reparse") as progress,
-    ):
+    with Home(settings) as home, owned_folder("reparse") as place, Progress("reparse") as progress:
         index = ArchiveIndex(place / "index.db", files, progress.say)
         try:
             data = {"files": len(files), "answers": index.answers, **_replay(home, index, progress)}

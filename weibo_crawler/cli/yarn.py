@@ -23,7 +23,7 @@ def left_running(run: HadoopRun) -> Done:
 def status(home: Home) -> tuple[list[str], dict[str, Any]]:
     """How the job that was submitted last is: lines, and the same for machines. One that is over
     is cleaned up after, if nobody else waits for it."""
-    submitted = cluster.under_way(home.users)
+    submitted = cluster.SUBMITTED.get(home.users)
     if submitted is None:
         return [], {}
     names = {"application": submitted.app, "run_id": submitted.run_id}

@@ -115,14 +115,7 @@ class Breaker:
         return self._score > 0 and not self.is_talking
 
     def note(
-        self,
-        sign: Sign,
-        why: str,
-        egress: str,
-        now: float,
-        *,
-        uid: Id = 0,
-        is_of_user: bool = True,
+        self, sign: Sign, why: str, egress: str, now: float, *, uid: Id = 0, is_of_user: bool = True
     ) -> None:
         """One answer of the site, or a request without one. is_of_user: about a page of a user, or
         about the egress itself."""

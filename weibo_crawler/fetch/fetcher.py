@@ -39,16 +39,7 @@ from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.source import SHUT, Ask, Fetched, Room
 from weibo_crawler.fetch.wire import retry_after_s
 from weibo_crawler.metrics import LEFT_OUT, PURPOSE, Counters, note_answer
-from weibo_crawler.records import (
-    FACTS,
-    OF_USERS,
-    Answer,
-    Expect,
-    Page,
-    Reading,
-    Request,
-    Verdict,
-)
+from weibo_crawler.records import FACTS, OF_USERS, Answer, Expect, Page, Reading, Request, Verdict
 from weibo_crawler.samples import Samples
 from weibo_crawler.sites import Site
 

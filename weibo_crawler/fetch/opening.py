@@ -63,10 +63,7 @@ def open_fetcher(
     )
     fixed, transport = settings.fetch.concurrency, choose_transport(settings.fetch)
     sender = Sender(
-        transport(settings.fetch),
-        frozenset(map(host_of, site.addresses)),
-        counters,
-        site.sign,
+        transport(settings.fetch), frozenset(map(host_of, site.addresses)), counters, site.sign
     )
     keeper, stop_s = None, 0.0
     if leases is not None and not is_free:

@@ -5,7 +5,8 @@ import time
 
 from weibo_crawler.config import Harvest
 from weibo_crawler.harvest.committer import Committer
-from weibo_crawler.store import Entry, Frontier
+from weibo_crawler.store import Entry
+from weibo_crawler.store.sql.walk import Frontier
 
 
 class Claims:
@@ -17,7 +18,6 @@ class Claims:
     ) -> None:
         self._committer, self._frontier, self._owner = committer, frontier, owner
         self._settings = settings
-        self._edges = tuple(dict.fromkeys((*settings.edges, *settings.edges_if_walled)))
         self._heap: list[tuple[int, int, Entry]] = []
         self._order = 0
 
@@ -44,7 +44,7 @@ class Claims:
         for entry in await self._committer.ask(
             self._frontier.claim,
             *(self._owner, n),
-            edges=self._edges,
+            edges=self._settings.all_edges,
             deepest=deepest,
             now=time.time(),
             lease_s=self._settings.lease_s,

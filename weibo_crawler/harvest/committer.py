@@ -5,7 +5,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from weibo_crawler.store import Frontier, Landed, Landing, PageCommit
+from weibo_crawler.store import Landed, Landing, PageCommit
+from weibo_crawler.store.sql.walk import Frontier
 
 T = TypeVar("T")
 _LOOK_AGAIN_S = 0.1  # how soon pages of a closed level are tried again, for what others finish

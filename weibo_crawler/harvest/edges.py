@@ -304,10 +304,7 @@ class EdgeReader:
     # -- from pages of posts
 
     async def _timeline(
-        self,
-        edge: Edge,
-        progress: Progress,
-        find: "Callable[[PostPage], Awaitable[_Found]]",
+        self, edge: Edge, progress: Progress, find: "Callable[[PostPage], Awaitable[_Found]]"
     ) -> Shown:
         fetched, page = await self._post_page(edge, progress)
         is_proof, at = edge is Edge.REPOSTS, fetched_at(fetched)

@@ -3,7 +3,7 @@ run, as a probe, and the others once their edge proves to be open."""
 
 from weibo_crawler.config import Harvest
 from weibo_crawler.records import Edge, Id
-from weibo_crawler.store import Frontier
+from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.walls import WINDOW, Walls
 
 _BATCH = 1000  # lists of one transaction
@@ -14,7 +14,7 @@ class Reopening:
 
     def __init__(self, frontier: Frontier, walls: Walls, settings: Harvest) -> None:
         self._frontier, self._walls = frontier, walls
-        self._edges = tuple(dict.fromkeys((*settings.edges, *settings.edges_if_walled)))
+        self._edges = settings.all_edges
         self._after: dict[Edge, int] = {}  # edges with lists that may be reopened yet
         self._uids: set[Id] = set()  # whose lists were reopened, as long as none was shown
 

@@ -37,8 +37,9 @@ from weibo_crawler.harvest.walk import Walker
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Edge, Id, State, User
 from weibo_crawler.sites import Site
-from weibo_crawler.store import Entry, Frontier, WorkerRow, notes
+from weibo_crawler.store import Entry, WorkerRow, notes
 from weibo_crawler.store.kept import KeptPage
+from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.walls import Walls
 
 _FIRST_USERS = 100  # among them some are known who may be asked for as a witness
@@ -63,8 +64,8 @@ class HarvestRun:
     """One harvesting process. `run` returns when a stop rule holds; `stop` ends it early.
 
     room: how many walks at once are of use now, asked about once a second, when progress is called
-    with the counters' snapshot. judges: `run` judges failures
-    by this process's own counters; else who started several judges the sums.
+    with the counters' snapshot. Who started it, and others beside it, is to judge the failures of
+    all of them by `judge_failures`.
     """
 
     def __init__(
@@ -79,7 +80,6 @@ class HarvestRun:
         run_id: str,
         room: Callable[[], Room],
         progress: Callable[[], None] = lambda: None,
-        judges: bool = True,
     ) -> None:
         others = tuple(edge for edge in settings.edges_if_walled if edge in site.edges)
         settings = replace(settings, edges_if_walled=others)
@@ -87,7 +87,7 @@ class HarvestRun:
         self._fetcher, self._counters = fetcher, counters
         self._owner, self._run_id, self._ask_room = owner, run_id, room
         self._room = room()
-        self._progress, self._judges = progress, judges
+        self._progress = progress
         self._rng = Random(owner)
         self._committer = Committer(frontier, owner, run_id, settings.max_users)
         self._walls = Walls()
@@ -140,8 +140,6 @@ class HarvestRun:
             raise self._failure
         if self._stopping == "interrupted":
             raise Interrupted("stopped; what was in flight is stored, the same command goes on")
-        if self._judges:
-            self.judge_failures(self._counters)
         return ended
 
     def _begin(self) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from weibo_crawler.analysis.asked import Asked
+from weibo_crawler.analysis.numbers import percent
 from weibo_crawler.records import EgressState, Health
 
 
@@ -94,6 +95,14 @@ def hours(requests: float | None, pace: Pace) -> float | None:
     if requests is None or not pace.per_s:
         return None
     return requests / pace.per_s / 3600
+
+
+def spoilt_lines(factor: float) -> list[str]:
+    """What is assumed of refusals and troubles. factor: requests for each that told something."""
+    if factor <= 1:
+        return []
+    share = f"{percent((factor - 1) / factor)} of the requests so far"
+    return [f"refusals and troubles go on as they were: {share}"]
 
 
 def sessions(asked: Asked, runs: int, next_runs: int, parts: Sequence[Part]) -> Part:

@@ -17,9 +17,10 @@ from weibo_crawler.posts.crawl import USER_COLUMNS, Job, due_of, is_due, visit_s
 from weibo_crawler.posts.due import Due
 from weibo_crawler.records import Kind, State
 from weibo_crawler.sites import Site
-from weibo_crawler.store import Frontier, Table, Tables, WorkerRow, notes
+from weibo_crawler.store import Table, Tables, WorkerRow, notes
 from weibo_crawler.store.homes import file_of
 from weibo_crawler.store.rows.cells import Ledger, read_ledger
+from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.walls import Walls
 
 _LASTED_S = 10.0  # a shorter run says nothing of how fast it goes
@@ -122,9 +123,7 @@ def read_visits(
     )
 
 
-def measured(
-    crawl: Outset, settings: Settings, users: Frontier, tables: Tables, now: float
-) -> Outset:
+def measured(crawl: Outset, settings: Settings, users: Frontier, tables: Tables) -> Outset:
     """The same with what the crawl at hand has measured."""
     walked, visited = read_runs(users, "harvest").asked, read_runs(users, "posts").asked
     kept, size = sum(users.states().values()), _file_bytes(settings.store.users)

@@ -19,7 +19,8 @@ def lines(plan: Plan) -> list[str]:
         "" if plan.spread is None else f"likely within {percent(round(max(plan.spread, 0.01), 2))}"
     )
     out.append(_line("requests in all", _count(plan.requests), spread))
-    out.append(_line("time", _time(plan), limit(plan.pace)))
+    time = _UNKNOWN if plan.hours is None else duration(plan.hours * 3600)
+    out.append(_line("time", time, limit(plan.pace)))
     out += [_line(f"disk, {room.what}", size(room.bytes), room.why) for room in plan.rooms]
     out += [f"later: {said}" for said in plan.later]
     out += [f"assumed: {said}" for said in plan.assumed]
@@ -69,10 +70,6 @@ def _line(what: str, figure: str, why: str) -> str:
 
 def _count(requests: float | None) -> str:
     return _UNKNOWN if requests is None else f"{ceil(requests):,}"
-
-
-def _time(plan: Plan) -> str:
-    return _UNKNOWN if plan.hours is None else duration(plan.hours * 3600)
 
 
 def size(n: float | None) -> str:

@@ -5,9 +5,8 @@ from math import ceil, inf, sqrt
 from typing import NamedTuple
 
 from weibo_crawler.analysis.asked import Asked
-from weibo_crawler.analysis.numbers import percent
 from weibo_crawler.analysis.yields import each_again, follow_line, visits_a_day
-from weibo_crawler.planning.plan import Pace, Part, Plan, Room, sessions, total
+from weibo_crawler.planning.plan import Pace, Part, Plan, Room, sessions, spoilt_lines, total
 from weibo_crawler.records import Kind
 from weibo_crawler.samples import Figures, looks_to_come
 from weibo_crawler.store.rows.cells import Ledger
@@ -184,11 +183,7 @@ def _parts(visits: Visits, sort: str, left: float) -> Iterator[Part]:
         yield Part(f"{name}, basic information", left, "one for each user (posts.info_days)")
 
 
-_NAMES = {
-    Kind.PROFILE: "profiles",
-    Kind.COMMENTS: "comments",
-    Kind.INFO: "basic information",
-}
+_NAMES = {Kind.PROFILE: "profiles", Kind.COMMENTS: "comments", Kind.INFO: "basic information"}
 
 
 def _with_looks(
@@ -247,8 +242,4 @@ def _room(visits: Visits) -> Room:
 
 def _assumed(visits: Visits) -> tuple[str, ...]:
     said = ["users who are left are like those who were visited"]
-    factor = visits.asked.all(["first", "again"]).factor
-    if factor > 1:
-        share = f"{percent((factor - 1) / factor)} of the requests so far"
-        said.append(f"refusals and troubles go on as they were: {share}")
-    return tuple(said)
+    return (*said, *spoilt_lines(visits.asked.all(["first", "again"]).factor))

@@ -5,10 +5,9 @@ from math import ceil, sqrt
 from typing import NamedTuple
 
 from weibo_crawler.analysis.asked import Asked, Tally
-from weibo_crawler.analysis.numbers import percent
 from weibo_crawler.analysis.yields import yield_lines
 from weibo_crawler.planning.lengths import Lengths
-from weibo_crawler.planning.plan import Pace, Part, Plan, Room, sessions, total
+from weibo_crawler.planning.plan import Pace, Part, Plan, Room, sessions, spoilt_lines, total
 from weibo_crawler.records import Edge, Kind
 from weibo_crawler.samples import Figures, looks_to_come
 from weibo_crawler.store import OpenEntries, ReadLists
@@ -280,7 +279,4 @@ def _assumed(walk: Walk, factor: float) -> tuple[str, ...]:
     if more and not any(one.is_over for one in walk.lists):
         others = ", ".join(more)
         said.append(f"guests are shown these lists; where they are not, also: {others}")
-    if factor > 1:
-        share = f"{percent((factor - 1) / factor)} of the requests so far"
-        said.append(f"refusals and troubles go on as they were: {share}")
-    return tuple(said)
+    return (*said, *spoilt_lines(factor))

@@ -8,15 +8,7 @@ from random import Random
 from weibo_crawler.evidence import Evidence, is_shown
 from weibo_crawler.fetch import Ask, Fetched, PageSource
 from weibo_crawler.metrics import PURPOSE, Counters
-from weibo_crawler.records import (
-    Answer,
-    Id,
-    Kind,
-    Page,
-    Reading,
-    Request,
-    Verdict,
-)
+from weibo_crawler.records import Answer, Id, Kind, Page, Reading, Request, Verdict
 from weibo_crawler.walls import Walls
 
 _KEPT_BYTES = 256 * 1024  # of one odd card
@@ -80,10 +72,6 @@ class Asker:
         self.walls = walls or Walls()
         self._proving = asyncio.Lock()
         self._began = clock()
-
-    def widen(self, places: int) -> None:
-        """As `Evidence.widen`."""
-        self.evidence.widen(places)
 
     @asynccontextmanager
     async def in_turn(self) -> AsyncIterator[None]:

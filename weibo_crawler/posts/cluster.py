@@ -112,17 +112,13 @@ def outdated(held: set[str], run_id: str) -> list[str]:
     return others if all(name.startswith(ARCHIVES) for name in others) else []
 
 
-SUBMITTED = json_note("posts.hadoop", Submitted)  # the job that is under way
+# the job that was submitted last, as long as nobody saw its end
+SUBMITTED = json_note("posts.hadoop", Submitted)
 
 
 def yarn(hadoop: Hadoop) -> Yarn:
     """The web interfaces that the settings name."""
     return Yarn(hadoop.resourcemanager, hadoop.jobhistory, hdfs.user())
-
-
-def under_way(frontier: Notes) -> Submitted | None:
-    """The job that was submitted last, as long as nobody saw its end."""
-    return SUBMITTED.get(frontier)
 
 
 class Seen(NamedTuple):
@@ -155,7 +151,7 @@ def look(frontier: Notes, settings: Settings, submitted: Submitted) -> Seen:
 def settle(frontier: Notes, cluster: Cluster) -> None:
     """Before a new job: the one before is over, or ends now because nobody waits for it any more.
     BadUsage where it runs on purpose."""
-    before = under_way(frontier)
+    before = SUBMITTED.get(frontier)
     if before is None:
         return
     app = cluster.yarn.find(before.run_id)
@@ -185,11 +181,6 @@ def finish(frontier: Notes, cluster: Cluster, submitted: Submitted) -> None:
         if submitted.staging == cluster.staging(submitted.run_id):
             raise StoreError(f"hadoop.folder: {submitted.staging} stays for now: {error}") from None
     SUBMITTED.clear(frontier)
-
-
-def note(frontier: Notes, submitted: Submitted) -> None:
-    """Leave word of a job that is about to be submitted, or was."""
-    SUBMITTED.put(frontier, submitted)
 
 
 def _is_over(yarn: Yarn, run_id: str) -> bool:

@@ -1,8 +1,7 @@
 """The first page of the comments of posts: one request each, where posts.comments says so, none
 where a harvest has read it."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from msgspec.structs import replace
 
@@ -11,7 +10,7 @@ from weibo_crawler.metrics import Counters
 from weibo_crawler.posts.asking import Asker
 from weibo_crawler.posts.changes import Held
 from weibo_crawler.posts.kept import Kept
-from weibo_crawler.posts.writer import Writer
+from weibo_crawler.posts.writer import Writer, all_of
 from weibo_crawler.records import CommentPage, Id, Post, Verdict
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Put
@@ -52,7 +51,7 @@ class Comments:
         wanted = [post for post in posts if _is_wanted(post, held.get(post.mid))]
         newest = sorted(wanted, key=lambda post: post.mid, reverse=True)
         here = [post for post in newest[self._most :] if kept.holds(self._site.comments(post.mid))]
-        await _all(
+        await all_of(
             self._read(post.uid, post.mid, post.comments or 0, kept)
             for post in (*newest[: self._most], *here)
         )
@@ -61,7 +60,7 @@ class Comments:
         """Put what a harvest has read of the comments of stored posts that no page of this visit
         showed: an attempt that died may have stored them before their comments."""
         left = (mid for mid in mids if kept.holds(self._site.comments(mid)))
-        await _all(self._read(uid, mid, None, kept) for mid in left)
+        await all_of(self._read(uid, mid, None, kept) for mid in left)
 
     async def _read(self, uid: Id, mid: Id, announced: int | None, kept: Kept) -> None:
         ask = Ask(replace(self._site.comments(mid), uid=uid))
@@ -82,15 +81,9 @@ class Comments:
         puts = comment_puts(uid, mid, said, at, self._run_id)
         mark = comments_read_cells(len(said) if announced is None else announced)
         key = post_key(uid, mid)
-        await self._writer.put([Put(key, mark, int(at * 1000))], [], puts)
+        await self._writer.put([Put.at(key, mark, at)], [], puts)
         self._counters.add("comments.pages")
         self._counters.add("comments.stored", len(puts))
-
-
-async def _all(tasks: Iterable[Awaitable[None]]) -> None:
-    for result in await asyncio.gather(*tasks, return_exceptions=True):
-        if isinstance(result, BaseException):
-            raise result
 
 
 def _is_wanted(post: Post, held: Held | None) -> bool:

@@ -41,12 +41,13 @@ from weibo_crawler.posts.workers import (
 from weibo_crawler.posts.writer import Writer
 from weibo_crawler.records import Answer, Edge, Id, Kind, Outcome, Page
 from weibo_crawler.sites import Site
-from weibo_crawler.store import Books, Cells, Tables, WorkerRow, notes
+from weibo_crawler.store import Cells, Tables, WorkerRow, notes
 from weibo_crawler.store.guard import Guard, remove_user
 from weibo_crawler.store.owners import is_dead, is_here, new_owner
 from weibo_crawler.store.rows.cells import Ledger, read_ledger
 from weibo_crawler.store.rows.keys import parse_user_key, user_key
 from weibo_crawler.store.sql.visits import VisitClaims
+from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.walls import Walls
 
 _REPORT_S = 1.0
@@ -113,7 +114,7 @@ class RangeCrawler:
         self,
         settings: Settings,
         site: Site,
-        frontier: Books,
+        frontier: Frontier,
         tables: Tables,
         job: Job,
         heartbeat: Callable[[str], None] = lambda line: None,
@@ -448,7 +449,7 @@ class RangeCrawler:
                     await asyncio.shield(self._share_facts(self._fetcher))
                     room = self._make_room(self._fetcher)
                     if self._asker is not None:
-                        self._asker.widen(room)
+                        self._asker.evidence.widen(room)
                 await self._rest()
         except Exception as error:  # noqa: BLE001 - the top of a task: it ends the run, loudly
             self._failure = self._failure or error

@@ -27,7 +27,8 @@ from weibo_crawler.errors import (
 )
 from weibo_crawler.posts import workers
 from weibo_crawler.posts.crawl import Job
-from weibo_crawler.store import Books, WorkerRow, notes
+from weibo_crawler.store import WorkerRow, notes
+from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.store.temporary import open_private, owned_folder
 
 RUNNERS = ("inline", "local")
@@ -51,7 +52,7 @@ class JobRun(ABC):
 
     def __init__(
         self,
-        frontier: Books,
+        frontier: Frontier,
         job: Job,
         files: JobFiles,
         progress: Callable[[dict[str, int], str], None] = lambda counters, note: None,
@@ -121,7 +122,7 @@ class LocalRun(JobRun):
 
     def __init__(
         self,
-        frontier: Books,
+        frontier: Frontier,
         job: Job,
         files: JobFiles,
         progress: Callable[[dict[str, int], str], None] = lambda counters, note: None,

@@ -9,11 +9,11 @@ from contextlib import suppress
 from weibo_crawler.errors import BadConfig, StoreError
 from weibo_crawler.posts import workers
 from weibo_crawler.posts.cluster import (
+    SUBMITTED,
     Cluster,
     Submitted,
     finish,
     maps_note,
-    note,
     settle,
     wait_for,
 )
@@ -28,7 +28,7 @@ from weibo_crawler.posts.submission import (
     not_submitted,
 )
 from weibo_crawler.posts.yarn import Application
-from weibo_crawler.store import Books
+from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.store.temporary import owned_folder
 
 _POLL_S = 0.5
@@ -47,7 +47,7 @@ class HadoopRun(JobRun):
 
     def __init__(
         self,
-        frontier: Books,
+        frontier: Frontier,
         job: Job,
         files: JobFiles,
         progress: Callable[[dict[str, int], str], None] = lambda counters, note: None,
@@ -95,7 +95,7 @@ class HadoopRun(JobRun):
     def _hand_over(self) -> Submitted:
         job = self._job
         submitted = Submitted(job.run_id, self._cluster.make_staging(job.run_id), job.driver)
-        note(self._frontier, submitted)
+        SUBMITTED.put(self._frontier, submitted)
         try:
             staged = self._cluster.stage(job.run_id, self._files.manifest)
         except BaseException:
@@ -166,7 +166,7 @@ class HadoopRun(JobRun):
     def _noted_as(self, app: Application) -> None:
         run_id, driver = self._job.run_id, self._job.driver
         staging = self._cluster.staging(run_id)
-        note(self._frontier, Submitted(run_id, staging, driver, app.id))
+        SUBMITTED.put(self._frontier, Submitted(run_id, staging, driver, app.id))
 
     def _is_end(self, ended_at: float | None) -> bool:
         app = self.application

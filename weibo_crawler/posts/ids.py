@@ -158,7 +158,7 @@ class ByIds:
         held = read_post(Row(key, dict(cells))) if cells else None
         # whether it is pinned the page of one post does not say
         shown = replace(post, is_pinned=bool(held and held["is_pinned"]))
-        put = Put(key, changed_cells(held, shown, page, self._run_id), int(page.fetched_at * 1000))
+        put = Put.at(key, changed_cells(held, shown, page, self._run_id), page.fetched_at)
         await self._writer.put([put], [])
         return Came.EDITED if held is not None and is_edited(held, shown) else Came.OK
 
@@ -172,5 +172,5 @@ class ByIds:
         for key in self._posts.keys(""):
             at = self._gone.get(parse_post_key(key)[1])
             if at is not None and not self._posts.row(key, ["post:gone_at"]).get("post:gone_at"):
-                puts.append(Put(key, gone_cells(at), int(at * 1000)))
+                puts.append(Put.at(key, gone_cells(at), at))
         self._guard.put((self._posts, puts))

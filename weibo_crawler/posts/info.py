@@ -51,9 +51,7 @@ class Info:
         if page is None:
             return asked_at
         if isinstance(info, BasicInfo):
-            at_ms = int(page.fetched_at * 1000)
-            await self._writer.put(
-                [], [Put(user_key(uid), info_cells(info, page.fetched_at), at_ms)]
-            )
+            cells = info_cells(info, page.fetched_at)
+            await self._writer.put([], [Put.at(user_key(uid), cells, page.fetched_at)])
             self._counters.add("info.pages")
         return now

@@ -7,8 +7,8 @@ from weibo_crawler.posts.due import Due
 from weibo_crawler.posts.sharing import is_open
 from weibo_crawler.records import Id, Outcome, PostPage, Request, Verdict
 from weibo_crawler.sites import Site
-from weibo_crawler.store import PageStore
 from weibo_crawler.store.kept import KeptPage
+from weibo_crawler.store.sql.walk import Frontier
 
 
 class KeptPages:
@@ -16,7 +16,7 @@ class KeptPages:
     Used in several threads, one at a time each: `of` where users are read, `ended` in the event
     loop, `drop` beside both."""
 
-    def __init__(self, frontier: PageStore) -> None:
+    def __init__(self, frontier: Frontier) -> None:
         self._frontier = frontier
         self._upto: dict[Id, float] = {}  # of users to be visited
         self._used: dict[Id, float] = {}

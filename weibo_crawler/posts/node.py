@@ -36,16 +36,13 @@ class Finding(NamedTuple):
 
 def look_around() -> Iterator[Finding]:
     """With the settings that travelled here."""
-    yield _judged("node python", _python)
+    here = f"{platform.python_version()} on {platform.node()} ({sys.executable})"
+    yield Finding("node python", here)
     packages = _judged("node packages", _packages)
     yield packages
     if not packages.exit_code:
         for name, check in _surroundings():
             yield _judged(name, check)
-
-
-def _python() -> str:
-    return f"{platform.python_version()} on {platform.node()} ({sys.executable})"
 
 
 def _packages() -> str:

@@ -5,8 +5,7 @@ text is put as it comes, at the time of its page, so it takes the place of the c
 ends the visit in between, nothing that was shown is lost, and the ledger names the texts that lack.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -26,7 +25,7 @@ from weibo_crawler.posts.holdings import Holdings
 from weibo_crawler.posts.kept import Kept
 from weibo_crawler.posts.sightings import Sightings
 from weibo_crawler.posts.texts import Found, Texts
-from weibo_crawler.posts.writer import Writer
+from weibo_crawler.posts.writer import Writer, all_of
 from weibo_crawler.records import Id, Page, Post, PostPage
 from weibo_crawler.store import Cells, Put
 from weibo_crawler.store.rows.cells import Ledger, gone_cells, ledger_cells, text_cells, why_cells
@@ -83,7 +82,7 @@ class Pages(NamedTuple):
         ]
         await self.writer.put(puts, [self.ledger_put(ledger)])
         self.holdings.stored(fresh)
-        await _all(self._complete(post, held.get(post.mid), raw) for post in wanted)
+        await all_of(self._complete(post, held.get(post.mid), raw) for post in wanted)
         if self.comments is not None:
             await self.comments.read(fresh, held, self.kept)
         return replace(ledger, **sightings.figures())
@@ -113,7 +112,7 @@ class Pages(NamedTuple):
         due = sightings.closed - self.texts.asked if self.asks_closed else set()
         closed = await self.writer.call(self.holdings.cut, due)
         whole, again, if_opened = self.texts.whole, self.texts.again, self.texts.if_opened
-        await _all(
+        await all_of(
             [
                 *(
                     self._mend(mid, whole(mid, text, is_retry=True))
@@ -134,10 +133,10 @@ class Pages(NamedTuple):
         await self.writer.put([self._post(mid, gone_cells(at), at) for mid in lost], [])
 
     def ledger_put(self, ledger: Ledger) -> Put:
-        return Put(user_key(self.uid), ledger_cells(ledger), _ms(self.clock()))
+        return Put.at(user_key(self.uid), ledger_cells(ledger), self.clock())
 
     def _post(self, mid: Id, cells: Cells, at: float) -> Put:
-        return Put(post_key(self.uid, mid), cells, _ms(at))
+        return Put.at(post_key(self.uid, mid), cells, at)
 
     def _cells(self, held: Mapping[Id, Held], post: Post, raw: Page) -> Cells:
         return changed_cells(held.get(post.mid), post, raw, self.run_id)
@@ -209,15 +208,3 @@ def _reach(ledger: Ledger, page: PostPage, span: Span | None) -> dict[str, int |
     if newest is None:
         newest = max((p.mid for p in page.posts if isinstance(p.mid, int)), default=None)
     return {"read_newest": newest, "read_oldest": oldest}
-
-
-async def _all(tasks: Iterable[Awaitable[None]]) -> None:
-    """Wait for all of them, so that what comes is put whatever the others meet; then raise."""
-    for result in await asyncio.gather(*tasks, return_exceptions=True):
-        if isinstance(result, BaseException):
-            raise result
-
-
-def _ms(seconds: float) -> int:
-    """A cell's timestamp: milliseconds."""
-    return int(seconds * 1000)

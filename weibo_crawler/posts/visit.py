@@ -8,13 +8,7 @@ from msgspec.structs import replace
 
 from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.fetch import Ask, Fetched
-from weibo_crawler.posts.asking import (
-    Asker,
-    Unreached,
-    UserForgotten,
-    VisitDoubt,
-    VisitTrouble,
-)
+from weibo_crawler.posts.asking import Asker, Unreached, UserForgotten, VisitDoubt, VisitTrouble
 from weibo_crawler.posts.closing import EMPTY_WAIT_S, begun, closed, empty, outcome_of
 from weibo_crawler.posts.comments import Comments
 from weibo_crawler.posts.due import Due
@@ -245,7 +239,7 @@ class _Visit:
     async def _put_profile(self, user: User, page: Page) -> None:
         self.ledger = replace(self.ledger, announced=possible_posts(user.posts), empty_since=None)
         cells = profile_cells(user, page.fetched_at, self.env.run_id)
-        await self.env.writer.put((), [Put(user_key(self.uid), cells, _ms(page.fetched_at))])
+        await self.env.writer.put((), [Put.at(user_key(self.uid), cells, page.fetched_at)])
 
     async def _timeline(self) -> str | None:
         """Read pages until the site, a limit or what is known ends it; says why. None: there is
@@ -465,8 +459,8 @@ class _Visit:
         """Posts that were pinned at the last visit, are not now, and stand on no page read."""
         gone = set(self.old.pinned) - set(self.ledger.pinned) - self.sightings.seen
         if gone and not self.resumed:
-            now = _ms(self.env.clock())
-            puts = [Put(post_key(self.uid, mid), pinned_cells(False), now) for mid in gone]
+            now = self.env.clock()
+            puts = [Put.at(post_key(self.uid, mid), pinned_cells(False), now) for mid in gone]
             await self.env.writer.put(puts, [])
 
     async def _finish(self, state: str, stopped: str, *, sure: bool) -> Outcome:
@@ -610,8 +604,3 @@ def _page(fetched: Fetched) -> Page:
     if fetched.page is None:
         raise TypeError("a page that was read is missing")
     return fetched.page
-
-
-def _ms(seconds: float) -> int:
-    """A cell's timestamp: milliseconds."""
-    return int(seconds * 1000)

@@ -1,7 +1,7 @@
 """Cells from many visits into the tables: one thread beside the event loop, grouped puts."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, TypeVar
 
@@ -67,6 +67,13 @@ class Writer:
 
     def close(self) -> None:
         self._thread.shutdown(wait=True)
+
+
+async def all_of(tasks: Iterable[Awaitable[None]]) -> None:
+    """Wait for all of them, so that what comes is put whatever the others meet; then raise."""
+    for result in await asyncio.gather(*tasks, return_exceptions=True):
+        if isinstance(result, BaseException):
+            raise result
 
 
 def _settle(group: list[_Waiting], error: Exception | None) -> None:

@@ -23,10 +23,11 @@ from weibo_crawler.posts.writer import Writer as TablesWriter
 from weibo_crawler.records import Id, Page, Request
 from weibo_crawler.reparse.replay import VisitReplay
 from weibo_crawler.sites import Site
-from weibo_crawler.store import Frontier, Put, Tables
+from weibo_crawler.store import Put, Tables
 from weibo_crawler.store.guard import Guard
 from weibo_crawler.store.rows.cells import Ledger
 from weibo_crawler.store.rows.keys import user_key
+from weibo_crawler.store.sql.walk import Frontier
 
 T = TypeVar("T")
 _AT_ONCE = 32  # visits, so that their puts are grouped

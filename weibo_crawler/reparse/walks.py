@@ -14,8 +14,9 @@ from weibo_crawler.harvest.run import HarvestRun
 from weibo_crawler.metrics import Counters
 from weibo_crawler.reparse.replay import WalkReplay
 from weibo_crawler.sites import Site
-from weibo_crawler.store import Found, Frontier
+from weibo_crawler.store import Found
 from weibo_crawler.store.owners import new_owner
+from weibo_crawler.store.sql.walk import Frontier
 
 _LOOK_S = 0.5
 _PATIENT_LOOKS = 6  # without an answer given, before the archive counts as used up
@@ -50,7 +51,6 @@ async def replay_walks(
         run_id=run_id,
         room=lambda: Room(places),
         progress=lambda: say(f"{source.given:,} pages replayed"),
-        judges=False,
     )
     watch = asyncio.create_task(_end_where_nothing_comes(run, source))
     try:

@@ -37,7 +37,7 @@ class Company:
             if len(chosen) == count:
                 break
             pool = fans if fans and rng.random() < _BY_FANS else others
-            chosen[max(_draw(pool, rng), key=_activity)] = None
+            chosen[max(_draw(pool, rng), key=lambda index: scatter(index, 78))] = None
         left = [index for index in others if index not in chosen] if len(chosen) < count else []
         return [*chosen, *rng.sample(left, min(count - len(chosen), len(left)))]
 
@@ -53,7 +53,3 @@ class Company:
 
 def _draw(pool: Sequence[int], rng: Random) -> list[int]:
     return [pool[int(rng.random() * len(pool))] for _ in range(_CHOSEN_OF)]
-
-
-def _activity(index: int) -> int:
-    return scatter(index, 78)

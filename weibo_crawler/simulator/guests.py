@@ -13,6 +13,7 @@ from weibo_crawler.simulator.wire import HTML, SITE, Answer, login_wall
 
 _SESSION_COOKIE = re.compile(r"(?:^|;)\s*SUB=([^;\s]+)")
 _CALLBACK = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_REFUSED_432 = Answer(b"", "refused_432", 432, HTML)
 _FREE = frozenset({Kind.HOME, Kind.VISITOR_PAGE, Kind.UNKNOWN})
 
 
@@ -60,7 +61,7 @@ class Guests:
         self._session_s = session_s or math.inf
         self._sessions: dict[str, _Life] = {}  # the living ones, and those nobody came back with
         self._opened = 0
-        self._refusals = cycle((_refused_432, _sent_away, login_wall))
+        self._refusals = cycle((lambda _: _REFUSED_432, _sent_away, login_wall))
 
     def open_session(self, form: str, now: float) -> Answer:
         """The answer of genvisitor2 to a form body: JSONP, and the cookies SUB and SUBP."""
@@ -114,10 +115,6 @@ class Guests:
         if life.uses <= 0 or now >= life.until:
             del self._sessions[session]
         return now < life.until
-
-
-def _refused_432(address: str) -> Answer:
-    return Answer(b"", "refused_432", 432, HTML)
 
 
 def _sent_away(address: str) -> Answer:

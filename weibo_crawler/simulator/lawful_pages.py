@@ -1,7 +1,6 @@
 """The pages of a lawful world: those of `pages`, laid out and bent as its laws say."""
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -38,14 +37,14 @@ _CARD_58 = envelope({"cards": [{"card_type": 58, "desc": "没有更多内容了"
 
 
 class LawfulPages(Pages):
-    """Nothing is kept: dates go by the clock `now`."""
+    """Nothing is kept: dates go by the clock."""
 
-    def __init__(self, world: LawfulWorld, *, now: Callable[[], float] = time.time) -> None:
-        super().__init__(world, cache_bytes=0, now=now)
+    def __init__(self, world: LawfulWorld) -> None:
+        super().__init__(world, cache_bytes=0)
         users = LawfulUsers(world)
         self._lawful = world
         self._people = LawfulPeople(world, users)
-        self._lawful_posts = LawfulPosts(world, users, now)
+        self._lawful_posts = LawfulPosts(world, users)
         self._posts = self._lawful_posts
 
     def number(self, asked: Asked) -> int:
@@ -151,9 +150,9 @@ class LawfulPeople(PeoplePages):
 class LawfulPosts(PostPages):
     """Timelines and long texts."""
 
-    def __init__(self, world: LawfulWorld, users: LawfulUsers, now: Callable[[], float]) -> None:
+    def __init__(self, world: LawfulWorld, users: LawfulUsers) -> None:
         dates = "relative" if world.laws.dates == "relative" else "rfc"
-        super().__init__(world, users, paging="page", dates=dates, now=now)
+        super().__init__(world, users, paging="page", dates=dates)
         self._lawful = world
 
     def number(self, index: int, asked: Asked) -> int:
@@ -212,7 +211,7 @@ class LawfulPosts(PostPages):
     def _date(self) -> Dater:
         if self._lawful.laws.dates != "mixed":
             return super()._date()
-        now = self._now()
+        now = time.time()
         return lambda second: spelled_date(second, now, scatter(second, 109))
 
     def _laid(self, index: int, sheet: Sheet, container: str) -> list[Any]:

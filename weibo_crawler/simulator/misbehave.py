@@ -10,15 +10,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from weibo_crawler.simulator.wire import (
-    END,
-    HTML,
-    SITE,
-    Answer,
-    ascii_json,
-    error_page,
-    login_wall,
-)
+from weibo_crawler.simulator.wire import END, HTML, SITE, Answer, ascii_json, error_page, login_wall
 
 BOMB_BYTES = 64 * 1024 * 1024
 ON_THE_WIRE = frozenset({"slow", "stalled", "cut", "garbage_status", "early_close"})

@@ -1,8 +1,7 @@
 """An address in, an answer out, as the site would give it to somebody who may see everything."""
 
-import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from weibo_crawler.simulator.people_pages import PeoplePages
 from weibo_crawler.simulator.post_pages import PostPages
@@ -16,7 +15,7 @@ _PLAIN = b"<!DOCTYPE html><html><head><title>%s</title></head><body></body></htm
 class Pages:
     """Answers by address, kept as bytes while they fit into `cache_bytes`.
 
-    paging, dates, now: see PostPages. numbers: see Users. Relative dates are never kept.
+    paging, dates: see PostPages. numbers: see Users. Relative dates are never kept.
     """
 
     def __init__(
@@ -27,12 +26,11 @@ class Pages:
         dates: str = "rfc",
         numbers: str = "strings",
         cache_bytes: int = 256 * 1024 * 1024,
-        now: Callable[[], float] = time.time,
     ) -> None:
         self._world = world
         users = Users(world, numbers)
         self._people = PeoplePages(world, users)
-        self._posts = PostPages(world, users, paging=paging, dates=dates, now=now)
+        self._posts = PostPages(world, users, paging=paging, dates=dates)
         self._cache: OrderedDict[Asked, Answer] = OrderedDict()
         self._room = cache_bytes if dates == "rfc" else 0
 

@@ -1,7 +1,6 @@
 """Pages of posts: the timeline in its two forms, and the three ways to a whole text."""
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -23,7 +22,7 @@ from weibo_crawler.simulator.world import PAGE_OF_POSTS, World
 
 class PostPages:
     """paging: "page" or "since_id", how a page names the next one; both are always understood.
-    dates: "rfc" or "relative", to the clock `now`, as lists showed them until about 2020."""
+    dates: "rfc" or "relative", to the clock, as lists showed them until about 2020."""
 
     def __init__(
         self,
@@ -32,14 +31,12 @@ class PostPages:
         *,
         paging: str,
         dates: str,
-        now: Callable[[], float] = time.time,
     ) -> None:
         self._world = world
         self._users = users
         self._mblogs = Mblogs(world, users)
         self._paging = paging
         self._relative = dates == "relative"
-        self._now = now
 
     def page_of(self, index: int, since_id: int) -> int:
         """Which page, from 1, a since_id stands for."""
@@ -98,7 +95,7 @@ class PostPages:
     def _date(self) -> Dater:
         if not self._relative:
             return full_date
-        now = self._now()
+        now = time.time()
         return lambda second: relative_date(second, now)
 
     def _next(self, order: list[int], number: int, pages: int, ending: int) -> dict[str, Any]:

@@ -3,10 +3,13 @@
 import asyncio
 import contextlib
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from weibo_crawler.simulator import proxy_wire
-from weibo_crawler.simulator.proxies import Deed, Proxy
+from weibo_crawler.simulator.proxies import Deed
+
+if TYPE_CHECKING:
+    from weibo_crawler.simulator.proxy_server import Server
 
 _SOCKS_VERSION = b"\x05"
 
@@ -31,23 +34,11 @@ class Upstream(NamedTuple):
         return (f"{self.host}:{self.port}", f"localhost:{self.port}")
 
 
-class Server(Protocol):
-    """The proxy that a client talks to. portal: the address its captives are led to."""
-
-    proxy: Proxy
-    upstream: Upstream
-    portal: str
-
-    def deed(self) -> Deed:
-        """What is done with the next request."""
-        ...
-
-
 class Client:
     """One connection of a client, and the one to the site that is opened for it."""
 
     def __init__(
-        self, server: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, server: "Server", reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         self._server, self._upstream = server, server.upstream
         self._reader, self._writer = reader, writer

@@ -15,7 +15,7 @@ class Fleet:
 
     def __init__(self, proxies: Sequence[Proxy], upstream: Upstream, port: int) -> None:
         self._login = upstream.login
-        self._servers = [_Server(proxy, upstream, port) for proxy in proxies]
+        self._servers = [Server(proxy, upstream, port) for proxy in proxies]
         self._flaps: list[asyncio.Task[None]] = []
 
     async def open(self) -> tuple[str, ...]:
@@ -38,8 +38,8 @@ class Fleet:
             await server.close()
 
 
-class _Server:
-    """One proxy."""
+class Server:
+    """One proxy. portal: the address its captives are led to."""
 
     def __init__(self, proxy: Proxy, upstream: Upstream, port: int) -> None:
         self.proxy, self.upstream, self.port = proxy, upstream, port

@@ -24,7 +24,7 @@ from weibo_crawler.simulator.proxies import Proxy, parse_mix, plan
 from weibo_crawler.simulator.served import ServedLog
 from weibo_crawler.simulator.site import Site
 from weibo_crawler.simulator.truth import Truth
-from weibo_crawler.simulator.world import World
+from weibo_crawler.simulator.world import Knobs, World
 
 _PARENT_CHECK_S = 0.5
 _STOP_S = 5.0
@@ -102,17 +102,8 @@ def start(options: SimulatorOptions) -> Running:
 
 def world_of(options: SimulatorOptions) -> World:
     """The world that a simulator with these options shows."""
-    world = World.make(
-        options.seed,
-        options.users,
-        epoch=options.epoch,
-        mean_posts=options.mean_posts,
-        company=options.company,
-        inflate_fans=options.inflate_fans,
-        days_later=options.days_later,
-        edited_per_day=options.edited_per_day,
-        deleted_per_day=options.deleted_per_day,
-    )
+    knobs = {name: getattr(options, name) for name in Knobs._fields}
+    world = World.make(options.seed, options.users, **knobs)
     return world if options.laws is None else LawfulWorld(world, Laws.drawn(options.laws))
 
 

@@ -155,10 +155,7 @@ class Site:
             served = self._weibo.serve(Visit(address, cookies, egress, time.monotonic()))
         session = session_of(cookies)
         self.note(
-            *(address, served.label, egress),
-            session=session,
-            by="site",
-            is_fault=served.is_fault,
+            *(address, served.label, egress), session=session, by="site", is_fault=served.is_fault
         )
         if served.wire_fault is not None:
             return await misbehave(served.wire_fault, request, served.answer, self._slow_s)

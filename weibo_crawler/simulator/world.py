@@ -7,7 +7,7 @@ from array import array
 from collections import deque
 from collections.abc import Iterable
 from functools import lru_cache, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -31,21 +31,40 @@ _GONE = 15  # percent of retweets whose original is gone
 
 
 class Knobs(NamedTuple):
-    """What else than seed and size decides the world; see `World.make`."""
+    """What else than seed and size decides the world.
+
+    epoch: seconds; the posts of the first day are older. mean_posts: per user. inflate_fans:
+    announced fans of accounts with 100 and more are their list times this. days_later: the same
+    world so many days after the epoch, with what was posted since. edited_per_day, deleted_per_day:
+    shares of the posts that are edited, deleted on each of these days. company: who meets whom in
+    posts, see `Company`.
+    """
 
     epoch: int
-    mean_posts: float
-    inflate_fans: float
-    days_later: float
+    mean_posts: float = 20.0
+    inflate_fans: float = 1.0
+    days_later: float = 0.0
     edited_per_day: float = 0.0
     deleted_per_day: float = 0.0
     company: str = "near"
 
 
+_RANGES = {
+    "seed": (0, 2**63),
+    "users": (FEWEST_USERS, timeline.MOST_USERS),
+    "epoch": (timeline.FIRST_SECOND + 366 * 86_400, 4_000_000_000),
+    "mean_posts": (0, timeline.MOST_POSTS),
+    "inflate_fans": (1, 1_000_000),
+    "days_later": (0, 3660),
+    "edited_per_day": (0, 1),
+    "deleted_per_day": (0, 1),
+}
+
+
 class World:
     """Users are handled by index, 0 … size-1; `uid` and `index` translate."""
 
-    def __init__(self, seed: int, users: int, knobs: "Knobs") -> None:
+    def __init__(self, seed: int, users: int, knobs: Knobs) -> None:
         self.seed, self.size, self.knobs = seed, users, knobs
         self.graph = Graph(seed, users)
         self._company = Company(seed, self.graph, knobs.company)
@@ -55,42 +74,16 @@ class World:
         self.person = lru_cache(maxsize=1 << 16)(self._person)
 
     @classmethod
-    def make(
-        cls,
-        seed: int,
-        users: int,
-        *,
-        epoch: float,
-        mean_posts: float = 20.0,
-        inflate_fans: float = 1.0,
-        days_later: float = 0.0,
-        edited_per_day: float = 0.0,
-        deleted_per_day: float = 0.0,
-        company: str = "near",
-    ) -> "World":
-        """The world of a seed number >= 0.
-
-        users: 30 to 2^22. epoch: seconds; the posts of the first day are older. mean_posts: per
-        user. inflate_fans: announced fans of accounts with 100 and more are their list times this.
-        days_later: the same world so many days after the epoch, with what was posted since.
-        edited_per_day, deleted_per_day: shares of the posts that are edited, deleted on each of
-        these days. company: who meets whom in posts, see `Company`.
-        BadUsage for values out of these ranges.
-        """
-        knobs = Knobs(
-            *(int(epoch), mean_posts, inflate_fans, days_later),
-            *(edited_per_day, deleted_per_day, company),
-        )
-        _check(("seed", seed, 0, 2**63), ("users", users, FEWEST_USERS, timeline.MOST_USERS))
-        _check(
-            ("epoch", epoch, timeline.FIRST_SECOND + 366 * 86_400, 4_000_000_000),
-            ("mean_posts", mean_posts, 0, timeline.MOST_POSTS),
-            ("inflate_fans", inflate_fans, 1, 1_000_000),
-            ("days_later", days_later, 0, 3660),
-            ("edited_per_day", edited_per_day, 0, 1),
-            ("deleted_per_day", deleted_per_day, 0, 1),
-        )
-        return cls(seed, users, knobs)
+    def make(cls, seed: int, users: int, **knobs: Any) -> "World":
+        """The world of a seed number, with these `Knobs`. BadUsage for what is not within its
+        range."""
+        given = {"seed": seed, "users": users, **knobs}
+        for name, (least, most) in _RANGES.items():
+            value = given.get(name, least)
+            if not least <= value <= most:
+                option = f"--{name.replace('_', '-')}"
+                raise BadUsage(f"{option}: {value:g} is not between {least:,} and {most:,}")
+        return cls(seed, users, Knobs(**knobs))
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -223,10 +216,3 @@ def rounded(fans: int) -> int:
             step = unit // (100 if unit > 10_000 else 10)
             return fans // step * step
     return fans
-
-
-def _check(*ranges: tuple[str, float, float, float]) -> None:
-    for name, value, least, most in ranges:
-        if not least <= value <= most:
-            option = f"--{name.replace('_', '-')}"
-            raise BadUsage(f"{option}: {value:g} is not between {least:,} and {most:,}")

@@ -137,10 +137,6 @@ def _super_topic(words: str) -> Piece:
     return Piece(html, words, topics=(words,))
 
 
-def _topic(rng: Random, name: Name) -> Piece:
-    return _pick(rng, _TOPICS)
-
-
 def _mention(rng: Random, name: Name) -> Piece:
     who = name(rng.getrandbits(22))
     return Piece(f"<a href='/n/{who}'>@{who}</a>", f"@{who}", mentions=(who,))
@@ -159,12 +155,11 @@ def _line(rng: Random, name: Name) -> Piece:
     return Piece("<br />" * count, "\n" * count)
 
 
-def _escaped(rng: Random, name: Name) -> Piece:
-    return _pick(rng, _ESCAPED)
-
-
 _SENTENCES = _sentences()
 _PARAGRAPHS = _paragraphs(_SENTENCES)
 _TOPICS = _topics()
 _ESCAPED = tuple(Piece(*pair) for pair in lexicon.ESCAPED)
-_DECORATIONS = (_emoticon, _topic, _mention, _link, _line, _escaped)
+_DECORATIONS: tuple[Callable[[Random, Name], Piece], ...] = (
+    *(_emoticon, lambda rng, _: _pick(rng, _TOPICS), _mention, _link, _line),
+    lambda rng, _: _pick(rng, _ESCAPED),
+)

@@ -1,16 +1,14 @@
 """Stores. `rows` is pure; `sqlite`, `mysql` and `hbase` hold the drivers, and nothing else imports
-one; `sql` is what both databases share. The contracts below, and `notes`, are what others see; each
-has a contract suite (tests/contracts) that every home passes.
+one. Others see the contracts of the tables below, `notes`, and the users' database, which is
+`sql.walk.Frontier` in both homes. Each has a suite (tests/contracts) that every home passes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple, Protocol
 
-from weibo_crawler.records import Edge, Id, State
-from weibo_crawler.store.forgotten import NOBODY, Forgotten
+from weibo_crawler.records import Edge, Id
 from weibo_crawler.store.kept import KeptPage
-from weibo_crawler.store.notes import Notes
 
 Cells = Mapping[str, str]  # "family:qualifier" -> value; all values are text
 
@@ -36,6 +34,11 @@ class Put(NamedTuple):
     cells: Cells
     timestamp: int
 
+    @classmethod
+    def at(cls, key: str, cells: Cells, seconds: float) -> "Put":
+        """At a time in seconds since the epoch."""
+        return cls(key, cells, int(seconds * 1000))
+
 
 class Table(Protocol):
     """An HBase table: rows in the byte order of their keys, cells with timestamps and versions.
@@ -52,7 +55,7 @@ class Table(Protocol):
         """The newest cells of one row, {} where there is none. columns: "fam" or "fam:qual"."""
         ...
 
-    def versions(self, key: str, column: str, limit: int = 100) -> list[Cell]:
+    def versions(self, key: str, column: str) -> list[Cell]:
         """The kept versions of one cell, newest first."""
         ...
 
@@ -74,9 +77,7 @@ class Table(Protocol):
         """
         ...
 
-    def states(
-        self, key: str, columns: Sequence[str] | None = None
-    ) -> Iterator[tuple[int, dict[str, str]]]:
+    def states(self, key: str) -> Iterator[tuple[int, dict[str, str]]]:
         """What a row held, the newest first: since which timestamp, and the newest cells then, as
         far as versions of them are kept."""
         ...
@@ -213,109 +214,6 @@ class WorkerRow(NamedTuple):
     counters: dict[str, int]
 
 
-class Users(Protocol):
-    """The userlist, as a reader sees it."""
-
-    def users(self, *, uids: Sequence[Id] | None = None, after_seq: int = 0) -> Iterator[UserRow]:
-        """Kept users by seq; pages inside, so a harvest may write meanwhile."""
-        ...
-
-    def seen_pages(self, *, owners: Sequence[Id] | None = None) -> Iterator[SeenPage]:
-        """Whom pages showed, by owner, edge and page; pages inside, as `users`. owners: only of
-        these."""
-        ...
-
-    def last_seq(self) -> int:
-        """The largest seq, 0 where there is nobody. Seqs become visible in their order, so nobody
-        appears below it later, whoever is writing now."""
-        ...
-
-    def count_upto(self, seq: int) -> int:
-        """How many users have a seq of at most this."""
-        ...
-
-    def states(self) -> dict[str, int]:
-        """How many users are in each state; absent states are 0 and left out."""
-        ...
-
-    def depths(self) -> dict[int, int]:
-        """How many users at each depth."""
-        ...
-
-    def walled(self) -> list[WalledEdge]:
-        """The edges that hold walled lists, by name."""
-        ...
-
-    def unsure_lists(self) -> int:
-        """How many lists ended against the announced count; walled ones are not among them."""
-        ...
-
-    def depths_are_bounds(self) -> str:
-        """Why depths are upper bounds only, "" where they are exact."""
-        ...
-
-    def changed_users(self, since: float) -> Iterator[UserRow]:
-        """Known users whose row changed at or after `since`: named since then, or seeds lifted."""
-        ...
-
-
-class RunLog(Protocol):
-    """What the processes of a run tell of themselves, and pages that a developer should see."""
-
-    def workers(self, run_id: str = "") -> list[WorkerRow]:
-        """Every worker of this run, or of every run, oldest first; runs of which nobody said
-        anything for 30 days are summed up, one row for each stage (past_runs.py)."""
-        ...
-
-    def report(self, worker: WorkerRow) -> None:
-        """Write one worker's figures. A process that does so first sums up runs long past, by the
-        row's time."""
-        ...
-
-    def keep_drifted(self, run_id: str, url: str, why: str, body: bytes, at: float) -> None:
-        """Keep a page whose shape is unknown, for a developer to look at."""
-        ...
-
-
-class Erasure(Protocol):
-    """Whom `forget` removed."""
-
-    def forget(self, uids: Sequence[Id]) -> int:
-        """Delete users and keep a keyed hash of each, against which every insert is checked;
-        returns how many rows were there. Lists of others, pages that showed them and kept pages
-        lose them too."""
-        ...
-
-    def allow(self, uids: Sequence[Id]) -> int:
-        """Drop the hashes of these users: later runs may store them again. How many there were."""
-        ...
-
-    def forgotten(self, known: Forgotten = NOBODY) -> Forgotten:
-        """Whom `forget` removed; `known` itself where nobody was since."""
-        ...
-
-
-class PageStore(Protocol):
-    """Pages that a harvest has read, until a visit of their user has used them."""
-
-    def keep_pages(self, uid: Id, pages: Sequence[KeptPage]) -> None:
-        """Keep pages of this user until a visit has used them. The newest answer to an address is
-        kept; none is of whom `forget` removed, or that names them. `commit` does the same."""
-        ...
-
-    def kept_pages(self, uids: Sequence[Id]) -> dict[Id, list[KeptPage]]:
-        """The pages that are kept of these users, by uid."""
-        ...
-
-    def kept_urls(self) -> Iterator[tuple[Id, str]]:
-        """The uid and the address of each page that is kept."""
-        ...
-
-    def drop_pages(self, upto: Mapping[Id, float]) -> None:
-        """By uid: delete the kept pages that were fetched by then, seconds since the epoch."""
-        ...
-
-
 class Progress(NamedTuple):
     """How far the list of one edge of one user was read.
 
@@ -420,139 +318,3 @@ class Landed(NamedTuple):
 
     landing: Landing
     inserted: int
-
-
-class Walk(Protocol):
-    """The userlist as a queue (laws 3, 8, 13). Every entry is handed out by (depth, seq) to
-    one owner at a time, and again when the owner died; it leaves the queue only by `commit` or
-    `finish`. Times are seconds since the epoch; `now` is the caller's."""
-
-    def add_seeds(self, seeds: Sequence[Found], run_id: str, now: float) -> int:
-        """Insert what is new at depth 0, lift known users to depth 0; returns how many are new."""
-        ...
-
-    def known_ids(self) -> Iterator[Id]:
-        """The ids of all kept users, in no order."""
-        ...
-
-    def claim(
-        self,
-        owner: str,
-        n: int,
-        *,
-        edges: Sequence[Edge],
-        deepest: int,
-        now: float,
-        lease_s: float,
-        with_aside: bool = True,
-    ) -> list[Entry]:
-        """Lease up to n entries of depth <= deepest: queued, rested, or of an expired lease. Who is
-        set aside holds nobody back, and comes last, if at all (with_aside)."""
-        ...
-
-    def commit(
-        self, owner: str, run_id: str, pages: Sequence[PageCommit], *, max_users: int
-    ) -> list[Landed]:
-        """Store pages, each whole or not at all, in one transaction."""
-        ...
-
-    def name_seed(
-        self, owner: str, uid: Id, screen_name: str | None, fans: int | None, now: float
-    ) -> None:
-        """What a seed's profile told."""
-        ...
-
-    def name_kept(self, uid: Id, screen_name: str, now: float) -> None:
-        """The name of a user who has none so far, as a list shows it; a seed whose profile was not
-        read yet waits for that."""
-        ...
-
-    def finish(self, owner: str, uid: Id, state: State, why: str) -> bool:
-        """The entry leaves the queue as done, gone or failed; False: it was not mine. A failed one
-        makes all depths upper bounds."""
-        ...
-
-    def rest(
-        self, owner: str, uid: Id, *, now: float, until: float, why: str, counts: bool = True
-    ) -> None:
-        """Back to the frontier, not before `until`. counts: as one of its attempts."""
-        ...
-
-    def give_back(self, owner: str, uids: Sequence[Id] | None = None) -> None:
-        """Back to the frontier at once, no attempt counted. None: all that the owner holds."""
-        ...
-
-    def put_off(self, owner: str, uid: Id) -> None:
-        """Back to the frontier behind all others, whom it holds back no more: set aside."""
-        ...
-
-    def renew(self, owner: str, *, now: float, lease_s: float) -> None: ...
-
-    def requeue_failed(self) -> int:
-        """Failed entries, and those with a list that ended against its announced count, go back to
-        the queue with fresh attempts; returns how many."""
-        ...
-
-    def requeue_unread(self) -> int:
-        """Seeds that are done, though their profile was not read, go back to the queue, so that it
-        is asked for again; returns how many."""
-        ...
-
-    def note_walled(self, edge: Edge, now: float) -> None:
-        """A list of the edge is about to end as walled; the time of the first one stands until no
-        walled list of the edge is left."""
-        ...
-
-    def reopen_walled(self, edge: Edge, *, after_seq: int, n: int) -> list[tuple[int, Id]]:
-        """Up to n walled lists of entries that are done (or queued again already), by seq from
-        after_seq on, are to be read again; returns seq and uid of each."""
-        ...
-
-    def reclaim_dead(self) -> int:
-        """Free what owners on this host hold whose process is dead; returns how many entries."""
-        ...
-
-    def set_aside(self, *, now: float, level_wait_s: float) -> int:
-        """Entries resting longer than level_wait_s no longer hold deeper levels back (law 13)."""
-        ...
-
-    def begin_waiting(self, now: float, longest_s: float) -> None:
-        """A run begins: what rests since before it, rests since now (for `set_aside`), and no
-        longer than so: a clock may have gone wrong."""
-        ...
-
-    def open_level(self) -> int | None:
-        """The smallest depth that is queued, leased or resting and not set aside: no page of a
-        larger depth lands. None: nothing holds any page back."""
-        ...
-
-    def next_level(self) -> int | None:
-        """The smallest depth that is queued, leased or resting, set aside or not; None: the walk is
-        over."""
-        ...
-
-    def open_entries(self) -> list[OpenEntries]:
-        """The entries still to walk, by what they announce."""
-        ...
-
-    def read_lists(self) -> list[ReadLists]:
-        """The lists that were begun, by edge and by what their owners announce."""
-        ...
-
-    def call_depths_bounds(self, why: str) -> None:
-        """From now on depths are upper bounds only; the first reason stands."""
-        ...
-
-
-class Told(Users, RunLog, Notes, Protocol):
-    """What reports are made of."""
-
-
-class Books(RunLog, Notes, Erasure, PageStore, Protocol):
-    """What a process that visits users needs of their database."""
-
-
-class Frontier(Users, RunLog, Notes, Erasure, PageStore, Walk, Protocol):
-    """The users' database as a whole."""
-
-    def close(self) -> None: ...

@@ -8,16 +8,17 @@ So whatever the order, either the put sees the hash or `forget` sees the row.
 from collections.abc import Iterable, Iterator, Sequence
 
 from weibo_crawler.records import Id, read_id
-from weibo_crawler.store import Erasure, Put, Table, Tables
+from weibo_crawler.store import Put, Table, Tables
 from weibo_crawler.store.forgotten import NOBODY, Forgotten, without_others
 from weibo_crawler.store.rows.comments import AUTHOR
 from weibo_crawler.store.rows.keys import owner_of, posts_prefix, user_key
+from weibo_crawler.store.sql.erasure import SqlErasure
 
 
 class Guard:
     """Knows whom `forget` removed; one a process. `frontier` holds the hashes."""
 
-    def __init__(self, frontier: Erasure) -> None:
+    def __init__(self, frontier: SqlErasure) -> None:
         self._frontier = frontier
         self._forgotten = NOBODY
 

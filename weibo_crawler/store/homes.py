@@ -6,21 +6,25 @@ one is that goes away later. Errors of all `open_…`: BadConfig, also for a dri
 installed; StoreError.
 """
 
+from functools import partial
 from pathlib import Path
 
 from weibo_crawler.config import Store
-from weibo_crawler.errors import BadConfig, how_to_install
+from weibo_crawler.errors import needed
 from weibo_crawler.records import IdType
-from weibo_crawler.store import Frontier, Tables
+from weibo_crawler.store import Tables
+from weibo_crawler.store.sql.cursor import Database
 from weibo_crawler.store.sql.egresses import EgressLeases
 from weibo_crawler.store.sql.visits import VisitClaims
+from weibo_crawler.store.sql.walk import Frontier
+from weibo_crawler.store.sqlite.base import Database as SqliteDatabase
 from weibo_crawler.store.sqlite.base import database_path
-from weibo_crawler.store.sqlite.egresses import SqliteEgresses
+from weibo_crawler.store.sqlite.components import SCHEMAS
 from weibo_crawler.store.sqlite.frontier import SqliteUsers
 from weibo_crawler.store.sqlite.tables import SqliteTables
-from weibo_crawler.store.sqlite.visits import SqliteVisits
 
 SQLITE, MYSQL, HBASE = "sqlite", "mysql", "hbase"
+_needs_pymysql = partial(needed, "store.users: mysql:// needs PyMySQL", "cluster")
 
 
 def home_of(url: str) -> str:
@@ -38,10 +42,8 @@ def open_users(store: Store, *, create: bool, ids: IdType = int, waits: bool = F
     by."""
     if home_of(store.users) == SQLITE:
         return SqliteUsers(store.users, create=create)
-    try:
+    with _needs_pymysql():
         from weibo_crawler.store.mysql.frontier import MysqlUsers
-    except ImportError:
-        raise _missing("store.users: mysql:// needs PyMySQL") from None
     return MysqlUsers(store.users, store.read_password(), ids=ids, waits=waits)
 
 
@@ -49,42 +51,28 @@ def open_tables(url: str, hbase_command: str, *, create: bool, waits: bool = Fal
     """The tables. create: as in `open_users`."""
     if home_of(url) == SQLITE:
         return SqliteTables(url, create=create)
-    try:
+    with needed("store.tables: hbase:// needs happybase", "cluster"):
         from weibo_crawler.store.hbase.tables import HbaseTables
-    except ImportError:
-        raise _missing("store.tables: hbase:// needs happybase") from None
     return HbaseTables(url, hbase_command, waits=waits)
 
 
-def open_leases(store: Store, *, waits: bool = False) -> EgressLeases:
-    """Leases of egresses, which lie in the users' database."""
-    if home_of(store.users) == SQLITE:
-        return SqliteEgresses(store.users)
-    try:
-        from weibo_crawler.store.mysql.egresses import MysqlEgresses
-    except ImportError:
-        raise _missing("store.users: mysql:// needs PyMySQL") from None
-    return MysqlEgresses(store.users, store.read_password(), waits=waits)
+def open_leases(store: Store, owner: str | None = None, *, waits: bool = False) -> EgressLeases:
+    """Leases of egresses by this process, or by another owner."""
+    return EgressLeases(_beside_users(store, "egresses", waits=waits), owner)
 
 
 def open_claims(
-    store: Store,
-    owner: str,
-    run_id: str,
-    *,
-    ids: IdType = int,
-    waits: bool = False,
+    store: Store, owner: str, run_id: str, *, ids: IdType = int, waits: bool = False
 ) -> VisitClaims:
-    """Claims of visits by this process, in the users' database."""
+    """Claims of visits by this process."""
+    return VisitClaims(_beside_users(store, "visits", ids, waits=waits), owner, run_id)
+
+
+def _beside_users(store: Store, component: str, ids: IdType = int, *, waits: bool) -> Database:
+    """A component of its own in the users' database."""
     if home_of(store.users) == SQLITE:
-        return SqliteVisits(store.users, owner, run_id)
-    try:
-        from weibo_crawler.store.mysql.visits import MysqlVisits
-    except ImportError:
-        raise _missing("store.users: mysql:// needs PyMySQL") from None
-    password = store.read_password()
-    return MysqlVisits(store.users, password, owner, run_id, ids=ids, waits=waits)
-
-
-def _missing(what: str) -> BadConfig:
-    return BadConfig(f"{what}: {how_to_install('cluster')}")
+        return SqliteDatabase(store.users, component, SCHEMAS[component])
+    with _needs_pymysql():
+        from weibo_crawler.store.mysql import base, components, schema
+    migrations = schema.of_ids(components.SCHEMAS[component], ids)
+    return base.Database(store.users, store.read_password(), component, migrations, waits=waits)

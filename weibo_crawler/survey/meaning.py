@@ -39,7 +39,7 @@ def meaning(by_name: Mapping[str, Look], harvest: Harvest, posts: Posts, page: i
     """What a crawl by these settings would do. page: posts of a full page."""
     first = _record(by_name[looks.POSTS])
     shown = first if isinstance(first, PostPage) else None
-    found = {edge.value: _people(edge, by_name, shown) for edge in _edges(harvest)}
+    found = {edge.value: _people(edge, by_name, shown) for edge in harvest.all_edges}
     pages, depth = _timeline(by_name[looks.LATER_POSTS], shown, by_name, page)
     if posts.max_pages is not None:
         depth = min(depth, posts.max_pages)
@@ -52,10 +52,6 @@ def meaning(by_name: Mapping[str, Look], harvest: Harvest, posts: Posts, page: i
         None if later is None else depth - 1 + later,
         None if shown is None else 1,
     )
-
-
-def _edges(harvest: Harvest) -> dict[Edge, None]:
-    return dict.fromkeys((*harvest.edges, *harvest.edges_if_walled))
 
 
 def _record(look: Look) -> object:
@@ -83,7 +79,7 @@ def _walk(harvest: Harvest, by_name: Mapping[str, Look], found: Mapping[str, int
         for edge in harvest.edges
         if (name := looks.LISTS.get(edge)) and by_name[name].is_walled
     ]
-    used = _edges(harvest) if walled else dict.fromkeys(harvest.edges)
+    used = harvest.all_edges if walled else harvest.edges
     parts = [f"{edge} ({_said(found[edge])})" for edge in used]
     why = f", as {', '.join(walled)} are not shown to guests" if walled else ""
     if not any(found[edge] for edge in used):

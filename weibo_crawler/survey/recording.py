@@ -6,9 +6,9 @@ time and file, and as what it was read; the files hold the bodies.
 """
 
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -16,7 +16,7 @@ from weibo_crawler.errors import StoreError
 from weibo_crawler.records import Id, Kind, Page, Reading, Request, Verdict
 from weibo_crawler.sites import Site
 
-_INDEX = "answers.json"
+INDEX = "answers.json"
 _ENDINGS = {b"{": ".json", b"<": ".html"}
 
 
@@ -32,15 +32,6 @@ class Recorded(msgspec.Struct, frozen=True):
     headers: list[tuple[str, str]]
     fetched_at: float
     file: str
-    reads_as: Any
-
-
-class Case(NamedTuple):
-    """A fixture, read back."""
-
-    name: str
-    request: Request
-    page: Page
     reads_as: Any
 
 
@@ -69,20 +60,10 @@ def record(site: Site, answers: Sequence[tuple[Request, Page]], folder: Path) ->
                 )
             )
         index = msgspec.json.format(msgspec.json.encode(recorded), indent=1)
-        (folder / _INDEX).write_bytes(index + b"\n")
+        (folder / INDEX).write_bytes(index + b"\n")
     except OSError as error:
         raise StoreError(f"{folder}: cannot write the answers: {error.strerror}") from None
     return differing
-
-
-def cases(folder: Path) -> Iterator[Case]:
-    """The answers of a folder."""
-    for one in msgspec.json.decode((folder / _INDEX).read_bytes(), type=list[Recorded]):
-        request = Request(one.kind, one.url, uid=one.uid, mid=one.mid, cursor=one.cursor)
-        body = (folder / one.file).read_bytes()
-        headers = tuple(one.headers)
-        page = Page(one.url, one.status, headers, body, one.fetched_at)
-        yield Case(one.file, request, page, one.reads_as)
 
 
 def read(site: Site, request: Request, page: Page) -> Reading:

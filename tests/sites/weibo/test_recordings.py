@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.sites.weibo.helpers import SITE, check_law
-from weibo_crawler.survey.recording import Case, cases, outline, read
+from tests.survey.recordings import Case, cases
+from weibo_crawler.survey.recording import outline, read
 
 _FOLDERS = sorted(path.parent for path in Path(__file__).parent.glob("recordings/*/answers.json"))
 _CASES = {f"{folder.name}/{case.name}": case for folder in _FOLDERS for case in cases(folder)}

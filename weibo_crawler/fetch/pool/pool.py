@@ -8,7 +8,7 @@ outcome on to ring, session and outage.
 import asyncio
 import logging
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from contextlib import suppress
 from math import ceil, inf
 from random import Random
@@ -32,7 +32,7 @@ from weibo_crawler.fetch.pool.outcome import (
     Walled,
 )
 from weibo_crawler.fetch.pool.reloading import Reloader
-from weibo_crawler.fetch.pool.ring import Choice, EgressStatus, Ring
+from weibo_crawler.fetch.pool.ring import Choice, Ring
 from weibo_crawler.fetch.pool.session import Visitor
 from weibo_crawler.fetch.pool.visit import Use, Wall
 from weibo_crawler.fetch.sender import Sender
@@ -233,10 +233,6 @@ class Pool:
     def is_single(self) -> bool:
         """Whether there is one egress only, so that no other one can be a second witness."""
         return self._ring.is_single
-
-    def states(self) -> Iterator[EgressStatus]:
-        """How each egress stands, in the order they came."""
-        return iter(self._ring.status())
 
     @property
     def waits_for(self) -> str:

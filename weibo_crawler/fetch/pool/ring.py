@@ -42,18 +42,6 @@ class Choice(NamedTuple):
     is_trial: bool = False
 
 
-class EgressStatus(NamedTuple):
-    """How one egress stands. rate: requests per second, 0 = no limit; latency_s, success and
-    refusals (shares): of late."""
-
-    name: str
-    health: Health
-    rate: float
-    latency_s: float
-    success: float
-    refusals: float
-
-
 class Ring:
     """All egresses with their pace. A choice among 10,000 costs some microseconds.
 
@@ -217,7 +205,6 @@ class Ring:
         slot = self._by_name.get(name)
         if slot is None:
             return
-        slot.note_refusal()
         asked_s = min(retry_after_s or 0.0, self.longest_s)
         if slot.health is Health.RESTING:
             if now + asked_s > slot.next_free:
@@ -311,13 +298,6 @@ class Ring:
         slot.trusted_for = _COMPARED if is_same else 0
         if not is_same:
             self._touched.add(name)
-
-    def status(self) -> list[EgressStatus]:
-        """All egresses in the order they came."""
-        return [
-            EgressStatus(s.egress.name, s.health, s.rate, s.latency_s, s.success, s.refusals)
-            for s in self._slots.values()
-        ]
 
     def throughput(self) -> tuple[float, float]:
         """Requests a second while all egresses go at their pace, and how many are under way then:

@@ -20,6 +20,7 @@ from weibo_crawler.sites import Site
 
 STEPS = 4  # requests that a session takes, at most
 _TRIES = 3
+_WALL_MEMORY_S = 600.0
 
 Send = Callable[[Request, Headers, Egress], Awaitable[Page]]  # raises TransportError
 
@@ -39,13 +40,11 @@ class Visitor:
         rng: Random,
         *,
         cooldown_s: float = 60.0,
-        wall_memory_s: float = 600.0,
         retry_s: float = 1.0,
         per_hour: int | None = None,
     ) -> None:
         self._site, self._counters, self._rng = site, counters, rng
-        self._cooldown_s, self._wall_memory_s = cooldown_s, wall_memory_s
-        self._retry_s, self._per_hour = retry_s, per_hour
+        self._cooldown_s, self._retry_s, self._per_hour = cooldown_s, retry_s, per_hour
         self._agent = str(dict(site.session_headers({})).get("User-Agent", ""))
         self._visits: dict[str, Visit] = {}
         self._headers: dict[str, Headers] = {}
@@ -69,7 +68,9 @@ class Visitor:
         """
         task = self._asking(egress)
         if task is not None:
-            self._raise(await asyncio.shield(task))
+            failure = await asyncio.shield(task)
+            if failure is not None:  # to each who waits an error of its own
+                raise EgressFailed(str(failure))
             return True
         if egress.name in self._firsts:
             await self._firsts[egress.name][1].wait()
@@ -232,7 +233,7 @@ class Visitor:
         if visit is None:
             visit = self._visits[egress.name] = Visit(
                 cooldown_s=self._cooldown_s,
-                wall_memory_s=self._wall_memory_s,
+                wall_memory_s=_WALL_MEMORY_S,
                 per_hour=self._per_hour,
             )
             if self._site.session(time.time(), self._rng) is None:
@@ -242,12 +243,6 @@ class Visitor:
     def _renewed(self, egress: Egress) -> None:
         self._headers.pop(egress.name, None)
         self._touched.add(egress.name)
-
-    @staticmethod
-    def _raise(failure: EgressFailed | None) -> None:
-        """To each who waits an error of its own."""
-        if failure is not None:
-            raise EgressFailed(str(failure))
 
     async def _open(self, egress: Egress, send: Send) -> EgressFailed | None:
         visit, loop = self._visit(egress), asyncio.get_running_loop()

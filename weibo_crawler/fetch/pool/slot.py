@@ -38,9 +38,8 @@ UNLIMITED = Patience()
 
 @dataclass(slots=True)
 class Slot:
-    """success: of the answers asked of the egress, the share that came, of late; refusals: the
-    share of those that were refusals; latency_s: of late, 0.0: never answered; deviation_s: how far
-    answers are from that.
+    """success: of the answers asked of the egress, the share that came, of late; latency_s: of
+    late, 0.0: never answered; deviation_s: how far answers are from that.
 
     Requests are sent at a cadence (GCRA, the virtual scheduling algorithm): due is when the next
     one may go. In any time T at most (T + slack) / gap + 1 go, and they arrive with the jitter of
@@ -76,7 +75,6 @@ class Slot:
     stalls: int = 0  # in a row
     streak: int = 0  # good answers since it came, or since it died
     success: float = 1.0
-    refusals: float = 0.0
     trusted_for: int = 0  # pages with telling words until one is compared with another egress's
     # comparisons in a row that did not tell, and pages until the next one: without telling words,
     # and with them
@@ -195,10 +193,6 @@ class Slot:
         self.latency_s += error_s * _WEIGHT
         self.deviation_s += (abs(error_s) - self.deviation_s) * _WEIGHT
         self.success += (1.0 - self.success) * _WEIGHT
-        self.refusals -= self.refusals * _WEIGHT
-
-    def note_refusal(self) -> None:
-        self.refusals += (1.0 - self.refusals) * _WEIGHT
 
     def note_failure(self) -> None:
         self.success -= self.success * _WEIGHT

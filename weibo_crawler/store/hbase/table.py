@@ -14,6 +14,7 @@ from happybase.table import TScan
 from weibo_crawler.errors import StoreError
 from weibo_crawler.store import Cell, Put, Row
 from weibo_crawler.store.hbase.base import Thrift
+from weibo_crawler.store.rows.cells import family_of
 from weibo_crawler.store.rows.keys import key_bounds
 
 # A batch ends at the first of these: median call 30 ms, worst 0.75 s with posts, which the bytes
@@ -65,11 +66,9 @@ class HbaseTable:
         rows = self._call("getRowWithColumns", key.encode(), self._columns(columns), {})
         return self._row(rows[0]).cells if rows else {}
 
-    def versions(self, key: str, column: str, limit: int = 100) -> list[Cell]:
-        limit = min(limit, self._families[self._family(column)])
-        if limit < 1:
-            return []
-        cells = self._call("getVer", key.encode(), column.encode(), limit, {})
+    def versions(self, key: str, column: str) -> list[Cell]:
+        kept = self._families[self._family(column)]
+        cells = self._call("getVer", key.encode(), column.encode(), kept, {})
         return [Cell(each.timestamp, self._text(key, each.value)) for each in cells]
 
     def scan(
@@ -85,15 +84,13 @@ class HbaseTable:
         wanted = self._columns(columns)
         return self._rows(*key_bounds(start, stop, prefix), wanted, limit, as_of)
 
-    def states(
-        self, key: str, columns: Sequence[str] | None = None
-    ) -> Iterator[tuple[int, dict[str, str]]]:
-        wanted, row = self._columns(columns), key.encode()
-        found = self._call("getRowWithColumns", row, wanted, {})
+    def states(self, key: str) -> Iterator[tuple[int, dict[str, str]]]:
+        row = key.encode()
+        found = self._call("getRowWithColumns", row, None, {})
         while found and found[0].columns:
             since = max(cell.timestamp for cell in found[0].columns.values())
             yield since, self._row(found[0]).cells
-            found = self._call("getRowWithColumnsTs", row, wanted, since, {})  # older than that
+            found = self._call("getRowWithColumnsTs", row, None, since, {})  # older than that
 
     def keys(self, prefix: str) -> Iterator[str]:
         start, stop = key_bounds("", None, prefix)
@@ -175,14 +172,7 @@ class HbaseTable:
         return times
 
     def _family(self, column: str) -> str:
-        """The family of "family:qualifier"; StoreError where there is none such."""
-        family, colon, _ = column.partition(":")
-        if not colon or family not in self._families:
-            raise StoreError(
-                f"table {self._name} has no column {column!r}; "
-                f"a column is family:qualifier, the families are {', '.join(self._families)}"
-            )
-        return family
+        return family_of(column, self._name, self._families)
 
     def _columns(self, columns: Sequence[str] | None) -> list[bytes] | None:
         if columns is None:

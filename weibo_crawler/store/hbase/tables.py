@@ -7,12 +7,7 @@ from weibo_crawler.errors import StoreError
 from weibo_crawler.store import Table
 from weibo_crawler.store.hbase.address import parse_address
 from weibo_crawler.store.hbase.base import Thrift
-from weibo_crawler.store.hbase.schema import (
-    Difference,
-    check_command,
-    differences,
-    make_tables,
-)
+from weibo_crawler.store.hbase.schema import Difference, check_command, differences, make_tables
 from weibo_crawler.store.hbase.table import HbaseTable
 from weibo_crawler.store.rows.cells import FAMILIES
 

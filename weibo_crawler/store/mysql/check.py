@@ -10,12 +10,13 @@ from pymysql.cursors import Cursor
 
 from weibo_crawler.errors import NewerSchema, StoreError
 from weibo_crawler.store.mysql.base import check_version, connect, parse_address
+from weibo_crawler.store.mysql.components import SCHEMAS
 from weibo_crawler.store.mysql.errors import translated
 from weibo_crawler.store.mysql.schema import SET_UP
-from weibo_crawler.store.mysql.users import VERSION
 from weibo_crawler.store.sql.cursor import rows
 
 _ANSWER_S = 4.0
+_VERSION = len(SCHEMAS["users"])
 _CLOCKS_APART_S = 5.0  # leases last a minute, and each process reads its own clock
 _TABLES = "SELECT table_name, engine, table_collation FROM information_schema.tables"
 
@@ -81,9 +82,11 @@ class MysqlCheck(NamedTuple):
         sql = "SELECT version FROM schema_versions WHERE component = 'users'"
         found = self._read(sql)
         version = int(found[0][0]) if found else 0
-        if version > VERSION:
-            raise NewerSchema(f"schema version {version}, known is {VERSION}: upgrade this program")
-        behind = "" if version == VERSION else f" (this program upgrades it to {VERSION})"
+        if version > _VERSION:
+            raise NewerSchema(
+                f"schema version {version}, known is {_VERSION}: upgrade this program"
+            )
+        behind = "" if version == _VERSION else f" (this program upgrades it to {_VERSION})"
         return f"schema version {version}{behind}, utf8mb4_bin, InnoDB"
 
     def rights(self) -> str:

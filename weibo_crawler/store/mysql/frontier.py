@@ -20,19 +20,19 @@ from typing import TypeVar
 
 from weibo_crawler.records import Id, IdType
 from weibo_crawler.store.mysql.base import Database
+from weibo_crawler.store.mysql.components import SCHEMAS
 from weibo_crawler.store.mysql.gate import Gate, enter
 from weibo_crawler.store.mysql.insert import insert_users
 from weibo_crawler.store.mysql.schema import IDS_OF_A_TEXT, of_ids
-from weibo_crawler.store.mysql.users import SCHEMA
 from weibo_crawler.store.sql.cursor import Cursor, marks
 from weibo_crawler.store.sql.landing import NewUser
-from weibo_crawler.store.sql.walk import Among, SqlWalk
+from weibo_crawler.store.sql.walk import Among, Frontier
 
 T = TypeVar("T")
 
 
-class MysqlUsers(SqlWalk):
-    """The `Frontier` protocol over one database: `mysql://user@host:port/database`.
+class MysqlUsers(Frontier):
+    """The `Frontier` over one database: `mysql://user@host:port/database`.
 
     ids: what the site calls its users by. One connection a thread and process. Methods raise
     StoreError, StoreFull, NewerSchema; no text and no error holds the password.
@@ -57,14 +57,11 @@ class MysqlUsers(SqlWalk):
     make_forget_key = "UPDATE gate SET forget_key = COALESCE(forget_key, %s)"
 
     def __init__(
-        self,
-        url: str,
-        password: str | None = None,
-        *,
-        ids: IdType = int,
-        waits: bool = False,
+        self, url: str, password: str | None = None, *, ids: IdType = int, waits: bool = False
     ) -> None:
-        super().__init__(Database(url, password, "users", of_ids(SCHEMA, ids), waits=waits))
+        super().__init__(
+            Database(url, password, "users", of_ids(SCHEMAS["users"], ids), waits=waits)
+        )
         self._ids = ids
         if ids is str:
             self.below_all = ""

@@ -5,7 +5,7 @@ milliseconds, `2026-11-21T08:30:00.250Z`. What analysts ask for has a cell of it
 post is packed as JSON into `post:more`, because a table's cost is by cell (docs/architecture.md).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Annotated, Any, TypeVar, get_args, get_type_hints
@@ -37,6 +37,17 @@ _ENCODER = msgspec.json.Encoder()
 _POST_CELLS = in_cells(POSTS)
 _USER_CELLS = in_cells(IMPORTED, "crawl:")
 _MOST_POSTS = 10_000_000  # of one user: a post a minute for nineteen years
+
+
+def family_of(column: str, table: str, families: Iterable[str]) -> str:
+    """The family of "family:qualifier"; StoreError where the table has none such."""
+    family, colon, _ = column.partition(":")
+    if not colon or family not in families:
+        raise StoreError(
+            f"table {table} has no column {column!r}; "
+            f"a column is family:qualifier, the families are {', '.join(families)}"
+        )
+    return family
 
 
 class Ledger(msgspec.Struct, frozen=True):

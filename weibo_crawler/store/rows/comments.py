@@ -35,7 +35,7 @@ def comment_puts(
     uid: Id, mid: Id, comments: Sequence[Comment], fetched_at: float, run_id: str
 ) -> list[Put]:
     """A row for each comment on the post `mid` of `uid`. fetched_at: seconds since the epoch."""
-    at, ms = to_iso(fetched_at), int(fetched_at * 1000)
+    at = to_iso(fetched_at)
     puts = []
     for one in comments:
         more = More(one.screen_name, one.replies, one.region, at, SCHEMA_VERSION, run_id)
@@ -50,7 +50,7 @@ def comment_puts(
         }
         if one.likes is not None:
             cells["comment:likes"] = str(one.likes)
-        puts.append(Put(comment_key(uid, mid, one.id), cells, ms))
+        puts.append(Put.at(comment_key(uid, mid, one.id), cells, fetched_at))
     return puts
 
 

@@ -72,12 +72,7 @@ class EgressLeases:
     # -- the holder's side
 
     def join(
-        self,
-        names: Sequence[str],
-        *,
-        rate: float,
-        lease_s: float,
-        is_guest: bool = False,
+        self, names: Sequence[str], *, rate: float, lease_s: float, is_guest: bool = False
     ) -> None:
         """Begin to contend, holding nothing. rate: requests per second of an egress that is new;
         is_guest: take only what is free."""

@@ -28,7 +28,8 @@ _AT_ONCE = 50  # ids looked for in one pass over all lists
 
 
 class SqlErasure(SqlUserlist, ABC):
-    """`Erasure` in the same way in both homes: hashes that come before anything is deleted."""
+    """Whom `forget` removed, in the same way in both homes: hashes come before anything is
+    deleted."""
 
     forget_key: str  # the key of the hashes, an expression; NULL where nobody was ever forgotten
     make_forget_key: str  # the statement that sets it where there is none
@@ -39,6 +40,7 @@ class SqlErasure(SqlUserlist, ABC):
         level."""
 
     def forgotten(self, known: Forgotten = NOBODY) -> Forgotten:
+        """Whom `forget` removed; `known` itself where nobody was since."""
         return self._read_forgotten(self._db.read, known)
 
     def _read_forgotten(
@@ -56,6 +58,9 @@ class SqlErasure(SqlUserlist, ABC):
         return Forgotten(version or "", key or "", hashes)
 
     def forget(self, uids: Sequence[Id]) -> int:
+        """Delete users and keep a keyed hash of each, against which every insert is checked;
+        returns how many rows were there. Lists of others, pages that showed them and kept pages
+        lose them too."""
         uids = sorted(set(uids))
         gone = self._alone(lambda cursor: self._forget(cursor, uids)) if uids else 0
         self._strip_lists(uids)
@@ -78,6 +83,8 @@ class SqlErasure(SqlUserlist, ABC):
         return gone
 
     def allow(self, uids: Sequence[Id]) -> int:
+        """Drop the hashes of these users: later runs may store them again. How many there were."""
+
         def work(cursor: Cursor) -> int:
             hashes = self._hashes(cursor, sorted(set(uids)))
             drop = "DELETE FROM forgotten WHERE hash = %s"

@@ -19,12 +19,7 @@ from weibo_crawler.store import (
     WorkerRow,
 )
 from weibo_crawler.store.kept import KeptPage
-from weibo_crawler.store.sql.cursor import (
-    Database,
-    chunks,
-    marks,
-    unpack_ids,
-)
+from weibo_crawler.store.sql.cursor import Database, chunks, marks, unpack_ids
 
 PAGE = 1000  # rows read at once
 _COLUMNS = ", ".join("id" if name == "uid" else name for name in UserRow._fields)
@@ -50,8 +45,8 @@ CHANGED = "(depth = 0 OR changed_at > found_at) AND changed_at"
 
 
 class SqlUserlist:
-    """What the userlists of both homes do alike. Errors: StoreError where the database cannot be
-    read or written."""
+    """The userlist, as a reader sees it. Errors: StoreError where the database cannot be read or
+    written."""
 
     below_all: Id = -1  # an id that comes before all others
 
@@ -61,7 +56,8 @@ class SqlUserlist:
     # -- reading: what importer, planning and analysis see
 
     def users(self, *, uids: Sequence[Id] | None = None, after_seq: int = 0) -> Iterator[UserRow]:
-        """Kept users by seq; `uids` in the order given, unknown ones left out."""
+        """Kept users by seq, or `uids` in the order given, unknown ones left out. Pages inside, so
+        a harvest may write meanwhile."""
         if uids is not None:
             for wanted in chunks(uids, PAGE):
                 sql = f"SELECT {_COLUMNS} FROM userlist WHERE id IN ({marks(wanted)})"
@@ -74,10 +70,13 @@ class SqlUserlist:
             after_seq = rows[-1][0]
 
     def changed_users(self, since: float) -> Iterator[UserRow]:
+        """Known users whose row changed at or after `since`: named since then, or seeds lifted."""
         sql = f"SELECT id FROM userlist WHERE {CHANGED} >= %s ORDER BY seq"
         return self.users(uids=[uid for (uid,) in self._rows(sql, since)])
 
     def seen_pages(self, *, owners: Sequence[Id] | None = None) -> Iterator[SeenPage]:
+        """Whom pages showed, by owner, edge and page; pages inside, as `users`. owners: only of
+        these."""
         if owners is not None:
             for owner in sorted(set(owners)):
                 sql = f"{_SEEN} WHERE owner = %s ORDER BY edge, nth"
@@ -90,25 +89,32 @@ class SqlUserlist:
             owner, edge, nth = rows[-1][:3]
 
     def last_seq(self) -> int:
+        """The largest seq, 0 where there is nobody. Seqs become visible in their order, so nobody
+        appears below it later, whoever is writing now."""
         return self._count("SELECT COALESCE(MAX(seq), 0) FROM userlist")
 
     def count_upto(self, seq: int) -> int:
+        """How many users have a seq of at most this."""
         return self._count("SELECT COUNT(*) FROM userlist WHERE seq <= %s", seq)
 
     def states(self) -> dict[str, int]:
+        """How many users are in each state; absent states are 0 and left out."""
         return dict(self._rows("SELECT state, COUNT(*) FROM userlist GROUP BY state"))
 
     def depths(self) -> dict[int, int]:
+        """How many users at each depth."""
         sql = "SELECT depth, COUNT(*) FROM userlist GROUP BY depth ORDER BY depth"
         return dict(self._rows(sql))
 
     def open_entries(self) -> list[OpenEntries]:
+        """The entries still to walk, by what they announce."""
         return [
             OpenEntries(depth, fans, bool(doubted), n)
             for depth, fans, doubted, n in self._rows(_OPEN_ENTRIES)
         ]
 
     def read_lists(self) -> list[ReadLists]:
+        """The lists that were begun, by edge and by what their owners announce."""
         return [
             ReadLists(edge, fans, bool(is_open), bool(over), bool(walled), int(n), int(pages))
             for edge, fans, is_open, over, walled, n, pages in self._rows(_READ_LISTS)
@@ -119,6 +125,7 @@ class SqlUserlist:
         return self._count("SELECT COUNT(*) FROM progress WHERE sure = 0 AND ended <> %s", WALLED)
 
     def walled(self) -> list[WalledEdge]:
+        """The edges that hold walled lists, by name."""
         sql = "SELECT name, value FROM meta WHERE name LIKE %s ORDER BY name"
         noted = self._rows(sql, "walled %")
         if not noted:  # no need to count
@@ -129,6 +136,8 @@ class SqlUserlist:
         return [WalledEdge(edge, lists.get(edge, 0), since) for edge, since in edges]
 
     def workers(self, run_id: str = "") -> list[WorkerRow]:
+        """Every worker of this run, or of every run, oldest first; runs of which nobody said
+        anything for 30 days are summed up, one row for each stage (past_runs.py)."""
         rows = self._rows(
             "SELECT run_id, worker, stage, started_at, updated_at, ended, counters "
             f"FROM workers {'WHERE run_id = %s' if run_id else ''} ORDER BY started_at, worker",
@@ -137,6 +146,7 @@ class SqlUserlist:
         return [WorkerRow._make([*row, json.loads(counters)]) for *row, counters in rows]
 
     def depths_are_bounds(self) -> str:
+        """Why depths are upper bounds only, "" where they are exact."""
         return self.get_meta("depths_are_bounds") or ""
 
     def get_meta(self, name: str) -> str | None:
@@ -144,6 +154,7 @@ class SqlUserlist:
         return str(rows[0][0]) if rows else None
 
     def kept_pages(self, uids: Sequence[Id]) -> dict[Id, list[KeptPage]]:
+        """The pages that are kept of these users, by uid."""
         found: defaultdict[Id, list[KeptPage]] = defaultdict(list)
         for some in chunks(uids, PAGE):
             sql = f"{KEPT} WHERE uid IN ({marks(some)}) ORDER BY uid, url"

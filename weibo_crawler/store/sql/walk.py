@@ -7,13 +7,13 @@ relies on in its own WHERE, so that a process that was paused past its lease wri
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from weibo_crawler.records import Edge, Id
 from weibo_crawler.store import WALLED, Entry, Found, Landed, PageCommit, Progress
 from weibo_crawler.store.sql.cursor import Cursor, pack_ids, rows, unpack_ids
-from weibo_crawler.store.sql.frontier import RELEASE, SqlFrontier
+from weibo_crawler.store.sql.entries import RELEASE, SqlEntries
 from weibo_crawler.store.sql.landing import Batch, NewUser, held_entries, to_keep, users_of
 
 Among = tuple[str, tuple[object, ...]]  # an IN, and its values
@@ -35,14 +35,23 @@ _LEVEL, _ANY_LEVEL = _least_depth([0]), _least_depth([0, 1])
 _FRESH = "attempts = 0, last_error = '', resting_since = NULL"
 
 
-class SqlWalk(SqlFrontier):
-    """Claims and commits in the same way in both homes. A gate is what `_enter` has found there:
-    its forget_key is the key of the hashes of whom `forget` removed."""
+class Frontier(SqlEntries):
+    """The users' database as a whole: the userlist as a queue (laws 3, 8, 13), the books of runs,
+    kept pages. Every entry is handed out by (depth, seq) to one owner at a time, and again when the
+    owner died; it leaves the queue only by `commit` or `finish`. Times are seconds since the epoch;
+    `now` is the caller's.
+
+    A gate is what `_enter` has found there: its forget_key is the key of the hashes of whom
+    `forget` removed."""
 
     queue: str  # the userlist, and the index by which entries are looked for
     unlocked: str  # ends a SELECT that steps over what others lock, and locks what it finds
     locking: str  # ends a SELECT that locks what it finds
     next_page: str  # the column of the cursor
+
+    @abstractmethod
+    def known_ids(self) -> Iterator[Id]:
+        """The ids of all kept users, in no order."""
 
     @abstractmethod
     def _enter(self, cursor: Cursor) -> Any:
@@ -64,9 +73,13 @@ class SqlWalk(SqlFrontier):
         beside each user, how many were new."""
 
     def open_level(self) -> int | None:
+        """The smallest depth that is queued, leased or resting and not set aside: no page of a
+        larger depth lands. None: nothing holds any page back."""
         return self._level(_LEVEL)
 
     def next_level(self) -> int | None:
+        """The smallest depth that is queued, leased or resting, set aside or not; None: the walk is
+        over."""
         return self._level(_ANY_LEVEL)
 
     def _level(self, sql: str) -> int | None:
@@ -74,6 +87,8 @@ class SqlWalk(SqlFrontier):
         return None if level is None else int(level)
 
     def add_seeds(self, seeds: Sequence[Found], run_id: str, now: float) -> int:
+        """Insert what is new at depth 0, lift known users to depth 0; returns how many are new."""
+
         def work(cursor: Cursor) -> int:
             gate = self._enter(cursor)
             walked = rows(cursor, "SELECT 1 FROM userlist WHERE depth > 0 LIMIT 1")
@@ -108,6 +123,9 @@ class SqlWalk(SqlFrontier):
         lease_s: float,
         with_aside: bool = True,
     ) -> list[Entry]:
+        """Lease up to n entries of depth <= deepest: queued, rested, or of an expired lease. Who is
+        set aside holds nobody back, and comes last, if at all (with_aside)."""
+
         def work(cursor: Cursor) -> list[Entry]:
             self._free_expired(cursor, now)
             found: list[Any] = []
@@ -173,18 +191,15 @@ class SqlWalk(SqlFrontier):
     def commit(
         self, owner: str, run_id: str, pages: Sequence[PageCommit], *, max_users: int
     ) -> list[Landed]:
+        """Store pages, each whole or not at all, in one transaction."""
+
         def work(cursor: Cursor) -> list[Landed]:
             return self._commit(cursor, owner, run_id, pages, max_users)
 
         return self._db.transaction(work) if pages else []
 
     def _commit(
-        self,
-        cursor: Cursor,
-        owner: str,
-        run_id: str,
-        pages: Sequence[PageCommit],
-        max_users: int,
+        self, cursor: Cursor, owner: str, run_id: str, pages: Sequence[PageCommit], max_users: int
     ) -> list[Landed]:
         gate = self._enter(cursor)
         # Law 13 against concurrent writers. Each statement sees what was committed before it began,

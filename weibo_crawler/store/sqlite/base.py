@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 _SCHEME = "sqlite:///"
 _BUSY_S = 30.0
-_TURN_S = 0.0005  # how often a writer looks whether it is its turn
+_TURN_S, _LOOK_S = 0.0005, 0.01  # how often a writer, and who opens a file, look if it is free
 # of a new file: most posts then fit into their page without an overflow page, and take less space
 _PAGE_BYTES = 8192
 # the log is copied into the file when it is so long. SQLite's own 4 MB are two transactions of a
@@ -237,20 +237,24 @@ def immediate(conn: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
 def _begin(conn: sqlite3.Connection) -> None:
     """Begin when no other writer does. SQLite's own waiting sleeps for longer and longer, up to a
     tenth of a second: of two processes that write all the time each would mostly sleep."""
-    deadline = time.monotonic() + _BUSY_S
     try:
         conn.execute("PRAGMA busy_timeout = 0")
-        while True:
-            try:
-                conn.execute("BEGIN IMMEDIATE")
-                return
-            except sqlite3.OperationalError as error:
-                is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
-                if not is_busy or time.monotonic() > deadline:
-                    raise
-                time.sleep(_TURN_S)
+        _when_free(conn, "BEGIN IMMEDIATE", _TURN_S)
     finally:
         conn.execute(f"PRAGMA busy_timeout = {int(_BUSY_S * 1000)}")
+
+
+def _when_free(conn: sqlite3.Connection, sql: str, look_s: float) -> sqlite3.Cursor:
+    """Run a statement when nobody else holds the file, looking each look_s whether it is so."""
+    deadline = time.monotonic() + _BUSY_S
+    while True:
+        try:
+            return conn.execute(sql)
+        except sqlite3.OperationalError as error:
+            is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not is_busy or time.monotonic() > deadline:
+                raise
+            time.sleep(look_s)
 
 
 def _empty_log(conn: sqlite3.Connection, path: Path) -> None:
@@ -410,15 +414,7 @@ def _make_private(path: Path) -> None:
 def _use_wal(conn: sqlite3.Connection, path: Path) -> None:
     """The switch to WAL needs the file alone and, unlike everything else, does not always wait for
     it: processes that create the file at the same moment must ask again."""
-    deadline = time.monotonic() + _BUSY_S
-    while True:
-        try:
-            (mode,) = conn.execute("PRAGMA journal_mode = WAL").fetchone()
-            break
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
+    (mode,) = _when_free(conn, "PRAGMA journal_mode = WAL", _LOOK_S).fetchone()
     if mode != "wal":
         raise StoreError(f"{path}: no WAL mode here (a network folder?): use a local disk")
 

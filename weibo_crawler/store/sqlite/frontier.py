@@ -15,9 +15,9 @@ from weibo_crawler.records import Id
 from weibo_crawler.store.sql.cursor import Cursor, rows
 from weibo_crawler.store.sql.landing import NewUser
 from weibo_crawler.store.sql.userlist import PAGE
-from weibo_crawler.store.sql.walk import Among, SqlWalk
+from weibo_crawler.store.sql.walk import Among, Frontier
 from weibo_crawler.store.sqlite.base import Database
-from weibo_crawler.store.sqlite.users import PAGE_BYTES, SCHEMA
+from weibo_crawler.store.sqlite.components import PAGE_BYTES, SCHEMAS
 
 T = TypeVar("T")
 
@@ -34,8 +34,8 @@ class Gate(NamedTuple):
     forget_key: str | None
 
 
-class SqliteUsers(SqlWalk):
-    """The `Frontier` protocol over one SQLite file; one connection a thread and process."""
+class SqliteUsers(Frontier):
+    """The `Frontier` over one SQLite file; one connection a thread and process."""
 
     _db: Database
     queue, next_page = "userlist", "cursor"
@@ -54,7 +54,7 @@ class SqliteUsers(SqlWalk):
     make_forget_key = "INSERT INTO meta VALUES ('forget_key', %s) ON CONFLICT DO NOTHING"
 
     def __init__(self, url: str, *, create: bool = True) -> None:
-        super().__init__(Database(url, "users", SCHEMA, PAGE_BYTES, create=create))
+        super().__init__(Database(url, "users", SCHEMAS["users"], PAGE_BYTES, create=create))
 
     def known_ids(self) -> Iterator[Id]:
         after, sql = 0, "SELECT id FROM userlist WHERE id > %s ORDER BY id LIMIT %s"

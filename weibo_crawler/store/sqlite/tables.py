@@ -16,9 +16,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from weibo_crawler.errors import StoreError
 from weibo_crawler.store import Cell, Put, Row, Table
-from weibo_crawler.store.rows.cells import FAMILIES
+from weibo_crawler.store.rows.cells import FAMILIES, family_of
 from weibo_crawler.store.rows.keys import key_bounds
 from weibo_crawler.store.sqlite.base import Database, immediate
 
@@ -100,21 +99,14 @@ class _Columns(NamedTuple):
 
 
 class _Families(dict[str, str]):
-    """The family of each column "family:qualifier"; StoreError where there is none such, as in
-    HBase."""
+    """As `family_of`, of each column once."""
 
     def __init__(self, table: str, families: Iterable[str]) -> None:
         super().__init__()
         self._table, self._families = table, families
 
     def __missing__(self, column: str) -> str:
-        family, colon, _ = column.partition(":")
-        if not colon or family not in self._families:
-            raise StoreError(
-                f"table {self._table} has no column {column!r}; "
-                f"a column is family:qualifier, the families are {', '.join(self._families)}"
-            )
-        self[column] = family
+        self[column] = family = family_of(column, self._table, self._families)
         return family
 
 
@@ -180,12 +172,12 @@ class SqliteTable:
                 cells.update(_decode(packed))
         return wanted.pick(cells)
 
-    def versions(self, key: str, column: str, limit: int = 100) -> list[Cell]:
+    def versions(self, key: str, column: str) -> list[Cell]:
         family = self._family_of[column]
         with self._db.translated():
             history = self._history(self._db.conn(), key, family)
-        found = (Cell(ts, cells[column]) for ts, cells in history if column in cells)
-        return list(islice(found, max(0, min(limit, self._families[family]))))
+        found = [Cell(ts, cells[column]) for ts, cells in history if column in cells]
+        return found[: self._families[family]]
 
     def scan(
         self,
@@ -202,21 +194,12 @@ class SqliteTable:
         rows = self._rows(start, stop, wanted, _PAGE_ROWS if limit is None else limit, as_of)
         return rows if limit is None else islice(rows, max(0, limit))
 
-    def states(
-        self, key: str, columns: Sequence[str] | None = None
-    ) -> Iterator[tuple[int, dict[str, str]]]:
-        wanted = self._columns(columns)
-        records = self._db.read(
-            f"SELECT family, ts, CAST(cells AS BLOB) FROM {self._table} WHERE row_key = ? "
-            "ORDER BY ts",
-            (key,),
-        )
+    def states(self, key: str) -> Iterator[tuple[int, dict[str, str]]]:
+        sql = f"SELECT ts, CAST(cells AS BLOB) FROM {self._table} WHERE row_key = ? ORDER BY ts"
         cells: dict[str, str] = {}
         found: dict[int, dict[str, str]] = {}
-        for family, ts, packed in records:
-            if family in wanted.families and (new := wanted.pick(_decode(packed))):
-                cells = {**cells, **new}
-                found[ts] = cells
+        for ts, packed in self._db.read(sql, (key,)):
+            found[ts] = cells = {**cells, **_decode(packed)}
         return iter([*found.items()][::-1])
 
     def keys(self, prefix: str) -> Iterator[str]:

@@ -1,5 +1,5 @@
-"""The userlist as a frontier, and what processes write of themselves, in the SQL that both homes
-understand. Claims and commits, on which the speed of a harvest hangs, are each home's own.
+"""Entries of the frontier, what processes write of themselves, and kept pages, in the SQL that both
+homes understand.
 """
 
 import json
@@ -26,8 +26,8 @@ _BACK = f"UPDATE userlist SET state = 'queued', {RELEASE} WHERE lease_owner"
 _DRIFTED_KEPT = 1000  # pages; enough to see a change of shape, bounded against a site that drifts
 
 
-class SqlFrontier(SqlErasure):
-    """What `Walk`, `RunLog` and `PageStore` write in the same way in both homes."""
+class SqlEntries(SqlErasure):
+    """What is written of entries, runs and kept pages in the same way in both homes."""
 
     keep: str  # the insert of a kept page, of which the newest stays
     retry_unsure: str  # the update, up to its SET, of entries with a list that ended unsurely
@@ -42,12 +42,15 @@ class SqlFrontier(SqlErasure):
     def name_seed(
         self, owner: str, uid: Id, screen_name: str | None, fans: int | None, now: float
     ) -> None:
+        """What a seed's profile told."""
         self._db.write(
             f"UPDATE userlist SET screen_name = %s, fans = %s, changed_at = %s {_MINE}",
             (screen_name, fans, now, uid, owner),
         )
 
     def name_kept(self, uid: Id, screen_name: str, now: float) -> None:
+        """The name of a user who has none so far, as a list shows it; a seed whose profile was not
+        read yet waits for that."""
         self._db.write(
             "UPDATE userlist SET screen_name = %s, changed_at = %s "
             "WHERE id = %s AND screen_name IS NULL AND fans IS NOT NULL",
@@ -55,6 +58,9 @@ class SqlFrontier(SqlErasure):
         )
 
     def finish(self, owner: str, uid: Id, state: State, why: str) -> bool:
+        """The entry leaves the queue as done, gone or failed; False: it was not mine. A failed one
+        makes all depths upper bounds."""
+
         def work(cursor: Cursor) -> bool:
             sql = f"UPDATE userlist SET state = %s, last_error = %s, {RELEASE} {_MINE}"
             is_mine = bool(cursor.execute(sql, (state.value, why, uid, owner)))
@@ -67,6 +73,7 @@ class SqlFrontier(SqlErasure):
     def rest(
         self, owner: str, uid: Id, *, now: float, until: float, why: str, counts: bool = True
     ) -> None:
+        """Back to the frontier, not before `until`. counts: as one of its attempts."""
         self._db.write(  # a repetition meets no lease of mine any more
             "UPDATE userlist SET state = 'resting', attempts = attempts + %s, last_error = %s, "
             f"resting_since = COALESCE(resting_since, %s), resting_until = %s, {RELEASE} {_MINE}",
@@ -74,12 +81,15 @@ class SqlFrontier(SqlErasure):
         )
 
     def give_back(self, owner: str, uids: Sequence[Id] | None = None) -> None:
+        """Back to the frontier at once, no attempt counted. None: all that the owner holds."""
         if uids is None:
             self._db.write(f"{_BACK} = %s", (owner,))
         elif uids:
             self._db.write(f"{_BACK} = %s AND id IN ({marks(uids)})", (owner, *sorted(uids)))
 
     def put_off(self, owner: str, uid: Id) -> None:
+        """Back to the frontier behind all others, whom it holds back no more: set aside."""
+
         def work(cursor: Cursor) -> None:
             put_off = f"UPDATE userlist SET state = 'queued', set_aside = 1, {RELEASE} {_MINE}"
             cursor.execute(put_off, (uid, owner))
@@ -93,6 +103,7 @@ class SqlFrontier(SqlErasure):
         )
 
     def reclaim_dead(self) -> int:
+        """Free what owners on this host hold whose process is dead; returns how many entries."""
         owners = self._rows(
             "SELECT DISTINCT lease_owner FROM userlist WHERE lease_owner IS NOT NULL"
         )
@@ -103,6 +114,9 @@ class SqlFrontier(SqlErasure):
     # -- all entries of a kind
 
     def requeue_failed(self) -> int:
+        """Failed entries, and those with a list that ended against its announced count, go back to
+        the queue with fresh attempts; returns how many."""
+
         def work(cursor: Cursor) -> int:
             n = cursor.execute(f"UPDATE userlist SET {_RETRY} WHERE state = 'failed'")
             n += cursor.execute(self.retry_unsure.format(_RETRY))
@@ -114,6 +128,8 @@ class SqlFrontier(SqlErasure):
         return self._alone(work)
 
     def requeue_unread(self) -> int:
+        """Seeds that are done, though their profile was not read, go back to the queue, so that it
+        is asked for again; returns how many."""
         sql = (
             f"UPDATE userlist SET {_RETRY} WHERE state = 'done' AND set_aside IN (0, 1) "
             "AND depth = 0 AND found_edge = 'seed' AND screen_name IS NULL AND fans IS NULL"
@@ -121,6 +137,8 @@ class SqlFrontier(SqlErasure):
         return self._alone(lambda cursor: cursor.execute(sql))
 
     def set_aside(self, *, now: float, level_wait_s: float) -> int:
+        """Entries resting longer than level_wait_s no longer hold deeper levels back (law 13)."""
+
         def work(cursor: Cursor) -> int:
             n = cursor.execute(
                 "UPDATE userlist SET set_aside = 1 "
@@ -134,6 +152,8 @@ class SqlFrontier(SqlErasure):
         return self._alone(work)
 
     def begin_waiting(self, now: float, longest_s: float) -> None:
+        """A run begins: what rests since before it, rests since now (for `set_aside`), and no
+        longer than so: a clock may have gone wrong."""
         until = now + longest_s
         self._db.write(
             "UPDATE userlist SET resting_since = %s, resting_until = "
@@ -142,6 +162,7 @@ class SqlFrontier(SqlErasure):
         )
 
     def call_depths_bounds(self, why: str) -> None:
+        """From now on depths are upper bounds only; the first reason stands."""
         self._db.transaction(lambda cursor: self._mark_bounds(cursor, why))
 
     def _mark_bounds(self, cursor: Cursor, why: str) -> None:
@@ -152,10 +173,15 @@ class SqlFrontier(SqlErasure):
     # -- walled lists
 
     def note_walled(self, edge: Edge, now: float) -> None:
+        """A list of the edge is about to end as walled; the time of the first one stands until no
+        walled list of the edge is left."""
         sql = f"INSERT INTO meta VALUES (%s, %s) {self._db.or_leave('name')}"
         self._db.write(sql, (f"walled {edge}", str(now)))
 
     def reopen_walled(self, edge: Edge, *, after_seq: int, n: int) -> list[tuple[int, Id]]:
+        """Up to n walled lists of entries that are done (or queued again already), by seq from
+        after_seq on, are to be read again; returns seq and uid of each."""
+
         def work(cursor: Cursor) -> list[tuple[int, Id]]:
             sql = (  # by seq, so that the next batch begins where this one ends
                 f"SELECT seq, id FROM {self.walled_lists} ON uid = id WHERE seq > %s AND edge = %s "
@@ -183,6 +209,8 @@ class SqlFrontier(SqlErasure):
         self._db.write(sql, (name, value))
 
     def report(self, worker: WorkerRow) -> None:
+        """Write one worker's figures. A process that does so first sums up runs long past, by the
+        row's time."""
         new = self._db.upsert("run_id, worker", "updated_at", "ended", "counters")
         self._db.write(
             f"INSERT INTO workers VALUES ({marks(worker)}) {new}",
@@ -200,6 +228,8 @@ class SqlFrontier(SqlErasure):
             self._alone(work)
 
     def keep_drifted(self, run_id: str, url: str, why: str, body: bytes, at: float) -> None:
+        """Keep a page whose shape is unknown, for a developer to look at."""
+
         def work(cursor: Cursor) -> None:
             forgotten = self._read_forgotten(lambda sql: rows(cursor, sql))
             if forgotten.is_named_in(f"{url} {why} ".encode() + body):
@@ -215,6 +245,8 @@ class SqlFrontier(SqlErasure):
     # -- kept pages
 
     def keep_pages(self, uid: Id, pages: Sequence[KeptPage]) -> None:
+        """Keep pages of this user until a visit has used them. The newest answer to an address is
+        kept; none is of whom `forget` removed, or that names them. `commit` does the same."""
         self._alone(lambda cursor: self._keep_pages(cursor, [(uid, pages)]))
 
     def _keep_pages(self, cursor: Cursor, pages: Iterable[tuple[Id, Sequence[KeptPage]]]) -> None:
@@ -224,6 +256,7 @@ class SqlFrontier(SqlErasure):
             cursor.executemany(self.keep, new)
 
     def kept_urls(self) -> Iterator[tuple[Id, str]]:
+        """The uid and the address of each page that is kept."""
         uid, url = self.below_all, ""
         sql = "SELECT uid, url FROM kept_pages WHERE uid >= %s AND (uid > %s OR url > %s) "
         while some := self._rows(f"{sql} ORDER BY uid, url LIMIT %s", uid, uid, url, PAGE):
@@ -231,6 +264,7 @@ class SqlFrontier(SqlErasure):
             uid, url = some[-1]
 
     def drop_pages(self, upto: Mapping[Id, float]) -> None:
+        """By uid: delete the kept pages that were fetched by then, seconds since the epoch."""
         sql = "DELETE FROM kept_pages WHERE uid = %s AND fetched_at <= %s"
         if upto:
             self._db.transaction(lambda cursor: cursor.executemany(sql, sorted(upto.items())))

@@ -1,7 +1,7 @@
-"""The schema of the userlist in SQLite. Columns of ids have no type: SQLite keeps a number a number
-and a text a text, where INTEGER would read 1e3 as a thousand."""
+"""The schemas of the components in the file of the users. Columns of ids have no type: SQLite keeps
+a number a number and a text a text, where INTEGER would read 1e3 as a thousand."""
 
-SCHEMA = (
+_USERS = (
     """
     CREATE TABLE userlist (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -124,5 +124,55 @@ SCHEMA = (
     );
     """,
 )
+_VISITS = (
+    """
+    CREATE TABLE visits (
+        uid NOT NULL PRIMARY KEY,
+        owner TEXT NOT NULL,
+        run_id TEXT NOT NULL,
+        until REAL NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX visits_owner ON visits (owner);
+    """,
+)
+_EGRESSES = (
+    """
+    CREATE TABLE egresses (
+        name TEXT PRIMARY KEY,
+        rate REAL NOT NULL,
+        next_free REAL NOT NULL,
+        health TEXT NOT NULL,
+        rests INTEGER NOT NULL,
+        deaths INTEGER NOT NULL,
+        session TEXT NOT NULL,
+        saved_at REAL NOT NULL,
+        holder TEXT,
+        held_since REAL NOT NULL DEFAULT 0,
+        recalled INTEGER NOT NULL DEFAULT 0,
+        told INTEGER NOT NULL DEFAULT 0
+    ) WITHOUT ROWID;
+    CREATE INDEX egresses_holder ON egresses (holder, told, recalled) WHERE holder IS NOT NULL;
+    CREATE TABLE egress_pools (
+        pool TEXT NOT NULL,
+        name TEXT NOT NULL,
+        PRIMARY KEY (pool, name)
+    ) WITHOUT ROWID;
+    CREATE TABLE egress_holders (
+        owner TEXT PRIMARY KEY,
+        pools TEXT NOT NULL,
+        lease_until REAL NOT NULL,
+        waits_since REAL NOT NULL,
+        is_guest INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE egress_gate (
+        one INTEGER PRIMARY KEY,
+        entries INTEGER NOT NULL,
+        allotted_at REAL NOT NULL
+    );
+    INSERT INTO egress_gate VALUES (1, 0, 0);
+    """,
+    "ALTER TABLE egresses ADD COLUMN trusted_for INTEGER NOT NULL DEFAULT 0;",
+)
+SCHEMAS = {"users": _USERS, "visits": _VISITS, "egresses": _EGRESSES}
 # a new user's id falls anywhere in the index, and each page touched is written whole
 PAGE_BYTES = 4096

@@ -1,9 +1,9 @@
-"""The schema of the userlist in MariaDB/MySQL."""
+"""The schemas of the components in MariaDB/MySQL."""
 
 from weibo_crawler.store.mysql.schema import ID, OPTIONS
 
 # No AUTO_INCREMENT: seqs are given under the gate (`frontier` says why).
-SCHEMA = (
+_USERS = (
     (
         f"""CREATE TABLE userlist (
             seq BIGINT UNSIGNED NOT NULL PRIMARY KEY,
@@ -112,4 +112,53 @@ SCHEMA = (
         ) {OPTIONS}""",
     ),
 )
-VERSION = len(SCHEMA)
+_VISITS = (
+    (
+        f"""CREATE TABLE visits (
+            uid {ID} NOT NULL PRIMARY KEY,
+            owner VARCHAR(255) NOT NULL,
+            run_id VARCHAR(255) NOT NULL,
+            until DOUBLE NOT NULL,
+            KEY visits_owner (owner)
+        ) {OPTIONS}""",
+    ),
+)
+_EGRESSES = (
+    (
+        f"""CREATE TABLE egresses (
+            name VARCHAR(255) NOT NULL PRIMARY KEY,
+            rate DOUBLE NOT NULL,
+            next_free DOUBLE NOT NULL,
+            health VARCHAR(16) NOT NULL,
+            rests INT NOT NULL,
+            deaths INT NOT NULL,
+            session MEDIUMTEXT NOT NULL,
+            saved_at DOUBLE NOT NULL,
+            holder VARCHAR(255),
+            held_since DOUBLE NOT NULL DEFAULT 0,
+            recalled TINYINT NOT NULL DEFAULT 0,
+            told TINYINT NOT NULL DEFAULT 0,
+            KEY egresses_holder (holder, told, recalled)
+        ) {OPTIONS}""",
+        f"""CREATE TABLE egress_pools (
+            pool VARCHAR(255) NOT NULL,
+            name VARCHAR(255) NOT NULL,
+            PRIMARY KEY (pool, name)
+        ) {OPTIONS}""",
+        f"""CREATE TABLE egress_holders (
+            owner VARCHAR(255) NOT NULL PRIMARY KEY,
+            pools TEXT NOT NULL,
+            lease_until DOUBLE NOT NULL,
+            waits_since DOUBLE NOT NULL,
+            is_guest TINYINT NOT NULL
+        ) {OPTIONS}""",
+        f"""CREATE TABLE egress_gate (
+            one TINYINT NOT NULL PRIMARY KEY,
+            entries BIGINT NOT NULL,
+            allotted_at DOUBLE NOT NULL
+        ) {OPTIONS}""",
+        "INSERT INTO egress_gate VALUES (1, 0, 0) ON DUPLICATE KEY UPDATE one = one",
+    ),
+    ("ALTER TABLE egresses ADD COLUMN trusted_for INT NOT NULL DEFAULT 0",),
+)
+SCHEMAS = {"users": _USERS, "visits": _VISITS, "egresses": _EGRESSES}
