@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -17,8 +18,8 @@ from tests.fetch.virtual import run
 from tests.fetch.worlds import SITE, World, ask
 from weibo_crawler.config import Pace
 from weibo_crawler.errors import SiteSaysNo
-from weibo_crawler.fetch import Ask, Fetcher
-from weibo_crawler.fetch.comparison import is_same, words_of
+from weibo_crawler.fetch import Ask, Fetched, Fetcher
+from weibo_crawler.fetch.comparison import is_behind, is_same, words_of
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.pool.ring import Ring
 from weibo_crawler.records import (
@@ -142,6 +143,58 @@ def test_what_no_other_proxy_can_tell_is_believed(tmp_path: Path, other: object)
     found, way = _names(tmp_path, _page, lambda uid: other)
     assert found == {_NAME: _ALL}
     assert way.counters["request.compared"] <= 8 + _ALL // 10
+
+
+_OLD_S = 1_700_000_000  # long before any of these tests runs
+
+
+def _posts(uid: int, newest: int) -> object:
+    """Page 1 of a timeline: so many posts, one a minute."""
+    mblogs = [
+        {
+            "id": str((second - 515_483_463) << 22),
+            "created_at": datetime.fromtimestamp(second, UTC).strftime("%a %b %d %X +0000 %Y"),
+            "text": _NAME,
+            "user": {"id": uid, "screen_name": _NAME},
+        }
+        for second in range(_OLD_S + 60 * newest, _OLD_S, -60)
+    ]
+    cards = [{"card_type": 9, "mblog": mblog} for mblog in mblogs]
+    return {"ok": 1, "data": {"cardlistInfo": {}, "cards": cards}}
+
+
+def test_a_proxy_that_kept_an_old_page_is_found(tmp_path: Path) -> None:
+    """It shows the same words, but lacks what was written long before it was asked: the page that
+    shows more is taken, and the other one is blamed."""
+    way = Way(tmp_path, *(partial(_posts, newest=n) for n in (3, 5, 5)))
+
+    def scenario(fetcher: Fetcher) -> object:
+        return [fetcher.fetch(Ask(way.site.posts(uid, ""))) for uid in range(1, 61)]
+
+    results = asyncio.run(way.run(scenario))
+    records = [one.reading.record for one in results if isinstance(one, Fetched)]
+    assert Counter(len(r.posts) for r in records if isinstance(r, PostPage)) == {5: 60}
+    assert way.counters["egress.disproved"] >= 1
+
+
+def test_a_page_is_behind_only_where_it_lacks_what_is_old() -> None:
+    """Posts that are new since, pinned or undated tell nothing; nor do those that it alone has."""
+
+    def page(*posts: Post) -> Reading:
+        return Reading(Verdict.OK, PostPage(6, posts, None))
+
+    def post(mid: int, at: str | None, *, is_pinned: bool = False) -> Post:
+        return Post(mid, 6, at, "second", _NAME, True, is_pinned=is_pinned)
+
+    noon, now = "2026-01-01T12:00:00+08:00", 1_767_240_000.0 + 3600  # an hour later
+    one = page(post(9, noon, is_pinned=True), post(3, noon), post(2, noon))
+    assert is_behind(one, page(post(4, noon), post(3, noon)), now)
+    assert not is_behind(one, page(post(4, noon), post(3, noon)), now - 3500)
+    assert not is_behind(one, page(post(4, None), post(3, noon)), now)
+    assert not is_behind(one, page(post(8, noon, is_pinned=True), post(3, noon)), now)
+    assert not is_behind(one, page(post(2, noon)), now)
+    assert not is_behind(one, Reading(Verdict.END), now)
+    assert not is_behind(page(), one, now)
 
 
 _WORDS = st.dictionaries(st.integers(1, 9), st.text("ab微博的字", max_size=6))

@@ -4,10 +4,12 @@ A proxy that garbles every page in the same way brings answers that look well. S
 with words that a proxy brings, and one of many after that, is asked for by another egress as well.
 Only letters that somebody may garble tell: the same plain words by both make no proxy trusted.
 Counts may change from one answer to the next, and posts may be added; texts and names hardly ever
-do.
+do. Another proxy may have kept a page of yesterday: its words are true, and it lacks what others
+show.
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 
 from weibo_crawler.errors import TransportError
 from weibo_crawler.records import (
@@ -21,6 +23,7 @@ from weibo_crawler.records import (
     Verdict,
 )
 
+_LAG_S = 600.0  # by which two servers of a site may show a new post sooner or later
 _TELLING = 4  # letters beyond ASCII, which nobody garbles: fewer tell nothing
 
 
@@ -72,3 +75,31 @@ def _is_denied(answer: Reading | TransportError) -> bool:
 
 def _beyond_ascii(text: str) -> int:
     return len(text) - len(text.encode("ascii", "ignore"))
+
+
+def is_behind(one: Reading | TransportError, other: Reading | TransportError, at: float) -> bool:
+    """Whether a first page of posts, as of that time, lacks posts above its newest one that the
+    other shows, and that were written well before."""
+    newest = max(_in_place(one), default=None)
+    if newest is None:
+        return False
+    dates = (date for mid, date in _in_place(other).items() if mid > newest)
+    return any(at - _seconds(date) > _LAG_S for date in dates if date is not None)
+
+
+def _in_place(answer: Reading | TransportError) -> dict[int, str | None]:
+    """The posts of a page that are not pinned, by mid: when they were written."""
+    record = answer.record if isinstance(answer, Reading) else None
+    posts = record.posts if isinstance(record, PostPage) else ()
+    return {
+        post.mid: post.created_at
+        for post in posts
+        if isinstance(post.mid, int) and not post.is_pinned
+    }
+
+
+def _seconds(date: str) -> float:
+    try:
+        return datetime.fromisoformat(date).timestamp()
+    except (ValueError, OverflowError):
+        return float("inf")  # nobody knows

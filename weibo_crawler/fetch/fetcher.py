@@ -33,7 +33,7 @@ from weibo_crawler.fetch.answers import (
 )
 from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.breaker import Breaker, Look
-from weibo_crawler.fetch.comparison import agree, are_telling, words_of
+from weibo_crawler.fetch.comparison import agree, are_telling, is_behind, words_of
 from weibo_crawler.fetch.pool import Broken, Disproved, Good, KindShut, Pool, Turn, Unused, Wall
 from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.source import SHUT, Ask, Fetched, Room
@@ -77,6 +77,20 @@ def _differing(answers: list[_Answer]) -> list[str]:
     first, *others = (answer.met for answer in answers)
     names = [met.egress for met in others if agree(first.answer, met.answer) is False]
     return [first.egress, *names] if names else []
+
+
+def _without_old(answers: list[_Answer], is_true: list[bool | None]) -> list[bool | None]:
+    """Of the true first pages those are false that somebody had kept."""
+    shown = [one for one, true in zip(answers, is_true, strict=True) if true]
+    return [
+        true and not any(_is_behind(one, other) for other in shown)
+        for one, true in zip(answers, is_true, strict=True)
+    ]
+
+
+def _is_behind(one: _Answer, other: _Answer) -> bool:
+    at = None if one.page is None else one.page.fetched_at
+    return at is not None and is_behind(one.met.answer, other.met.answer, at)
 
 
 def _is_clear(met: Met) -> bool:
@@ -230,7 +244,8 @@ class Fetcher:
 
     async def _compared(self, asked: Asked, first: _Answer) -> tuple[Reading, Met, Page | None]:
         """The page of a proxy, which the pool was told of, or what others show in its place: others
-        are asked until two show the same words, or one that is known to show what the site shows.
+        are asked until two show the same words, or one that is known to show what the site shows;
+        a first page that lacks what was there long ago is none of these.
         Where they show different ones, and no two the same, none is believed; where no other has
         shown any, the first one is."""
         answers, is_true = [first], None
@@ -242,6 +257,8 @@ class Fetcher:
             is_true = self._are_true(answers)
             if words_of(other.met.answer) and not _differing(answers):
                 break  # too few letters to tell, and nobody objects
+        if is_true is not None and not asked.ask.request.cursor:
+            is_true = _without_old(answers, is_true)
         best = 0 if is_true is None else is_true.index(True)
         is_telling = are_telling(words_of(first.met.answer))
         differing = [] if is_true else _differing(answers)
