@@ -224,7 +224,7 @@ def test_a_proxy_that_garbles_is_found_behind_words_that_nobody_garbles(letter: 
     """Its first pages hold plain words, which look alike by all."""
 
     def script(request: Request, egress: Egress, headers: object) -> Reading:
-        name = "plain words" if request.uid < 20 else _NAME
+        name = "plain words" if int(request.uid) < 20 else _NAME
         if egress is EGRESSES[0]:
             name = "".join(letter if one > "\x7f" else one for one in name)
         return Reading(Verdict.OK, User(request.uid, name, 9))
