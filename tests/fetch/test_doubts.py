@@ -136,6 +136,33 @@ def test_the_egress_that_is_doubted_is_no_second_witness(tmp_path: Path) -> None
     assert way.counters["egress.disproved"] == 0
 
 
+def test_a_page_that_is_another_users_by_every_way_costs_two_requests(tmp_path: Path) -> None:
+    """It is the fault of that page, and of nobody's egress; what it is shows in its verdict."""
+
+    def shown(uid: int) -> object:
+        if uid != 7:
+            return profile(uid)
+        page = posts(9)
+        assert isinstance(page, dict)
+        page["data"]["cardlistInfo"] = {"containerid": "1076039", "page": 3}
+        return page
+
+    async def crawl(fetcher: Fetcher) -> Fetched:
+        for uid in range(10, 50):
+            await fetcher.fetch(Ask(way.site.profile(uid)))
+        way.counters.add("before", way.counters["request.sent"])
+        return await fetcher.fetch(Ask(way.site.posts(7, "page=2"), CONTENT, nth=2))
+
+    way = Way(tmp_path, shown, shown, shown)
+    [fetched] = asyncio.run(way.run(lambda fetcher: [crawl(fetcher)]))
+    assert isinstance(fetched, Fetched)
+    reading = fetched.reading
+    assert (reading.verdict, reading.record) == (Verdict.DRIFTED, None)
+    assert reading.why == "$.data.cardlistInfo.containerid"
+    assert way.counters["request.sent"] == way.counters["before"] + 2
+    assert way.counters["egress.disproved"] == 0
+
+
 def test_a_page_that_is_too_large(tmp_path: Path) -> None:
     """By two proxies, neither known to be good: it is given up after `attempts`, and nobody is
     blamed."""

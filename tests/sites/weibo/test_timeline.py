@@ -26,6 +26,7 @@ from weibo_crawler.records import Id, Post, PostPage, Verdict
 from weibo_crawler.sites.weibo.bid import bid_of
 
 Tree = Any
+END_CARD = {"card_type": 58, "itemid": "", "desc": "没有更多内容了"}
 MIDS = [4383414434136141, 4383183659335757, 4382283213570125, 4381312408354893]
 MIDS += [4378893398048845, 4323078091833421]
 PINNED = [4645748016676941, 4455712059031629]
@@ -780,6 +781,39 @@ def test_a_page_of_others_only_is_a_page() -> None:
     assert (page.posts, page.foreign, page.next_cursor) == ((), 1, "page=2")
     assert read("posts_page_mode.json", change).ambiguous
     assert not read("posts_page_mode.json").ambiguous
+
+
+@pytest.mark.parametrize(
+    "named", ["1076032900000023", "2304132900000023_-_WEIBO_SECOND_PROFILE_WEIBO"]
+)
+@pytest.mark.parametrize("shown", ["posts", "an end", "nothing"])
+def test_a_page_that_names_another_owner_is_of_an_unknown_shape(named: str, shown: str) -> None:
+    """As a list of another owner is: it tells nothing of the one who was asked for, nor does it say
+    that this timeline has ended or how it goes on."""
+
+    def change(tree: Tree) -> None:
+        cards = {"posts": [card(tree, 4)] * 3, "an end": [END_CARD], "nothing": []}
+        tree["data"]["cards"] = cards[shown]
+        tree["data"]["cardlistInfo"] = {"containerid": named}
+
+    reading = read("posts_page_mode.json", change)
+    where = "$.data.cardlistInfo.containerid"
+    assert (reading.verdict, reading.why, reading.record) == (Verdict.DRIFTED, where, None)
+
+
+@pytest.mark.parametrize(
+    "named", [None, 7, "", "x", "107603", f"107603{OWNER}", f"230413{OWNER}_-_X"]
+)
+def test_a_page_that_names_its_owner_or_nobody_is_theirs(named: object) -> None:
+    """What cannot be read names nobody."""
+    page = page_mode(lambda tree: tree["data"]["cardlistInfo"].update(containerid=named))
+    assert page == page_mode()
+
+
+def test_posts_of_the_owner_are_read_whoever_the_page_names() -> None:
+    """An odd part costs only itself."""
+    named = {"containerid": "1076032900000023"}
+    assert page_mode(lambda tree: tree["data"]["cardlistInfo"].update(named)) == page_mode()
 
 
 def test_posts_are_plain_records() -> None:

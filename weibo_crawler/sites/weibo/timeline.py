@@ -4,6 +4,7 @@ weibo_api.md, "Shapes and traps": cards without a post are skipped, groups are e
 other users (liked posts) are counted, a post may come pinned and again in its place.
 """
 
+import re
 from collections import Counter
 
 from weibo_crawler.records import Id, Post, PostPage, Reading, Request, Unreadable, Verdict
@@ -17,6 +18,7 @@ from weibo_crawler.sites.weibo.post import author_of, is_gone, read_post
 from weibo_crawler.sites.weibo.verdicts import nothing
 from weibo_crawler.sites.weibo.wire import Card, Mblog, PageInfo, Timeline, is_type
 
+_TIMELINE = re.compile(r"(?:107603|230413)([0-9]{1,19})(?![0-9])", re.ASCII)
 # why a card is no post, by its type
 _REASONS = {"6": "more", "9": "no post", "10": "user", "11": "group", "58": "end"}
 
@@ -79,8 +81,8 @@ def read_timeline(page: Timeline | None, request: Request, now: float) -> Readin
     """OK with a PostPage; END or EMPTY where the site shows no more.
 
     A page without a post of the owner is ambiguous: a proxy may have answered with another user's
-    page. In since_id mode a first card of type 58 is the end, whatever follows it. The posts that
-    cannot be read come without their JSON.
+    page. Where it names another owner it is of an unknown shape. In since_id mode a first card of
+    type 58 is the end, whatever follows it. The posts that cannot be read come without their JSON.
     Errors: Drift where the cards cannot be found or most of their posts cannot be read; it holds
     the page with those that can.
     """
@@ -90,13 +92,15 @@ def read_timeline(page: Timeline | None, request: Request, now: float) -> Readin
     next_cursor, is_odd = _next_cursor(page.cardlistInfo, request.cursor)
     is_odd |= not cards and next_cursor is None and _names_page(page.cardlistInfo)
     is_last = next_cursor is None and not is_odd
+    found = _Found(request.uid, now)
+    found.collect(cards, ".data.cards")
+    if not found.shown and _named_owner(page.cardlistInfo) not in (None, request.uid):
+        raise Drift(".data.cardlistInfo.containerid")
     if not cards and is_last:
         return nothing(request)
     is_ended = bool(cards) and cards[0] is not None and is_type(cards[0].card_type, 58)
     if is_ended and is_last and post_token(request.cursor)[0] == "since_id":
         return Reading(Verdict.END, why="card_type 58", ambiguous=True)
-    found = _Found(request.uid, now)
-    found.collect(cards, ".data.cards")
     is_odd_page = is_drift(len(found.unreadable), found.read + len(found.unreadable))
     if is_odd_page and not found.shown:
         raise Drift(found.unreadable[0].path.removeprefix("$"))
@@ -132,6 +136,13 @@ def _mid(status: Mblog) -> int | None:
         return mid_of(status)
     except Drift:
         return None
+
+
+def _named_owner(info: PageInfo | None) -> int | None:
+    """Whose timeline a page says that it is: `1076031900000017` on both recorded ones."""
+    named = None if info is None else info.containerid
+    match = _TIMELINE.match(named) if isinstance(named, str) else None
+    return None if match is None else int(match[1])
 
 
 def _names_page(info: PageInfo | None) -> bool:

@@ -145,8 +145,9 @@ class Card(Struct, gc=False):
 
 
 class PageInfo(Struct, gc=False):
-    """cardlistInfo: the token of the NEXT page, in one of two modes."""
+    """cardlistInfo: the token of the NEXT page, in one of two modes, and whose timeline it is."""
 
+    containerid: Any = None
     page: Any = None
     since_id: Any = None
 
