@@ -34,7 +34,8 @@ def page() -> str:
     parts = [_HEAD, "## Commands\n\n", *map(_command, _commands()), "## Settings\n\n"]
     parts += [
         "In a file (`conf/crawler.toml`, `WEIBO_CONFIG`, `--config`) or by a variable: "
-        "`fetch.attempts` is `WEIBO_FETCH__ATTEMPTS`. Relative places are relative to the file, in "
+        "`fetch.attempts` is `WEIBO_FETCH__ATTEMPTS`. A list has commas there: "
+        "`WEIBO_HARVEST__EDGES=fans,follows`. Relative places are relative to the file, in "
         "variables to the working folder.\n",
         *_sections(),
         "\n## Exit codes\n\n| Code | Meaning |\n|---|---|\n",

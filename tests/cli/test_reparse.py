@@ -12,6 +12,7 @@ from warcio.archiveiterator import ArchiveIterator
 from tests.archive.answers import whole
 from tests.cli.crawls import Crawl, Truth, simulated
 from tests.cli.forgetting import most_reposted
+from tests.cli.test_refreshing import days_later
 from weibo_crawler.store.rows.cells import LEDGER_TIMES
 from weibo_crawler.store.sqlite.tables import SqliteTables
 
@@ -107,6 +108,22 @@ def test_tables_come_out_as_they_were(tmp_path: Path, knobs: dict[str, Any]) -> 
         before = cells(other, "userlist")
         assert other.json("reparse", str(folder))["new"] == 0
         assert cells(other, "userlist") == before
+
+
+def test_posts_that_were_asked_for_by_their_ids_come_out_too(tmp_path: Path) -> None:
+    """Those of nobody's timeline, edited and deleted ones, between the visits before and after."""
+    knobs = {"users": 60, "seed": 9, "mean_posts": 8.0}
+    with simulated(tmp_path, **knobs) as (crawl, truth):
+        folder = archived(crawl)
+        main_job(crawl, truth)
+        ids = "\n".join([*truth.posts(), "4803408242409549"])
+    (crawl.folder / "ids.txt").write_text(ids)
+    changes = {"edited_per_day": 0.02, "deleted_per_day": 0.02}
+    with days_later(crawl, tmp_path, 5.0, **knobs, **changes):
+        told = crawl.run("posts", "--ids", "ids.txt").stdout
+        assert {"edited", "gone"} <= {line.split()[1] for line in told.splitlines()}
+        crawl.run("posts", "--runner", "inline", "--refresh", "--all")
+    assert_equal(crawl, again(tmp_path / "again", folder))
 
 
 @pytest.mark.parametrize("knobs", [{}, {"laws": 23}], ids=["plain", "laws"])

@@ -1,7 +1,7 @@
 """The files of an archive, and the answers in them in the order in which they came."""
 
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from math import inf
 from pathlib import Path
 from typing import NamedTuple
@@ -47,7 +47,7 @@ class Torn(NamedTuple):
 
 
 class Writer(NamedTuple):
-    """One process that wrote: its stage (harvest, posts), run, and the options of that run."""
+    """One process that wrote: its stage (harvest, posts, ids), run, and the options of that run."""
 
     id: int
     stage: str
@@ -143,11 +143,13 @@ class ArchiveIndex:
         """Whether guests had been refused later pages of posts before this process ended."""
         return self._walled_at <= self._latest[writer.id]
 
-    def writers(self, stage: str) -> list[Writer]:
-        """Who wrote answers of a stage, by run."""
+    def writers(self, *stages: str) -> list[Writer]:
+        """Who wrote answers of these stages, by run."""
+        marks = ",".join("?" * len(stages))
         rows = self._db.execute(
-            "SELECT id, stage, run_id, info FROM writers WHERE stage = ? ORDER BY run_id, id",
-            (stage,),
+            f"SELECT id, stage, run_id, info FROM writers WHERE stage IN ({marks}) "
+            "ORDER BY run_id, id",
+            stages,
         )
         return [
             Writer(a, b, c, msgspec.json.decode(options)) for a, b, c, options in rows.fetchall()
@@ -168,6 +170,14 @@ class ArchiveIndex:
             (writer.id, uid),
         )
         return [self._read(*row) for row in rows.fetchall()]
+
+    def told(self, writer: Writer) -> Iterator[Kept]:
+        """The answers by which a process was told something, in their order."""
+        rows = self._db.execute(
+            "SELECT file, offset, at FROM answers WHERE writer = ? AND is_last ORDER BY at, rowid",
+            (writer.id,),
+        )
+        return (self._read(*row) for row in rows)
 
     def went_on_at(self, writer: Writer, uid: Id) -> str:
         """The page of posts with which the next visit of a user, by another process, began. "" is

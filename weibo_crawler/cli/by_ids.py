@@ -43,7 +43,7 @@ def posts_by_ids(home: Home, file: Path) -> Done:
             stack.callback(writer.close)
             runner = stack.enter_context(asyncio.Runner())
             fetcher = open_fetcher(home.settings, home.site, counters, home.leases, keep)
-            came_to = ByIds(home.site, fetcher, writer, home.tables.posts, guard, run_id, told)
+            came_to = ByIds(home.site, writer, home.tables.posts, guard, run_id, told)
             loop = runner.get_loop()
 
             def stop() -> None:
@@ -51,7 +51,7 @@ def posts_by_ids(home: Home, file: Path) -> Done:
 
             with stopped_by_signals(stop):
                 try:
-                    runner.run(came_to.run(mids))
+                    runner.run(came_to.run(fetcher, mids))
                 except Interrupted:
                     said = _said(came_to, mids, counters)
                     raise Interrupted(f"stopped; {said}; the same command asks again") from None

@@ -68,7 +68,7 @@ def _replay(home: Home, index: "ArchiveIndex", progress: Progress) -> dict[str, 
         run_import(home, "reparse")
     data["kept"] = sum(home.users.states().values())
     data["new"] = data["kept"] - before
-    if index.writers("posts"):
+    if index.writers("posts", "ids"):
         guard = Guard(home.users)
         guard.refresh()
         stores = Stores(home.users, home.tables, guard)

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from weibo_crawler.errors import BadConfig, BadUsage, Interrupted, SiteSaysNo
-from weibo_crawler.fetch import Ask, Fetcher
+from weibo_crawler.fetch import Ask, Fetched, Fetcher
 from weibo_crawler.metrics import PURPOSE
 from weibo_crawler.posts.changes import changed_cells, is_edited
 from weibo_crawler.posts.writer import Writer
@@ -94,24 +94,23 @@ class ByIds:
     def __init__(
         self,
         site: Site,
-        fetcher: Fetcher,
         writer: Writer,
         posts: Table,
         guard: Guard,
         run_id: str,
         told: Callable[[Id, Came], None],
     ) -> None:
-        self._site, self._fetcher, self._writer = site, fetcher, writer
+        self._site, self._writer = site, writer
         self._posts, self._guard, self._run_id, self._told = posts, guard, run_id, told
         self._gone: dict[Id, float] = {}
         self.came: Counter[Came] = Counter()
 
-    async def run(self, mids: Iterable[Id]) -> None:
+    async def run(self, fetcher: Fetcher, mids: Iterable[Id]) -> None:
         """Errors: SiteSaysNo, StoreError, Interrupted after `Fetcher.drain`; what was told until
         then is stored."""
         left = iter(mids)
-        places = self._fetcher.room().places
-        workers = [asyncio.create_task(self._work(left)) for _ in range(places)]
+        places = fetcher.room().places
+        workers = [asyncio.create_task(self._work(fetcher, left)) for _ in range(places)]
         try:
             done, others = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
             ends = [error for task in done if (error := task.exception())]
@@ -121,34 +120,45 @@ class ByIds:
             for worker in workers:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
-            if self._gone:
-                await self._writer.call(self._mark)
+            await self.mark()
         if ends:
             raise ends[0]
 
-    async def _work(self, left: Iterator[Id]) -> None:
+    async def _work(self, fetcher: Fetcher, left: Iterator[Id]) -> None:
         PURPOSE.set("ids")
         for mid in left:
-            came = await self._ask(mid)
+            came = await self._ask(fetcher, mid)
             self.came[came] += 1
             self._told(mid, came)
 
-    async def _ask(self, mid: Id) -> Came:
+    async def _ask(self, fetcher: Fetcher, mid: Id) -> Came:
         said = []
         for way in self._site.post(mid):
             # where a way shows nothing, the next one is the witness
-            fetched = await self._fetcher.fetch(Ask(way, Expect.LIKELY))
-            record, page = fetched.reading.record, fetched.page
-            if isinstance(record, FullText) and record.post is not None and page is not None:
-                return await self._store(record.post, page)
+            fetched = await fetcher.fetch(Ask(way, Expect.LIKELY))
+            if (came := await self.met(mid, fetched)) is not None:
+                return came
             said.append(fetched.reading.verdict)
-            if fetched.reading.verdict is Verdict.GONE:
-                if page is not None:
-                    self._gone[mid] = page.fetched_at
-                break
         return next(
             (came for verdict, came in _OF_VERDICT.items() if verdict in said), Came.UNKNOWN
         )
+
+    async def met(self, mid: Id, fetched: Fetched) -> Came | None:
+        """Store what an answer shows of a post; None: it neither shows it nor says that it is gone.
+        What is gone is marked by `mark`."""
+        record, page = fetched.reading.record, fetched.page
+        if isinstance(record, FullText) and record.post is not None and page is not None:
+            return await self._store(record.post, page)
+        if fetched.reading.verdict is not Verdict.GONE:
+            return None
+        if page is not None:
+            self._gone[mid] = page.fetched_at
+        return Came.GONE
+
+    async def mark(self) -> None:
+        """Mark the stored ones of those that are gone."""
+        if self._gone:
+            await self._writer.call(self._mark)
 
     async def _store(self, post: Post, page: Page) -> Came:
         if await self._writer.call(self._is_forgotten, post.uid):
@@ -167,7 +177,7 @@ class ByIds:
         return self._guard.has(uid)
 
     def _mark(self) -> None:
-        """Mark the stored ones of those that are gone. Whose they are the keys alone tell."""
+        """Whose they are the keys alone tell."""
         puts = []
         for key in self._posts.keys(""):
             at = self._gone.get(parse_post_key(key)[1])

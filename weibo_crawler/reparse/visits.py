@@ -18,9 +18,10 @@ from weibo_crawler.posts.crawl import USER_COLUMNS, due_of, revisit_of
 from weibo_crawler.posts.info import Info
 from weibo_crawler.posts.sharing import is_open
 from weibo_crawler.posts.texts import CUT, RESTRICTED
-from weibo_crawler.posts.visit import Visitor
+from weibo_crawler.posts.visit import LAST, Visitor
 from weibo_crawler.posts.writer import Writer as TablesWriter
 from weibo_crawler.records import Id, Page, Request
+from weibo_crawler.reparse.by_ids import replay_ids
 from weibo_crawler.reparse.replay import VisitReplay
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Put, Tables
@@ -54,6 +55,8 @@ class _Asker(Asker):
         self._replay, self._was_walled = replay, was_walled
 
     def wants_look(self, end: str) -> bool:
+        if end == LAST:
+            return self._replay.was_latest_asked_again()
         # of a restricted text any way may be asked: those that were not are left out by `may_ask`
         return end in (CUT, RESTRICTED) or self._replay.was_asked_again()
 
@@ -95,9 +98,10 @@ async def replay_visits(
     index: ArchiveIndex, site: Site, stores: Stores, posts: Posts, say: Callable[[str], None]
 ) -> Counter[str]:
     """Visit everybody whom the posts jobs of the archive visited, run by run; how many visits ended
-    how. A visit that the tables know to be over is not made again. Errors: StoreError."""
+    how. A visit that the tables know to be over is not made again. Between them posts that were
+    asked for by their ids are stored as they were then. Errors: StoreError."""
     outcomes: Counter[str] = Counter()
-    for process in index.writers("posts"):
+    for process in index.writers("posts", "ids"):
         users = index.users(process)
         writer = TablesWriter(stores.tables, stores.guard)
         places = asyncio.Semaphore(_AT_ONCE)
@@ -107,6 +111,10 @@ async def replay_visits(
                 return await _visit(uid, index, process, site, stores, posts, writer)
 
         try:
+            if process.stage == "ids":
+                tables = writer, stores.tables.posts, stores.guard
+                await replay_ids(index, process, site, *tables)
+                continue
             for start in range(0, len(users), 1024):
                 outcomes.update(await asyncio.gather(*map(one, users[start : start + 1024])))
                 say(f"{sum(outcomes.values()):,} visits replayed")
