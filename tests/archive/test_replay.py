@@ -1,4 +1,4 @@
-"""What a replay of a visit knows of what was asked for again then."""
+"""What a replay of a visit knows of whether the site talked then."""
 
 import asyncio
 from types import SimpleNamespace
@@ -7,10 +7,8 @@ import pytest
 
 from weibo_crawler.archive.exchanges import Exchange, Kept, Told
 from weibo_crawler.fetch import Ask
-from weibo_crawler.posts.visit import LAST
 from weibo_crawler.records import Kind, Verdict
 from weibo_crawler.reparse.replay import VisitReplay
-from weibo_crawler.reparse.visits import _Asker
 from weibo_crawler.sites.weibo import Weibo
 
 SITE = Weibo("http://127.0.0.1:1", "", "agent")
@@ -41,17 +39,3 @@ def test_a_page_that_was_asked_for_again_says_that_the_site_talked(is_asked_agai
         return replay.is_talking
 
     assert asyncio.run(visit(VisitReplay(SITE, answers))) is is_asked_again
-
-
-@pytest.mark.parametrize("is_asked_again", [True, False])
-def test_a_last_page_is_looked_at_again_where_it_was(is_asked_again: bool) -> None:
-    """A last page against the count is looked at by another egress, and what that shows is stored;
-    a proxy that keeps pages may show another one."""
-    answers = [kept(at, Kind.POSTS, Verdict.OK, is_talking=True) for at in (1.0, 2.0)]
-    replay = VisitReplay(SITE, answers[: 1 + is_asked_again])
-
-    async def keep(*_: object) -> None: ...
-
-    asker = _Asker(replay, keep, was_walled=False)
-    asyncio.run(replay.fetch(Ask(SITE.posts(UID, ""))))
-    assert asker.wants_look(LAST) is is_asked_again

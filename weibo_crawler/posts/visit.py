@@ -33,7 +33,7 @@ R = TypeVar("R")
 # of the announced posts: counts include posts that nobody can see any more
 _MISSING_SHARE = 0.1
 # kinds in `Samples`
-LAST = "posts.last"  # a page that names no next one, against the count
+_LAST = "posts.last"  # a page that names no next one, against the count
 _END = "posts.end"  # an empty first page
 _NAMED = "posts.named"  # an empty page that the page before has named
 _NOBODY = "posts.nobody"  # a profile that is empty as page 1 is
@@ -301,8 +301,8 @@ class _Visit:
                 await self._ask_profile()
             is_doubtful = is_end and self._may_be_another(page)
             if is_second:
-                self.env.asker.looked(LAST, found=not is_doubtful)
-            elif looked is None and is_doubtful and self.env.asker.wants_look(LAST):
+                self.env.asker.looked(_LAST, found=not is_doubtful)
+            elif looked is None and is_doubtful and self.env.asker.wants_look(_LAST):
                 looked = fetched
                 continue
             looked = None

@@ -49,7 +49,6 @@ class VisitReplay:
             if kept.exchange.told is not None:
                 self._answers[key_of(kept.exchange.kind, kept.url)].append(kept)
         self._ends: dict[str, Fetched] = {}
-        self._latest = ""  # what was asked for last
         self.samples: Samples = AllLooks(0.0)
         self._now = answers[0].exchange.at
         self._was_talking = False
@@ -68,10 +67,6 @@ class VisitReplay:
         """Whether a page that showed nothing was asked for once more then."""
         return any(self._answers[key] for key in self._ends)
 
-    def was_latest_asked_again(self) -> bool:
-        """Whether the page that was given last was looked at once more then."""
-        return bool(self._answers[self._latest])
-
     def place_of(self, request: Request) -> float:
         """When the next answer to this came, inf where none is left."""
         left = self._answers[key_of(request.kind, request.url)]
@@ -81,7 +76,7 @@ class VisitReplay:
         """See `Fetcher`. Errors: Unreached."""
         request = ask.request
         key = key_of(request.kind, request.url)
-        left, self._latest = self._answers[key], key
+        left = self._answers[key]
         if not left and key in self._ends:
             return self._ends[key]
         if not left:

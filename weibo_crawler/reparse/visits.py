@@ -18,7 +18,7 @@ from weibo_crawler.posts.crawl import USER_COLUMNS, due_of, revisit_of
 from weibo_crawler.posts.info import Info
 from weibo_crawler.posts.sharing import is_open
 from weibo_crawler.posts.texts import CUT, RESTRICTED
-from weibo_crawler.posts.visit import LAST, Visitor
+from weibo_crawler.posts.visit import Visitor
 from weibo_crawler.posts.writer import Writer as TablesWriter
 from weibo_crawler.records import Id, Page, Request
 from weibo_crawler.reparse.by_ids import replay_ids
@@ -55,8 +55,6 @@ class _Asker(Asker):
         self._replay, self._was_walled = replay, was_walled
 
     def wants_look(self, end: str) -> bool:
-        if end == LAST:
-            return self._replay.was_latest_asked_again()
         # of a restricted text any way may be asked: those that were not are left out by `may_ask`
         return end in (CUT, RESTRICTED) or self._replay.was_asked_again()
 
