@@ -658,3 +658,24 @@ def test_an_emptiness_by_who_shows_such_pages_is_evidence_against_refusals() -> 
     assert play(of, by_one)[-1].step == Return(END)
     spared = [refused, Met(END, "p1", has_shown=True, is_spared=True)]
     assert play(of, spared)[-1].step == Return(END)
+
+
+@pytest.mark.parametrize("said", [GONE, BARE, END, EMPTY])
+@pytest.mark.parametrize("believed", [END, EMPTY])
+def test_an_emptiness_disproves_no_emptiness(said: Reading, believed: Reading) -> None:
+    """Nor that a user is gone, nor a page with nobody on it: only content shows that an egress was
+    shown nothing; but what is broken, or made up, is."""
+    of = asked(Expect.CONTENT, nth=2)
+    met = by([said, believed, believed, believed], "abc")
+    assert play(of, met)[-1].disproved == ()
+    assert play(of, by([NOT_JSON, believed, believed], "abc"))[-1].disproved == (0,)
+    content = by([said, OK], "ab")
+    assert play(of, content)[-1].disproved == (0,)
+
+
+@pytest.mark.parametrize("said", [DRIFTED, FOREIGN, GONE])
+def test_who_says_the_same_is_not_disproved(said: Reading) -> None:
+    """It is what made the answer believed."""
+    actions = play(asked(Expect.CONTENT), by([said, said], "ab"))
+    assert returned(actions) == said
+    assert actions[-1].disproved == ()

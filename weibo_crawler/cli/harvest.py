@@ -152,8 +152,8 @@ def _where_it_stands(home: Home, counters: Counters) -> str:
 async def _harvest(
     home: Home, counters: Counters, run_id: str, show: Callable[[], None], others: Others | None
 ) -> tuple[Ended, HarvestRun]:
-    """The part of this process, and its run, which judges the failures of all. others: started and stopped
-    with it; None: it is one of them."""
+    """The part of this process, and its run, which judges the failures of all. others: started and
+    stopped with it; None: it is one of them."""
     settings = home.settings
     archive = home.archive("harvest", run_id)
     if archive is not None:
