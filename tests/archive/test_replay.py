@@ -39,3 +39,21 @@ def test_a_page_that_was_asked_for_again_says_that_the_site_talked(is_asked_agai
         return replay.is_talking
 
     assert asyncio.run(visit(VisitReplay(SITE, answers))) is is_asked_again
+
+
+def test_a_profile_that_was_asked_for_before_says_that_the_site_was_silent() -> None:
+    """The visit asked for it as nothing had been shown yet, so a later look tells nothing of that
+    moment."""
+    answers = [
+        kept(1.0, Kind.POSTS, Verdict.EMPTY, is_talking=False),
+        kept(2.0, Kind.PROFILE, Verdict.OK, is_talking=True),
+        kept(3.0, Kind.POSTS, Verdict.EMPTY, is_talking=True),
+    ]
+
+    async def visit(replay: VisitReplay) -> list[bool]:
+        await replay.fetch(Ask(SITE.posts(UID, "")))
+        is_talking = [replay.is_talking]
+        await replay.fetch(Ask(SITE.profile(UID)))
+        return [*is_talking, replay.is_talking]
+
+    assert asyncio.run(visit(VisitReplay(SITE, answers))) == [False, True]

@@ -55,9 +55,10 @@ class VisitReplay:
 
     @property
     def is_talking(self) -> bool:
-        """As with the latest answer; a visit that had found the site silent would have asked for no
-        page again that showed nothing."""
-        return self._was_talking or self.was_asked_again()
+        """As with the latest answer; a visit that had found the site silent would not have asked
+        next for a page again that showed nothing. Where it asked for something else before, as for
+        the profile because of the silence, that page tells nothing yet."""
+        return self._was_talking or self._next_key() in self._ends
 
     def now(self) -> float:
         """When the latest answer came that was given, or the first one."""
@@ -66,6 +67,11 @@ class VisitReplay:
     def was_asked_again(self) -> bool:
         """Whether a page that showed nothing was asked for once more then."""
         return any(self._answers[key] for key in self._ends)
+
+    def _next_key(self) -> str | None:
+        """What the visit was answered next, None: nothing more."""
+        firsts = ((left[0].exchange.at, key) for key, left in self._answers.items() if left)
+        return min(firsts, default=(0.0, None))[1]
 
     def place_of(self, request: Request) -> float:
         """When the next answer to this came, inf where none is left."""
