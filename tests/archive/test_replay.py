@@ -39,3 +39,38 @@ def test_a_page_that_was_asked_for_again_says_that_the_site_talked(is_asked_agai
         return replay.is_talking
 
     assert asyncio.run(visit(VisitReplay(SITE, answers))) is is_asked_again
+
+
+def test_a_profile_that_was_asked_for_before_says_that_the_site_was_silent() -> None:
+    """The visit asked for it as nothing had been shown yet, so a later look tells nothing of that
+    moment."""
+    answers = [
+        kept(1.0, Kind.POSTS, Verdict.EMPTY, is_talking=False),
+        kept(2.0, Kind.PROFILE, Verdict.OK, is_talking=True),
+        kept(3.0, Kind.POSTS, Verdict.EMPTY, is_talking=True),
+    ]
+
+    async def visit(replay: VisitReplay) -> list[bool]:
+        await replay.fetch(Ask(SITE.posts(UID, "")))
+        is_talking = [replay.is_talking]
+        await replay.fetch(Ask(SITE.profile(UID)))
+        return [*is_talking, replay.is_talking]
+
+    assert asyncio.run(visit(VisitReplay(SITE, answers))) == [False, True]
+
+
+@pytest.mark.parametrize("verdict", [Verdict.OK, Verdict.EMPTY])
+def test_a_second_look_at_a_page_is_taken_where_it_was_taken(verdict: Verdict) -> None:
+    """Whatever the page showed: its posts have the time of the look that was stored."""
+    first = kept(1.0, Kind.POSTS, verdict, is_talking=True)
+    second = kept(3.0, Kind.POSTS, verdict, is_talking=True)
+
+    async def looks(*answers: Kept) -> bool:
+        replay = VisitReplay(SITE, answers)
+        await replay.fetch(Ask(SITE.posts(UID, "")))
+        return replay.was_asked_again()
+
+    assert asyncio.run(looks(first, second))
+    assert not asyncio.run(looks(first))
+    profile = kept(2.0, Kind.PROFILE, Verdict.OK, is_talking=True)
+    assert not asyncio.run(looks(first, profile))

@@ -707,6 +707,23 @@ def test_status_says_how_a_harvest_ended_that_could_walk_nobody(crawl: Crawl) ->
             assert f"failed: {reason}" in crawl.run("status").stdout
 
 
+def test_a_harvest_that_reads_nobody_of_whom_failed_earlier_ends_with_four(crawl: Crawl) -> None:
+    """Law 12: what fails again tells nothing of the site, and nobody was read all the same. Where
+    no visitor session could be had that is the reason."""
+    crawl.env |= {"WEIBO_FETCH__ATTEMPTS": "1", "WEIBO_HARVEST__MAX_ATTEMPTS": "1"}
+    wall = {"ok": -100, "url": "https://passport.weibo.com/sso/signin"}
+    with answering(lambda path: wall) as port:
+        crawl.env["WEIBO_SITE__BASE_URL"] = f"http://127.0.0.1:{port}"
+        crawl.env["WEIBO_SITE__VISITOR_URL"] = f"http://127.0.0.1:{port}/visitor/genvisitor2"
+        crawl.run("seed", "7")
+        said = crawl.run("harvest", code=4).stderr
+        assert "no visitor session could be had" in said
+        said = crawl.run("harvest", "--retry-failed", code=4).stderr
+        assert "nobody could be read" in said
+        assert "1 user failed again (no visitor session could be had; 1 x fans: login_wall" in said
+        assert "failed: nobody could be read" in crawl.run("status").stdout
+
+
 def test_a_report_names_the_live_site(crawl: Crawl) -> None:
     """Where no setting names an address, the site's own is told."""
     crawl.run("init")

@@ -624,3 +624,58 @@ def test_who_rests_for_a_refusal(kind: Kind, said: Reading, is_rested: bool) -> 
         action = decide(of, [], replace(met, retry_after_s=waits_s))
         assert isinstance(action.outcome, Refused) is expected
         assert action.sign is Sign.REFUSED
+
+
+REFUSED = Reading(Verdict.REFUSED, why="410", is_ban=True)
+
+
+@pytest.mark.parametrize("nothing", [EMPTY, END])
+@pytest.mark.parametrize("is_spared", [False, True])
+@given(st.permutations([1, 1, 1, 2, 3]))
+def test_an_emptiness_is_no_evidence_against_refusals(
+    nothing: Reading, is_spared: bool, order: list[int]
+) -> None:
+    """Where others are refused the page, an egress that has shown nothing of its kind tells nothing
+    by showing nothing, however often."""
+    of, answers = asked(Expect.CONTENT, nth=2), {1: nothing, 2: REFUSED, 3: REFUSED}
+    met = [
+        Met(answers[n], f"p{n}", is_healthy=True, is_spared=is_spared and answers[n] is nothing)
+        for n in (2, *order)
+    ]
+    actions = play(of, met)
+    last = actions[-1].step
+    assert isinstance(last, Return)
+    assert last.reading.verdict is not nothing.verdict
+
+
+def test_an_emptiness_by_who_shows_such_pages_is_evidence_against_refusals() -> None:
+    """So it is by two, and by one that shows such pages of others: those who are refused went too
+    fast, or are limited."""
+    of, refused = asked(Expect.CONTENT, nth=2), Met(REFUSED, "p2")
+    by_two = [refused, Met(END, "p1"), Met(END, "p3")]
+    assert play(of, by_two)[-1].step == Return(END)
+    by_one = [refused, *[Met(END, "p1", has_shown=True)] * 3]
+    assert play(of, by_one)[-1].step == Return(END)
+    spared = [refused, Met(END, "p1", has_shown=True, is_spared=True)]
+    assert play(of, spared)[-1].step == Return(END)
+
+
+@pytest.mark.parametrize("said", [GONE, BARE, END, EMPTY])
+@pytest.mark.parametrize("believed", [END, EMPTY])
+def test_an_emptiness_disproves_no_emptiness(said: Reading, believed: Reading) -> None:
+    """Nor that a user is gone, nor a page with nobody on it: only content shows that an egress was
+    shown nothing; but what is broken, or made up, is."""
+    of = asked(Expect.CONTENT, nth=2)
+    met = by([said, believed, believed, believed], "abc")
+    assert play(of, met)[-1].disproved == ()
+    assert play(of, by([NOT_JSON, believed, believed], "abc"))[-1].disproved == (0,)
+    content = by([said, OK], "ab")
+    assert play(of, content)[-1].disproved == (0,)
+
+
+@pytest.mark.parametrize("said", [DRIFTED, FOREIGN, GONE])
+def test_who_says_the_same_is_not_disproved(said: Reading) -> None:
+    """It is what made the answer believed."""
+    actions = play(asked(Expect.CONTENT), by([said, said], "ab"))
+    assert returned(actions) == said
+    assert actions[-1].disproved == ()

@@ -73,6 +73,25 @@ def test_a_caller_between_the_answer_and_the_loop() -> None:
     assert asyncio.run(scenario()) == [True, False, True, False]
 
 
+def test_nobody_has_a_turn_beside_the_first_request_with_a_renewed_session() -> None:
+    """Else its wall would prove nothing. Whoever waits goes on when it is answered."""
+
+    async def scenario() -> None:
+        visitor = Visitor(ScriptedSite(has_sessions=True), Counters(), Random(1))
+        visitor.adopt(DIRECT, {"SUB": "1"})
+        _, use = visitor.headers(DIRECT)
+        visitor.begin(DIRECT, use)
+        assert visitor.bar_s(DIRECT, 0.0) == 0.0  # the first session of all is no renewal
+        visitor.adopt(DIRECT, {"SUB": "2"})
+        _, use = visitor.headers(DIRECT)
+        visitor.begin(DIRECT, use)
+        assert visitor.bar_s(DIRECT, 0.0) is None
+        visitor.ended(DIRECT, use)
+        assert visitor.bar_s(DIRECT, 0.0) == 0.0
+
+    run(scenario())
+
+
 def test_one_renews_for_all() -> None:
     """Fifty callers who meet a wall with the same session renew it once."""
     world = World(_in("SUB=visitor2"), has_sessions=True, takes_s=1.0)

@@ -174,6 +174,18 @@ def test_a_young_session_that_dies_early_closes_nothing() -> None:
     assert visit.wall(visit.use(0.0), FANS, 101.0) is Wall.OVER
 
 
+def test_what_was_shown_of_late_is_not_closed_by_a_session_that_dies_early() -> None:
+    """The first wall of a renewed session closes that page, not the kind that was shown before: the
+    next wall of it ends the session, and pages behind it are asked for."""
+    visit = _visit()
+    _pass(visit, FIRST, 0.0)
+    _renew(visit, 100.0)
+    first, later, deeper = visit.use(0.0), visit.use(0.0), visit.use(0.0)
+    assert visit.wall(first, FIRST, 101.0) is Wall.CLOSED
+    assert visit.wall(deeper, LATER, 101.5) is Wall.DOUBT
+    assert visit.wall(later, FIRST, 102.0) is Wall.OVER
+
+
 def test_only_the_first_request_answered_first_counts() -> None:
     """Requests overtake each other: where a later one was answered first, neither its wall nor one
     of the first request proves anything, for the others may have used the session up."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from weibo_crawler import config
 from weibo_crawler.analysis.asked import Asked
+from weibo_crawler.analysis.numbers import plural
 from weibo_crawler.analysis.second_looks import looks_dict, looks_lines, second_looks
 from weibo_crawler.analysis.status import unsure_lines, walled_dict, walled_lines
 from weibo_crawler.analysis.yields import Course, prices, yield_lines
@@ -89,9 +90,9 @@ def run_harvest(home: Home, run_id: str | None = None, others: Others | None = N
 
         try:
             run = _harvest(home, own, run_id, show, others)
-            ended, judge = asyncio.run(run)
+            ended, done = asyncio.run(run)
             with _noted(home, run_id):
-                judge(summed)
+                done.judge_failures(summed)
         except Interrupted:
             raise others.worst(Interrupted(_where_it_stands(home, summed))) from None
         except CrawlerError as error:
@@ -104,9 +105,12 @@ def run_harvest(home: Home, run_id: str | None = None, others: Others | None = N
     if others.failures:
         failure = others.worst(others.failures[0])
         raise type(failure)(line)
-    is_idle = not summed["entries.done"] and not summed["entries.failed"]
-    if is_idle and _is_failed(data["states"], home.settings.harvest):
+    is_barren = not summed["entries.done"] and not summed["entries.gone"]
+    if is_barren and _is_failed(data["states"], home.settings.harvest):
         why = "nothing was left to walk but what failed earlier: stopped here"
+        if failed := summed["entries.failed"]:
+            reasons = done.why_failed(summed)
+            why = f"nobody could be read: {plural(failed, 'user')} failed again ({reasons})"
         _note(home, run_id, why)
         raise SiteSaysNo(f"{line}\n{why}")
     return Done(line, data)
@@ -147,9 +151,9 @@ def _where_it_stands(home: Home, counters: Counters) -> str:
 
 async def _harvest(
     home: Home, counters: Counters, run_id: str, show: Callable[[], None], others: Others | None
-) -> tuple[Ended, Callable[[Counters], None]]:
-    """The part of this process, and who judges the failures of all. others: started and stopped
-    with it; None: it is one of them."""
+) -> tuple[Ended, HarvestRun]:
+    """The part of this process, and its run, which judges the failures of all. others: started and
+    stopped with it; None: it is one of them."""
     settings = home.settings
     archive = home.archive("harvest", run_id)
     if archive is not None:
@@ -176,7 +180,7 @@ async def _harvest(
     try:
         await others.start()
         ended = await run.run()
-        return ended, run.judge_failures
+        return ended, run
     finally:
         if ended is None or ended.level is not None:
             others.stop()

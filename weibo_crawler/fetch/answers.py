@@ -23,10 +23,12 @@ a fact by the egress that the   nobody     another goes; after `LOOKS` of it non
   caller doubts, of several                witness: trouble
 
 A doubt is asked about at once, elsewhere. It is believed when two egresses say the same, or the
-only one says it twice; where none agree it is trouble, never a fact. Two proxies may lie alike:
-of two that say anything but nothing one must be trustworthy, which is the direct way, or a proxy
-that brought good answers of late. What is believed then tells who was wrong: a broken page is
-blamed on the proxy that brought it, an emptiness on the egress that was shown it (soft throttling).
+only one says it twice; where none agree it is trouble, never a fact. Nor is an emptiness where
+others are refused the page, and the one egress that shows it has shown nothing of the kind. Two
+proxies may lie alike: of two that say anything but nothing one must be trustworthy, which is the
+direct way, or a proxy that brought good answers of late. What is believed then tells who was wrong:
+a broken page is blamed on the proxy that brought it, an emptiness on the egress that was shown it
+(soft throttling).
 
 What `Visit.wall` makes of a wall, or of such a refusal, follows from what else passed with the same
 session. OVER: it was shown such pages of late, or nothing by it, and is no more; a new one is asked
@@ -115,8 +117,9 @@ class Met(Struct, frozen=True):
     """One answer to a request, or none, and how things stood when it came.
 
     generation: of the session that it was asked with. is_healthy: by a proxy by which answers of
-    the site came of late. is_direct: by no proxy. is_only: there is no other egress. is_outage:
-    none of them works. wall: what the pool makes of it, once it was told `of_session`.
+    the site came of late. has_shown: by an egress that has shown a page of the kind in this run.
+    is_direct: by no proxy. is_only: there is no other egress. is_outage: none of them works. wall:
+    what the pool makes of it, once it was told `of_session`.
     is_common_wall, is_first_shown: as `Walls` says. is_silent: the site may have fallen silent for
     everybody. is_spared: it is an emptiness at which nobody needs to look again at once;
     is_asked_again: one at which to look once more than usual.
@@ -128,6 +131,7 @@ class Met(Struct, frozen=True):
     elapsed_s: float = 0.0
     retry_after_s: float | None = None
     is_healthy: bool = False
+    has_shown: bool = False
     is_direct: bool = False
     is_only: bool = False
     is_outage: bool = False
@@ -322,6 +326,8 @@ def _doubted(reading: Reading, doubt: _Doubt, case: _Case) -> Action:
     is_alone |= case.met.is_direct and doubt is _Doubt.GONE
     is_seen_twice = is_trusted and len({met.egress for met in agreeing}) >= WITNESSES
     is_enough = is_alone or is_seen_twice or case.met.is_spared
+    is_denied = doubt is _Doubt.EMPTY and not is_seen_twice and _is_refused_to_others(case)
+    is_enough &= not is_denied
     if is_enough and not case.met.is_asked_again:
         return _believed(reading, doubt, case)
     if (
@@ -334,12 +340,19 @@ def _doubted(reading: Reading, doubt: _Doubt, case: _Case) -> Action:
         waits = SILENCE_WAITS if is_bare and case.met.is_silent else None
         return Action(Again(case.met.egress, waits), outcome, Sign.ANSWERED if is_shown else None)
     kinds = sorted({what.value for what in doubts if what is not None})
-    if is_trusted and len(kinds) == 1 and len(agreeing) == len(said):
+    if is_trusted and len(kinds) == 1 and len(agreeing) == len(said) and not is_denied:
         return _believed(reading, doubt, case)
-    why = f"no two trustworthy egresses agree: {', '.join(kinds)}"
+    said_by_others = ["a refusal"] if is_denied else []
+    why = f"no two trustworthy egresses agree: {', '.join(kinds + said_by_others)}"
     # all of it of an unknown shape: the breaker tells by the number whether they all lie
     sign = Sign.DRIFTED if kinds == [_Doubt.DRIFTED.value] else None
     return Action(Return(Reading(Verdict.SERVER_TROUBLE, why=why)), Broken(), sign, reading.why)
+
+
+def _is_refused_to_others(case: _Case) -> bool:
+    """Whether other egresses are refused this page, and this one has shown nothing of its kind."""
+    others = [met for met in case.all if met.egress != case.met.egress]
+    return not case.met.has_shown and any(_is_refusal(met) for met in others)
 
 
 def _is_bare(reading: Reading) -> bool:

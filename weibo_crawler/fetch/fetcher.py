@@ -39,7 +39,17 @@ from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.source import SHUT, Ask, Fetched, Room
 from weibo_crawler.fetch.wire import retry_after_s
 from weibo_crawler.metrics import LEFT_OUT, PURPOSE, Counters, note_answer
-from weibo_crawler.records import FACTS, OF_USERS, Answer, Expect, Page, Reading, Request, Verdict
+from weibo_crawler.records import (
+    FACTS,
+    OF_USERS,
+    Answer,
+    Expect,
+    Kind,
+    Page,
+    Reading,
+    Request,
+    Verdict,
+)
 from weibo_crawler.samples import Samples
 from weibo_crawler.sites import Site
 
@@ -134,6 +144,7 @@ class Fetcher:
         self._walls = Walls()
         self._are_walls_told = True
         self.samples = samples or Samples(0.0)
+        self._shown: set[tuple[str, Kind]] = set()  # by which egress such pages came
         self._left: set[_Run] = set()  # nobody waits for them
 
     async def fetch(self, ask: Ask) -> Fetched:
@@ -394,6 +405,8 @@ class Fetcher:
         if isinstance(answer, Reading) and answer.ambiguous:
             return
         verdict = answer.verdict if isinstance(answer, Reading) else Verdict.SERVER_TROUBLE
+        if verdict is Verdict.OK:
+            self._shown.add((met.egress, request.kind))
         self._pool.told(request, verdict, asyncio.get_running_loop().time() - met.elapsed_s)
 
     def _with_context(self, asked: Asked, turn: Turn, met: Met, page: Page | None) -> Met:
@@ -402,6 +415,7 @@ class Fetcher:
             met,
             retry_after_s=None if page is None else retry_after_s(page),
             is_healthy=self._pool.is_healthy(met.egress),
+            has_shown=(met.egress, asked.ask.request.kind) in self._shown,
             is_direct=turn.egress.proxy_url is None,
             is_only=self._pool.is_single,
             is_outage=self._pool.is_outage,

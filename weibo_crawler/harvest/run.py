@@ -449,11 +449,17 @@ class HarvestRun:
             for names in (["entries.failed"], ["entries.done", "entries.gone"])
         )
         if is_over_share(failed, failed + walked, self._settings.max_failed_share):
-            reasons = ", ".join(f"{n} x {why}" for why, n in self._failed_by.most_common(3))
             raise SiteSaysNo(
-                f"{failed} of {failed + walked} users could not be walked ({reasons}); their lists "
+                f"{failed} of {failed + walked} users could not be walked "
+                f"({self.why_failed(counters)}); their lists "
                 "are marked failed, and `harvest --retry-failed` asks for them again"
             )
+
+    def why_failed(self, counters: Counters) -> str:
+        """Why entries failed in this process, the most frequent reasons first. counters: of all."""
+        reasons = ", ".join(f"{n} x {why}" for why, n in self._failed_by.most_common(3))
+        has_none = counters["session.asked"] and not counters["session.opened"]
+        return f"no visitor session could be had; {reasons}" if has_none else reasons
 
 
 def is_over_share(failed: int, of: int, share: float) -> bool:

@@ -49,23 +49,31 @@ class VisitReplay:
             if kept.exchange.told is not None:
                 self._answers[key_of(kept.exchange.kind, kept.url)].append(kept)
         self._ends: dict[str, Fetched] = {}
+        self._page = ""  # the latest page of posts that was given
         self.samples: Samples = AllLooks(0.0)
         self._now = answers[0].exchange.at
         self._was_talking = False
 
     @property
     def is_talking(self) -> bool:
-        """As with the latest answer; a visit that had found the site silent would have asked for no
-        page again that showed nothing."""
-        return self._was_talking or self.was_asked_again()
+        """As with the latest answer; a visit that had found the site silent would not have asked
+        next for a page again that showed nothing. Where it asked for something else before, as for
+        the profile because of the silence, that page tells nothing yet."""
+        return self._was_talking or self._next_key() in self._ends
 
     def now(self) -> float:
         """When the latest answer came that was given, or the first one."""
         return self._now
 
     def was_asked_again(self) -> bool:
-        """Whether a page that showed nothing was asked for once more then."""
-        return any(self._answers[key] for key in self._ends)
+        """Whether what was asked for next was the latest page once more, or one that showed
+        nothing."""
+        return self._next_key() in {*self._ends, self._page}
+
+    def _next_key(self) -> str | None:
+        """What the visit was answered next, None: nothing more."""
+        firsts = ((left[0].exchange.at, key) for key, left in self._answers.items() if left)
+        return min(firsts, default=(0.0, None))[1]
 
     def place_of(self, request: Request) -> float:
         """When the next answer to this came, inf where none is left."""
@@ -86,6 +94,8 @@ class VisitReplay:
             kept = left.popleft()  # and this was only to show that the site still talks
         self._now = max(self._now, kept.exchange.at)
         self._was_talking = kept.exchange.is_talking
+        if request.kind is Kind.POSTS:
+            self._page = key
         fetched = fetched_of(self._site, request, kept)
         if fetched.reading.verdict in _ENDS:
             self._ends[key] = fetched
