@@ -1,8 +1,9 @@
 """Commands of the program in processes of their own, without starting Python anew for each.
 
 Importing the program takes longer than most commands. So a server imports it once, and forks for
-each command: `Forks.run` gives what subprocess.run would. What Python itself reads at its start
-(PYTHON*, the locale) is that of the server, so who sets it needs a real start.
+each command: `Forks.run` gives what subprocess.run would, and `simulator` what `run.start` of the
+simulator gives. What Python itself reads at its start (PYTHON*, the locale) is that of the server,
+so who sets it needs a real start. Who asked and is gone takes the command with it.
 """
 
 import atexit
@@ -11,6 +12,7 @@ import importlib
 import json
 import os
 import pkgutil
+import select
 import signal
 import socket
 import subprocess
@@ -19,12 +21,17 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import IO
 
+from weibo_crawler.simulator.arguments import to_arguments
+from weibo_crawler.simulator.options import SimulatorOptions
+from weibo_crawler.simulator.run import Running, answered, start
+
 _ROOT = Path(__file__).parents[1]
+_CRAWLER, _SIMULATOR = "weibo_crawler", "weibo_crawler.simulator"
 _HEAVY = ("weibo_crawler.__main__", "weibo_crawler.simulator.__main__")
 
 
@@ -52,23 +59,77 @@ class Forks:
         self, words: Sequence[str], folder: Path, env: Mapping[str, str], timeout_s: float
     ) -> subprocess.CompletedProcess[str]:
         """One command of the program to its end."""
-        ours, theirs = socket.socketpair()
-        with ours, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            asked = [theirs.fileno(), out.fileno(), err.fileno()]
-            with theirs, self._lock:
-                socket.send_fds(self._line, [b"."], asked)
-            with ours.makefile("rw", encoding="utf-8") as talk:
-                talk.write(json.dumps([list(words), str(folder), dict(env)]) + "\n")
-                talk.flush()
-                pid = int(talk.readline())
-                ours.settimeout(timeout_s)
-                try:
-                    code = int(talk.readline())
-                except TimeoutError:
-                    os.kill(pid, signal.SIGKILL)
-                    raise subprocess.TimeoutExpired(list(words), timeout_s) from None
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            forked = self.begin(_CRAWLER, words, folder, env, out.fileno(), err.fileno())
+            try:
+                code = forked.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                forked.kill()
+                raise subprocess.TimeoutExpired(list(words), timeout_s) from None
             texts = [_text(each) for each in (out, err)]
         return subprocess.CompletedProcess(list(words), code, *texts)
+
+    def begin(
+        self,
+        program: str,
+        words: Sequence[str],
+        folder: Path,
+        env: Mapping[str, str],
+        out: int,
+        err: int,
+    ) -> "Forked":
+        """One command of this program, whose output goes to these files."""
+        ours, theirs = socket.socketpair()
+        with theirs, self._lock:
+            socket.send_fds(self._line, [b"."], [theirs.fileno(), out, err])
+        return Forked(ours, [program, list(words), str(folder), dict(env)])
+
+
+class Forked:
+    """A command that runs. It is killed where this process ends, or forgets it."""
+
+    def __init__(self, line: socket.socket, asked: list[object]) -> None:
+        self._line, self._talk = line, line.makefile("rw", encoding="utf-8")
+        self._talk.write(json.dumps(asked) + "\n")
+        self._talk.flush()
+        self.pid = int(self._talk.readline())
+        self._code: int | None = None
+
+    def wait(self, timeout_s: float | None = None) -> int:
+        """Its exit code. TimeoutExpired where it runs on."""
+        if self._code is None:
+            if not select.select([self._line], [], [], timeout_s)[0]:
+                raise subprocess.TimeoutExpired(str(self.pid), timeout_s or 0.0)
+            self._code = int(self._talk.readline())
+            self._talk.close()
+            self._line.close()
+        return self._code
+
+    def terminate(self) -> None:
+        self._send(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self._send(signal.SIGKILL)
+
+    def _send(self, number: signal.Signals) -> None:
+        if self._code is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+
+def simulator(options: SimulatorOptions) -> Running:
+    """A simulator as `start` starts it, with its errors."""
+    env = dict(os.environ)
+    if needs_a_start(env | {"PYTHONPATH": str(_ROOT)}):
+        return start(options)
+    output, theirs = os.pipe()
+    try:
+        words = to_arguments(options)
+        forked = forks().begin(_SIMULATOR, words, Path.cwd(), env, theirs, 2)
+    finally:
+        os.close(theirs)
+    with os.fdopen(output, "rb") as said:
+        return answered(forked, said.readline(), options)
 
 
 @cache
@@ -124,20 +185,29 @@ def _carry(talk_fd: int, out: int, err: int) -> None:
     """Run one command in a child, and tell its process id, and at its end its exit code."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     with socket.socket(fileno=talk_fd) as ours, ours.makefile("rw", encoding="utf-8") as talk:
-        words, folder, env = json.loads(talk.readline())
+        program, words, folder, env = json.loads(talk.readline())
         pid = os.fork()
         if pid == 0:
             os.close(talk_fd)
-            _command(words, folder, env, out, err)
+            _command(program, words, folder, env, out, err)
+        os.close(out)  # or who reads it would wait for us
+        os.close(err)
         talk.write(f"{pid}\n")
         talk.flush()
+        ended = os.pidfd_open(pid)
+        if ended not in select.select([ended, ours], [], [])[0]:
+            os.kill(pid, signal.SIGKILL)  # nobody is left who asked
         _, status = os.waitpid(pid, 0)
-        talk.write(f"{os.waitstatus_to_exitcode(status)}\n")
+        with contextlib.suppress(BrokenPipeError):
+            talk.write(f"{os.waitstatus_to_exitcode(status)}\n")
+            talk.flush()
     os._exit(0)
 
 
-def _command(words: list[str], folder: str, env: dict[str, str], out: int, err: int) -> None:
-    """What `python -m weibo_crawler` would do there; does not return."""
+def _command(
+    program: str, words: list[str], folder: str, env: dict[str, str], out: int, err: int
+) -> None:
+    """What `python -m` of the program would do there; does not return."""
     os.dup2(out, 1)
     os.dup2(err, 2)
     os.close(out)
@@ -146,12 +216,13 @@ def _command(words: list[str], folder: str, env: dict[str, str], out: int, err: 
     os.environ.clear()
     os.environ.update(env)
     time.tzset()
+    if program == _SIMULATOR:
+        os.setsid()
+        words = [f"--parent={os.getppid()}", *words]
     sys.argv = ["weibo-crawler", *words]
     code: object = 1
     try:
-        from weibo_crawler.cli.main import main
-
-        code = main(words)
+        code = _main(program)(words)
     except SystemExit as leaving:
         code = leaving.code
     except BaseException:  # noqa: BLE001 - what Python itself does at the top
@@ -161,6 +232,16 @@ def _command(words: list[str], folder: str, env: dict[str, str], out: int, err: 
         sys.stdout.flush()
         sys.stderr.flush()
     os._exit(code if isinstance(code, int) else 0 if code is None else 1)
+
+
+def _main(program: str) -> Callable[[list[str]], int]:
+    if program == _SIMULATOR:
+        from weibo_crawler.simulator.__main__ import main as simulate
+
+        return lambda _: simulate()
+    from weibo_crawler.cli.main import main
+
+    return main
 
 
 if __name__ == "__main__":

@@ -13,9 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tests.forks import forks, needs_a_start
+from tests.forks import forks, needs_a_start, simulator
 from weibo_crawler.simulator.options import SimulatorOptions
-from weibo_crawler.simulator.run import start
 from weibo_crawler.simulator.served import Line, read_served
 
 # what a terminal obeys: C0 without the line's end, C1, marks that turn the reading order
@@ -191,7 +190,7 @@ def simulated(folder: Path, **knobs: Any) -> Iterator[tuple[Crawl, Truth]]:
         truth_out=str(site / "truth.json"),
         served_out=str(site / "served.jsonl"),
     )
-    with start(options) as running:
+    with simulator(options) as running:
         crawl = Crawl(work, running.base_url, running.visitor_url)
         try:
             yield crawl, Truth(site)

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.crawls import Crawl
-from tests.forks import forks
+from tests.forks import forks, simulator
 from weibo_crawler.simulator.options import SimulatorOptions
-from weibo_crawler.simulator.run import Running, start
+from weibo_crawler.simulator.run import Running
 
 ROUNDS = 4
 _COMMAND_S = 30.0  # longer than any command may take
@@ -86,7 +86,7 @@ def crawled(
     whether the last harvest says that depths are exact. settings: variables."""
     truth_out, served_out = folder / "truth.json", folder / "served.jsonl"
     options = replace(options_of(seed), truth_out=str(truth_out), served_out=str(served_out))
-    with start(options) as running:
+    with simulator(options) as running:
         one = session(folder / "work", running, settings)
         truth = json.loads(truth_out.read_text("utf-8"))
         one.run("init")

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.forks import simulator
 from tests.simulator.visitors import Ask, asker, world_of
 from weibo_crawler.simulator.options import SimulatorOptions
-from weibo_crawler.simulator.run import Running, start
+from weibo_crawler.simulator.run import Running
 from weibo_crawler.simulator.world import World
 
 SMALL = SimulatorOptions(users=130, mean_posts=15)
@@ -14,7 +15,7 @@ SMALL = SimulatorOptions(users=130, mean_posts=15)
 
 @pytest.fixture(scope="session")
 def small_site() -> Iterator[Running]:
-    with start(SMALL) as running:
+    with simulator(SMALL) as running:
         yield running
 
 

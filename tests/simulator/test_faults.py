@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.forks import simulator
 from tests.simulator import visitors
 from tests.simulator.conftest import SMALL
 from tests.simulator.visitors import fans, fetch, posts, profile, visit, weibo_of, world_of
 from weibo_crawler.errors import BadUsage
 from weibo_crawler.simulator.faults import FAULTS, FaultPlan, Rate, parse_faults
 from weibo_crawler.simulator.misbehave import BOMB_BYTES, ON_THE_WIRE
-from weibo_crawler.simulator.run import start
 
 UID = world_of(SMALL).uid(0)
 ADDRESS = fans(UID)
@@ -51,7 +51,7 @@ ANSWERED = {
 def base_url(request: pytest.FixtureRequest) -> Iterator[str]:
     """A site that serves the fault of the test's parameter and nothing else."""
     fault = f"{request.param}:permanent=1"
-    with start(replace(SMALL, faults=fault, slow_s=0.05)) as running:
+    with simulator(replace(SMALL, faults=fault, slow_s=0.05)) as running:
         yield running.base_url
 
 

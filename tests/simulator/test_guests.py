@@ -7,12 +7,12 @@ from http.cookies import SimpleCookie
 
 import pytest
 
+from tests.forks import simulator
 from tests.simulator import visitors
 from tests.simulator.conftest import SMALL
 from tests.simulator.visitors import fans, follows, posts, profile, visit, weibo_of, world_of
 from weibo_crawler.simulator.guests import GUESTS
 from weibo_crawler.simulator.options import GUEST_YEARS
-from weibo_crawler.simulator.run import start
 from weibo_crawler.simulator.site import Weibo
 from weibo_crawler.simulator.world import World
 
@@ -111,7 +111,7 @@ def test_sessions_expire_by_time(world: World) -> None:
 def test_the_visitor_answer() -> None:
     """Over HTTP: JSONP with the callback that was asked for, retcode, and two cookies that
     open the site."""
-    with start(replace(SMALL, guests="2026")) as running:
+    with simulator(replace(SMALL, guests="2026")) as running:
         status, body, cookies = _post(running.visitor_url, b"cb=my_callback&tid=&from=weibo")
         assert status == 200
         found = re.fullmatch(r"window\.my_callback && my_callback\((.*)\);\n", body.decode())

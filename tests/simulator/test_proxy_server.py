@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
+from tests.forks import simulator
 from tests.ports import free_port
 from tests.simulator.conftest import SMALL
 from tests.simulator.visitors import fans, fetch, posts, profile, world_of
@@ -21,7 +22,7 @@ from weibo_crawler.errors import BadConfig, BadUsage
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.proxies import Deed
 from weibo_crawler.simulator.proxy_wire import read_head
-from weibo_crawler.simulator.run import Running, start
+from weibo_crawler.simulator.run import Running
 from weibo_crawler.simulator.served import Line, read_served
 
 LOGIN = "user:p@ss:word"
@@ -40,7 +41,7 @@ class Fleet:
             truth_out=str(folder / "truth.json"),
         )
         self.folder = folder
-        self.running: Running = start(self.options)
+        self.running: Running = simulator(self.options)
         self.proxies = self.running.proxies
 
     def get(self, address: str, proxy: str | None = None) -> requests.Response:
@@ -352,7 +353,7 @@ def test_a_port_in_use() -> None:
     with socket.create_server(("127.0.1.2", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(BadConfig, match=rf"127\.0\.1\.2: port {port} is in use.*--proxy-port"):
-            start(replace(SMALL, proxies=3, proxy_port=port))
+            simulator(replace(SMALL, proxies=3, proxy_port=port))
 
 
 def test_proxies_need_ipv4() -> None:

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.forks import simulator
 from weibo_crawler.cli.site_check import Found, look_at_the_site, states
 from weibo_crawler.config import Fetch, Pace, Posts, Settings, Site, Store
 from weibo_crawler.home import Home
 from weibo_crawler.records import Verdict
 from weibo_crawler.simulator.laws import Laws
 from weibo_crawler.simulator.options import SimulatorOptions
-from weibo_crawler.simulator.run import Running, start
+from weibo_crawler.simulator.run import Running
 from weibo_crawler.simulator.world import World
 from weibo_crawler.survey.looks import LATER_POSTS, LISTS, POSTS, PROFILE
 from weibo_crawler.survey.recording import cases, outline, read
@@ -30,7 +31,7 @@ def _options(seed: int) -> SimulatorOptions:
 @contextmanager
 def _site(seed: int, folder: Path) -> Iterator[tuple[Running, Settings, list[int]]]:
     options = _options(seed)
-    with start(options) as running:
+    with simulator(options) as running:
         settings = Settings(
             site=Site(base_url=running.base_url, visitor_url=running.visitor_url),
             store=Store(users=f"sqlite:///{folder}/u.db", tables=f"sqlite:///{folder}/t.db"),

@@ -90,7 +90,11 @@ def start(options: SimulatorOptions) -> Running:
         env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
     )
     with cast(IO[bytes], process.stdout) as output:
-        line = output.readline()
+        return answered(process, output.readline(), options)
+
+
+def answered(process: subprocess.Popen[bytes], line: bytes, options: SimulatorOptions) -> Running:
+    """The child that has written this line as its first one."""
     if line:
         said = msgspec.json.decode(line, type=dict[str, Any])
         if "error" not in said:

@@ -1,0 +1,52 @@
+"""What runs commands of the program for the tests."""
+
+import socket
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.forks import simulator
+from tests.simulator.conftest import SMALL
+from tests.simulator.test_run import wait_until_closed
+from weibo_crawler.errors import BadUsage
+
+ROOT = Path(__file__).parents[1]
+PROGRAM = """
+import sys
+from tests.forks import simulator
+from weibo_crawler.simulator.options import SimulatorOptions
+running = simulator(SimulatorOptions(users=40))
+print(running.base_url, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_simulator_is_stopped() -> None:
+    """It listens when it is given, and no more when it is stopped; a second stop does nothing."""
+    running = simulator(SMALL)
+    where = urlsplit(running.base_url)
+    socket.create_connection((where.hostname, where.port), timeout=5).close()
+    running.stop()
+    wait_until_closed(running.base_url)
+    running.stop()
+
+
+def test_what_is_wrong_with_a_simulator_is_raised() -> None:
+    """The error is that of a real start."""
+    with pytest.raises(BadUsage, match="users: 7 is not between"):
+        simulator(replace(SMALL, users=7))
+
+
+def test_who_is_killed_leaves_nothing_behind() -> None:
+    """A process that runs tests and is killed takes with it what it has asked for."""
+    command = [sys.executable, "-c", PROGRAM]
+    asking = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)
+    with asking:
+        assert asking.stdout is not None
+        base_url = asking.stdout.readline().decode().strip()
+        asking.kill()
+    wait_until_closed(base_url)
