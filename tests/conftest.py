@@ -5,7 +5,8 @@ or in the background of a shell) would be ignored by every program that a test s
 
 Hypothesis without deadlines: no timing is asserted, and on a busy machine any example may be held
 up for longer than 0.2 s. In CI it draws the same examples each time: what it finds by chance is for
-whoever runs it by hand. HYPOTHESIS_PROFILE=long (`make test-long`) draws ten times as many.
+whoever runs it by hand. HYPOTHESIS_PROFILE=long (`make test-long`) draws ten times as many, brief
+(`make test-all` on all Pythons but one) a tenth: what depends on the Python shows in any example.
 
 In CI a test that is skipped fails the run, unless its reason is one of MAY_BE_SKIPPED.
 """
@@ -18,7 +19,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-from tests.examples import LONG_TIMES
+from tests.examples import TIMES_BY_PROFILE
 
 IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
 MAY_BE_SKIPPED = (
@@ -30,7 +31,14 @@ MAY_BE_SKIPPED = (
 
 hypothesis.settings.register_profile("unhurried", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
-hypothesis.settings.register_profile("long", deadline=None, max_examples=100 * LONG_TIMES)
+for name, times in TIMES_BY_PROFILE.items():
+    hypothesis.settings.register_profile(
+        name,
+        deadline=None,
+        max_examples=round(100 * times),
+        derandomize=IN_CI and times < 1,
+        print_blob=True,
+    )
 hypothesis.settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if IN_CI else "unhurried")
 )

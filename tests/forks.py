@@ -119,8 +119,8 @@ class Forked:
 
 def simulator(options: SimulatorOptions) -> Running:
     """A simulator as `start` starts it, with its errors."""
-    env = dict(os.environ)
-    if needs_a_start(env | {"PYTHONPATH": str(_ROOT)}):
+    env = os.environ | {"PYTHONPATH": str(_ROOT)}
+    if needs_a_start(env):
         return start(options)
     output, theirs = os.pipe()
     try:
@@ -139,11 +139,14 @@ def forks(*before: str) -> Forks:
 
 
 def needs_a_start(env: Mapping[str, str]) -> bool:
-    """Whether Python would start otherwise with these variables than it has started here."""
-    here = {**os.environ, "PYTHONPATH": str(_ROOT)}
+    """Whether Python would start otherwise with these variables than it has started here. What they
+    add to the end of PYTHONPATH is added in the fork; what stands before the program might hide it.
+    """
+    if not f"{env.get('PYTHONPATH', '')}{os.pathsep}".startswith(f"{_ROOT}{os.pathsep}"):
+        return True
     return any(
-        env.get(name) != here.get(name)
-        for name in {*env, *here}
+        env.get(name) != os.environ.get(name)
+        for name in {*env, *os.environ} - {"PYTHONPATH"}
         if name.startswith(("PYTHON", "LANG", "LC_"))
     )
 
@@ -216,6 +219,8 @@ def _command(
     os.environ.clear()
     os.environ.update(env)
     time.tzset()
+    _, *added = env["PYTHONPATH"].split(os.pathsep)
+    sys.path[1:1] = added
     if program == _SIMULATOR:
         os.setsid()
         words = [f"--parent={os.getppid()}", *words]

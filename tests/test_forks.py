@@ -1,5 +1,6 @@
 """What runs commands of the program for the tests."""
 
+import os
 import socket
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.forks import simulator
+from tests.forks import needs_a_start, simulator
 from tests.simulator.conftest import SMALL
 from tests.simulator.test_run import wait_until_closed
 from weibo_crawler.errors import BadUsage
@@ -17,7 +18,7 @@ from weibo_crawler.errors import BadUsage
 ROOT = Path(__file__).parents[1]
 PROGRAM = """
 import sys
-from tests.forks import simulator
+from tests.forks import needs_a_start, simulator
 from weibo_crawler.simulator.options import SimulatorOptions
 running = simulator(SimulatorOptions(users=40))
 print(running.base_url, flush=True)
@@ -50,3 +51,12 @@ def test_who_is_killed_leaves_nothing_behind() -> None:
         base_url = asking.stdout.readline().decode().strip()
         asking.kill()
     wait_until_closed(base_url)
+
+
+def test_what_is_installed_beside_the_program_is_found(tmp_path: Path) -> None:
+    """PYTHONPATH means in a fork what it means at a start, or there is a start."""
+    ours = os.environ | {"PYTHONPATH": str(ROOT)}
+    assert not needs_a_start(ours)
+    assert not needs_a_start(ours | {"PYTHONPATH": f"{ROOT}:{tmp_path}"})
+    assert needs_a_start(ours | {"PYTHONPATH": f"{tmp_path}:{ROOT}"})
+    assert needs_a_start(ours | {"PYTHONHASHSEED": "1"})

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.toy.crawls import AGAIN, DEPTHS, ToyCrawl, assert_whole, held, toy_crawl, walk
+from tests.cli.crawls import Crawl
+from tests.toy.crawls import AGAIN, DEPTHS, assert_whole, held, toy_crawl, walk
 from tests.toy.server import World
 
 
@@ -17,12 +18,12 @@ def world() -> World:
 
 
 @pytest.fixture
-def crawl(world: World, tmp_path: Path) -> Iterator[ToyCrawl]:
+def crawl(world: World, tmp_path: Path) -> Iterator[Crawl]:
     with toy_crawl(world, tmp_path) as crawl:
         yield crawl
 
 
-def test_the_whole_way(crawl: ToyCrawl, world: World) -> None:
+def test_the_whole_way(crawl: Crawl, world: World) -> None:
     """Everybody at the true depth, every post, and a second run asks nothing new."""
     walk(crawl, "local")
     assert_whole(crawl, world)
@@ -35,7 +36,7 @@ def test_the_whole_way(crawl: ToyCrawl, world: World) -> None:
     assert world.asked.total() == asked
 
 
-def test_a_refresh_reads_all_of_a_timeline_without_order(crawl: ToyCrawl, world: World) -> None:
+def test_a_refresh_reads_all_of_a_timeline_without_order(crawl: Crawl, world: World) -> None:
     """New posts are found wherever they stand, an edit is one, counts are as they are now, and what
     a whole timeline does not show any more has disappeared, its text kept."""
     walk(crawl)
@@ -54,7 +55,7 @@ def test_a_refresh_reads_all_of_a_timeline_without_order(crawl: ToyCrawl, world:
     assert {again.get(f"posts.{what}", 0) for what in ("new", "edited", "gone")} == {0}
 
 
-def test_a_post_that_is_counted_still_has_not_disappeared(crawl: ToyCrawl, world: World) -> None:
+def test_a_post_that_is_counted_still_has_not_disappeared(crawl: Crawl, world: World) -> None:
     """Law 4: a timeline that shows fewer than are announced says nothing of the others."""
     walk(crawl)
     world.hidden.add(min(world.posts["ann.b"]))
@@ -62,7 +63,7 @@ def test_a_post_that_is_counted_still_has_not_disappeared(crawl: ToyCrawl, world
 
 
 def test_a_visit_that_was_cut_short_goes_on_and_calls_nothing_gone(
-    crawl: ToyCrawl, world: World
+    crawl: Crawl, world: World
 ) -> None:
     """What a limit left unread has not disappeared."""
     walk(crawl)
@@ -72,7 +73,7 @@ def test_a_visit_that_was_cut_short_goes_on_and_calls_nothing_gone(
     assert not any(post["gone_at"] for post in crawl.scan("posts", "--columns", "gone_at"))
 
 
-def test_one_user_is_looked_at(crawl: ToyCrawl) -> None:
+def test_one_user_is_looked_at(crawl: Crawl) -> None:
     """By --uid; what no uid of the site could be is said."""
     walk(crawl)
     assert {post["uid"] for post in crawl.scan("posts", "--uid", "1e3")} == {"1e3"}
@@ -80,7 +81,7 @@ def test_one_user_is_looked_at(crawl: ToyCrawl) -> None:
     assert "12 is no uid of Toy" in crawl.run("scan", "users", "--uid", "12", code=2).stderr
 
 
-def test_exports_hold_texts(crawl: ToyCrawl) -> None:
+def test_exports_hold_texts(crawl: Crawl) -> None:
     """Ids are texts in each format, and a dataset is as it was written."""
     parquet = pytest.importorskip("pyarrow.parquet")
     walk(crawl)
@@ -101,7 +102,7 @@ def test_exports_hold_texts(crawl: ToyCrawl) -> None:
     assert crawl.json("status")["depths"] == {"0": 1, "1": 4, "2": 2}
 
 
-def test_who_is_forgotten_stays_away(crawl: ToyCrawl, world: World) -> None:
+def test_who_is_forgotten_stays_away(crawl: Crawl, world: World) -> None:
     """Rows, lists and what was found from them go, and no later run brings them back."""
     walk(crawl)
     crawl.run("forget", "eve-", "https://toy.example/@1e3", "--yes")
@@ -131,19 +132,19 @@ def test_who_is_forgotten_stays_away(crawl: ToyCrawl, world: World) -> None:
     ],
 )
 def test_what_a_site_lacks_is_said(
-    crawl: ToyCrawl, command: str, env: dict[str, str], said: str
+    crawl: Crawl, command: str, env: dict[str, str], said: str
 ) -> None:
     """Before anything is asked: the setting, and what it can be."""
     crawl.run("seed", "ann.b")
     assert said in crawl.run(command, code=3, **env).stderr
 
 
-def test_a_seed_is_the_sites(crawl: ToyCrawl) -> None:
+def test_a_seed_is_the_sites(crawl: Crawl) -> None:
     """What names nobody here is a bad seed."""
     assert "is nobody" in crawl.run("seed", "https://m.weibo.cn/u/1234567890", code=2).stderr
 
 
-def test_the_site_is_looked_at(crawl: ToyCrawl, world: World) -> None:
+def test_the_site_is_looked_at(crawl: Crawl, world: World) -> None:
     """Its own pages, each once; what it lacks is no fault."""
     done = crawl.run("doctor", "--site", "--uid", "ann.b")
     assert done.stdout.count("Toy has no such page") == 3
@@ -152,7 +153,7 @@ def test_the_site_is_looked_at(crawl: ToyCrawl, world: World) -> None:
     }
 
 
-def test_posts_are_asked_for_by_ids_where_there_are_such_pages(crawl: ToyCrawl) -> None:
+def test_posts_are_asked_for_by_ids_where_there_are_such_pages(crawl: Crawl) -> None:
     """Before anything is asked."""
     crawl.run("seed", "ann.b")
     (crawl.folder / "ids.txt").write_text("p-1_an\n")

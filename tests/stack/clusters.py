@@ -36,7 +36,7 @@ def on_cluster(stack: Running, crawl: Crawl) -> None:
         "WEIBO_HADOOP__RESOURCEMANAGER": where["STACK_RESOURCEMANAGER"],
         "WEIBO_HADOOP__JOBHISTORY": where["STACK_JOBHISTORY"],
         "WEIBO_HADOOP__PYTHON": sys.executable,
-        "WEIBO_POSTS__RANGES": "4",
+        "WEIBO_POSTS__RANGES": "2",  # each is a JVM and a Python to start; two are several
     }
 
 

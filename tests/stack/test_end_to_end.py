@@ -38,7 +38,9 @@ OF_A_RUN = LEDGER_TIMES | {"run_id", "found_at", "fetched_at", "posts_per_day"}
 
 
 def through_proxies(crawl: Crawl, folder: Path) -> None:
-    crawl.env |= PACE | {"WEIBO_EGRESS__PROXIES_FILE": str(folder / "proxies.txt")}
+    """One for each mapper."""
+    proxies = {"WEIBO_EGRESS__PROXIES_FILE": str(folder / "proxies.txt")}
+    crawl.env |= PACE | proxies | {"WEIBO_POSTS__RANGES": str(PROXIES)}
 
 
 def world(folder: Path, **knobs: Any) -> dict[str, Any]:

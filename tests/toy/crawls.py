@@ -1,7 +1,6 @@
 """Crawls of the toy site by the real commands, the site installed as a package would be."""
 
 import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,15 +18,8 @@ AGAIN = ("--runner", "inline", "--refresh", "--all")
 DEPTHS = {"ann.b": 0, "bob": 1, "c-d_e": 1, "1e3": 1, "dee:x": 1, "eve-": 2, "0x1f": 2}
 
 
-class ToyCrawl(Crawl):
-    """Commands start anew: what is installed is looked up at the start."""
-
-    def ended(self, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-        return self._finished(self.command(*arguments), self.env | env)
-
-
 @contextmanager
-def toy_crawl(world: World, folder: Path) -> Iterator[ToyCrawl]:
+def toy_crawl(world: World, folder: Path) -> Iterator[Crawl]:
     """A crawl of this world, in a new folder below this one."""
     packages = folder / "packages"
     about = packages / "toy-1.dist-info"
@@ -37,7 +29,7 @@ def toy_crawl(world: World, folder: Path) -> Iterator[ToyCrawl]:
     shutil.copy(Path(site.__file__), packages / "toy_site.py")
     (folder / "work").mkdir()
     with serving(world) as url:
-        crawl = ToyCrawl(folder / "work", url)
+        crawl = Crawl(folder / "work", url)
         del crawl.env["WEIBO_SITE__VISITOR_URL"]
         crawl.env["PYTHONPATH"] += f":{packages}"
         crawl.env |= {
