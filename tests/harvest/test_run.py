@@ -210,10 +210,12 @@ def test_what_was_in_trouble_in_an_earlier_run_is_no_evidence(tmp_path: Path) ->
 
     class Over(ScriptedFetcher):
         """Whatever is asked for the second time ends the run, for all requests under way: the
-        first one of user 29 among them."""
+        first one of user 29 among them, which is waited for."""
 
         async def fetch(self, ask: Ask) -> Fetched:
-            self.is_over |= ask.request.kind is Kind.FANS and ask.request.url in self.asked
+            self.is_waiting |= ask.request.uid == 29
+            is_second = ask.request.kind is Kind.FANS and ask.request.url in self.asked
+            self.is_over |= is_second and self.is_waiting
             while ask.request.uid == 29 and not self.is_over:
                 await asyncio.sleep(0.001)
             try:
@@ -226,7 +228,7 @@ def test_what_was_in_trouble_in_an_earlier_run_is_no_evidence(tmp_path: Path) ->
                 raise no
             return fetched
 
-        is_over = False
+        is_over = is_waiting = False
 
     users = open_users(tmp_path)
     users.add_seeds([Found(1, "")], "run", 1.0)

@@ -186,7 +186,7 @@ def test_what_stands_below_or_between_pages_is_not_gone(crawl_: Crawl) -> None:
     crawl_.run(guest([*new, *posts[:5]]), refresh=True)
     assert crawl_.ledger(6).gone == ()
     torn = [p for p in [*new, *posts] if p.mid != posts[5].mid]  # stood first on page 2
-    crawl_.run(ScriptedFetcher({6: torn}, announced={6: len(torn) + 1}), refresh=True)
+    crawl_.run(ScriptedFetcher({6: torn}), refresh=True)
     assert crawl_.ledger(6).gone == ()
     mixed = [posts[0], posts[8], posts[3], posts[9]]
     crawl_.run(guest(mixed), refresh=True)

@@ -123,12 +123,12 @@ class Pages(NamedTuple):
             ]
         )
 
-    async def vanish(self, announced: int | None, hidden: int, at: float) -> None:
+    async def vanish(self, ledger: Ledger, hidden: int, at: float) -> None:
         """After a whole timeline that showed all that is announced and not hidden, the last page at
-        this time: stored posts that were not on it have disappeared."""
-        if not self.sightings.are_all_shown(announced, hidden):
+        this time: stored posts that would stand below it have disappeared."""
+        if not self.sightings.are_all_shown(ledger.announced, hidden):
             return
-        lost = self.sightings.unseen()
+        lost = self.sightings.unseen(ledger.read_oldest)
         self.sightings.vanished(lost)
         await self.writer.put([self._post(mid, gone_cells(at), at) for mid in lost], [])
 

@@ -46,9 +46,14 @@ class Sightings:
         """All mids that the pages of this visit showed."""
         return self.seen | self._unreadable_here
 
-    def unseen(self) -> frozenset[Id]:
-        """Stored posts that are not gone, and that no page of this visit showed."""
-        return self.known - self.shown() - self.gone
+    def unseen(self, below: Id | None) -> set[Id]:
+        """Stored posts that are not gone, that no page of this visit showed, and that would stand
+        below this one, the last one shown. Between two pages something may have moved, or one of
+        them was kept by a proxy; posts in no order have no such place."""
+        lost = set(self.known - self.shown() - self.gone)
+        if isinstance(below, int):
+            lost = {mid for mid in lost if isinstance(mid, int) and mid < below}
+        return lost
 
     def changed(self, posts: Iterable[Post], held: Mapping[Id, Held]) -> None:
         """Posts are stored as a page shows them, beside what was held of them."""

@@ -170,7 +170,7 @@ class _Visit:
         if is_bare and not sure and not was_empty(self.old):
             raise VisitDoubt(NOTHING)
         if sure and self._is_whole(stopped):
-            await self.pages.vanish(self.ledger.announced, _hidden(self.old), self.shown_at)
+            await self.pages.vanish(self.ledger, _hidden(self.old), self.shown_at)
         await self.pages.repair()
         if self.env.comments is not None and not self.kept.is_used_up:
             mids = self.sightings.known | self.sightings.seen
@@ -327,8 +327,8 @@ class _Visit:
         them, and a last page with room: so the count, and the page that would hold one more post,
         say that this is the end."""
         announced = None if self.is_count_old else self.ledger.announced
-        is_shown = self.sightings.are_all_shown(announced) and not self.sightings.unseen()
-        return self.has_room and is_shown
+        is_shown = self.sightings.are_all_shown(announced)
+        return self.has_room and is_shown and not self.sightings.unseen(self.ledger.read_oldest)
 
     def _note_room(self, page: PostPage) -> None:
         """Before a page is stored."""
