@@ -79,6 +79,11 @@ _NO = b'visitor_gray_callback({"retcode":50111001,"msg":"no","data":{"sub":"a"}}
             b"{'request_id': '0a1b', \"rid\":\"01Cn_5z\", ver : '20260901'}",
             {"request_id": "0a1b", "rid": "01Cn_5z", "ver": "20260901"},
         ),
+        (
+            b'var request_id = "0a1b"; post("/visitor/genvisitor2", "cb=visitor_gray_callback'
+            b'&ver=20260901&request_id=" + request_id + "&from=weibo"); request_id = \'other\';',
+            {"request_id": "0a1b", "ver": "20260901"},
+        ),
     ],
 )
 def test_who_is_not_let_in_comes_by_the_entry_page(

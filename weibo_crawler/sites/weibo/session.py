@@ -18,7 +18,10 @@ from weibo_crawler.records import Kind, Page, Request
 _SUCCESS = "20000000"
 _VERSION = "20250916"  # of the visitor script, as weibo_api.md has it
 _ENTER = "entry=sinawap&a=enter"
-_FILLED_IN = re.compile(rb"""\b(request_id|ver|rid)["']?\s*[=:]\s*["']([\w-]{1,64})["']""")
+# of the entry page: a variable of its script, or a part of the form that it puts together
+_FILLED_IN = re.compile(
+    rb"""\b(request_id|rid)["']?\s*[=:]\s*["']([\w-]{1,64})["']|\b(ver)["']?\s*[=:]\s*["']?(\d{8})\b"""
+)
 _HEADERS = (("Accept", "*/*"),)
 _COOKIE_PART = re.compile(r"[!-+\--:<-~]+")  # visible ASCII without "," and ";"
 
@@ -123,7 +126,8 @@ def _entry(visitor_url: str, return_url: str, now: float) -> Request:
 
 def _as_entered(page: Page, asked: Request, visitor_url: str, return_url: str) -> Request | None:
     """The form again, as the entry page fills it in."""
-    found = {name.decode(): value.decode() for name, value in _FILLED_IN.findall(page.body)}
+    pairs = [tuple(filter(None, match)) for match in _FILLED_IN.findall(page.body)]
+    found = {name.decode(): value.decode() for name, value in reversed(pairs)}  # the first counts
     if "request_id" not in found:
         return None
     return _post(visitor_url, return_url, page.fetched_at, found, (("Referer", asked.url),))
