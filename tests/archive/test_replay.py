@@ -57,3 +57,20 @@ def test_a_profile_that_was_asked_for_before_says_that_the_site_was_silent() -> 
         return [*is_talking, replay.is_talking]
 
     assert asyncio.run(visit(VisitReplay(SITE, answers))) == [False, True]
+
+
+@pytest.mark.parametrize("verdict", [Verdict.OK, Verdict.EMPTY])
+def test_a_second_look_at_a_page_is_taken_where_it_was_taken(verdict: Verdict) -> None:
+    """Whatever the page showed: its posts have the time of the look that was stored."""
+    first = kept(1.0, Kind.POSTS, verdict, is_talking=True)
+    second = kept(3.0, Kind.POSTS, verdict, is_talking=True)
+
+    async def looks(*answers: Kept) -> bool:
+        replay = VisitReplay(SITE, answers)
+        await replay.fetch(Ask(SITE.posts(UID, "")))
+        return replay.was_asked_again()
+
+    assert asyncio.run(looks(first, second))
+    assert not asyncio.run(looks(first))
+    profile = kept(2.0, Kind.PROFILE, Verdict.OK, is_talking=True)
+    assert not asyncio.run(looks(first, profile))
