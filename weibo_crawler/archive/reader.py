@@ -144,11 +144,14 @@ class ArchiveIndex:
         return self._walled_at <= self._latest[writer.id]
 
     def writers(self, *stages: str) -> list[Writer]:
-        """Who wrote answers of these stages, by run."""
+        """Who wrote answers of these stages, run by run, in the order of their first answers: the
+        name of a run tells its second alone."""
         marks = ",".join("?" * len(stages))
         rows = self._db.execute(
-            f"SELECT id, stage, run_id, info FROM writers WHERE stage IN ({marks}) "
-            "ORDER BY run_id, id",
+            "WITH begun AS (SELECT run_id, min(at) AS at FROM writers "
+            "JOIN answers ON writer = id GROUP BY run_id) "
+            "SELECT id, stage, run_id, info FROM writers JOIN begun USING (run_id) "
+            f"WHERE stage IN ({marks}) ORDER BY begun.at, run_id, id",
             stages,
         )
         return [
