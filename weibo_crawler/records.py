@@ -523,6 +523,7 @@ class Answer(NamedTuple):
     page, reading: the answer of the site, and what it was read as; both None where no whole answer
     came and the caller was told so. told: what the caller of the fetcher was told, None where the
     request was sent again. is_talking: whether an emptiness was evidence then (`Fetcher`).
+    is_witness: it was asked for to know whether the site shows anything.
     """
 
     request: Request
@@ -530,6 +531,7 @@ class Answer(NamedTuple):
     reading: Reading | None
     told: Reading | None
     is_talking: bool
+    is_witness: bool = False
 
 
 class Outcome(msgspec.Struct, frozen=True):

@@ -4,6 +4,7 @@ import asyncio
 from types import SimpleNamespace
 
 import pytest
+from msgspec.structs import replace
 
 from weibo_crawler.archive.exchanges import Exchange, Kept, Told
 from weibo_crawler.fetch import Ask
@@ -74,3 +75,14 @@ def test_a_second_look_at_a_page_is_taken_where_it_was_taken(verdict: Verdict) -
     assert not asyncio.run(looks(first))
     profile = kept(2.0, Kind.PROFILE, Verdict.OK, is_talking=True)
     assert not asyncio.run(looks(first, profile))
+
+
+def test_a_witness_is_no_answer_to_the_visit() -> None:
+    """Another visit asked for it, to know whether the site shows anything."""
+    own = kept(1.0, Kind.POSTS, Verdict.OK, is_talking=True)
+    other = kept(2.0, Kind.POSTS, Verdict.OK, is_talking=True)
+    witness = other._replace(exchange=replace(other.exchange, is_witness=True))
+    replay = VisitReplay(SITE, [own, witness])
+    asyncio.run(replay.fetch(Ask(SITE.posts(UID, ""))))
+    assert replay.place_of(SITE.posts(UID, "")) == float("inf")
+    assert not replay.was_asked_again()

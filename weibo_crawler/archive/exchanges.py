@@ -53,7 +53,8 @@ class Told(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class Exchange(msgspec.Struct, frozen=True, omit_defaults=True):
     """What stands in the field `Crawler-Exchange`. at: when the answer was whole, seconds since the
-    epoch; read: the verdict, None where no answer came; told: None where it was asked again."""
+    epoch; read: the verdict, None where no answer came; told: None where it was asked again.
+    is_talking, is_witness: as in `Answer`."""
 
     kind: Kind
     at: float
@@ -63,6 +64,7 @@ class Exchange(msgspec.Struct, frozen=True, omit_defaults=True):
     read: Verdict | None = None
     told: Told | None = None
     is_talking: bool = False
+    is_witness: bool = False
 
 
 class Kept(NamedTuple):
@@ -112,7 +114,7 @@ def note(kind: str, at: float, uids: list[Id], compress: Compress) -> bytes:
 def exchange(answer: Answer, at: float, compress: Compress) -> bytes:
     """The records of one answer: the request, then the response; where no answer came, a metadata
     record that says why."""
-    request, page, reading, told, is_talking = answer
+    request, page, reading, told, is_talking, is_witness = answer
     about = Exchange(
         request.kind,
         at if page is None else page.fetched_at,
@@ -120,6 +122,7 @@ def exchange(answer: Answer, at: float, compress: Compress) -> bytes:
         None if reading is None else reading.verdict,
         None if told is None else Told(told.verdict, told.why, told.ambiguous),
         is_talking,
+        is_witness,
     )
     url, date, own_id = _without_account(request.url), _date(about.at), _record_id()
     named = [("WARC-Target-URI", url), ("Crawler-Exchange", _ENCODER.encode(about).decode())]

@@ -144,14 +144,12 @@ class ArchiveIndex:
         return self._walled_at <= self._latest[writer.id]
 
     def writers(self, *stages: str) -> list[Writer]:
-        """Who wrote answers of these stages, run by run, in the order of their first answers: the
-        name of a run tells its second alone."""
+        """Who wrote answers of these stages, in the order of their first answers: the name of a run
+        tells its second alone, and a user whom one process leaves may go on with another one."""
         marks = ",".join("?" * len(stages))
         rows = self._db.execute(
-            "WITH begun AS (SELECT run_id, min(at) AS at FROM writers "
-            "JOIN answers ON writer = id GROUP BY run_id) "
-            "SELECT id, stage, run_id, info FROM writers JOIN begun USING (run_id) "
-            f"WHERE stage IN ({marks}) ORDER BY begun.at, run_id, id",
+            "SELECT id, stage, run_id, info FROM writers JOIN answers ON writer = id "
+            f"WHERE stage IN ({marks}) GROUP BY id ORDER BY min(at), id",
             stages,
         )
         return [
@@ -238,8 +236,8 @@ class ArchiveIndex:
 
 
 def _cursor(about: Exchange) -> str | None:
-    """Of pages of posts only."""
-    return about.cursor if about.kind is Kind.POSTS else None
+    """Of pages of posts that a visit asked for."""
+    return about.cursor if about.kind is Kind.POSTS and not about.is_witness else None
 
 
 def _is_walled(about: Exchange) -> bool:

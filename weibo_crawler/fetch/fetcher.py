@@ -172,7 +172,7 @@ class Fetcher:
                 reading = SHUT if shut.is_for_all else _SPARED
                 if shut.is_for_all:
                     self._counters.add(f"{LEFT_OUT}{ask.request.kind}")
-                self._note(ask.request, None, None, reading)
+                self._note(ask, None, None, reading)
                 return Fetched(reading, None)
             patience *= 2.0 if isinstance(met.answer, TimedOut) else 1.0
             met = self._spared(asked, past, met)
@@ -192,7 +192,7 @@ class Fetcher:
                     told = fetched.reading
                     return fetched
             finally:
-                self._note(ask.request, page, met.answer, told)
+                self._note(ask, page, met.answer, told)
             past.append(_Past(met, turn, look))
             self._counters.add("request.retried")
             avoid, waits = action.step
@@ -282,7 +282,7 @@ class Fetcher:
             elif answer is first or true is not None:
                 self._pool.compared(answer.met.egress, is_same=true, is_telling=is_telling)
             if i != best:
-                self._note(asked.ask.request, answer.page, answer.met.answer, None)
+                self._note(asked.ask, answer.page, answer.met.answer, None)
             if true is False and isinstance(answer.turn.outcome, Good):
                 self._counters.add("egress.disproved")
                 self._pool.tell(answer.turn, Disproved(answer.met.elapsed_s, is_false=True))
@@ -311,7 +311,7 @@ class Fetcher:
         self._tell_of(asked, other)
         if other.met.egress not in names:
             return other
-        self._note(asked.ask.request, other.page, other.met.answer, None)
+        self._note(asked.ask, other.page, other.met.answer, None)
         return None
 
     def _tell_of(self, asked: Asked, answer: _Answer) -> None:
@@ -361,7 +361,7 @@ class Fetcher:
             answer = None if run.cancelled() or run.exception() else run.result()
             if answer is None:
                 return
-            self._note(asked.ask.request, answer.page, answer.met.answer, None)
+            self._note(asked.ask, answer.page, answer.met.answer, None)
             self._tell_of(asked, answer)
             if is_shown and isinstance(answer.turn.outcome, Broken):
                 self._pool.tell(answer.turn, Disproved(answer.met.elapsed_s))
@@ -469,13 +469,12 @@ class Fetcher:
             for n in range(len(ends)):
                 self.samples.looked(_nth_look(asked, n + 2), found=is_found)
 
-    def _note(
-        self, request: Request, page: Page | None, answer: object, told: Reading | None
-    ) -> None:
+    def _note(self, ask: Ask, page: Page | None, answer: object, told: Reading | None) -> None:
         """Tell the observer, if there is one, of an answer or of a request without any."""
         if self._on_answer is not None and (page is not None or told is not None):
             reading = answer if isinstance(answer, Reading) else None
-            self._on_answer(Answer(request, page, reading, told, self.is_talking))
+            is_witness = ask.expect is Expect.SHOWN
+            self._on_answer(Answer(ask.request, page, reading, told, self.is_talking, is_witness))
 
     def _tell(self, asked: Asked, met: Met, action: Action, past: list[_Past]) -> Look | None:
         """Tell the breaker of this answer, and both of those that it disproves."""

@@ -46,7 +46,7 @@ class VisitReplay:
         self._site = site
         self._answers: defaultdict[str, deque[Kept]] = defaultdict(deque)
         for kept in answers:
-            if kept.exchange.told is not None:
+            if kept.exchange.told is not None and not kept.exchange.is_witness:
                 self._answers[key_of(kept.exchange.kind, kept.url)].append(kept)
         self._ends: dict[str, Fetched] = {}
         self._page = ""  # the latest page of posts that was given
