@@ -10,7 +10,9 @@ from weibo_crawler.archive.exchanges import Exchange, Kept, Told
 from weibo_crawler.fetch import Ask
 from weibo_crawler.records import Kind, Verdict
 from weibo_crawler.reparse.replay import VisitReplay
+from weibo_crawler.reparse.visits import _is_over
 from weibo_crawler.sites.weibo import Weibo
+from weibo_crawler.store.rows.cells import Ledger
 
 SITE = Weibo("http://127.0.0.1:1", "", "agent")
 UID = 7
@@ -86,3 +88,22 @@ def test_a_witness_is_no_answer_to_the_visit() -> None:
     asyncio.run(replay.fetch(Ask(SITE.posts(UID, ""))))
     assert replay.place_of(SITE.posts(UID, "")) == float("inf")
     assert not replay.was_asked_again()
+
+
+@pytest.mark.parametrize(
+    ("held", "state", "is_over"),
+    [
+        ("20260101T000000Z-b", "done", False),
+        ("20260101T000000Z-a", "done", True),
+        ("20260101T000000Z-a", "partial", False),
+        ("20260101T000000Z-0", "partial", True),
+        ("20260102T000000Z-0", "done", True),
+        ("20251231T000000Z-z", "done", False),
+    ],
+)
+def test_runs_of_one_second_follow_each_other_as_they_did(
+    held: str, state: str, is_over: bool
+) -> None:
+    """Their names do not sort by time then; those of other archives do, by the second."""
+    runs = [f"20260101T000000Z-{name}" for name in "ba0"]
+    assert _is_over(Ledger(state=state, run_id=held), runs[1], runs) is is_over

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from math import inf
 from pathlib import Path
 from typing import NamedTuple
@@ -155,6 +156,11 @@ class ArchiveIndex:
         return [
             Writer(a, b, c, msgspec.json.decode(options)) for a, b, c, options in rows.fetchall()
         ]
+
+    @cached_property
+    def runs(self) -> list[str]:
+        """The runs that visited users, in the order of their first answers."""
+        return list(dict.fromkeys(writer.run_id for writer in self.writers("posts")))
 
     def users(self, writer: Writer) -> list[Id]:
         """Whose answers a process wrote, by the first of each."""

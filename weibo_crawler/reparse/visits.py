@@ -135,7 +135,7 @@ async def _visit(
         return "forgotten"
     cells = await writer.call(stores.tables.userlist.row, user_key(uid), USER_COLUMNS)
     due, replay = due_of(uid, cells), VisitReplay(site, answers)
-    if due.ledger is not None and _is_over(due.ledger, process.run_id):
+    if due.ledger is not None and _is_over(due.ledger, process.run_id, index.runs):
         return _KNOWN
 
     if cursor := index.went_on_at(process, uid):
@@ -170,6 +170,11 @@ async def _visit(
     return outcome.status
 
 
-def _is_over(ledger: Ledger, run_id: str) -> bool:
-    """Whether this visit, or a later one, is in the tables with its end. Run ids sort by time."""
-    return ledger.run_id > run_id or (ledger.run_id == run_id and ledger.state != "partial")
+def _is_over(ledger: Ledger, run_id: str, runs: Sequence[str]) -> bool:
+    """Whether this visit, or a later one, is in the tables with its end. runs: of the archive, in
+    their order; the name of another one tells its second."""
+    if ledger.run_id == run_id:
+        return ledger.state != "partial"
+    if ledger.run_id in runs:
+        return runs.index(ledger.run_id) > runs.index(run_id)
+    return ledger.run_id > run_id

@@ -3,11 +3,10 @@
 from collections.abc import Collection
 from urllib.parse import parse_qsl
 
-from weibo_crawler.config import resolve
+from weibo_crawler.config import FILE_OPTIONS, resolve
 from weibo_crawler.errors import BadConfig
 
 TLS = ("ssl_ca", "ssl_cert", "ssl_key")
-_FILES = (*TLS, "socket")
 _NEEDS = {"ssl_cert": "ssl_ca", "ssl_key": "ssl_cert"}
 
 
@@ -31,4 +30,4 @@ def read_options(query: str, setting: str, known: Collection[str], form: str) ->
     for name, other in _NEEDS.items():
         if name in options and other not in options:
             raise BadConfig(f"{setting}: {name} needs {other}: {form}")
-    return {k: str(resolve(v)) if k in _FILES else v for k, v in options.items()}
+    return {k: str(resolve(v)) if k in FILE_OPTIONS else v for k, v in options.items()}
