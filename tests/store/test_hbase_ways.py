@@ -141,10 +141,9 @@ def test_a_server_is_spoken_to_in_its_way(
 
 @pytest.mark.parametrize("way", [("framed", "compact"), ("http", "binary"), ("buffered", "binary")])
 def test_doctor_says_in_which_way_a_server_speaks(
-    serve: Callable[..., _Spoken], way: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+    serve: Callable[..., _Spoken], way: tuple[str, str]
 ) -> None:
     """By the options that the address lacks, or has too many of; also where the server waits."""
-    monkeypatch.setattr("weibo_crawler.store.hbase.check._ANSWER_S", 0.5)
     server = serve(*way)
     spoken_to = "transport=framed&protocol=binary"
     with pytest.raises(StoreError, match=f"transport={way[0]}&protocol={way[1]}"):
