@@ -62,6 +62,9 @@ operations = st.lists(
         st.tuples(st.just("versions"), keys, st.sampled_from(COLUMNS)),
         st.tuples(st.just("scan"), keys, st.none() | keys, columns, st.none() | st.integers(0, 4)),
         st.tuples(st.just("prefix"), keys, columns),
+        st.tuples(
+            st.just("least"), keys, st.sampled_from(COLUMNS), values, st.none() | st.integers(0, 4)
+        ),
         st.tuples(st.just("keys"), keys),
     ),
     max_size=20,
@@ -264,6 +267,26 @@ class TableContract:
         assert [r.key for r in tables.posts.scan(limit=3)] == ["a0", "a1", "a2"]
         assert list(tables.posts.scan(limit=0)) == []
 
+    @pytest.mark.parametrize("share", [2, 10, 700])
+    def test_rows_whose_cell_is_at_least_a_value(self, tables: Tables, share: int) -> None:
+        """In their order and whole, be they few or many; the newest version counts, or that of
+        then."""
+        n = 2500
+        puts = [
+            Put(f"{i:05d}", {"post:at": str(9 if i % share == 0 else 3), "raw:a": str(i)}, 1)
+            for i in range(n)
+        ]
+        tables.posts.put([*puts, Put("zz", {"post:text": "no such cell"}, 1)])
+        wanted = [Row(put.key, dict(put.cells)) for put in puts if put.cells["post:at"] == "9"]
+        least = ("post:at", "5")
+        assert list(tables.posts.scan(least=least)) == wanted
+        inside = [row for row in wanted if "00100" <= row.key < "02000"]
+        assert list(tables.posts.scan(start="00100", stop="02000", least=least)) == inside
+        assert list(tables.posts.scan(least=least, limit=3)) == wanted[:3]
+        tables.posts.put([Put(wanted[0].key, {"post:at": "4"}, 2)])
+        assert list(tables.posts.scan(least=least)) == wanted[1:]
+        assert list(tables.posts.scan(least=least, as_of=1)) == wanted
+
     def test_writing_while_scanning(self, tables: Tables) -> None:
         """A scan meets each row that was there before just once, while the same thread writes."""
         wanted = [f"{i:05d}" for i in range(2500)]
@@ -408,6 +431,28 @@ class TableContract:
         end = prefix_end(here) if stop is None else here + stop
         found = tables.posts.scan(start=here + start, stop=end, columns=asked, limit=limit)
         assert list(found) == model_scan(model, here + start, end, asked, limit)
+
+    def _check_least(
+        self,
+        tables: Tables,
+        model: Model,
+        here: str,
+        prefix: str,
+        column: str,
+        value: str,
+        limit: int | None,
+    ) -> None:
+        rows = model_scan(model, here, prefix_end(here), None, None)
+        wanted = [
+            row
+            for row in rows
+            if row.key.startswith(here + prefix)
+            and column in row.cells
+            and row.cells[column].encode() >= value.encode()
+        ]
+        least = (column, value)
+        found = list(tables.posts.scan(prefix=here + prefix, least=least, limit=limit))
+        assert found == wanted[:limit]
 
     def _check_prefix(
         self, tables: Tables, model: Model, here: str, prefix: str, asked: list[str] | None

@@ -85,6 +85,7 @@ class PartOfTable:
         columns: Sequence[str] | None = None,
         limit: int | None = None,
         as_of: int | None = None,
+        least: tuple[str, str] | None = None,
     ) -> Iterator[Row]:
         start, stop = key_bounds(start, stop, prefix)
         inside = self._table.scan(
@@ -94,6 +95,7 @@ class PartOfTable:
             columns=columns,
             limit=limit,
             as_of=as_of,
+            least=least,
         )
         return (Row(row.key.removeprefix(self._part), row.cells) for row in inside)
 

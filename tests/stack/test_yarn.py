@@ -251,6 +251,26 @@ def test_a_detached_run_reads_the_papers_table(stack: Running, world: tuple[Craw
     assert_true(crawl, truth)
 
 
+def test_rows_go_into_hdfs(stack: Running, world: tuple[Crawl, Truth]) -> None:
+    """`export -o hdfs://…`: a job of maps writes the rows that one process writes into a file, a
+    file each, into a new folder; nothing else is left. A folder that is there is not touched."""
+    crawl, hadoop = world[0], stack.addresses["STACK_HADOOP"]
+    dates = sorted(str(post["created_at"])[:10] for post in crawl.scan("posts"))
+    which = ("posts", "--since", dates[len(dates) // 2])
+    crawl.run("export", *which, "-o", "here.jsonl")
+    folder = f"{crawl.env['WEIBO_HADOOP__FOLDER']}-rows"
+    try:
+        done = crawl.json("export", *which, "-o", folder, "--processes", "2")
+        files = stack.run(hadoop, "fs", "-text", f"{folder}/*").stdout
+        assert folder in crawl.run("export", *which, "-o", folder, code=2).stderr
+        assert folder in crawl.run("forget", "1", "--dry-run").stdout
+    finally:
+        stack.run(hadoop, "fs", "-rm", "-r", "-f", folder)
+    assert files == (crawl.folder / "here.jsonl").read_text("utf-8")
+    assert 0 < done["rows"] == len(files.splitlines()) < len(dates)
+    assert staging(stack, crawl) == []
+
+
 def until_over(crawl: Crawl, application: str) -> tuple[set[str], str]:
     """What status says of an application until it is over: its states, its end."""
     states: set[str] = set()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from weibo_crawler.analysis.figures import Stored
 
 
-def _rows(options: argparse.Namespace, home: Home, part: Range = ALL) -> Iterable[dict[str, Any]]:
+def rows_of(options: argparse.Namespace, home: Home, part: Range = ALL) -> Iterable[dict[str, Any]]:
     from weibo_crawler.analysis import scan as scans
 
     if options.imported and options.what != "users":
@@ -71,7 +71,7 @@ def _is_imported(options: argparse.Namespace) -> bool:
     return bool(options.imported or options.as_of or options.history)
 
 
-def _columns(options: argparse.Namespace, form: str) -> tuple[str, ...]:
+def columns_of(options: argparse.Namespace, form: str) -> tuple[str, ...]:
     """The columns asked for, or those that suit what is shown and where."""
     from weibo_crawler.analysis import columns as known
 
@@ -118,9 +118,9 @@ def scan(options: argparse.Namespace) -> Done:
     from weibo_crawler.analysis.writers import write
 
     form = _form(options) or ("table" if sys.stdout.isatty() else "jsonl")
-    columns = _columns(options, form)
+    columns = columns_of(options, form)
     with Home(config.load(options.config), makes=()) as home:
-        n = write(_rows(options, home), form, sys.stdout.buffer, columns)
+        n = write(rows_of(options, home), form, sys.stdout.buffer, columns)
     return Done(f"scan: {_count(n, options, home)}", {"rows": n})
 
 
@@ -136,15 +136,19 @@ def _is_live(options: argparse.Namespace) -> bool:
 
 
 def _check_processes(options: argparse.Namespace) -> None:
-    if options.processes == 1:
-        return
+    if options.processes > 1:
+        check_parted(options, "--processes")
+
+
+def check_parted(options: argparse.Namespace, who: str) -> None:
+    """The rows can be read by ranges of their keys."""
     if _is_live(options):
         raise BadUsage(
-            "--processes is for what is read from the tables: posts, comments, and users with "
+            f"{who} is for what is read from the tables: posts, comments, and users with "
             "--imported, --as-of or --history"
         )
     if options.uid or options.limit is not None:
-        raise BadUsage("--processes is for all rows: leave out --uid and --limit, or it")
+        raise BadUsage(f"{who} is for all rows: leave out --uid and --limit, or it")
 
 
 def export(options: argparse.Namespace) -> Done:
@@ -162,6 +166,10 @@ def export(options: argparse.Namespace) -> Done:
         lacks = "where to" if options.what else "which rows"
         place = options.output or f"{what}.parquet"
         raise BadUsage(f"say {lacks}: export {what} -o {place}, or export --dataset DIR")
+    if isinstance(options.output, str):
+        from weibo_crawler.cli.export_on_yarn import export_on_yarn
+
+        return export_on_yarn(options)
     form = _form(options, options.output)
     if options.ids:
         if options.what != "posts" or options.columns or form or options.history:
@@ -169,11 +177,11 @@ def export(options: argparse.Namespace) -> Done:
         form, options.columns = IDS, "mid"
     settings = config.load(options.config)
     _check_output(options)
-    columns = _columns(options, "file")  # all there are, unless --columns names some
+    columns = columns_of(options, "file")  # all there are, unless --columns names some
     _check_processes(options)
     with Home(settings, makes=()) as home:
         remember_export(home.users, options.output)  # first: a kill may leave some of it
-        read = partial(_rows, options)
+        read = partial(rows_of, options)
         read(home, ALL)  # says what is wrong with the options
         with Progress("export") as progress, reading(home, options.processes, options.output) as by:
             rows = by.rows(read, options.what, progress)
@@ -205,7 +213,7 @@ def _dataset(options: argparse.Namespace) -> Done:
             for name, fields in dataset.TABLES.items():
                 rows = by.rows(partial(_table_rows, name), name, progress)
                 if name == "edges":  # which are not in the tables
-                    rows = told(scan_edges(home.users), name, progress)
+                    rows = told(scan_edges(home.users), name, progress.say)
                 contents[name] = dataset.Content(of_site(fields, home.site), rows)
             figures = by.stored(now, is_whole=False).ledgers.result()
             source = Source(home.settings.site.name, home.site.title, home.site.addresses[0])

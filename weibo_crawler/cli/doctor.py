@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from weibo_crawler import config
 from weibo_crawler.analysis.dataset import check_new
 from weibo_crawler.analysis.numbers import plural
@@ -23,6 +25,7 @@ from weibo_crawler.store.homes import HBASE, file_of, home_of
 _ANSWER_S = 5.0
 _GUESSING_S = 15.0  # where somebody hangs up, it is found out what it speaks
 _JVM_S = 40.0  # a command of Hadoop starts a JVM
+_NODE_S = 240.0  # a busy cluster lets a job wait
 
 
 class Check(NamedTuple):
@@ -189,10 +192,13 @@ def _nodes(settings: Settings) -> Iterator[Line]:
     found: list[Finding] = []
 
     def look() -> str:
-        from weibo_crawler.posts.nodes import look_from_a_node
+        from weibo_crawler.posts.cluster import Cluster
+        from weibo_crawler.posts.once import Once
 
+        cluster = Cluster(replace(settings, hadoop=replace(settings.hadoop, attempts=1)))
         script = resource("jobs/check_node.py")
-        found.extend(look_from_a_node(settings, script, f"doctor-{new_run_id()}"))
+        once = Once(cluster, "doctor", script, new_run_id(), patience_s=_NODE_S)
+        found.extend(map(Finding.from_line, once.run(["look"])))
         return "one of them ran a job of ours"
 
     yield _run(Check("nodes", look))

@@ -11,9 +11,10 @@ from weibo_crawler.store.notes import EXPORTS, Notes
 _KEPT = 100
 
 
-def remember_export(users: Notes, file: Path) -> None:
-    """Note that this file may hold people; where the store may only be read, say that it cannot."""
-    place = f"{socket.gethostname()}:{file.resolve()}"
+def remember_export(users: Notes, file: Path | str) -> None:
+    """Note that this file, or folder of HDFS, may hold people; where the store may only be read,
+    say that it cannot."""
+    place = file if isinstance(file, str) else f"{socket.gethostname()}:{file.resolve()}"
     others = [one for one in _noted(users) if one != place]
     try:
         EXPORTS.put(users, [*others, place][-_KEPT:])
@@ -22,8 +23,8 @@ def remember_export(users: Notes, file: Path) -> None:
 
 
 def known_exports(users: Notes) -> list[str]:
-    """host:path of the files written, the newest last, those that are gone left out; and the
-    parts of them that are being written, or that killed writers left."""
+    """host:path of the files written, or hdfs://…, the newest last, those that are gone here left
+    out; and the parts of them that are being written, or that killed writers left."""
     here = f"{socket.gethostname()}:"
     known = []
     for one in _noted(users):

@@ -408,12 +408,15 @@ def _analyst_commands(commands: Any) -> None:
     export.add_argument(
         "--output",
         "-o",
-        type=Path,
+        type=_place,
         metavar="FILE",
-        help="the file; an old one is replaced when the new one is whole",
+        help="the file; an old one is replaced when the new one is whole. Or hdfs://…, a new "
+        "folder: a job on YARN writes it, a file a map",
     )
     export.add_argument(
-        "--format", choices=["jsonl", "csv", "parquet"], help="default: by the file's suffix"
+        "--format",
+        choices=["jsonl", "csv", "parquet"],
+        help="default: by the file's suffix; in HDFS jsonl",
     )
     _add_excel(export)
     export.add_argument(
@@ -471,8 +474,13 @@ def _add_processes(command: argparse.ArgumentParser) -> None:
         type=_whole(1, 64),
         default=1,
         metavar="N",
-        help="how many processes read the tables side by side (default: 1)",
+        help="how many processes read the tables side by side (default: 1; maps on YARN: 16)",
     )
+
+
+def _place(text: str) -> Path | str:
+    """A file, or an address of HDFS."""
+    return text if "://" in text else Path(text)
 
 
 def _add_excel(command: argparse.ArgumentParser) -> None:

@@ -33,7 +33,7 @@ class Reading:
     ) -> "Rows | Parted":
         """The rows, and how far they are said now and then."""
         if self._readers is None:
-            return told(read(self._home, ALL), what, progress)
+            return told(read(self._home, ALL), what, progress.say)
         from weibo_crawler.analysis.parallel import Parted
 
         advance, total = Advance(), 0
@@ -69,20 +69,20 @@ def reading(home: Home, processes: int, output: Path | None = None) -> Iterator[
         yield Reading(home, readers)
 
 
-def told(rows: Rows, what: str, progress: Progress) -> Rows:
-    """The rows, and how far they are said now and then."""
+def told(rows: Rows, what: str, say: Callable[[str], None]) -> Rows:
+    """The rows; how far they are is said now and then."""
     from weibo_crawler.analysis.scan import PostRows
 
     if isinstance(rows, PostRows):  # which Parquet reads in a third of the time
-        return PostRows(_counted(rows.stored, what, progress))
-    return _counted(rows, what, progress)
+        return PostRows(_counted(rows.stored, what, say))
+    return _counted(rows, what, say)
 
 
-def _counted(rows: Iterable[T], what: str, progress: Progress) -> Iterator[T]:
+def _counted(rows: Iterable[T], what: str, say: Callable[[str], None]) -> Iterator[T]:
     advance = Advance()
     for n, row in enumerate(rows):
         if n and not n % _TOLD_EVERY:
-            progress.say(advance.words(n, what))
+            say(advance.words(n, what))
         yield row
 
 

@@ -48,6 +48,15 @@ class Hdfs:
         """Copy files and folders into a folder, readable for their owner alone."""
         self._run(*_PRIVATE, "-put", *map(str, sources), folder)
 
+    def put_again(self, source: Path, folder: str) -> None:
+        """Copy a file into a folder, whole or not at all; what an earlier attempt has put there is
+        replaced."""
+        self._run(*_PRIVATE, "-put", "-f", str(source), folder)
+
+    def move(self, source: str, target: str) -> None:
+        """Give a folder another place, in which nothing is."""
+        self._run("-mv", source, target)
+
     def put_once(self, source: Path, target: str) -> None:
         """Copy a file that is the same whoever writes it, whole or not at all."""
         try:

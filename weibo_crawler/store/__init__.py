@@ -68,12 +68,15 @@ class Table(Protocol):
         columns: Sequence[str] | None = None,
         limit: int | None = None,
         as_of: int | None = None,
+        least: tuple[str, str] | None = None,
     ) -> Iterator[Row]:
         """Rows with start <= key < stop (or with the prefix), in order, at most `limit`.
 
         as_of: a timestamp; the newest cells that are not newer, as far as versions of them are
-        kept. Rows without any of `columns` are left out. Pages inside: no lock or connection is
-        held while the caller works on a row, so writing while scanning is allowed.
+        kept. least: (column, value); only rows that hold this value there, or a greater one, by
+        the bytes of both; of other rows nothing else is read. For all columns alone. Rows without
+        any of `columns` are left out. Pages inside: no lock or connection is held while the caller
+        works on a row, so writing while scanning is allowed.
         """
         ...
 

@@ -188,10 +188,15 @@ class SqliteTable:
         columns: Sequence[str] | None = None,
         limit: int | None = None,
         as_of: int | None = None,
+        least: tuple[str, str] | None = None,
     ) -> Iterator[Row]:
         wanted = self._columns(columns)
         start, stop = key_bounds(start, stop, prefix)
-        rows = self._rows(start, stop, wanted, _PAGE_ROWS if limit is None else limit, as_of)
+        n = _PAGE_ROWS if limit is None else limit
+        if least is None:
+            rows = self._rows(start, stop, wanted, n, as_of)
+        else:
+            rows = self._rows_with(least, start, stop, wanted, n, as_of)
         return rows if limit is None else islice(rows, max(0, limit))
 
     def states(self, key: str) -> Iterator[tuple[int, dict[str, str]]]:
@@ -211,18 +216,57 @@ class SqliteTable:
             values[0] = page[-1][0] + "\0"  # the smallest key after it
 
     def _rows(
-        self, start: str, stop: str | None, wanted: _Columns, rows: int, as_of: int | None
+        self,
+        start: str,
+        stop: str | None,
+        wanted: _Columns,
+        rows: int,
+        as_of: int | None,
+        among: bytes | None = None,
     ) -> Iterator[Row]:
         after: str | None = start
         while after is not None:
-            page, after = self._page(after, stop, wanted, min(rows, _PAGE_ROWS), as_of)
+            page, after = self._page(after, stop, wanted, min(rows, _PAGE_ROWS), as_of, among)
             yield from page
 
-    def _page(
-        self, start: str, stop: str | None, wanted: _Columns, rows: int, as_of: int | None
-    ) -> tuple[list[Row], str | None]:
-        """Some rows from `start` on, and the key that the next page begins with (None: the end)."""
+    def _rows_with(
+        self,
+        least: tuple[str, str],
+        start: str,
+        stop: str | None,
+        wanted: _Columns,
+        rows: int,
+        as_of: int | None,
+    ) -> Iterator[Row]:
+        """SQLite looks for them itself, in a twentieth of the time that reading takes Python."""
+        column, value = least
         where, values = _where(start, stop)
+        sql = (
+            f"SELECT DISTINCT row_key FROM {self._table} WHERE {where} AND family = ? "
+            "AND json_extract(cells, ?) >= ? ORDER BY row_key LIMIT ?"
+        )
+        some = (self._family_of[column], f'$."{column}"', value, min(rows, _PAGE_ROWS))
+        while keys := [key for (key,) in self._db.read(sql, (*values, *some))]:
+            found = self._rows(keys[0], stop, wanted, rows, as_of, _encode(keys))
+            # an older version may have held it
+            yield from (row for row in found if row.cells.get(column, "") >= value)
+            values[0] = keys[-1] + "\0"
+
+    def _page(
+        self,
+        start: str,
+        stop: str | None,
+        wanted: _Columns,
+        rows: int,
+        as_of: int | None,
+        among: bytes | None,
+    ) -> tuple[list[Row], str | None]:
+        """Some rows from `start` on, and the key that the next page begins with (None: the end).
+        among: a JSON list of their keys, None: all."""
+        where, values = _where(start, stop)
+        if among is not None:
+            where += " AND row_key IN (SELECT value FROM json_each(CAST(? AS TEXT)))"
+            values.append(among)
         if len(wanted.families) < len(self._families):
             where += f" AND family IN ({', '.join('?' * len(wanted.families))})"
             values += wanted.families

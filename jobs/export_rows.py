@@ -1,0 +1,31 @@
+"""Rows of the tables into files of HDFS, a map each: `weibo-crawler export -o hdfs://…`."""
+
+import os
+import sys
+from collections.abc import Iterator
+
+from mrjob.job import MRJob
+from mrjob.protocol import RawValueProtocol
+
+from weibo_crawler.cli.export_on_yarn import write_part
+from weibo_crawler.errors import BadConfig, CrawlerError
+
+
+class MRExportRows(MRJob):
+    """What to write in, how many rows that were out."""
+
+    INPUT_PROTOCOL = RawValueProtocol
+    OUTPUT_PROTOCOL = RawValueProtocol
+    HADOOP_INPUT_FORMAT = "org.apache.hadoop.mapred.lib.NLineInputFormat"
+    JOBCONF = {"mapreduce.job.reduces": "0"}  # noqa: RUF012
+
+    def mapper(self, _: object, line: str) -> Iterator[tuple[None, str]]:
+        try:
+            yield None, str(write_part(line, self.set_status))
+        except CrawlerError as error:
+            print(f"weibo-crawler: {error}", file=sys.stderr, flush=True)
+            os._exit(max(error.exit_code, BadConfig.exit_code))  # by which the command knows it
+
+
+if __name__ == "__main__":
+    MRExportRows.run()
