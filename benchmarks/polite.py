@@ -1,6 +1,6 @@
 """A site that says no: the budget of 200 proxies, 10,000 pages through faults, users by edge.
 
-    python -m benchmarks.polite [--quick] [--only proxies|faults|edges] [--docs docs/benchmarks.md]
+    python -m benchmarks.polite [--quick] [--only proxies|hours|faults|edges] [--docs FILE]
 
 Prints tables, writes benchmarks/results/polite.json. Figures are medians over the runs, each with a
 seed of its own.
@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks import edges, faults, polite_tables, schedulers, sockets
+from benchmarks import edges, faults, hours, polite_tables, schedulers, sockets
 from benchmarks.common import (
     RESULTS,
     described,
@@ -81,6 +81,12 @@ def measure_proxies(sizes: Sizes) -> dict[str, list[Figures]]:
     return measured
 
 
+def measure_hours(sizes: Sizes) -> dict[str, list[float]]:
+    """By hour, in a process of its own: memory is measured."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(hours.run, sizes.hour_proxies, sizes.hours).result()
+
+
 # -- faults
 
 
@@ -130,6 +136,7 @@ def _side_by_side(
 
 _PARTS: dict[str, tuple[Callable[[Sizes], Any], Callable[[Any, Sizes], str]]] = {
     "proxies": (measure_proxies, polite_tables.show_proxies),
+    "hours": (measure_hours, polite_tables.show_hours),
     "faults": (measure_faults, polite_tables.show_faults),
     "edges": (measure_edges, polite_tables.show_edges),
 }

@@ -1,6 +1,7 @@
 """The figures of politeness as tables for people."""
 
 from collections.abc import Callable, Mapping, Sequence
+from statistics import median
 
 from benchmarks import edges, faults, schedulers
 from benchmarks.budget import HEALTHY
@@ -9,6 +10,7 @@ from benchmarks.sizes import Sizes
 from weibo_crawler.simulator.company import COMPANIES
 
 Figures = dict[str, float]
+_PARTS = 4  # of a long run, a row each
 SCHEDULERS = {
     "ideal": "an ideal scheduler: knows limit, health and delay of each",
     "known": "ours, the limit given as the ceiling (aim: 97 %, nobody banned)",
@@ -74,6 +76,35 @@ def show_proxies(measured: Mapping[str, list[Figures]], sizes: Sizes) -> str:
             f"One run of {sizes.real_s:g} s over real sockets on loopback, the limit known, and "
             "the same by the virtual clock with delays like those of an idle loopback:",
             table(("clock", "budget used", "requests", "refused"), short),
+        )
+    )
+
+
+def show_hours(measured: Mapping[str, Sequence[float]], sizes: Sizes) -> str:
+    """One table, a row for each part of the hours."""
+    pages, memory = measured["by_hour"], measured["memory"]
+    parts = [range(i * len(pages) // _PARTS, (i + 1) * len(pages) // _PARTS) for i in range(_PARTS)]
+    rows = [
+        (
+            f"{part.start + 1} to {part.stop}",
+            _whole(median(pages[hour] for hour in part)),
+            f"{_whole(min(pages[hour] for hour in part))} to "
+            f"{_whole(max(pages[hour] for hour in part))}",
+            _whole(max(memory[hour] for hour in part)),
+        )
+        for part in parts
+        if part
+    ]
+    return "\n\n".join(
+        (
+            f"### {sizes.hours} hours, {sizes.hour_proxies} proxies of mixed health",
+            "One request in 3 s an address, by the virtual clock; fetcher, ring, sessions and "
+            f"reader without stores. {_percent(measured['share'][0])} of the budget used, "
+            f"{_whole(measured['requests'][0])} requests, {_whole(measured['refused'][0])} of them "
+            f"refused, {_whole(measured['bans'][0])} bans; memory in the last part "
+            f"{max(memory[parts[-1].start :]) / max(memory[parts[0].start : parts[0].stop]):.2f} "
+            "times that in the first.",
+            table(("hours", "pages an hour (median)", "least to most", "most MB resident"), rows),
         )
     )
 

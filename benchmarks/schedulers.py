@@ -1,7 +1,8 @@
 """Who chooses the proxy: our ring, dice, or somebody who knows everything. In virtual time."""
 
+import asyncio
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from random import Random
 
 from benchmarks.budget import (
@@ -44,6 +45,8 @@ from weibo_crawler.sites.weibo import Weibo
 KNOWN = Pace(requests_per_second=1 / LIMIT_S)
 UNKNOWN = Pace(requests_per_second=3 / LIMIT_S)  # three times too fast, for AIMD to find out
 THREADS = 16  # of who asks blindly
+HOUR_S = 3600.0
+Hourly = Callable[[int], None]  # is called each hour with the pages so far
 
 
 class Dice(Ring):
@@ -61,14 +64,19 @@ class Dice(Ring):
 
 
 def by_ring(
-    seed: int, pace: Pace, proxies: int, seconds: float, delays: Delays = INTERNET
+    seed: int,
+    pace: Pace,
+    proxies: int,
+    seconds: float,
+    delays: Delays = INTERNET,
+    hourly: Hourly | None = None,
 ) -> dict[str, float]:
     """Our fetcher, with callers and concurrency for all proxies at once."""
     options = options_of(seed, proxies)
     ring = Ring([egress_of(proxy) for proxy in proxies_of(options)], pace)
     breaker = Breaker(pace.stop_share, pace.stop_window, drift_share=pace.drift_share)
     per_hour = config.Session().per_hour
-    return _run(seed, ring, breaker, per_hour, proxies, proxies, seconds, delays)
+    return _run(seed, ring, breaker, per_hour, proxies, proxies, seconds, delays, hourly)
 
 
 def by_dice(seed: int, proxies: int, seconds: float) -> dict[str, float]:
@@ -114,6 +122,7 @@ def _run(
     callers: int,
     seconds: float,
     delays: Delays,
+    hourly: Hourly | None = None,
 ) -> dict[str, float]:
     options = options_of(seed, proxies)
     world = world_of(options)
@@ -126,11 +135,18 @@ def _run(
     attempts = config.Fetch().attempts
     fetcher = Fetcher(site, pool, sender, breaker, counters, attempts=attempts, rng=rng)
 
+    async def tell() -> None:
+        while hourly is not None:
+            await asyncio.sleep(HOUR_S)
+            hourly(sum(n for (_, label), n in transport.served.items() if label == "ok"))
+
     async def crawled() -> Tally:
+        telling = asyncio.create_task(tell())
         try:
             posts = posts_of(world)
             return await crawl(fetcher, site, posts, callers=callers, seconds=seconds)
         finally:
+            telling.cancel()
             await fetcher.close()
 
     return figures(run(crawled()), transport.served, transport.proxies, seconds)
