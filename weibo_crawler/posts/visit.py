@@ -15,11 +15,12 @@ from weibo_crawler.posts.due import Due
 from weibo_crawler.posts.holdings import Holdings
 from weibo_crawler.posts.info import Info
 from weibo_crawler.posts.kept import Kept, is_all
+from weibo_crawler.posts.missed import MISSED, Missed, Word, newest
 from weibo_crawler.posts.pages import Pages
 from weibo_crawler.posts.profile import NOTHING, lacks_count, needs_profile, owner_of, was_empty
 from weibo_crawler.posts.schedule import Revisit, doubt_wait_s
 from weibo_crawler.posts.sightings import Sightings
-from weibo_crawler.posts.stops import ENDS, IN_DOUBT, LIMITS, Stops
+from weibo_crawler.posts.stops import ENDS, FALSE_PAGE, IN_DOUBT, LIMITS, Stops
 from weibo_crawler.posts.texts import Texts
 from weibo_crawler.posts.writer import Writer
 from weibo_crawler.records import Expect, Id, Outcome, Page, PostPage, Reading, User, Verdict
@@ -132,6 +133,7 @@ class _Visit:
         self.shown_at = 0.0  # when the last page was
         self.kept_at: float | None = None  # when a harvest was shown page 1
         self.texts = Texts(env.site, env.asker, self.uid)
+        self.missed = Missed(env.site, env.asker, self.uid)
         self.pages = Pages(
             *(self.uid, env.run_id, env.writer, self.holdings, self.sightings, self.texts),
             *(env.asker, env.clock, self.asks_closed, env.comments, self.kept),
@@ -170,7 +172,9 @@ class _Visit:
         if is_bare and not sure and not was_empty(self.old):
             raise VisitDoubt(NOTHING)
         if sure and self._is_whole(stopped):
-            await self.pages.vanish(self.ledger, _hidden(self.old), self.shown_at)
+            await self._vanish()
+        if self.sightings.doubted - self.sightings.seen:
+            stopped, sure = FALSE_PAGE, False
         await self.pages.repair()
         if self.env.comments is not None and not self.kept.is_used_up:
             mids = self.sightings.known | self.sightings.seen
@@ -263,6 +267,7 @@ class _Visit:
             is_second = looked is not None and fetched.reading.verdict is Verdict.OK
             if looked is not None and not is_second:  # it was shown, whatever is shown now
                 fetched = looked
+            fetched = await self._believed(ask, fetched)
             reading = fetched.reading
             if fetched.page is not None:
                 self.shown_at = fetched.page.fetched_at
@@ -315,6 +320,65 @@ class _Visit:
                 return why
             self.cursor = following
         return None
+
+    async def _believed(self, ask: Ask, fetched: Fetched) -> Fetched:
+        """A page, or what another egress shows in its place, where it lacks stored posts that the
+        site shows, or where no word tells whether it does. What the one that is returned lacks, and
+        what is not to be believed of it, stands in `Sightings.doubted`."""
+        lost = self._lost(fetched)
+        if not lost or self.missed.is_told(lost):
+            return fetched
+        word = await self._word(lost)
+        if word is Word.UNTOLD and self.cursor:
+            self.env.asker.looked(MISSED, found=False)
+            return fetched
+        if word in (Word.HIDDEN, Word.SPARED) or not self.env.asker.may_look_again():
+            return fetched
+        second = await self._fetch(ask._replace(avoid=_page(fetched).egress))
+        shown, still = _mids(second), self._lost(second)
+        if not shown:
+            self.sightings.doubted |= lost
+            return fetched
+        if word is Word.UNTOLD:  # nobody knows which of them is true where they differ
+            self.sightings.doubted |= lost ^ still
+            self.env.asker.looked(MISSED, found=lost != still)
+        else:
+            if newest(lost) in shown:
+                self.env.asker.disprove(_page(fetched).egress)
+            if still:
+                await self._word(still)
+        return second if newest(shown | _mids(fetched)) in shown else fetched
+
+    def _lost(self, fetched: Fetched) -> set[Id]:
+        """Stored posts that should stand on this page, that do not, and of which no earlier visit
+        knew that they are gone."""
+        page = fetched.reading.record
+        if fetched.reading.verdict is not Verdict.OK or not isinstance(page, PostPage):
+            return set()
+        sightings = self.sightings
+        lost = self.pages.lost(page, self.ledger)
+        return (lost & sightings.known) - sightings.gone
+
+    async def _word(self, lost: set[Id]) -> Word:
+        """What the site says of posts that are missing: they are in doubt where it shows one."""
+        word = await self.missed.word(lost)
+        if word is Word.SHOWN:
+            self.sightings.doubted |= lost
+        else:
+            self.sightings.doubted -= lost
+        return word
+
+    async def _vanish(self) -> None:
+        """After a whole timeline: what would stand below its last page has disappeared."""
+        lost = self.pages.lost_below(self.ledger, _hidden(self.old))
+        if not lost:
+            return
+        is_told = self.missed.is_told(lost)
+        word = await self._word(lost)
+        if word is Word.UNTOLD and not is_told:
+            self.env.asker.looked(MISSED, found=False)
+        if word is not Word.SHOWN:
+            await self.pages.vanish(lost, self.shown_at)
 
     def _is_as_before(self, page: PostPage) -> bool:
         """Whether this last page and those before it show the posts of an earlier visit that came
@@ -598,6 +662,12 @@ def _of(record: object, kind: type[R]) -> R:
     if not isinstance(record, kind):
         raise TypeError(f"expected {kind.__name__}, got {type(record).__name__}")
     return record
+
+
+def _mids(fetched: Fetched) -> set[Id]:
+    """The posts of a page, none where it is not shown."""
+    record = fetched.reading.record if fetched.reading.verdict is Verdict.OK else None
+    return {post.mid for post in record.posts} if isinstance(record, PostPage) else set()
 
 
 def _page(fetched: Fetched) -> Page:
