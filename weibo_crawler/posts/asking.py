@@ -184,8 +184,9 @@ class Asker:
         """As `wants_look`, where the look is this request, which nothing else asks for."""
         return self.wants_look(end)
 
-    def may_look_again(self) -> bool:
-        """Whether the latest page may be asked for once more, as it is not believed."""
+    def may_look_again(self, request: Request) -> bool:
+        """Whether a page that was shown may be asked for once more, as it is not believed, or as it
+        shows more by now."""
         return True
 
     def disprove(self, egress: str) -> None:

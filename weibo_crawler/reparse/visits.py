@@ -65,8 +65,8 @@ class _Asker(Asker):
             return self._replay.is_next(request)
         return self._replay.place_of(request) < inf
 
-    def may_look_again(self) -> bool:
-        return self._replay.was_asked_again()
+    def may_look_again(self, request: Request) -> bool:
+        return self._replay.is_next(request)
 
     def may_ask(self, ask: Ask) -> bool:
         is_open = ask.nth > 1 and not self._was_walled
