@@ -269,9 +269,23 @@ CHANGES = [
     Change(
         "a stored post that is counted still and not shown is gone",
         "posts/pages.py",
-        "        if not self.sightings.are_all_shown(announced, hidden):\n            return\n",
-        "",
+        "return self.sightings.unseen(ledger.read_oldest) if is_all else set()",
+        "return self.sightings.unseen(ledger.read_oldest)",
         f"{TOY}::test_a_post_that_is_counted_still_has_not_disappeared",
+    ),
+    Change(
+        "what an old page lacks is gone",
+        "posts/pages.py",
+        "lost = self.lost(page, ledger) - sightings.doubted",
+        "lost = self.lost(page, ledger)",
+        f"{POSTS}/test_missed.py",
+    ),
+    Change(
+        "an egress is blamed where none shows what its page lacks",
+        "posts/visit.py",
+        "            if newest(lost) in shown:\n",
+        "            if True:\n",
+        f"{POSTS}/test_missed.py",
     ),
     Change(
         "a timeline in no order hides what was deleted",

@@ -150,14 +150,14 @@ def test_a_stray_old_post_is_not_what_is_known(crawl_: Crawl, strays: int) -> No
 
 @pytest.mark.parametrize(("deleted", "pages"), [(1, 1), (3, 1), (4, 2)])
 def test_the_newest_known_posts_may_be_deleted(crawl_: Crawl, deleted: int, pages: int) -> None:
-    """A few of them cost no second page, and are marked as gone."""
+    """A few of them cost no second page, and are marked as gone by the word about one."""
     crawl_.add(6)
     old = timeline(6, 45)
     crawl_.run(ScriptedFetcher({6: old}))
     posts = [*timeline(6, 5, first=9000), *old[deleted:]]
-    fetcher = ScriptedFetcher({6: posts})
+    fetcher = ScriptedFetcher({6: posts}, said={old[0].mid: Verdict.GONE})
     crawl_.run(fetcher, refresh=True)
-    assert fetcher.asked == ["posts/6/", "posts/6/2"][:pages]
+    assert fetcher.asked == ["posts/6/", f"show/{old[0].mid}", "posts/6/2"][: 1 + pages]
     assert set(crawl_.ledger(6).gone) == {post.mid for post in old[:deleted]}
 
 

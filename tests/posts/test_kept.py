@@ -33,11 +33,13 @@ def world(monkeypatch: pytest.MonkeyPatch) -> ScriptedFetcher:
     fetcher = ScriptedFetcher({uid: timeline(uid, 25) for uid in UIDS})
     fetcher.now = NOW
     old = ScriptedFetcher({uid: timeline(uid, 10) for uid in UIDS})
+    before = ScriptedFetcher({uid: timeline(uid, 25) for uid in UIDS})
 
     def read(_: ScriptedSite, request: Request, page: Page) -> Reading:
         if page.body == b"else":
             return Reading(Verdict.DRIFTED)
-        reading = (old if page.body == b"old" else fetcher)._answer(request)
+        shown = {b"old": old, b"before": before}.get(page.body, fetcher)
+        reading = shown._answer(request)
         if page.body == b"last":
             reading = replace(reading, record=replace(reading.record, next_cursor=None))
         return reading
@@ -137,6 +139,37 @@ def test_a_later_page_that_is_older_than_the_one_before_is_asked_for(
     crawl_.run(world, clock=lambda: NOW + 60, users_in_flight=1)
     assert f"posts/{UID}/" not in world.asked
     assert f"posts/{UID}/2" in world.asked
+
+
+@pytest.mark.parametrize("is_closed", [False, True])
+@pytest.mark.parametrize("deleted", [1, 4])
+def test_what_a_deletion_has_moved_up_is_read(
+    crawl_: Crawl, world: ScriptedFetcher, deleted: int, is_closed: bool
+) -> None:
+    """Posts that stood first on page 2 stand last on page 1 once others above are deleted: where
+    page 2 announces fewer posts than the kept page 1 did, page 1 is asked for. Where it is not
+    shown the ledger does not say that all is held."""
+    crawl_.add(FIRST, UID)
+    crawl_.users.keep_pages(UID, [KeptPage(f"posts/{UID}/", NOW, zlib.compress(b"before"))])
+    now = timeline(UID, 25)[deleted:]
+    world.timelines = {**world.timelines, UID: now}
+    if is_closed:
+        world.closed[f"posts/{UID}/"] = Verdict.SERVER_TROUBLE
+    crawl_.run(world, clock=lambda: NOW + 60, users_in_flight=1)
+    asked = [url for url in timelines(world) if url.startswith(f"posts/{UID}/")]
+    assert asked[:3] == [f"posts/{UID}/", f"posts/{UID}/2", f"posts/{UID}/3"]
+    assert ({post.mid for post in now} <= crawl_.posts(UID).keys()) is not is_closed
+    assert (crawl_.ledger(UID).state, crawl_.ledger(UID).whole) == ("done", not is_closed)
+
+
+def test_the_last_post_may_have_moved_up(crawl_: Crawl, world: ScriptedFetcher) -> None:
+    """It was alone on page 2, which is empty since a post of page 1 was deleted."""
+    crawl_.add(FIRST, UID)
+    crawl_.users.keep_pages(UID, [KeptPage(f"posts/{UID}/", NOW, zlib.compress(b"before"))])
+    now = timeline(UID, 25)[1:10] + timeline(UID, 25)[24:]
+    world.timelines = {**world.timelines, UID: now}
+    crawl_.run(world, clock=lambda: NOW + 60, users_in_flight=1)
+    assert {post.mid for post in now} <= crawl_.posts(UID).keys()
 
 
 @pytest.mark.parametrize("is_newer", [False, True])

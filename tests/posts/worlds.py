@@ -40,6 +40,7 @@ def post(uid: int, mid: int, **more: object) -> Post:
 class ScriptedSite:
     clock = timezone(timedelta(hours=8))
     posts_a_page, exact_below = 10, 10_000
+    kinds = frozenset({Kind.PROFILE, Kind.POSTS, Kind.EXTEND, Kind.SHOW})
 
     def profile(self, uid: int) -> Request:
         return Request(Kind.PROFILE, f"profile/{uid}", uid=uid)
@@ -59,6 +60,9 @@ class ScriptedSite:
             Request(Kind.SHOW, f"show/{mid}", uid=uid, mid=mid),
         )
 
+    def post(self, mid: int) -> tuple[Request, ...]:
+        return self.full_text(0, mid)[1:]
+
 
 class ScriptedFetcher:
     """Answers from `timelines`. trouble: url -> the verdicts to give before the true answer.
@@ -68,7 +72,9 @@ class ScriptedFetcher:
     closed: url -> a fact about its post. shut: kinds that nobody is shown. doubted: urls whose
     answers are ambiguous. skipped: cards on each page that are no posts. lacks: what the posts do
     not show of their owner. parts: urls of which a drifted answer shows the posts that can be read.
-    is_dead: no answer comes at all.
+    is_dead: no answer comes at all. old: url -> the timelines that the egress "old" had kept, for
+    the next answers. said: mid -> what its own address says of a post.
+    disproved: the egresses that the caller has blamed.
     """
 
     waits_for = ""
@@ -91,7 +97,11 @@ class ScriptedFetcher:
         lacks: Collection[str] = (),
         parts: Collection[str] = (),
         is_dead: bool = False,
+        old: Mapping[str, Sequence[Sequence[Post]]] | None = None,
+        said: Mapping[Any, Verdict] | None = None,
     ) -> None:
+        self.old = {url: list(timelines) for url, timelines in (old or {}).items()}
+        self.said, self.disproved = dict(said or {}), list[str]()
         self.timelines, self.announced = timelines, dict(announced or {})
         self.texts, self.pinned = dict(texts or {}), dict(pinned or {})
         self.trouble = {url: list(verdicts) for url, verdicts in (trouble or {}).items()}
@@ -113,6 +123,9 @@ class ScriptedFetcher:
 
     def drain(self) -> None:
         pass
+
+    def disprove(self, egress: str) -> None:
+        self.disproved.append(egress)
 
     def room(self) -> Room:
         return Room(32)
@@ -142,7 +155,8 @@ class ScriptedFetcher:
             return Fetched(Reading(Verdict.SERVER_TROUBLE, why="no route to host"), None)
         if request.kind in self.shut:
             return Fetched(SHUT, None)
-        page = Page(request.url, 200, (), b"{}", self.now)
+        egress = "old" if self.old.get(request.url) else "direct"
+        page = Page(request.url, 200, (), b"{}", self.now, egress)
         if verdict := self.closed.get(request.url):
             return Fetched(Reading(verdict, why="scripted"), page)
         if verdicts := self.trouble.get(request.url):
@@ -156,8 +170,11 @@ class ScriptedFetcher:
         uid = request.uid
         if request.kind in (Kind.EXTEND, Kind.SHOW):
             text = self.texts.get(request.mid)
+            verdict = self.said.get(request.mid, Verdict.SERVER_TROUBLE)
+            if verdict is Verdict.OK and text is None:
+                text = f"text of {request.mid}"
             if text is None:
-                return Reading(Verdict.SERVER_TROUBLE)
+                return Reading(verdict)
             topics = tuple(text.split("#")[1::2])
             return Reading(Verdict.OK, FullText(request.mid, text, topics))
         if request.kind == Kind.COMMENTS:
@@ -170,7 +187,8 @@ class ScriptedFetcher:
             return Reading(Verdict.OK, self.info[uid])
         if uid not in self.timelines or request.kind == Kind.INFO:
             return Reading(Verdict.EMPTY, ambiguous=True)
-        timeline = self.timelines[uid]
+        kept = self.old.get(request.url)
+        timeline = kept.pop(0) if kept else self.timelines[uid]
         if request.kind == Kind.PROFILE:
             return Reading(Verdict.OK, self._user(uid))
         number = int(request.cursor or 1)

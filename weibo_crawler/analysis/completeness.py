@@ -26,6 +26,7 @@ WHY = {
     "max_pages": "posts.max_pages",
     "since": "older posts are left out on purpose",
     "too_many_pages": "the timeline does not end",
+    "false_page": "a page lacked posts that the site shows",
     "in_doubt": "fewer posts than announced, looked for not long ago",
     "login_wall": "guests may read no further",
     "gone": "the user is gone",

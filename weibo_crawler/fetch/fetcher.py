@@ -210,6 +210,16 @@ class Fetcher:
         """From now on the caller judges whether login walls end the run: the breaker sees none."""
         self._are_walls_told = False
 
+    def disprove(self, egress: str) -> None:
+        """A page that looked well, and that this egress brought, lacks what another one shows: its
+        next page is compared."""
+        self._pool.compared(egress, is_same=False)
+        self._disprove(egress)
+
+    def _disprove(self, egress: str, took_s: float = 0.0) -> None:
+        self._counters.add("egress.disproved")
+        self._pool.disprove(egress, took_s)
+
     @property
     def is_talking(self) -> bool:
         """Whether the site shows content where content is expected: it did in this run, and has not
@@ -284,8 +294,7 @@ class Fetcher:
             if i != best:
                 self._note(asked.ask, answer.page, answer.met.answer, None)
             if true is False and isinstance(answer.turn.outcome, Good):
-                self._counters.add("egress.disproved")
-                self._pool.tell(answer.turn, Disproved(answer.met.elapsed_s, is_false=True))
+                self._disprove(answer.met.egress, answer.met.elapsed_s)
         met, page = answers[best].met, answers[best].page
         self._breaker.compared(differing, is_same=is_true is not None)
         if differing:

@@ -14,6 +14,7 @@ from weibo_crawler.store.rows.cells import Ledger
 # kinds of looks whose answers are ends (posts/visit.py)
 _ENDS = ("posts.end", "posts.named", "posts.full")
 _RESTRICTED = "texts.restricted"
+_MISSED = "posts.missed"  # each is one post, by a way to its text
 _TEXTS = (Kind.EXTEND, Kind.SHOW, Kind.DETAIL)
 _SORTS = ("first", "again")
 _DAY_S = 86_400
@@ -175,7 +176,8 @@ def _parts(visits: Visits, sort: str, left: float) -> Iterator[Part]:
         yield Part(f"{name}, walls", walls, why)
     if texts := sum(asked.of(sort, kind).sent for kind in _TEXTS):
         every = sum(asked.of(one, kind).sent for one in _SORTS for kind in _TEXTS)
-        sent = _with_looks(visits, left / n, texts, every, (_RESTRICTED,), _by_other_ways(visits))
+        looks = {_RESTRICTED: _by_other_ways(visits), _MISSED: 1.0}
+        sent = _with_looks(visits, left / n, texts, every, (*looks,), looks)
         yield Part(f"{name}, long texts", sent, f"measured: {texts:,} for {whom}")
     if visits.comments and not asked.of(sort, Kind.COMMENTS).told:
         yield Part(f"{name}, comments", None, "no comments were read yet")
@@ -192,19 +194,20 @@ def _with_looks(
     sent: int,
     every: int,
     kinds: tuple[str, ...],
-    a_look: float = 1.0,
+    costs: Mapping[str, float] = {},
     most: float = inf,
 ) -> float:
     """So many times the requests of a sort, but for those that are looks of these experiments,
-    which are fewer once they show nothing more. every: requests of both sorts; a_look: requests for
-    one look; most: how many there can be without the looks."""
+    which are fewer once they show nothing more. every: requests of both sorts; costs: of one look,
+    where it is not one request; most: how many there can be without the looks."""
     if not every:
         return sent * times
     share, looks, to_come = sent / every, 0.0, 0.0
     for kind, figures in visits.looks.items():
         if kind.startswith(kinds):
-            looks += figures.looks * a_look * share
-            to_come += looks_to_come(kind, figures, figures.ends * share * times) * a_look
+            cost = costs.get(kind, 1.0)
+            looks += figures.looks * cost * share
+            to_come += looks_to_come(kind, figures, figures.ends * share * times) * cost
     return min(most, max(0.0, sent - looks) * times) + to_come
 
 

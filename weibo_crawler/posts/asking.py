@@ -184,6 +184,15 @@ class Asker:
         """As `wants_look`, where the look is this request, which nothing else asks for."""
         return self.wants_look(end)
 
+    def may_look_again(self, request: Request) -> bool:
+        """Whether a page that was shown may be asked for once more, as it is not believed, or as it
+        shows more by now."""
+        return True
+
+    def disprove(self, egress: str) -> None:
+        """A page that this egress brought lacks what another one shows."""
+        self._fetcher.disprove(egress)
+
     def is_futile(self, end: str) -> bool:
         """Whether enough such looks were taken, and the latest of them all showed nothing more."""
         return not self._fetcher.samples.has_found(end)

@@ -14,7 +14,7 @@ from weibo_crawler.posts.schedule import (
     is_another_day,
     posting_rate,
 )
-from weibo_crawler.posts.stops import ENDS, IN_DOUBT, LIMITS
+from weibo_crawler.posts.stops import ENDS, FALSE_PAGE, IN_DOUBT, LIMITS
 from weibo_crawler.records import Id, Outcome
 from weibo_crawler.store.rows.cells import Ledger
 from weibo_crawler.store.rows.gaps import Gap
@@ -66,13 +66,13 @@ def closed(
     wait_s = interval_s(rate, revisit, ledger.doubts)
     if ledger.state == "empty":
         wait_s = doubt_wait_s(EMPTY_WAIT_S, revisit.most_s, ledger.doubts)
-    elif ledger.stopped == "login_wall" and ledger.walled_at is None:
+    elif _is_soon_over(ledger):
         wait_s = min(wait_s, doubt_wait_s(revisit.least_s, revisit.most_s, ledger.doubts))
     return replace(
         ledger,
         read_newest=None,
         read_oldest=None,
-        walled_at=ledger.walled_at if ledger.stopped == "login_wall" else None,
+        walled_at=ledger.walled_at if ledger.stopped in ("login_wall", FALSE_PAGE) else None,
         unsure_at=_unsure_at(ledger, now),
         as_of=at,
         next_visit=at + wait_s,
@@ -117,9 +117,16 @@ def _unnamed(ledger: Ledger) -> int:
     return ledger.unnamed_now if is_all else max(ledger.unnamed, ledger.unnamed_now)
 
 
+def _is_soon_over(ledger: Ledger) -> bool:
+    """Whether the doubt of this visit is one that another egress, or session, may end: a wall that
+    nobody confirmed, a page that somebody had kept."""
+    is_unconfirmed = ledger.stopped == "login_wall" and ledger.walled_at is None
+    return is_unconfirmed or ledger.stopped == FALSE_PAGE
+
+
 def _unsure_at(ledger: Ledger, now: float) -> float | None:
     """When an end against the announced count was last met."""
-    if ledger.stopped == IN_DOUBT:
+    if ledger.stopped in (IN_DOUBT, FALSE_PAGE):
         return ledger.unsure_at
     return now if ledger.stopped in ENDS and not ledger.sure else None
 

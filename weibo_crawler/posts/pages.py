@@ -5,7 +5,7 @@ text is put as it comes, at the time of its page, so it takes the place of the c
 ends the visit in between, nothing that was shown is lost, and the ledger names the texts that lack.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -16,7 +16,6 @@ from weibo_crawler.posts.changes import (
     Span,
     changed_cells,
     is_edited,
-    missing,
     needs_text,
     span_of,
 )
@@ -58,9 +57,9 @@ class Pages(NamedTuple):
         span = span_of(page.posts, is_first=not ledger.cursor, has_unnamed=has_unnamed)
         held = await self._held(fresh, span)
         await self._keep_cards(page, raw)
-        sightings.met(page)
         pinned = {*ledger.pinned, *(post.mid for post in fresh if post.is_pinned)}
-        lost = missing({*held, *sightings.unreadable}, span, sightings.shown() | pinned)
+        lost = self.lost(page, ledger) - sightings.doubted
+        sightings.met(page)
         sightings.vanished(lost)
         wanted = [post for post in fresh if self._wants(held.get(post.mid), post)]
         sightings.changed(fresh, held)
@@ -123,12 +122,18 @@ class Pages(NamedTuple):
             ]
         )
 
-    async def vanish(self, ledger: Ledger, hidden: int, at: float) -> None:
-        """After a whole timeline that showed all that is announced and not hidden, the last page at
-        this time: stored posts that would stand below it have disappeared."""
-        if not self.sightings.are_all_shown(ledger.announced, hidden):
-            return
-        lost = self.sightings.unseen(ledger.read_oldest)
+    def lost(self, page: PostPage, ledger: Ledger) -> set[Id]:
+        """Posts that should stand on a page, which is to be stored next, and do not."""
+        return self.sightings.lost(page, ledger.pinned, is_first=not ledger.cursor)
+
+    def lost_below(self, ledger: Ledger, hidden: int) -> set[Id]:
+        """Stored posts that would stand below the last page of a whole timeline, where that has
+        shown all that is announced and not hidden."""
+        is_all = self.sightings.are_all_shown(ledger.announced, hidden)
+        return self.sightings.unseen(ledger.read_oldest) if is_all else set()
+
+    async def vanish(self, lost: Collection[Id], at: float) -> None:
+        """These stored posts have disappeared, as of this time."""
         self.sightings.vanished(lost)
         await self.writer.put([self._post(mid, gone_cells(at), at) for mid in lost], [])
 

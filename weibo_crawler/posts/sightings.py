@@ -12,7 +12,8 @@ from weibo_crawler.store.rows.cells import Ledger
 class Sightings:
     """Sets of mids. known: stored before this visit; seen: shown by this visit; cut: whose text is
     missing; closed: whose text is shown to others only; gone: disappeared from the timeline;
-    unreadable: shown, and not read by any visit.
+    unreadable: shown, and not read by any visit; doubted: pages of this visit lack them, and are
+    not believed.
 
     old: the ledger before the visit; resumed: the visit goes on with what its last attempt saw;
     stored_before: how many rows were there before the run; exact_below: of the site.
@@ -28,6 +29,7 @@ class Sightings:
         self.unreadable = set(old.unreadable)
         self.unnamed = old.unnamed_now if resumed else 0
         self.skipped = old.skipped if resumed else 0
+        self.doubted: set[Id] = set()
         self.edited = 0
         self._unreadable_here: set[Id] = set()  # on the pages of this attempt
         self._stored_before = stored_before
@@ -45,6 +47,15 @@ class Sightings:
     def shown(self) -> set[Id]:
         """All mids that the pages of this visit showed."""
         return self.seen | self._unreadable_here
+
+    def lost(self, page: PostPage, pinned: Iterable[Id], *, is_first: bool) -> set[Id]:
+        """Posts that are known, and that should stand on this page, which is about to be stored,
+        and do not. pinned: of the visit before this page; is_first: it is the first one."""
+        has_unnamed = any(card.mid is None for card in page.unreadable)
+        span = span_of(page.posts, is_first=is_first, has_unnamed=has_unnamed)
+        shown = self.shown() | {post.mid for post in page.posts} | set(pinned)
+        shown |= {card.mid for card in page.unreadable if card.mid is not None}
+        return missing(self.known | self.unreadable, span, shown)
 
     def unseen(self, below: Id | None) -> set[Id]:
         """Stored posts that are not gone, that no page of this visit showed, and that would stand
@@ -108,11 +119,8 @@ class Sightings:
             return False
         held, gone = self.known | self.seen, self.gone
         if page is not None:
-            shown = {post.mid for post in page.posts}
-            has_unnamed = any(card.mid is None for card in page.unreadable)
-            span = span_of(page.posts, is_first=is_first, has_unnamed=has_unnamed)
-            gone = gone | missing(self.known, span, shown | self.seen)
-            held = held | shown
+            gone = gone | self.lost(page, (), is_first=is_first)
+            held = held | {post.mid for post in page.posts}
         return len(held - gone) > announced
 
     def standing(self) -> int:

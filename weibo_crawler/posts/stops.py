@@ -9,6 +9,7 @@ from weibo_crawler.store.rows.gaps import Gap
 
 ENDS = ("end", "no_next_page", "no_new_post", "repeated_cursor", "known", "gone")
 IN_DOUBT = "in_doubt"  # what is older is missing, and was looked for in vain not long ago
+FALSE_PAGE = "false_page"  # a page lacked posts that the site shows, and no other egress mended it
 SINCE = "since"  # what is older was left out on purpose
 LIMITS = ("login_wall", "max_pages", "too_many_pages", "odd_cursor", SINCE)
 _BARREN_PAGES = 5

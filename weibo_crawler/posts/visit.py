@@ -15,11 +15,12 @@ from weibo_crawler.posts.due import Due
 from weibo_crawler.posts.holdings import Holdings
 from weibo_crawler.posts.info import Info
 from weibo_crawler.posts.kept import Kept, is_all
+from weibo_crawler.posts.missed import MISSED, Missed, Word, newest
 from weibo_crawler.posts.pages import Pages
 from weibo_crawler.posts.profile import NOTHING, lacks_count, needs_profile, owner_of, was_empty
 from weibo_crawler.posts.schedule import Revisit, doubt_wait_s
 from weibo_crawler.posts.sightings import Sightings
-from weibo_crawler.posts.stops import ENDS, IN_DOUBT, LIMITS, Stops
+from weibo_crawler.posts.stops import ENDS, FALSE_PAGE, IN_DOUBT, LIMITS, Stops
 from weibo_crawler.posts.texts import Texts
 from weibo_crawler.posts.writer import Writer
 from weibo_crawler.records import Expect, Id, Outcome, Page, PostPage, Reading, User, Verdict
@@ -37,6 +38,7 @@ _LAST = "posts.last"  # a page that names no next one, against the count
 _END = "posts.end"  # an empty first page
 _NAMED = "posts.named"  # an empty page that the page before has named
 _NOBODY = "posts.nobody"  # a profile that is empty as page 1 is
+_MOVED = "posts.moved"  # the page before an empty one, which a harvest had read before that
 _FULL = "posts.full"  # a page that names a next one, and all that is announced was shown: `is_full`
 _SILENCE = "the site shows nothing, and has shown nothing to anybody of late: no evidence"
 _PAGES_A_RUN = 1000  # of one user; then others have their turn, and the next run goes on there
@@ -114,6 +116,9 @@ class _Visit:
         self.is_count_old = False
         self.cursor = old.cursor or "" if self.resumed else ""
         self.start = self.cursor
+        self.before: str | None = None  # the page before that one, as far as this attempt read it
+        # the oldest post above a place where posts may have moved to a page that was read before
+        self.torn_at: int | None = None
         self.has_room = False  # the last page is not as full as a page, or another one, may be
         self.most_cards = 0  # on a page of this visit
         same_run = old.run_id == env.run_id  # an attempt that died had begun this visit
@@ -131,7 +136,9 @@ class _Visit:
         self.read_at = inf if self.resumed else 0.0
         self.shown_at = 0.0  # when the last page was
         self.kept_at: float | None = None  # when a harvest was shown page 1
+        self.is_kept = False  # whether a harvest was shown the last page
         self.texts = Texts(env.site, env.asker, self.uid)
+        self.missed = Missed(env.site, env.asker, self.uid)
         self.pages = Pages(
             *(self.uid, env.run_id, env.writer, self.holdings, self.sightings, self.texts),
             *(env.asker, env.clock, self.asks_closed, env.comments, self.kept),
@@ -170,7 +177,9 @@ class _Visit:
         if is_bare and not sure and not was_empty(self.old):
             raise VisitDoubt(NOTHING)
         if sure and self._is_whole(stopped):
-            await self.pages.vanish(self.ledger, _hidden(self.old), self.shown_at)
+            await self._vanish()
+        if self.torn_at is not None or self.sightings.doubted - self.sightings.seen:
+            stopped, sure = FALSE_PAGE, False
         await self.pages.repair()
         if self.env.comments is not None and not self.kept.is_used_up:
             mids = self.sightings.known | self.sightings.seen
@@ -259,10 +268,12 @@ class _Visit:
                 return "end" if is_full else self._walled(self.env.clock())
             if is_full and not (is_there or self.env.asker.wants(_FULL, ask.request)):
                 return "end"
+            was_kept = self.is_kept
             fetched = await self._fetch(ask)
             is_second = looked is not None and fetched.reading.verdict is Verdict.OK
             if looked is not None and not is_second:  # it was shown, whatever is shown now
                 fetched = looked
+            fetched = await self._believed(ask, fetched)
             reading = fetched.reading
             if fetched.page is not None:
                 self.shown_at = fetched.page.fetched_at
@@ -290,11 +301,16 @@ class _Visit:
                 return "gone"
             if reading.verdict in _EMPTY:
                 if is_again or not self._contradicts() or not self.env.asker.wants_look(_END):
+                    await self._look_back_if_old(is_old=was_kept)
                     return "end"
                 is_again = True
                 continue
             is_again = False
             page = _of(reading.record, PostPage)
+            if self._has_moved(page):
+                await self._look_back()
+                if page.profile is not None:
+                    await self._put_profile(page.profile, _page(fetched))
             why = self._why_last(stops, page)
             is_end = why in ENDS and why != "known"
             if self.is_count_old and (why is None or (is_end and not self._is_as_before(page))):
@@ -311,10 +327,105 @@ class _Visit:
             shown_to = shown_to if reading.ambiguous else following
             self._note_room(page)
             self.ledger = await self.pages.store(page, _page(fetched), self.ledger, shown_to)
+            if self.torn_at is not None:
+                self.ledger = replace(self.ledger, read_oldest=self.torn_at)
             if why is not None:
                 return why
-            self.cursor = following
+            self.before, self.cursor = self.cursor, following
         return None
+
+    async def _believed(self, ask: Ask, fetched: Fetched) -> Fetched:
+        """A page, or what another egress shows in its place, where it lacks stored posts that the
+        site shows, or where no word tells whether it does. What the one that is returned lacks, and
+        what is not to be believed of it, stands in `Sightings.doubted`."""
+        lost = self._lost(ask, fetched)
+        if not lost or self.missed.is_told(lost):
+            return fetched
+        word = await self._word(lost)
+        if word is Word.UNTOLD and ask.request.cursor:
+            self.env.asker.looked(MISSED, found=False)
+            return fetched
+        if word in (Word.HIDDEN, Word.SPARED) or not self.env.asker.may_look_again(ask.request):
+            return fetched
+        second = await self._fetch(ask._replace(avoid=_page(fetched).egress))
+        shown, still = _mids(second), self._lost(ask, second)
+        if not shown:
+            self.sightings.doubted |= lost
+            return fetched
+        if word is Word.UNTOLD:  # nobody knows which of them is true where they differ
+            self.sightings.doubted |= lost ^ still
+            self.env.asker.looked(MISSED, found=lost != still)
+        else:
+            if newest(lost) in shown:
+                self.env.asker.disprove(_page(fetched).egress)
+            if still:
+                await self._word(still)
+        return second if newest(shown | _mids(fetched)) in shown else fetched
+
+    def _lost(self, ask: Ask, fetched: Fetched) -> set[Id]:
+        """Stored posts that should stand on this page, that do not, and of which no earlier visit
+        knew that they are gone."""
+        page = fetched.reading.record
+        if fetched.reading.verdict is not Verdict.OK or not isinstance(page, PostPage):
+            return set()
+        lost = self.pages.lost(page, replace(self.ledger, cursor=ask.request.cursor))
+        return (lost & self.sightings.known) - self.sightings.gone
+
+    async def _word(self, lost: set[Id]) -> Word:
+        """What the site says of posts that are missing: they are in doubt where it shows one."""
+        word = await self.missed.word(lost)
+        if word is Word.SHOWN:
+            self.sightings.doubted |= lost
+        else:
+            self.sightings.doubted -= lost
+        return word
+
+    async def _vanish(self) -> None:
+        """After a whole timeline: what would stand below its last page has disappeared."""
+        lost = self.pages.lost_below(self.ledger, _hidden(self.old))
+        if not lost:
+            return
+        is_told = self.missed.is_told(lost)
+        word = await self._word(lost)
+        if word is Word.UNTOLD and not is_told:
+            self.env.asker.looked(MISSED, found=False)
+        if word is not Word.SHOWN:
+            await self.pages.vanish(lost, self.shown_at)
+
+    def _has_moved(self, page: PostPage) -> bool:
+        """Whether posts that stood first on this page may stand last on the one before by now, as
+        others were deleted: fewer are announced than there. One that a harvest read is old."""
+        announced = self.ledger.announced
+        if self.before is None or self.is_count_old or announced is None:
+            return False
+        now = None if page.profile is None else possible_posts(page.profile.posts)
+        return now is not None and now < announced < self.env.site.exact_below
+
+    async def _look_back_if_old(self, *, is_old: bool) -> None:
+        """At an empty page, where posts are missing: the page before, which a harvest had read, may
+        show them by now."""
+        if not is_old or self.before is None or not self.sightings.missing(self.ledger.announced):
+            return
+        if self.env.asker.wants(_MOVED, self.env.site.posts(self.uid, self.before)):
+            seen = len(self.sightings.seen)
+            await self._look_back()
+            self.env.asker.looked(_MOVED, found=len(self.sightings.seen) > seen)
+
+    async def _look_back(self) -> None:
+        """Read the page before this one again; where it is not shown, the timeline is read down to
+        what it has shown."""
+        request = self.env.site.posts(self.uid, self.before or "")
+        if not self.env.asker.may_look_again(request):
+            return
+        nth, end = max(1, self.ledger.pages), _NAMED if self.before else _END
+        ask = Ask(request, Expect.CONTENT, nth=nth, is_retry=self.is_retry, end=end)
+        fetched = await self._believed(ask, await self._fetch(ask))
+        again = fetched.reading.record
+        if fetched.reading.verdict is Verdict.OK and isinstance(again, PostPage):
+            ledger = replace(self.ledger, cursor=self.before, pages=self.ledger.pages - 1)
+            self.ledger = await self.pages.store(again, _page(fetched), ledger, self.cursor)
+        else:
+            self.torn_at = self.ledger.read_oldest
 
     def _is_as_before(self, page: PostPage) -> bool:
         """Whether this last page and those before it show the posts of an earlier visit that came
@@ -554,11 +665,13 @@ class _Visit:
         if self.env.is_forgotten(self.uid):
             raise UserForgotten
         kept = self.kept.take(ask.request, not_before=self.read_at)
+        self.is_kept = False
         if kept is None:
             return await self.env.asker.fetch(ask)
         is_enough = bool(self.cursor) or is_all(_of(kept.reading.record, PostPage))
         fetched = await self.env.asker.shown_before(ask, kept, is_enough=is_enough)
-        if not self.cursor and fetched is kept:
+        self.is_kept = fetched is kept
+        if not self.cursor and self.is_kept:
             self.kept_at = _page(kept).fetched_at
         return fetched
 
@@ -598,6 +711,12 @@ def _of(record: object, kind: type[R]) -> R:
     if not isinstance(record, kind):
         raise TypeError(f"expected {kind.__name__}, got {type(record).__name__}")
     return record
+
+
+def _mids(fetched: Fetched) -> set[Id]:
+    """The posts of a page, none where it is not shown."""
+    record = fetched.reading.record if fetched.reading.verdict is Verdict.OK else None
+    return {post.mid for post in record.posts} if isinstance(record, PostPage) else set()
 
 
 def _page(fetched: Fetched) -> Page:

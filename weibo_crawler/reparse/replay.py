@@ -72,8 +72,12 @@ class VisitReplay:
 
     def _next_key(self) -> str | None:
         """What the visit was answered next, None: nothing more."""
-        firsts = ((left[0].exchange.at, key) for key, left in self._answers.items() if left)
+        firsts = ((left[0].order, key) for key, left in self._answers.items() if left)
         return min(firsts, default=(0.0, None))[1]
+
+    def is_next(self, request: Request) -> bool:
+        """Whether this is what the visit was answered next."""
+        return self._next_key() == key_of(request.kind, request.url)
 
     def place_of(self, request: Request) -> float:
         """When the next answer to this came, inf where none is left."""
@@ -106,6 +110,9 @@ class VisitReplay:
 
     def leave_walls(self) -> None:
         """Nothing is judged here."""
+
+    def disprove(self, egress: str) -> None:
+        """Nobody is to blame here."""
 
 
 class WalkReplay:
@@ -175,6 +182,9 @@ class WalkReplay:
 
     def leave_walls(self) -> None:
         """Nothing is judged here."""
+
+    def disprove(self, egress: str) -> None:
+        """Nobody is to blame here."""
 
     def _note_list(self, request: Request, *, is_named: bool) -> None:
         """A page of a list was given, which named the next one, or did not."""

@@ -16,6 +16,7 @@ from weibo_crawler.posts.asking import Asker, Keep, Unreached
 from weibo_crawler.posts.comments import Comments
 from weibo_crawler.posts.crawl import USER_COLUMNS, due_of, revisit_of
 from weibo_crawler.posts.info import Info
+from weibo_crawler.posts.missed import MISSED
 from weibo_crawler.posts.sharing import is_open
 from weibo_crawler.posts.texts import CUT, RESTRICTED
 from weibo_crawler.posts.visit import Visitor
@@ -59,7 +60,13 @@ class _Asker(Asker):
         return end in (CUT, RESTRICTED) or self._replay.was_asked_again()
 
     def wants(self, end: str, request: Request) -> bool:
+        # the address of a post may also be asked for because of its text, later in the visit
+        if end == MISSED:
+            return self._replay.is_next(request)
         return self._replay.place_of(request) < inf
+
+    def may_look_again(self, request: Request) -> bool:
+        return self._replay.is_next(request)
 
     def may_ask(self, ask: Ask) -> bool:
         is_open = ask.nth > 1 and not self._was_walled

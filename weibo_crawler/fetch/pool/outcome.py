@@ -58,10 +58,9 @@ class Broken(Struct, frozen=True):
 class Disproved(Struct, frozen=True):
     """After Broken, Walled or Good: another egress shows the page that this one broke or walled
     (then the proxy is to blame) or left empty (then it was refused softly). took_s: how long that
-    had taken; is_false: after Good: it brought another page, for which the proxy is to blame."""
+    had taken. Of a page that looked well, and is false, `Pool.disprove` is told."""
 
     took_s: float = 0.0
-    is_false: bool = False
 
 
 class Unused(Struct, frozen=True):

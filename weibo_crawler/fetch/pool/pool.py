@@ -174,7 +174,7 @@ class Pool:
             case Failed(why):
                 self._ring.failed(name, now, self._rng)
                 self._note_bad(why.removeprefix(f"{name}: "))
-            case Disproved(is_false=False) if isinstance(before, Good):
+            case Disproved() if isinstance(before, Good):
                 self._ring.refused(name, now, self._rng)
             case Disproved(took_s):
                 if turn.egress.proxy_url is not None:  # the direct way breaks nothing
@@ -188,6 +188,12 @@ class Pool:
             case _:
                 assert_never(outcome)
         return wall
+
+    def disprove(self, name: str, took_s: float = 0.0) -> None:
+        """A page that this egress brought looked well, and is false, as another one shows: a proxy
+        is to blame. took_s: as in `Disproved`."""
+        if self._ring.is_proxy(name):
+            self._ring.failed(name, asyncio.get_running_loop().time(), self._rng, took_s)
 
     def told(self, request: Request, verdict: Verdict, begun: float) -> None:
         """What an answer that was asked for at `begun` tells of kinds of pages; SERVER_TROUBLE

@@ -263,6 +263,11 @@ class Ring:
             and not slot.is_poor(self._usual_success)
         )
 
+    def is_proxy(self, name: str) -> bool:
+        """Whether there is a proxy of this name; the direct way makes up no page."""
+        slot = self._by_name.get(name)
+        return slot is not None and slot.egress.proxy_url is not None
+
     def is_untold(self, name: str) -> bool:
         """Whether nobody knows of this proxy that it shows the words that others show, and another
         egress may be asked."""

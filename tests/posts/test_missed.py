@@ -1,0 +1,173 @@
+"""Posts that a page lacks are gone by a word about a post, not by the page alone."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.posts.crawls import Crawl, timeline
+from tests.posts.worlds import ScriptedFetcher
+from weibo_crawler.posts.missed import MISSED
+from weibo_crawler.records import Post, Verdict
+
+PAGE_1 = "posts/6/"
+
+
+def gone(crawl_: Crawl) -> set[int]:
+    """What is marked in the rows, which is what the ledger says."""
+    marked = {mid for mid, p in crawl_.posts(6).items() if p["gone_at"]}
+    assert marked == set(crawl_.ledger(6).gone)
+    return marked
+
+
+def held(crawl_: Crawl, n: int = 25) -> list[Post]:
+    """A user whose posts are stored, newest first."""
+    crawl_.add(6)
+    posts = timeline(6, n)
+    crawl_.run(ScriptedFetcher({6: posts}))
+    return posts
+
+
+def without(posts: Sequence[Post], *mids: int) -> list[Post]:
+    return [post for post in posts if post.mid not in mids]
+
+
+@pytest.mark.parametrize("lacks", [(1025, 1024), (1020,)], ids=["above", "between"])
+def test_a_page_that_a_proxy_had_kept_marks_nobody(crawl_: Crawl, lacks: tuple[int, ...]) -> None:
+    """The site shows the post that the page lacks: another egress is asked for the page, what it
+    shows counts, and the first one is to blame."""
+    posts = held(crawl_)
+    said = dict.fromkeys(lacks, Verdict.OK)
+    fetcher = ScriptedFetcher({6: posts}, old={PAGE_1: [without(posts, *lacks)]}, said=said)
+    outcome = crawl_.run(fetcher, refresh=True)[6]
+    assert fetcher.asked == [PAGE_1, f"show/{max(lacks)}", PAGE_1]
+    assert fetcher.disproved == ["old"]
+    assert (outcome.gone, gone(crawl_)) == (0, set())
+    assert (outcome.stopped, crawl_.ledger(6).whole) == ("known", True)
+
+
+def test_a_page_that_all_have_kept_is_not_believed(crawl_: Crawl) -> None:
+    """No egress shows the post, and the site does: nobody is marked or blamed, the ledger is in
+    doubt, and its user is visited again soon. The next visit, which is shown it, ends the doubt."""
+    posts = held(crawl_)
+    old = without(posts, 1025)
+    fetcher = ScriptedFetcher({6: old}, said={1025: Verdict.OK})
+    outcome = crawl_.run(fetcher, refresh=True)[6]
+    ledger = crawl_.ledger(6)
+    assert (gone(crawl_), fetcher.disproved) == (set(), [])
+    assert (outcome.stopped, ledger.sure, ledger.whole) == ("false_page", False, False)
+    assert ledger.next_visit - ledger.visited_at <= 3600.0 * 24
+    crawl_.run(ScriptedFetcher({6: posts}), refresh=True)
+    assert (crawl_.ledger(6).whole, crawl_.ledger(6).stopped) == (True, "known")
+
+
+def test_what_the_site_says_is_gone_is_marked(crawl_: Crawl) -> None:
+    """All that the page lacks, by one word about the newest of it; at the next visit, which misses
+    nothing new, nothing is asked."""
+    posts = held(crawl_)
+    left = without(posts, 1025, 1024, 1020)
+    fetcher = ScriptedFetcher({6: left}, said={1025: Verdict.GONE})
+    assert crawl_.run(fetcher, refresh=True)[6].gone == 3
+    assert fetcher.asked[:2] == [PAGE_1, "show/1025"]
+    assert gone(crawl_) == {1025, 1024, 1020}
+    assert crawl_.ledger(6).whole
+    again = ScriptedFetcher({6: left})
+    crawl_.run(again, refresh=True)
+    assert again.asked == [PAGE_1]
+
+
+def test_what_was_deleted_is_told_from_what_an_old_page_lacks(crawl_: Crawl) -> None:
+    """The page of another egress lacks what was deleted, and is asked about in its turn."""
+    posts = held(crawl_)
+    now = without(posts, 1020)
+    said = {1025: Verdict.OK, 1020: Verdict.GONE}
+    fetcher = ScriptedFetcher({6: now}, old={PAGE_1: [without(now, 1025)]}, said=said)
+    crawl_.run(fetcher, refresh=True)
+    assert fetcher.asked[:4] == [PAGE_1, "show/1025", PAGE_1, "show/1020"]
+    assert gone(crawl_) == {1020}
+    assert crawl_.ledger(6).whole
+
+
+@pytest.mark.parametrize("word", [None, Verdict.LOGIN_WALL, Verdict.EMPTY, Verdict.RESTRICTED])
+@pytest.mark.parametrize("is_old", [True, False])
+def test_where_no_word_tells_page_1_is_looked_at_twice(
+    crawl_: Crawl, word: Verdict | None, is_old: bool
+) -> None:
+    """By another egress: what both lack is gone. Of a post that its author hides the page is right:
+    one egress is enough."""
+    posts = held(crawl_)
+    left = without(posts, 1025)
+    old = {PAGE_1: [left]} if is_old else {}
+    said = {} if word is None else {1025: word}
+    fetcher = ScriptedFetcher({6: posts if is_old else left}, old=old, said=said)
+    crawl_.run(fetcher, refresh=True)
+    is_told = word is Verdict.RESTRICTED
+    assert fetcher.asked.count(PAGE_1) == 1 + (not is_told)
+    assert gone(crawl_) == ({1025} if is_told or not is_old else set())
+    assert not fetcher.disproved
+
+
+def test_of_two_pages_that_differ_nobody_knows_which_is_old(crawl_: Crawl) -> None:
+    """The second one may lack the newest, and show what was deleted: nothing is concluded, the one
+    with the newest post is stored, and the ledger is in doubt."""
+    posts = held(crawl_)
+    now = without(posts, 1020)
+    fetcher = ScriptedFetcher({6: without(posts, 1025)}, old={PAGE_1: [now]})
+    crawl_.run(fetcher, refresh=True)
+    assert (gone(crawl_), fetcher.disproved) == (set(), [])
+    assert crawl_.ledger(6).stopped == "false_page"
+
+
+def test_where_the_second_look_fails_nothing_is_concluded(crawl_: Crawl) -> None:
+    """One egress alone has said that a post is missing."""
+    posts = held(crawl_)
+    trouble = {PAGE_1: [Verdict.SERVER_TROUBLE]}
+
+    class Fetcher(ScriptedFetcher):
+        """The second asking for page 1 goes wrong."""
+
+        async def _once(self, ask):  # type: ignore[no-untyped-def]
+            self.trouble = trouble if PAGE_1 in self.asked else {}
+            return await super()._once(ask)
+
+    crawl_.run(Fetcher({6: without(posts, 1025)}), refresh=True)
+    assert gone(crawl_) == set()
+    assert (crawl_.ledger(6).state, crawl_.ledger(6).whole) == ("done", False)
+
+
+@pytest.mark.parametrize("word", [Verdict.OK, Verdict.GONE, Verdict.LOGIN_WALL])
+def test_what_stands_below_a_whole_timeline_is_asked_for(crawl_: Crawl, word: Verdict) -> None:
+    """An old page that announces fewer lacks the last posts, too."""
+    posts = held(crawl_)
+    fetcher = ScriptedFetcher({6: posts[:20]}, announced={6: 20}, said={1005: word})
+    crawl_.run(fetcher, refresh=True)
+    assert "show/1005" in fetcher.asked
+    assert "show/1004" not in fetcher.asked
+    is_false = word is Verdict.OK
+    assert gone(crawl_) == (set() if is_false else {1005, 1004, 1003, 1002, 1001})
+    assert crawl_.ledger(6).whole != is_false
+
+
+def test_the_words_are_an_experiment(crawl_: Crawl) -> None:
+    """Where the site has said of many that they are gone a sample is asked for, and pages are
+    believed without."""
+    posts = held(crawl_, 10)
+    fetcher = ScriptedFetcher({6: without(posts, 1010)}, said={1010: Verdict.OK})
+    for _ in range(400):
+        fetcher.samples.looked(MISSED, found=False)
+    crawl_.monkeypatch.setattr("random.Random.random", lambda _: 0.9)
+    crawl_.run(fetcher, refresh=True)
+    assert fetcher.asked == [PAGE_1]
+    assert gone(crawl_) == {1010}
+
+
+def test_a_word_is_a_look(crawl_: Crawl) -> None:
+    """`second_looks` counts what was asked for, and how often a page was false."""
+    posts = held(crawl_)
+    for word, finds in ((Verdict.GONE, 0), (Verdict.OK, 1)):
+        fetcher = ScriptedFetcher({6: without(posts, 1025)}, said={1025: word})
+        crawl_.run(ScriptedFetcher({6: posts}), refresh=True)
+        before = fetcher.samples.figures()
+        assert MISSED not in before
+        crawl_.run(fetcher, refresh=True)
+        found = fetcher.samples.figures()[MISSED]
+        assert found.finds >= finds
