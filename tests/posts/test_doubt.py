@@ -15,7 +15,7 @@ from tests.posts.worlds import ScriptedFetcher, ScriptedSite
 from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.forget import forget_users
-from weibo_crawler.posts import visit
+from weibo_crawler.posts import timeline as walk
 from weibo_crawler.posts.schedule import is_another_day
 from weibo_crawler.posts.silence import Silences
 from weibo_crawler.posts.stops import most_pages
@@ -453,7 +453,7 @@ def test_an_illegible_cursor_is_no_end(crawl_: Crawl) -> None:
 
 def test_a_long_timeline_takes_several_runs(crawl_: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is announced, one run reads so many pages of a user; the next one goes on there."""
-    monkeypatch.setattr(visit, "_PAGES_A_RUN", 3)
+    monkeypatch.setattr(walk, "_PAGES_A_RUN", 3)
     crawl_.add(6)
     world = {6: timeline(6, 75)}
     pages = []

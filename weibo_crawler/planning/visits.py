@@ -11,7 +11,7 @@ from weibo_crawler.records import Kind
 from weibo_crawler.samples import Figures, looks_to_come
 from weibo_crawler.store.rows.cells import Ledger
 
-# kinds of looks whose answers are ends (posts/visit.py)
+# kinds of looks whose answers are ends (posts/timeline.py)
 _ENDS = ("posts.end", "posts.named", "posts.full")
 _RESTRICTED = "texts.restricted"
 _MISSED = "posts.missed"  # each is one post, by a way to its text

@@ -1,0 +1,91 @@
+"""The profile of a user, as a visit comes to know it: page 1 shows it, or it is asked for."""
+
+from msgspec.structs import replace
+
+from weibo_crawler.fetch import Ask, Fetched
+from weibo_crawler.posts.profile import lacks_count, needs_profile, owner_of
+from weibo_crawler.posts.under_way import EMPTY, UnderWay, is_over, page_of, record_of
+from weibo_crawler.records import Expect, Page, PostPage, Reading, User, Verdict
+from weibo_crawler.store import Put
+from weibo_crawler.store.rows.cells import possible_posts, profile_cells
+from weibo_crawler.store.rows.keys import user_key
+
+_NOBODY = "posts.nobody"  # the kind in `Samples` of a profile that is empty as page 1 is
+
+
+class Owner:
+    """Stores it, and notes in the ledger how many posts it announces."""
+
+    def __init__(self, visit: UnderWay) -> None:
+        self._visit = visit
+        self._asker, self._site, self._sightings = visit.env.asker, visit.env.site, visit.sightings
+        self._shown: User | None = None  # by the profile itself
+
+    def is_told_later(self, reading: Reading) -> bool:
+        """Whether a page shows nobody, and the next one, which is to be asked for, may show the
+        owner. While the site is not talking the profile is the proof that it does."""
+        page, most = reading.record, self._visit.env.max_pages
+        if not (isinstance(page, PostPage) and page.next_cursor and self._asker.is_talking):
+            return False
+        return owner_of(reading) is None and (most is None or self._visit.ledger.pages + 1 < most)
+
+    async def know(self, fetched: Fetched) -> None:
+        """Store the profile as the first page with a post shows it, or ask for it."""
+        owner, env = owner_of(fetched.reading), self._visit.env
+        is_recent = not is_over(self._visit.old.profile_at, env.profile_s, env.clock())
+        if owner is not None:
+            await self.put(owner, page_of(fetched))
+        if needs_profile(
+            fetched.reading, self._visit.old, is_recent=is_recent, is_talking=env.asker.is_talking
+        ) and (owner is None or self._may_fill(owner)):
+            await self.ask(is_bare=fetched.reading.verdict in EMPTY)
+            if owner is not None and self._shown is not None:
+                found = set(owner.lacks) > set(self._shown.lacks)
+                env.asker.looked(_lacking(owner), found=found)
+        elif lacks_count(fetched.reading, self._visit.old):
+            self._visit.is_count_old = True
+            self._visit.ledger = replace(self._visit.ledger, announced=self._visit.old.announced)
+
+    def _may_fill(self, owner: User) -> bool:
+        """Whether to ask for a profile that may tell what the posts do not show of their owner:
+        there are sites of which none does, and who was not in the sample then is not now."""
+        kind, asker = _lacking(owner), self._asker
+        was_spared = not self._visit.is_first and self._visit.old.profile_at is None
+        if was_spared and asker.is_futile(kind):
+            return False
+        return asker.wants(kind, self._site.profile(self._visit.uid))
+
+    async def ask(self, *, is_bare: bool = False) -> None:
+        """is_bare: page 1 showed nothing. Then an empty profile is what is expected of a user of
+        whom an earlier visit saw neither, where looking again at such shows nothing of late."""
+        self._visit.is_count_old = False
+        is_known = self._visit.is_named or self._visit.old.announced is not None
+        expect = Expect.CONTENT if is_known else Expect.UNKNOWN
+        end = _NOBODY if is_bare and not self._sightings.known else ""
+        if end and self._visit.old.state == "empty" and self._asker.is_futile(end):
+            expect = Expect.NOTHING
+        request = self._site.profile(self._visit.uid)
+        async with self._asker.in_turn():
+            asked = await self._visit.fetch(
+                Ask(request, expect, is_retry=self._visit.is_retry, end=end)
+            )
+        self._visit.check(asked.reading)
+        self._visit.profile = asked.reading.verdict
+        if self._visit.profile is Verdict.OK:
+            self._visit.ledger = replace(self._visit.ledger, profile_at=self._visit.env.clock())
+            self._shown = record_of(asked, User)
+            await self.put(self._shown, page_of(asked))
+
+    async def put(self, user: User, page: Page) -> None:
+        self._visit.ledger = replace(
+            self._visit.ledger, announced=possible_posts(user.posts), empty_since=None
+        )
+        cells = profile_cells(user, page.fetched_at, self._visit.env.run_id)
+        await self._visit.env.writer.put(
+            (), [Put.at(user_key(self._visit.uid), cells, page.fetched_at)]
+        )
+
+
+def _lacking(owner: User) -> str:
+    """The kind in `Samples` of profiles that are asked for because posts lack the same."""
+    return f"profile.{'+'.join(owner.lacks)}"
