@@ -15,7 +15,7 @@ from weibo_crawler.posts.due import Due
 from weibo_crawler.posts.holdings import Holdings
 from weibo_crawler.posts.info import Info
 from weibo_crawler.posts.kept import Kept, is_all
-from weibo_crawler.posts.missed import MISSED, Missed, Word, newest
+from weibo_crawler.posts.missed import MISSED, Missed, Word, by_age, newest
 from weibo_crawler.posts.pages import Pages
 from weibo_crawler.posts.profile import NOTHING, lacks_count, needs_profile, owner_of, was_empty
 from weibo_crawler.posts.schedule import Revisit, doubt_wait_s
@@ -176,8 +176,8 @@ class _Visit:
         is_bare = not self.ledger.pages and stopped in ENDS
         if is_bare and not sure and not was_empty(self.old):
             raise VisitDoubt(NOTHING)
-        if sure and self._is_whole(stopped):
-            await self._vanish()
+        if self._is_whole(stopped):
+            await self._vanish(is_sure=sure)
         if self.torn_at is not None or self.sightings.doubted - self.sightings.seen:
             stopped, sure = FALSE_PAGE, False
         await self.pages.repair()
@@ -345,7 +345,7 @@ class _Visit:
         if word is Word.UNTOLD and ask.request.cursor:
             self.env.asker.looked(MISSED, found=False)
             return fetched
-        if word in (Word.HIDDEN, Word.SPARED) or not self.env.asker.may_look_again(ask.request):
+        if word not in (Word.SHOWN, Word.UNTOLD) or not self.env.asker.may_look_again(ask.request):
             return fetched
         second = await self._fetch(ask._replace(avoid=_page(fetched).egress))
         shown, still = _mids(second), self._lost(ask, second)
@@ -380,17 +380,41 @@ class _Visit:
             self.sightings.doubted -= lost
         return word
 
-    async def _vanish(self) -> None:
-        """After a whole timeline: what would stand below its last page has disappeared."""
-        lost = self.pages.lost_below(self.ledger, _hidden(self.old))
-        if not lost:
-            return
+    async def _vanish(self, *, is_sure: bool) -> None:
+        """After a whole timeline: what would stand below its last page has disappeared where all
+        that is announced was shown. Where fewer are announced than that explains, so many of the
+        posts that were not shown are asked about, and those have that the site says are gone."""
+        sightings = self.sightings
+        below = sightings.unseen(self.ledger.read_oldest)
+        is_all = sightings.are_all_shown(self.ledger.announced, _hidden(self.old))
+        if below and is_sure and is_all and await self._says_gone(below):
+            await self.pages.vanish(below, self.shown_at)
+        suspects = sorted(sightings.unseen(None) - sightings.doubted, key=by_age, reverse=True)
+        asked = suspects[: self._fallen()]
+        await self.pages.vanish(
+            {mid for mid in asked if await self.missed.is_gone(mid)}, self.shown_at
+        )
+
+    async def _says_gone(self, lost: set[Id]) -> bool:
+        """Whether the site does not deny that these posts have disappeared."""
         is_told = self.missed.is_told(lost)
         word = await self._word(lost)
         if word is Word.UNTOLD and not is_told:
             self.env.asker.looked(MISSED, found=False)
-        if word is not Word.SHOWN:
-            await self.pages.vanish(lost, self.shown_at)
+        return word is not Word.SHOWN
+
+    def _fallen(self) -> int:
+        """By how much the exact number of posts has fallen since the last visit, beside what is
+        known to be new, back or gone."""
+        sightings, old, now = self.sightings, self.old, self.ledger.announced
+        if self.is_count_old or now is None or old.announced is None or old.newest is None:
+            return 0
+        if max(now, old.announced) >= self.env.site.exact_below:
+            return 0
+        fresh = sightings.seen - sightings.known
+        new = sum(isinstance(mid, int) and mid > old.newest for mid in fresh)
+        back = len(sightings.seen & set(old.gone))
+        return max(0, old.announced + new + back - sightings.newly_gone() - now)
 
     def _has_moved(self, page: PostPage) -> bool:
         """Whether posts that stood first on this page may stand last on the one before by now, as
