@@ -282,9 +282,9 @@ CHANGES = [
     ),
     Change(
         "an egress is blamed where none shows what its page lacks",
-        "posts/visit.py",
-        "            if newest(lost) in shown:\n",
-        "            if True:\n",
+        "posts/belief.py",
+        "if not dead & shown if dead else newest(lost) in shown:",
+        "if True:",
         f"{POSTS}/test_missed.py",
     ),
     Change(

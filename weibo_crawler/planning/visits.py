@@ -14,7 +14,8 @@ from weibo_crawler.store.rows.cells import Ledger
 # kinds of looks whose answers are ends (posts/visit.py)
 _ENDS = ("posts.end", "posts.named", "posts.full")
 _RESTRICTED = "texts.restricted"
-_MISSED = ("posts.missed", "posts.fallen")  # each is one post, by a way to its text
+# each is one post, by a way to its text
+_MISSED = ("posts.missed", "posts.fallen", "posts.back")
 _TEXTS = (Kind.EXTEND, Kind.SHOW, Kind.DETAIL)
 _SORTS = ("first", "again")
 _DAY_S = 86_400

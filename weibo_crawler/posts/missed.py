@@ -17,6 +17,7 @@ from weibo_crawler.sites import Site
 # kinds in `Samples`
 MISSED = "posts.missed"  # a find: the page that lacks them was false
 FALLEN = "posts.fallen"  # a find: one is gone, and no page could tell
+BACK = "posts.back"  # a find: it is gone still, so the page that shows it is an old one
 
 
 class Word(Enum):
@@ -59,10 +60,17 @@ class Missed:
 
     async def is_gone(self, mid: Id) -> bool:
         """Whether the site says that there is no such post; False also where it was not asked."""
+        return await self._is_gone(mid, FALLEN)
+
+    async def is_still_gone(self, mid: Id) -> bool:
+        """The same of a post that a page shows, and that was gone."""
+        return await self._is_gone(mid, BACK)
+
+    async def _is_gone(self, mid: Id, kind: str) -> bool:
         if mid not in self._words:
-            word = self._words[mid] = await self._ask(mid, FALLEN)
+            word = self._words[mid] = await self._ask(mid, kind)
             if word is not Word.SPARED:
-                self._asker.looked(FALLEN, found=word is Word.GONE)
+                self._asker.looked(kind, found=word is Word.GONE)
         return self._words[mid] is Word.GONE
 
     async def _ask(self, mid: Id, kind: str) -> Word:

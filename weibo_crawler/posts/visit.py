@@ -9,13 +9,14 @@ from msgspec.structs import replace
 from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.posts.asking import Asker, Unreached, UserForgotten, VisitDoubt, VisitTrouble
+from weibo_crawler.posts.belief import Belief
 from weibo_crawler.posts.closing import EMPTY_WAIT_S, begun, closed, empty, outcome_of
 from weibo_crawler.posts.comments import Comments
 from weibo_crawler.posts.due import Due
 from weibo_crawler.posts.holdings import Holdings
 from weibo_crawler.posts.info import Info
 from weibo_crawler.posts.kept import Kept, is_all
-from weibo_crawler.posts.missed import MISSED, Missed, Word, by_age, newest
+from weibo_crawler.posts.missed import Missed, by_age
 from weibo_crawler.posts.pages import Pages
 from weibo_crawler.posts.profile import NOTHING, lacks_count, needs_profile, owner_of, was_empty
 from weibo_crawler.posts.schedule import Revisit, doubt_wait_s
@@ -139,6 +140,7 @@ class _Visit:
         self.is_kept = False  # whether a harvest was shown the last page
         self.texts = Texts(env.site, env.asker, self.uid)
         self.missed = Missed(env.site, env.asker, self.uid)
+        self.belief = Belief(env.asker, self.missed, self.sightings, self._fetch)
         self.pages = Pages(
             *(self.uid, env.run_id, env.writer, self.holdings, self.sightings, self.texts),
             *(env.asker, env.clock, self.asks_closed, env.comments, self.kept),
@@ -273,7 +275,7 @@ class _Visit:
             is_second = looked is not None and fetched.reading.verdict is Verdict.OK
             if looked is not None and not is_second:  # it was shown, whatever is shown now
                 fetched = looked
-            fetched = await self._believed(ask, fetched)
+            fetched = await self.belief.page(ask, fetched, self.ledger.pinned)
             reading = fetched.reading
             if fetched.page is not None:
                 self.shown_at = fetched.page.fetched_at
@@ -334,52 +336,6 @@ class _Visit:
             self.before, self.cursor = self.cursor, following
         return None
 
-    async def _believed(self, ask: Ask, fetched: Fetched) -> Fetched:
-        """A page, or what another egress shows in its place, where it lacks stored posts that the
-        site shows, or where no word tells whether it does. What the one that is returned lacks, and
-        what is not to be believed of it, stands in `Sightings.doubted`."""
-        lost = self._lost(ask, fetched)
-        if not lost or self.missed.is_told(lost):
-            return fetched
-        word = await self._word(lost)
-        if word is Word.UNTOLD and ask.request.cursor:
-            self.env.asker.looked(MISSED, found=False)
-            return fetched
-        if word not in (Word.SHOWN, Word.UNTOLD) or not self.env.asker.may_look_again(ask.request):
-            return fetched
-        second = await self._fetch(ask._replace(avoid=_page(fetched).egress))
-        shown, still = _mids(second), self._lost(ask, second)
-        if not shown:
-            self.sightings.doubted |= lost
-            return fetched
-        if word is Word.UNTOLD:  # nobody knows which of them is true where they differ
-            self.sightings.doubted |= lost ^ still
-            self.env.asker.looked(MISSED, found=lost != still)
-        else:
-            if newest(lost) in shown:
-                self.env.asker.disprove(_page(fetched).egress)
-            if still:
-                await self._word(still)
-        return second if newest(shown | _mids(fetched)) in shown else fetched
-
-    def _lost(self, ask: Ask, fetched: Fetched) -> set[Id]:
-        """Stored posts that should stand on this page, that do not, and of which no earlier visit
-        knew that they are gone."""
-        page = fetched.reading.record
-        if fetched.reading.verdict is not Verdict.OK or not isinstance(page, PostPage):
-            return set()
-        lost = self.pages.lost(page, replace(self.ledger, cursor=ask.request.cursor))
-        return (lost & self.sightings.known) - self.sightings.gone
-
-    async def _word(self, lost: set[Id]) -> Word:
-        """What the site says of posts that are missing: they are in doubt where it shows one."""
-        word = await self.missed.word(lost)
-        if word is Word.SHOWN:
-            self.sightings.doubted |= lost
-        else:
-            self.sightings.doubted -= lost
-        return word
-
     async def _vanish(self, *, is_sure: bool) -> None:
         """After a whole timeline: what would stand below its last page has disappeared where all
         that is announced was shown. Where fewer are announced than that explains, so many of the
@@ -387,21 +343,13 @@ class _Visit:
         sightings = self.sightings
         below = sightings.unseen(self.ledger.read_oldest)
         is_all = sightings.are_all_shown(self.ledger.announced, _hidden(self.old))
-        if below and is_sure and is_all and await self._says_gone(below):
+        if below and is_sure and is_all and await self.belief.is_gone(below):
             await self.pages.vanish(below, self.shown_at)
         suspects = sorted(sightings.unseen(None) - sightings.doubted, key=by_age, reverse=True)
         asked = suspects[: self._fallen()]
         await self.pages.vanish(
             {mid for mid in asked if await self.missed.is_gone(mid)}, self.shown_at
         )
-
-    async def _says_gone(self, lost: set[Id]) -> bool:
-        """Whether the site does not deny that these posts have disappeared."""
-        is_told = self.missed.is_told(lost)
-        word = await self._word(lost)
-        if word is Word.UNTOLD and not is_told:
-            self.env.asker.looked(MISSED, found=False)
-        return word is not Word.SHOWN
 
     def _fallen(self) -> int:
         """By how much the exact number of posts has fallen since the last visit, beside what is
@@ -443,7 +391,7 @@ class _Visit:
             return
         nth, end = max(1, self.ledger.pages), _NAMED if self.before else _END
         ask = Ask(request, Expect.CONTENT, nth=nth, is_retry=self.is_retry, end=end)
-        fetched = await self._believed(ask, await self._fetch(ask))
+        fetched = await self.belief.page(ask, await self._fetch(ask), self.ledger.pinned)
         again = fetched.reading.record
         if fetched.reading.verdict is Verdict.OK and isinstance(again, PostPage):
             ledger = replace(self.ledger, cursor=self.before, pages=self.ledger.pages - 1)
@@ -735,12 +683,6 @@ def _of(record: object, kind: type[R]) -> R:
     if not isinstance(record, kind):
         raise TypeError(f"expected {kind.__name__}, got {type(record).__name__}")
     return record
-
-
-def _mids(fetched: Fetched) -> set[Id]:
-    """The posts of a page, none where it is not shown."""
-    record = fetched.reading.record if fetched.reading.verdict is Verdict.OK else None
-    return {post.mid for post in record.posts} if isinstance(record, PostPage) else set()
 
 
 def _page(fetched: Fetched) -> Page:
