@@ -346,10 +346,9 @@ class _Visit:
         if below and is_sure and is_all and await self.belief.is_gone(below):
             await self.pages.vanish(below, self.shown_at)
         suspects = sorted(sightings.unseen(None) - sightings.doubted, key=by_age, reverse=True)
-        asked = suspects[: self._fallen()]
-        await self.pages.vanish(
-            {mid for mid in asked if await self.missed.is_gone(mid)}, self.shown_at
-        )
+        for mid in suspects[: self._fallen()]:
+            if await self.missed.is_gone(mid):
+                await self.pages.vanish([mid], self.shown_at)
 
     def _fallen(self) -> int:
         """By how much the exact number of posts has fallen since the last visit, beside what is
