@@ -21,13 +21,8 @@ _CALLED = re.compile(
 )
 _PROSE = re.compile(r"--[a-z-]+$|\b[A-Z]{1,6}\b|…")  # an option without its value, a value unsaid
 _KEY = re.compile(r"`([a-z]+\.[a-z_]+)(?: = [^`]*)?`")
-_ENDS = {
-    "posts.named",
-    "posts.full",
-    "posts.end",
-    "posts.missed",
-    "posts.moved",
-}  # second looks, not settings
+# second looks, not settings
+_ENDS = {f"posts.{kind}" for kind in ("named", "full", "end", "missed", "moved", "back", "fallen")}
 _LINKED = re.compile(r"\]\(([^)#:]+)\)")
 
 

@@ -268,9 +268,9 @@ CHANGES = [
     ),
     Change(
         "a stored post that is counted still and not shown is gone",
-        "posts/pages.py",
-        "return self.sightings.unseen(ledger.read_oldest) if is_all else set()",
-        "return self.sightings.unseen(ledger.read_oldest)",
+        "posts/visit.py",
+        "if below and is_sure and is_all and await",
+        "if below and is_sure and await",
         f"{TOY}::test_a_post_that_is_counted_still_has_not_disappeared",
     ),
     Change(
@@ -283,8 +283,8 @@ CHANGES = [
     Change(
         "an egress is blamed where none shows what its page lacks",
         "posts/belief.py",
-        "            if newest(lost) in shown:\n",
-        "            if True:\n",
+        "if not dead & shown if dead else newest(lost) in shown:",
+        "if True:",
         f"{POSTS}/test_missed.py",
     ),
     Change(

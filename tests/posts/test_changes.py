@@ -163,6 +163,36 @@ def test_what_was_hidden_before_hides_no_deletion(crawl_: Crawl, announced: int)
     assert ("posts/6/2" in again.asked) == (announced == 44)
 
 
+@pytest.mark.parametrize("word", [Verdict.GONE, Verdict.OK, Verdict.RESTRICTED])
+def test_a_count_that_falls_asks_for_what_stands_below(crawl_: Crawl, word: Verdict) -> None:
+    """Of eight announced posts one is hidden, so no visit is sure that it was shown all, and no
+    count says which one was deleted. The site does, of as many as the count has fallen by."""
+    crawl_.add(6)
+    posts = timeline(6, 7)
+    crawl_.run(ScriptedFetcher({6: posts}, announced={6: 8}))
+    assert not crawl_.ledger(6).sure
+    said = {1002: Verdict.GONE, 1001: word}
+    site = {"announced": {6: 6}, "said": said}
+    fetcher = ScriptedFetcher({6: posts[:5]}, **site)
+    crawl_.run(fetcher, refresh=True)
+    assert [url for url in fetcher.asked if "show" in url] == ["show/1002", "show/1001"]
+    assert set(crawl_.ledger(6).gone) == {mid for mid, say in said.items() if say is Verdict.GONE}
+    again = ScriptedFetcher({6: [*timeline(6, 1, first=2000), *posts[:5]]}, announced={6: 7})
+    crawl_.run(again, refresh=True)
+    assert not [url for url in again.asked if "show" in url]
+
+
+def test_what_was_deleted_between_two_pages_is_asked_for(crawl_: Crawl) -> None:
+    """No page can tell, as posts may have moved; the count, and then the site, do."""
+    crawl_.add(6)
+    posts = timeline(6, 25)
+    crawl_.run(ScriptedFetcher({6: posts}))
+    left = [p for p in posts if p.mid != 1015]
+    crawl_.run(ScriptedFetcher({6: left}, said={1015: Verdict.GONE}), refresh=True)
+    assert crawl_.ledger(6).gone == (1015,)
+    assert crawl_.ledger(6).whole
+
+
 def test_what_a_timeline_hides_and_counts_still_is_not_gone(crawl_: Crawl) -> None:
     """A user who shows half a year announces the older posts, too; nor is a timeline that ends with
     what is known proof of what lies below."""

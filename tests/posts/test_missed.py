@@ -134,6 +134,23 @@ def test_where_the_second_look_fails_nothing_is_concluded(crawl_: Crawl) -> None
     assert (crawl_.ledger(6).state, crawl_.ledger(6).whole) == ("done", False)
 
 
+def test_an_old_page_brings_nobody_back(crawl_: Crawl) -> None:
+    """It shows what was deleted since: the site says so of the post, and another egress shows a
+    page without it. What is really back is not gone any more."""
+    posts = held(crawl_)
+    left = without(posts, 1022)
+    crawl_.run(ScriptedFetcher({6: left}, said={1022: Verdict.GONE}), refresh=True)
+    fetcher = ScriptedFetcher({6: left}, old={PAGE_1: [posts]}, said={1022: Verdict.GONE})
+    crawl_.run(fetcher, refresh=True)
+    assert fetcher.asked == [PAGE_1, "show/1022", PAGE_1]
+    assert fetcher.disproved == ["old"]
+    assert (gone(crawl_), crawl_.ledger(6).whole) == ({1022}, True)
+    crawl_.run(ScriptedFetcher({6: posts}, said={1022: Verdict.GONE}), refresh=True)
+    assert (gone(crawl_), crawl_.ledger(6).stopped) == ({1022}, "false_page")
+    crawl_.run(ScriptedFetcher({6: posts}, said={1022: Verdict.OK}), refresh=True)
+    assert (gone(crawl_), crawl_.ledger(6).whole) == (set(), True)
+
+
 @pytest.mark.parametrize("word", [Verdict.OK, Verdict.GONE, Verdict.LOGIN_WALL])
 def test_what_stands_below_a_whole_timeline_is_asked_for(crawl_: Crawl, word: Verdict) -> None:
     """An old page that announces fewer lacks the last posts, too."""

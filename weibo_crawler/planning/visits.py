@@ -14,7 +14,8 @@ from weibo_crawler.store.rows.cells import Ledger
 # kinds of looks whose answers are ends (posts/timeline.py)
 _ENDS = ("posts.end", "posts.named", "posts.full")
 _RESTRICTED = "texts.restricted"
-_MISSED = "posts.missed"  # each is one post, by a way to its text
+# each is one post, by a way to its text
+_MISSED = ("posts.missed", "posts.fallen", "posts.back")
 _TEXTS = (Kind.EXTEND, Kind.SHOW, Kind.DETAIL)
 _SORTS = ("first", "again")
 _DAY_S = 86_400
@@ -176,7 +177,7 @@ def _parts(visits: Visits, sort: str, left: float) -> Iterator[Part]:
         yield Part(f"{name}, walls", walls, why)
     if texts := sum(asked.of(sort, kind).sent for kind in _TEXTS):
         every = sum(asked.of(one, kind).sent for one in _SORTS for kind in _TEXTS)
-        looks = {_RESTRICTED: _by_other_ways(visits), _MISSED: 1.0}
+        looks = {_RESTRICTED: _by_other_ways(visits), **dict.fromkeys(_MISSED, 1.0)}
         sent = _with_looks(visits, left / n, texts, every, (*looks,), looks)
         yield Part(f"{name}, long texts", sent, f"measured: {texts:,} for {whom}")
     if visits.comments and not asked.of(sort, Kind.COMMENTS).told:

@@ -1,87 +1,118 @@
-"""Whether a page of a timeline is believed that lacks stored posts: it may be an old one."""
+"""Which page to believe: one that contradicts what the site says of a post is an old one."""
+
+from collections.abc import Awaitable, Callable, Collection
 
 from msgspec.structs import replace
 
 from weibo_crawler.fetch import Ask, Fetched
+from weibo_crawler.posts.asking import Asker
 from weibo_crawler.posts.missed import MISSED, Missed, Word, newest
-from weibo_crawler.posts.under_way import UnderWay, page_of
+from weibo_crawler.posts.sightings import Sightings
 from weibo_crawler.records import Id, PostPage, Verdict
-from weibo_crawler.store.rows.cells import Ledger
 
 
 class Belief:
-    """What the pages of one visit lack is gone by a word of the site about a post, or in doubt."""
+    """Judges the pages of one visit before they are stored. fetch: asks for a page.
 
-    def __init__(self, visit: UnderWay) -> None:
-        self._visit, self._asker, self._sightings = visit, visit.env.asker, visit.sightings
-        self._missed = Missed(visit.env.site, visit.env.asker, visit.uid)
+    A page is false that lacks a stored post which the site shows, or shows one that is gone and
+    stays gone, as the site says. It is asked for by another egress, which disproves the first one
+    where it shows what that lacks, or lacks what that shows.
+    """
 
-    async def believed(self, ask: Ask, fetched: Fetched) -> Fetched:
-        """A page, or what another egress shows in its place, where it lacks stored posts that the
-        site shows, or where no word tells whether it does. What the one that is returned lacks, and
-        what is not to be believed of it, stands in `Sightings.doubted`."""
-        lost = self._lost(ask, fetched)
-        if not lost or self._missed.is_told(lost):
-            return fetched
-        word = await self._word(lost)
+    def __init__(
+        self,
+        asker: Asker,
+        missed: Missed,
+        sightings: Sightings,
+        fetch: Callable[[Ask], Awaitable[Fetched]],
+    ) -> None:
+        self._asker, self._missed = asker, missed
+        self._sightings, self._fetch = sightings, fetch
+        self._dead: set[Id] = set()  # those that old pages show
+
+    async def page(self, ask: Ask, fetched: Fetched, pinned: Collection[Id]) -> Fetched:
+        """The page, or what another egress shows in its place, without posts that are gone. What
+        it lacks, and is not known to be gone, stands in `Sightings.doubted`. pinned: as in
+        `Sightings.lost`."""
+        lost, dead = self._lost(ask, fetched, pinned), await self._buried(fetched)
+        if dead:
+            word, self._sightings.doubted = Word.SHOWN, self._sightings.doubted | lost
+        elif not lost or self._missed.is_told(lost):
+            return self._alive(fetched)
+        else:
+            word = await self._word(lost)
         if word is Word.UNTOLD and ask.request.cursor:
             self._asker.looked(MISSED, found=False)
-            return fetched
-        if word in (Word.HIDDEN, Word.SPARED) or not self._asker.may_look_again(ask.request):
-            return fetched
-        second = await self._visit.fetch(ask._replace(avoid=page_of(fetched).egress))
-        shown, still = mids_of(second), self._lost(ask, second)
+            return self._alive(fetched)
+        is_false = word in (Word.SHOWN, Word.UNTOLD)
+        if not (is_false and self._asker.may_look_again(ask.request)):
+            return self._alive(fetched)
+        second = await self._fetch(ask._replace(avoid=_egress(fetched)))
+        shown, still = _mids(second), self._lost(ask, second, pinned)
         if not shown:
             self._sightings.doubted |= lost
-            return fetched
+            return self._alive(fetched)
         if word is Word.UNTOLD:  # nobody knows which of them is true where they differ
             self._sightings.doubted |= lost ^ still
             self._asker.looked(MISSED, found=lost != still)
         else:
-            if newest(lost) in shown:
-                self._asker.disprove(page_of(fetched).egress)
+            if not dead & shown if dead else newest(lost) in shown:
+                self._asker.disprove(_egress(fetched))
             if still:
                 await self._word(still)
-        return second if newest(shown | mids_of(fetched)) in shown else fetched
+        is_newer = newest(shown | _mids(fetched)) in shown
+        return self._alive(second if is_newer or dead - shown else fetched)
 
-    def _lost(self, ask: Ask, fetched: Fetched) -> set[Id]:
-        """Stored posts that should stand on this page, that do not, and of which no earlier visit
-        knew that they are gone."""
-        page = fetched.reading.record
-        if fetched.reading.verdict is not Verdict.OK or not isinstance(page, PostPage):
-            return set()
-        lost = self._visit.pages.lost(page, replace(self._visit.ledger, cursor=ask.request.cursor))
-        return (lost & self._sightings.known) - self._sightings.gone
-
-    async def _word(self, lost: set[Id]) -> Word:
-        """What the site says of posts that are missing: they are in doubt where it shows one."""
-        word = await self._missed.word(lost)
-        if word is Word.SHOWN:
-            self._sightings.doubted |= lost
-        else:
-            self._sightings.doubted -= lost
-        return word
-
-    async def vanish(self, shown_at: float) -> None:
-        """After a whole timeline: what would stand below its last page has disappeared."""
-        lost = self._visit.pages.lost_below(self._visit.ledger, _hidden(self._visit.old))
-        if not lost:
-            return
+    async def is_gone(self, lost: Collection[Id]) -> bool:
+        """Whether the site does not deny that these posts have disappeared."""
         is_told = self._missed.is_told(lost)
         word = await self._word(lost)
         if word is Word.UNTOLD and not is_told:
             self._asker.looked(MISSED, found=False)
-        if word is not Word.SHOWN:
-            await self._visit.pages.vanish(lost, shown_at)
+        return word is not Word.SHOWN
+
+    def _lost(self, ask: Ask, fetched: Fetched, pinned: Collection[Id]) -> set[Id]:
+        """Stored posts that should stand on this page, that do not, and of which nobody knew that
+        they are gone."""
+        page = fetched.reading.record
+        if fetched.reading.verdict is not Verdict.OK or not isinstance(page, PostPage):
+            return set()
+        lost = self._sightings.lost(page, pinned, is_first=not ask.request.cursor)
+        return (lost & self._sightings.known) - self._sightings.gone
+
+    async def _word(self, lost: Collection[Id]) -> Word:
+        """What the site says of posts that are missing: they are in doubt where it shows one."""
+        word = await self._missed.word(lost)
+        if word is Word.SHOWN:
+            self._sightings.doubted |= set(lost)
+        else:
+            self._sightings.doubted -= set(lost)
+        return word
+
+    async def _buried(self, fetched: Fetched) -> set[Id]:
+        """The posts on a page that earlier visits took for gone, where the site says of the newest
+        of them that it is still; none where this visit has asked before."""
+        back = (_mids(fetched) & self._sightings.gone) - self._dead
+        if not back or not await self._missed.is_still_gone(newest(back)):
+            return set()
+        self._dead |= back
+        return back
+
+    def _alive(self, fetched: Fetched) -> Fetched:
+        """The page without the posts that are gone, which tell that it is an old one."""
+        page, dead = fetched.reading.record, self._dead & _mids(fetched)
+        if not isinstance(page, PostPage) or not dead:
+            return fetched
+        self._sightings.doubted |= dead
+        posts = tuple(post for post in page.posts if post.mid not in self._dead)
+        return fetched._replace(reading=replace(fetched.reading, record=replace(page, posts=posts)))
 
 
-def mids_of(fetched: Fetched) -> set[Id]:
+def _mids(fetched: Fetched) -> set[Id]:
     """The posts of a page, none where it is not shown."""
     record = fetched.reading.record if fetched.reading.verdict is Verdict.OK else None
     return {post.mid for post in record.posts} if isinstance(record, PostPage) else set()
 
 
-def _hidden(old: Ledger) -> int:
-    """How many of the announced posts a whole visit was not shown."""
-    standing = old.stored - len(old.gone) + old.unread
-    return max(0, (old.announced or 0) - standing) if old.whole else 0
+def _egress(fetched: Fetched) -> str:
+    return "" if fetched.page is None else fetched.page.egress

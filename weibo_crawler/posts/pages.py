@@ -126,12 +126,6 @@ class Pages(NamedTuple):
         """Posts that should stand on a page, which is to be stored next, and do not."""
         return self.sightings.lost(page, ledger.pinned, is_first=not ledger.cursor)
 
-    def lost_below(self, ledger: Ledger, hidden: int) -> set[Id]:
-        """Stored posts that would stand below the last page of a whole timeline, where that has
-        shown all that is announced and not hidden."""
-        is_all = self.sightings.are_all_shown(ledger.announced, hidden)
-        return self.sightings.unseen(ledger.read_oldest) if is_all else set()
-
     async def vanish(self, lost: Collection[Id], at: float) -> None:
         """These stored posts have disappeared, as of this time."""
         self.sightings.vanished(lost)

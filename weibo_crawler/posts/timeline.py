@@ -5,7 +5,6 @@ from math import inf
 from msgspec.structs import replace
 
 from weibo_crawler.fetch import Ask, Fetched
-from weibo_crawler.posts.belief import Belief
 from weibo_crawler.posts.owner import Owner
 from weibo_crawler.posts.profile import was_empty
 from weibo_crawler.posts.schedule import doubt_wait_s
@@ -29,8 +28,8 @@ class Timeline:
     """shown_at: when the last page was shown. torn_at: the oldest post above a place where posts
     may have moved to a page that was read before, None: there is none."""
 
-    def __init__(self, visit: UnderWay, owner: Owner, belief: Belief) -> None:
-        self._visit, self._owner, self._belief = visit, owner, belief
+    def __init__(self, visit: UnderWay, owner: Owner) -> None:
+        self._visit, self._owner = visit, owner
         self._asker, self._site = visit.env.asker, visit.env.site
         self._sightings = visit.sightings
         self._stops = self._rules()
@@ -78,7 +77,7 @@ class Timeline:
         fetched = await self._visit.fetch(ask)
         if self._looked is not None and fetched.reading.verdict is not Verdict.OK:
             fetched = self._looked  # it was shown, whatever is shown now
-        return await self._belief.believed(ask, fetched)
+        return await self._visit.belief.page(ask, fetched, self._visit.ledger.pinned)
 
     async def _note(self, fetched: Fetched, *, is_full: bool) -> None:
         """What an answer tells whatever it is; raises where it is trouble."""
@@ -181,22 +180,19 @@ class Timeline:
     async def _look_back(self) -> None:
         """Read the page before this one again; where it is not shown, the timeline is read down to
         what it has shown."""
-        request = self._site.posts(self._visit.uid, self._before or "")
+        visit = self._visit
+        request = self._site.posts(visit.uid, self._before or "")
         if not self._asker.may_look_again(request):
             return
-        nth, end = max(1, self._visit.ledger.pages), _NAMED if self._before else _END
-        ask = Ask(request, Expect.CONTENT, nth=nth, is_retry=self._visit.is_retry, end=end)
-        fetched = await self._belief.believed(ask, await self._visit.fetch(ask))
+        nth, end = max(1, visit.ledger.pages), _NAMED if self._before else _END
+        ask = Ask(request, Expect.CONTENT, nth=nth, is_retry=visit.is_retry, end=end)
+        fetched = await visit.belief.page(ask, await visit.fetch(ask), visit.ledger.pinned)
         again = fetched.reading.record
         if fetched.reading.verdict is Verdict.OK and isinstance(again, PostPage):
-            ledger = replace(
-                self._visit.ledger, cursor=self._before, pages=self._visit.ledger.pages - 1
-            )
-            self._visit.ledger = await self._visit.pages.store(
-                again, page_of(fetched), ledger, self._cursor
-            )
+            ledger = replace(visit.ledger, cursor=self._before, pages=visit.ledger.pages - 1)
+            visit.ledger = await visit.pages.store(again, page_of(fetched), ledger, self._cursor)
         else:
-            self.torn_at = self._visit.ledger.read_oldest
+            self.torn_at = visit.ledger.read_oldest
 
     def _is_as_before(self, page: PostPage) -> bool:
         """Whether this last page and those before it show the posts of an earlier visit that came

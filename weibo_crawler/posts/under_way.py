@@ -8,12 +8,14 @@ from msgspec.structs import replace
 
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.posts.asking import Asker, UserForgotten, VisitDoubt, VisitTrouble
+from weibo_crawler.posts.belief import Belief
 from weibo_crawler.posts.closing import begun
 from weibo_crawler.posts.comments import Comments
 from weibo_crawler.posts.due import Due
 from weibo_crawler.posts.holdings import Holdings
 from weibo_crawler.posts.info import Info
 from weibo_crawler.posts.kept import Kept, is_all
+from weibo_crawler.posts.missed import Missed
 from weibo_crawler.posts.pages import Pages
 from weibo_crawler.posts.schedule import Revisit
 from weibo_crawler.posts.sightings import Sightings
@@ -98,6 +100,8 @@ class UnderWay:
         self.kept_at: float | None = None  # when a harvest was shown page 1
         self.is_kept = False  # whether a harvest was shown the last page
         self.texts = Texts(env.site, env.asker, self.uid)
+        self.missed = Missed(env.site, env.asker, self.uid)
+        self.belief = Belief(env.asker, self.missed, self.sightings, self.fetch)
         self.pages = Pages(
             *(self.uid, env.run_id, env.writer, self.holdings, self.sightings, self.texts),
             *(env.asker, env.clock, self.asks_closed, env.comments, self.kept),

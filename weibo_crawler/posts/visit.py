@@ -4,9 +4,9 @@ from msgspec.structs import replace
 
 from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.posts.asking import Unreached, UserForgotten, VisitDoubt, VisitTrouble
-from weibo_crawler.posts.belief import Belief
 from weibo_crawler.posts.closing import EMPTY_WAIT_S, closed, empty, outcome_of
 from weibo_crawler.posts.due import Due
+from weibo_crawler.posts.missed import by_age
 from weibo_crawler.posts.owner import Owner
 from weibo_crawler.posts.profile import NOTHING, was_empty
 from weibo_crawler.posts.schedule import doubt_wait_s
@@ -46,8 +46,7 @@ class _Visit(UnderWay):
 
     def __init__(self, env: Needs, due: Due) -> None:
         super().__init__(env, due)
-        self.belief = Belief(self)
-        self.timeline = Timeline(self, Owner(self), self.belief)
+        self.timeline = Timeline(self, Owner(self))
 
     async def run(self) -> Outcome:
         if not self.is_first:
@@ -73,8 +72,8 @@ class _Visit(UnderWay):
         is_bare = not self.ledger.pages and stopped in ENDS
         if is_bare and not sure and not was_empty(self.old):
             raise VisitDoubt(NOTHING)
-        if sure and self._is_whole(stopped):
-            await self.belief.vanish(self.timeline.shown_at)
+        if self._is_whole(stopped):
+            await self._vanish(is_sure=sure)
         if self.timeline.torn_at is not None or self.sightings.doubted - self.sightings.seen:
             stopped, sure = FALSE_PAGE, False
         await self.pages.repair()
@@ -111,6 +110,33 @@ class _Visit(UnderWay):
         is_end = stopped in ENDS and stopped != "known" and not self.resumed
         is_told = bool(self.ledger.pages) or self.profile is Verdict.OK
         return is_end and is_told and not self.is_count_old
+
+    async def _vanish(self, *, is_sure: bool) -> None:
+        """After a whole timeline: what would stand below its last page has disappeared where all
+        that is announced was shown. Where fewer are announced than that explains, so many of the
+        posts that were not shown are asked about, and those have that the site says are gone."""
+        sightings = self.sightings
+        below = sightings.unseen(self.ledger.read_oldest)
+        is_all = sightings.are_all_shown(self.ledger.announced, _hidden(self.old))
+        if below and is_sure and is_all and await self.belief.is_gone(below):
+            await self.pages.vanish(below, self.timeline.shown_at)
+        suspects = sorted(sightings.unseen(None) - sightings.doubted, key=by_age, reverse=True)
+        for mid in suspects[: self._fallen()]:
+            if await self.missed.is_gone(mid):
+                await self.pages.vanish([mid], self.timeline.shown_at)
+
+    def _fallen(self) -> int:
+        """By how much the exact number of posts has fallen since the last visit, beside what is
+        known to be new, back or gone."""
+        sightings, old, now = self.sightings, self.old, self.ledger.announced
+        if self.is_count_old or now is None or old.announced is None or old.newest is None:
+            return 0
+        if max(now, old.announced) >= self.env.site.exact_below:
+            return 0
+        fresh = sightings.seen - sightings.known
+        new = sum(isinstance(mid, int) and mid > old.newest for mid in fresh)
+        back = len(sightings.seen & set(old.gone))
+        return max(0, old.announced + new + back - sightings.newly_gone() - now)
 
     async def _nothing_shown(self) -> Outcome:
         """Neither a profile nor a post is shown, and no word that the user is gone."""
@@ -204,3 +230,9 @@ class _Visit(UnderWay):
             gone=self.sightings.newly_gone(),
             is_evidence=not self.is_retry,
         )
+
+
+def _hidden(old: Ledger) -> int:
+    """How many of the announced posts a whole visit was not shown."""
+    standing = old.stored - len(old.gone) + old.unread
+    return max(0, (old.announced or 0) - standing) if old.whole else 0

@@ -16,7 +16,7 @@ from weibo_crawler.posts.asking import Asker, Keep, Unreached
 from weibo_crawler.posts.comments import Comments
 from weibo_crawler.posts.crawl import USER_COLUMNS, due_of, revisit_of
 from weibo_crawler.posts.info import Info
-from weibo_crawler.posts.missed import MISSED
+from weibo_crawler.posts.missed import BACK, FALLEN, MISSED
 from weibo_crawler.posts.sharing import is_open
 from weibo_crawler.posts.texts import CUT, RESTRICTED
 from weibo_crawler.posts.visit import Visitor
@@ -61,7 +61,7 @@ class _Asker(Asker):
 
     def wants(self, end: str, request: Request) -> bool:
         # the address of a post may also be asked for because of its text, later in the visit
-        if end == MISSED:
+        if end in (BACK, FALLEN, MISSED):
             return self._replay.is_next(request)
         return self._replay.place_of(request) < inf
 
