@@ -36,7 +36,7 @@ _MISSING_SHARE = 0.1
 _LAST = "posts.last"  # a page that names no next one, against the count
 _END = "posts.end"  # an empty first page
 _NAMED = "posts.named"  # an empty page that the page before has named
-_NOBODY = "posts.nobody"  # a profile that is empty as page 1 is
+NOBODY = "posts.nobody"  # a profile that is empty as page 1 is
 _FULL = "posts.full"  # a page that names a next one, and all that is announced was shown: `is_full`
 _SILENCE = "the site shows nothing, and has shown nothing to anybody of late: no evidence"
 _PAGES_A_RUN = 1000  # of one user; then others have their turn, and the next run goes on there
@@ -148,6 +148,8 @@ class _Visit:
     async def run(self) -> Outcome:
         if not self.is_first:
             self.sightings.known = await self.env.writer.call(self.holdings.mids)
+        if await self._is_nobody_still():
+            return await self._nothing_shown()
         try:
             stopped = await self._timeline()
         except VisitTrouble as trouble:  # an odd page costs that page, not the texts before it
@@ -197,9 +199,10 @@ class _Visit:
         is_recent = not _is_over(self.old.profile_at, env.profile_s, env.clock())
         if owner is not None:
             await self._put_profile(owner, _page(fetched))
-        if needs_profile(
+        is_open = self.profile is None and needs_profile(
             fetched.reading, self.old, is_recent=is_recent, is_talking=env.asker.is_talking
-        ) and (owner is None or self._may_fill(owner)):
+        )
+        if is_open and (owner is None or self._may_fill(owner)):
             await self._ask_profile(is_bare=fetched.reading.verdict in _EMPTY)
             if owner is not None and self.shown is not None:
                 found = set(owner.lacks) > set(self.shown.lacks)
@@ -217,13 +220,23 @@ class _Visit:
             return False
         return asker.wants(kind, self.env.site.profile(self.uid))
 
+    async def _is_nobody_still(self) -> bool:
+        """Whether the profile alone tells that there is nobody yet, of whom the last visit was
+        shown neither profile nor post: page 1 does not tell whether there is anybody. Not where
+        second looks at such profiles have shown more of late, nor where posts are held."""
+        is_empty = self.old.state == "empty" and not self.sightings.known
+        if not (is_empty and self.env.asker.is_futile(NOBODY)):
+            return False
+        await self._ask_profile(is_bare=True)
+        return self.profile in _EMPTY
+
     async def _ask_profile(self, *, is_bare: bool = False) -> None:
         """is_bare: page 1 showed nothing. Then an empty profile is what is expected of a user of
         whom an earlier visit saw neither, where looking again at such shows nothing of late."""
         self.is_count_old = False
         is_known = self.is_named or self.old.announced is not None
         expect = Expect.CONTENT if is_known else Expect.UNKNOWN
-        end = _NOBODY if is_bare and not self.sightings.known else ""
+        end = NOBODY if is_bare and not self.sightings.known else ""
         if end and self.old.state == "empty" and self.env.asker.is_futile(end):
             expect = Expect.NOTHING
         request = self.env.site.profile(self.uid)
