@@ -23,17 +23,50 @@ def meet(samples: Samples, n: int, share: float, rng: Random) -> int:
 
 
 def test_all_are_looked_at_until_finding_nothing_says_something() -> None:
-    """299 looks without a find: had one of 100 shown more, that would happen in one case of 20."""
+    """149 looks without a find: had two of 100 shown more, that would happen in one case of 20.
+    From 299 ends on, of which one is left, the others hardly matter; then a sample is enough."""
     samples, rng = Samples(LIMIT), Random(1)
-    assert meet(samples, 299, 0.0, rng) == 299
+    assert meet(samples, 149, 0.0, rng) == 149
+    assert meet(samples, 712, 0.0, rng) <= 100
     assert 20 <= meet(samples, 1000, 0.0, rng) <= 100
     (figures,) = samples.figures().values()
-    assert figures.ends == 1299
+    assert figures.ends == 1861
     assert figures.finds == 0
-    assert figures.most < LIMIT
+    assert figures.most < 2 * LIMIT
 
 
-@given(seed=st.integers(0, 10**6), share=st.floats(0.05, 1.0))
+@given(n=st.integers(1, 3000), seed=st.integers(0, 10**6))
+def test_what_is_left_may_hide_no_more_than_the_limit(n: int, seed: int) -> None:
+    """However many ends there are: of all of them fewer than 1 in 100 are left that may show more,
+    as far as the looks tell, at 95 %."""
+    samples = Samples(LIMIT)
+    meet(samples, n, 0.0, Random(seed))
+    (figures,) = samples.figures().values()
+    assert figures.unlooked * figures.most <= LIMIT * figures.ends + 1
+
+
+@pytest.mark.parametrize("share", [0.005, 0.01, 0.02, 0.05])
+@pytest.mark.parametrize("n", [300, 900])
+def test_what_is_lost_is_within_the_limit(n: int, share: float) -> None:
+    """Whatever share of them a second look would open: in 95 of 100 crawls fewer than 1 in 100 of
+    all ends are left that one would have opened."""
+    over = sum(_lost(n, share, Random(seed)) > LIMIT * n for seed in range(100))
+    assert over <= 5
+
+
+def _lost(n: int, share: float, rng: Random) -> int:
+    """How many of so many ends are left that a second look would open."""
+    samples, lost = Samples(LIMIT), 0
+    for _ in range(n):
+        is_open = rng.random() < share
+        if samples.wants(KIND, rng):
+            samples.looked(KIND, found=is_open)
+        else:
+            lost += is_open
+    return lost
+
+
+@given(seed=st.integers(0, 10**6), share=st.floats(0.1, 1.0))
 def test_what_often_shows_more_is_always_looked_at(seed: int, share: float) -> None:
     samples = Samples(LIMIT)
     assert meet(samples, 700, share, Random(seed)) >= 690
@@ -107,8 +140,9 @@ def test_the_bound_is_that_of_clopper_and_pearson(n: int, finds: int, most: floa
     ("figures", "ends", "looks"),
     [
         (Figures(0, 0, 0, 1.0), 100, 100),  # all, as nothing is known
-        (Figures(100, 100, 0, 0.03), 399, 209),  # until 299 have shown nothing, then one of twenty
-        (Figures(900, 330, 0, 0.01), 200, 10),
+        (Figures(100, 100, 0, 0.03), 100, 49.5),  # until 149 have shown nothing
+        (Figures(100, 100, 0, 0.03), 499, 99.4),  # then so many that few are left of all ends
+        (Figures(900, 330, 0, 0.01), 200, 10),  # one of twenty
         (Figures(100, 50, 3, 0.1), 200, 100),  # as often as so far
         (Figures(50, 0, 0, 1.0), 100, 0),  # none of them could be looked at
         (Figures(100, 50, 0, 0.06), 100, 50),
@@ -116,4 +150,4 @@ def test_the_bound_is_that_of_clopper_and_pearson(n: int, finds: int, most: floa
 )
 def test_looks_to_come_follow_the_experiment(figures: Figures, ends: int, looks: float) -> None:
     """As many as `wants` is likely to want."""
-    assert looks_to_come(KIND, figures, ends) == looks
+    assert looks_to_come(KIND, figures, ends) == pytest.approx(looks, abs=0.1)

@@ -2,10 +2,13 @@
 
 While that may be more often than a limit, every such end is looked at again. Once it is rare, only
 a sample is, and the latest looks go on deciding: where they show more again, all are asked again.
+While none has shown more, what counts is how many of all ends are left that may hold more. So after
+half of the looks that would prove it rare, ends are left as long as these are too few to matter.
 Pure: the dice are an argument.
 """
 
 import json
+from math import sqrt
 from random import Random
 from typing import NamedTuple
 
@@ -14,7 +17,9 @@ _REMEMBERED = 5.0  # looks by the limit: with 500 at 1 in 100 two finds end the 
 _USUAL_LIMIT = 0.01
 _TELLING = 30  # looks that all showed nothing more: a share of 10 % would be found
 _FUTILE = 299  # looks that all showed nothing more: their share is below 1 in 100, at 95 %
+_EARLY = 2.0  # times the limit: below that ends may be left as long as no look shows more
 _SAMPLED = 1 / 20  # of the ends, once second looks are known to be futile
+_TURN = sqrt(1 / _SAMPLED) - 1  # times _FUTILE: from so many ends on the sample is enough
 # Such looks only try to get what is known to lack, so nobody is lost without them: each may cost
 # twenty requests.
 _GAINS = ("texts.", "profile.")
@@ -38,13 +43,20 @@ class Figures(NamedTuple):
 
 def looks_to_come(kind: str, figures: Figures, ends: float) -> float:
     """How many of so many further ends of a kind are likely to be looked at again."""
-    untold = _FUTILE / _factor(kind) - figures.looks  # until so many looks have shown nothing more
-    if not figures.finds and untold <= 0:
-        return ends * _SAMPLED
     # not every end is one that can be looked at: behind it there may be a wall
     as_so_far = ends * figures.looks / figures.ends if figures.ends else ends
-    every = as_so_far if figures.finds else min(as_so_far, untold)
-    return every + (as_so_far - every) * _SAMPLED
+    if figures.finds:
+        return as_so_far
+    due = _looks_at(figures.ends + ends, _FUTILE / _factor(kind)) - figures.looks
+    return min(as_so_far, max(due, ends * _SAMPLED))
+
+
+def _looks_at(ends: float, futile: float) -> float:
+    """How many of so many ends are looked at where no look shows more: so many that the others are
+    within the limit."""
+    early = min(ends, futile * _TURN)
+    least = max(futile / _EARLY, futile * early / (futile + early))
+    return min(ends, least + (ends - early) * _SAMPLED)
 
 
 class Samples:
@@ -110,8 +122,7 @@ class Samples:
 
 class _Kind:
     """One experiment. latest: the latest looks, one character each, "1" where it found something;
-    fresh: ends and looks since the last exchange; is_rare: whether so few finds would be a
-    coincidence if their share were the limit."""
+    fresh: ends and looks since the last exchange."""
 
     def __init__(self, limit: float) -> None:
         self._limit = limit
@@ -119,7 +130,13 @@ class _Kind:
         self.ends = self._looks = self._finds = 0
         self.latest = ""
         self.fresh = (0, "")
-        self.is_rare = False
+        self._is_told = False  # so few finds would be a coincidence if their share were the limit
+
+    @property
+    def is_rare(self) -> bool:
+        """Whether the next end may be left: second looks hardly ever show more, or none has so far
+        and of all ends so few are left that those which may hold more are within the limit."""
+        return self._is_told or self._is_early()
 
     def count(self, ends: int = 0, looks: str = "") -> None:
         self.ends += ends
@@ -141,7 +158,14 @@ class _Kind:
 
     def _remember(self, latest: str) -> None:
         self.latest = latest[-self._size :]
-        self.is_rare = self._limit > 0 and self._is_below(self._limit)
+        self._is_told = self._limit > 0 and self._is_below(self._limit)
+
+    def _is_early(self) -> bool:
+        if not self._limit or not self.latest or "1" in self.latest:
+            return False
+        most: float = 1 - (1 - _CONFIDENCE) ** (1 / len(self.latest))
+        left = self.ends - self._looks
+        return most <= _EARLY * self._limit and most * left <= self._limit * self.ends
 
     def _is_below(self, share: float) -> bool:
         n, finds = len(self.latest), self.latest.count("1")

@@ -1,8 +1,10 @@
 """Tables from an archive beside those of the crawl that wrote it, from outside."""
 
+import json
 import os
 import signal
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,9 @@ from tests.archive.answers import whole
 from tests.cli.crawls import Crawl, Truth, simulated
 from tests.cli.forgetting import most_reposted
 from tests.cli.test_refreshing import days_later
+from weibo_crawler.store import notes
 from weibo_crawler.store.rows.cells import LEDGER_TIMES
+from weibo_crawler.store.sqlite.frontier import SqliteUsers
 from weibo_crawler.store.sqlite.tables import SqliteTables
 
 TRANSIENT = "throttled=0.01,server_trouble=0.02,cut=0.01,no_content=0.01,not_json=0.01"
@@ -123,6 +127,20 @@ def test_posts_that_were_asked_for_by_their_ids_come_out_too(tmp_path: Path) -> 
         told = crawl.run("posts", "--ids", "ids.txt").stdout
         assert {"edited", "gone"} <= {line.split()[1] for line in told.splitlines()}
         crawl.run("posts", "--runner", "inline", "--refresh", "--all")
+    assert_equal(crawl, again(tmp_path / "again", folder))
+
+
+def test_who_showed_nothing_is_asked_for_by_the_profile_again_too(tmp_path: Path) -> None:
+    """A visit that begins with the profile, as second looks at such have shown nothing more."""
+    with simulated(tmp_path, users=120, laws=303) as (crawl, truth):
+        folder = archived(crawl)
+        main_job(crawl, truth)
+        with closing(SqliteUsers(f"sqlite:///{crawl.folder}/users.db")) as users:
+            looks = {"posts.nobody": [30, 30, 0, "0" * 30]}
+            notes.LOOKS.put(users, json.dumps(looks))
+        crawl.run("posts", "--runner", "inline", "--refresh", "--all")
+    states = [row["crawl:state"] for row in cells(crawl, "userlist").values()]
+    assert "empty" in states
     assert_equal(crawl, again(tmp_path / "again", folder))
 
 

@@ -246,12 +246,12 @@ def test_a_look_is_needless_once_others_have_shown_nothing(tmp_path: Path) -> No
     crawl = Crawl(tmp_path, world)
     fetcher = SimulatedFetcher(world)
     fetcher.spoil = filtered(world, share=1)
-    fetcher.samples = Samples(0.1)  # 29 looks without a find tell
+    fetcher.samples = Samples(0.1)  # 14 looks without a find tell
     counters = crawl.run(fetcher, concurrency=2, rest_s=1.0)
     ends = fetcher.samples.figures()["fans.end"]
     with crawl.open() as users:
         assert ends.ends - 10 < users.unsure_lists() <= ends.ends
-    assert 29 <= ends.looks < counters["entries.rested"]
+    assert 14 <= ends.looks < counters["entries.rested"]
 
 
 def ended_lists(crawl: Crawl) -> set[tuple[object, ...]]:

@@ -96,6 +96,37 @@ def test_an_empty_profile_is_expected_of_who_showed_nothing(
     assert crawl_.ledger(6).state == "gone"
 
 
+@pytest.mark.parametrize(
+    ("looks", "finds", "is_enough"), [(29, 0, False), (30, 0, True), (400, 1, False)]
+)
+def test_who_showed_nothing_is_asked_for_by_the_profile_alone(
+    crawl_: Crawl, looks: int, finds: int, is_enough: bool
+) -> None:
+    """On another day the profile tells whether there is anybody, once second looks at such
+    profiles have shown nothing more; page 1, which tells it of nobody, is asked for where the
+    profile is shown, and of those of whom posts are held."""
+    crawl_.add(6, 7, 9)
+    clock = Clock()
+    crawl_.run(ScriptedFetcher({7: timeline(7, 5)}), clock=clock)
+    crawl_.run(ScriptedFetcher({}), clock=clock, refresh=True)
+    assert {crawl_.ledger(uid).state for uid in (6, 7, 9)} == {"empty"}
+    clock.now += 2 * DAY
+    fetcher = ScriptedFetcher({9: timeline(9, 5)})
+    for n in range(looks):
+        fetcher.samples.looked("posts.nobody", found=n < finds)
+    crawl_.run(fetcher, clock=clock, refresh=True)
+    asked = {uid: [url for url in fetcher.asked if f"/{uid}" in url] for uid in (6, 7, 9)}
+    assert asked[6] == (["profile/6"] if is_enough else ["posts/6/", "profile/6"])
+    assert asked[7][0] == "posts/7/"
+    assert asked[9].count("profile/9") == is_enough
+    assert {uid: crawl_.ledger(uid).state for uid in (6, 7, 9)} == {
+        6: "gone",
+        7: "empty",
+        9: "done",
+    }
+    assert crawl_.ledger(9).stored == 5
+
+
 def test_posts_clear_the_doubt(crawl_: Crawl) -> None:
     """After a visit that shows posts, the next emptiness is a first one again."""
     crawl_.add(6)

@@ -10,7 +10,7 @@ from weibo_crawler.store import Put
 from weibo_crawler.store.rows.cells import possible_posts, profile_cells
 from weibo_crawler.store.rows.keys import user_key
 
-_NOBODY = "posts.nobody"  # the kind in `Samples` of a profile that is empty as page 1 is
+NOBODY = "posts.nobody"  # the kind in `Samples` of a profile that is empty as page 1 is
 
 
 class Owner:
@@ -35,9 +35,10 @@ class Owner:
         is_recent = not is_over(self._visit.old.profile_at, env.profile_s, env.clock())
         if owner is not None:
             await self.put(owner, page_of(fetched))
-        if needs_profile(
+        is_open = self._visit.profile is None and needs_profile(
             fetched.reading, self._visit.old, is_recent=is_recent, is_talking=env.asker.is_talking
-        ) and (owner is None or self._may_fill(owner)):
+        )
+        if is_open and (owner is None or self._may_fill(owner)):
             await self.ask(is_bare=fetched.reading.verdict in EMPTY)
             if owner is not None and self._shown is not None:
                 found = set(owner.lacks) > set(self._shown.lacks)
@@ -55,13 +56,23 @@ class Owner:
             return False
         return asker.wants(kind, self._site.profile(self._visit.uid))
 
+    async def is_nobody_still(self) -> bool:
+        """Whether the profile alone tells that there is nobody yet, of whom the last visit was
+        shown neither profile nor post: page 1 does not tell whether there is anybody. Not where
+        second looks at such profiles have shown more of late, nor where posts are held."""
+        is_empty = self._visit.old.state == "empty" and not self._sightings.known
+        if not (is_empty and self._asker.is_futile(NOBODY)):
+            return False
+        await self.ask(is_bare=True)
+        return self._visit.profile in EMPTY
+
     async def ask(self, *, is_bare: bool = False) -> None:
         """is_bare: page 1 showed nothing. Then an empty profile is what is expected of a user of
         whom an earlier visit saw neither, where looking again at such shows nothing of late."""
         self._visit.is_count_old = False
         is_known = self._visit.is_named or self._visit.old.announced is not None
         expect = Expect.CONTENT if is_known else Expect.UNKNOWN
-        end = _NOBODY if is_bare and not self._sightings.known else ""
+        end = NOBODY if is_bare and not self._sightings.known else ""
         if end and self._visit.old.state == "empty" and self._asker.is_futile(end):
             expect = Expect.NOTHING
         request = self._site.profile(self._visit.uid)

@@ -46,11 +46,14 @@ class _Visit(UnderWay):
 
     def __init__(self, env: Needs, due: Due) -> None:
         super().__init__(env, due)
-        self.timeline = Timeline(self, Owner(self))
+        self.owner = Owner(self)
+        self.timeline = Timeline(self, self.owner)
 
     async def run(self) -> Outcome:
         if not self.is_first:
             self.sightings.known = await self.env.writer.call(self.holdings.mids)
+        if await self.owner.is_nobody_still():
+            return await self._nothing_shown()
         try:
             stopped = await self.timeline.read()
         except VisitTrouble as trouble:  # an odd page costs that page, not the texts before it

@@ -70,6 +70,10 @@ class VisitReplay:
         nothing."""
         return self._next_key() in {*self._ends, self._page}
 
+    def is_kind_next(self, kind: Kind) -> bool:
+        """Whether the visit was answered a request of this kind next."""
+        return (self._next_key() or "").startswith(f"{kind} ")
+
     def _next_key(self) -> str | None:
         """What the visit was answered next, None: nothing more."""
         firsts = ((left[0].order, key) for key, left in self._answers.items() if left)

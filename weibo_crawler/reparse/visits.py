@@ -17,11 +17,12 @@ from weibo_crawler.posts.comments import Comments
 from weibo_crawler.posts.crawl import USER_COLUMNS, due_of, revisit_of
 from weibo_crawler.posts.info import Info
 from weibo_crawler.posts.missed import BACK, FALLEN, MISSED
+from weibo_crawler.posts.owner import NOBODY
 from weibo_crawler.posts.sharing import is_open
 from weibo_crawler.posts.texts import CUT, RESTRICTED
 from weibo_crawler.posts.visit import Visitor
 from weibo_crawler.posts.writer import Writer as TablesWriter
-from weibo_crawler.records import Id, Page, Request
+from weibo_crawler.records import Id, Kind, Page, Request
 from weibo_crawler.reparse.by_ids import replay_ids
 from weibo_crawler.reparse.replay import VisitReplay
 from weibo_crawler.sites import Site
@@ -58,6 +59,9 @@ class _Asker(Asker):
     def wants_look(self, end: str) -> bool:
         # of a restricted text any way may be asked: those that were not are left out by `may_ask`
         return end in (CUT, RESTRICTED) or self._replay.was_asked_again()
+
+    def is_futile(self, end: str) -> bool:
+        return end == NOBODY and self._replay.is_kind_next(Kind.PROFILE)
 
     def wants(self, end: str, request: Request) -> bool:
         # the address of a post may also be asked for because of its text, later in the visit
