@@ -44,7 +44,7 @@ def look_from_a_node(
         folder.joinpath("input").write_text("look\n", "utf-8")
         cluster.make_staging(run_id)
         try:
-            staged = cluster.stage(run_id, folder / "input")
+            staged = cluster.stage(run_id, script, folder / "input")
             _run(cluster, script, run_id, staged, folder, env)
             lines = cluster.hdfs.read(f"{staged.output}/part-*").splitlines()
         finally:
@@ -65,7 +65,7 @@ def _run(
     conf = jobconf(hadoop, run_id, by_range=True)
     conf["mapreduce.job.name"] = f"weibo-crawler doctor {run_id}"
     words = [*command(hadoop, cluster.jar, script, staged, conf), "--local-tmp-dir", str(folder)]
-    process = start([*words, staged.input], log, environment(env, hadoop))
+    process = start([*words, staged.input], log, environment(env, hadoop, staged))
     try:
         process.wait(_PATIENCE_S)
     except subprocess.TimeoutExpired:
