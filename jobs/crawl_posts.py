@@ -20,6 +20,7 @@ from mrjob.protocol import RawValueProtocol
 
 from weibo_crawler.home import new_run_id
 from weibo_crawler.mapper import OPTIONS, RANGES, ROWS, Mapper
+from weibo_crawler.posts.staged import staged_runner
 from weibo_crawler.printable import guard_streams
 
 _FORMATS = {
@@ -52,7 +53,9 @@ class MRCrawlPosts(MRJob):
             self.add_passthru_arg(name, **how)
 
     def _runner_class(self) -> type:
-        return LocalRunner if self.options.runner == "local" else super()._runner_class()
+        if self.options.runner == "local":
+            return LocalRunner
+        return staged_runner(self.options.runner) or super()._runner_class()
 
     def hadoop_input_format(self) -> str:
         return _FORMATS[self.options.input]

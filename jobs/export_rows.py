@@ -9,6 +9,7 @@ from mrjob.protocol import RawValueProtocol
 
 from weibo_crawler.cli.export_on_yarn import write_part
 from weibo_crawler.errors import BadConfig, CrawlerError
+from weibo_crawler.posts.staged import staged_runner
 
 
 class MRExportRows(MRJob):
@@ -18,6 +19,9 @@ class MRExportRows(MRJob):
     OUTPUT_PROTOCOL = RawValueProtocol
     HADOOP_INPUT_FORMAT = "org.apache.hadoop.mapred.lib.NLineInputFormat"
     JOBCONF = {"mapreduce.job.reduces": "0"}  # noqa: RUF012
+
+    def _runner_class(self) -> type:
+        return staged_runner(self.options.runner) or super()._runner_class()
 
     def mapper(self, _: object, line: str) -> Iterator[tuple[None, str]]:
         try:

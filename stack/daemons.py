@@ -11,6 +11,7 @@ from pathlib import Path
 import jars
 import probes
 import settings
+import sharing
 import templates
 from settings import HERE, Stack, StackError
 
@@ -196,8 +197,9 @@ def _java(stack: Stack, java_home: Path, kind: str) -> list[str]:
         # without the optimizing compiler: these daemons do little, and start sooner
         *(["-XX:TieredStopAtLevel=1"] if kind == "hadoop" else []),
         *templates.jvm_flags(stack, kind),
+        sharing.flag(stack, java_home, kind),
         "-cp",
-        f"{stack.conf / kind}:{jars.folder(stack, kind)}/*",
+        f"{jars.folder(stack, kind)}/*:{stack.conf / kind}",
     ]
 
 

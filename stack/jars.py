@@ -32,7 +32,7 @@ def missing(stack: Stack) -> list[str]:
 def fetch(stack: Stack, name: str) -> None:
     """Fetch the jars of one pom. StackError with Maven's words where that fails."""
     target = folder(stack, name)
-    with _lock(target):
+    with lock(target):
         if target.exists():  # another process was first
             return
         draft = target.with_suffix(".part")
@@ -100,7 +100,7 @@ def _unpack_mariadb(draft: Path) -> None:
 
 
 @contextmanager
-def _lock(target: Path) -> Iterator[None]:
+def lock(target: Path) -> Iterator[None]:
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.with_suffix(".lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -28,6 +28,7 @@ import checks
 import jars
 import processes
 import settings
+import sharing
 import templates
 from daemons import Daemon, command, environment, named, of
 from settings import Stack, StackError
@@ -48,7 +49,20 @@ def up(stack: Stack) -> None:
     starting = [daemon for daemon in of(stack) if processes.running(stack, daemon.name) is None]
     _start(stack, starting, of(stack))
     _say(f"all {len(of(stack))} daemons serve, after {time.monotonic() - began:.0f} s")
+    _share_classes(stack, checks.java_home())
     _say_addresses(stack, checks.java_home())
+
+
+def _share_classes(stack: Stack, java_home: Path) -> None:
+    """Once for all stacks of this account: without it all goes, and takes longer to start."""
+    if not sharing.missing(stack, java_home):
+        return
+    _say("making archives of classes, for starts in less time: once, about two minutes")
+    try:
+        sharing.make(stack, java_home, templates.addresses(stack, java_home))
+    except StackError as error:
+        _say(f"going on without archives of classes: {error}", sys.stderr)
+    templates.write(stack, java_home)
 
 
 def start(stack: Stack, names: Sequence[str]) -> None:

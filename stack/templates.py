@@ -13,6 +13,7 @@ from pathlib import Path
 
 import jars
 import processes
+import sharing
 from settings import HERE, MOST_NODES, Stack, address
 
 _PLACEHOLDER = re.compile(r"@([a-z_.]+)@")
@@ -93,7 +94,10 @@ def _values(stack: Stack, java_home: Path) -> dict[str, str]:
         "yarn.vcores": str(2 * (os.cpu_count() or 1)),
     }
     values |= {f"port.{name}": str(port) for name, port in stack.ports.items()}
-    return values | {f"jars.{name}": str(jars.folder(stack, name)) for name in jars.CLASS_PATHS}
+    values |= {f"jars.{name}": str(jars.folder(stack, name)) for name in jars.CLASS_PATHS}
+    return values | {
+        f"share.{name}": sharing.flag(stack, java_home, name) for name in sharing.KINDS
+    }
 
 
 def node_memory_mb(machine_mb: int, nodes: int) -> int:

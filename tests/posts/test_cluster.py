@@ -1,6 +1,8 @@
 """What is refused before anything is sent to a cluster, and what a job is told."""
 
+import os
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,8 +13,9 @@ from weibo_crawler.errors import BadConfig, CrawlerError, StoreError
 from weibo_crawler.posts.archive import WRONG_PYTHON
 from weibo_crawler.posts.cluster import Cluster, outdated
 from weibo_crawler.posts.hdfs import streaming_jar
-from weibo_crawler.posts.submission import ending, jobconf
+from weibo_crawler.posts.submission import Staged, command, ending, environment, jobconf
 from weibo_crawler.posts.yarn import Application, Yarn, exit_codes
+from weibo_crawler.resources import resource
 
 CODE = "Error: java.lang.RuntimeException: PipeMapRed: subprocess failed with code"
 STORE = config.Store(users="mysql://me@host/db", tables="hbase://host:9090")
@@ -161,3 +164,25 @@ def test_exit_codes_are_read_from_what_yarn_noted() -> None:
         75,
         4,
     ]
+
+
+@pytest.mark.parametrize("script", ["crawl_posts.py", "check_node.py"])
+def test_a_job_that_is_staged_takes_one_start_of_hadoop(
+    hadoop: config.Hadoop, tmp_path: Path, script: str
+) -> None:
+    """The script lies in HDFS with the rest, so mrjob only submits: it asks no version, makes no
+    folder and copies nothing, each of which takes a JVM."""
+    command_file, calls = Path(hadoop.command), tmp_path / "calls"
+    command_file.write_text(f'#!/bin/sh\necho "$@" >>{calls}\n')
+    staged = Staged("hdfs://nn:8020/crawl/run-1", "hdfs://nn:8020/crawl/env.tar.gz", ["a.toml"])
+    path = resource(f"jobs/{script}")
+    words = command(hadoop, Path(str(hadoop.streaming_jar)), path, staged, {})
+    words += ["--local-tmp-dir", str(tmp_path), staged.input]
+    done = subprocess.run(
+        words, env=environment(os.environ, hadoop, staged), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    (call,) = calls.read_text().splitlines()
+    assert call.startswith(f"jar {hadoop.streaming_jar} ")
+    assert f"-files {staged.folder}/a.toml#a.toml,{staged.folder}/{script}#{script} " in call
+    assert "-D mapreduce.job.reduces=0 " in call

@@ -19,6 +19,7 @@ import checks  # isort: skip
 import daemons  # isort: skip
 import processes  # isort: skip
 import settings  # isort: skip
+import sharing  # isort: skip
 import templates  # isort: skip
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
@@ -184,6 +185,25 @@ def test_an_unknown_daemon_is_told_with_those_that_there_are(stack: settings.Sta
     """A stack of one node has no second one."""
     with pytest.raises(settings.StackError, match=r"has no node2; it has mariadb, .*node1"):
         daemons.named(stack, "node2")
+
+
+def test_an_archive_of_classes_is_used_where_there_is_one(tmp_path: Path) -> None:
+    """Until it is made, a JVM writes down what it loads; another JDK is another archive."""
+    made = settings.read({"WEIBO_STACK_DIR": str(tmp_path / "s"), "XDG_CACHE_HOME": str(tmp_path)})
+    java = tmp_path / "java"
+    java.mkdir()
+    (java / "release").write_text("17.0.1")
+    assert sharing.missing(made, java) == list(sharing.KINDS)
+    said = sharing.flag(made, java, "hadoop")
+    assert said.startswith(f"-XX:DumpLoadedClassList={tmp_path}/s/run/")
+    assert Path(said.partition("=")[2]).parent.is_dir()
+    archive = sharing.archive(made, java, "hadoop")
+    archive.parent.mkdir(parents=True)
+    archive.touch()
+    assert sharing.flag(made, java, "hadoop") == f"-XX:SharedArchiveFile={archive}"
+    assert sharing.missing(made, java) == ["hbase", "sqoop"]
+    (java / "release").write_text("17.0.2")
+    assert sharing.missing(made, java) == list(sharing.KINDS)
 
 
 def test_what_runs_on_a_node_dies_with_it(stack: settings.Stack) -> None:

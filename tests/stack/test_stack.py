@@ -145,6 +145,16 @@ def test_a_start_goes_on_without_its_reader(second: dict[str, str]) -> None:
 
 
 @pytest.mark.timeout(400)
+@pytest.mark.usefixtures("stack")
+def test_daemons_map_classes_that_are_parsed_already(second: dict[str, str]) -> None:
+    """A stack that has come up leaves archives for all stacks of the account."""
+    pids = _pids(second)
+    assert pids.pop("mariadb")
+    maps = {name: Path(f"/proc/{pid}/maps").read_text() for name, pid in pids.items()}
+    assert [name for name, held in maps.items() if ".jsa" not in held] == []
+
+
+@pytest.mark.timeout(400)
 def test_mariadb_of_maven_serves(second: dict[str, str]) -> None:
     """On a machine without a mariadbd the jar's is used, for loopback, with our account."""
     password = Path(second["WEIBO_STACK_DIR"], "secrets/mariadb_password").read_text()

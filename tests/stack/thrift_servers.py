@@ -38,7 +38,8 @@ class OwnThrift:
             site.replace("</configuration>", f"{more}</configuration>")
         )
         classes = words.index("-cp") + 1
-        words[classes] = f"{conf}:{words[classes]}"  # the first of a name is taken
+        jars, _, theirs = words[classes].partition(":")
+        words[classes] = f"{jars}:{conf}:{theirs}"  # the first of a name is taken
         self._words, self._log = words, folder / "thrift.log"
         self._process: subprocess.Popen[bytes] | None = None
 

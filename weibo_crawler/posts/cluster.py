@@ -79,12 +79,13 @@ class Cluster:
             raise StoreError(f"hadoop.folder: {self.folder}: {error}") from None
         return self.staging(run_id)
 
-    def stage(self, run_id: str, manifest: Path) -> Staged:
+    def stage(self, run_id: str, script: Path, manifest: Path) -> Staged:
         """Upload what the job needs into its folder."""
         staging = self.staging(run_id)
         archive = self._upload_archive(run_id)
         with owned_folder("staging") as local:
             names = write_files(self.settings, local)
+            (local / script.name).write_bytes(script.read_bytes())
             (local / "input").mkdir()
             (local / "input" / "ranges.jsonl").write_bytes(manifest.read_bytes())
             self.hdfs.put(sorted(local.iterdir()), staging)

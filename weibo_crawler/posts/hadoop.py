@@ -97,12 +97,13 @@ class HadoopRun(JobRun):
         submitted = Submitted(job.run_id, self._cluster.make_staging(job.run_id), job.driver)
         SUBMITTED.put(self._frontier, submitted)
         try:
-            staged = self._cluster.stage(job.run_id, self._files.manifest)
+            files = self._files
+            self._staged = self._cluster.stage(job.run_id, files.script, files.manifest)
         except BaseException:
             with suppress(StoreError):  # the reason that is on its way says more
                 finish(self._frontier, self._cluster, submitted)
             raise
-        self._command = self._submission(staged)
+        self._command = self._submission(self._staged)
         return submitted
 
     def _submission(self, staged: Staged) -> list[str]:
@@ -124,7 +125,7 @@ class HadoopRun(JobRun):
         """Until the application is over, or accepted where nobody waits for it."""
         with owned_folder("job") as folder:
             words = [*self._command, "--local-tmp-dir", str(folder)]
-            env = environment(self._env, self._cluster.settings.hadoop)
+            env = environment(self._env, self._cluster.settings.hadoop, self._staged)
             process = start(words, self._files.log, env)
             ended_at = None
             try:

@@ -75,7 +75,7 @@ class Once:
             try:
                 if move_to:
                     hdfs.make_folder(self.made)
-                staged = self._cluster.stage(self._run_id, folder / "input")
+                staged = self._cluster.stage(self._run_id, self._script, folder / "input")
                 self._submit(staged, folder, told)
                 said = hdfs.read(f"{staged.output}/part-*").splitlines()
                 if move_to:
@@ -104,7 +104,7 @@ class Once:
         conf["mapreduce.job.name"] = f"weibo-crawler {self._what} {self._run_id}"
         words = command(hadoop, self._cluster.jar, self._script, staged, conf)
         words += ["--local-tmp-dir", str(folder), staged.input]
-        process = start(words, log, environment(self._env, hadoop))
+        process = start(words, log, environment(self._env, hadoop, staged))
         try:
             self._wait(process, told)
         finally:

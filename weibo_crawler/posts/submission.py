@@ -9,6 +9,7 @@ from weibo_crawler.config import Hadoop
 from weibo_crawler.errors import BadConfig, Interrupted, StoreError
 from weibo_crawler.posts.archive import WRONG_PYTHON
 from weibo_crawler.posts.handover import SETTINGS
+from weibo_crawler.posts.staged import STAGED
 from weibo_crawler.posts.yarn import Application, Yarn, exit_codes
 
 _ENV = "env"  # where the archive is unpacked, in a task's folder
@@ -76,11 +77,12 @@ def jobconf(hadoop: Hadoop, run_id: str, *, by_range: bool) -> dict[str, str]:
     return conf
 
 
-def environment(env: Mapping[str, str], hadoop: Hadoop) -> dict[str, str]:
+def environment(env: Mapping[str, str], hadoop: Hadoop, staged: Staged) -> dict[str, str]:
     """For mrjob and Hadoop's client: without our settings, which may hold the password."""
     kept = {name: value for name, value in env.items() if not name.startswith("WEIBO_")}
     jars = [*hadoop.hbase_jars, kept.get("HADOOP_CLASSPATH", "")]
     kept["HADOOP_CLASSPATH"] = ":".join(filter(None, jars))
+    kept[STAGED] = staged.folder
     return kept
 
 
