@@ -283,7 +283,7 @@ CHANGES = [
     Change(
         "an egress is blamed where none shows what its page lacks",
         "posts/visit.py",
-        "            if newest(lost) in shown:\n",
+        "            if self.missed.shown & lost & shown:\n",
         "            if True:\n",
         f"{POSTS}/test_missed.py",
     ),

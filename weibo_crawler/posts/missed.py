@@ -1,10 +1,11 @@
-"""Stored posts that a page should show and does not: what the site says of one by its own address.
+"""Stored posts that a page should show and does not: what the site says of them by their own
+addresses.
 
 A proxy, or a cache of the site, may bring a page of a minute ago, which looks well and lacks what
 was posted since. So a list alone says of nobody that it is gone.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from enum import Enum
 
 from msgspec.structs import replace
@@ -15,6 +16,7 @@ from weibo_crawler.records import Expect, FullText, Id, Kind, Reading, Request, 
 from weibo_crawler.sites import Site
 
 MISSED = "posts.missed"  # the kind in `Samples`; a find: the page that lacks them was false
+_AT_MOST = 5  # words about one page: more posts than that are deleted together, not between pages
 
 
 class Word(Enum):
@@ -33,44 +35,79 @@ class Word(Enum):
 
 
 class Missed:
-    """Asks for the posts that pages of one user lack, each once a visit. Of several the newest is
-    asked for, since an old page lacks the newest: what is said of it goes for all of them."""
+    """Asks for posts that pages of one user lack, each once a visit."""
 
     def __init__(self, site: Site, asker: Asker, uid: Id) -> None:
         self._site, self._asker, self._uid = site, asker, uid
         self._words: dict[Id, Word] = {}
 
-    def is_told(self, mids: Collection[Id]) -> bool:
-        """Whether this visit has asked for the newest of them."""
-        return newest(mids) in self._words
+    @property
+    def shown(self) -> set[Id]:
+        """The posts of which the site has shown this visit that they are there."""
+        return {mid for mid, word in self._words.items() if word is Word.SHOWN}
 
-    async def word(self, mids: Collection[Id]) -> Word:
-        """What the site says of some posts, at least one."""
-        mid = newest(mids)
-        if mid not in self._words:
-            self._words[mid] = await self._ask(mid)
-        return self._words[mid]
+    def is_told(self, mids: Sequence[Id]) -> bool:
+        """Whether this visit has asked for all of them, or was shown one."""
+        return bool(self.shown.intersection(mids)) or self._words.keys() >= set(mids)
 
-    async def _ask(self, mid: Id) -> Word:
+    async def word(self, mids: Sequence[Id]) -> Word:
+        """What the site says of some posts, at least one, which are asked for in this order as long
+        as it hides them."""
+        word, has_asked = Word.SPARED, False
+        for nth, mid in enumerate(mids):
+            if mid not in self._words:
+                self._words[mid] = await self._ask(mid, is_first=not nth)
+                has_asked |= self._words[mid] is not Word.SPARED
+            if self._words[mid] is Word.SPARED:
+                break
+            word = self._words[mid]
+            if word is not Word.HIDDEN:
+                break
+        if has_asked and word is not Word.UNTOLD:
+            self._asker.looked(MISSED, found=word is Word.SHOWN)
+        return word
+
+    async def _ask(self, mid: Id, *, is_first: bool) -> Word:
         # where a way shows nothing, the next one is the witness
         asks = [Ask(way, Expect.LIKELY) for way in self._ways(mid)]
         asks = [ask for ask in asks if self._asker.may_ask(ask)]
-        if not (
-            self._asker.wants(MISSED, asks[0].request) if asks else self._asker.wants_look(MISSED)
-        ):
+        if not self._wants([ask.request for ask in asks], is_first=is_first):
             return Word.SPARED
         for ask in asks:
             word = _word_of((await self._asker.fetch(ask)).reading)
             if word is not Word.UNTOLD:
-                self._asker.looked(MISSED, found=word is Word.SHOWN)
                 return word
         return Word.UNTOLD
+
+    def _wants(self, ways: Sequence[Request], *, is_first: bool) -> bool:
+        """The first word about a page is in the sample or not, and the others with it."""
+        if not is_first:
+            return not ways or self._asker.may_look_again(ways[0])
+        return self._asker.wants(MISSED, ways[0]) if ways else self._asker.wants_look(MISSED)
 
     def _ways(self, mid: Id) -> list[Request]:
         if Kind.SHOW not in self._site.kinds:
             return []
         ways = (replace(way, uid=self._uid) for way in self._site.post(mid))
         return self._asker.by_lead(tuple(ways))
+
+
+def telling(lost: Collection[Id], shown: Collection[Id]) -> list[Id]:
+    """Of the posts that a page lacks those whose words tell whether they all are gone, the newest
+    first. shown: the posts of the page.
+
+    A page that shows a younger post than another is younger than that, so it lacks it rightly: one
+    word is asked for only where all are such. Each that is younger than the whole page may be
+    missing because the page is old, whatever became of the others; of many five are asked for, from
+    the newest to the oldest.
+    """
+    top = max((mid for mid in shown if isinstance(mid, int)), default=None)
+    above = [mid for mid in lost if isinstance(mid, int) and top is not None and mid > top]
+    above.sort(reverse=True)
+    if not above:
+        return [newest(lost)]
+    last, words = len(above) - 1, min(len(above), _AT_MOST)
+    return [above[nth * last // max(1, words - 1)] for nth in range(words)]
 
 
 def newest(mids: Collection[Id]) -> Id:

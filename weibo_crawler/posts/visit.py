@@ -15,7 +15,7 @@ from weibo_crawler.posts.due import Due
 from weibo_crawler.posts.holdings import Holdings
 from weibo_crawler.posts.info import Info
 from weibo_crawler.posts.kept import Kept, is_all
-from weibo_crawler.posts.missed import MISSED, Missed, Word, newest
+from weibo_crawler.posts.missed import MISSED, Missed, Word, newest, telling
 from weibo_crawler.posts.pages import Pages
 from weibo_crawler.posts.profile import NOTHING, lacks_count, needs_profile, owner_of, was_empty
 from weibo_crawler.posts.schedule import Revisit, doubt_wait_s
@@ -339,9 +339,9 @@ class _Visit:
         site shows, or where no word tells whether it does. What the one that is returned lacks, and
         what is not to be believed of it, stands in `Sightings.doubted`."""
         lost = self._lost(ask, fetched)
-        if not lost or self.missed.is_told(lost):
+        if not lost or self.missed.is_told(telling(lost, _mids(fetched))):
             return fetched
-        word = await self._word(lost)
+        word = await self._word(lost, _mids(fetched))
         if word is Word.UNTOLD and ask.request.cursor:
             self.env.asker.looked(MISSED, found=False)
             return fetched
@@ -356,10 +356,10 @@ class _Visit:
             self.sightings.doubted |= lost ^ still
             self.env.asker.looked(MISSED, found=lost != still)
         else:
-            if newest(lost) in shown:
+            if self.missed.shown & lost & shown:
                 self.env.asker.disprove(_page(fetched).egress)
             if still:
-                await self._word(still)
+                await self._word(still, shown)
         return second if newest(shown | _mids(fetched)) in shown else fetched
 
     def _lost(self, ask: Ask, fetched: Fetched) -> set[Id]:
@@ -371,9 +371,10 @@ class _Visit:
         lost = self.pages.lost(page, replace(self.ledger, cursor=ask.request.cursor))
         return (lost & self.sightings.known) - self.sightings.gone
 
-    async def _word(self, lost: set[Id]) -> Word:
-        """What the site says of posts that are missing: they are in doubt where it shows one."""
-        word = await self.missed.word(lost)
+    async def _word(self, lost: set[Id], shown: set[Id]) -> Word:
+        """What the site says of posts that are missing on a page that shows others: they are in
+        doubt where it shows one."""
+        word = await self.missed.word(telling(lost, shown))
         if word is Word.SHOWN:
             self.sightings.doubted |= lost
         else:
@@ -385,8 +386,8 @@ class _Visit:
         lost = self.pages.lost_below(self.ledger, _hidden(self.old))
         if not lost:
             return
-        is_told = self.missed.is_told(lost)
-        word = await self._word(lost)
+        is_told = self.missed.is_told([newest(lost)])
+        word = await self._word(lost, self.sightings.seen)
         if word is Word.UNTOLD and not is_told:
             self.env.asker.looked(MISSED, found=False)
         if word is not Word.SHOWN:
