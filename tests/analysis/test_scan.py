@@ -25,7 +25,7 @@ from weibo_crawler.analysis.scan import (
 from weibo_crawler.errors import BadUsage, StoreError
 from weibo_crawler.records import Comment
 from weibo_crawler.store import Put
-from weibo_crawler.store.rows.cells import Ledger, gone_cells
+from weibo_crawler.store.rows.cells import Ledger, gone_cells, to_iso
 from weibo_crawler.store.rows.comments import comment_puts
 from weibo_crawler.store.rows.fields import Kind
 from weibo_crawler.store.rows.keys import post_key
@@ -174,6 +174,16 @@ def test_a_date_means_the_sites_clock() -> None:
     """A plain date is midnight at +08:00."""
     assert parse_when("--since", "2021-06-01", CLOCK) == 1622476800.0
     assert parse_when("--since", None, CLOCK) is None
+
+
+@pytest.mark.parametrize("text", ["0001-01-01", "0001-01-01T00:00:00+14:00", "9999-12-31"])
+def test_any_date_that_can_be_written_bounds_rows(tables: SqliteTables, text: str) -> None:
+    """Also the first and the last one there are, which people give for "all"."""
+    put_posts(tables, post(1, 5, "2021-05-31T23:59:59+08:00"), post(2, 5, ""))
+    is_first = text.startswith("0")
+    assert len(mids(tables, since=text)) == is_first
+    assert len(mids(tables, until=text)) == (not is_first)
+    assert to_iso(parse_when("--since", text, CLOCK) or 0.0)
 
 
 @pytest.mark.parametrize(

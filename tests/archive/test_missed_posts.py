@@ -14,7 +14,7 @@ from weibo_crawler.records import Answer, Page, Reading, Verdict
 from weibo_crawler.reparse.visits import Stores, replay_visits
 from weibo_crawler.store import Put
 from weibo_crawler.store.guard import Guard
-from weibo_crawler.store.rows.cells import read_ledger, read_post
+from weibo_crawler.store.rows.cells import Ledger, read_ledger, read_post
 from weibo_crawler.store.rows.keys import user_key
 from weibo_crawler.store.sqlite.frontier import SqliteUsers
 from weibo_crawler.store.sqlite.tables import SqliteTables
@@ -42,6 +42,27 @@ def pages(*shown: list[int], at: float) -> list[Answer]:
     return [answer(at + 10 * n, "", mids) for n, mids in enumerate(shown)]
 
 
+def replayed(tmp_path: Path) -> tuple[dict[str, int], set[int], Ledger]:
+    """How the visits of an archive ended, the posts that are gone, and the last ledger."""
+    tables = SqliteTables(f"sqlite:///{tmp_path}/tables.db")
+    users = SqliteUsers(f"sqlite:///{tmp_path}/users.db")
+    tables.userlist.put([Put(user_key(UID), {"user:id": str(UID)}, 1)])
+    index = ArchiveIndex(tmp_path / "index.db", files_of([tmp_path]), print)
+    try:
+        outcomes = asyncio.run(
+            replay_visits(index, SITE, Stores(users, tables, Guard(users)), Posts(), print)
+        )
+        ledger = read_ledger(tables.userlist.row(user_key(UID)))
+        assert ledger is not None
+        posts = [read_post(row) for row in tables.posts.scan()]
+    finally:
+        index.close()
+        tables.close()
+        users.close()
+    marked = {int(post["mid"]) % 1000 for post in posts if post["gone_at"]}
+    return outcomes, marked, ledger
+
+
 @pytest.mark.parametrize(
     ("looked", "said", "gone", "stopped"),
     [
@@ -65,21 +86,21 @@ def test_what_a_page_lacks_comes_out_as_it_did(
     write(tmp_path, "a", [answer(BEGAN, "", [3, 2, 1])])
     answers = pages(*looked, at=later)
     write(tmp_path, "b", answers[:1] + ([word(later + 5, said)] if said else []) + answers[1:])
-    tables = SqliteTables(f"sqlite:///{tmp_path}/tables.db")
-    users = SqliteUsers(f"sqlite:///{tmp_path}/users.db")
-    tables.userlist.put([Put(user_key(UID), {"user:id": str(UID)}, 1)])
-    index = ArchiveIndex(tmp_path / "index.db", files_of([tmp_path]), print)
-    try:
-        outcomes = asyncio.run(
-            replay_visits(index, SITE, Stores(users, tables, Guard(users)), Posts(), print)
-        )
-        ledger = read_ledger(tables.userlist.row(user_key(UID)))
-        posts = [read_post(row) for row in tables.posts.scan()]
-    finally:
-        index.close()
-        tables.close()
-        users.close()
+    outcomes, marked, ledger = replayed(tmp_path)
     assert outcomes == {"stored": 1, "unchanged": 1}
-    assert {int(post["mid"]) % 1000 for post in posts if post["gone_at"]} == gone
-    assert ledger is not None
+    assert marked == gone
     assert ledger.stopped == stopped
+
+
+def test_a_visit_that_was_killed_while_it_asked_for_a_word_stored_nothing(tmp_path: Path) -> None:
+    """An answer had come that told it nothing yet. The next visit was shown that the page is
+    old."""
+    later = BEGAN + 40 * _DAY_S
+    write(tmp_path, "a", [answer(BEGAN, "", [3, 2, 1])])
+    killed = word(later + 5, Verdict.OK)._replace(told=None)
+    write(tmp_path, "b", [*pages([2, 1], at=later), killed])
+    first, second = pages([2, 1], [2, 1], at=later + 60)
+    write(tmp_path, "c", [first, word(later + 65, Verdict.OK), second])
+    outcomes, marked, ledger = replayed(tmp_path)
+    assert outcomes == {"stored": 1, "unreached": 1, "unchanged": 1}
+    assert (marked, ledger.stopped) == (set(), "false_page")

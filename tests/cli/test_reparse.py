@@ -144,6 +144,18 @@ def test_who_showed_nothing_is_asked_for_by_the_profile_again_too(tmp_path: Path
     assert_equal(crawl, again(tmp_path / "again", folder))
 
 
+def test_the_posts_of_seeds_come_out_without_a_harvest(tmp_path: Path) -> None:
+    """Seeds that nobody walked from are users, too, with their ledgers."""
+    with simulated(tmp_path, users=40, mean_posts=5.0) as (crawl, truth):
+        folder = archived(crawl)
+        crawl.run("seed", *truth.seeds)
+        crawl.run("import")
+        crawl.run("posts", "--runner", "inline")
+        other = again(tmp_path / "again", folder)
+        assert_equal(crawl, other)
+        assert len(other.scan("users", "--imported")) == len(truth.seeds)
+
+
 @pytest.mark.parametrize("knobs", [{}, {"laws": 23}], ids=["plain", "laws"])
 def test_a_walk_that_asked_for_samples_only(tmp_path: Path, knobs: dict[str, Any]) -> None:
     """With more than three hundred lists a harvest knows which second looks show nothing, and takes

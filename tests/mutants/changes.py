@@ -283,7 +283,7 @@ CHANGES = [
     Change(
         "an egress is blamed where none shows what its page lacks",
         "posts/belief.py",
-        "if not dead & shown if dead else newest(lost) in shown:",
+        "if not dead & shown if dead else self._missed.shown & lost & shown:",
         "if True:",
         f"{POSTS}/test_missed.py",
     ),

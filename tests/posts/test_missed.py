@@ -66,18 +66,47 @@ def test_a_page_that_all_have_kept_is_not_believed(crawl_: Crawl) -> None:
 
 
 def test_what_the_site_says_is_gone_is_marked(crawl_: Crawl) -> None:
-    """All that the page lacks, by one word about the newest of it; at the next visit, which misses
-    nothing new, nothing is asked."""
+    """What lacks between two posts of the page needs no word, as the page is younger; at the next
+    visit, which misses nothing new, nothing is asked."""
     posts = held(crawl_)
     left = without(posts, 1025, 1024, 1020)
-    fetcher = ScriptedFetcher({6: left}, said={1025: Verdict.GONE})
+    fetcher = ScriptedFetcher({6: left}, said=dict.fromkeys((1025, 1024), Verdict.GONE))
     assert crawl_.run(fetcher, refresh=True)[6].gone == 3
-    assert fetcher.asked[:2] == [PAGE_1, "show/1025"]
+    assert fetcher.asked[:3] == [PAGE_1, "show/1025", "show/1024"]
+    assert "show/1020" not in fetcher.asked
     assert gone(crawl_) == {1025, 1024, 1020}
     assert crawl_.ledger(6).whole
     again = ScriptedFetcher({6: left})
     crawl_.run(again, refresh=True)
     assert again.asked == [PAGE_1]
+
+
+@pytest.mark.parametrize("is_mended", [True, False])
+def test_a_word_about_one_post_says_nothing_of_another(crawl_: Crawl, is_mended: bool) -> None:
+    """An old page lacks two posts that were written since, and the newer one was deleted: the other
+    one is there, so the page is false."""
+    posts = held(crawl_)
+    now = without(posts, 1025)
+    old = without(posts, 1025, 1024)
+    said = {1025: Verdict.GONE, 1024: Verdict.OK}
+    kept = {PAGE_1: [old]} if is_mended else {}
+    fetcher = ScriptedFetcher({6: now if is_mended else old}, old=kept, said=said)
+    crawl_.run(fetcher, refresh=True)
+    assert fetcher.asked[:4] == [PAGE_1, "show/1025", "show/1024", PAGE_1]
+    assert fetcher.disproved == ["old"] * is_mended
+    assert gone(crawl_) == ({1025} if is_mended else set())
+    assert crawl_.ledger(6).whole is is_mended
+
+
+def test_of_many_posts_above_a_page_five_are_asked_for(crawl_: Crawl) -> None:
+    """From the newest to the oldest of them; they are gone where the site shows none."""
+    posts = held(crawl_)
+    lacks = range(1017, 1026)
+    fetcher = ScriptedFetcher({6: without(posts, *lacks)}, said=dict.fromkeys(lacks, Verdict.GONE))
+    crawl_.run(fetcher, refresh=True)
+    words = [asked for asked in fetcher.asked if asked.startswith("show/")]
+    assert words == [f"show/{mid}" for mid in (1025, 1023, 1021, 1019, 1017)]
+    assert gone(crawl_) == set(lacks)
 
 
 def test_what_was_deleted_is_told_from_what_an_old_page_lacks(crawl_: Crawl) -> None:

@@ -18,6 +18,9 @@ T = TypeVar("T")
 
 _WRITTEN = "post:created_at"
 _ZONE_S = 15 * 3600.0  # no clock is further from UTC
+# nobody wrote anything outside, and these are dates still on any clock
+_EARLIEST_S = datetime(2, 1, 1, tzinfo=UTC).timestamp()
+_LATEST_S = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 _HOW = "give a date (2021-06-01, a day of the site's clock) or 2021-06-01T12:30:00+08:00"
 
 
@@ -117,18 +120,19 @@ def scan_edges(users: Frontier, **which: Unpack[Selection]) -> Iterator[dict[str
 
 
 def parse_when(option: str, text: str | None, clock: tzinfo) -> float | None:
-    """A date or a time with an offset, as seconds since the epoch; BadUsage names the option.
-    clock: by which a day begins."""
+    """A date or a time with an offset, as seconds since the epoch, of the years 2 to 9998; BadUsage
+    names the option. clock: by which a day begins."""
     if text is None:
         return None
     try:
         day = date.fromisoformat(text)
+        at = datetime(day.year, day.month, day.day, tzinfo=clock).timestamp()
     except ValueError:
         try:
-            return from_iso(text)
+            at = from_iso(text)
         except ValueError:
             raise BadUsage(f"{option}: {text!r} is no date with an offset; {_HOW}") from None
-    return datetime(day.year, day.month, day.day, tzinfo=clock).timestamp()
+    return min(max(at, _EARLIEST_S), _LATEST_S)
 
 
 def _first(rows: Iterator[T], which: Selection) -> Iterator[T]:

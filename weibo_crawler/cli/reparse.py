@@ -53,18 +53,22 @@ def _folder(settings: Settings) -> Path:
 
 
 def _replay(home: Home, index: "ArchiveIndex", progress: Progress) -> dict[str, Any]:
-    """Harvest, import and posts, as far as the archive holds answers of them."""
+    """Seeds, harvest, import and posts, as far as the archive holds them."""
     from weibo_crawler.reparse.visits import Stores, replay_visits
-    from weibo_crawler.reparse.walks import replay_walks
+    from weibo_crawler.reparse.walks import replay_seeds, replay_walks
 
     home.bind_site()
     data: dict[str, Any] = {"harvest": None, "lacking": 0, "visits": {}}
     before = sum(home.users.states().values())
+    writers = index.writers("harvest") or index.writers("posts", "ids")
+    has_users = bool(writers) and replay_seeds(index, home.site, home.users, writers[0].run_id)
     if index.writers("harvest"):
         walk = replay_walks(
             *(index, home.site, home.users, home.settings, Counters(), progress.say)
         )
         data["harvest"], data["lacking"] = asyncio.run(walk)
+        has_users = True
+    if has_users:
         run_import(home, "reparse")
     data["kept"] = sum(home.users.states().values())
     data["new"] = data["kept"] - before

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.posts.asking import Asker
-from weibo_crawler.posts.missed import MISSED, Missed, Word, newest
+from weibo_crawler.posts.missed import MISSED, Missed, Word, newest, telling
 from weibo_crawler.posts.sightings import Sightings
 from weibo_crawler.records import Id, PostPage, Verdict
 
@@ -37,10 +37,10 @@ class Belief:
         lost, dead = self._lost(ask, fetched, pinned), await self._buried(fetched)
         if dead:
             word, self._sightings.doubted = Word.SHOWN, self._sightings.doubted | lost
-        elif not lost or self._missed.is_told(lost):
+        elif not lost or self._missed.is_told(telling(lost, _mids(fetched))):
             return self._alive(fetched)
         else:
-            word = await self._word(lost)
+            word = await self._word(lost, _mids(fetched))
         if word is Word.UNTOLD and ask.request.cursor:
             self._asker.looked(MISSED, found=False)
             return self._alive(fetched)
@@ -56,17 +56,18 @@ class Belief:
             self._sightings.doubted |= lost ^ still
             self._asker.looked(MISSED, found=lost != still)
         else:
-            if not dead & shown if dead else newest(lost) in shown:
+            if not dead & shown if dead else self._missed.shown & lost & shown:
                 self._asker.disprove(_egress(fetched))
             if still:
-                await self._word(still)
+                await self._word(still, shown)
         is_newer = newest(shown | _mids(fetched)) in shown
         return self._alive(second if is_newer or dead - shown else fetched)
 
     async def is_gone(self, lost: Collection[Id]) -> bool:
         """Whether the site does not deny that these posts have disappeared."""
-        is_told = self._missed.is_told(lost)
-        word = await self._word(lost)
+        seen = self._sightings.seen
+        is_told = self._missed.is_told(telling(lost, seen))
+        word = await self._word(lost, seen)
         if word is Word.UNTOLD and not is_told:
             self._asker.looked(MISSED, found=False)
         return word is not Word.SHOWN
@@ -80,9 +81,10 @@ class Belief:
         lost = self._sightings.lost(page, pinned, is_first=not ask.request.cursor)
         return (lost & self._sightings.known) - self._sightings.gone
 
-    async def _word(self, lost: Collection[Id]) -> Word:
-        """What the site says of posts that are missing: they are in doubt where it shows one."""
-        word = await self._missed.word(lost)
+    async def _word(self, lost: Collection[Id], shown: Collection[Id]) -> Word:
+        """What the site says of posts that are missing beside those that are shown: they are in
+        doubt where it shows one."""
+        word = await self._missed.word(telling(lost, shown))
         if word is Word.SHOWN:
             self._sightings.doubted |= set(lost)
         else:

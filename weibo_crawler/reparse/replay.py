@@ -48,6 +48,10 @@ class VisitReplay:
         for kept in answers:
             if kept.exchange.told is not None and not kept.exchange.is_witness:
                 self._answers[key_of(kept.exchange.kind, kept.url)].append(kept)
+        latest = key_of(answers[-1].exchange.kind, answers[-1].url)
+        # what was asked for again and again when the process was killed
+        self._open = None if latest in self._answers else latest
+        self._until = answers[-1].exchange.at
         self._ends: dict[str, Fetched] = {}
         self._page = ""  # the latest page of posts that was given
         self.samples: Samples = AllLooks(0.0)
@@ -75,17 +79,21 @@ class VisitReplay:
         return (self._next_key() or "").startswith(f"{kind} ")
 
     def _next_key(self) -> str | None:
-        """What the visit was answered next, None: nothing more."""
+        """What the visit was answered next, or asked for when it was killed; None: nothing more."""
         firsts = ((left[0].order, key) for key, left in self._answers.items() if left)
-        return min(firsts, default=(0.0, None))[1]
+        return min(firsts, default=(0.0, self._open))[1]
 
     def is_next(self, request: Request) -> bool:
         """Whether this is what the visit was answered next."""
         return self._next_key() == key_of(request.kind, request.url)
 
     def place_of(self, request: Request) -> float:
-        """When the next answer to this came, inf where none is left."""
-        left = self._answers[key_of(request.kind, request.url)]
+        """When the next answer to this came, or the kill while it was asked for; inf where none is
+        left."""
+        key = key_of(request.kind, request.url)
+        left = self._answers[key]
+        if not left and key == self._open:
+            return self._until
         return left[0].exchange.at if left else float("inf")
 
     async def fetch(self, ask: Ask) -> Fetched:

@@ -29,6 +29,14 @@ class Walked(NamedTuple):
     lacking: int
 
 
+def replay_seeds(index: ArchiveIndex, site: Site, frontier: Frontier, run_id: str) -> bool:
+    """Store the seeds that the archive names; whether it names any. Errors: StoreError."""
+    notes = sorted(index.notes.get("seeds", []))
+    for at, uids in notes:
+        frontier.add_seeds([Found(uid, site.home(uid)) for uid in uids], run_id, at)
+    return bool(notes)
+
+
 async def replay_walks(
     index: ArchiveIndex,
     site: Site,
@@ -37,11 +45,9 @@ async def replay_walks(
     counters: Counters,
     say: Callable[[str], None],
 ) -> Walked:
-    """Seed and walk as the archive says. Errors: SiteSaysNo where the harvest ended by that, and
+    """Walk as the archive says. Errors: SiteSaysNo where the harvest ended by that, and
     StoreError."""
     run_id = index.writers("harvest")[0].run_id
-    for at, uids in sorted(index.notes.get("seeds", [])):
-        frontier.add_seeds([Found(uid, site.home(uid)) for uid in uids], run_id, at)
     places = settings.fetch.concurrency or PLACES
     source = WalkReplay(site, index, places)
     run = HarvestRun(
