@@ -10,8 +10,9 @@ AIM = 1.1
 STAGES = {"harvest": ("harvest",), "posts": ("posts",), "refresh": ("posts", "--refresh")}
 _MEANING = f"""\
 Requests sent, by the site's own log, over those needed, sessions and faults of the world aside; of
-the refresh, requests a due user. Aim: {AIM:.2f} each; figures over it are bold. In brackets what
-posts take at best where nobody can know which way offers which text. Missing, extra and wrong:
+the refresh, requests a due user. In brackets what it takes at best: posts where nobody can know
+which way offers which text, a refresh where first pages show no post and name the next one. Aim:
+{AIM:.2f} times that, or {AIM:.2f}; figures over it are bold. Missing, extra and wrong:
 users and posts held, compared with the truth after the refresh. For the refresh the dates of all
 next visits in the store were moved to now; settings are the defaults, without a pace."""
 
@@ -49,13 +50,17 @@ def show(results: Sequence[Measured]) -> str:
 
 
 def shown_ratio(one: Measured, stage: str) -> str:
-    """Bold where it is over the aim."""
-    counted = one.stages[stage]
-    ratio = counted.total / max(1, one.due) if stage == "refresh" else counted.ratio
-    said = f"{ratio:.2f}" if ratio <= AIM else f"**{ratio:.2f}**"
-    needed = counted.needed.total()
-    least = (needed - counted.needed[TEXT] + one.ways) / needed if one.ways else 1.0
-    return f"{said} ({least:.2f})" if stage == "posts" and least > 1.005 else said
+    """Bold where it is over the aim. Beside it the least that it can be, where that is more than
+    1."""
+    counted, least = one.stages[stage], 1.0
+    ratio, needed = counted.ratio, counted.needed.total()
+    if stage == "refresh":
+        due = max(1, one.due)
+        ratio, least = counted.total / due, max(least, needed / max(due, one.kept))
+    elif stage == "posts" and one.ways:
+        least = (needed - counted.needed[TEXT] + one.ways) / needed
+    said = f"{ratio:.2f}" if ratio <= AIM * least else f"**{ratio:.2f}**"
+    return f"{said} ({least:.2f})" if least > 1.005 else said
 
 
 def _kinds(results: Sequence[Measured], stage: str) -> str:

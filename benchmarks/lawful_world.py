@@ -79,7 +79,9 @@ class Lawful:
             return Needs(fans, profiles=frozenset(map(int, self.seeds)) | self._untold())
         lists = {(Kind.POSTS, uid(i)): self._extent(Kind.POSTS, i) for i in self._kept}
         if stage == "refresh":
-            return Needs(lists, is_first_enough=True)
+            nobody = {uid(i) for i in self._kept if world.gone(i) == "emptiness"}
+            lists |= {(Kind.POSTS, one): Extent(0, is_open=False) for one in nobody}
+            return Needs(lists, profiles=nobody, is_first_enough=True)
         shown = [mid for i in self._kept for mid in world.places(i)]
         texts = frozenset(mid for mid in shown if world.written(mid).is_long)
         hidden = frozenset(uid(i) for i in self._kept if not self._shows_owner(i))

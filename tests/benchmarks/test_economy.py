@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks import economy
+from benchmarks.economy_tables import Measured, shown_ratio
 from benchmarks.foreign_world import sent
 from benchmarks.lawful_world import Lawful
 from benchmarks.needs import Extent, Needs, Sent, Tally, askers, tally
@@ -133,6 +134,24 @@ def test_what_is_needed_and_never_asked_is_told() -> None:
     assert (found.missed("posts page"), found.missed("profile")) == (2, 1)
 
 
+def test_a_figure_is_bold_where_it_is_over_what_can_be_known() -> None:
+    """Posts: where nobody can know which way offers a text, whoever knows nothing else wrong takes
+    that many; refresh: blank pages above the first post are needed, too. Both stand beside it."""
+    posts = {
+        "needed": Counter({"long text": 50, "posts page": 50}),
+        "sent": Counter({"other": 145}),
+    }
+    again = {"needed": Counter({"posts page": 12}), "sent": Counter({"posts page": 13})}
+    nothing = {name: Counter[str]() for name in Tally._fields}
+    stages = {"posts": Tally(**nothing | posts), "refresh": Tally(**nothing | again)}
+    found = Measured("a world", stages, 10, 10, {}, ways=90.0)
+    assert shown_ratio(found, "posts") == "1.45 (1.40)"
+    assert shown_ratio(found._replace(ways=75.0), "posts") == "**1.45** (1.25)"
+    assert shown_ratio(found._replace(ways=50.0), "posts") == "**1.45**"
+    assert shown_ratio(found, "refresh") == "1.30 (1.20)"
+    assert shown_ratio(found._replace(due=12), "refresh") == "1.08"
+
+
 def test_sessions_stand_aside() -> None:
     """However many were opened, the ratio is the same; they are counted."""
     found = counted([SESSION, "/", *ALL_FANS, SESSION], HARVEST)
@@ -177,6 +196,9 @@ def test_what_is_needed_of_a_lawful_world_is_what_its_pages_show(tmp_path: Path,
         max(0, (one.first or one.pages + one.is_open) - 1) for one in refresh.lists.values()
     )
     assert refresh.by_kind().total() == len(refresh.lists) + blank
+    nobody = {uid for uid in bare - gone if b'"userInfo"' not in world.answer(PROFILE.format(uid))}
+    assert refresh.profiles == nobody  # page 1 of theirs would not tell whether they are back
+    assert not any(refresh.wants_end((Kind.POSTS, uid)) for uid in nobody)
 
 
 def _shown(world: Lawful, address: str) -> tuple[bool, frozenset[str]]:

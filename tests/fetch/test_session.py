@@ -229,7 +229,7 @@ def test_sessions_that_live_for_few_requests() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("lives", [1, 3, 12])
+@pytest.mark.parametrize("lives", [1, 3, 12, 20])
 def test_requests_that_overtake_each_other_at_the_end_of_a_session(lives: int, seed: int) -> None:
     """Law 4: whichever of the requests under way a dying session still serves, what visitors are
     shown is never taken for closed."""

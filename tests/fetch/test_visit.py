@@ -375,10 +375,13 @@ def test_a_session_of_an_older_version() -> None:
 
 
 def _used_up(visit: Visit, lives: int, now: float, under_way: int = 5) -> int:
-    """Use a session, so many requests at once, that lives for so many; how many met a wall."""
+    """Use a session, so many requests at once, but for those that go alone, that lives for so many;
+    how many met a wall."""
     generation, open_uses, walls = visit.generation, list[Use](), 0
     while not visit.wanted or open_uses:
         while not visit.wanted and len(open_uses) < under_way:
+            if open_uses and visit.goes_alone(open_uses[-1]):
+                break
             open_uses.append(visit.use(now))
         use = open_uses.pop(0)
         if use.number <= lives:
@@ -402,13 +405,28 @@ def _walls(lives: Iterable[int]) -> list[int]:
 
 def test_a_session_is_renewed_before_its_end_where_that_is_known() -> None:
     """Law 16: two that ended after as many requests tell when the next ones do; one of ten is used
-    to its end."""
-    assert _walls([40] * 12) == [5, 5, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0]
+    to its end. What goes after so many requests goes alone, so that an end costs one."""
+    assert _walls([40] * 12) == [5, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0]
 
 
 def test_sessions_that_end_sooner_or_later_now_are_used_to_their_ends() -> None:
     """What was learnt of them holds until they end otherwise."""
-    assert _walls([40] * 2 + [30] * 3 + [90] * 7) == [5, 5, 5, 5, 0, 0, 0, 0, 0, 5, 5, 0]
+    assert _walls([40] * 2 + [30] * 3 + [90] * 7) == [5, 1, 5, 1, 0, 0, 0, 0, 0, 5, 1, 0]
+
+
+@pytest.mark.parametrize("lives", [40, 200])
+def test_a_session_that_lives_on_is_used_by_many_again(lives: int) -> None:
+    """Twenty requests go alone after as many as those before it were good for, and no others."""
+    visit = _visit()
+    _used_up(visit, lives, 0.0)
+    visit.opened({"SUB": "x"}, COOLDOWN_S)
+    alone = []
+    for _ in range(2 * lives):
+        use = visit.use(COOLDOWN_S)
+        if visit.goes_alone(use):
+            alone.append(use.number)
+        visit.passed(use, FIRST, COOLDOWN_S)
+    assert alone == [1, *range(lives + 1, lives + 21)]
 
 
 def test_a_session_is_not_given_up_before_a_new_one_may_be_had() -> None:

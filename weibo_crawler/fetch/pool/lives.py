@@ -13,7 +13,8 @@ class Lives:
     Some sites end a session after so many requests, others after a while, which is as many at a
     constant pace. All that is under way then meets a wall, and is asked for again. So where the
     last two that ended by a wall were good for about as many, the next ones are given up after the
-    smaller number of them, but for one of ten.
+    smaller number of them, but for one of ten. Of one that is used for longer the next requests go
+    alone, so that its end costs one of them.
     """
 
     def __init__(self, ended: Sequence[int] = ()) -> None:
@@ -44,6 +45,10 @@ class Lives:
         if len(ended) < 2 or min(ended) < max(_LEAST, _ALIKE * max(ended)):
             return False
         return uses >= min(ended)
+
+    def may_be_over(self, uses: int) -> bool:
+        """Whether one of the last two, if that was no chance, ended after a few requests less."""
+        return any(life >= _LEAST and 0 < uses - life <= _LEAST for life in self.ended)
 
     def of(self, number: int) -> int:
         """How many requests this session has answered."""

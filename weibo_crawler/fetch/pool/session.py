@@ -129,8 +129,9 @@ class Visitor:
 
     def begin(self, egress: Egress, use: Use) -> None:
         """A page is about to be asked for. The first request with a renewed session goes alone:
-        where it meets a wall nothing else can have ended the session."""
-        if self._visit(egress).is_first_of_renewed(use):
+        where it meets a wall nothing else can have ended the session. So do those at which it is
+        likely to be over: all that is under way would meet a wall."""
+        if self._visit(egress).goes_alone(use):
             self._firsts[egress.name] = use, asyncio.Event()
 
     def ended(self, egress: Egress, use: Use) -> None:

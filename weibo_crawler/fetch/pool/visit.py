@@ -84,7 +84,8 @@ class Visit:
     What is closed renews nothing for wall_memory_s, nor do deeper pages of its kind.
 
     A session that is likely to be over, after as many requests as those before it (`Lives`), is
-    renewed before it meets a wall where that is possible at once.
+    renewed before it meets a wall where that is possible at once; else it is used by one request
+    after the other for a while.
 
     The first session of an egress is no renewal, so a wall may renew it at once. After a renewal
     the next one waits for the cooldown, and nothing goes by this egress when its session is over.
@@ -232,10 +233,14 @@ class Visit:
             return self._close(sort, now)
         return Wall.UNSURE if self._may_go_on(use, sort, now) else self._end()
 
-    def is_first_of_renewed(self, use: Use) -> bool:
-        """Whether this is the first request with a renewed session, and unanswered."""
-        is_first = use == (self.generation, 1) and not self._is_answered
-        return is_first and self._renewed_at is not None
+    def goes_alone(self, use: Use) -> bool:
+        """Whether nothing else goes before this request is answered: the first with a renewed
+        session, while it is unanswered, and those at which one like those before it is over, until
+        a wall leaves a doubt that others are to settle."""
+        if use.generation != self.generation:
+            return False
+        is_first = use.number == 1 and not self._is_answered and self._renewed_at is not None
+        return is_first or (not self._suspects and self._lives.may_be_over(use.number))
 
     def expire(self, generation: int) -> None:
         """The session of this generation is of no use any more."""
