@@ -11,7 +11,8 @@ RUNNER ?= local
 WHAT ?= posts
 COMMAND := $(BIN)/weibo-crawler
 CONSTRAINTS ?= constraints.txt
-PIP_INSTALL = -m pip install -q --disable-pip-version-check $(if $(CONSTRAINTS),-c $(CONSTRAINTS))
+# Most of what is installed is never imported: Python compiles what is, once.
+PIP_INSTALL = -m pip install -q --disable-pip-version-check --no-compile $(if $(CONSTRAINTS),-c $(CONSTRAINTS))
 # Where this is set each Python that starts compiles the whole program anew, which takes as long as all else.
 export PYTHONDONTWRITEBYTECODE :=
 # More than there are processors: many tests wait. By itself xdist counts hyperthreads once.
@@ -230,7 +231,7 @@ $(BENCH)/.ready-bench: setup.cfg pyproject.toml $(CONSTRAINTS)
 
 constraints: ## write constraints.txt: the newest versions that go together
 	@rm -rf .venv-latest; $(MAKE) --no-print-directory .venv-latest/.ready-dev VENV=.venv-latest CONSTRAINTS=
-	@.venv-latest/bin/python -m pip install -q -e '.[bench,tools]'
+	@.venv-latest/bin/python -m pip install -q --no-compile -e '.[bench,tools]'
 	@(sed -n '/^#/p' constraints.txt; .venv-latest/bin/python -m pip freeze --all --exclude-editable | \
 		grep -v '^pip=='; sed -n '/python_version/p' constraints.txt) >constraints.new
 	@mv constraints.new constraints.txt; rm -rf .venv-latest
