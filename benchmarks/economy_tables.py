@@ -10,9 +10,9 @@ AIM = 1.1
 STAGES = {"harvest": ("harvest",), "posts": ("posts",), "refresh": ("posts", "--refresh")}
 _MEANING = f"""\
 Requests sent, by the site's own log, over those needed, sessions and faults of the world aside; of
-the refresh, requests a due user. In brackets what it takes at best: posts where nobody can know
-which way offers which text, a refresh where first pages show no post and name the next one. Aim:
-{AIM:.2f} times that, or {AIM:.2f}; figures over it are bold. Missing, extra and wrong:
+the refresh, requests a due user. Aim: {AIM:.2f} each; figures over it are bold. In brackets what
+it takes at best: posts where nobody can know which way offers which text, a refresh where first
+pages show no post and name the next one. Missing, extra and wrong:
 users and posts held, compared with the truth after the refresh. For the refresh the dates of all
 next visits in the store were moved to now; settings are the defaults, without a pace."""
 
@@ -50,8 +50,7 @@ def show(results: Sequence[Measured]) -> str:
 
 
 def shown_ratio(one: Measured, stage: str) -> str:
-    """Bold where it is over the aim. Beside it the least that it can be, where that is more than
-    1."""
+    """Bold where it is over the aim; beside it the least that it can be, where that is over 1."""
     counted, least = one.stages[stage], 1.0
     ratio, needed = counted.ratio, counted.needed.total()
     if stage == "refresh":
@@ -59,7 +58,7 @@ def shown_ratio(one: Measured, stage: str) -> str:
         ratio, least = counted.total / due, max(least, needed / max(due, one.kept))
     elif stage == "posts" and one.ways:
         least = (needed - counted.needed[TEXT] + one.ways) / needed
-    said = f"{ratio:.2f}" if ratio <= AIM * least else f"**{ratio:.2f}**"
+    said = f"{ratio:.2f}" if ratio <= AIM else f"**{ratio:.2f}**"
     return f"{said} ({least:.2f})" if least > 1.005 else said
 
 

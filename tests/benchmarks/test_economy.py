@@ -134,9 +134,9 @@ def test_what_is_needed_and_never_asked_is_told() -> None:
     assert (found.missed("posts page"), found.missed("profile")) == (2, 1)
 
 
-def test_a_figure_is_bold_where_it_is_over_what_can_be_known() -> None:
-    """Posts: where nobody can know which way offers a text, whoever knows nothing else wrong takes
-    that many; refresh: blank pages above the first post are needed, too. Both stand beside it."""
+def test_a_figure_is_bold_where_it_is_over_the_aim() -> None:
+    """Beside it stands what it takes at best. Posts: nobody can know which way offers a text;
+    refresh: blank pages above the first post are needed, too."""
     posts = {
         "needed": Counter({"long text": 50, "posts page": 50}),
         "sent": Counter({"other": 145}),
@@ -145,10 +145,10 @@ def test_a_figure_is_bold_where_it_is_over_what_can_be_known() -> None:
     nothing = {name: Counter[str]() for name in Tally._fields}
     stages = {"posts": Tally(**nothing | posts), "refresh": Tally(**nothing | again)}
     found = Measured("a world", stages, 10, 10, {}, ways=90.0)
-    assert shown_ratio(found, "posts") == "1.45 (1.40)"
+    assert shown_ratio(found, "posts") == "**1.45** (1.40)"
     assert shown_ratio(found._replace(ways=75.0), "posts") == "**1.45** (1.25)"
     assert shown_ratio(found._replace(ways=50.0), "posts") == "**1.45**"
-    assert shown_ratio(found, "refresh") == "1.30 (1.20)"
+    assert shown_ratio(found, "refresh") == "**1.30** (1.20)"
     assert shown_ratio(found._replace(due=12), "refresh") == "1.08"
 
 
