@@ -358,6 +358,16 @@ def test_failing_egresses_cost_nothing_while_none_works() -> None:
     assert len(play(asked(), [*met, Met(OK, "a")])) == 100
 
 
+def test_proxies_of_which_nobody_knows_whether_they_work_fail_no_page() -> None:
+    """A list may hold hundreds that are dead: each costs one try, which none of the limits counts.
+    One that fails again, or that worked of late, is counted."""
+    dead = [Met(EgressFailed("no"), str(n)) for n in range(290)]
+    assert returned(play(asked(), [*dead, Met(OK, "a")])) is OK
+    again = play(asked(), [*dead, *dead])
+    assert len(again) == 290 + 9
+    assert len(play(asked(), [*dead, *by([EgressFailed("no")] * 99, "ab")])) == 290 + 9
+
+
 def test_an_unknown_refusal_is_counted_once() -> None:
     """Others ask about it later; the breaker counts it when it comes, not when it stays."""
     actions = play(asked(), by([TROUBLE, UNKNOWN, UNKNOWN], "abc"))

@@ -109,6 +109,31 @@ def test_of_many_posts_above_a_page_five_are_asked_for(crawl_: Crawl) -> None:
     assert gone(crawl_) == set(lacks)
 
 
+def test_an_old_page_lacks_what_stands_beside_what_is_gone(crawl_: Crawl) -> None:
+    """The newest one was deleted, and the next one stands: each above the page is asked about."""
+    posts = held(crawl_)
+    now, old = without(posts, 1025), without(posts, 1025, 1024)
+    said = {1025: Verdict.GONE, 1024: Verdict.OK}
+    crawl_.run(ScriptedFetcher({6: now}, old={PAGE_1: [old, old]}, said=said), refresh=True)
+    assert 1024 not in gone(crawl_)
+
+
+@pytest.mark.parametrize("word", [Verdict.OK, Verdict.GONE, Verdict.LOGIN_WALL])
+def test_what_was_deleted_between_two_pages_is_asked_for(crawl_: Crawl, word: Verdict) -> None:
+    """Where all announced posts were shown, and more are held: that it is missing between two pages
+    says nothing, its own address does. The next visit does not look for it again."""
+    posts = held(crawl_)
+    left = without(posts, 1015)
+    fetcher = ScriptedFetcher({6: left}, announced={6: 24}, said={1015: word})
+    crawl_.run(fetcher, refresh=True)
+    assert "show/1015" in fetcher.asked
+    assert gone(crawl_) == ({1015} if word is Verdict.GONE else set())
+    if word is Verdict.GONE:
+        again = ScriptedFetcher({6: left}, announced={6: 24})
+        crawl_.run(again, refresh=True)
+        assert again.asked == [PAGE_1]
+
+
 def test_what_was_deleted_is_told_from_what_an_old_page_lacks(crawl_: Crawl) -> None:
     """The page of another egress lacks what was deleted, and is asked about in its turn."""
     posts = held(crawl_)

@@ -17,7 +17,8 @@ REFUSED, of no page of a user   ?          the same, but nobody rests: it may be
 SERVER_TROUBLE, NOT_JSON,       site       later, by another egress; return after `attempts`, or
   TRUNCATED, transport errors              when it came by three healthy proxies: then the page's;
                                            by the only egress after two that took too long
-EgressFailed                    egress     another goes; return after 3 x `attempts`
+EgressFailed                    egress     another goes; return after 3 x `attempts`, of which the
+                                           first one by a proxy that may never have worked is none
 what cannot be sent             us         return
 a fact by the egress that the   nobody     another goes; after `LOOKS` of it none is a second
   caller doubts, of several                witness: trouble
@@ -490,9 +491,12 @@ def _failed(error: TransportError, case: _Case) -> Action:
     """No whole answer."""
     reading, met = Reading(Verdict.SERVER_TROUBLE, why=str(error)), case.met
     if isinstance(error, EgressFailed):
-        failures = sum(isinstance(m.answer, EgressFailed) for m in case.all)
-        # while no egress works that is no page's fault
-        is_over = case.is_over(failures, EGRESS_FAILURE_ATTEMPTS) and not met.is_outage
+        failures = [m for m in case.all if isinstance(m.answer, EgressFailed)]
+        # of a proxy of which nobody knows whether it works the first one is no page's fault
+        new = {m.egress for m in failures if not m.is_healthy}
+        # nor is any while no egress works
+        is_over = case.is_over(len(failures) - len(new), EGRESS_FAILURE_ATTEMPTS)
+        is_over &= not met.is_outage
         return Action(Return(reading) if is_over else Again(met.egress), Failed(str(error)))
     doubt = _doubt_of(error, case.asked)
     if doubt is not None:
