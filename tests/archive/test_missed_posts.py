@@ -104,3 +104,17 @@ def test_a_visit_that_was_killed_while_it_asked_for_a_word_stored_nothing(tmp_pa
     outcomes, marked, ledger = replayed(tmp_path)
     assert outcomes == {"stored": 1, "unreached": 1, "unchanged": 1}
     assert (marked, ledger.stopped) == (set(), "false_page")
+
+
+def test_a_visit_that_was_killed_at_its_second_look_stored_nothing(tmp_path: Path) -> None:
+    """No word told whether the page is old, and the second look had not told it either."""
+    later = BEGAN + 40 * _DAY_S
+    write(tmp_path, "a", [answer(BEGAN, "", [3, 2, 1])])
+    first, second = pages([2, 1], [2, 1], at=later)
+    untold = word(later + 5, Verdict.OK)._replace(told=Reading(Verdict.SERVER_TROUBLE), page=None)
+    write(tmp_path, "b", [first, untold, second._replace(told=None)])
+    first, second = pages([2, 1], [3, 2, 1], at=later + 60)
+    write(tmp_path, "c", [first, word(later + 65, Verdict.OK), second])
+    outcomes, marked, ledger = replayed(tmp_path)
+    assert outcomes["unreached"] == 1
+    assert (marked, ledger.stopped) == (set(), "no_next_page")

@@ -28,6 +28,10 @@ def fetched_of(site: Site, request: Request, kept: Kept) -> Fetched:
     return Fetched(Reading(verdict, why=why), None)
 
 
+def _key(kept: Kept) -> str:
+    return key_of(kept.exchange.kind, kept.url)
+
+
 class AllLooks(Samples):
     """Looks at every end again, as far as the archive holds a second look, and tells nobody."""
 
@@ -47,10 +51,14 @@ class VisitReplay:
         self._answers: defaultdict[str, deque[Kept]] = defaultdict(deque)
         for kept in answers:
             if kept.exchange.told is not None and not kept.exchange.is_witness:
-                self._answers[key_of(kept.exchange.kind, kept.url)].append(kept)
-        latest = key_of(answers[-1].exchange.kind, answers[-1].url)
-        # what was asked for again and again when the process was killed
-        self._open = None if latest in self._answers else latest
+                self._answers[_key(kept)].append(kept)
+        # what was asked for when the process was killed; what came late of an asking that was over
+        # follows its own answer
+        told = [kept for kept in answers if kept.exchange.told and not kept.exchange.is_witness]
+        latest = answers[-1]
+        key, latest_told = _key(latest), _key(told[-1]) if told else None
+        is_open = latest.exchange.told is None and key != latest_told
+        self._open = key if is_open else None
         self._until = answers[-1].exchange.at
         self._ends: dict[str, Fetched] = {}
         self._page = ""  # the latest page of posts that was given
@@ -72,7 +80,7 @@ class VisitReplay:
     def was_asked_again(self) -> bool:
         """Whether what was asked for next was the latest page once more, or one that showed
         nothing."""
-        return self._next_key() in {*self._ends, self._page}
+        return self._next_told() in {*self._ends, self._page}
 
     def is_kind_next(self, kind: Kind) -> bool:
         """Whether the visit was answered a request of this kind next."""
@@ -80,8 +88,12 @@ class VisitReplay:
 
     def _next_key(self) -> str | None:
         """What the visit was answered next, or asked for when it was killed; None: nothing more."""
+        return self._next_told() or self._open
+
+    def _next_told(self) -> str | None:
+        """What the visit was answered next, None: nothing more."""
         firsts = ((left[0].order, key) for key, left in self._answers.items() if left)
-        return min(firsts, default=(0.0, self._open))[1]
+        return min(firsts, default=(0.0, None))[1]
 
     def is_next(self, request: Request) -> bool:
         """Whether this is what the visit was answered next."""
