@@ -166,7 +166,14 @@ def test_lists_that_are_as_announced_are_taken_so(known: list[tuple[int, int]]) 
     if any(pages_of(fans) for fans, _ in known):
         for fans, _ in known:
             assert lengths.pages(fans) == pages_of(fans) or pages_of(fans) == 0
-    assert lengths.sigma is not None
+    assert lengths.variance([(fans, 1) for fans, _ in known]) is not None
+
+
+def test_how_vague_lengths_are_goes_by_how_long_they_are() -> None:
+    """Long lists that end at half or twice their length tell no pages of short ones."""
+    lengths = Lengths([over(2000, 5, 5 * 50), over(2000, 5, 5 * 200)], pages_of)
+    short, long = (lengths.variance([(fans, 100)]) or 0.0 for fans in (20, 2000))
+    assert 0 < short < long / 1000
 
 
 @given(st.integers(20, 10**6), st.floats(0.1, 1.0))

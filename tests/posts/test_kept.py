@@ -162,14 +162,19 @@ def test_what_a_deletion_has_moved_up_is_read(
     assert (crawl_.ledger(UID).state, crawl_.ledger(UID).whole) == ("done", not is_closed)
 
 
-def test_the_last_post_may_have_moved_up(crawl_: Crawl, world: ScriptedFetcher) -> None:
-    """It was alone on page 2, which is empty since a post of page 1 was deleted."""
+@pytest.mark.parametrize("age_s", [60.0, 7200.0])
+def test_the_last_post_may_have_moved_up(
+    crawl_: Crawl, world: ScriptedFetcher, age_s: float
+) -> None:
+    """It was alone on page 2, which is empty since a post of page 1 was deleted. A page of this
+    hour is not asked for again."""
     crawl_.add(FIRST, UID)
     crawl_.users.keep_pages(UID, [KeptPage(f"posts/{UID}/", NOW, zlib.compress(b"before"))])
     now = timeline(UID, 25)[1:10] + timeline(UID, 25)[24:]
     world.timelines = {**world.timelines, UID: now}
-    crawl_.run(world, clock=lambda: NOW + 60, users_in_flight=1)
-    assert {post.mid for post in now} <= crawl_.posts(UID).keys()
+    crawl_.run(world, clock=lambda: NOW + age_s, users_in_flight=1)
+    assert ({post.mid for post in now} <= crawl_.posts(UID).keys()) is (age_s > 3600)
+    assert timelines(world).count(f"posts/{UID}/") == (age_s > 3600)
 
 
 @pytest.mark.parametrize("is_newer", [False, True])

@@ -5,7 +5,6 @@ itself; but lists whose owners announce about as many people have about as many 
 """
 
 from collections.abc import Callable, Iterable
-from math import sqrt
 from typing import NamedTuple
 
 from weibo_crawler.store import ReadLists
@@ -46,14 +45,22 @@ class Lengths:
         """How many have ended."""
         return self._all.lists
 
-    @property
-    def sigma(self) -> float | None:
-        """By how many pages one list differs from `pages`, as a standard deviation; None where
-        none has ended."""
+    def variance(self, lists: Iterable[tuple[int | None, float]]) -> float | None:
+        """Of the pages of these lists together: who announces how many fans, and how many lists.
+        None where none has ended.
+
+        A list differs from `pages` by chance and by a share of its length, which the lists that
+        ended tell; all together may be longer or shorter by as much as the ratio of these is vague.
+        """
         if not self.lists:
             return None
-        gaps = (one.pages - one.lists * (self.pages(one.fans) or 0) for one in self._lists)
-        return sqrt(sum(gap * gap for gap in gaps) / self.lists)
+        known = [(one.lists, one.pages, self.pages(one.fans) or 0.0) for one in self._lists]
+        gaps = sum((pages - n * likely) ** 2 for n, pages, likely in known)
+        likely, squares = (sum(n * each**power for n, _, each in known) for power in (1, 2))
+        share = gaps / squares if squares else 0.0
+        coming = [(n, self.pages(fans) or 0.0) for fans, n in lists]
+        pages, more = (sum(n * each**power for n, each in coming) for power in (1, 2))
+        return pages + share * more + share * squares * (pages / likely) ** 2 if likely else pages
 
     def pages(self, fans: int | None) -> float | None:
         """How many pages the list of who announces so many fans is likely to have; None: unknown.

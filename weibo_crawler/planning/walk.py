@@ -223,12 +223,24 @@ def _spread(walk: Walk, n: int, parts: Sequence[Part]) -> float | None:
     sure = [part for part in parts if part.kind not in _VAGUE]
     fans = [part for part in sure if part.kind.startswith(f"{Edge.FANS}, ")]
     variance = sum(_by_chance(part) for part in sure if part not in fans)
-    if known.sigma is not None:
-        one = known.sigma**2 + walk.asked.of(Edge.FANS, Kind.FANS).ends / known.lists
-        variance += one * (n + n * n / known.lists)
+    lengths = known.variance((one.fans, one.entries) for one in walk.entries)
+    if lengths is not None:
+        variance += lengths + _ends_by_chance(walk, n, known, fans)
     elif sum(part.requests or 0.0 for part in fans) >= requests / 2:
         return None
     return (1.96 * sqrt(variance) + vague) / requests or None
+
+
+def _ends_by_chance(walk: Walk, n: int, known: Lengths, parts: Sequence[Part]) -> float:
+    """The variance of the requests that only tell that a fan list is over. How many second looks
+    there are is known as long as none has shown more (`looks_to_come`)."""
+    figures = [one for kind, one in walk.looks.items() if kind.startswith(f"{Edge.FANS}.")]
+    looks = sum(one.looks for one in figures)
+    first = max(0, walk.asked.of(Edge.FANS, Kind.FANS).ends - looks) / known.lists
+    expected = sum(part.requests or 0.0 for part in parts if part.kind.endswith("second looks"))
+    is_vague = any(one.finds for one in figures)
+    again = expected + (expected**2 / looks if is_vague and looks else 0.0)
+    return first * (n + n * n / known.lists) + again
 
 
 def _by_chance(part: Part) -> float:

@@ -19,6 +19,7 @@ _END = "posts.end"  # an empty first page
 _NAMED = "posts.named"  # an empty page that the page before has named
 _MOVED = "posts.moved"  # the page before an empty one, which a harvest had read before that
 _FULL = "posts.full"  # a page that names a next one, and all that is announced was shown: `is_full`
+_OLD_S = 3600.0  # a page that was shown later is one of this walk, as good as any
 _PAGES_A_RUN = 1000  # of one user; then others have their turn, and the next run goes on there
 # page 1 says something of the user, if only that guests are not shown the posts
 _TOLD = (Verdict.OK, Verdict.GONE, Verdict.LOGIN_WALL, Verdict.DRIFTED, *EMPTY)
@@ -53,12 +54,12 @@ class Timeline:
         while visit.ledger.pages < last_page:
             if most is not None and visit.ledger.pages >= most:
                 return "max_pages"
-            ask, is_full, was_kept = self._page_to_ask(), self._is_full(), visit.is_kept
+            ask, is_full, is_after_old = self._page_to_ask(), self._is_full(), self._is_old()
             if why := await self._spared(ask, is_full=is_full):
                 return why
             fetched = await self._shown(ask)
             await self._note(fetched, is_full=is_full)
-            end = await self._step(fetched, is_full=is_full, is_after_kept=was_kept)
+            end = await self._step(fetched, is_full=is_full, is_after_old=is_after_old)
             if end is not None:
                 return end
         return None
@@ -101,7 +102,7 @@ class Timeline:
         is_expected = visit.ledger.announced == 0
         visit.check(reading, is_expected=is_expected, walled_ok=visit.ledger.pages > 0)
 
-    async def _step(self, fetched: Fetched, *, is_full: bool, is_after_kept: bool) -> str | None:
+    async def _step(self, fetched: Fetched, *, is_full: bool, is_after_old: bool) -> str | None:
         """Take what was shown; why this is the end, None: it is not."""
         reading = fetched.reading
         if reading.verdict is Verdict.LOGIN_WALL:
@@ -115,7 +116,7 @@ class Timeline:
         if not self._is_again and self._contradicts() and self._asker.wants_look(_END):
             self._is_again = True
             return None
-        await self._look_back_if_old(is_old=is_after_kept)
+        await self._look_back_if_old(is_old=is_after_old)
         return "end"
 
     async def _take(self, fetched: Fetched, page: PostPage) -> str | None:
@@ -163,9 +164,14 @@ class Timeline:
         now = None if page.profile is None else possible_posts(page.profile.posts)
         return now is not None and now < announced < self._site.exact_below
 
+    def _is_old(self) -> bool:
+        """Whether the last page is one that a harvest read so long ago that posts may have been
+        deleted since."""
+        return self._visit.is_kept and self._visit.env.clock() - self.shown_at >= _OLD_S
+
     async def _look_back_if_old(self, *, is_old: bool) -> None:
-        """At an empty page, where posts are missing: the page before, which a harvest had read, may
-        show them by now."""
+        """At an empty page, where posts are missing: the page before, if that is old, may show them
+        by now."""
         if (
             not is_old
             or self._before is None
