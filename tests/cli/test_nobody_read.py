@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from weibo_crawler import config
-from weibo_crawler.cli.posts import nobody_read
+from weibo_crawler.cli.posts_closing import nobody_read
 from weibo_crawler.home import Home
 from weibo_crawler.posts.workers import FIRST_FAILED
 from weibo_crawler.store import Put

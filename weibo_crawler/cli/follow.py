@@ -9,14 +9,13 @@ from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.plans import visits_allowed
 from weibo_crawler.cli.posts import (
     How,
-    closed,
     job_run,
     note_refusal,
     posts_line,
     prepared,
-    site_says_no,
     stopped_by_signals,
 )
+from weibo_crawler.cli.posts_closing import closed, site_says_no
 from weibo_crawler.cli.show import Progress, seconds
 from weibo_crawler.errors import Interrupted
 from weibo_crawler.home import Home, new_run_id

@@ -14,11 +14,10 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from weibo_crawler import config
-from weibo_crawler.analysis.completeness import Completeness, completeness, left_out
-from weibo_crawler.analysis.numbers import percent, plural
 from weibo_crawler.analysis.scan import parse_when
 from weibo_crawler.cli.main import Done
-from weibo_crawler.cli.show import Advance, Progress, grouped, seconds, verdicts
+from weibo_crawler.cli.posts_closing import closed, nobody_read, site_says_no
+from weibo_crawler.cli.show import Advance, Progress
 from weibo_crawler.cli.stopping import say_stopping, stop_signals
 from weibo_crawler.cli.yarn import left_running
 from weibo_crawler.config import Settings
@@ -29,23 +28,14 @@ from weibo_crawler.importer import Imported, import_users, imported
 from weibo_crawler.metrics import Counters, OpenMetrics
 from weibo_crawler.outputs import keep_inputs
 from weibo_crawler.posts.cluster import Cluster
-from weibo_crawler.posts.crawl import ELSEWHERE, Job, holds_users
+from weibo_crawler.posts.crawl import Job, holds_users
 from weibo_crawler.posts.driver import JobFiles, JobRun, LocalRun
 from weibo_crawler.posts.hadoop import HadoopRun
 from weibo_crawler.posts.manifest import manifest
-from weibo_crawler.posts.stops import SINCE
 from weibo_crawler.posts.workers import (
-    BARE,
-    FIRST,
-    FIRST_FAILED,
-    SILENT,
     WAITING,
     WAITING_FOR,
     ended_by,
-    fell_silent,
-    shows_no_posts,
-    too_many_failed,
-    visited,
 )
 from weibo_crawler.resources import resource
 from weibo_crawler.sites import open_site
@@ -353,168 +343,3 @@ def posts_line(counters: dict[str, int]) -> str:
     ]
     pages = f"{counters.get('posts.new', 0):,} new posts, {counters.get('page.ok', 0):,} pages"
     return "".join([pages, *waits])
-
-
-def _because(complete: Completeness) -> str:
-    """What the share of the announced posts does not tell."""
-    walled, bound = complete.stopped.get("login_wall", 0), complete.stopped.get(SINCE, 0)
-    wall = f"{walled:,} users end at the login wall, guests may read no further" if walled else ""
-    since = f"{bound:,} users end at a date (--since), older posts are left out on purpose"
-    whys = (wall, since if bound else "", left_out(complete))
-    return "".join(f"; {why}" for why in whys if why)
-
-
-def nobody_read(home: Home, counters: dict[str, int]) -> str:
-    """Why a run in which every visit failed ends with SiteSaysNo, as a harvest does of which nobody
-    could be walked; "" where it does not: someone was read, or only such failed again as failed in
-    runs before, while others are held (law 15)."""
-    failed = counters.get("users.failed", 0)
-    is_all = failed and failed + counters.get("users.unreached", 0) == visited(counters)
-    if not is_all or home.settings.posts.max_failed_share == 1:
-        return ""
-    held = completeness(home.tables, time.time())
-    if not counters.get(FIRST_FAILED) and held.failed < held.visited:
-        return ""
-    return (
-        f"nobody could be read: {plural(failed, 'visit')} failed, and none did not; nobody was "
-        "marked as gone or done by it: `status` and `report --completeness --format table` say more"
-    )
-
-
-def closed(
-    home: Home,
-    counters: dict[str, int],
-    span_s: float,
-    why: str = "",
-    jobs: int | None = None,
-    *,
-    every: bool = False,
-) -> Done:
-    """What a run came to. why: what makes it end with SiteSaysNo, "" for nothing; jobs: how many
-    there were, None: this one alone; every: as in `Job`."""
-    from weibo_crawler.analysis.second_looks import looks_dict, looks_lines, second_looks
-
-    get, looks = counters.get, second_looks(home.users)
-    total, failed, existing = (
-        get("users.input", 0),
-        get("users.failed", 0),
-        get("users.existing", 0),
-    )
-    complete = completeness(home.tables, time.time())
-    new = get("posts.new", 0)
-    users = f"{total:,} users ({existing:,} known, {total - existing:,} visited)"
-    if jobs is not None:
-        users = f"{plural(total, 'visit')} by {plural(jobs, 'job')}"
-    lines = [
-        f"posts: {users}, "
-        f"{grouped(new, 'no')} new posts of {complete.stored:,} stored, in {seconds(span_s)}",
-        f"pages: {verdicts(counters)}",
-        f"long texts: {get('long_texts.completed', 0):,} completed, "
-        f"{complete.cut_texts:,} still cut"
-        + (f", {n:,} shown to others only" if (n := complete.restricted_texts) else ""),
-    ]
-    if complete.visits_a_day:
-        from weibo_crawler.cli.plans import follow
-
-        lines.append(follow(home, complete.visits_a_day))
-    if not total and jobs is None:
-        lines.append("nobody is imported: weibo-crawler import, and posts again")
-    if complete.share is not None:
-        lines.append(
-            f"complete: {percent(complete.share)} of the {complete.announced:,} announced posts "
-            f"are held{_because(complete)}"
-        )
-    elif complete.uncounted:
-        lines.append(f"complete: not known{_because(complete)}")
-    if taken := get("pages.from_harvest"):
-        lines.append(f"{taken:,} pages were not asked for: the harvest had read them")
-    if read := get("comments.pages"):
-        lines.append(f"comments: {get('comments.stored', 0):,} stored, of {read:,} posts")
-    if read := get("info.pages"):
-        lines.append(f"basic information: read of {read:,} users")
-    if get("posts.edited") or get("posts.gone"):
-        lines.append(
-            f"changed: {get('posts.edited', 0):,} stored posts were edited, "
-            f"{get('posts.gone', 0):,} are gone from the site; their texts are kept"
-        )
-    if elsewhere := get(f"users.{ELSEWHERE}", 0):
-        lines.append(f"{elsewhere:,} users were left to another run that is at work on them")
-    lines += looks_lines({kind: one for kind, one in looks.items() if kind.startswith("posts.")})
-    if complete.unsure_users and not every:
-        lines.append(
-            f"{plural(complete.unsure_users, 'user')} ended with fewer posts than announced: after "
-            "a bad day of the site `posts --refresh --all` asks for them again, else the crawl "
-            "comes back to each by the posting rate"
-        )
-    if complete.gaps:
-        lines.append(f"{complete.gaps:,} gaps between visits: `report --completeness` says more")
-    if complete.gone:
-        lines.append(f"{complete.gone:,} users are gone from the site")
-    if complete.unreadable:
-        lines.append(
-            f"{complete.unreadable:,} posts of {complete.unreadable_users:,} users could not be "
-            "read: their JSON is kept (table `drifted`), look for a newer version"
-        )
-    if complete.partial:
-        lines.append(f"{complete.partial:,} users have more pages: the same command goes on there")
-    if complete.empty:
-        lines.append(f"{complete.empty:,} users show nothing: `posts` looks again another day")
-    if clamped := get("egress.clamped", 0):
-        lines.append(
-            "an egress was to wait longer than pace and rests allow, as the users' database says "
-            f"(did a clock jump?): it went sooner ({clamped:,} x)"
-        )
-    if failed:
-        lines.append(f"{failed:,} users failed: the same command asks for them again")
-    if unreached := get("users.unreached", 0):
-        lines.append(
-            f"{unreached:,} users were not reached, no answer came: check site.base_url and the "
-            "network, then run the same command again; nothing is lost"
-        )
-    data = {
-        "users": total,
-        "existing": existing,
-        "failed": failed,
-        "unreached": unreached,
-        "new_posts": new,
-        "edited_posts": get("posts.edited", 0),
-        "gone_posts": get("posts.gone", 0),
-        "stored_posts": complete.stored,
-        "share": complete.share,
-        "uncounted_users": complete.uncounted,
-        "cut_texts": complete.cut_texts,
-        "elsewhere": elsewhere,
-        "second_looks": looks_dict(looks),
-        "counters": counters,
-        "jobs": 1 if jobs is None else jobs,
-        "seconds": round(span_s, 3),
-    }
-    if why:
-        no = SiteSaysNo("\n".join([*lines, why]))
-        no.data = data
-        raise no
-    return Done("\n".join(lines), data)
-
-
-def site_says_no(counters: dict[str, int], settings: Settings) -> str:
-    """Why these figures say that the site talks to nobody, "" where they do not."""
-    get, visits = counters.get, visited(counters)
-    if get("users.unreached") and get("users.unreached") == visits:
-        return "the site did not answer at all: stopped here"
-    if fell_silent(counters, visits, settings.posts.max_failed_share):
-        return (
-            f"the site shows nothing: {get(SILENT, 0):,} visits found it silent to everybody; "
-            "nobody was marked as gone or done by it: come back in an hour or more, then run the "
-            "same command again"
-        )
-    if shows_no_posts(counters):
-        bare, others = get(BARE, 0), get(FIRST, 0)
-        return (
-            f"the site shows no posts: at their first visit {bare:,} of {bare + others:,} users "
-            "showed none of those that their profiles announce; nobody was marked as gone or done "
-            "by it: come back in an hour or more, then run the same command again"
-        )
-    if too_many_failed(counters, settings.posts.max_failed_share):
-        first, broken = get(FIRST, 0), get(FIRST_FAILED, 0)
-        return f"{broken:,} of {first:,} users failed at their first visit: stopped here"
-    return ""
