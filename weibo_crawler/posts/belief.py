@@ -1,6 +1,7 @@
 """Which page to believe: one that contradicts what the site says of a post is an old one."""
 
 from collections.abc import Awaitable, Callable, Collection
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -9,6 +10,15 @@ from weibo_crawler.posts.asking import Asker
 from weibo_crawler.posts.missed import MISSED, Missed, Word, newest, telling
 from weibo_crawler.posts.sightings import Sightings
 from weibo_crawler.records import Id, PostPage, Verdict
+
+
+class _Charge(NamedTuple):
+    """What speaks against a page: the posts that it lacks and the word of the site about them, and
+    those on it that are gone."""
+
+    word: Word
+    lost: set[Id]
+    dead: set[Id]
 
 
 class Belief:
@@ -41,27 +51,33 @@ class Belief:
             return self._alive(fetched)
         else:
             word = await self._word(lost, _mids(fetched))
-        if word is Word.UNTOLD and ask.request.cursor:
+        if word is Word.UNTOLD and ask.request.cursor:  # page 1 alone needs two
             self._asker.looked(MISSED, found=False)
             return self._alive(fetched)
-        is_false = word in (Word.SHOWN, Word.UNTOLD)
-        if not (is_false and self._asker.may_look_again(ask.request)):
-            return self._alive(fetched)
-        second = await self._fetch(ask._replace(avoid=_egress(fetched)))
+        if word in (Word.SHOWN, Word.UNTOLD) and self._asker.may_look_again(ask.request):
+            fetched = await self._better(ask, fetched, _Charge(word, lost, dead), pinned)
+        return self._alive(fetched)
+
+    async def _better(
+        self, ask: Ask, first: Fetched, charge: _Charge, pinned: Collection[Id]
+    ) -> Fetched:
+        """This page, or the same one by another egress: the newer of the two."""
+        word, lost, dead = charge
+        second = await self._fetch(ask._replace(avoid=_egress(first)))
         shown, still = _mids(second), self._lost(ask, second, pinned)
         if not shown:
             self._sightings.doubted |= lost
-            return self._alive(fetched)
+            return first
         if word is Word.UNTOLD:  # nobody knows which of them is true where they differ
             self._sightings.doubted |= lost ^ still
             self._asker.looked(MISSED, found=lost != still)
         else:
             if not dead & shown if dead else self._missed.shown & lost & shown:
-                self._asker.disprove(_egress(fetched))
+                self._asker.disprove(_egress(first))
             if still:
                 await self._word(still, shown)
-        is_newer = newest(shown | _mids(fetched)) in shown
-        return self._alive(second if is_newer or dead - shown else fetched)
+        is_newer = newest(shown | _mids(first)) in shown
+        return second if is_newer or dead - shown else first
 
     async def is_gone(self, lost: Collection[Id]) -> bool:
         """Whether the site does not deny that these posts have disappeared."""
