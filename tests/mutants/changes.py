@@ -290,8 +290,8 @@ CHANGES = [
     Change(
         "a timeline in no order hides what was deleted",
         "posts/visit.py",
-        "        if sure and self._is_whole(stopped):\n",
-        "        if not sure and self._is_whole(stopped):\n",
+        "        if below and is_sure and is_all and",
+        "        if below and not is_sure and is_all and",
         f"{TOY}::test_a_refresh_reads_all_of_a_timeline_without_order",
     ),
     Change(
@@ -420,9 +420,8 @@ CHANGES = [
     Change(
         "a connection to HBase is used on after an error",
         "store/hbase/base.py",
-        "            self._reached = self._reached or is_answer(error)\n"
-        "            connection.close()\n",
-        "            self._reached = self._reached or is_answer(error)\n"
+        "between a question and its answer\n            connection.close()\n",
+        "between a question and its answer\n"
         "            self._idle.append((time.monotonic(), connection))\n",
         f"{STORE}/test_hbase_connections.py",
     ),
