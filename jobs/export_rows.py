@@ -8,7 +8,7 @@ from mrjob.job import MRJob
 from mrjob.protocol import RawValueProtocol
 
 from weibo_crawler.cli.export_on_yarn import write_part
-from weibo_crawler.errors import BadConfig, CrawlerError
+from weibo_crawler.errors import BadConfig, BadUsage, CrawlerError
 from weibo_crawler.posts.staged import staged_runner
 
 
@@ -28,7 +28,8 @@ class MRExportRows(MRJob):
             yield None, str(write_part(line, self.set_status))
         except CrawlerError as error:
             print(f"weibo-crawler: {error}", file=sys.stderr, flush=True)
-            os._exit(max(error.exit_code, BadConfig.exit_code))  # by which the command knows it
+            # by which the command knows it; what a node lacks is no wrong option there
+            os._exit(BadConfig.exit_code if isinstance(error, BadUsage) else error.exit_code)
 
 
 if __name__ == "__main__":

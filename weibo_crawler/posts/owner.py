@@ -67,8 +67,9 @@ class Owner:
         return self._visit.profile in EMPTY
 
     async def ask(self, *, is_bare: bool = False) -> None:
-        """is_bare: page 1 showed nothing. Then an empty profile is what is expected of a user of
-        whom an earlier visit saw neither, where looking again at such shows nothing of late."""
+        """Ask for the profile, and store what it shows. is_bare: page 1 showed nothing. Then an
+        empty profile is what is expected of a user of whom an earlier visit saw neither, where
+        looking again at such shows nothing of late."""
         self._visit.is_count_old = False
         is_known = self._visit.is_named or self._visit.old.announced is not None
         expect = Expect.CONTENT if is_known else Expect.UNKNOWN

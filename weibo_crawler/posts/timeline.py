@@ -75,6 +75,7 @@ class Timeline:
         return "end" if is_full and not self._asker.wants(_FULL, ask.request) else ""
 
     async def _shown(self, ask: Ask) -> Fetched:
+        """The page, or what is believed in its place."""
         fetched = await self._visit.fetch(ask)
         if self._looked is not None and fetched.reading.verdict is not Verdict.OK:
             fetched = self._looked  # it was shown, whatever is shown now
