@@ -513,6 +513,23 @@ def test_a_page_with_nobody_on_it() -> None:
     assert not isinstance(foreign[-1].step, Return)
 
 
+@pytest.mark.parametrize("expect", [e for e in Expect if e is not Expect.SHOWN])
+@pytest.mark.parametrize("nothing", [EMPTY, END])
+@pytest.mark.parametrize("egresses", ["a", "ab", "abcd"])
+def test_an_emptiness_in_place_of_a_page_that_names_a_next_one(
+    expect: Expect, nothing: Reading, egresses: str
+) -> None:
+    """It is expected no more, and believed at the third time; that page at its second."""
+    shown_again = play(asked(expect), by([BARE, nothing, nothing, BARE], egresses))
+    assert returned(shown_again) is BARE
+    assert returned(play(asked(expect), by([BARE, *[nothing] * 3], egresses))) is nothing
+
+
+def test_a_page_of_a_proxy_that_nobody_knows_contradicts_no_emptiness() -> None:
+    strange = [Met(BARE, "x"), *by([EMPTY], "a", is_only=False)]
+    assert returned(play(asked(Expect.LIKELY), strange)) is EMPTY
+
+
 def test_a_wall_on_a_later_page_needs_a_second_witness() -> None:
     """Another egress or session that met it, or the experience of others; else it is ambiguous."""
     later = asked(nth=2)

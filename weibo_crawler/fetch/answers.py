@@ -25,7 +25,8 @@ a fact by the egress that the   nobody     another goes; after `LOOKS` of it non
 
 A doubt is asked about at once, elsewhere. It is believed when two egresses say the same, or the
 only one says it twice; where none agree it is trouble, never a fact. Nor is an emptiness where
-others are refused the page, and the one egress that shows it has shown nothing of the kind. Two
+others are refused the page, and the one egress that shows it has shown nothing of the kind. One
+that comes where a page with nobody on it named a next one is believed at the third time. Two
 proxies may lie alike: of two that say anything but nothing one must be trustworthy, which is the
 direct way, or a proxy that brought good answers of late. What is believed then tells who was wrong:
 a broken page is blamed on the proxy that brought it, an emptiness on the egress that was shown it
@@ -187,6 +188,8 @@ def of_session(met: Met) -> Walled | SessionOver | None:
 
 def decide(asked: Asked, before: Sequence[Met], met: Met) -> Action:
     """What to do after an answer. before: what this request met until now, oldest first."""
+    if _is_led_on(before) and asked.ask.expect in (Expect.LIKELY, Expect.NOTHING):
+        asked = asked._replace(ask=asked.ask._replace(expect=Expect.CONTENT))
     action = _decide(_Case(asked, (*before, met)))
     if before and isinstance(action.step, Return):
         disproved = _disproved(action.step.reading, asked, before, met)
@@ -280,6 +283,12 @@ def is_blank(met: Met) -> bool:
     return answer.ambiguous and _is_bare(answer)
 
 
+def _is_led_on(before: Sequence[Met]) -> bool:
+    """Whether such a page came by an egress that is known to show what the site shows: so there is
+    more, and an emptiness in its place contradicts it."""
+    return any(is_blank(met) and is_trustworthy(met) for met in before)
+
+
 def is_shown_nothing(asked: Asked, met: Met) -> bool:
     """Whether it is such an emptiness, or the word that the user is gone."""
     return is_nothing(asked, met) or _doubt_of(met.answer, asked) is _Doubt.GONE
@@ -328,7 +337,8 @@ def _doubted(reading: Reading, doubt: _Doubt, case: _Case) -> Action:
     is_seen_twice = is_trusted and len({met.egress for met in agreeing}) >= WITNESSES
     is_enough = is_alone or is_seen_twice or case.met.is_spared
     is_denied = doubt is _Doubt.EMPTY and not is_seen_twice and _is_refused_to_others(case)
-    is_enough &= not is_denied
+    is_contradicted = doubt is _Doubt.EMPTY and _is_led_on(case.all) and len(agreeing) < LOOKS
+    is_enough &= not (is_denied or is_contradicted)
     if is_enough and not case.met.is_asked_again:
         return _believed(reading, doubt, case)
     if (
