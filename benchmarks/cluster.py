@@ -5,6 +5,7 @@ import json
 import os
 import secrets
 import shlex
+import sys
 import urllib.request
 from collections.abc import Sequence
 from contextlib import suppress
@@ -85,6 +86,17 @@ class Cluster:
             "WEIBO_STORE__PASSWORD_FILE": self.stack["STACK_MYSQL_PASSWORD_FILE"],
             "WEIBO_STORE__TABLES": self.tables,
             "WEIBO_SQOOP__COMMAND": self.stack["STACK_SQOOP"],
+        }
+
+    def yarn_env(self) -> dict[str, str]:
+        """Settings by which jobs go to its YARN, with our Python."""
+        return {
+            "WEIBO_STORE__HBASE_COMMAND": self.stack["STACK_HBASE"],
+            "WEIBO_HADOOP__COMMAND": self.stack["STACK_HADOOP"],
+            "WEIBO_HADOOP__STREAMING_JAR": self.stack["STACK_STREAMING_JAR"],
+            "WEIBO_HADOOP__RESOURCEMANAGER": self.stack["STACK_RESOURCEMANAGER"],
+            "WEIBO_HADOOP__JOBHISTORY": self.stack["STACK_JOBHISTORY"],
+            "WEIBO_HADOOP__PYTHON": sys.executable,
         }
 
     def table(self, name: str) -> str:

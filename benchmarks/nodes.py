@@ -15,7 +15,6 @@ import shutil
 import signal
 import statistics
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -171,14 +170,9 @@ def prepared(run: Run, folder: Path, users: int) -> Iterator[Prepared]:
 def _on_yarn(run: Run, cluster: Cluster) -> dict[str, str]:
     """Settings by which each node has one map at most."""
     node_mb = max(node["availMemoryMB"] + node["usedMemoryMB"] for node in _nodes(cluster))
-    stack = cluster.stack
-    return cluster.env() | {
-        "WEIBO_STORE__HBASE_COMMAND": stack["STACK_HBASE"],
-        "WEIBO_HADOOP__COMMAND": stack["STACK_HADOOP"],
-        "WEIBO_HADOOP__STREAMING_JAR": stack["STACK_STREAMING_JAR"],
-        "WEIBO_HADOOP__RESOURCEMANAGER": stack["STACK_RESOURCEMANAGER"],
-        "WEIBO_HADOOP__JOBHISTORY": stack["STACK_JOBHISTORY"],
-        "WEIBO_HADOOP__PYTHON": sys.executable,
+    return {
+        **cluster.env(),
+        **cluster.yarn_env(),
         "WEIBO_HADOOP__MAP_MEMORY_MB": str(node_mb - _MASTER_MB),
         "WEIBO_HADOOP__JOBCONF": f"yarn.app.mapreduce.am.resource.mb={_MASTER_MB}",
         "WEIBO_POSTS__RANGES": str(run.nodes),

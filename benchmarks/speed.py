@@ -19,6 +19,7 @@ from benchmarks import (
     foreign_crawls,
     hbase_writing,
     importing,
+    job_starting,
     large_userlist,
     post_ids,
     seen,
@@ -88,6 +89,7 @@ _SUITES: dict[str, Suite] = {
     "seen": seen.seen_set,
     "userlist": large_userlist.large_userlist,
     "start": starting.starts,
+    "job_start": job_starting.job_starts,
     "export": exporting.exports,
     "import": importing.importer,  # last: HBase is busy with what it brought for some time after
 }

@@ -9,6 +9,7 @@ find it, whoever started it.
 
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,6 +39,10 @@ class Submitted(msgspec.Struct, frozen=True):
     staging: str
     driver: str
     app: str = ""
+
+
+class NoFolder(StoreError):
+    """There is no folder for jobs: nothing was uploaded."""
 
 
 class Cluster:
@@ -71,31 +76,41 @@ class Cluster:
         """The folder of a run."""
         return f"{self.folder}/{run_id}"
 
-    def make_staging(self, run_id: str) -> str:
-        """The folder of a run, made before anything lies in it."""
-        try:
-            self.hdfs.make_folder(self.staging(run_id))
-        except StoreError as error:
-            raise StoreError(f"hadoop.folder: {self.folder}: {error}") from None
-        return self.staging(run_id)
-
-    def stage(self, run_id: str, script: Path, manifest: Path) -> Staged:
-        """Upload what the job needs into its folder."""
+    def stage(self, run_id: str, script: Path, manifest: Path, *, made: str = "") -> Staged:
+        """Upload what the job needs into a folder of its own. made: the name of an empty folder in
+        it, "" for none."""
         staging = self.staging(run_id)
-        archive = self._upload_archive(run_id)
-        with owned_folder("staging") as local:
+        with ThreadPoolExecutor(1) as beside, owned_folder("staging") as local:
+            held = beside.submit(self.hdfs.names, self.folder)  # beside: each call is a JVM
             names = write_files(self.settings, local)
             (local / script.name).write_bytes(script.read_bytes())
             (local / "input").mkdir()
             (local / "input" / "ranges.jsonl").write_bytes(manifest.read_bytes())
-            self.hdfs.put(sorted(local.iterdir()), staging)
+            if made:
+                (local / made).mkdir()
+            self._put(local, staging)
+            archive = self._upload_archive(run_id, held)
         return Staged(staging, archive, names)
 
-    def _upload_archive(self, run_id: str) -> str:
-        """Its address. Where it is new, it takes the place of those before it."""
+    def _put(self, local: Path, staging: str) -> None:
+        """Copy a folder to a place where nothing is. The folder of all jobs is made where it was
+        not there."""
+        try:
+            self.hdfs.put([local], staging)
+        except StoreError:
+            try:
+                self.hdfs.make_folder(self.folder)
+                self.hdfs.remove(staging)
+            except StoreError as error:
+                raise NoFolder(f"hadoop.folder: {self.folder}: {error}") from None
+            self.hdfs.put([local], staging)
+
+    def _upload_archive(self, run_id: str, looked: "Future[set[str]]") -> str:
+        """Its address. Where it is new, it takes the place of those before it. looked: what lay in
+        the folder of all jobs; a StoreError where that may not have been there yet."""
         archive = Archive(package_of(self.settings.site.name))
         address = f"{self.folder}/{archive.name}"
-        held = self.hdfs.names(self.folder)
+        held = self.hdfs.names(self.folder) if looked.exception() else looked.result()
         if archive.name in held:
             return address
         with owned_folder("archive") as folder:

@@ -11,6 +11,7 @@ from weibo_crawler.posts import workers
 from weibo_crawler.posts.cluster import (
     SUBMITTED,
     Cluster,
+    NoFolder,
     Submitted,
     finish,
     maps_note,
@@ -94,11 +95,14 @@ class HadoopRun(JobRun):
 
     def _hand_over(self) -> Submitted:
         job = self._job
-        submitted = Submitted(job.run_id, self._cluster.make_staging(job.run_id), job.driver)
+        submitted = Submitted(job.run_id, self._cluster.staging(job.run_id), job.driver)
         SUBMITTED.put(self._frontier, submitted)
         try:
             files = self._files
             self._staged = self._cluster.stage(job.run_id, files.script, files.manifest)
+        except NoFolder:
+            SUBMITTED.clear(self._frontier)
+            raise
         except BaseException:
             with suppress(StoreError):  # the reason that is on its way says more
                 finish(self._frontier, self._cluster, submitted)

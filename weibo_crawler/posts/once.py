@@ -26,6 +26,7 @@ from weibo_crawler.posts.submission import (
 from weibo_crawler.store.temporary import owned_folder
 
 _LOOK_S = 2.0
+_MADE = "made"
 _LEFT_OVER = timedelta(days=1)  # after so long nobody is about to submit a job
 
 
@@ -54,7 +55,7 @@ class Once:
     @property
     def made(self) -> str:
         """A folder of HDFS that is there while the job runs, for what its maps make."""
-        return f"{self._cluster.staging(self._run_id)}/made"
+        return f"{self._cluster.staging(self._run_id)}/{_MADE}"
 
     def run(
         self,
@@ -71,11 +72,11 @@ class Once:
         self._clean()
         with owned_folder(self._what) as folder:
             folder.joinpath("input").write_text("".join(f"{line}\n" for line in lines), "utf-8")
-            self._cluster.make_staging(self._run_id)
+            made = _MADE if move_to else ""
             try:
-                if move_to:
-                    hdfs.make_folder(self.made)
-                staged = self._cluster.stage(self._run_id, self._script, folder / "input")
+                staged = self._cluster.stage(
+                    self._run_id, self._script, folder / "input", made=made
+                )
                 self._submit(staged, folder, told)
                 said = hdfs.read(f"{staged.output}/part-*").splitlines()
                 if move_to:
