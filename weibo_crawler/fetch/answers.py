@@ -75,6 +75,7 @@ from weibo_crawler.records import (
     Kind,
     PostPage,
     Reading,
+    Request,
     Verdict,
 )
 
@@ -617,12 +618,22 @@ class Walls:
     """What others met of late: walls by kind and page number, and whether somebody passed since.
 
     A wall that was confirmed counts at once, one that was not together with those of two others.
+    Those of later pages tell nothing while first pages are walled as well: then it is not the depth
+    that guests are refused, but everything.
     `now` is seconds on any clock that never goes back.
     """
 
     def __init__(self) -> None:
         self._walls: dict[tuple[Kind, int], deque[_MetWall]] = {}
         self._first_shown: dict[Kind, bool] = {}
+        self._are_first_walled: dict[Kind, bool] = {}
+
+    def heard(self, request: Request, answer: Reading | TransportError) -> None:
+        """Note an answer as it comes, whatever it is believed to mean."""
+        if request.cursor or not isinstance(answer, Reading):
+            return
+        if answer.verdict is Verdict.LOGIN_WALL or answer.verdict in FACTS:
+            self._are_first_walled[request.kind] = answer.verdict is Verdict.LOGIN_WALL
 
     def note(self, asked: Asked, reading: Reading, now: float) -> None:
         """What a request came to."""
@@ -638,9 +649,12 @@ class Walls:
 
     def is_common(self, asked: Asked, now: float) -> bool:
         """Whether others met this wall, too."""
+        kind, nth = asked.ask.request.kind, asked.ask.nth
+        if nth > 1 and self._are_first_walled.get(kind, False):
+            return False
         others = [
             wall
-            for wall in self._walls.get((asked.ask.request.kind, asked.ask.nth), ())
+            for wall in self._walls.get((kind, nth), ())
             if wall.uid != asked.ask.request.uid and now - wall.at <= WALL_MEMORY_S
         ]
         uids = {wall.uid for wall in others}

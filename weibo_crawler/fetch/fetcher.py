@@ -388,6 +388,7 @@ class Fetcher:
                 asked.ask.request, turn.headers, turn.egress, turn.patience.deadline_s * patience
             )
             answer = self._site.read(asked.ask.request, page)
+            self._walls.heard(asked.ask.request, answer)
             self._counters.add(f"page.{answer.verdict}")
             note_answer(self._counters, loop.time() - started)
             came = answer.verdict.value
