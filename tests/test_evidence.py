@@ -1,7 +1,9 @@
 """What a silence costs: while nothing is shown, nobody asks for more than witnesses do."""
 
 import asyncio
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -158,6 +160,34 @@ def test_a_run_that_was_shown_no_later_page_itself_asks_sooner() -> None:
     with evidence.asking() as begun:
         evidence.told(Ask(later(2)), begun, Reading(Verdict.OK))
     assert asyncio.run(nothings_until_a_witness()) == 10
+
+
+def test_whom_a_refused_page_asks_about() -> None:
+    """Another user who was shown something; a witness that is itself refused asks nobody."""
+    evidence, asked = Evidence(1), list[Ask]()
+    ok, refused = Reading(Verdict.OK), Reading(Verdict.REFUSED, is_ban=True)
+
+    class Source:
+        async def fetch(self, ask: Ask) -> Fetched:
+            asked.append(ask)
+            is_refused = ask.request.uid == 2
+            if is_refused and ask.witness is not None:
+                assert await ask.witness(time.monotonic())
+            return Fetched(refused if is_refused else ok, None)
+
+    async def repeat(witness: Ask) -> bool | None:
+        source: Any = Source()
+        return is_shown((await evidence.fetch(source, witness, repeat)).reading)
+
+    async def scenario() -> None:
+        for uid in (1, 2):
+            request = Request(Kind.POSTS, f"posts/{uid}", uid=uid)
+            source: Any = Source()
+            await evidence.fetch(source, Ask(request), repeat)
+
+    asyncio.run(scenario())
+    assert [ask.request.uid for ask in asked] == [1, 2, 1]
+    assert [ask.witness is None for ask in asked] == [False, False, True]
 
 
 def test_witnesses_take_turns() -> None:

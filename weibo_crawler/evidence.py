@@ -205,8 +205,7 @@ class Evidence:
         """Fetch a page, and note what it brought. While the latest answers brought nothing, none is
         looked at again before a witness was asked."""
         request = ask.request
-        if request.kind not in OF_USERS:
-            ask = ask._replace(witness=partial(self.is_given_to_others, 0, ask=repeat))
+        others_than = request.uid if request.kind in OF_USERS else 0
         with self.asking() as begun:
 
             async def hold(reading: Reading) -> None:
@@ -214,7 +213,11 @@ class Evidence:
                 await self.break_silence(request, repeat)
 
             if ask.expect is not Expect.SHOWN:  # that is a witness
-                ask = ask._replace(hold=hold, is_shown=partial(self._is_shown, request))
+                ask = ask._replace(
+                    hold=hold,
+                    is_shown=partial(self._is_shown, request),
+                    witness=partial(self.is_given_to_others, others_than, ask=repeat),
+                )
             fetched = await source.fetch(ask)
         self.told(ask, begun, fetched.reading)
         return fetched

@@ -587,6 +587,22 @@ def test_what_others_met() -> None:
     assert not known.is_common(asked(nth=2, uid=1), 3.0)
 
 
+def test_walls_of_later_pages_while_first_ones_are_walled_tell_nothing() -> None:
+    """Law 4: then guests are refused everything, and nobody knows how deep they may read."""
+    known, here = Walls(), asked(nth=2)
+    later = [asked(nth=2, uid=uid) for uid in (2, 3, 4)]
+    for each in later:
+        known.note(each, Reading(Verdict.LOGIN_WALL, ambiguous=True), 0.0)
+    assert known.is_common(here, 1.0)
+    for answer, is_told in ((WALL, False), (TROUBLE, False), (OK, True), (WALL, False)):
+        known.heard(asked().ask.request, answer)
+        assert known.is_common(here, 1.0) == is_told
+    known.heard(later[0].ask.request, OK)
+    assert not known.is_common(here, 1.0)
+    known.heard(asked().ask.request, EMPTY)
+    assert known.is_common(here, 1.0)
+
+
 def test_whether_first_pages_are_shown() -> None:
     """As the last of a kind came."""
     known = Walls()

@@ -1,5 +1,6 @@
 import asyncio
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from itertools import pairwise
 from random import Random
 
@@ -289,6 +290,55 @@ def test_a_lone_refused_egress_is_waited_for() -> None:
     world.transport.headers = (("retry-after", "120"),)
     run(world.fetcher.fetch(ask()))
     assert world.transport.pages[1][0] == pytest.approx(120.0)
+
+
+REFUSED = Reading(Verdict.REFUSED, why="403", is_ban=True)
+ODD = 5
+
+
+def refusing_one() -> World:
+    """One egress, at a request a second; the page of one user is refused for ever."""
+    return World(lambda request, *_: REFUSED if request.uid == ODD else OK, rate=1.0, attempts=5)
+
+
+def witness_of(world: World) -> Callable[[float], Awaitable[bool]]:
+    """Asks for a page that is shown, as `Evidence.is_given_to_others`."""
+
+    async def witness(at: float) -> bool:
+        return (await world.fetcher.fetch(ask(uid=1))).reading.verdict is Verdict.OK
+
+    return witness
+
+
+@pytest.mark.parametrize("others", [0, 100])
+def test_a_page_that_alone_is_refused_costs_the_others_one_rest(others: int) -> None:
+    """Law 15: where others were shown since, it is no ban: nobody rests for it again, and the guard
+    does not count it. Where nobody else asks for anything a witness tells, once."""
+    world = refusing_one()
+    odd = ask(uid=ODD, witness=witness_of(world))
+
+    async def scenario() -> Fetched:
+        asked = [world.fetcher.fetch(odd)]
+        asked += [world.fetcher.fetch(ask(uid=10 + n)) for n in range(others)]
+        return (await asyncio.gather(*asked))[0]
+
+    assert run(scenario()).reading is REFUSED
+    sent = Counter(request.uid for _, _, request, _ in world.transport.log)
+    assert (sent[ODD], sent[1]) == (5, 0 if others else 1)
+    last, _, _, _ = world.transport.log[-1]
+    assert last < others + (60 if others else 150)  # seconds
+    assert not world.breaker.tripped
+
+
+def test_a_ban_is_none_of_one_page() -> None:
+    """The witness is refused as well: the egress rests for each, longer each time."""
+    world = World(lambda *_: REFUSED, rate=1.0, attempts=5)
+    fetched = run(world.fetcher.fetch(ask(uid=ODD, witness=witness_of(world))))
+    assert fetched.reading is REFUSED
+    times = [at for at, _ in world.transport.pages]
+    gaps = [later - earlier for earlier, later in pairwise(times)]
+    assert len(times) == 2 * 5  # the page, and the witness
+    assert min(gaps) > 15
 
 
 def test_who_waits_for_a_turn_waits_for_the_rest() -> None:

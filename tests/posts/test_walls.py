@@ -114,6 +114,24 @@ def test_walls_that_nobody_confirmed_spare_nobody(crawl_: Crawl) -> None:
     assert later(fetcher) == len(UIDS)
 
 
+def test_walls_of_first_pages_spare_no_later_ones(crawl_: Crawl) -> None:
+    """Law 4: a site that refuses guests everything says nothing of how deep they may read. Who goes
+    on at page 2 in the next run is asked for."""
+    begun, others = range(6, 9), range(20, 35)
+    crawl_.add(*begun)
+    broken = {f"posts/{uid}/2": [Verdict.SERVER_TROUBLE] * 9 for uid in begun}
+    world = {uid: timeline(uid, 15) for uid in (*begun, *others)}
+    crawl_.run(ScriptedFetcher(world, trouble=broken))
+    assert {crawl_.ledger(uid).cursor for uid in begun} == {"2"}
+    crawl_.add(*others)
+    walled = {f"posts/{uid}/": [Verdict.LOGIN_WALL] * 9 for uid in others}
+    crawl_.run(ScriptedFetcher(world, trouble={**broken, **walled}))
+    fetcher = ScriptedFetcher(world, trouble=walled)
+    crawl_.run(fetcher)
+    assert later(fetcher) == len(begun)
+    assert {crawl_.ledger(uid).stored for uid in begun} == {15}
+
+
 def test_walls_of_a_few_users_spare_nobody(crawl_: Crawl) -> None:
     """Where others are shown their later pages it is a fact about those users."""
     crawl_.add(*UIDS)

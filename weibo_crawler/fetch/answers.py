@@ -14,6 +14,8 @@ LOGIN_WALL; a refusal that a    session    what `Visit.wall` makes of it. OVER, 
                                            refusal for one of the egress
 CAPTCHA, THROTTLED, REFUSED     egress     it rests, another goes; return after `attempts`
 REFUSED, of no page of a user   ?          the same, but nobody rests: it may be the kind's fault
+a ban again, and pages of       page       the same, but nobody rests: others were asked for after
+  others were shown                        the first one, so it is no ban
 SERVER_TROUBLE, NOT_JSON,       site       later, by another egress; return after `attempts`, or
   TRUNCATED, transport errors              when it came by three healthy proxies: then the page's;
                                            by the only egress after two that took too long
@@ -76,6 +78,7 @@ from weibo_crawler.records import (
     Kind,
     PostPage,
     Reading,
+    Request,
     Verdict,
 )
 
@@ -124,7 +127,8 @@ class Met(Struct, frozen=True):
     what the pool makes of it, once it was told `of_session`.
     is_common_wall, is_first_shown: as `Walls` says. is_silent: the site may have fallen silent for
     everybody. is_spared: it is an emptiness at which nobody needs to look again at once;
-    is_asked_again: one at which to look once more than usual.
+    is_asked_again: one at which to look once more than usual. is_alone: it is a ban, and pages of
+    others were shown that were asked for after the first one that this request met.
     """
 
     answer: Reading | TransportError
@@ -143,6 +147,7 @@ class Met(Struct, frozen=True):
     is_silent: bool = False
     is_spared: bool = False
     is_asked_again: bool = False
+    is_alone: bool = False
 
 
 class Return(NamedTuple):
@@ -463,16 +468,30 @@ def is_confirmed(met: Sequence[Met]) -> bool:
     return any(m.is_common_wall for m in walls) or (is_trusted and len(sessions) >= WITNESSES)
 
 
+def is_ban(met: Met) -> bool:
+    """Whether a page of a user is refused, and that says more than that it was asked for too early.
+    What a new session may help, and what says until when to wait, is of whoever asks."""
+    answer = met.answer
+    is_of_asker = met.retry_after_s is not None or (
+        isinstance(answer, Reading) and answer.is_of_session
+    )
+    return _is_refusal(met) and not is_of_asker and isinstance(answer, Reading) and answer.is_ban
+
+
 def _refused(reading: Reading, case: _Case, outcome: Outcome, *, is_over: bool = False) -> Action:
     """A refusal of the egress; or of its session, and no new one helps."""
     is_over |= case.is_over(sum(_is_refusal(met) for met in case.all), REFUSED_ATTEMPTS)
     step = Return(reading) if is_over else Again(case.met.egress)
-    return Action(step, outcome, Sign.REFUSED, _why(reading))
+    sign = None if case.met.is_alone else Sign.REFUSED
+    return Action(step, outcome, sign, _why(reading))
 
 
 def _of_egress_or_kind(reading: Reading, case: _Case) -> Outcome:
     """A text, a comment or a name may be forbidden to all, by which no egress is refused: whether
-    this one is tells a page of a user, which the pool wants before it asks for more of the kind."""
+    this one is tells a page of a user, which the pool wants before it asks for more of the kind. So
+    may one page of a user be, if others are shown."""
+    if case.met.is_alone:
+        return Broken()
     is_beside = case.asked.ask.request.kind not in OF_USERS
     if is_beside and reading.verdict is Verdict.REFUSED and case.met.retry_after_s is None:
         return Broken()
@@ -627,12 +646,22 @@ class Walls:
     """What others met of late: walls by kind and page number, and whether somebody passed since.
 
     A wall that was confirmed counts at once, one that was not together with those of two others.
+    Those of later pages tell nothing while first pages are walled as well: then it is not the depth
+    that guests are refused, but everything.
     `now` is seconds on any clock that never goes back.
     """
 
     def __init__(self) -> None:
         self._walls: dict[tuple[Kind, int], deque[_MetWall]] = {}
         self._first_shown: dict[Kind, bool] = {}
+        self._are_first_walled: dict[Kind, bool] = {}
+
+    def heard(self, request: Request, answer: Reading | TransportError) -> None:
+        """Note an answer as it comes, whatever it is believed to mean."""
+        if request.cursor or not isinstance(answer, Reading):
+            return
+        if answer.verdict is Verdict.LOGIN_WALL or answer.verdict in FACTS:
+            self._are_first_walled[request.kind] = answer.verdict is Verdict.LOGIN_WALL
 
     def note(self, asked: Asked, reading: Reading, now: float) -> None:
         """What a request came to."""
@@ -648,9 +677,12 @@ class Walls:
 
     def is_common(self, asked: Asked, now: float) -> bool:
         """Whether others met this wall, too."""
+        kind, nth = asked.ask.request.kind, asked.ask.nth
+        if nth > 1 and self._are_first_walled.get(kind, False):
+            return False
         others = [
             wall
-            for wall in self._walls.get((asked.ask.request.kind, asked.ask.nth), ())
+            for wall in self._walls.get((kind, nth), ())
             if wall.uid != asked.ask.request.uid and now - wall.at <= WALL_MEMORY_S
         ]
         uids = {wall.uid for wall in others}

@@ -23,6 +23,7 @@ from weibo_crawler.fetch.answers import (
     Walls,
     decide,
     disputed,
+    is_ban,
     is_blank,
     is_nothing,
     is_said_gone,
@@ -59,11 +60,12 @@ _SPARED = Reading(Verdict.SERVER_TROUBLE, why="other such pages of this user wen
 
 
 class _Past(NamedTuple):
-    """An answer that was not believed, or not yet."""
+    """An answer that was not believed, or not yet. at: when it came."""
 
     met: Met
     turn: Turn
     look: Look | None
+    at: float
 
 
 class _Answer(NamedTuple):
@@ -145,6 +147,7 @@ class Fetcher:
         self._are_walls_told = True
         self.samples = samples or Samples(0.0)
         self._shown: set[tuple[str, Kind]] = set()  # by which egress such pages came
+        self._shown_at = -inf  # when a page of a user that came was asked for, at the latest
         self._left: set[_Run] = set()  # nobody waits for them
 
     async def fetch(self, ask: Ask) -> Fetched:
@@ -175,7 +178,7 @@ class Fetcher:
                 self._note(ask, None, None, reading)
                 return Fetched(reading, None)
             patience *= 2.0 if isinstance(met.answer, TimedOut) else 1.0
-            met = self._spared(asked, past, met)
+            met = self._set_apart(self._spared(asked, past, met), past)
             action = decide(asked, [one.met for one in past], met)
             if turn.outcome is None:
                 self._pool.tell(turn, action.outcome, page)
@@ -193,7 +196,8 @@ class Fetcher:
                     return fetched
             finally:
                 self._note(ask, page, met.answer, told)
-            past.append(_Past(met, turn, look))
+            past.append(_Past(met, turn, look, asyncio.get_running_loop().time()))
+            await self._ask_witness(ask, past)
             self._counters.add("request.retried")
             avoid, waits = action.step
             if ask.hold is not None and is_shown_nothing(asked, met):
@@ -388,6 +392,7 @@ class Fetcher:
                 asked.ask.request, turn.headers, turn.egress, turn.patience.deadline_s * patience
             )
             answer = self._site.read(asked.ask.request, page)
+            self._walls.heard(asked.ask.request, answer)
             self._counters.add(f"page.{answer.verdict}")
             note_answer(self._counters, loop.time() - started)
             came = answer.verdict.value
@@ -414,9 +419,12 @@ class Fetcher:
         if isinstance(answer, Reading) and answer.ambiguous:
             return
         verdict = answer.verdict if isinstance(answer, Reading) else Verdict.SERVER_TROUBLE
+        begun = asyncio.get_running_loop().time() - met.elapsed_s
         if verdict is Verdict.OK:
             self._shown.add((met.egress, request.kind))
-        self._pool.told(request, verdict, asyncio.get_running_loop().time() - met.elapsed_s)
+            if request.kind in OF_USERS:
+                self._shown_at = max(self._shown_at, begun)
+        self._pool.told(request, verdict, begun)
 
     def _with_context(self, asked: Asked, turn: Turn, met: Met, page: Page | None) -> Met:
         """How things stand, for an answer that needs a second thought."""
@@ -448,6 +456,18 @@ class Fetcher:
         if asked.ask.is_looked_later and not is_blank(met):
             return replace(met, is_spared=not self.samples.has_found(asked.ask.end))
         return replace(met, is_spared=not self.samples.wants(asked.ask.end, self._rng))
+
+    def _set_apart(self, met: Met, past: list[_Past]) -> Met:
+        """Tell a ban from a page that alone is refused, by what others were shown meanwhile."""
+        bans = [one.at for one in past if is_ban(one.met)]
+        return replace(met, is_alone=bool(bans) and is_ban(met) and self._shown_at > bans[0])
+
+    async def _ask_witness(self, ask: Ask, past: list[_Past]) -> None:
+        """After the second ban ask for what was shown before, if nothing was since the first."""
+        bans = [one for one in past if is_ban(one.met)]
+        is_new = len(bans) == 2 and bans[-1] is past[-1]
+        if is_new and not bans[-1].met.is_alone and ask.witness is not None:
+            await ask.witness(bans[0].at)
 
     def _wants_one_more(self, asked: Asked, looks: int) -> bool:
         """Whether to look again where all looks showed nothing: that is no proof where the latest

@@ -22,9 +22,9 @@ class Ask(NamedTuple):
     then tells whether it is asked for again at once; "" where it always is. is_looked_later: it is
     only where such looks have shown more of late, since the caller looks again, and tells
     `samples`. avoid: the name of the egress whose answer is doubted, "" for none: another one goes;
-    where there is one that cannot go now, its answer is no fact. witness: for what is no page of a
-    user: asks for a page of another kind that is known to be shown, where none came after this time
-    (of the event loop's clock); whether one is shown. hold: is told of an emptiness, or of the
+    where there is one that cannot go now, its answer is no fact. witness: asks for a page of
+    another user, or of another kind, that is known to be shown, where none came after this time (of
+    the event loop's clock); whether one is shown. hold: is told of an emptiness, or of the
     word that the user is gone, at which to look again, and returns when that is of use. is_shown:
     whether others are shown such pages at present: else nobody looks more often than usual.
     """

@@ -8,7 +8,7 @@ from random import Random
 from weibo_crawler.evidence import Evidence, is_shown
 from weibo_crawler.fetch import Ask, Fetched, PageSource
 from weibo_crawler.metrics import PURPOSE, Counters
-from weibo_crawler.records import Answer, Id, Kind, Page, Reading, Request, Verdict
+from weibo_crawler.records import OF_USERS, Answer, Id, Kind, Page, Reading, Request, Verdict
 from weibo_crawler.walls import Walls
 
 _KEPT_BYTES = 256 * 1024  # of one odd card
@@ -150,7 +150,8 @@ class Asker:
 
     def _note_wall(self, ask: Ask, reading: Reading) -> None:
         is_wall = reading.verdict is Verdict.LOGIN_WALL
-        if is_wall and not reading.ambiguous:
+        is_of_all = ask.nth == 1 and ask.request.kind in OF_USERS  # it tells of no kind, no depth
+        if is_wall and not (reading.ambiguous or is_of_all):
             self.walls.met(ask.request.kind, ask.nth, self._clock())
         elif reading.verdict in (Verdict.OK, Verdict.RESTRICTED):
             self.walls.passed(ask.request.kind, ask.nth)

@@ -447,7 +447,7 @@ def test_no_cards_beside_an_illegible_next_page_are_no_end(token: object) -> Non
     assert page.skipped == {"odd cursor": 1}
 
 
-@pytest.mark.parametrize("name", [None, "", 7, [], "长" * 61])
+@pytest.mark.parametrize("name", [None, "", 7, [], "长" * 61, "灯\ufffd塔"])
 def test_a_user_without_a_legible_name_is_kept(name: object) -> None:
     """The name alone is unknown."""
     page = fans(lambda tree: item(tree)["user"].update(screen_name=name))

@@ -71,8 +71,8 @@ def topics(html: str) -> tuple[str, ...]:
 
 
 def read_name(value: object) -> str | None:
-    """A screen name; None for what is none, or longer than any."""
-    if not isinstance(value, str) or not 0 < len(value) <= _LONGEST_NAME:
+    """A screen name; None for what is none, longer than any, or garbled on its way."""
+    if not isinstance(value, str) or not 0 < len(value) <= _LONGEST_NAME or "\ufffd" in value:
         return None
     return writable(value)
 
