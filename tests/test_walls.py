@@ -121,9 +121,9 @@ def test_what_one_run_found_closed_is_closed_to_all() -> None:
     """Also to those that begin later; page 1 stays open, and who has nothing to tell says so."""
     one, other = Walls(), Walls()
     close(one)
-    note = told(one.exchange(None))
-    assert one.exchange(note) is None
-    assert other.exchange(note) is None
+    note = told(one.exchange(None, 0.0))
+    assert one.exchange(note, 0.0) is None
+    assert other.exchange(note, 0.0) is None
     assert closed(other)
     assert other.may_ask(FANS, 1, 1.0)
 
@@ -132,13 +132,28 @@ def test_one_of_them_probes_for_all() -> None:
     """The time of the next probe is theirs together, as soon as they talk."""
     one, other = Walls(), Walls()
     close(one)
-    note = told(one.exchange(None))
-    other.exchange(note)
+    note = told(one.exchange(None, 0.0))
+    other.exchange(note, 0.0)
     assert other.may_ask(FANS, 2, HOUR)
-    note = told(other.exchange(note))
-    assert one.exchange(note) is None
+    note = told(other.exchange(note, HOUR))
+    assert one.exchange(note, HOUR) is None
     assert not one.may_ask(FANS, 2, HOUR + 1)
     assert one.may_ask(FANS, 2, 2 * HOUR)
+
+
+def test_a_note_of_a_clock_that_was_ahead_keeps_nothing_closed() -> None:
+    """A time of the next probe that nobody can have set, as all are within an hour, is now; and the
+    first probe mends the note."""
+    one, other = Walls(), Walls()
+    close(one, now=3.2e7)
+    note = told(one.exchange(None, 3.2e7))
+    other.exchange(note, 7.0)
+    assert other.may_ask(FANS, 2, 7.0)
+    assert not other.may_ask(FANS, 2, 8.0)
+    third = Walls()
+    third.exchange(told(other.exchange(note, 8.0)), 8.0)
+    assert not third.may_ask(FANS, 2, 8.0)
+    assert third.may_ask(FANS, 2, 7.0 + HOUR)
 
 
 def test_a_probe_that_tells_nothing_is_none() -> None:
@@ -160,16 +175,16 @@ def test_who_passes_opens_for_all() -> None:
     """The note of another run that says it is closed, written before, closes nothing again."""
     one, other = Walls(), Walls()
     close(one)
-    note = told(one.exchange(None))
-    other.exchange(note)
+    note = told(one.exchange(None, 0.0))
+    other.exchange(note, 0.0)
     other.passed(FANS, 2)
-    opened = told(other.exchange(note))
+    opened = told(other.exchange(note, 0.0))
     assert not closed(other)
-    one.exchange(opened)
+    one.exchange(opened, 0.0)
     assert not closed(one)
     close(one)
     assert closed(one)
-    other.exchange(one.exchange(opened))
+    other.exchange(one.exchange(opened, 0.0), 0.0)
     assert closed(other)
 
 
@@ -178,5 +193,5 @@ def test_an_odd_note_says_nothing(note: str) -> None:
     """Whatever stands there, what this run knows stays."""
     walls = Walls()
     close(walls)
-    walls.exchange(note)
+    walls.exchange(note, 0.0)
     assert closed(walls)

@@ -24,7 +24,7 @@ from msgspec import Meta
 
 from weibo_crawler.errors import BadConfig
 from weibo_crawler.errors import masked as masked
-from weibo_crawler.records import Edge
+from weibo_crawler.records import LONGEST_CLAIM_S, LONGEST_LEASE_S, Edge
 
 DEFAULT_FILE = Path("conf/crawler.toml")
 FILE_OPTIONS = ("ssl_ca", "ssl_cert", "ssl_key", "socket")  # of a store's address
@@ -110,7 +110,7 @@ class Harvest(_Section, frozen=True, forbid_unknown_fields=True):
     keep_edges: bool = True
     keep_posts: bool = True
     level_wait_s: Seconds = 900.0
-    lease_s: Annotated[float, Meta(ge=3, le=86_400)] = 60.0
+    lease_s: Annotated[float, Meta(ge=3, le=LONGEST_CLAIM_S)] = 60.0
     rest_s: Seconds = 2.0
     max_attempts: Count = 3
     max_failed_share: Share = 0.2
@@ -185,7 +185,7 @@ class Egress(_Section, frozen=True, forbid_unknown_fields=True):
     reload_s: Annotated[float, Meta(ge=0.05, le=86_400)] = 60.0
     when_empty: Literal["wait", "stop"] = "wait"
     direct: bool | None = None
-    lease_s: Annotated[float, Meta(ge=1, le=3600)] = 30.0
+    lease_s: Annotated[float, Meta(ge=1, le=LONGEST_LEASE_S)] = 30.0
     direct_name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:-]{1,200}$")] | None = None
     bind: tuple[str, ...] = ()
 

@@ -11,11 +11,13 @@ from types import MappingProxyType
 from typing import Any
 
 DISTRIBUTION = "weibo-hadoop"  # for pip; what the index calls weibo-crawler is another's program
-_ADDRESS_WITH_PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"]*:[^\s'\"]*@")
-
-
+_ADDRESS_WITH_PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/+\S*:\S*@")
 # of a connection string: Server=h;Uid=me;Pwd=…
-_PASSWORD_FIELD = re.compile(r"((?:pwd|password|passwd)\s*=\s*)[^;&\s]+", re.IGNORECASE)
+_PASSWORD_FIELD = re.compile(
+    r"""((?:pwd|password|passwd)\s*=\s*)(?:'[^']*'|"[^"]*"|[^;&\s]+)""", re.IGNORECASE
+)
+# behind a host, or behind an account whose host was forgotten; there may be several servers
+_NO_PORT = re.compile(r"((?://|@)[^/:\[\]]*):(?!\d*(?:,[^/,:]+:\d+)*(?:[/?#]|\Z)).*", re.DOTALL)
 
 
 def masked(address: str) -> str:
@@ -28,9 +30,13 @@ def masked(address: str) -> str:
     shown = f"{place}?***" if mark else place
     if at:
         scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]*:/*", account)
-        return f"{scheme[0] if scheme else ''}***@{shown}"
-    ports = r"\d*(?:,[^/,:]+:\d+)*(?:[/?#]|$)"  # of several servers too
-    return re.sub(rf"(//[^/:\[\]]*):(?!{ports}).*", r"\1:***", shown)
+        shown = f"{scheme[0] if scheme else ''}***@{shown}"
+    return _NO_PORT.sub(r"\1:***", shown)
+
+
+def without_passwords(text: str) -> str:
+    """A text in which the addresses that hold a password are masked."""
+    return _ADDRESS_WITH_PASSWORD.sub(lambda found: masked(found[0]), text)
 
 
 @contextmanager
@@ -56,7 +62,7 @@ class CrawlerError(Exception):
     data: Mapping[str, Any] = MappingProxyType({})  # figures beside it, for --json
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(_ADDRESS_WITH_PASSWORD.sub(lambda found: masked(found[0]), message))
+        super().__init__(without_passwords(message))
 
 
 class BadUsage(CrawlerError):

@@ -114,6 +114,8 @@ class Health(StrEnum):
 
 DIRECT_LEASE = "direct@"  # how the name of a direct egress begins among leases
 LONGEST_REST_S = 3600.0  # no egress waits longer for its turn than this and two of its intervals
+LONGEST_LEASE_S = 3600  # of an egress
+LONGEST_CLAIM_S = 86_400  # of an entry of a harvest
 
 
 class EgressState(NamedTuple):

@@ -95,11 +95,11 @@ class Walls:
         gates = [gate for gate in self._gates.get(kind, {}).values() if gate.answers]
         return bool(gates) and all(gate.is_shown and not gate.is_closed for gate in gates)
 
-    def exchange(self, note: str | None) -> str | None:
+    def exchange(self, note: str | None, now: float) -> str | None:
         """Learn from the note that all runs of a stage share what they found closed, and when it is
         to be tried again; the note with what this process has found since its last exchange, None:
         nothing. An odd note says nothing."""
-        noted, mine = _read(note), self._closed()
+        noted, mine = _read(note, now), self._closed()
         opened = self._noted.keys() - mine.keys()
         for kind, nth in (self._noted.keys() & mine.keys()) - noted.keys():
             self._gate(kind, nth).answers.clear()  # others passed
@@ -128,11 +128,13 @@ class Walls:
 _Closed = dict[tuple[str, int], float]  # kind and number of a page -> when to try it again
 
 
-def _read(note: str | None) -> _Closed:
-    """The gates of a note that can be read."""
+def _read(note: str | None, now: float) -> _Closed:
+    """The gates of a note that can be read. What is to be tried much later than in an hour was
+    noted by a clock that was ahead, and is tried now."""
     try:
         told = json.loads(note or "{}")
         names = [(name.partition(" "), float(at)) for name, at in told.items()]
-        return {(kind, int(nth)): at for (kind, _, nth), at in names}
+        latest = now + 2 * PROBE_AFTER_S
+        return {(kind, int(nth)): at if at <= latest else now for (kind, _, nth), at in names}
     except (ValueError, TypeError, AttributeError):
         return {}

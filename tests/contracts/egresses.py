@@ -30,7 +30,7 @@ from tests.fetch.rings import standings
 from weibo_crawler.config import Pace
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.pool.ring import Ring
-from weibo_crawler.records import AllOut, EgressState, Health
+from weibo_crawler.records import LONGEST_LEASE_S, AllOut, EgressState, Health
 from weibo_crawler.store.owners import new_owner
 from weibo_crawler.store.sql.egresses import EgressLeases
 
@@ -393,6 +393,33 @@ class EgressContract:
         self.clock.now += 3600.0 + 2 / RATE
         second.join(["a:1", "b:1"], rate=RATE, lease_s=LEASE_S)
         assert set(second.exchange({}).granted) == {"a:1", "b:1"}
+
+    def test_a_session_of_a_clock_that_was_ahead_is_of_now(self) -> None:
+        """Its age is never below 0: else the pause before the next session would last as long as
+        the clock was ahead."""
+        first = self.virtual("first", ahead := Clock())
+        ahead.now += 3.2e7
+        first.join(["a:1"], rate=RATE, lease_s=LEASE_S)
+        first.exchange({})
+        first.leave({"a:1": EgressState(RATE, session='{"session": 1}')})
+        second = self.virtual("second")
+        second.join(["a:1"], rate=RATE, lease_s=LEASE_S)
+        state = second.exchange({}).granted["a:1"]
+        assert (state.session, state.age_s) == ('{"session": 1}', 0.0)
+
+    def test_a_lease_of_a_clock_that_was_ahead_ends(self) -> None:
+        """Also that of a process elsewhere, of which nobody here knows whether it lives: within the
+        longest lease that there is."""
+        first = self.virtual("elsewhere/7/7/7", ahead := Clock())
+        ahead.now += 3.2e7
+        first.join(["a:1"], rate=RATE, lease_s=LEASE_S)
+        first.exchange({})
+        second = self.virtual("second")
+        second.join(["a:1"], rate=RATE, lease_s=LEASE_S)
+        assert not second.exchange({}).granted
+        self.clock.now += LONGEST_LEASE_S
+        second.join(["a:1"], rate=RATE, lease_s=LEASE_S)
+        assert set(second.exchange({}).granted) == {"a:1"}
 
     def test_who_gets_nothing_is_told_that_all_are_out(self) -> None:
         """As an earlier run left them; not while somebody holds one, or one may go."""

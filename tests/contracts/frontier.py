@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tests.contracts.frontier_processes import SEEDS, seed, true_depths, walk
 from tests.examples import examples
 from weibo_crawler.harvest.trouble import Unsure
-from weibo_crawler.records import Edge, Id, State
+from weibo_crawler.records import LONGEST_CLAIM_S, Edge, Id, State
 from weibo_crawler.store import (
     WALLED,
     Entry,
@@ -384,6 +384,18 @@ class FrontierContract:
         assert [entry.uid for entry in self.claim(frontier, now=NOW + 51)] == [2]
         frontier.finish("me", 2, State.DONE, "")
         assert [entry.uid for entry in self.claim(frontier, now=NOW + 3601)] == [1]
+
+    def test_a_lease_by_a_wrong_clock_is_cut(self, frontier: Frontier) -> None:
+        """Of a process elsewhere, of which nobody here knows whether it lives: a run that begins
+        waits for it no longer than leases can last; shorter ones stay."""
+        frontier.add_seeds(found(1, 2), "run", NOW)
+        self.claim(frontier, owner="elsewhere/7/7/7", n=1, now=NOW + 400 * 86_400)
+        self.claim(frontier, owner="elsewhere/8/8/8", n=1, now=NOW)
+        frontier.begin_waiting(NOW, 3600)
+        assert [entry.uid for entry in self.claim(frontier, now=NOW + 3601)] == [2]
+        frontier.finish("me", 2, State.DONE, "")
+        after = NOW + LONGEST_CLAIM_S + 1
+        assert [entry.uid for entry in self.claim(frontier, now=after)] == [1]
 
     def test_a_list_that_ended_unsure_can_be_asked_again(self, frontier: Frontier) -> None:
         """Law 4: it goes on at the page that was not there."""

@@ -49,6 +49,14 @@ class VisitContract:
             assert self.claim(other, 1, after_s=2 * LEASE_S) == {1}
             assert self.claim(one, 1, 2, after_s=2 * LEASE_S) == {2}
 
+    def test_a_claim_by_a_clock_that_was_ahead_is_free(self) -> None:
+        with (
+            closing(self.open(ELSEWHERE, "a")) as one,
+            closing(self.open(new_owner(), "b")) as other,
+        ):
+            self.claim(one, 1, after_s=400 * 86_400)
+            assert self.claim(other, 1) == {1}
+
     def test_an_attempt_takes_over_what_one_before_it_held(self) -> None:
         """Processes of one run share no user: a claim of the run was left by a dead attempt."""
         with (

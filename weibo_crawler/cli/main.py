@@ -17,7 +17,13 @@ from typing import Any, NamedTuple, NoReturn, TextIO
 
 from weibo_crawler import __version__
 from weibo_crawler.cli import show
-from weibo_crawler.errors import BadUsage, CrawlerError, Interrupted, StoreError
+from weibo_crawler.errors import (
+    BadUsage,
+    CrawlerError,
+    Interrupted,
+    StoreError,
+    without_passwords,
+)
 from weibo_crawler.printable import guard_streams, printable_json
 from weibo_crawler.records import TEXT_ID, Id
 from weibo_crawler.simulator.arguments import add_arguments as add_simulator_arguments
@@ -79,7 +85,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("WEIBO_DEBUG"):
             raise
-        fault = f"a fault of ours: {type(error).__name__}: {error}"
+        fault = f"a fault of ours: {type(error).__name__}: {without_passwords(str(error))}"
         how = "set WEIBO_DEBUG=1 to see where, and please report it"
         return _failed(f"weibo-crawler: {fault}; {how}", CrawlerError.exit_code, options)
 
@@ -155,7 +161,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         refused = _Refused(BadUsage.exit_code)
-        refused.said = f"{self.prog}: {message}; see {self.prog} --help"
+        refused.said = f"{self.prog}: {without_passwords(message)}; see {self.prog} --help"
         print(refused.said, file=sys.stderr)
         raise refused
 

@@ -1,5 +1,6 @@
 """The known figures of a crawl, from its stores."""
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import islice
@@ -82,7 +83,7 @@ def read_walk(settings: Settings, site: Site, users: Frontier, runs: Runs, pace:
 def _is_walled(users: Frontier) -> bool:
     """Whether the runs of posts have told one another that later pages are closed to guests."""
     walls = Walls()
-    walls.exchange(notes.WALLS.of("posts").get(users))
+    walls.exchange(notes.WALLS.of("posts").get(users), time.time())
     return not walls.may_ask(Kind.POSTS, _LAST_PAGE, 0.0)
 
 

@@ -6,6 +6,7 @@ import time
 from asyncio import FIRST_COMPLETED
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain, islice
 from math import inf
 from random import Random
@@ -470,9 +471,13 @@ class RangeCrawler:
         is not told again."""
         async with self._telling:
             walls = notes.WALLS.of("posts")
-            for note, known in ((notes.LOOKS, fetcher.samples), (walls, self._walls)):
+            exchanges = (
+                (notes.LOOKS, fetcher.samples.exchange),
+                (walls, partial(self._walls.exchange, now=self._clock())),
+            )
+            for note, exchange in exchanges:
                 before = await asyncio.to_thread(note.get, self._frontier)
-                if told := known.exchange(before):
+                if told := exchange(before):
                     await asyncio.to_thread(note.put, self._frontier, told)
 
     def _end_others(self) -> None:

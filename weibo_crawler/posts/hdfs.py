@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from weibo_crawler.config import Hadoop
-from weibo_crawler.errors import BadConfig, StoreError
+from weibo_crawler.errors import BadConfig, StoreError, masked
 
 _TIMEOUT_S = 600.0
 _PRIVATE = ("-D", "fs.permissions.umask-mode=077")  # folders 0700, files 0600
@@ -27,7 +27,9 @@ def jobs_folder(hadoop: Hadoop) -> str:
     where it is no full address."""
     folder = hadoop.folder or f"hdfs:///user/{user()}/weibo-crawler"
     if "://" not in folder:
-        raise BadConfig(f"hadoop.folder: {folder!r} is no full address such as hdfs:///tmp/crawl")
+        raise BadConfig(
+            f"hadoop.folder: {masked(folder)!r} is no full address such as hdfs:///tmp/crawl"
+        )
     return folder.rstrip("/")
 
 

@@ -112,10 +112,17 @@ def test_forms_of_date(written: str, iso: str, precision: str) -> None:
         ("12-31", "2020-01-01T00:00:30", "2019-12-31T00:00:00+08:00"),
         ("02-29", "2021-02-10T10:00:00", "2020-02-29T00:00:00+08:00"),
         ("3分钟前", "2020-01-01T00:01:00", "2019-12-31T23:58:00+08:00"),
+        # by a clock that is a little behind
+        ("02-29", "2024-02-28T23:59:50", "2024-02-29T00:00:00+08:00"),
+        ("06-15", "2019-06-14T23:59:58", "2019-06-15T00:00:00+08:00"),
+        ("01-01", "2019-12-31T23:55:00", "2020-01-01T00:00:00+08:00"),
+        ("01-01 00:01", "2019-12-31T23:59:58", "2020-01-01T00:01:00+08:00"),
+        ("12-31", "2019-12-31T23:59:58", "2019-12-31T00:00:00+08:00"),
     ],
 )
 def test_dates_over_the_end_of_a_year(written: str, now: str, iso: str) -> None:
-    """Days are counted on the site's calendar, over the end of a year and over a leap day."""
+    """Days are counted on the site's calendar, over the end of a year and over a leap day, also
+    where our clock is still on the day before."""
     assert read_date(written, at(now), NO_MID)[0] == iso
 
 

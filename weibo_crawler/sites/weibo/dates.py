@@ -109,14 +109,19 @@ def said(text: str, now: float) -> Said:
     nobody posted.
     """
     text = " ".join(text.split())
-    today = (int(now) + _ZONE_S) // _DAY_S + _EPOCH_DAY
-    words = _full(text) or _written(text, today) or _ago(text, int(now)) or _near(text, today)
+    today, latest = _day_of(now), _day_of(now + _LATE_S)
+    words = _full(text) or _written(text, latest) or _ago(text, int(now)) or _near(text, today)
     words = words or _iso(text)
     if words is None:
         raise ValueError("unknown form of date")
     if not _SITE_BEGAN_S <= words.at_s < _FAR_FUTURE_S:
         raise ValueError("a time in which nobody posted")
     return words
+
+
+def _day_of(seconds: float) -> int:
+    """The ordinal of a day on the site's calendar."""
+    return (int(seconds) + _ZONE_S) // _DAY_S + _EPOCH_DAY
 
 
 def _local(seconds: float) -> datetime:
@@ -173,21 +178,21 @@ def _near(text: str, today: int) -> Said | None:
 
 
 @lru_cache(1024)  # pages hold the same days again and again
-def _written(text: str, today: int) -> Said | None:
-    """A day, with or without its year and its time. Without the year it is of this year, or of the
-    year before where that would lie in the future."""
+def _written(text: str, latest: int) -> Said | None:
+    """A day, with or without its year and its time. Without the year it is the last such day up to
+    `latest`."""
     match = _DAY.fullmatch(_DOTTED.sub(r"\1-\2-\3", text))
     if match is None:
         return None
     year, month, dashed, named, *time = match.groups()
-    this_year = date.fromordinal(today).year
+    this_year = date.fromordinal(latest).year
     days = []
     for candidate in (int(year),) if year else (this_year, this_year - 1):
         try:
             days.append(date(candidate, int(month), int(dashed or named)).toordinal())
         except ValueError:  # 02-29
             continue
-    likely = [day for day in days if year or day <= today]
+    likely = [day for day in days if year or day <= latest]
     if not likely:
         raise ValueError("a day that does not exist")
     spans = tuple(span for day in days for span in _on(day, *time).spans)

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from weibo_crawler.records import (
     DIRECT_LEASE,
+    LONGEST_LEASE_S,
     LONGEST_REST_S,
     AllOut,
     EgressState,
@@ -315,7 +316,12 @@ class EgressLeases:
 
     def _mend(self, cursor: Cursor, now: float) -> None:
         """Cut rests that are longer than any, and say so: who rests is dealt to nobody. What is
-        well and waits too long is dealt out, and its holder says so."""
+        well and waits too long is dealt out, and its holder says so. No lease is longer than any
+        either: whether a process elsewhere lives nobody knows."""
+        cursor.execute(
+            "UPDATE egress_holders SET lease_until = %s WHERE lease_until > %s",
+            (now + LONGEST_LEASE_S, now + LONGEST_LEASE_S),
+        )
         resting = rows(
             cursor,
             f"SELECT name, {_COLUMNS} FROM egresses WHERE holder IS NULL "
@@ -370,7 +376,7 @@ def _row(state: EgressState, now: float) -> tuple[object, ...]:
 
 def _state(row: Sequence[Any], now: float) -> EgressState:
     rate, next_free, health, rests, deaths, session, saved_at, trusted_for = row
-    rest_s, age_s = max(0.0, next_free - now), now - saved_at
+    rest_s, age_s = max(0.0, next_free - now), max(0.0, now - saved_at)
     return EgressState(rate, rest_s, Health(health), rests, deaths, session, age_s, trusted_for)
 
 

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from weibo_crawler.records import Edge, Id, State
+from weibo_crawler.records import LONGEST_CLAIM_S, Edge, Id, State
 from weibo_crawler.store import NOT_SHOWN, WALLED, WorkerRow
 from weibo_crawler.store.kept import KeptPage, kept_rows
 from weibo_crawler.store.owners import is_dead
@@ -153,12 +153,18 @@ class SqlEntries(SqlErasure):
 
     def begin_waiting(self, now: float, longest_s: float) -> None:
         """A run begins: what rests since before it, rests since now (for `set_aside`), and no
-        longer than so: a clock may have gone wrong."""
+        longer than so: a clock may have gone wrong. Nor is anything leased for longer than may
+        be."""
         until = now + longest_s
         self._db.write(
             "UPDATE userlist SET resting_since = %s, resting_until = "
             "CASE WHEN resting_until < %s THEN resting_until ELSE %s END WHERE state = 'resting'",
             (now, until, until),
+        )
+        until = now + LONGEST_CLAIM_S
+        self._db.write(
+            "UPDATE userlist SET lease_until = %s WHERE state = 'leased' AND lease_until > %s",
+            (until, until),
         )
 
     def call_depths_bounds(self, why: str) -> None:

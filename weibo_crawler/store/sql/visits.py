@@ -16,7 +16,8 @@ class VisitClaims:
     no user. `now`: seconds since the epoch.
 
     A user is claimed by one process at a time, until it is released, or the claim was not renewed
-    for lease_s, or the process is known to be dead.
+    for lease_s, or the process is known to be dead. What is claimed for much longer than that was
+    claimed by a clock that was ahead, and is free.
     """
 
     def __init__(self, db: Database, owner: str, run_id: str) -> None:
@@ -36,8 +37,8 @@ class VisitClaims:
         def work(cursor: Cursor) -> set[Id]:
             _free_dead(cursor)
             cursor.execute(
-                f"DELETE FROM visits WHERE {those} AND (until < %s OR run_id = %s)",
-                (*ordered, now, self._run_id),
+                f"DELETE FROM visits WHERE {those} AND (until < %s OR until > %s OR run_id = %s)",
+                (*ordered, now, now + 2 * lease_s, self._run_id),
             )
             cursor.executemany(
                 f"INSERT INTO visits VALUES (%s, %s, %s, %s) {self._db.or_leave('uid')}",
