@@ -15,6 +15,7 @@ import pytest
 
 from tests.cli.crawls import Crawl, until
 from tests.media.server import Host, Named, crawled, hosting, jpeg, mp4, store
+from weibo_crawler.media.naming import PARTS
 
 MB = 1_000_000
 
@@ -34,7 +35,7 @@ def index(crawl: Crawl, folder: str = "media") -> list[dict[str, Any]]:
 def files(crawl: Crawl, folder: str = "media") -> dict[str, bytes]:
     """Those with a name."""
     root = crawl.folder / folder
-    found = [path for path in root.rglob("*") if path.is_file() and path.parent.name != ".parts"]
+    found = [path for path in root.rglob("*") if path.is_file() and path.parent.name != PARTS]
     return {
         str(path.relative_to(root)): path.read_bytes()
         for path in found
@@ -53,7 +54,7 @@ def assert_whole(crawl: Crawl) -> None:
     assert held.keys() == there.keys()
     for name, body in there.items():
         assert (len(body), sha256(body).hexdigest()) == (held[name]["bytes"], held[name]["sha256"])
-    assert [*(crawl.folder / "media/.parts").iterdir()] == []
+    assert [*(crawl.folder / f"media/{PARTS}").iterdir()] == []
 
 
 def test_pictures_and_videos_come_once(world: tuple[Crawl, Host]) -> None:
@@ -305,7 +306,7 @@ def test_a_file_that_is_too_large_is_left_out(world: tuple[Crawl, Host]) -> None
     assert len(host.asked) == 2
     assert crawl.json("media", **small)["too_large"] == 2
     assert len(host.asked) == 2
-    assert [*(crawl.folder / "media/.parts").iterdir()] == []
+    assert [*(crawl.folder / f"media/{PARTS}").iterdir()] == []
     assert crawl.json("media")["held"] == 2
     assert_whole(crawl)
 
@@ -446,6 +447,34 @@ def test_slips(world: tuple[Crawl, Host], words: str, said: str) -> None:
     assert {*after} - {*before} <= {crawl.folder / "users.db-wal", crawl.folder / "users.db-shm"}
 
 
+def test_a_folder_that_was_only_begun_is_taken(world: tuple[Crawl, Host]) -> None:
+    """A kill may leave no index, or an empty one."""
+    crawl, host = world
+    store(crawl.folder, Named(6, 101, (host.add("/large/p.jpg", jpeg(1)),)))
+    (crawl.folder / "media" / PARTS).mkdir(parents=True)
+    assert "0 files" in crawl.run("media", "--check").stdout
+    (crawl.folder / "media/index.db").unlink()
+    (crawl.folder / "media/index.db").touch(0o600)
+    assert crawl.json("media")["held"] == 1
+    assert_whole(crawl)
+
+
+def test_files_go_by_the_egresses_of_the_settings(world: tuple[Crawl, Host]) -> None:
+    """Here a proxy, and nothing by the direct way; a dead one is passed over."""
+    crawl, host = world
+    url = f"{host.url}/large/p.jpg"
+    store(crawl.folder, Named(6, 101, (url,)))
+    with hosting("127.0.0.2") as proxy:
+        proxy.odd[url] = lambda handler: proxy.send(handler, jpeg(1), "image/jpeg")
+        lines = f"http://user:geheim@{proxy.url[7:]}\nhttp://127.0.0.2:9\n"
+        (crawl.folder / "proxies.txt").write_text(lines)
+        done = crawl.json("media", WEIBO_EGRESS__PROXIES_FILE="proxies.txt")
+        assert done["held"] == 1
+        assert proxy.paths() == [url]
+    assert host.asked == []
+    assert "geheim" not in (crawl.folder / "media/index.db").read_bytes().decode("latin-1")
+
+
 def test_no_store_no_folder(world: tuple[Crawl, Host]) -> None:
     crawl, _ = world
     crawl.run("media", code=5, WEIBO_STORE__USERS="sqlite:///none.db")
@@ -477,7 +506,7 @@ def test_forget_deletes_the_files_of_a_person(world: tuple[Crawl, Host]) -> None
     host.odd["/v.mp4"] = lambda handler: host.send(handler, mp4(MB), "video/mp4", stop=500_000)
     crawl.run("media")
     crawl.run("media", "-o", "other", "--pictures")
-    assert [*(crawl.folder / "media/.parts").iterdir()] != []
+    assert [*(crawl.folder / f"media/{PARTS}").iterdir()] != []
     assert crawl.json("forget", "--dry-run", "6")["media_files"] == 4
     assert len(files(crawl)) == 4
     done = crawl.json("forget", "--yes", "6")
@@ -485,7 +514,7 @@ def test_forget_deletes_the_files_of_a_person(world: tuple[Crawl, Host]) -> None
     for folder in ("media", "other"):
         assert {Path(name).parts[0] for name in files(crawl, folder)} == {"68"}
         assert {row["uid"] for row in index(crawl, folder)} == {68}
-        assert [*(crawl.folder / folder / ".parts").iterdir()] == []
+        assert [*(crawl.folder / folder / PARTS).iterdir()] == []
     database = (crawl.folder / "media/index.db").read_bytes()
     assert urls[1].encode() not in database
     assert urls[2].encode() in database

@@ -11,7 +11,6 @@ from pathlib import Path
 from weibo_crawler.analysis.files import translated
 from weibo_crawler.errors import BadUsage
 from weibo_crawler.media.naming import PARTS, folder_name, part_name
-from weibo_crawler.outputs import is_of_database
 from weibo_crawler.records import Id
 from weibo_crawler.store.media import MediaIndex
 
@@ -34,8 +33,8 @@ def check_folder(folder: Path) -> None:
 
 
 def is_ours(folder: Path) -> bool:
-    """Whether `media` has written into it."""
-    return (folder / PARTS).is_dir() and is_of_database(folder / INDEX)
+    """Whether `media` has begun it."""
+    return (folder / PARTS).is_dir()
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from weibo_crawler.store.rows.keys import parse_post_key
 from weibo_crawler.store.rows.packed import attached
 
 PICTURE, VIDEO = "picture", "video"
-PARTS = ".parts"  # the folder of files that are not whole yet
+PARTS = ".weibo-parts"  # the folder of files that are not whole yet; it tells whose all is
 _MONTH = re.compile(r"[0-9]{4}-[0-9]{2}(?=-)")
 _LONGEST = 80  # of a name that is an id
 _TEXTS = ("text/", "application/json", "application/xml", "application/xhtml")

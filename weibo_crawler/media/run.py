@@ -86,6 +86,7 @@ class MediaRun:
             reason = left_out(one, media, self._settings.max_file_bytes, self._clock())
             if reason is not None:
                 self._note(one, *reason)
+                await asyncio.sleep(0)  # there may be millions
                 continue
             assert media is not None
             if self._limit is not None and self._counters["media.asked"] >= self._limit:
