@@ -222,6 +222,15 @@ class Fetch(_Section, frozen=True, forbid_unknown_fields=True):
     verify_tls: bool = True
 
 
+class Media(_Section, frozen=True, forbid_unknown_fields=True):
+    """Pictures and videos (`media`). requests_per_second: per egress, a budget of its own, as other
+    hosts hold them; 0 = no limit, for loopback addresses only. max_file_bytes: a larger file is
+    left out."""
+
+    requests_per_second: Rate = 1.0
+    max_file_bytes: Positive = 1_000_000_000
+
+
 class Archive(_Section, frozen=True, forbid_unknown_fields=True):
     """Every answer of the site as WARC 1.1. folder: where the files go, None = none are written; an
     address hdfs://…: each is put there when it is full or the run ends. max_file_bytes: a file that
@@ -281,6 +290,7 @@ class Settings(_Section, frozen=True, forbid_unknown_fields=True):
     egress: Egress = Egress()
     session: Session = Session()
     fetch: Fetch = Fetch()
+    media: Media = Media()
     archive: Archive = Archive()
     sqoop: Sqoop = Sqoop()
     hadoop: Hadoop = Hadoop()
@@ -564,12 +574,15 @@ def _check(settings: Settings, environ: Mapping[str, str]) -> None:
         raise BadConfig("site.user_agent: a header takes printable ASCII only")
     if not math.isfinite(settings.pace.requests_per_second):
         raise BadConfig("pace.requests_per_second: give a number such as 0.33")
-    if settings.pace.requests_per_second == 0 and not site.is_loopback:
-        raise BadConfig(
-            "pace.requests_per_second: 0 (no limit) is for loopback addresses only; for "
-            f"{urlsplit(site.base_url or '').hostname or site.name} set a rate such as 0.33, one "
-            "request in 3 s"
-        )
+    for name, rate, usual in (
+        ("pace", settings.pace.requests_per_second, "0.33, one request in 3 s"),
+        ("media", settings.media.requests_per_second, "1"),
+    ):
+        if rate == 0 and not site.is_loopback:
+            raise BadConfig(
+                f"{name}.requests_per_second: 0 (no limit) is for loopback addresses only; for "
+                f"{urlsplit(site.base_url or '').hostname or site.name} set a rate such as {usual}"
+            )
     if settings.pace.floor > settings.pace.requests_per_second:
         raise BadConfig(
             "pace.min_requests_per_second: must not be above pace.requests_per_second, the ceiling"

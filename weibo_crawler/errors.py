@@ -148,6 +148,14 @@ class BodyTooLarge(TransportError):
     blame = "page"
 
 
+class FileRefused(TransportError):
+    """A host of files refuses this one, or the egress. status: 403, 418 or 429."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"refused ({status})")
+        self.status = status
+
+
 class BadAnswer(TransportError):
     """What came back is not HTTP."""
 

@@ -225,6 +225,7 @@ class Kind(StrEnum):
     NAME = "name"  # screen name -> uid
     SESSION = "session"
     PROXIES = "proxies"  # a list of proxies, which no site reads
+    MEDIA = "media"  # a picture or a video, which no site reads either
 
 
 # what tells whether the site shows anything of a user
@@ -242,6 +243,20 @@ class Request(msgspec.Struct, frozen=True):
     method: str = "GET"
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes | None = None
+
+
+class Media(msgspec.Struct, frozen=True):
+    """A picture or a video, as an address of the site names it.
+
+    key: what it is, wherever and in whichever size it lies. expires_at: the address is of no use
+    from then on, seconds since the epoch; None: it says nothing of that. is_gone: the address is
+    that of a picture which the site shows in place of one that it has no more.
+    """
+
+    request: Request
+    key: str
+    expires_at: float | None = None
+    is_gone: bool = False
 
 
 class Page(msgspec.Struct, frozen=True):

@@ -285,7 +285,7 @@ def test_a_pipe_by_its_link_is_no_file(tmp_path: Path) -> None:
         os.close(writing)
 
 
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
 def test_no_room_is_store_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
     """A full disk is StoreFull with the path, and nothing is half-written."""
 

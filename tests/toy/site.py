@@ -17,6 +17,7 @@ from weibo_crawler.records import (
     FanPage,
     Id,
     Kind,
+    Media,
     Page,
     Post,
     PostPage,
@@ -90,6 +91,9 @@ class Toy:
 
     def comments(self, mid: Id) -> Request:
         raise ValueError("the site has no such page")
+
+    def media(self, url: str) -> Media | None:
+        return None
 
     def trial(self) -> Request:
         return self.profile("ann.b")

@@ -14,7 +14,7 @@ from typing import BinaryIO
 from weibo_crawler.errors import BadUsage, StoreError, StoreFull
 from weibo_crawler.outputs import keep_databases
 
-_FULL = (errno.ENOSPC, errno.EDQUOT)
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _STEM = 60  # characters of the name, up to 240 bytes: 255 is the most that a name may have
 
 
@@ -47,7 +47,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
                 part.replace(target)
         finally:
             part.unlink(missing_ok=True)
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
     except OSError as error:
         raise translated(error, path) from error
 
@@ -111,7 +111,7 @@ def _keep_narrow(file: BinaryIO, target: Path) -> None:
         os.fchmod(file.fileno(), mode & 0o777)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make the new name itself durable."""
     handle = os.open(folder, os.O_RDONLY)
     try:

@@ -101,6 +101,12 @@ def post_history(tables: Tables, **which: Unpack[Selection]) -> Iterator[dict[st
     )
 
 
+def scan_attached(tables: Tables, **which: Unpack[Selection]) -> Iterator[Row]:
+    """Of stored posts `post:more`, which names pictures and videos, and when they were written;
+    nothing else is read."""
+    return _first(_post_rows(tables.posts, which, ("post:more", _WRITTEN)), which)
+
+
 def scan_comments(tables: Tables, **which: Unpack[Selection]) -> Iterator[dict[str, Any]]:
     """Stored comments by row key; columns.COMMENTS."""
     return _first(map(read_comment, _post_rows(tables.comments, which)), which)
@@ -189,15 +195,19 @@ def _imported(row: Row, *, is_past: bool = False) -> dict[str, Any]:
     }
 
 
-def _post_rows(table: Table, which: Selection) -> Iterator[Row]:
-    """Rows of posts, or of comments below them, that were written in the span."""
+def _post_rows(
+    table: Table, which: Selection, columns: Sequence[str] | None = None
+) -> Iterator[Row]:
+    """Rows of posts, or of comments below them, that were written in the span. columns: those that
+    are read, when it was written among them."""
     clock = which.get("clock", UTC)
     first = parse_when("--since", which.get("since"), clock)
     last = parse_when("--until", which.get("until"), clock)
     uids, part, as_of = which.get("uids"), which.get("part", ALL), _as_of(which)
     # of older posts nothing else is read; as text, which a clock's zone may move
-    least = None if first is None else (_WRITTEN, to_iso(first - _ZONE_S))
-    scan = partial(table.scan, as_of=as_of, least=least)
+    is_all = columns is None
+    least = (_WRITTEN, to_iso(first - _ZONE_S)) if first is not None and is_all else None
+    scan = partial(table.scan, as_of=as_of, least=least, columns=columns)
     if uids is None:
         rows = scan(start=part.start, stop=part.stop)
     else:

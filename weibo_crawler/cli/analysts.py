@@ -35,12 +35,7 @@ def rows_of(options: argparse.Namespace, home: Home, part: Range = ALL) -> Itera
         raise BadUsage("--as-of and --history: choose one")
     if (options.as_of or options.history) and options.what not in ("posts", "users"):
         raise BadUsage("--as-of and --history are for posts and users")
-    if odd := [uid for uid in options.uid or () if not isinstance(uid, home.site.ids)]:
-        where = home.site.home("<uid>")
-        raise BadUsage(
-            f"--uid: {odd[0]!r} is no uid of {home.site.title}; a uid is what stands for <uid> in "
-            f"{where}"
-        )
+    check_uids(options, home)
     if options.what != "posts" and (options.since or options.until):
         raise BadUsage("--since and --until are for posts")
     which: scans.Selection = {
@@ -64,6 +59,16 @@ def rows_of(options: argparse.Namespace, home: Home, part: Range = ALL) -> Itera
     if _is_imported(options):
         return scans.scan_imported(home.tables, **which)
     return scans.scan_users(home.users, **which)
+
+
+def check_uids(options: argparse.Namespace, home: Home) -> None:
+    """Raise BadUsage where one of --uid is none of the site."""
+    if odd := [uid for uid in options.uid or () if not isinstance(uid, home.site.ids)]:
+        where = home.site.home("<uid>")
+        raise BadUsage(
+            f"--uid: {odd[0]!r} is no uid of {home.site.title}; a uid is what stands for <uid> in "
+            f"{where}"
+        )
 
 
 def _is_imported(options: argparse.Namespace) -> bool:

@@ -1,4 +1,5 @@
-"""Which files were written for analysts, so that `forget` can name them."""
+"""Which files were written for analysts, so that `forget` can name them, and which folders hold
+pictures and videos, so that it can delete people there."""
 
 import socket
 import sys
@@ -6,7 +7,7 @@ from pathlib import Path
 
 from weibo_crawler.analysis.files import parts_of
 from weibo_crawler.errors import ReadOnly
-from weibo_crawler.store.notes import EXPORTS, Notes
+from weibo_crawler.store.notes import EXPORTS, MEDIA, Note, Notes
 
 _KEPT = 100
 
@@ -14,12 +15,28 @@ _KEPT = 100
 def remember_export(users: Notes, file: Path | str) -> None:
     """Note that this file, or folder of HDFS, may hold people; where the store may only be read,
     say that it cannot."""
+    _remember(users, EXPORTS, file, f"`forget` will not name {file}")
+
+
+def remember_media(users: Notes, folder: Path) -> None:
+    """The same of a folder of pictures and videos."""
+    _remember(users, MEDIA, folder, f"`forget` will delete nobody in {folder}")
+
+
+def known_media(users: Notes) -> tuple[list[Path], list[str]]:
+    """The folders of pictures and videos on this host, and host:path of those on others."""
+    here, places = f"{socket.gethostname()}:", MEDIA.get(users) or []
+    ours = [Path(one.removeprefix(here)) for one in places if one.startswith(here)]
+    return ours, [one for one in places if not one.startswith(here)]
+
+
+def _remember(users: Notes, note: Note[list[str]], file: Path | str, but: str) -> None:
     place = file if isinstance(file, str) else f"{socket.gethostname()}:{file.resolve()}"
-    others = [one for one in _noted(users) if one != place]
+    others = [one for one in note.get(users) or [] if one != place]
     try:
-        EXPORTS.put(users, [*others, place][-_KEPT:])
+        note.put(users, [*others, place][-_KEPT:])
     except ReadOnly:
-        print(f"the store may only be read: `forget` will not name {file}", file=sys.stderr)
+        print(f"the store may only be read: {but}", file=sys.stderr)
 
 
 def known_exports(users: Notes) -> list[str]:
@@ -27,14 +44,10 @@ def known_exports(users: Notes) -> list[str]:
     out; and the parts of them that are being written, or that killed writers left."""
     here = f"{socket.gethostname()}:"
     known = []
-    for one in _noted(users):
+    for one in EXPORTS.get(users) or []:
         if one.startswith(here):
             file = Path(one.removeprefix(here))
             known += [f"{here}{each}" for each in (file, *parts_of(file)) if each.exists()]
         else:
             known.append(one)
     return known
-
-
-def _noted(users: Notes) -> list[str]:
-    return EXPORTS.get(users) or []

@@ -5,7 +5,7 @@ import sys
 
 from weibo_crawler import config
 from weibo_crawler.analysis.numbers import plural
-from weibo_crawler.cli.exports import known_exports
+from weibo_crawler.cli.exports import known_exports, known_media
 from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.seed import read_seeds
 from weibo_crawler.cli.show import Progress
@@ -15,6 +15,7 @@ from weibo_crawler.forget import Removed, forget_users
 from weibo_crawler.home import Home
 from weibo_crawler.records import Id
 from weibo_crawler.sites import Site
+from weibo_crawler.store.notes import Notes
 
 _NAMED = 10  # people, in a line
 _DONE = ("no later run stores them", "Deleted", "Taken")
@@ -34,12 +35,14 @@ def forget(options: argparse.Namespace) -> Done:
             removed = forget_users(home.users, home.tables, uids, progress.say, dry_run=dry_run)
             exports = known_exports(home.users)
             archived, where = _from_archive(home.settings, set(uids), progress, dry_run=dry_run)
+            files, folders = _from_media(home.users, uids, progress, dry_run=dry_run)
         in_hbase = home.settings.store.tables.startswith("hbase:") and not dry_run
     lines = _lines(len(uids), removed, in_hbase, dry_run=dry_run)
-    lines += where
+    lines += where + folders
     lines.append("files written before may still hold them; delete those by hand: exports, reports")
     lines[-1] += ", backups" + "".join(f"\n  {file}" for file in exports)
     data = {"uids": len(uids), **removed._asdict(), "exports": exports, **archived}
+    data["media_files"] = files
     return Done("\n".join(lines), {**data, "dry_run": dry_run})
 
 
@@ -96,6 +99,36 @@ def _from_archive(
         )
     figures = {"archive_dropped": cleaned.dropped, "archive_blanked": cleaned.blanked}
     return {**figures, "archive_busy": len(cleaned.busy)}, lines
+
+
+def _from_media(
+    users: Notes, uids: list[Id], progress: Progress, *, dry_run: bool
+) -> tuple[int, list[str]]:
+    """How many files were deleted from the folders of `media`, and the lines that say so."""
+    from weibo_crawler.media.folder import Busy, forget_in, is_ours
+
+    (ours, elsewhere), files, lines = known_media(users), 0, []
+    for folder in ours:
+        progress.say(f"looking through {folder}")
+        if not is_ours(folder):
+            lines.append(
+                f"pictures and videos in {folder} are not there any more: where they were moved, "
+                "run `media -o` with that place once, then this again"
+            )
+            continue
+        try:
+            n = forget_in(folder, uids, dry_run=dry_run)
+        except Busy:
+            lines.append(f"`media` is at work in {folder}: run this again after it")
+            continue
+        files += n
+        lines.append(f"{folder}: {plural(n, 'file')} {'would be ' * dry_run}deleted")
+    if elsewhere:
+        lines.append(
+            f"pictures and videos are on other hosts as well: {', '.join(elsewhere)}; run this "
+            "there, or delete the folders that are called by the uids"
+        )
+    return files, lines
 
 
 def _uids(arguments: list[str], site: Site) -> list[Id]:

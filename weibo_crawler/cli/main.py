@@ -377,6 +377,48 @@ def _crawl_commands(commands: Any) -> None:
         "--manifest", type=Path, metavar="FILE", help="only write the job's input, the key ranges"
     )
 
+    media = _command(
+        commands,
+        "media",
+        "media:media",
+        "fetch the pictures and videos that stored posts name into a folder",
+        "Pictures come in their large form; videos while their addresses are good, which is some\n"
+        "hours: run it after `posts`. Files lie in DIR/uid/month; DIR/index.db (SQLite) has a row\n"
+        "for each that a post names: where it is, its sha256, or why it is not there. The same\n"
+        "command goes on where it was, in the middle of a file, too. What failed is asked for\n"
+        "again, what is gone is not. `forget` deletes people there as well.",
+    )
+    add = media.add_argument
+    add(
+        "--output",
+        "-o",
+        type=Path,
+        default=Path("media"),
+        metavar="DIR",
+        help="the folder, a new one or one of an earlier run (default: media)",
+    )
+    kinds = media.add_mutually_exclusive_group()
+    for kind in ("picture", "video"):
+        kinds.add_argument(
+            f"--{kind}s", dest="kind", action="store_const", const=kind, help=f"only {kind}s"
+        )
+    add(
+        "--uid",
+        type=_uid,
+        action="append",
+        metavar="UID",
+        help="only those of this user's posts; may be repeated",
+    )
+    add("--since", metavar="DATE", help="only of posts created at or after, such as 2026-01-31")
+    add("--limit", type=_whole(1, 10**12), metavar="N", help="ask for at most N files")
+    add("--plan", action="store_true", help="ask for nothing: only say how many files, how long")
+    add(
+        "--check",
+        action="store_true",
+        help="instead: read all files of DIR anew and compare their sha256; what is missing or has "
+        "changed is told (exit code 5), and asked for again by the next run",
+    )
+
     plan = _command(
         commands,
         "plan",

@@ -12,9 +12,11 @@ def stop_signals() -> list[signal.Signals]:
     return numbers
 
 
-def say_stopping(*, is_again: bool = False) -> None:
+def say_stopping(
+    *, is_again: bool = False, first: str = "finishing what is in flight (again: stop at once)"
+) -> None:
     """The answer to the first of them, or to a later one."""
-    how = "at once" if is_again else "finishing what is in flight (again: stop at once)"
+    how = "at once" if is_again else first
     try:
         print(f"stopping: {how}", file=sys.stderr)
     except OSError:  # nobody reads it any more

@@ -4,12 +4,24 @@ How a page is born: `Fetcher.fetch` takes a turn from the `pool` (which egress m
 pace, leases, visitor sessions), sends by one of the `clients`, has the `Site` read the answer, asks
 `answers` what that means and what to do next, and tells the pool and the `breaker`, which stops
 the run when the site says no to all, changed its shape, or has fallen silent. `answers` and
-`breaker` are pure.
+`breaker` are pure. Files go by `Downloads`: the same egresses, and turns of a pool of its own.
 """
 
+from weibo_crawler.fetch.downloads import Downloads
 from weibo_crawler.fetch.fetcher import Fetcher
-from weibo_crawler.fetch.opening import open_fetcher
+from weibo_crawler.fetch.opening import open_downloads, open_fetcher
 from weibo_crawler.fetch.pool import Leases
 from weibo_crawler.fetch.source import SHUT, Ask, Fetched, PageSource, Room
 
-__all__ = ["SHUT", "Ask", "Fetched", "Fetcher", "Leases", "PageSource", "Room", "open_fetcher"]
+__all__ = [
+    "SHUT",
+    "Ask",
+    "Downloads",
+    "Fetched",
+    "Fetcher",
+    "Leases",
+    "PageSource",
+    "Room",
+    "open_downloads",
+    "open_fetcher",
+]

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from weibo_crawler import config
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig, how_to_install
 from weibo_crawler.fetch.breaker import Breaker
+from weibo_crawler.fetch.downloads import Downloads, Sessionless
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.fetcher import Fetcher
 from weibo_crawler.fetch.pool import Pool
@@ -18,7 +21,7 @@ from weibo_crawler.fetch.pool.outage import Outage
 from weibo_crawler.fetch.pool.reloading import Reloader
 from weibo_crawler.fetch.pool.ring import Ring
 from weibo_crawler.fetch.pool.roster import Roster
-from weibo_crawler.fetch.pool.session import Visitor
+from weibo_crawler.fetch.pool.session import SessionSite, Visitor
 from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.wire import host_of
 from weibo_crawler.metrics import Counters
@@ -27,6 +30,7 @@ from weibo_crawler.samples import Samples
 from weibo_crawler.sites import Site
 
 PLACES = 32  # callers keep the processor busy where the pace has no limit
+_FILES_EACH = 4  # under way by one egress, less than browsers have
 FILES_BESIDE = 64  # open files that are no connections
 
 if TYPE_CHECKING:
@@ -47,7 +51,58 @@ def open_fetcher(
     pace limit (loopback only) it has, and all waits are short: nobody is there to be spared.
     on_answer: as in `Fetcher`.
     """
-    rng, pace = Random(), settings.pace
+    rng, transport = Random(), choose_transport(settings.fetch)
+    sender = Sender(
+        transport(settings.fetch), frozenset(map(host_of, site.addresses)), counters, site.sign
+    )
+    most = min(transport.most_at_once, most_files())
+    pool = _open_pool(settings, settings.pace, site, counters, leases, sender, most, rng)
+    pace = settings.pace
+    breaker = Breaker(pace.stop_share, pace.stop_window, drift_share=pace.drift_share)
+    attempts, samples = settings.fetch.attempts, Samples(settings.fetch.doubt_share)
+    return Fetcher(
+        *(site, pool, sender, breaker, counters),
+        attempts=attempts,
+        rng=rng,
+        samples=samples,
+        on_answer=on_answer,
+    )
+
+
+def open_downloads(
+    settings: Settings, site: Site, counters: Counters, leases: Leases | None
+) -> Downloads:
+    """What fetches files by the same egresses, at the pace of [media] and without sessions; close
+    it after use. Errors: as `open_fetcher`."""
+    from weibo_crawler.fetch.clients.requests_transport import RequestsTransport
+
+    rng, rate = Random(), settings.media.requests_per_second
+    pace = replace(settings.pace, requests_per_second=rate, min_requests_per_second=None)
+    transport = RequestsTransport(settings.fetch)
+    sender = Sender(transport, frozenset(), counters)
+    most = min(transport.most_at_once, most_files())
+    pool = _open_pool(
+        *(settings, pace, Sessionless(site), counters, leases, sender, most, rng),
+        each=_FILES_EACH,
+        budget="media:",
+    )
+    return Downloads(pool, transport, counters, rng, attempts=settings.fetch.attempts)
+
+
+def _open_pool(
+    settings: Settings,
+    pace: config.Pace,
+    site: SessionSite,
+    counters: Counters,
+    leases: Leases | None,
+    sender: Sender,
+    most: int,
+    rng: Random,
+    each: int | None = None,
+    budget: str = "",
+) -> Pool:
+    """The egresses of the settings under this pace. most: requests at once; each: for each egress
+    as well. budget: as in `Keeper`."""
     roster = Roster(settings.egress, settings.fetch)
     egresses = roster.load()
     is_free = pace.requests_per_second == 0
@@ -61,37 +116,27 @@ def open_fetcher(
         retry_s=0.1 if is_free else 1.0,
         per_hour=None if is_free else settings.session.per_hour,
     )
-    fixed, transport = settings.fetch.concurrency, choose_transport(settings.fetch)
-    sender = Sender(
-        transport(settings.fetch), frozenset(map(host_of, site.addresses)), counters, site.sign
-    )
     keeper, stop_s = None, 0.0
     if leases is not None and not is_free:
         address, lease_s = settings.egress.public_address, settings.egress.lease_s
         keeper = Keeper(
-            *(leases, ring, visitor, egresses, counters), address=address, lease_s=lease_s
+            *(leases, ring, visitor, egresses, counters),
+            address=address,
+            lease_s=lease_s,
+            budget=budget,
         )
         stop_s = lease_s  # within that others hand over what they can spare
-    reload_s = settings.egress.reload_s
-    pool = Pool(
+    fixed, reload_s = settings.fetch.concurrency, settings.egress.reload_s
+    return Pool(
         ring,
         visitor,
         sender,
         Outage(stop_s if settings.egress.when_empty == "stop" else None, pace.give_up_s or None),
-        concurrency=fixed or min(transport.most_at_once, most_files()),
+        concurrency=fixed or (most if each is None else min(most, each * len(egresses))),
         least=fixed or PLACES,
         rng=rng,
         keeper=keeper,
         reloader=Reloader(roster, egresses, ring, keeper, counters, reload_s=reload_s),
-    )
-    breaker = Breaker(pace.stop_share, pace.stop_window, drift_share=pace.drift_share)
-    attempts, samples = settings.fetch.attempts, Samples(settings.fetch.doubt_share)
-    return Fetcher(
-        *(site, pool, sender, breaker, counters),
-        attempts=attempts,
-        rng=rng,
-        samples=samples,
-        on_answer=on_answer,
     )
 
 

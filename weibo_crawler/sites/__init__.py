@@ -13,7 +13,7 @@ from typing import Protocol
 
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig
-from weibo_crawler.records import Edge, Id, IdType, Kind, Page, Reading, Request, Seed
+from weibo_crawler.records import Edge, Id, IdType, Kind, Media, Page, Reading, Request, Seed
 
 Headers = tuple[tuple[str, str], ...]
 GROUP = "weibo_crawler.sites"  # the folders here, and the entry points of installed packages
@@ -100,6 +100,11 @@ class Site(Protocol):
     def name(self, screen_name: str) -> Request: ...
 
     def comments(self, mid: Id) -> Request: ...
+
+    def media(self, url: str) -> Media | None:
+        """What an address of a post's picture or video, or one that such an address leads to, is
+        asked for by; None: it is not at a host of the site's, and nothing is sent there."""
+        ...
 
     def trial(self) -> Request:
         """A page that any guest is shown, to try an egress with."""

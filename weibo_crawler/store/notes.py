@@ -73,6 +73,7 @@ def _seconds(name: str) -> Note[float]:
 
 SITE = _text("site")  # whose users these are
 EXPORTS = json_note("exports", list[str])  # files, as host:path
+MEDIA = json_note("media", list[str])  # folders of pictures and videos, as host:path
 LOOKS = _text("second_looks")  # `Samples.exchange`
 SHOWN = json_note("shown_pages.", list[ShownPage])  # of a kind; witnesses for the next runs
 WALLS = _text("walls.")  # of a stage; `Walls.exchange`

@@ -4,8 +4,11 @@ import asyncio
 import ssl
 import time
 from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from math import inf
 from threading import Lock
+from typing import Any, NamedTuple, TypeVar
 
 import urllib3
 
@@ -19,8 +22,22 @@ from weibo_crawler.fetch.clients.transport import KEPT_HEADERS, Headers
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.records import Page, Request
 
+T = TypeVar("T")
+
 _CHUNK = 64 * 1024
 _OPEN_EGRESSES = 128  # whose connections are kept: sockets are scarce, proxies may be many
+
+
+_SLOWEST = 4096  # bytes a second of a long body, over as many seconds as one read may take
+
+
+class Stream(NamedTuple):
+    """An answer as it comes. headers: lower-case names, the last of several. pieces: of the body,
+    as the wire brings it; a CrawlerError where it ends early, or hardly comes."""
+
+    status: int
+    headers: dict[str, str]
+    pieces: Iterator[bytes]
 
 
 class RequestsTransport:
@@ -42,33 +59,62 @@ class RequestsTransport:
         self._deadline_s = settings.connect_timeout_s + settings.read_timeout_s
         self._limit = settings.max_body_bytes
         self._concurrency = settings.concurrency or self.most_at_once
-        self._threads: Threads[Page] = Threads(self._concurrency, "fetch")
+        self._threads: Threads[Any] = Threads(self._concurrency, "fetch")
         self._adapters: OrderedDict[Egress, Adapter] = OrderedDict()
         self._lock = Lock()
-        self._under_way: dict[Exchange, asyncio.Future[Page]] = {}
+        self._under_way: dict[Exchange, asyncio.Future[Any]] = {}
         self._closed = False
         self.until = inf
 
     async def send(self, request: Request, headers: Headers, egress: Egress) -> Page:
         """See `Transport`."""
+        return await self._run(request, headers, egress, self._page, self._deadline_s)
+
+    async def stream(
+        self, request: Request, headers: Headers, egress: Egress, take: Callable[[Stream], T]
+    ) -> T:
+        """What `take`, called in a thread, makes of the answer, whose body may be of any length.
+        Its own errors are CrawlerErrors. Other errors, and cancelling: as in `send`."""
+
+        def made(raw: urllib3.BaseHTTPResponse, request: Request, egress: Egress) -> T:
+            headers = {name.lower(): value for name, value in raw.headers.items()}
+            return take(Stream(raw.status, headers, self._pieces(raw, egress)))
+
+        return await self._run(request, headers, egress, made, None)
+
+    async def _run(
+        self,
+        request: Request,
+        headers: Headers,
+        egress: Egress,
+        made: Callable[[urllib3.BaseHTTPResponse, Request, Egress], T],
+        deadline_s: float | None,
+    ) -> T:
         if self._closed:
             raise errors.ConnectFailed("the transport is closed", blame="us")
         exchange = Exchange(lambda: time.monotonic() < self.until)
-        future = self._threads.run(lambda: self._exchange(exchange, request, headers, egress))
+        future: asyncio.Future[T] = self._threads.run(
+            lambda: self._exchange(exchange, request, headers, egress, made)
+        )
         self._under_way[exchange] = future
         try:
-            async with asyncio.timeout(self._deadline_s):
+            async with asyncio.timeout(deadline_s):
                 return await future
         except asyncio.CancelledError:
             exchange.abort()
             raise
         except TimeoutError:
-            reason = f"no whole answer after {self._deadline_s:g} s"
+            reason = f"no whole answer after {deadline_s:g} s"
             error = blamed(errors.TimedOut, reason, exchange, egress)
             exchange.abort()
             raise error from None
         finally:
             del self._under_way[exchange]
+
+    def cut(self) -> None:
+        """End what is under way; who waits for it gets a TransportError."""
+        for exchange in self._under_way:
+            exchange.abort()
 
     async def close(self) -> None:
         """See `Transport`. What is under way is cancelled; threads are not waited for."""
@@ -85,35 +131,63 @@ class RequestsTransport:
             self._adapters.clear()
 
     def _exchange(
-        self, exchange: Exchange, request: Request, headers: Headers, egress: Egress
-    ) -> Page:
+        self,
+        exchange: Exchange,
+        request: Request,
+        headers: Headers,
+        egress: Egress,
+        made: Callable[[urllib3.BaseHTTPResponse, Request, Egress], T],
+    ) -> T:
         begin(exchange)
         try:
-            adapter = self._adapter(egress)
-            what = (request, _sent(request, headers), self._timeout)
-            try:
-                raw = adapter.answer(*what)
-            except FOREIGN as error:
-                if not was_stale(error, exchange):
-                    raise
-                exchange.wants_fresh = True
-                raw = adapter.answer(*what)
-            try:
-                body, content = self._read(raw)
-            finally:
-                raw.close()  # does nothing where the body was read to its end
+            with self._answer(exchange, request, headers, egress) as raw:
+                result = made(raw, request, egress)
+                status = raw.status
         except FOREIGN as error:
             raise translate(error, exchange, egress) from None
-        if raw.status == 407 and egress.proxy_url is not None:
+        if status == 407 and egress.proxy_url is not None:
             raise errors.EgressFailed(
                 f"{egress.name}: the proxy refuses its user or password (407)"
             )
+        return result
+
+    @contextmanager
+    def _answer(
+        self, exchange: Exchange, request: Request, headers: Headers, egress: Egress
+    ) -> Iterator[urllib3.BaseHTTPResponse]:
+        adapter = self._adapter(egress)
+        what = (request, _sent(request, headers), self._timeout)
+        try:
+            raw = adapter.answer(*what)
+        except FOREIGN as error:
+            if not was_stale(error, exchange):
+                raise
+            exchange.wants_fresh = True
+            raw = adapter.answer(*what)
+        try:
+            yield raw
+        finally:
+            raw.close()  # does nothing where the body was read to its end
+
+    def _page(self, raw: urllib3.BaseHTTPResponse, request: Request, egress: Egress) -> Page:
+        body, content = self._read(raw)
         kept = [(name, raw.headers[name]) for name in KEPT_HEADERS if name in raw.headers]
         kept += [("set-cookie", value) for value in raw.headers.getlist("set-cookie")]
         return Page(
             *(request.url, raw.status, tuple(kept), content, time.time(), egress.name),
             *body.encoded,
         )
+
+    def _pieces(self, raw: urllib3.BaseHTTPResponse, egress: Egress) -> Iterator[bytes]:
+        """Of a body that drips the deadline is that of its parts."""
+        since, came = time.monotonic(), 0
+        while data := raw.read1(_CHUNK, decode_content=False):
+            yield data
+            came += len(data)
+            if (took_s := time.monotonic() - since) > self._deadline_s:
+                if came < _SLOWEST * took_s:
+                    raise errors.TimedOut(f"only {came:,} bytes in {took_s:.0f} s ({egress.name})")
+                since, came = time.monotonic(), 0
 
     def _read(self, raw: urllib3.BaseHTTPResponse) -> tuple[Body, bytes]:
         body = Body(raw.headers.get("content-encoding", ""), self._limit)

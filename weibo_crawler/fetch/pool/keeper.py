@@ -56,6 +56,7 @@ class Keeper:
     """Keeps the ring's egresses on lease. `failure`: why it ended, None while all is well.
 
     egresses: all that the settings name; address: as public_address of `Egress.lease_name`.
+    budget: how names begin among leases where the pace is one for other hosts than the site's.
     Proxies are known to the database by their names alone. Counter: `egress.clamped`, those
     that were to wait longer than pace and rests allow.
     """
@@ -70,10 +71,11 @@ class Keeper:
         *,
         address: str,
         lease_s: float,
+        budget: str = "",
     ) -> None:
         self._leases, self._ring, self._visitor = leases, ring, visitor
         self._lease_s, self._look_s = lease_s, min(_LOOK_S, lease_s / 12)
-        self._address = address
+        self._address, self._budget = address, budget
         self._name(egresses)
         self._listed: Sequence[Egress] | None = None  # in their place, when next we call
         self._unknown: list[str] = []  # granted after they had left the list
@@ -140,7 +142,9 @@ class Keeper:
 
     def _name(self, egresses: Sequence[Egress]) -> None:
         """Know them by their names among leases."""
-        self._egresses = {egress.lease_name(self._address): egress for egress in egresses}
+        self._egresses = {
+            self._budget + egress.lease_name(self._address): egress for egress in egresses
+        }
 
     async def _join(self) -> None:
         names = list(self._egresses)
@@ -213,8 +217,10 @@ class Keeper:
             for name, state in states.items()
         }
 
-    def _ring_name(self, name: str) -> str:
+    def _ring_name(self, lease: str) -> str:
+        name = lease.removeprefix(self._budget)
         return DIRECT.name if name == DIRECT.lease_name(self._address) else name
 
     def _lease_name(self, name: str) -> str:
-        return DIRECT.lease_name(self._address) if name == DIRECT.name else name
+        own = DIRECT.lease_name(self._address) if name == DIRECT.name else name
+        return self._budget + own

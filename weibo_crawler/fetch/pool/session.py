@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from random import Random
+from typing import Protocol
 from urllib.parse import urlsplit
 
 import msgspec
@@ -16,13 +17,22 @@ from weibo_crawler.fetch.pool.cookies import are_too_large, merge_cookies
 from weibo_crawler.fetch.pool.visit import SavedVisit, Use, Visit, Wall
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Page, Request
-from weibo_crawler.sites import Site
 
 STEPS = 4  # requests that a session takes, at most
 _TRIES = 3
 _WALL_MEMORY_S = 600.0
 
 Send = Callable[[Request, Headers, Egress], Awaitable[Page]]  # raises TransportError
+
+
+class SessionSite(Protocol):
+    """What of a `Site` sessions need."""
+
+    def session(self, now: float, rng: Random) -> Request | None: ...
+
+    def read_session(self, page: Page, asked: Request) -> Mapping[str, str] | Request | None: ...
+
+    def session_headers(self, cookies: Mapping[str, str]) -> Headers: ...
 
 
 class Visitor:
@@ -35,7 +45,7 @@ class Visitor:
 
     def __init__(
         self,
-        site: Site,
+        site: SessionSite,
         counters: Counters,
         rng: Random,
         *,

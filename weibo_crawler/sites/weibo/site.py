@@ -6,9 +6,10 @@ from random import Random
 from urllib.parse import urlsplit
 
 from weibo_crawler.config import Settings
-from weibo_crawler.records import Edge, Id, Kind, Page, Reading, Request, Seed
+from weibo_crawler.records import Edge, Id, Kind, Media, Page, Reading, Request, Seed
 from weibo_crawler.sites.weibo import reading, seeds, session
 from weibo_crawler.sites.weibo.addresses import LAST_PAGE, USERS_A_PAGE, Addresses
+from weibo_crawler.sites.weibo.media import read_media
 from weibo_crawler.sites.weibo.strangers import HOSTS, Strangers
 
 _LIVE = "https://m.weibo.cn"
@@ -59,6 +60,12 @@ class Weibo(Addresses):
     def read(self, request: Request, page: Page) -> Reading:
         """Judge and parse one answer. Total: any bytes give a Reading, never an exception."""
         return reading.read(request, page)
+
+    def media(self, url: str) -> Media | None:
+        """At another address than the live site's its own host holds them, and no other is asked:
+        what is simulated names real ones."""
+        own = None if self.base == _LIVE else urlsplit(self.base).netloc
+        return read_media(url, f"{_LIVE}/", own)
 
     def trial(self) -> Request:
         """A page that any guest is shown, to try an egress with: a profile."""

@@ -83,8 +83,21 @@ class Glimpse(msgspec.Struct, frozen=True):
     original: _Author | None = None
 
 
+class _Stream(msgspec.Struct, frozen=True):
+    type: str = ""
+    stream: str = ""
+
+
+class Attached(msgspec.Struct, frozen=True):
+    """What names files: the addresses of the pictures, and that of a video."""
+
+    pics: tuple[str, ...] = ()
+    page_info: _Stream | None = None
+
+
 unpack = msgspec.json.Decoder(Unpacked).decode  # raises msgspec.DecodeError, a ValueError
 glimpse = msgspec.json.Decoder(Glimpse).decode
+attached = msgspec.json.Decoder(Attached).decode
 
 
 def _pack_original(original: Original) -> PackedOriginal:
