@@ -2,8 +2,9 @@
 
 Importing the program takes longer than most commands. So a server imports it once, and forks for
 each command: `Forks.run` gives what subprocess.run would, and `simulator` what `run.start` of the
-simulator gives. What Python itself reads at its start (PYTHON*, the locale) is that of the server,
-so who sets it needs a real start. Who asked and is gone takes the command with it.
+simulator gives. A posts job on this machine that a forked command starts is forked by the same
+server. What Python itself reads at its start (PYTHON*, the locale) is that of the server, so who
+sets it needs a real start. Who asked and is gone takes the command with it.
 """
 
 import atexit
@@ -12,6 +13,7 @@ import importlib
 import json
 import os
 import pkgutil
+import runpy
 import select
 import signal
 import socket
@@ -24,15 +26,17 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from weibo_crawler.simulator.arguments import to_arguments
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.run import Running, answered, start
+from weibo_crawler.store.temporary import open_private
 
 _ROOT = Path(__file__).parents[1]
 _CRAWLER, _SIMULATOR = "weibo_crawler", "weibo_crawler.simulator"
 _HEAVY = ("weibo_crawler.__main__", "weibo_crawler.simulator.__main__")
+JOB = str(_ROOT / "jobs" / "crawl_posts.py")
 
 
 class Forks:
@@ -79,31 +83,39 @@ class Forks:
         err: int,
     ) -> "Forked":
         """One command of this program, whose output goes to these files."""
-        ours, theirs = socket.socketpair()
-        with theirs, self._lock:
-            socket.send_fds(self._line, [b"."], [theirs.fileno(), out, err])
-        return Forked(ours, [program, list(words), str(folder), dict(env)])
+        with self._lock:
+            return Forked(self._line, [program, list(words), str(folder), dict(env)], out, err)
 
 
 class Forked:
-    """A command that runs. It is killed where this process ends, or forgets it."""
+    """A command that runs, asked for on the line to a server. It is killed where this process ends,
+    or forgets it. returncode: None while it runs, as far as was looked."""
 
-    def __init__(self, line: socket.socket, asked: list[object]) -> None:
-        self._line, self._talk = line, line.makefile("rw", encoding="utf-8")
+    def __init__(self, server: socket.socket, asked: list[object], out: int, err: int) -> None:
+        self._line, theirs = socket.socketpair()
+        with theirs:
+            socket.send_fds(server, [b"."], [theirs.fileno(), out, err])
+        self._talk = self._line.makefile("rw", encoding="utf-8")
         self._talk.write(json.dumps(asked) + "\n")
         self._talk.flush()
         self.pid = int(self._talk.readline())
-        self._code: int | None = None
+        self.returncode: int | None = None
 
     def wait(self, timeout_s: float | None = None) -> int:
         """Its exit code. TimeoutExpired where it runs on."""
-        if self._code is None:
+        if self.returncode is None:
             if not select.select([self._line], [], [], timeout_s)[0]:
                 raise subprocess.TimeoutExpired(str(self.pid), timeout_s or 0.0)
-            self._code = int(self._talk.readline())
+            self.returncode = int(self._talk.readline())
             self._talk.close()
             self._line.close()
-        return self._code
+        return self.returncode
+
+    def poll(self) -> int | None:
+        """Its exit code; None where it runs on."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self.returncode
 
     def terminate(self) -> None:
         self._send(signal.SIGTERM)
@@ -112,7 +124,7 @@ class Forked:
         self._send(signal.SIGKILL)
 
     def _send(self, number: signal.Signals) -> None:
-        if self._code is None:
+        if self.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
@@ -160,18 +172,21 @@ def _text(file: IO[bytes]) -> str:
 
 
 def _serve(line: socket.socket) -> None:
-    """Fork for each command, until nobody is left who may ask."""
+    """Fork for each command, until nobody is left who may ask. The commands ask for their jobs."""
     _import_all()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who carry a command
+    asks, asked = socket.socketpair()
     while True:
-        _, given, _, _ = socket.recv_fds(line, 1, 3)
-        if not given:
-            return
-        if os.fork() == 0:
-            line.close()
-            _carry(*given)
-        for fd in given:
-            os.close(fd)
+        for each in select.select([line, asked], [], [])[0]:
+            _, given, _, _ = socket.recv_fds(each, 1, 3)
+            if not given:
+                return
+            if os.fork() == 0:
+                line.close()
+                asked.close()
+                _carry(asks, *given)
+            for fd in given:
+                os.close(fd)
 
 
 def _import_all() -> None:
@@ -181,22 +196,26 @@ def _import_all() -> None:
         if module.name not in _HEAVY:
             with contextlib.suppress(ImportError):  # an extra that is not installed
                 importlib.import_module(module.name)
+    importlib.import_module("mrjob.inline")
+    runpy.run_path(JOB)
     assert threading.active_count() == 1, "a thread does not survive a fork"
 
 
-def _carry(talk_fd: int, out: int, err: int) -> None:
+def _carry(asks: socket.socket, talk_fd: int, out: int, err: int) -> None:
     """Run one command in a child, and tell its process id, and at its end its exit code."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     with socket.socket(fileno=talk_fd) as ours, ours.makefile("rw", encoding="utf-8") as talk:
         program, words, folder, env = json.loads(talk.readline())
         pid = os.fork()
         if pid == 0:
+            if program != _CRAWLER:
+                os.setsid()
+            talk.write(f"{os.getpid()}\n")
+            talk.flush()
             os.close(talk_fd)
-            _command(program, words, folder, env, out, err)
+            _command(program, words, folder, env, out, err, asks)
         os.close(out)  # or who reads it would wait for us
         os.close(err)
-        talk.write(f"{pid}\n")
-        talk.flush()
         ended = os.pidfd_open(pid)
         if ended not in select.select([ended, ours], [], [])[0]:
             os.kill(pid, signal.SIGKILL)  # nobody is left who asked
@@ -208,9 +227,15 @@ def _carry(talk_fd: int, out: int, err: int) -> None:
 
 
 def _command(
-    program: str, words: list[str], folder: str, env: dict[str, str], out: int, err: int
+    program: str,
+    words: list[str],
+    folder: str,
+    env: dict[str, str],
+    out: int,
+    err: int,
+    asks: socket.socket,
 ) -> None:
-    """What `python -m` of the program would do there; does not return."""
+    """What `python -m` of the program would do there, `python` of a job; does not return."""
     os.dup2(out, 1)
     os.dup2(err, 2)
     os.close(out)
@@ -222,12 +247,11 @@ def _command(
     _, *added = env["PYTHONPATH"].split(os.pathsep)
     sys.path[1:1] = added
     if program == _SIMULATOR:
-        os.setsid()
         words = [f"--parent={os.getppid()}", *words]
-    sys.argv = ["weibo-crawler", *words]
+    sys.argv = [program if program == JOB else "weibo-crawler", *words]
     code: object = 1
     try:
-        code = _main(program)(words)
+        code = _main(program, asks)(words)
     except SystemExit as leaving:
         code = leaving.code
     except BaseException:  # noqa: BLE001 - what Python itself does at the top
@@ -239,14 +263,36 @@ def _command(
     os._exit(code if isinstance(code, int) else 0 if code is None else 1)
 
 
-def _main(program: str) -> Callable[[list[str]], int]:
+def _main(program: str, asks: socket.socket) -> Callable[[list[str]], Any]:
+    if program == JOB:
+        return lambda _: _run_job()
     if program == _SIMULATOR:
         from weibo_crawler.simulator.__main__ import main as simulate
 
         return lambda _: simulate()
     from weibo_crawler.cli.main import main
+    from weibo_crawler.posts import driver
 
+    driver.start = _job_starter(asks, driver.start)
     return main
+
+
+def _run_job() -> None:
+    runpy.run_path(JOB, run_name="__main__")
+
+
+def _job_starter(asks: socket.socket, start: Callable[..., Any]) -> Callable[..., Any]:
+    """In place of `posts.driver.start`: it forks our job, and starts all else."""
+
+    def start_or_fork(command: list[str], log: Path, env: Mapping[str, str]) -> Any:
+        python, script, *words = command
+        if (python, script) != (sys.executable, JOB) or needs_a_start(env):
+            return start(command, log, env)
+        with open(log, "wb", opener=open_private) as file:
+            out = file.fileno()
+            return Forked(asks, [script, words, str(Path.cwd()), dict(env)], out, out)
+
+    return start_or_fork
 
 
 if __name__ == "__main__":

@@ -10,12 +10,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.forks import needs_a_start, simulator
+from tests.forks import JOB, forks, needs_a_start, simulator
 from tests.simulator.conftest import SMALL
 from tests.simulator.test_run import wait_until_closed
 from weibo_crawler.errors import BadUsage
 
 ROOT = Path(__file__).parents[1]
+OURS = {"PYTHONPATH": str(ROOT)}
 PROGRAM = """
 import sys
 from tests.forks import needs_a_start, simulator
@@ -55,8 +56,22 @@ def test_who_is_killed_leaves_nothing_behind() -> None:
 
 def test_what_is_installed_beside_the_program_is_found(tmp_path: Path) -> None:
     """PYTHONPATH means in a fork what it means at a start, or there is a start."""
-    ours = os.environ | {"PYTHONPATH": str(ROOT)}
+    ours = os.environ | OURS
     assert not needs_a_start(ours)
     assert not needs_a_start(ours | {"PYTHONPATH": f"{ROOT}:{tmp_path}"})
     assert needs_a_start(ours | {"PYTHONPATH": f"{tmp_path}:{ROOT}"})
     assert needs_a_start(ours | {"PYTHONHASHSEED": "1"})
+
+
+def test_a_job_is_what_it_is_when_it_is_started(tmp_path: Path) -> None:
+    """A fork of the posts job has the output, the exit code and the session of a start."""
+    told = []
+    for name, words in (("help", ["--help"]), ("wrong", ["--no-such-option"])):
+        started = subprocess.run([sys.executable, JOB, *words], capture_output=True, check=False)
+        with (tmp_path / name).open("wb") as file:
+            out = file.fileno()
+            forked = forks().begin(JOB, words, tmp_path, os.environ | OURS, out, out)
+        assert os.getsid(forked.pid) == forked.pid
+        assert forked.wait(60) == started.returncode
+        told.append((tmp_path / name).read_bytes() == started.stdout + started.stderr)
+    assert told == [True, True]
