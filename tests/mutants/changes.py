@@ -390,9 +390,16 @@ CHANGES = [
     Change(
         "two lying proxies make a fact",
         "fetch/answers.py",
-        "(_Doubt.EMPTY, _Doubt.BARE) or any(is_trustworthy(met) for met in said)",
+        "(_Doubt.EMPTY, _Doubt.BARE) or any(map(is_trustworthy, self.said))",
         "(_Doubt.EMPTY, _Doubt.BARE) or True",
         f"{FETCH}/test_answers.py {FETCH}/test_doubts.py {FETCH}/test_fetcher.py",
+    ),
+    Change(
+        "an emptiness stands where a page named a next one",
+        "fetch/answers.py",
+        "_is_led_on(self._case.all) and len(self.said) < LOOKS",
+        "False",
+        f"{FETCH}/test_answers.py",
     ),
     Change(
         "what failed before counts for the breaker again",
@@ -626,7 +633,7 @@ CHANGES = [
     Change(
         "the password of a store stands in an error",
         "errors.py",
-        "super().__init__(_ADDRESS_WITH_PASSWORD.sub(lambda found: masked(found[0]), message))",
+        "super().__init__(without_passwords(message))",
         "super().__init__(message)",
         "tests/test_secrets.py",
     ),

@@ -324,44 +324,84 @@ def _doubt_of(answer: Reading | TransportError, asked: Asked) -> _Doubt | None:
     return None if is_expected or answer.verdict is Verdict.RESTRICTED else _Doubt.EMPTY
 
 
+class _Heard:
+    """Who brought such a page of one request until now. said: whose answer is in the same doubt,
+    agreeing: those of them who showed the same; kinds: in what doubts all answers are."""
+
+    def __init__(self, reading: Reading, doubt: _Doubt, case: _Case) -> None:
+        doubts = [_doubt_of(met.answer, case.asked) for met in case.all]
+        is_page = doubt in (_Doubt.BARE, _Doubt.FOREIGN)
+        self._doubt, self._case = doubt, case
+        self.said = [met for met, what in zip(case.all, doubts, strict=True) if what is doubt]
+        self.agreeing = [met for met in self.said if not is_page or _is_same(met, reading)]
+        self.kinds = sorted({what.value for what in doubts if what is not None})
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether one of them is known to show what the site shows; nobody makes up nothing. That
+        somebody is gone is believed at the third time, where nobody knows who says so."""
+        if self._doubt in (_Doubt.EMPTY, _Doubt.BARE) or any(map(is_trustworthy, self.said)):
+            return True
+        return self._doubt is _Doubt.GONE and len(self.agreeing) >= LOOKS
+
+    @property
+    def is_seen_twice(self) -> bool:
+        return self.is_trusted and len({met.egress for met in self.agreeing}) >= WITNESSES
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether nobody else can tell. That somebody is gone is believed at once then; so is an
+        emptiness of a page that was shown, since another one that was shown tells more than this
+        one again."""
+        is_gone = self._doubt is _Doubt.GONE
+        is_shown = self._case.asked.ask.expect is Expect.SHOWN and self._doubt is _Doubt.EMPTY
+        least = 1 if is_gone or is_shown else WITNESSES
+        is_by_only = self._case.met.is_only and len(self.agreeing) >= least
+        return is_by_only or (is_gone and self._case.met.is_direct)
+
+    @property
+    def is_denied(self) -> bool:
+        """Whether it is an emptiness of one egress, where others are refused the page."""
+        is_of_one = self._doubt is _Doubt.EMPTY and not self.is_seen_twice
+        return is_of_one and _is_refused_to_others(self._case)
+
+    @property
+    def is_enough(self) -> bool:
+        if self._doubt is _Doubt.EMPTY and _is_led_on(self._case.all) and len(self.said) < LOOKS:
+            return False
+        is_told = self.is_alone or self.is_seen_twice or self._case.met.is_spared
+        return is_told and not self.is_denied
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether one more may still settle it."""
+        is_over = self.is_trusted or self._case.is_over(len(self.said), DISTRUST_ATTEMPTS)
+        return len(self.said) < LOOKS or not is_over
+
+    @property
+    def is_all_one(self) -> bool:
+        """Whether all who were asked showed the same."""
+        is_same = len(self.kinds) == 1 and len(self.agreeing) == len(self.said)
+        return self.is_trusted and is_same and not self.is_denied
+
+
 def _doubted(reading: Reading, doubt: _Doubt, case: _Case) -> Action:
-    """A page that needs a second witness. That somebody is gone is believed by the word of the
-    direct way, and of the only egress; where nobody knows the two that say so, at the third."""
-    doubts = [_doubt_of(met.answer, case.asked) for met in case.all]
-    said = [met for met, what in zip(case.all, doubts, strict=True) if what is doubt]
-    is_page = doubt in (_Doubt.BARE, _Doubt.FOREIGN)
-    agreeing = [met for met in said if not is_page or _is_same(met, reading)]
-    is_shown = doubt in (_Doubt.EMPTY, _Doubt.GONE)
-    is_trusted = doubt in (_Doubt.EMPTY, _Doubt.BARE) or any(is_trustworthy(met) for met in said)
-    is_trusted |= doubt is _Doubt.GONE and len(agreeing) >= LOOKS
-    # where there is one egress, another page that was shown tells more than this one again
-    is_witness = case.asked.ask.expect is Expect.SHOWN and is_shown
-    is_one_enough = is_witness or doubt is _Doubt.GONE
-    is_alone = case.met.is_only and len(agreeing) >= (1 if is_one_enough else WITNESSES)
-    is_alone |= case.met.is_direct and doubt is _Doubt.GONE
-    is_seen_twice = is_trusted and len({met.egress for met in agreeing}) >= WITNESSES
-    is_enough = is_alone or is_seen_twice or case.met.is_spared
-    is_denied = doubt is _Doubt.EMPTY and not is_seen_twice and _is_refused_to_others(case)
-    is_contradicted = doubt is _Doubt.EMPTY and _is_led_on(case.all) and len(agreeing) < LOOKS
-    is_enough &= not (is_denied or is_contradicted)
-    if is_enough and not case.met.is_asked_again:
+    """A page that needs a second witness."""
+    heard = _Heard(reading, doubt, case)
+    if heard.is_enough and not case.met.is_asked_again:
         return _believed(reading, doubt, case)
-    if (
-        is_enough
-        or len(said) < LOOKS
-        or not (is_trusted or case.is_over(len(said), DISTRUST_ATTEMPTS))
-    ):
-        outcome = Good(case.met.elapsed_s, is_shown=False) if is_shown else Broken()
+    if heard.is_enough or heard.may_go_on:
+        is_nothing = doubt in (_Doubt.EMPTY, _Doubt.GONE)
+        outcome = Good(case.met.elapsed_s, is_shown=False) if is_nothing else Broken()
         is_bare = doubt in (_Doubt.EMPTY, _Doubt.BARE, _Doubt.FOREIGN)
         waits = SILENCE_WAITS if is_bare and case.met.is_silent else None
-        return Action(Again(case.met.egress, waits), outcome, Sign.ANSWERED if is_shown else None)
-    kinds = sorted({what.value for what in doubts if what is not None})
-    if is_trusted and len(kinds) == 1 and len(agreeing) == len(said) and not is_denied:
+        return Action(Again(case.met.egress, waits), outcome, Sign.ANSWERED if is_nothing else None)
+    if heard.is_all_one:
         return _believed(reading, doubt, case)
-    said_by_others = ["a refusal"] if is_denied else []
-    why = f"no two trustworthy egresses agree: {', '.join(kinds + said_by_others)}"
+    said = heard.kinds + (["a refusal"] if heard.is_denied else [])
+    why = f"no two trustworthy egresses agree: {', '.join(said)}"
     # all of it of an unknown shape: the breaker tells by the number whether they all lie
-    sign = Sign.DRIFTED if kinds == [_Doubt.DRIFTED.value] else None
+    sign = Sign.DRIFTED if heard.kinds == [_Doubt.DRIFTED.value] else None
     return Action(Return(Reading(Verdict.SERVER_TROUBLE, why=why)), Broken(), sign, reading.why)
 
 
