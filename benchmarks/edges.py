@@ -13,7 +13,8 @@ from weibo_crawler.harvest.run import HarvestRun
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.importer import import_users
 from weibo_crawler.metrics import Counters
-from weibo_crawler.posts.crawl import Job, RangeCrawler
+from weibo_crawler.posts.crawl import RangeCrawler
+from weibo_crawler.posts.due import Job
 from weibo_crawler.posts.manifest import KeyRange
 from weibo_crawler.records import Edge
 from weibo_crawler.simulator.company import COMPANIES

@@ -19,7 +19,8 @@ import msgspec
 from weibo_crawler import config
 from weibo_crawler.errors import CrawlerError, Interrupted
 from weibo_crawler.home import Home, new_run_id
-from weibo_crawler.posts.crawl import TERMINATED, Job, RangeCrawler
+from weibo_crawler.posts.crawl import TERMINATED, RangeCrawler
+from weibo_crawler.posts.due import Job
 from weibo_crawler.posts.feed import Feed, row_uid
 from weibo_crawler.posts.manifest import KeyRange, parse_line
 from weibo_crawler.posts.workers import ended_by, worker_name

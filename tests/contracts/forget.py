@@ -13,7 +13,8 @@ from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.forget import Removed, forget_users
 from weibo_crawler.importer import import_users
 from weibo_crawler.posts import crawl
-from weibo_crawler.posts.crawl import Job, RangeCrawler
+from weibo_crawler.posts.crawl import RangeCrawler
+from weibo_crawler.posts.due import Job
 from weibo_crawler.posts.manifest import KeyRange
 from weibo_crawler.records import Comment, Edge, Original, Outcome, Page, State
 from weibo_crawler.store import Put, Row, Table, Tables

@@ -10,7 +10,8 @@ import pytest
 from tests.posts.worlds import ScriptedFetcher, ScriptedSite, post
 from weibo_crawler import config
 from weibo_crawler.posts import crawl
-from weibo_crawler.posts.crawl import Job, RangeCrawler
+from weibo_crawler.posts.crawl import RangeCrawler
+from weibo_crawler.posts.due import Job
 from weibo_crawler.posts.manifest import KeyRange
 from weibo_crawler.records import Outcome, Post, Verdict
 from weibo_crawler.store import Put

@@ -17,6 +17,7 @@ from tests.stores import claims_at
 from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.posts import crawl
+from weibo_crawler.posts.due import holds_users, users_in
 from weibo_crawler.posts.manifest import manifest, parse_line
 from weibo_crawler.records import Expect, Id, Kind, Post, PostPage, Reading, Verdict
 from weibo_crawler.samples import Samples
@@ -454,14 +455,14 @@ def test_a_manifest_leaves_out_ranges_without_users(tmp_path: Path) -> None:
     """Two users lie in two ranges at most, so no more mappers are started; where nobody was
     imported one is, which says so. A ledger alone is no user."""
     tables = SqliteTables(f"sqlite:///{tmp_path}/t.db")
-    is_there = partial(crawl.holds_users, tables)
+    is_there = partial(holds_users, tables)
     (alone,) = manifest(16, is_there).splitlines()
     assert parse_line(alone).number == 0
     uids = {1234567890, 2345678901}
     tables.userlist.put([Put(user_key(uid), {"user:id": str(uid)}, 1) for uid in uids])
     tables.userlist.put([Put(user_key(3456789012), {"crawl:state": "done"}, 1)])
     parts = [parse_line(line) for line in manifest(16, is_there).splitlines()]
-    assert {due.uid for part in parts for due in crawl.users_in(tables, part)} == uids
+    assert {due.uid for part in parts for due in users_in(tables, part)} == uids
     assert len(parts) == len({int(user_key(uid)[:2], 16) // 16 for uid in uids})
     tables.close()
 

@@ -14,8 +14,8 @@ from weibo_crawler.errors import BadConfig, CrawlerError, Interrupted, StoreFull
 from weibo_crawler.posts import hadoop
 from weibo_crawler.posts.archive import Archive
 from weibo_crawler.posts.cluster import SUBMITTED, Cluster
-from weibo_crawler.posts.crawl import Job
 from weibo_crawler.posts.driver import JobFiles, LocalRun
+from weibo_crawler.posts.due import Job
 from weibo_crawler.posts.hadoop import HadoopRun
 from weibo_crawler.store.owners import new_owner
 from weibo_crawler.store.sqlite.frontier import SqliteUsers

@@ -11,8 +11,7 @@ from tests.examples import examples
 from tests.posts.crawls import Crawl, timeline
 from tests.posts.worlds import ScriptedFetcher
 from weibo_crawler import config
-from weibo_crawler.posts.crawl import Job, due_at, revisit_of
-from weibo_crawler.posts.due import Due
+from weibo_crawler.posts.due import Due, Job, due_at, revisit_of
 from weibo_crawler.posts.follow import Next, follow, next_due
 from weibo_crawler.posts.workers import Latest, visited
 from weibo_crawler.records import Verdict

@@ -14,7 +14,7 @@ from weibo_crawler.config import Posts
 from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.posts.closing import begun
-from weibo_crawler.posts.crawl import revisit_of
+from weibo_crawler.posts.due import revisit_of
 from weibo_crawler.posts.schedule import interval_s, posting_rate
 from weibo_crawler.records import Expect, Kind, Page, Reading, Request, Verdict
 from weibo_crawler.store.kept import KeptPage

@@ -10,8 +10,7 @@ from tests.posts.crawls import Crawl, guest, timeline
 from tests.posts.worlds import ScriptedFetcher, post
 from weibo_crawler import config
 from weibo_crawler.errors import StoreError
-from weibo_crawler.posts import crawl
-from weibo_crawler.posts.crawl import revisit_of
+from weibo_crawler.posts.due import Job, revisit_of
 from weibo_crawler.records import Post, Verdict
 from weibo_crawler.store.rows.cells import to_iso
 
@@ -326,9 +325,9 @@ def test_a_second_attempt_of_a_run_asks_nobody_again(crawl_: Crawl) -> None:
 
 def test_the_job_is_told_whom_to_visit() -> None:
     """In the words of jobs/crawl_posts.py."""
-    assert crawl.Job("run").options() == []
-    assert crawl.Job("run", True).options() == ["--refresh"]
-    assert crawl.Job("run", True, every=True).options() == ["--refresh", "--all"]
+    assert Job("run").options() == []
+    assert Job("run", True).options() == ["--refresh"]
+    assert Job("run", True, every=True).options() == ["--refresh", "--all"]
 
 
 def test_who_is_gone_may_come_back(crawl_: Crawl) -> None:

@@ -9,7 +9,7 @@ from tests.posts.crawls import Crawl, guest
 from tests.posts.test_refresh import DAY, HOUR, T0, Clock, dated
 from tests.posts.worlds import ScriptedFetcher
 from weibo_crawler.analysis.completeness import completeness
-from weibo_crawler.posts.crawl import Job
+from weibo_crawler.posts.due import Job
 from weibo_crawler.records import Post
 
 POSTS = dated(6, 60, 12 * HOUR)  # six pages, of 30 days

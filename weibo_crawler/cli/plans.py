@@ -15,7 +15,7 @@ from weibo_crawler.planning import outset, reading, shown
 from weibo_crawler.planning.plan import Pace, Plan, pace_of
 from weibo_crawler.planning.visits import plan_visits
 from weibo_crawler.planning.walk import plan_walk
-from weibo_crawler.posts.crawl import Job
+from weibo_crawler.posts.due import Job
 from weibo_crawler.records import EgressState
 from weibo_crawler.store.homes import HBASE, file_of, home_of
 

@@ -28,8 +28,8 @@ from weibo_crawler.importer import Imported, import_users, imported
 from weibo_crawler.metrics import Counters, OpenMetrics
 from weibo_crawler.outputs import keep_inputs
 from weibo_crawler.posts.cluster import Cluster
-from weibo_crawler.posts.crawl import Job, holds_users
 from weibo_crawler.posts.driver import JobFiles, JobRun, LocalRun
+from weibo_crawler.posts.due import Job, holds_users
 from weibo_crawler.posts.hadoop import HadoopRun
 from weibo_crawler.posts.manifest import manifest
 from weibo_crawler.posts.workers import (

@@ -14,8 +14,7 @@ from weibo_crawler.planning.outset import Known, Outset
 from weibo_crawler.planning.plan import Pace
 from weibo_crawler.planning.visits import Visits, read_held
 from weibo_crawler.planning.walk import Walk
-from weibo_crawler.posts.crawl import USER_COLUMNS, Job, due_of, is_due, visit_sort
-from weibo_crawler.posts.due import Due
+from weibo_crawler.posts.due import USER_COLUMNS, Due, Job, due_of, is_due, visit_sort
 from weibo_crawler.records import Kind, State
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Table, Tables, WorkerRow, notes

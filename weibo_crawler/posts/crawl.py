@@ -5,10 +5,9 @@ import threading
 import time
 from asyncio import FIRST_COMPLETED
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import chain, islice
-from math import inf
 from random import Random
 from typing import NamedTuple
 
@@ -20,11 +19,10 @@ from weibo_crawler.metrics import PURPOSE, Counters, OpenMetrics
 from weibo_crawler.posts.asking import Asker
 from weibo_crawler.posts.closing import outcome_of
 from weibo_crawler.posts.comments import Comments
-from weibo_crawler.posts.due import Due
+from weibo_crawler.posts.due import USER_COLUMNS, Due, Job, is_due, revisit_of, users_in, visit_sort
 from weibo_crawler.posts.info import Info
 from weibo_crawler.posts.kept import KeptPages
 from weibo_crawler.posts.manifest import KeyRange
-from weibo_crawler.posts.schedule import Revisit
 from weibo_crawler.posts.sharing import Sharing
 from weibo_crawler.posts.silence import Silences
 from weibo_crawler.posts.visit import Visitor
@@ -40,13 +38,13 @@ from weibo_crawler.posts.workers import (
     parse_said,
 )
 from weibo_crawler.posts.writer import Writer
-from weibo_crawler.records import Answer, Edge, Id, Kind, Outcome, Page
+from weibo_crawler.records import Answer, Edge, Kind, Outcome, Page
 from weibo_crawler.sites import Site
-from weibo_crawler.store import Cells, Tables, WorkerRow, notes
+from weibo_crawler.store import Tables, WorkerRow, notes
 from weibo_crawler.store.guard import Guard, remove_user
 from weibo_crawler.store.owners import is_dead, is_here, new_owner
-from weibo_crawler.store.rows.cells import Ledger, read_ledger
-from weibo_crawler.store.rows.keys import parse_user_key, user_key
+from weibo_crawler.store.rows.cells import read_ledger
+from weibo_crawler.store.rows.keys import user_key
 from weibo_crawler.store.sql.visits import VisitClaims
 from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.walls import Walls
@@ -61,38 +59,9 @@ TERMINATED = "terminated"  # this mapper alone was told to end: its work is not 
 # a driver elsewhere that says nothing for so long is gone; a database restarts in less
 _DRIVER_PATIENCE_S = 180.0
 _DRIVER_EVERY_S = 10.0
-USER_COLUMNS = ("user:id", "user:screen_name", "crawl")  # what a visit is told of a user
 
 
 Emit = Callable[[Outcome], None]
-
-
-class Job(NamedTuple):
-    """What a mapper is told: which run it belongs to, and whether to come back to known users that
-    are due (refresh), or to all of them, also where guests were refused not long ago (every).
-    follow: another job comes soon, so who failed rests. revisit_posts: in place of the setting, 0 =
-    as that says. since: older posts are not asked for (seconds since the epoch), 0 = the bound that
-    the last run had for a user.
-
-    driver: the owner name of the process that waits for this job, "" where none does (detached).
-    attempt: the mapper's name in the figures of the run, "" = its lease owner's.
-    """
-
-    run_id: str
-    refresh: bool = False
-    driver: str = ""
-    attempt: str = ""
-    every: bool = False
-    follow: bool = False
-    revisit_posts: float = 0.0
-    since: float = 0.0
-
-    def options(self) -> list[str]:
-        """As the job's script is told whom to come back to."""
-        flags = {"--refresh": self.refresh, "--all": self.every, "--follow": self.follow}
-        words = [flag for flag, is_set in flags.items() if is_set]
-        numbers = {"--revisit-posts": self.revisit_posts, "--since": self.since}
-        return words + [f"{name}={number}" for name, number in numbers.items() if number]
 
 
 class Chunk(NamedTuple):
@@ -526,57 +495,3 @@ class RangeCrawler:
 
 def _elsewhere(user: Due) -> Outcome:
     return Outcome(user.uid, "existing", stopped=ELSEWHERE)
-
-
-def is_due(user: Due, job: Job, now: float) -> bool:
-    """Whether a job visits this user. now: seconds since the epoch."""
-    return due_at(user, job) <= now
-
-
-def due_at(user: Due, job: Job) -> float:
-    """From when on a job visits this user, seconds since the epoch; 0 = at once, inf = never."""
-    ledger = user.ledger
-    if ledger is None or ledger.state == "partial":
-        return 0.0
-    if ledger.state == "failed":
-        return ledger.retry_at or 0.0 if job.follow else 0.0
-    if ledger.run_id == job.run_id:  # by an attempt of this task that died later
-        return inf
-    if user.is_suspect:
-        return 0.0
-    # who was gone may be back: those who are suspended for a month are called gone, too
-    is_gone = ledger.state == "gone" and ledger.sure
-    is_over = not job.refresh or (is_gone and not job.every)
-    if is_over and ledger.state != "empty":
-        return inf
-    return 0.0 if job.every or ledger.next_visit is None else ledger.next_visit
-
-
-def visit_sort(ledger: Ledger | None) -> str:
-    """Whether a visit is a user's first one, as long as none was complete, or a later one: what
-    they cost differs."""
-    return "first" if ledger is None or ledger.visited_at is None else "again"
-
-
-def users_in(tables: Tables, part: KeyRange) -> Iterator[Due]:
-    """The imported users of a key range."""
-    for row in tables.userlist.scan(start=part.start, stop=part.stop, columns=USER_COLUMNS):
-        if "user:id" in row.cells:  # a ledger alone is no imported user
-            yield due_of(parse_user_key(row.key), row.cells)
-
-
-def holds_users(tables: Tables, part: KeyRange) -> bool:
-    """Whether anybody was imported into a key range."""
-    rows = tables.userlist.scan(start=part.start, stop=part.stop, columns=["user:id"], limit=1)
-    return next(iter(rows), None) is not None
-
-
-def due_of(uid: Id, cells: Cells) -> Due:
-    """A user by its row of `userlist`, of which USER_COLUMNS are read."""
-    return Due(uid, read_ledger(cells), is_named=bool(cells.get("user:screen_name")))
-
-
-def revisit_of(posts: config.Posts, wanted: float = 0.0) -> Revisit:
-    """The bounds of the time until the next visit. wanted: new posts, in place of the setting."""
-    wanted = wanted or posts.revisit_posts
-    return Revisit(posts.revisit_min_h * 3600, posts.revisit_max_d * 86_400, wanted)

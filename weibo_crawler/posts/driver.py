@@ -26,7 +26,7 @@ from weibo_crawler.errors import (
     StoreFull,
 )
 from weibo_crawler.posts import workers
-from weibo_crawler.posts.crawl import Job
+from weibo_crawler.posts.due import Job
 from weibo_crawler.store import WorkerRow, notes
 from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.store.temporary import open_private, owned_folder

@@ -9,8 +9,8 @@ import threading
 import time
 
 from weibo_crawler.errors import BadUsage
-from weibo_crawler.posts.crawl import USER_COLUMNS, Chunk, Emit, RangeCrawler, due_of
-from weibo_crawler.posts.due import Due
+from weibo_crawler.posts.crawl import Chunk, Emit, RangeCrawler
+from weibo_crawler.posts.due import USER_COLUMNS, Due, due_of
 from weibo_crawler.records import Id
 from weibo_crawler.store import Tables
 from weibo_crawler.store.rows.keys import parse_user_key, user_key

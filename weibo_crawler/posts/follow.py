@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable
 from math import inf
 from typing import NamedTuple
 
-from weibo_crawler.posts.crawl import Job, due_at
-from weibo_crawler.posts.due import Due
+from weibo_crawler.posts.due import Due, Job, due_at
 from weibo_crawler.posts.schedule import Revisit
 
 _PAUSE = 0.1  # of the shortest interval: no user is later by more because jobs are not begun sooner

@@ -18,8 +18,8 @@ from weibo_crawler.posts.cluster import (
     settle,
     wait_for,
 )
-from weibo_crawler.posts.crawl import Job
 from weibo_crawler.posts.driver import JobFiles, JobRun, end_group, start
+from weibo_crawler.posts.due import Job
 from weibo_crawler.posts.submission import (
     Staged,
     command,

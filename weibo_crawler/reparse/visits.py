@@ -14,7 +14,7 @@ from weibo_crawler.fetch import Ask
 from weibo_crawler.metrics import Counters
 from weibo_crawler.posts.asking import Asker, Keep, Unreached
 from weibo_crawler.posts.comments import Comments
-from weibo_crawler.posts.crawl import USER_COLUMNS, due_of, revisit_of
+from weibo_crawler.posts.due import USER_COLUMNS, due_of, revisit_of
 from weibo_crawler.posts.info import Info
 from weibo_crawler.posts.missed import BACK, FALLEN, MISSED
 from weibo_crawler.posts.owner import NOBODY
