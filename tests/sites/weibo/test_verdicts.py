@@ -289,6 +289,8 @@ def test_the_page_of_a_restricted_post() -> None:
         '{"ok":0,"errno":"20003","msg":"用户不存在,请稍后再试"}',
         '{"ok":0,"errno":"20003","msg":"用户不存在","data":{"userInfo":{"id":9}}}',
         '{"ok":0,"msg":"这里还没有内容","data":{"userInfo":{"id":9}}}',
+        '{"ok":0,"errno":"20003","msg":"这里还没有内容"}',
+        '{"ok":0,"errno":"20101","msg":"这里还没有内容","data":{"cards":[]}}',
     ],
 )
 def test_what_contradicts_itself_is_no_fact(body: str) -> None:
