@@ -377,6 +377,15 @@ def test_another_encoding_is_no_page() -> None:
     assert judge(damaged, request).verdict is V.OK
 
 
+@pytest.mark.parametrize(("damaged", "verdict"), [(0, V.OK), (19, V.OK), (21, V.NOT_JSON)])
+def test_how_many_characters_may_be_replaced(damaged: int, verdict: Verdict) -> None:
+    """A hundredth of all, where they are not most of the words."""
+    start, end = b'{"ok":1,"data":{"longTextContent":"', b'"}}'
+    words = "信".encode() * (2000 - len(start + end) - damaged)
+    body = start + words + b"\xff" * damaged + end
+    assert judge(body, SITE.full_text(OWNER, 9)[0]).verdict is verdict
+
+
 @pytest.mark.parametrize(
     "body",
     [
