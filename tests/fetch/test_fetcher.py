@@ -1,7 +1,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from itertools import pairwise
+from itertools import chain, pairwise, repeat
 from random import Random
 
 import pytest
@@ -331,11 +331,18 @@ def test_a_page_that_alone_is_refused_costs_the_others_one_rest(others: int) -> 
 
 
 def test_a_ban_is_none_of_one_page() -> None:
-    """The witness is refused as well: the egress rests for each, longer each time."""
-    world = World(lambda *_: REFUSED, rate=1.0, attempts=5)
-    fetched = run(world.fetcher.fetch(ask(uid=ODD, witness=witness_of(world))))
-    assert fetched.reading is REFUSED
-    times = [at for at, _ in world.transport.pages]
+    """The witness is refused as well, whatever was shown before: the egress rests for each, longer
+    each time."""
+    answers = chain([OK], repeat(REFUSED))
+    world = World(lambda *_: next(answers), rate=1.0, attempts=5)
+
+    async def scenario() -> Fetched:
+        await asyncio.sleep(9)
+        await world.fetcher.fetch(ask(uid=1))
+        return await world.fetcher.fetch(ask(uid=ODD, witness=witness_of(world)))
+
+    assert run(scenario()).reading is REFUSED
+    times = [at for at, _ in world.transport.pages][1:]
     gaps = [later - earlier for earlier, later in pairwise(times)]
     assert len(times) == 2 * 5  # the page, and the witness
     assert min(gaps) > 15

@@ -526,6 +526,18 @@ def test_the_fast_go_more_often_and_all_go() -> None:
     assert shares[names[1]] > shares[names[0]]
 
 
+def test_who_was_tried_and_never_answered_well_comes_last() -> None:
+    """A slow one that did is preferred to it; one that nobody tried goes before both."""
+    ring = _ring(*PROXIES[:3])
+    silent, slow, untried = (proxy.name for proxy in PROXIES[:3])
+    choice = ring.choose(0.0, Random(0), (slow, untried))
+    assert ring.go(choice, 0.0) == 0
+    ring.landed(choice)
+    ring.answered(slow, 0.0, 10.0)
+    shares = _shares(ring, Random(1), 1e6)
+    assert shares[untried] > shares[slow] > shares[silent]
+
+
 def test_pace_before_response_time() -> None:
     """A slow egress that is free goes before a fast one that is not."""
     ring = _ring(*PROXIES[:2])

@@ -24,6 +24,7 @@ from tests.sites.weibo.helpers import (
 )
 from weibo_crawler.records import Id, Post, PostPage, Verdict
 from weibo_crawler.sites.weibo.bid import bid_of
+from weibo_crawler.sites.weibo.drift import is_drift
 
 Tree = Any
 END_CARD = {"card_type": 58, "itemid": "", "desc": "没有更多内容了"}
@@ -862,6 +863,15 @@ def test_what_lacks_in_one_post_is_read_from_another(name: str) -> None:
     assert since_id(odd).profile == whole
     assert found == replace(whole, **{_FIELDS[name]: None})
     assert not found.is_told
+
+
+@pytest.mark.parametrize(
+    ("odd", "of", "is_it"),
+    [(1, 1, False), (2, 2, False), (3, 3, True), (3, 6, False), (4, 7, True), (5, 10, False)],
+)
+def test_what_a_page_has_changed_its_shape_by(odd: int, of: int, is_it: bool) -> None:
+    """Most of its items, not half of them, and more than may be odd on a short page."""
+    assert is_drift(odd, of) is is_it
 
 
 def test_a_drifted_page_tells_what_could_be_read_of_it() -> None:

@@ -289,6 +289,8 @@ def test_the_page_of_a_restricted_post() -> None:
         '{"ok":0,"errno":"20003","msg":"用户不存在,请稍后再试"}',
         '{"ok":0,"errno":"20003","msg":"用户不存在","data":{"userInfo":{"id":9}}}',
         '{"ok":0,"msg":"这里还没有内容","data":{"userInfo":{"id":9}}}',
+        '{"ok":0,"errno":"20003","msg":"这里还没有内容"}',
+        '{"ok":0,"errno":"20101","msg":"这里还没有内容","data":{"cards":[]}}',
     ],
 )
 def test_what_contradicts_itself_is_no_fact(body: str) -> None:
@@ -373,6 +375,15 @@ def test_another_encoding_is_no_page() -> None:
     assert judge(body.encode("gbk"), request).verdict is V.NOT_JSON
     damaged = body.encode().replace("信".encode(), b"\xff\xff\xff")
     assert judge(damaged, request).verdict is V.OK
+
+
+@pytest.mark.parametrize(("damaged", "verdict"), [(0, V.OK), (19, V.OK), (21, V.NOT_JSON)])
+def test_how_many_characters_may_be_replaced(damaged: int, verdict: Verdict) -> None:
+    """A hundredth of all, where they are not most of the words."""
+    start, end = b'{"ok":1,"data":{"longTextContent":"', b'"}}'
+    words = "信".encode() * (2000 - len(start + end) - damaged)
+    body = start + words + b"\xff" * damaged + end
+    assert judge(body, SITE.full_text(OWNER, 9)[0]).verdict is verdict
 
 
 @pytest.mark.parametrize(
