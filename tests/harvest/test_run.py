@@ -603,3 +603,20 @@ def test_who_waits_for_evidence_takes_nobodys_place(tmp_path: Path) -> None:
     users.close()
     assert ended.why == "nobody new is found"
     assert counters["entries.done"] == len(seeds)
+
+
+class _Broken(ScriptedFetcher):
+    async def fetch(self, ask: Ask) -> Fetched:
+        raise LookupError("no way by http://me:geheim@h:80")
+
+
+def test_what_a_run_says_of_its_fault_holds_no_password(tmp_path: Path) -> None:
+    """`status` shows it, and so does the database."""
+    users = open_users(tmp_path)
+    users.add_seeds([Found(1, "")], "run", 1.0)
+    run, _ = make_run(users, _Broken(Graph({1: []}, {1: 50}), Random(1)))
+    with pytest.raises(LookupError):
+        asyncio.run(run.run())
+    (worker,) = users.workers("run")
+    users.close()
+    assert worker.ended == "failed: no way by http://***@h:80"

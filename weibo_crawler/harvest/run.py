@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from weibo_crawler.config import Harvest
-from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
+from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError, without_passwords
 from weibo_crawler.evidence import Evidence
 from weibo_crawler.fetch import Fetched, PageSource, Room
 from weibo_crawler.harvest.asking import KINDS, SHOWN, Asker, People
@@ -433,7 +433,7 @@ class HarvestRun:
             await self._committer.call(self._frontier.give_back, self._owner)
             await self._share_looks()
             await self._committer.call(self._note_shown)
-            ended = f"failed: {self._failure}" if self._failure else why
+            ended = f"failed: {without_passwords(str(self._failure))}" if self._failure else why
             await self._committer.call(self._frontier.report, self._worker_row(ended))
         except StoreError as error:
             self._failure = self._failure or error
