@@ -1,6 +1,8 @@
 """`forget` in the embedded home."""
 
 import json
+import os
+import shlex
 import sqlite3
 import zlib
 from array import array
@@ -56,6 +58,16 @@ def test_files_that_may_hold_them_are_named(tmp_path: Path) -> None:
     left = tmp_path / ".old.csv.0badcafe.part"  # its writer was killed
     left.write_bytes(b"5")
     assert str(left) in crawl.run("forget", "--yes", "5").stdout
+
+
+def test_a_file_whose_name_is_no_utf_8_is_named(tmp_path: Path) -> None:
+    """As a terminal can show it; the export itself does not fail for its name."""
+    crawl = Crawl(tmp_path)
+    crawl.run("init")
+    named = crawl.shell(f"{shlex.join(crawl.command())} export users -o $'caf\\xe9.csv'")
+    assert named.returncode == 0, named.stderr
+    assert b"caf\xe9.csv" in map(os.fsencode, (each.name for each in tmp_path.iterdir()))
+    assert "caf\ufffd.csv" in crawl.run("forget", "--yes", "5").stdout
 
 
 def test_who_was_forgotten_is_no_new_seed(tmp_path: Path) -> None:

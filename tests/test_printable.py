@@ -38,6 +38,7 @@ def test_printable_text_commands_no_terminal(text: str) -> None:
     lines stay; `one_line` ends none either. What is harmless is not touched."""
     assert not OBEYED.search(printable(text))
     assert not OBEYED.search(one_line(text))
+    assert printable(text).encode().decode() == printable(text)  # nor a lone surrogate
     assert printable(text).count("\n") == text.count("\n")
     assert "\n" not in one_line(text)
     if not OBEYED.search(text) and text.isprintable():

@@ -1,6 +1,8 @@
 """People are taken out of files that were written before."""
 
 import fcntl
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -61,6 +63,23 @@ def test_a_file_that_names_nobody_stays_as_it_is(tmp_path: Path) -> None:
     before = path.read_bytes(), path.stat().st_ino
     assert _forget(tmp_path) == (0, 0, ())
     assert (path.read_bytes(), path.stat().st_ino) == before
+
+
+def test_what_is_written_anew_is_for_this_account_alone(tmp_path: Path) -> None:
+    """Whatever the umask; and what a killed `forget` left of it is removed by the next one."""
+    with_archive = archive(tmp_path)
+    with_archive.keep(answer(9))
+    with_archive.close()
+    (path,) = tmp_path.iterdir()
+    path.with_name(f"{path.name}.rewritten").write_bytes(b"half of it")
+    mask = os.umask(0)
+    try:
+        assert _forget(tmp_path) == (1, 0, ())
+    finally:
+        os.umask(mask)
+    assert [(each, stat.S_IMODE(each.stat().st_mode)) for each in tmp_path.iterdir()] == [
+        (path, 0o600)
+    ]
 
 
 def test_a_file_that_is_written_is_left_and_said(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.crawls import Crawl, simulated
+from tests.cli.crawls import OBEYED, Crawl, simulated
 from weibo_crawler.cli.posts import mappers_fed
 from weibo_crawler.config import Egress, Pace, Settings
 from weibo_crawler.store.sqlite.frontier import SqliteUsers
@@ -31,6 +31,17 @@ def test_machines_are_told_of_failures(
     assert said in told["error"]
     assert told["exit_code"] == code
     assert told["error"] in done.stderr
+
+
+def test_machines_are_told_the_very_words(tmp_path: Path) -> None:
+    """What people are shown in the place of what a terminal would obey, machines get escaped."""
+    crawl = Crawl(tmp_path)
+    crawl.run("init")
+    done = crawl.run("scan", "users", "--columns", "x\x9b\u202ey", "--json", code=2)
+    people, machines = done.stderr.splitlines()
+    assert "x\ufffd\ufffdy" in people
+    assert not OBEYED.search(machines)
+    assert "x\x9b\u202ey" in json.loads(machines)["error"]
 
 
 def test_data_on_stdout_stays_alone(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from weibo_crawler.fetch.pool import (
     Unused,
     Walled,
 )
+from weibo_crawler.fetch.pool.outage import Outage
 from weibo_crawler.records import Health, Page, Reading, Request, Verdict
 
 OK = Reading(Verdict.OK)
@@ -160,6 +161,18 @@ def test_the_waiting_line_names_what_refuses() -> None:
     assert "no connection 1 x" in during
     assert ":80: no connection" not in during
     assert after == ""
+
+
+def test_the_waiting_line_says_since_when() -> None:
+    """Since the first refusal after the last good answer."""
+    outage = Outage()
+    for n, at in enumerate((1_600_000_000.0, 1_700_000_000.0)):
+        outage.ended()
+        outage.bad("418", 10.0 + n, at)
+        outage.bad("432", 500.0 + n, at + 490.0)
+        outage.met("no egress may go", 5.0, 500.0 + n)
+    since = "2023-11-14 22:13:20 UTC"
+    assert outage.words == f"no egress may go; in the way since {since}: 418 1 x, 432 1 x"
 
 
 @pytest.mark.parametrize("answer", [BANNED, EgressFailed("refused"), Reading(Verdict.REFUSED)])

@@ -603,3 +603,51 @@ def test_who_waits_for_evidence_takes_nobodys_place(tmp_path: Path) -> None:
     users.close()
     assert ended.why == "nobody new is found"
     assert counters["entries.done"] == len(seeds)
+
+
+class _Broken(ScriptedFetcher):
+    async def fetch(self, ask: Ask) -> Fetched:
+        raise LookupError("no way by http://me:geheim@h:80")
+
+
+def test_what_a_run_says_of_its_fault_holds_no_password(tmp_path: Path) -> None:
+    """`status` shows it, and so does the database."""
+    users = open_users(tmp_path)
+    users.add_seeds([Found(1, "")], "run", 1.0)
+    run, _ = make_run(users, _Broken(Graph({1: []}, {1: 50}), Random(1)))
+    with pytest.raises(LookupError):
+        asyncio.run(run.run())
+    (worker,) = users.workers("run")
+    users.close()
+    assert worker.ended == "failed: no way by http://***@h:80"
+
+
+class _ClockThatGoesBack:
+    """Each look at it shows an earlier time; what never goes back is the real one's."""
+
+    monotonic = staticmethod(time.monotonic)
+
+    def __init__(self) -> None:
+        self._now = 2e9
+
+    def time(self) -> float:
+        self._now -= 1.0
+        return self._now
+
+
+def test_a_clock_that_goes_back_keeps_no_lease_from_being_renewed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Law 8: else processes elsewhere would take the entries for left; and the run ends in time."""
+    monkeypatch.setattr("weibo_crawler.harvest.run.time", _ClockThatGoesBack())
+    monkeypatch.setattr("weibo_crawler.harvest.run._REPORT_S", 0.01)
+    users = open_users(tmp_path)
+    users.add_seeds([Found(1, "")], "run", 1.0)
+    renewals: list[float] = []
+    monkeypatch.setattr(users, "renew", lambda owner, *, now, lease_s: renewals.append(now))
+    endless = Graph({uid: [uid + 1] for uid in range(1, 100_000)}, dict.fromkeys(range(99_999), 50))
+    run, _ = make_run(users, ScriptedFetcher(endless, Random(1)), max_time_s=1.0, lease_s=0.1)
+    ended = asyncio.run(run.run())
+    users.close()
+    assert ended.why == "harvest.max_time_s = 1 is over"
+    assert len(renewals) > 1

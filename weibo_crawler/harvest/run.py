@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from weibo_crawler.config import Harvest
-from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
+from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError, without_passwords
 from weibo_crawler.evidence import Evidence
 from weibo_crawler.fetch import Fetched, PageSource, Room
 from weibo_crawler.harvest.asking import KINDS, SHOWN, Asker, People
@@ -384,12 +384,12 @@ class HarvestRun:
 
     async def _keep_house(self) -> None:
         """Renew leases, free what the dead held, report, and watch the clock."""
-        renewed = 0.0
+        renewed, began = 0.0, time.monotonic()
         call, frontier, settings = self._committer.call, self._frontier, self._settings
         try:
             while True:
                 now = time.time()
-                if now - renewed >= settings.lease_s / 4:
+                if not 0 <= now - renewed < settings.lease_s / 4:  # the clock may be set back
                     await call(frontier.renew, self._owner, now=now, lease_s=settings.lease_s)
                     renewed = now
                 await call(frontier.reclaim_dead)
@@ -400,7 +400,7 @@ class HarvestRun:
                 self._room = self._ask_room()
                 self._evidence.widen(self._room.places)
                 self._progress()
-                if settings.max_time_s and now - self._started_at >= settings.max_time_s:
+                if settings.max_time_s and time.monotonic() - began >= settings.max_time_s:
                     self.stop(f"harvest.max_time_s = {settings.max_time_s:g} is over")
                 await asyncio.sleep(_REPORT_S)
         except Exception as error:  # noqa: BLE001 - the top of a task: it ends the run, loudly
@@ -433,7 +433,7 @@ class HarvestRun:
             await self._committer.call(self._frontier.give_back, self._owner)
             await self._share_looks()
             await self._committer.call(self._note_shown)
-            ended = f"failed: {self._failure}" if self._failure else why
+            ended = f"failed: {without_passwords(str(self._failure))}" if self._failure else why
             await self._committer.call(self._frontier.report, self._worker_row(ended))
         except StoreError as error:
             self._failure = self._failure or error

@@ -3,6 +3,7 @@
 A note whose name ends with a sign is one of many: `of` says whose.
 """
 
+import json
 from collections.abc import Callable, Iterable
 from math import inf
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -72,8 +73,9 @@ def _seconds(name: str) -> Note[float]:
 
 
 SITE = _text("site")  # whose users these are
-EXPORTS = json_note("exports", list[str])  # files, as host:path
-MEDIA = json_note("media", list[str])  # folders of pictures and videos, as host:path
+# files, and folders of pictures and videos, as host:path, of which no byte need be UTF-8
+EXPORTS = Note[list[str]]("exports", json.loads, json.dumps)
+MEDIA = Note[list[str]]("media", json.loads, json.dumps)
 LOOKS = _text("second_looks")  # `Samples.exchange`
 SHOWN = json_note("shown_pages.", list[ShownPage])  # of a kind; witnesses for the next runs
 WALLS = _text("walls.")  # of a stage; `Walls.exchange`

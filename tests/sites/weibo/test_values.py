@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.sites.weibo.helpers import NOON, at
 from weibo_crawler.sites.weibo.bid import bid_in_scheme, bid_of
 from weibo_crawler.sites.weibo.counts import optional_count
-from weibo_crawler.sites.weibo.dates import read_date
+from weibo_crawler.sites.weibo.dates import date_of, read_date
 from weibo_crawler.sites.weibo.drift import Drift, identity
 from weibo_crawler.sites.weibo.text import reader_text
 
@@ -234,6 +234,21 @@ def test_words_and_mid_that_disagree(words: str, mid_s: str, iso: str, precision
     """Neither is lost without a reason: see `dates`."""
     mid = (int(at(mid_s)) - 515483463) << 22
     assert read_date(words, NOON, mid) == (f"{iso}+08:00", precision)
+
+
+@pytest.mark.parametrize(
+    ("made", "is_told"),
+    [
+        ("2011-12-31T23:59:59", False),
+        ("2012-01-01T00:00:00", True),
+        ("2019-06-16T12:00:00", True),
+        ("2019-06-16T12:00:01", False),
+    ],
+)
+def test_an_id_alone_tells_when_it_was_made(made: str, is_told: bool) -> None:
+    """Since ids hold the time, and up to now, our clock being a day behind at most."""
+    mid = (int(at(made)) - 515483463) << 22
+    assert date_of(mid, NOON) == ((f"{made}+08:00", "mid") if is_told else None)
 
 
 def test_the_mid_decides_the_year_when_our_clock_is_behind() -> None:
