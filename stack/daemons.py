@@ -194,8 +194,8 @@ def _java(stack: Stack, java_home: Path, kind: str) -> list[str]:
         "-Djava.net.preferIPv4Stack=true",
         f"-Dhadoop.log.dir={stack.logs}",
         f"-Djava.io.tmpdir={stack.run}",  # web pages are unpacked there
-        # without the optimizing compiler: these daemons do little, and start sooner
-        *(["-XX:TieredStopAtLevel=1"] if kind == "hadoop" else []),
+        # Hadoop's without the optimizing compiler: these daemons do little, and start sooner
+        *([] if kind == "hbase" and stack.optimizes else ["-XX:TieredStopAtLevel=1"]),
         *templates.jvm_flags(stack, kind),
         sharing.flag(stack, java_home, kind),
         "-cp",

@@ -3,6 +3,8 @@
 WEIBO_STACK_DIR          data, logs, configuration of this stack; default .stack in the checkout
 WEIBO_STACK_PORT_<NAME>  a port, such as WEIBO_STACK_PORT_THRIFT=19090; names are those of PORTS
 WEIBO_STACK_MARIADB      auto (the system's mariadbd, else Maven's), system or maven
+WEIBO_STACK_OPTIMIZES    yes (default) or no: whether HBase has Java's optimizing compiler, which
+                         takes a third of its processor time in the first minutes
 JAVA_HOME                a JDK 17; else the java on PATH
 XDG_CACHE_HOME           the jars are kept in weibo-crawler/stack below it; default ~/.cache
 
@@ -56,7 +58,7 @@ class StackError(Exception):
 @dataclass(frozen=True)
 class Stack:
     """One stack. root: its folder; cache: the jars, shared by all stacks of this account; nodes:
-    how many NodeManagers."""
+    how many NodeManagers; optimizes: whether HBase has the optimizing compiler."""
 
     root: Path
     cache: Path
@@ -65,6 +67,7 @@ class Stack:
     user: str
     group: str
     nodes: int = 1
+    optimizes: bool = True
 
     @property
     def run(self) -> Path:
@@ -114,6 +117,9 @@ def read(environ: Mapping[str, str] = os.environ, nodes: int | None = None) -> S
     mariadb = environ.get("WEIBO_STACK_MARIADB") or "auto"
     if mariadb not in ("auto", "system", "maven"):
         raise StackError(f"WEIBO_STACK_MARIADB is auto, system or maven, not {mariadb!r}")
+    optimizes = environ.get("WEIBO_STACK_OPTIMIZES") or "yes"
+    if optimizes not in ("yes", "no"):
+        raise StackError(f"WEIBO_STACK_OPTIMIZES is yes or no, not {optimizes!r}")
     return Stack(
         root=root,
         cache=cache / "weibo-crawler" / "stack",
@@ -122,6 +128,7 @@ def read(environ: Mapping[str, str] = os.environ, nodes: int | None = None) -> S
         user=pwd.getpwuid(os.getuid()).pw_name,
         group=grp.getgrgid(os.getgid()).gr_name,
         nodes=_nodes(root, nodes),
+        optimizes=optimizes == "yes",
     )
 
 

@@ -98,7 +98,8 @@ def test_a_node_looks_around(stack: Running, prefix: str, tmp_path: Path, folder
     assert BARE_PYTHON in lines["node python"]["text"]
     assert "direct connections from 127.0.0." in lines["node egress"]["text"]
     assert "direct connection," in lines["egress"]["text"]  # where the job starts none is bound
-    line = checked(crawl, 3, "--nodes", WEIBO_HADOOP__PYTHON="no-such-python")["nodes"]
+    wrong = {"WEIBO_HADOOP__PYTHON": "no-such-python", "WEIBO_HADOOP__ATTEMPTS": "1"}
+    line = checked(crawl, 3, "--nodes", **wrong)["nodes"]
     assert line["state"] == "wrong"
     assert "the nodes have no no-such-python" in line["text"]
     (left,) = stack.run(stack.addresses["STACK_HADOOP"], "fs", "-ls", "-C", folder).stdout.split()

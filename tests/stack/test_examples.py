@@ -1,44 +1,49 @@
 """The examples of the docs that read HBase give what the tables hold, by the names of the docs."""
 
 import re
-import secrets
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
 
 from tests.stack.conftest import ROOT, Running, why_not
+from tests.stack.hbase_worlds import drop
 from weibo_crawler.store import Put
 from weibo_crawler.store.hbase.tables import HbaseTables
 
 if why_not():
     pytest.skip(why_not(), allow_module_level=True)
 
+PAGES = ("cluster.md", "tables.md")
+_END = "=" * 40  # of a page; the shell repeats what it is told
 _USER = "e5-1234567890"
 _POSTS = ("99999999995012345678", "99999994964508379999")
 
 
 @pytest.fixture(scope="module")
 def namespace(stack: Running) -> Iterator[str]:
-    """Tables in a namespace of their own, with a user and two posts."""
-    name = f"t{secrets.token_hex(4)}"
+    """Tables in a namespace of the examples, which stays, with a user and two posts."""
+    name = "weibo_examples"
+    url = f"{stack.addresses['STACK_TABLES']}/{name}:"
+    drop(url)
     stack.schema(WEIBO_TABLE_NAMESPACE=name)
-    tables = HbaseTables(f"{stack.addresses['STACK_TABLES']}/{name}:")
+    tables = HbaseTables(url)
     tables.userlist.put([Put(_USER, {"user:id": "1234567890", "crawl:state": "failed"}, 1)])
     cells = {"post:text": "a word", "count:likes": "17"}
     tables.posts.put([Put(f"{_USER}-{mid}", cells, 1) for mid in _POSTS])
     tables.close()
     yield name
-    full = [f"{name}:{table}" for table in ("userlist", "posts", "comments")]
-    away = [f"disable '{each}'; drop '{each}'" for each in full]
-    _shell(stack, [*away, f"drop_namespace '{name}'"])
+    drop(url)
 
 
-def _shell(stack: Running, lines: list[str]) -> str:
+@pytest.fixture(scope="module")
+def said(stack: Running, namespace: str) -> dict[str, str]:
+    """What the shell says to the lines of each page: it takes longer to start than to answer."""
+    lines = [line for page in PAGES for line in (*_examples(page, namespace)[0], "puts '=' * 40")]
     text = "\n".join([*lines, ""])
     done = stack.run(stack.addresses["STACK_HBASE"], "shell", "-n", text=text)
     assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return dict(zip(PAGES, done.stdout.split(_END)[:-1], strict=True))
 
 
 def _examples(page: str, namespace: str) -> tuple[list[str], str]:
@@ -54,18 +59,21 @@ def _examples(page: str, namespace: str) -> tuple[list[str], str]:
     return named, code
 
 
-@pytest.mark.parametrize("page", ["cluster.md", "tables.md"])
+@pytest.mark.parametrize("page", PAGES)
 def test_examples_of_the_shell_and_of_happybase(
-    stack: Running, namespace: str, page: str, capsys: pytest.CaptureFixture[str]
+    stack: Running,
+    namespace: str,
+    said: dict[str, str],
+    page: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Each line is run as it stands, but for the host and the namespace."""
     shell, python = _examples(page, namespace)
-    said = _shell(stack, shell)
     assert len(shell) >= 3
-    assert said.count("row(s)") == len(shell)
-    assert "\n0 row(s)" not in said
-    assert "value=a word" in said
-    assert "value=17" in said
+    assert said[page].count("row(s)") == len(shell)
+    assert "\n0 row(s)" not in said[page]
+    assert "value=a word" in said[page]
+    assert "value=17" in said[page]
     at = urlsplit(stack.addresses["STACK_TABLES"])
     python = re.sub(
         r'Connection\("[\w.]+"(, 9090)?', f'Connection("{at.hostname}", {at.port}', python

@@ -77,6 +77,8 @@ class TestHbaseTables(TableContract):
 class TestHbaseTablesInTinyPages(TestHbaseTables):
     """The same where every scan turns a page after each row or two, and puts are cut often."""
 
+    many = 250
+
     @pytest.fixture(autouse=True)
     def _tiny(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "_FIRST_ROWS", 1)

@@ -54,6 +54,15 @@ def test_a_port_is_a_setting() -> None:
     assert ports == {**settings.PORTS, "thrift": 19090}
 
 
+@pytest.mark.parametrize(("value", "is_optimized"), [("", True), ("yes", True), ("no", False)])
+def test_hbase_is_optimized_unless_told(tmp_path: Path, value: str, is_optimized: bool) -> None:
+    """A setting takes the optimizing compiler from HBase; Hadoop's daemons have none."""
+    stack = settings.read({"WEIBO_STACK_DIR": str(tmp_path / "s"), "WEIBO_STACK_OPTIMIZES": value})
+    (tmp_path / "release").touch()
+    for kind, has_it in (("hbase", is_optimized), ("hadoop", False)):
+        assert ("-XX:TieredStopAtLevel=1" in daemons._java(stack, tmp_path, kind)) is not has_it
+
+
 @pytest.mark.parametrize(
     "environ",
     [
@@ -62,6 +71,7 @@ def test_a_port_is_a_setting() -> None:
         {"WEIBO_STACK_PORT_THRIFT": "x"},
         {"WEIBO_STACK_PORT_THRIFT": "3307"},
         {"WEIBO_STACK_MARIADB": "docker"},
+        {"WEIBO_STACK_OPTIMIZES": "perhaps"},
         {"WEIBO_STACK_DIR": "/tmp/a b"},
         {"WEIBO_STACK_DIR": "/tmp/a:b"},
     ],
