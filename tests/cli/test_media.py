@@ -6,6 +6,7 @@ import signal
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from threading import Event
@@ -473,6 +474,31 @@ def test_files_go_by_the_egresses_of_the_settings(world: tuple[Crawl, Host]) -> 
         assert proxy.paths() == [url]
     assert host.asked == []
     assert "geheim" not in (crawl.folder / "media/index.db").read_bytes().decode("latin-1")
+
+
+def test_a_proxy_that_breaks_files_is_not_asked_for_long(world: tuple[Crawl, Host]) -> None:
+    """One that answers with pages of its own, or refuses its password: another brings the file."""
+    crawl, host = world
+    urls = [f"{host.url}/large/p{n}.jpg" for n in range(60)]
+    store(crawl.folder, *(Named(6, n, (url,)) for n, url in enumerate(urls)))
+    with (
+        hosting("127.0.0.2") as good,
+        hosting("127.0.0.3") as lying,
+        hosting("127.0.0.4") as closed,
+    ):
+        for n, url in enumerate(urls):
+            good.odd[url] = partial(good.send, body=jpeg(n), content_type="image/jpeg")
+            lying.odd[url] = lambda handler: lying.send(handler, b"<html>pay here", "text/html")
+            closed.odd[url] = lambda handler: closed.say(handler, 407)
+        lines = [f"http://{each.url[7:]}" for each in (good, lying, closed)]
+        (crawl.folder / "proxies.txt").write_text("\n".join(lines))
+        done = crawl.json(
+            "media", WEIBO_EGRESS__PROXIES_FILE="proxies.txt", WEIBO_FETCH__ATTEMPTS="6"
+        )
+        assert done["held"] == 60
+        assert len(lying.asked) < 60
+        assert len(closed.asked) < 60
+    assert_whole(crawl)
 
 
 def test_no_store_no_folder(world: tuple[Crawl, Host]) -> None:
