@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import sqlite3
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.crawls import Crawl, until
+from tests.cli.crawls import Crawl, simulated, until
 from tests.media.server import Host, Named, crawled, hosting, jpeg, mp4, store
 from weibo_crawler.media.naming import PARTS
 
@@ -231,16 +232,19 @@ def test_what_failed_before_is_no_evidence(world: tuple[Crawl, Host]) -> None:
     assert (done["held"], done["refused"]) == (1, 20)
 
 
-def test_a_host_that_refuses_all_ends_the_run(world: tuple[Crawl, Host]) -> None:
+@pytest.mark.parametrize(("status", "state"), [(403, "refused"), (429, "refused"), (500, "failed")])
+def test_a_host_that_refuses_all_ends_the_run(
+    world: tuple[Crawl, Host], status: int, state: str
+) -> None:
     """With exit code 4, before all were asked for; nothing is gone, and figures are given."""
     crawl, host = world
     urls = [f"{host.url}/large/p{n}.jpg" for n in range(200)]
-    host.odd |= {f"/large/p{n}.jpg": lambda handler: host.say(handler, 403) for n in range(200)}
+    host.odd |= {f"/large/p{n}.jpg": partial(host.say, status=status) for n in range(200)}
     store(crawl.folder, *(Named(6, n, (url,)) for n, url in enumerate(urls)))
     done = crawl.json_of(4, "media")
-    assert "none came (refused (403))" in done["error"]
-    assert 12 <= done["refused"] < 100
-    assert set(states(crawl).values()) == {"refused", "wanted"}
+    assert re.search(rf"none came \(.*{status}", done["error"])
+    assert 12 <= done[state] < 100
+    assert set(states(crawl).values()) == {state, "wanted"}
     host.odd.clear()
     for n in range(200):
         host.add(f"/large/p{n}.jpg", jpeg(n))
@@ -567,6 +571,23 @@ def test_egresses_are_leased_apart_from_those_of_a_crawl(world: tuple[Crawl, Hos
         names = [name for (name,) in conn.execute("SELECT name FROM egresses")]
         assert [name.startswith("media:direct@") for name in names] == [True]
         assert conn.execute("SELECT count(*) FROM egress_holders").fetchone() == (0,)
+
+
+def test_a_simulated_crawl_asks_no_real_host(tmp_path: Path) -> None:
+    """Its posts name some: they are told, and left out."""
+    with simulated(tmp_path, users=30) as (crawl, truth):
+        crawl.run("seed", *truth.seeds)
+        crawl.run("import")
+        crawl.run("posts", "--runner", "inline")
+        done = crawl.json("media", WEIBO_MEDIA__REQUESTS_PER_SECOND="0")
+        assert done["elsewhere"] == done["named"] > 0
+        assert done["asked"] == 0
+        posts = crawl.scan("posts", "--columns", "pics,page_info")
+        named = [(post["pics"], post["page_info"]) for post in posts]
+        assert len(index(crawl)) == sum(
+            len(pics or ()) + bool(info and info["type"] == "video" and info["stream"])
+            for pics, info in named
+        )
 
 
 def test_no_pace_at_all_is_for_loopback(world: tuple[Crawl, Host]) -> None:

@@ -9,13 +9,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import TypeVar
 
-from weibo_crawler.errors import (
-    BodyTooLarge,
-    ConnectFailed,
-    FileRefused,
-    TimedOut,
-    TransportError,
-)
+from weibo_crawler.errors import BadAnswer, BodyCut, BodyTooLarge, FileRefused, TransportError
 from weibo_crawler.fetch.answers import BACKOFF_BASE_S, BACKOFF_CAP_S
 from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.clients.requests_transport import RequestsTransport, Stream
@@ -133,8 +127,9 @@ class Downloads:
         return result
 
     def _judge(self, error: TransportError) -> None:
-        """Stop where one file after the other is refused, or brings no answer."""
-        self._in_vain += isinstance(error, FileRefused | ConnectFailed | TimedOut)
+        """Stop where one file after the other is refused, or brings no answer of use. What is wrong
+        with a file itself tells nothing of others."""
+        self._in_vain += not isinstance(error, BadAnswer | BodyCut | BodyTooLarge)
         if self._in_vain >= _IN_VAIN:
             self._pool.stop(
                 f"of the last {self._in_vain} files none came ({error}): come back in an hour or "
