@@ -55,7 +55,9 @@ def assert_whole(crawl: Crawl) -> None:
     there = files(crawl)
     assert held.keys() == there.keys()
     for name, body in there.items():
-        assert (len(body), sha256(body).hexdigest()) == (held[name]["bytes"], held[name]["sha256"])
+        row = held[name]
+        assert (len(body), sha256(body).hexdigest()) == (row["bytes"], row["sha256"])
+        assert (row["part_bytes"], row["part_of"], row["why"]) == (0, "", "")
     assert [*(crawl.folder / f"media/{PARTS}").iterdir()] == []
 
 
