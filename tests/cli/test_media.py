@@ -2,10 +2,12 @@
 
 import json
 import os
+import re
 import signal
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from threading import Event
@@ -13,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.crawls import Crawl, until
+from tests.cli.crawls import Crawl, simulated, until
 from tests.media.server import Host, Named, crawled, hosting, jpeg, mp4, store
 from weibo_crawler.media.naming import PARTS
 
@@ -53,7 +55,9 @@ def assert_whole(crawl: Crawl) -> None:
     there = files(crawl)
     assert held.keys() == there.keys()
     for name, body in there.items():
-        assert (len(body), sha256(body).hexdigest()) == (held[name]["bytes"], held[name]["sha256"])
+        row = held[name]
+        assert (len(body), sha256(body).hexdigest()) == (row["bytes"], row["sha256"])
+        assert (row["part_bytes"], row["part_of"], row["why"]) == (0, "", "")
     assert [*(crawl.folder / f"media/{PARTS}").iterdir()] == []
 
 
@@ -230,16 +234,19 @@ def test_what_failed_before_is_no_evidence(world: tuple[Crawl, Host]) -> None:
     assert (done["held"], done["refused"]) == (1, 20)
 
 
-def test_a_host_that_refuses_all_ends_the_run(world: tuple[Crawl, Host]) -> None:
+@pytest.mark.parametrize(("status", "state"), [(403, "refused"), (429, "refused"), (500, "failed")])
+def test_a_host_that_refuses_all_ends_the_run(
+    world: tuple[Crawl, Host], status: int, state: str
+) -> None:
     """With exit code 4, before all were asked for; nothing is gone, and figures are given."""
     crawl, host = world
     urls = [f"{host.url}/large/p{n}.jpg" for n in range(200)]
-    host.odd |= {f"/large/p{n}.jpg": lambda handler: host.say(handler, 403) for n in range(200)}
+    host.odd |= {f"/large/p{n}.jpg": partial(host.say, status=status) for n in range(200)}
     store(crawl.folder, *(Named(6, n, (url,)) for n, url in enumerate(urls)))
     done = crawl.json_of(4, "media")
-    assert "none came (refused (403))" in done["error"]
-    assert 12 <= done["refused"] < 100
-    assert set(states(crawl).values()) == {"refused", "wanted"}
+    assert re.search(rf"none came \(.*{status}", done["error"])
+    assert 12 <= done[state] < 100
+    assert set(states(crawl).values()) == {state, "wanted"}
     host.odd.clear()
     for n in range(200):
         host.add(f"/large/p{n}.jpg", jpeg(n))
@@ -475,6 +482,31 @@ def test_files_go_by_the_egresses_of_the_settings(world: tuple[Crawl, Host]) -> 
     assert "geheim" not in (crawl.folder / "media/index.db").read_bytes().decode("latin-1")
 
 
+def test_a_proxy_that_breaks_files_is_not_asked_for_long(world: tuple[Crawl, Host]) -> None:
+    """One that answers with pages of its own, or refuses its password: another brings the file."""
+    crawl, host = world
+    urls = [f"{host.url}/large/p{n}.jpg" for n in range(60)]
+    store(crawl.folder, *(Named(6, n, (url,)) for n, url in enumerate(urls)))
+    with (
+        hosting("127.0.0.2") as good,
+        hosting("127.0.0.3") as lying,
+        hosting("127.0.0.4") as closed,
+    ):
+        for n, url in enumerate(urls):
+            good.odd[url] = partial(good.send, body=jpeg(n), content_type="image/jpeg")
+            lying.odd[url] = lambda handler: lying.send(handler, b"<html>pay here", "text/html")
+            closed.odd[url] = lambda handler: closed.say(handler, 407)
+        lines = [f"http://{each.url[7:]}" for each in (good, lying, closed)]
+        (crawl.folder / "proxies.txt").write_text("\n".join(lines))
+        done = crawl.json(
+            "media", WEIBO_EGRESS__PROXIES_FILE="proxies.txt", WEIBO_FETCH__ATTEMPTS="6"
+        )
+        assert done["held"] == 60
+        assert len(lying.asked) < 60
+        assert len(closed.asked) < 60
+    assert_whole(crawl)
+
+
 def test_no_store_no_folder(world: tuple[Crawl, Host]) -> None:
     crawl, _ = world
     crawl.run("media", code=5, WEIBO_STORE__USERS="sqlite:///none.db")
@@ -541,6 +573,23 @@ def test_egresses_are_leased_apart_from_those_of_a_crawl(world: tuple[Crawl, Hos
         names = [name for (name,) in conn.execute("SELECT name FROM egresses")]
         assert [name.startswith("media:direct@") for name in names] == [True]
         assert conn.execute("SELECT count(*) FROM egress_holders").fetchone() == (0,)
+
+
+def test_a_simulated_crawl_asks_no_real_host(tmp_path: Path) -> None:
+    """Its posts name some: they are told, and left out."""
+    with simulated(tmp_path, users=30) as (crawl, truth):
+        crawl.run("seed", *truth.seeds)
+        crawl.run("import")
+        crawl.run("posts", "--runner", "inline")
+        done = crawl.json("media", WEIBO_MEDIA__REQUESTS_PER_SECOND="0")
+        assert done["elsewhere"] == done["named"] > 0
+        assert done["asked"] == 0
+        posts = crawl.scan("posts", "--columns", "pics,page_info")
+        named = [(post["pics"], post["page_info"]) for post in posts]
+        assert len(index(crawl)) == sum(
+            len(pics or ()) + bool(info and info["type"] == "video" and info["stream"])
+            for pics, info in named
+        )
 
 
 def test_no_pace_at_all_is_for_loopback(world: tuple[Crawl, Host]) -> None:

@@ -9,18 +9,12 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import TypeVar
 
-from weibo_crawler.errors import (
-    BodyTooLarge,
-    ConnectFailed,
-    FileRefused,
-    TimedOut,
-    TransportError,
-)
+from weibo_crawler.errors import BadAnswer, BodyCut, BodyTooLarge, FileRefused, TransportError
 from weibo_crawler.fetch.answers import BACKOFF_BASE_S, BACKOFF_CAP_S
 from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.clients.requests_transport import RequestsTransport, Stream
 from weibo_crawler.fetch.clients.transport import Headers
-from weibo_crawler.fetch.pool import Broken, Failed, Good, Pool, Refused, Unused
+from weibo_crawler.fetch.pool import Broken, Disproved, Failed, Good, Pool, Refused, Turn, Unused
 from weibo_crawler.fetch.pool.outcome import Outcome
 from weibo_crawler.fetch.pool.session import SessionSite
 from weibo_crawler.metrics import Counters
@@ -68,12 +62,12 @@ class Downloads:
         Errors: TransportError after all attempts; SiteSaysNo when file after file is refused, or
         brings no answer; Interrupted after `stop`; StoreError.
         """
-        tries = 1
+        past: list[Turn] = []
         while True:
             try:
-                result = await self._once(request(), take, is_dated=is_dated)
+                result = await self._once(request(), take, past, is_dated=is_dated)
             except TransportError as error:
-                if tries == self._attempts or _is_final(error):
+                if len(past) == self._attempts or _is_final(error):
                     if is_evidence and not is_dated:
                         self._judge(error)
                     raise
@@ -81,9 +75,8 @@ class Downloads:
                 self._in_vain = 0
                 return result
             self._counters.add("request.retried")
-            wait_s = backoff_s(tries - 1, BACKOFF_BASE_S, BACKOFF_CAP_S, self._rng)
-            await self._pool.pause(wait_s)
-            tries += 1
+            waits = len(past) - 1
+            await self._pool.pause(backoff_s(waits, BACKOFF_BASE_S, BACKOFF_CAP_S, self._rng))
 
     @property
     def waits_for(self) -> str:
@@ -100,8 +93,13 @@ class Downloads:
         """End what is under way and hand the egresses back."""
         await self._pool.close()
 
-    async def _once(self, request: Request, take: Callable[[Stream], T], *, is_dated: bool) -> T:
-        turn = await self._pool.turn(request)
+    async def _once(
+        self, request: Request, take: Callable[[Stream], T], past: list[Turn], *, is_dated: bool
+    ) -> T:
+        """One attempt, by another egress than the last one in vain where there is another. past:
+        gets its turn."""
+        turn = await self._pool.turn(request, [one.egress.name for one in past[-1:]])
+        past.append(turn)
         began = time.monotonic()
         outcome: Outcome | None = None
 
@@ -117,16 +115,21 @@ class Downloads:
         self._counters.add("request.sent")
         headers = (*request.headers, *turn.headers, ("Accept-Encoding", "identity"))
         try:
-            return await self._transport.stream(request, headers, turn.egress, judged)
+            result = await self._transport.stream(request, headers, turn.egress, judged)
         except TransportError as error:
             outcome = _of_error(error, outcome)
             raise
         finally:
             self._pool.tell(turn, outcome or Unused())
+        for other in past:  # a proxy that breaks what this one brings is to blame
+            if isinstance(other.outcome, Broken) and other.egress.name != turn.egress.name:
+                self._pool.tell(other, Disproved())
+        return result
 
     def _judge(self, error: TransportError) -> None:
-        """Stop where one file after the other is refused, or brings no answer."""
-        self._in_vain += isinstance(error, FileRefused | ConnectFailed | TimedOut)
+        """Stop where one file after the other is refused, or brings no answer of use. What is wrong
+        with a file itself tells nothing of others."""
+        self._in_vain += not isinstance(error, BadAnswer | BodyCut | BodyTooLarge)
         if self._in_vain >= _IN_VAIN:
             self._pool.stop(
                 f"of the last {self._in_vain} files none came ({error}): come back in an hour or "

@@ -119,7 +119,7 @@ class MediaRun:
                 self._note(one, FAILED, str(error))
         else:
             if isinstance(came, Saved):
-                self._note(one, HELD, "", **came._asdict())
+                self._note(one, HELD, "", part_bytes=0, part_of="", **came._asdict())
             else:
                 self._note(one, *came)
 

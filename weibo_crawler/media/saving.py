@@ -100,7 +100,7 @@ class Part:
             done = self._fill(file, start, digest.update, pieces)
             if total is not None and done != total:
                 raise BodyCut(f"{done:,} bytes came of {total:,}")
-            self._make_safe(file)
+            self._sync(file)
         name = file_name(self._one, ending)
         self._give(name)
         return Saved(name, done, digest.hexdigest(), content_type)
@@ -187,9 +187,12 @@ class Part:
                 self._path.unlink(missing_ok=True)
                 raise
 
-    def _make_safe(self, file: FileIO) -> None:
+    def _sync(self, file: FileIO) -> None:
         with self._writing():
             os.fsync(file.fileno())
+
+    def _make_safe(self, file: FileIO) -> None:
+        self._sync(file)
         if self._validator:
             self._bytes = file.tell()
             self._keep(self._bytes, self._validator)

@@ -141,15 +141,13 @@ class RequestsTransport:
         begin(exchange)
         try:
             with self._answer(exchange, request, headers, egress) as raw:
-                result = made(raw, request, egress)
-                status = raw.status
+                if raw.status == 407 and egress.proxy_url is not None:
+                    raise errors.EgressFailed(
+                        f"{egress.name}: the proxy refuses its user or password (407)"
+                    )
+                return made(raw, request, egress)
         except FOREIGN as error:
             raise translate(error, exchange, egress) from None
-        if status == 407 and egress.proxy_url is not None:
-            raise errors.EgressFailed(
-                f"{egress.name}: the proxy refuses its user or password (407)"
-            )
-        return result
 
     @contextmanager
     def _answer(
