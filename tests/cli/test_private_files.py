@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.crawls import Crawl, Truth, simulated
-from weibo_crawler.analysis.files import replacing
+from weibo_crawler.analysis.files import parts_folder, replacing
 from weibo_crawler.store.owners import new_owner
 
 
@@ -67,6 +67,16 @@ def test_an_export_is_never_wider_than_the_file_it_replaces(tmp_path: Path) -> N
         with replacing(path) as file:
             file.write(b"new")
         assert stat.S_IMODE(path.stat().st_mode) == after
+
+
+def test_parts_of_an_export_are_in_a_folder_for_this_account_alone(tmp_path: Path) -> None:
+    """Whatever the umask: the whole alone is as it says."""
+    mask = os.umask(0)
+    try:
+        with parts_folder(tmp_path / "users.csv") as part:
+            assert stat.S_IMODE(part.stat().st_mode) == 0o700
+    finally:
+        os.umask(mask)
 
 
 def _umask() -> int:
