@@ -111,7 +111,7 @@ def test_no_page_that_a_harvest_read_is_asked_for_again(
         assert len(users_of(shown & set(posts_and_comments(truth, asked)))) <= _MAPPERS
         assert kept(crawl) == []
         cost = len(truth.served()) - asked
-        crawl.run("posts")
+        crawl.run("posts", "--runner", "inline")
         assert len(truth.served()) == asked + cost
         (tmp_path / "other").mkdir()
         other = Crawl(tmp_path / "other")

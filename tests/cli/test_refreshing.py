@@ -21,6 +21,7 @@ from weibo_crawler.store.sqlite.tables import SqliteTables
 Row = dict[str, Any]
 # the ledger keeps one version, so its past is not known
 NO_LEDGER = dict.fromkeys(("state", "announced", "stored", "visited_at"))
+INLINE = ("--runner", "inline")
 CHANGING = {"edited_per_day": 0.01, "deleted_per_day": 0.01}
 
 
@@ -87,14 +88,14 @@ def test_coming_back_tells_what_changed(tmp_path: Path) -> None:
     with simulated(tmp_path, **knobs) as (crawl, before):
         whole_way(crawl, before)
         asked = len(before.served())
-        again = crawl.json("posts", "--refresh")
+        again = crawl.json("posts", "--refresh", *INLINE)
         assert again["counters"]["users.existing"] == again["users"]
         assert len(before.served()) == asked
         assert "add that" in crawl.run("posts", "--all", code=2).stderr
     then, held = to_iso(time.time()), list(crawl.scan("posts"))
     users = [dict(user, **NO_LEDGER) for user in crawl.scan("users", "--imported")]
     with days_later(crawl, tmp_path, 20.0, **knobs, **CHANGING) as now:
-        done = crawl.json("posts", "--refresh", "--all")
+        done = crawl.json("posts", "--refresh", "--all", *INLINE)
         new = {mid for uid in before.depths for mid in _mids(now, uid)} - set(before.posts())
         assert done["new_posts"] == len(new)
         assert set(before.posts()) | new == set(stored(crawl))
@@ -106,7 +107,7 @@ def test_coming_back_tells_what_changed(tmp_path: Path) -> None:
         assert figures["gone_posts"] == done["gone_posts"]
         assert (figures["gaps"], figures["sure_share"]) == (0, 1)
         assert_history_can_be_read(crawl, then, held, users, done)
-        quiet = crawl.json("posts", "--refresh", "--all")
+        quiet = crawl.json("posts", "--refresh", "--all", *INLINE)
         assert (quiet["new_posts"], quiet["edited_posts"], quiet["gone_posts"]) == (0, 0, 0)
 
 
@@ -157,7 +158,7 @@ def test_a_killed_refresh_goes_on(tmp_path: Path) -> None:
         for requests in (20, 60, 90):
             code = signal_after(crawl, now, requests, signal.SIGKILL, "posts", "--refresh", "--all")
             assert code == -signal.SIGKILL
-        done = crawl.json("posts", "--refresh", "--all")
+        done = crawl.json("posts", "--refresh", "--all", *INLINE)
         counters = done["counters"]
         assert outcomes(counters) == counters["users.input"] == len(before.depths)
         assert set(stored(crawl)) == set(before.posts()) | set(now.posts())
@@ -177,7 +178,7 @@ def test_a_guest_who_comes_back_late_knows_what_was_missed(tmp_path: Path) -> No
     with days_later(crawl, tmp_path, 40.0, **knobs, faults="slow=0.3", slow_s=0.03) as now:
         now.depths = before.depths
         signal_after(crawl, now, 60, signal.SIGKILL, "posts", "--refresh", "--all")
-        crawl.run("posts", "--refresh", "--all")
+        crawl.run("posts", "--refresh", "--all", *INLINE)
         text = crawl.run("report", "--completeness", "--format", "jsonl").stdout
         rows = {row["id"]: row for row in map(json.loads, text.splitlines())}
         assert set(rows) == set(before.depths)

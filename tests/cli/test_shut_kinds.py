@@ -65,7 +65,7 @@ def test_texts_that_nobody_is_shown_cost_a_few_requests(tmp_path: Path, status: 
     """The run ends well, every post is stored, the long ones as lists show them, and their number
     is said; the tables come out of the archive as they are."""
     with (
-        simulated(tmp_path, mean_posts=20.0) as (crawl, truth),
+        simulated(tmp_path, mean_posts=10.0) as (crawl, truth),
         closing(crawl.env["WEIBO_SITE__BASE_URL"], TEXTS, status) as (base_url, asked),
     ):
         crawl.env["WEIBO_SITE__BASE_URL"] = base_url

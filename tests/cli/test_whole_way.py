@@ -74,7 +74,11 @@ def test_the_crawl_is_the_truth(tmp_path: Path, knobs: dict[str, object], runner
         whole_way(crawl, truth, "--runner", runner)
         assert_true(crawl, truth)
         asked = len(truth.served())
-        again = [crawl.json("harvest"), crawl.json("import"), crawl.json("posts")]
+        again = [
+            crawl.json("harvest"),
+            crawl.json("import"),
+            crawl.json("posts", "--runner", "inline"),
+        ]
         counters = again[2]["counters"]
         assert counters == {"users.input": len(truth.depths), "users.existing": len(truth.depths)}
         assert (again[0]["new"], again[2]["new_posts"]) == (0, 0)
@@ -351,7 +355,7 @@ def test_whichever_process_of_the_job_is_killed_the_run_ends(tmp_path: Path) -> 
             assert process.wait(60) == 1, crawl.said(process)
             assert "a mapper was killed or broke" in crawl.said(process)
             n += 1
-        crawl.run("posts")
+        crawl.run("posts", "--runner", "inline")
         assert_true(crawl, truth)
 
 
@@ -378,5 +382,5 @@ def test_ctrl_c_ends_children_and_goes_on(tmp_path: Path, number: signal.Signals
         asked = len(truth.served())
         time.sleep(1)
         assert len(truth.served()) == asked
-        crawl.run("posts")
+        crawl.run("posts", "--runner", "inline")
         assert_true(crawl, truth)
