@@ -397,15 +397,15 @@ CHANGES = [
     Change(
         "a page that alone is refused is a ban",
         "fetch/fetcher.py",
-        "is_alone=bool(bans) and is_ban(met) and self._shown_at > bans[0]",
-        "is_alone=False",
+        "is_alone = bool(bans) and is_ban(met) and",
+        "is_alone = False and",
         f"{FETCH}/test_fetcher.py",
     ),
     Change(
         "a page that a witness was shown before tells of a ban",
         "fetch/fetcher.py",
-        "self._shown_at > bans[0]",
-        "self._shown_at > 0.0",
+        "self._exchange.shown_at > bans[0]",
+        "self._exchange.shown_at > 0.0",
         f"{FETCH}/test_fetcher.py",
     ),
     Change(
@@ -526,7 +526,7 @@ CHANGES = [
     ),
     Change(
         "the first of two pages that differ is believed",
-        "fetch/fetcher.py",
+        "fetch/comparer.py",
         "if True in told or (is_known and False in told) else None",
         "if words_of(last.answer) else None",
         f"{FETCH}/test_comparison.py",
@@ -603,7 +603,7 @@ CHANGES = [
     ),
     Change(
         "what nobody can tell is believed",
-        "fetch/fetcher.py",
+        "fetch/comparer.py",
         "            return disputed(differing), met, page",
         "            pass",
         f"{FETCH}/test_comparison.py",
