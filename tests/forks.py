@@ -34,7 +34,7 @@ from weibo_crawler.simulator.run import Running, answered, start
 from weibo_crawler.store.temporary import open_private
 
 _ROOT = Path(__file__).parents[1]
-_CRAWLER, _SIMULATOR = "weibo_crawler", "weibo_crawler.simulator"
+CRAWLER, _SIMULATOR = "weibo_crawler", "weibo_crawler.simulator"
 _HEAVY = ("weibo_crawler.__main__", "weibo_crawler.simulator.__main__")
 JOB = str(_ROOT / "jobs" / "crawl_posts.py")
 
@@ -64,7 +64,7 @@ class Forks:
     ) -> subprocess.CompletedProcess[str]:
         """One command of the program to its end."""
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            forked = self.begin(_CRAWLER, words, folder, env, out.fileno(), err.fileno())
+            forked = self.begin(CRAWLER, words, folder, env, out.fileno(), err.fileno())
             try:
                 code = forked.wait(timeout_s)
             except subprocess.TimeoutExpired:
@@ -79,22 +79,22 @@ class Forks:
         words: Sequence[str],
         folder: Path,
         env: Mapping[str, str],
-        out: int,
-        err: int,
+        *files: int,
     ) -> "Forked":
-        """One command of this program, whose output goes to these files."""
+        """One command of this program. files: for its output, its errors, and what it reads, where
+        that is something."""
         with self._lock:
-            return Forked(self._line, [program, list(words), str(folder), dict(env)], out, err)
+            return Forked(self._line, [program, list(words), str(folder), dict(env)], *files)
 
 
 class Forked:
     """A command that runs, asked for on the line to a server. It is killed where this process ends,
     or forgets it. returncode: None while it runs, as far as was looked."""
 
-    def __init__(self, server: socket.socket, asked: list[object], out: int, err: int) -> None:
+    def __init__(self, server: socket.socket, asked: list[object], *files: int) -> None:
         self._line, theirs = socket.socketpair()
         with theirs:
-            socket.send_fds(server, [b"."], [theirs.fileno(), out, err])
+            socket.send_fds(server, [b"."], [theirs.fileno(), *files])
         self._talk = self._line.makefile("rw", encoding="utf-8")
         self._talk.write(json.dumps(asked) + "\n")
         self._talk.flush()
@@ -178,7 +178,7 @@ def _serve(line: socket.socket) -> None:
     asks, asked = socket.socketpair()
     while True:
         for each in select.select([line, asked], [], [])[0]:
-            _, given, _, _ = socket.recv_fds(each, 1, 3)
+            _, given, _, _ = socket.recv_fds(each, 1, 4)
             if not given:
                 return
             if os.fork() == 0:
@@ -201,21 +201,21 @@ def _import_all() -> None:
     assert threading.active_count() == 1, "a thread does not survive a fork"
 
 
-def _carry(asks: socket.socket, talk_fd: int, out: int, err: int) -> None:
+def _carry(asks: socket.socket, talk_fd: int, *files: int) -> None:
     """Run one command in a child, and tell its process id, and at its end its exit code."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     with socket.socket(fileno=talk_fd) as ours, ours.makefile("rw", encoding="utf-8") as talk:
         program, words, folder, env = json.loads(talk.readline())
         pid = os.fork()
         if pid == 0:
-            if program != _CRAWLER:
+            if program != CRAWLER:
                 os.setsid()
             talk.write(f"{os.getpid()}\n")
             talk.flush()
             os.close(talk_fd)
-            _command(program, words, folder, env, out, err, asks)
-        os.close(out)  # or who reads it would wait for us
-        os.close(err)
+            _command(program, words, folder, env, files, asks)
+        for file in files:  # or who reads it would wait for us
+            os.close(file)
         ended = os.pidfd_open(pid)
         if ended not in select.select([ended, ours], [], [])[0]:
             os.kill(pid, signal.SIGKILL)  # nobody is left who asked
@@ -231,15 +231,16 @@ def _command(
     words: list[str],
     folder: str,
     env: dict[str, str],
-    out: int,
-    err: int,
+    files: Sequence[int],
     asks: socket.socket,
 ) -> None:
     """What `python -m` of the program would do there, `python` of a job; does not return."""
-    os.dup2(out, 1)
-    os.dup2(err, 2)
-    os.close(out)
-    os.close(err)
+    for file, stream in zip(files, (1, 2, 0), strict=False):
+        os.dup2(file, stream)
+        os.close(file)
+    if os.isatty(1):  # as Python opens them at its start: what they can do is asked for once
+        sys.stdin, sys.stdout = os.fdopen(0, closefd=False), os.fdopen(1, "w", closefd=False)
+        sys.stderr = os.fdopen(2, "w", errors="backslashreplace", closefd=False)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(env)

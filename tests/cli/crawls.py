@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tests.forks import forks, needs_a_start, simulator
+from tests.forks import CRAWLER, forks, needs_a_start, simulator
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.served import Line, read_served
 
@@ -65,16 +65,10 @@ class Crawl:
     def on_terminal(self, *arguments: str, typed: str = "", **env: str) -> str:
         """All that a command writes to a terminal that takes no colours, and on which this was
         typed."""
+        env = self.env | {"TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "200"} | env
+        assert not needs_a_start(env)
         ours, theirs = pty.openpty()
-        process = subprocess.Popen(
-            self.command(*arguments),
-            cwd=self.folder,
-            env=self.env | {"TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "200"} | env,
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-        )
-        self._started.append(process)
+        process = forks().begin(CRAWLER, arguments, self.folder, env, theirs, theirs, theirs)
         os.close(theirs)
         with os.fdopen(ours, "r+b", buffering=0) as terminal:
             terminal.write(typed.encode())
@@ -82,7 +76,7 @@ class Crawl:
             with suppress(OSError):  # Linux says so when the last program has closed it
                 while part := terminal.read(65536):
                     parts.append(part)
-        process.wait(timeout=60)
+        process.wait(60)
         return b"".join(parts).decode("utf-8").replace("\r\n", "\n")
 
     def shell(self, line: str) -> subprocess.CompletedProcess[str]:
