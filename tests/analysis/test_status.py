@@ -70,6 +70,15 @@ def test_the_latest_end_is_told() -> None:
     assert report.last == (("harvest", T0, "new"),)
 
 
+def test_a_clock_that_was_ahead_hides_no_later_run() -> None:
+    """A run of the future was before those that ended by now; where it is the only one it is
+    told."""
+    ahead = worker("harvest", {}, ended="ahead", updated_at=T0 + 1e8)
+    report = status(crawl(ahead, worker("harvest", {}, ended="new")), T0)
+    assert report.last == (("harvest", T0, "new"),)
+    assert status(crawl(ahead), T0).last == (("harvest", T0 + 1e8, "ahead"),)
+
+
 def test_the_error_that_stopped_all_workers_is_told() -> None:
     """Of a run in which one worker ended by an error and the others were told to stop, the error,
     whoever wrote last; not that of an earlier run, which says nothing of this one."""

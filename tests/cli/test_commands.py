@@ -285,6 +285,13 @@ def test_a_bad_seed_is_named_before_anything_starts(crawl: Crawl) -> None:
     assert not (crawl.folder / "users.db").exists()
 
 
+def test_a_folder_may_be_called_by_a_uid(crawl: Crawl) -> None:
+    """Those of `media` are, and `forget` is typed beside them."""
+    (crawl.folder / "1802046245").mkdir()
+    assert "1 new" in crawl.run("seed", "1802046245").stdout
+    assert "1 user" in crawl.run("forget", "1802046245", "--dry-run").stdout
+
+
 def test_usage_errors(crawl: Crawl) -> None:
     """Exit code 2 for what the command line does not take, 3 for a file that cannot be read."""
     crawl.run("harvest", code=2)  # no seed yet

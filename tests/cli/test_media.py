@@ -167,13 +167,17 @@ def test_what_does_not_come_is_told_with_its_reason(world: tuple[Crawl, Host]) -
             "/large/file.jpg": moved("file:///etc/passwd"),
             "/large/deleted.jpg": moved(f"//{host.url[7:]}/images/default_h_large.gif"),
             "/large/round.jpg": moved("/large/round.jpg"),
+            "/large/nowhere.jpg": moved("http://[::1"),
             "/large/page.jpg": lambda handler: host.send(handler, *page),
             "/large/bad.jpg": lambda handler: host.say(handler, 500),
             "/large/hidden.jpg": lambda handler: host.say(handler, 403),
         }
-        names = ("good", "moved", "away", "file", "deleted", "round", "page", "bad", "hidden")
-        pics = {n: f"{host.url}/large/{name}.jpg" for n, name in enumerate((*names, "lost"), 100)}
-        pics |= {110: f"{other.url}/large/x.jpg", 111: "http://10.0.0.7/large/x.jpg"}
+        names = (
+            *("good", "moved", "away", "file", "deleted", "round", "page", "bad", "hidden"),
+            *("lost", "nowhere"),
+        )
+        pics = {n: f"{host.url}/large/{name}.jpg" for n, name in enumerate(names, 100)}
+        pics |= {113: f"{other.url}/large/x.jpg", 111: "http://10.0.0.7/large/x.jpg"}
         store(crawl.folder, *(Named(mid, mid, (url,)) for mid, url in pics.items()))
         store(crawl.folder, Named(9, 112, video=f"{host.url}/v.mp4?Expires=1623923456"))
         done = crawl.json("media")
@@ -191,6 +195,7 @@ def test_what_does_not_come_is_told_with_its_reason(world: tuple[Crawl, Host]) -
             110: "elsewhere",
             111: "elsewhere",
             112: "expired",
+            113: "elsewhere",
         }
         assert {state: done[state] for state in ("held", "gone", "refused", "failed")} == {
             "held": 2,
@@ -198,7 +203,7 @@ def test_what_does_not_come_is_told_with_its_reason(world: tuple[Crawl, Host]) -
             "refused": 1,
             "failed": 3,
         }
-        assert (done["elsewhere"], done["expired"], done["left"]) == (4, 1, 0)
+        assert (done["elsewhere"], done["expired"], done["left"]) == (5, 1, 0)
         whys = {row["mid"]: row["why"] for row in index(crawl)}
         assert "text/html" in whys[106]
         assert (whys[108], whys[109]) == ("refused (403)", "404")
@@ -208,6 +213,7 @@ def test_what_does_not_come_is_told_with_its_reason(world: tuple[Crawl, Host]) -
         assert {asked.path for asked in host.asked} == {
             *("/large/away.jpg", "/large/file.jpg", "/large/round.jpg", "/large/page.jpg"),
             *("/large/bad.jpg", "/large/hidden.jpg"),
+            "/large/nowhere.jpg",
         }
         assert other.asked == []
         said = crawl.run("media").stdout
@@ -316,6 +322,26 @@ def test_a_file_that_is_too_large_is_left_out(world: tuple[Crawl, Host]) -> None
     assert [*(crawl.folder / f"media/{PARTS}").iterdir()] == []
     assert crawl.json("media")["held"] == 2
     assert_whole(crawl)
+
+
+@pytest.mark.parametrize(
+    ("status", "allowed", "state"), [(404, 10 * MB, "gone"), (200, 100_000, "too_large")]
+)
+def test_what_is_not_to_come_any_more_leaves_no_part(
+    world: tuple[Crawl, Host], status: int, allowed: int, state: str
+) -> None:
+    """Of a file that was begun, and is gone or over a lower limit then."""
+    crawl, host = world
+    body = mp4(2 * MB)
+    store(crawl.folder, Named(6, 101, video=host.add("/v.mp4", body, "video/mp4")))
+    host.odd["/v.mp4"] = lambda handler: host.send(handler, body, "video/mp4", stop=MB)
+    assert crawl.json_of(4, "media")["failed"] == 1
+    assert [*(crawl.folder / f"media/{PARTS}").iterdir()] != []
+    host.odd.clear()
+    if status != 200:
+        host.odd["/v.mp4"] = partial(host.say, status=status)
+    assert crawl.json("media", WEIBO_MEDIA__MAX_FILE_BYTES=str(allowed))[state] == 1
+    assert [*(crawl.folder / f"media/{PARTS}").iterdir()] == []
 
 
 def slowly(host: Host, body: bytes, until_byte: int, go_on: Event) -> Any:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from collections.abc import Callable
 
 import pytest
@@ -64,6 +65,30 @@ def test_an_answer_that_hardly_comes() -> None:
     """It drips for longer than an exchange may take, faster than any read times out."""
     with pytest.raises(TimedOut, match="bytes in"):
         asyncio.run(streamed(drips(http(b"abc", length=10**6), b"x")))
+
+
+@pytest.mark.parametrize(
+    ("start", "drop"),
+    [
+        (b"HTTP/1.1 200 OK\r\nX: ", b"x"),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+        (chunked(b"abc", b"1;"), b"x"),
+    ],
+)
+def test_what_drips_and_is_no_body(start: bytes, drop: bytes) -> None:
+    """A head, announcements of one, or words between the parts of a body."""
+    with pytest.raises(TimedOut, match="stalled"):
+        asyncio.run(streamed(drips(start, drop)))
+
+
+def test_who_takes_it_may_take_long() -> None:
+    """Only waiting for the network is bounded, not what is done with what came."""
+
+    def take(stream: Stream) -> bytes:
+        time.sleep(1.2)  # over connect_timeout_s + read_timeout_s
+        return whole(stream)
+
+    assert asyncio.run(streamed(says(http(BODY)), take)) == BODY
 
 
 def test_errors_of_who_takes_it_are_its_own() -> None:

@@ -109,6 +109,7 @@ def test_it_becomes_the_file_or_nothing(steps: list[Step]) -> None:
 @pytest.mark.parametrize(
     ("status", "headers"),
     [
+        *((206, {"content-range": f"bytes {'9' * 5000}-99/100"}), (206, {"content-range": "no"})),
         *((206, {"content-range": "bytes 7-99/100"}), (206, {}), (204, {}), (416, {}), (304, {})),
         (200, {"content-encoding": "br"}),
         (200, {"content-type": "text/html"}),
@@ -122,7 +123,7 @@ def test_odd_answers(tmp_path: Path, status: int, headers: dict[str, str]) -> No
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
-@pytest.mark.parametrize("length", ["300", "", "odd"])
+@pytest.mark.parametrize("length", ["300", "", "odd", "9" * 5000])
 def test_too_large(tmp_path: Path, length: str) -> None:
     """By its announced length or by what comes."""
     part = World(tmp_path).part(limit=299)

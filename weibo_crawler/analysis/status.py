@@ -77,7 +77,7 @@ def status(users: Frontier, now: float, completeness: Completeness | None = None
         if live:
             stages.append(_stage(stage, live, now, to_do.get(stage)))
         else:
-            last.append((stage, *_last(workers)))
+            last.append((stage, *_last(workers, now)))
     depths = dict(sorted(users.depths().items()))
     return StatusReport(
         now,
@@ -93,10 +93,10 @@ def status(users: Frontier, now: float, completeness: Completeness | None = None
     )
 
 
-def _last(workers: list[WorkerRow]) -> tuple[float, str | None]:
+def _last(workers: list[WorkerRow], now: float) -> tuple[float, str | None]:
     """When the latest run was last at work, and why it ended: where one worker's error stopped the
-    others, that error."""
-    latest = max(workers, key=lambda w: w.updated_at)
+    others, that error. What a clock wrote that was ahead counts as older than all else."""
+    latest = max(workers, key=lambda w: (w.updated_at <= now + _LIVE_S, w.updated_at))
     if latest.ended != _STOPPED:
         return latest.updated_at, latest.ended
     of_run = (w.ended for w in workers if w.run_id == latest.run_id and w.ended)

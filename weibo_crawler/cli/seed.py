@@ -59,7 +59,7 @@ def read_seeds(arguments: list[str], site: Site) -> list[Seed]:
     seeds: list[Seed] = []
     for argument in arguments:
         path = Path(argument)
-        if len(argument) < 255 and path.is_dir():
+        if len(argument) < 255 and path.is_dir() and not _is_uid(argument, site):
             raise BadConfig(f"{argument} is a folder: give a file, or a uid")
         if path.suffix in _FILES or (len(argument) < 255 and path.is_file()):
             try:
@@ -78,6 +78,14 @@ def read_seeds(arguments: list[str], site: Site) -> list[Seed]:
             f"{', '.join(arguments)}: no seed in it; give a uid or a profile address a line"
         )
     return seeds
+
+
+def _is_uid(argument: str, site: Site) -> bool:
+    """Folders are called by uids, too: those of `media`."""
+    try:
+        return site.seed(argument.strip(), "command line").uid is not None
+    except BadSeed:
+        return False
 
 
 def read_lines(lines: Iterable[str], source: str, site: Site) -> list[Seed]:

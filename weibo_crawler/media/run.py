@@ -110,6 +110,7 @@ class MediaRun:
         try:
             came = await self._come(media, part, is_evidence=one.state == WANTED)
         except BodyTooLarge as error:
+            part.discard()
             size = self._settings.max_file_bytes + 1
             self._note(one, TOO_LARGE, str(error), bytes=size, part_bytes=0)
         except FileRefused as error:
@@ -121,6 +122,8 @@ class MediaRun:
             if isinstance(came, Saved):
                 self._note(one, HELD, "", part_bytes=0, part_of="", **came._asdict())
             else:
+                if came[0] == GONE:
+                    part.discard()
                 self._note(one, *came)
 
     async def _come(
@@ -138,13 +141,20 @@ class MediaRun:
                 return came
             if isinstance(came, Gone):
                 return GONE, came.why
-            target = self._site.media(urljoin(media.request.url, came.location))
+            target = self._led_to(media, came.location)
             if target is None:
                 return ELSEWHERE, "it leads to a host that is not the site's"
             if target.is_gone:
                 return GONE, "it leads to the picture for missing ones"
             media = target
         return FAILED, f"it leads on, {_HOPS} times"
+
+    def _led_to(self, media: Media, location: str) -> Media | None:
+        """As `Site.media`, for what need not be an address at all."""
+        try:
+            return self._site.media(urljoin(media.request.url, location))
+        except ValueError:
+            return None
 
     def _keep(self, one: Wanted, part_bytes: int, part_of: str) -> None:
         self._index.note(one, part_bytes=part_bytes, part_of=part_of)

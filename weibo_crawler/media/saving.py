@@ -28,7 +28,8 @@ _SAFE = 8 * 1024 * 1024  # bytes after which a part is made safe
 _READ = 1 << 20
 _MOVED = (301, 302, 303, 307, 308)
 _GONE = (404, 410)
-_RANGE = re.compile(r"bytes ([0-9]+)-[0-9]+/(?:[0-9]+|\*)")
+_LENGTH = re.compile(r"[0-9]{1,18}")  # Python reads no number of any length
+_RANGE = re.compile(r"bytes ([0-9]{1,18})-[0-9]+/(?:[0-9]+|\*)")
 
 
 class Saved(NamedTuple):
@@ -91,7 +92,7 @@ class Part:
         if headers.get("content-encoding", "identity") != "identity":
             raise BadAnswer("it is encoded, which was not asked for")
         length = headers.get("content-length", "")
-        total = start + int(length) if length.isdecimal() else None
+        total = start + int(length) if _LENGTH.fullmatch(length) else None
         self._check_size(total or 0)
         content_type = headers.get("content-type", "")
         with self._opened(start) as file:
@@ -104,6 +105,11 @@ class Part:
         name = file_name(self._one, ending)
         self._give(name)
         return Saved(name, done, digest.hexdigest(), content_type)
+
+    def discard(self) -> None:
+        """Leave nothing of it."""
+        with self._writing():
+            self._path.unlink(missing_ok=True)
 
     def _start(self, status: int, headers: dict[str, str]) -> int:
         """From which byte on the answer goes. Errors: BadAnswer: then the next one goes from 0."""

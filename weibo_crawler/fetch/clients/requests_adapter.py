@@ -9,8 +9,9 @@ import http.client
 import socket
 import ssl
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import certifi
@@ -31,7 +32,8 @@ class Exchange:
     """One request on its way in a thread; `abort` ends it from another one.
 
     A blocked read has a timeout for each piece, so only an end from outside bounds the whole.
-    may_send: asked before it connects, and before it sends.
+    may_send: asked before it connects, and before it sends. is_late: it was ended as it waited too
+    long.
     """
 
     def __init__(self, may_send: Callable[[], bool] = lambda: True) -> None:
@@ -39,8 +41,24 @@ class Exchange:
         self.is_connected = False
         self.is_reused = False  # sent over a connection that had stood before
         self.is_over = False
+        self.is_late = False
+        self._waits_since: float | None = None
         self.wants_fresh = False  # kept connections are not for it
         self.connection: _Connection | None = None
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """While its thread waits for the network."""
+        self._waits_since = time.monotonic()
+        try:
+            yield
+        finally:
+            self._waits_since = None
+
+    def waited_s(self) -> float:
+        """For how long it has waited by now; 0.0: it does not wait."""
+        since = self._waits_since
+        return 0.0 if since is None else time.monotonic() - since
 
     def abort(self) -> None:
         """Wake the thread that reads; one that still connects will stop when it has."""

@@ -45,6 +45,8 @@ def translate(error: Exception, exchange: Exchange, egress: Egress) -> errors.Tr
         return errors.ConnectFailed(
             f"the address or a header cannot be sent ({type(error).__name__})", blame="us"
         )
+    if exchange.is_late:
+        return blamed(errors.TimedOut, "the answer stalled", exchange, egress)
     causes = list(_causes(error))
     sort, reason = _while_answering(causes) if exchange.is_connected else _connecting(causes)
     return blamed(sort, reason, exchange, egress)

@@ -44,8 +44,8 @@ class RequestsTransport:
     """`Transport` by requests.
 
     Connect and each read have the timeouts of the settings; a whole exchange ends after
-    connect_timeout_s + read_timeout_s, however slowly it drips. tls: how to verify; None: by
-    the settings.
+    connect_timeout_s + read_timeout_s, however slowly it drips; of a stream each wait for its head
+    or for more of its body does. tls: how to verify; None: by the settings.
     """
 
     name = "requests"
@@ -68,7 +68,11 @@ class RequestsTransport:
 
     async def send(self, request: Request, headers: Headers, egress: Egress) -> Page:
         """See `Transport`."""
-        return await self._run(request, headers, egress, self._page, self._deadline_s)
+
+        def made(raw: urllib3.BaseHTTPResponse, exchange: Exchange) -> Page:
+            return self._page(raw, request, egress)
+
+        return await self._run(request, headers, egress, made, self._deadline_s)
 
     async def stream(
         self, request: Request, headers: Headers, egress: Egress, take: Callable[[Stream], T]
@@ -76,9 +80,9 @@ class RequestsTransport:
         """What `take`, called in a thread, makes of the answer, whose body may be of any length.
         Its own errors are CrawlerErrors. Other errors, and cancelling: as in `send`."""
 
-        def made(raw: urllib3.BaseHTTPResponse, request: Request, egress: Egress) -> T:
+        def made(raw: urllib3.BaseHTTPResponse, exchange: Exchange) -> T:
             headers = {name.lower(): value for name, value in raw.headers.items()}
-            return take(Stream(raw.status, headers, self._pieces(raw, egress)))
+            return take(Stream(raw.status, headers, self._pieces(raw, exchange, egress)))
 
         return await self._run(request, headers, egress, made, None)
 
@@ -87,7 +91,7 @@ class RequestsTransport:
         request: Request,
         headers: Headers,
         egress: Egress,
-        made: Callable[[urllib3.BaseHTTPResponse, Request, Egress], T],
+        made: Callable[[urllib3.BaseHTTPResponse, Exchange], T],
         deadline_s: float | None,
     ) -> T:
         if self._closed:
@@ -97,6 +101,8 @@ class RequestsTransport:
             lambda: self._exchange(exchange, request, headers, egress, made)
         )
         self._under_way[exchange] = future
+        if deadline_s is None:
+            self._watch(exchange)
         try:
             async with asyncio.timeout(deadline_s):
                 return await future
@@ -110,6 +116,16 @@ class RequestsTransport:
             raise error from None
         finally:
             del self._under_way[exchange]
+
+    def _watch(self, exchange: Exchange) -> None:
+        """End it where it waits for longer than a whole exchange may take."""
+        if exchange in self._under_way:
+            left_s = self._deadline_s - exchange.waited_s()
+            if left_s > 0:
+                asyncio.get_running_loop().call_later(left_s, self._watch, exchange)
+            else:
+                exchange.is_late = True
+                exchange.abort()
 
     def cut(self) -> None:
         """End what is under way; who waits for it gets a TransportError."""
@@ -136,7 +152,7 @@ class RequestsTransport:
         request: Request,
         headers: Headers,
         egress: Egress,
-        made: Callable[[urllib3.BaseHTTPResponse, Request, Egress], T],
+        made: Callable[[urllib3.BaseHTTPResponse, Exchange], T],
     ) -> T:
         begin(exchange)
         try:
@@ -145,7 +161,7 @@ class RequestsTransport:
                     raise errors.EgressFailed(
                         f"{egress.name}: the proxy refuses its user or password (407)"
                     )
-                return made(raw, request, egress)
+                return made(raw, exchange)
         except FOREIGN as error:
             raise translate(error, exchange, egress) from None
 
@@ -156,12 +172,14 @@ class RequestsTransport:
         adapter = self._adapter(egress)
         what = (request, _sent(request, headers), self._timeout)
         try:
-            raw = adapter.answer(*what)
+            with exchange.waiting():
+                raw = adapter.answer(*what)
         except FOREIGN as error:
             if not was_stale(error, exchange):
                 raise
             exchange.wants_fresh = True
-            raw = adapter.answer(*what)
+            with exchange.waiting():
+                raw = adapter.answer(*what)
         try:
             yield raw
         finally:
@@ -176,10 +194,16 @@ class RequestsTransport:
             *body.encoded,
         )
 
-    def _pieces(self, raw: urllib3.BaseHTTPResponse, egress: Egress) -> Iterator[bytes]:
+    def _pieces(
+        self, raw: urllib3.BaseHTTPResponse, exchange: Exchange, egress: Egress
+    ) -> Iterator[bytes]:
         """Of a body that drips the deadline is that of its parts."""
         since, came = time.monotonic(), 0
-        while data := raw.read1(_CHUNK, decode_content=False):
+        while True:
+            with exchange.waiting():
+                data = raw.read1(_CHUNK, decode_content=False)
+            if not data:
+                return
             yield data
             came += len(data)
             if (took_s := time.monotonic() - since) > self._deadline_s:
