@@ -90,8 +90,15 @@ def test_sessions_that_end_after_few_requests(tmp_path: Path) -> None:
         assert done["counters"]["session.opened"] > 2
 
 
-def test_who_waits_for_dead_proxies_is_told(tmp_path: Path) -> None:
-    """While all proxies are dead the posts job waits and says so."""
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("posts", b"mappers that wait, as no egress may go: "),
+        ("harvest", b"0 lists read; waits: no egress may go (2 dead); the first to be tried again"),
+    ],
+)
+def test_who_waits_for_dead_proxies_is_told(tmp_path: Path, command: str, words: bytes) -> None:
+    """While all proxies are dead the line of the harvest, and of the posts job, says so."""
     proxies = tmp_path / "proxies.txt"
     knobs = {"users": 30, "proxies": 2, "proxy_mix": "dead=1", "proxies_out": str(proxies)}
     with simulated(tmp_path, **knobs) as (crawl, truth):
@@ -99,10 +106,10 @@ def test_who_waits_for_dead_proxies_is_told(tmp_path: Path) -> None:
         crawl.run("import")
         log, env = tmp_path / "posts.log", {"WEIBO_EGRESS__PROXIES_FILE": str(proxies)}
         with log.open("wb") as file:
-            command = crawl.command("posts")
-            job = subprocess.Popen(command, cwd=crawl.folder, env=crawl.env | env, stderr=file)
+            started = crawl.command(command)
+            job = subprocess.Popen(started, cwd=crawl.folder, env=crawl.env | env, stderr=file)
         deadline = time.monotonic() + 60
-        while b"mappers that wait, as no egress may go: " not in log.read_bytes():
+        while words not in log.read_bytes():
             assert time.monotonic() < deadline, log.read_text("utf-8")
             time.sleep(0.1)
         job.send_signal(signal.SIGINT)

@@ -61,7 +61,7 @@ def _require_seeds(home: Home) -> None:
 def _take_part(home: Home, run_id: str) -> Done:
     """In one of the other processes: take part in a run until it is over or the first one ends."""
     counters = Counters()
-    run = _harvest(home, counters, run_id, lambda: tell(counters.snapshot()), None)
+    run = _harvest(home, counters, run_id, lambda _: tell(counters.snapshot()), None)
     ended, _ = asyncio.run(run)
     return Done(ended.why, {"stopped": ended.why, "counters": counters.snapshot()})
 
@@ -78,7 +78,7 @@ def run_harvest(home: Home, run_id: str | None = None, others: Others | None = N
         OpenMetrics(home.settings.metrics, summed, "harvest") as om,
     ):
 
-        def show() -> None:
+        def show(waits_for: str) -> None:
             summed.replace(total([own.snapshot(), *others.counters]))
             course.note(summed["request.sent"], summed["users.kept"])
             om.write()
@@ -86,6 +86,7 @@ def run_harvest(home: Home, run_id: str | None = None, others: Others | None = N
             progress.say(
                 f"{advance.words(kept, 'users kept')}, {summed['users.filtered']:,} filtered, "
                 f"{summed['page.ok']:,} pages, {summed['entries.done']:,} lists read"
+                + (f"; waits: {waits_for}" if waits_for else "")
             )
 
         try:
@@ -150,9 +151,10 @@ def _where_it_stands(home: Home, counters: Counters) -> str:
 
 
 async def _harvest(
-    home: Home, counters: Counters, run_id: str, show: Callable[[], None], others: Others | None
+    home: Home, counters: Counters, run_id: str, show: Callable[[str], None], others: Others | None
 ) -> tuple[Ended, HarvestRun]:
-    """The part of this process, and its run, which judges the failures of all. others: started and
+    """The part of this process, and its run, which judges the failures of all. show: is called
+    about once a second with why nothing is asked for, "" while something is. others: started and
     stopped with it; None: it is one of them."""
     settings = home.settings
     archive = home.archive("harvest", run_id)
@@ -170,7 +172,7 @@ async def _harvest(
         owner=new_owner(),
         run_id=run_id,
         room=fetcher.room,
-        progress=show,
+        progress=lambda: show(fetcher.waits_for),
     )
     if others is None:
         on_closed_stdin(lambda: run.stop("interrupted"))
@@ -186,7 +188,7 @@ async def _harvest(
             others.stop()
         await fetcher.close()
         await others.wait()
-        show()
+        show("")
 
 
 def _stop_by_signals(run: HarvestRun, others: Others) -> None:
