@@ -11,6 +11,7 @@ from typing import NamedTuple
 TIMEOUT_S = 900
 _HERE = Path(__file__).parents[1]
 _LOOK_EVERY_S = 0.02
+_TOLD = 5000  # the first errors of what a command has called stand above its last words
 
 
 class Wrong(Exception):
@@ -30,7 +31,7 @@ def run(command: Sequence[str], folder: Path, env: Mapping[str, str]) -> str:
         timeout=TIMEOUT_S,
     )
     if done.returncode:
-        raise Wrong(f"{' '.join(command[:4])}: {done.stderr[-500:]}")
+        raise Wrong(f"{' '.join(command[:4])}: {done.stderr[-_TOLD:]}")
     return done.stdout
 
 
