@@ -21,6 +21,7 @@ class Comparer:
         self._breaker, self._counters = breaker, counters
 
     def wants(self, name: str, reading: Reading) -> bool:
+        """Whether this page, which an egress of this name brought, is to be compared."""
         words = words_of(reading)
         is_telling = are_telling(words)
         return bool(words) and self._pool.wants_comparison(name, is_telling=is_telling)

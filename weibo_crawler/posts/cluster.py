@@ -117,6 +117,8 @@ class Cluster:
             with (folder / archive.name).open("wb") as file:
                 archive.write(file)
             self.hdfs.put_once(folder / archive.name, address)
+        # looked at anew: a run that has begun meanwhile may need one of those that lay here
+        held = self.hdfs.names(self.folder) - {archive.name}
         self.hdfs.remove(*(f"{self.folder}/{name}" for name in outdated(held, run_id)))
         return address
 
