@@ -293,12 +293,18 @@ def test_a_lone_refused_egress_is_waited_for() -> None:
 
 
 REFUSED = Reading(Verdict.REFUSED, why="403", is_ban=True)
+SESSION_REFUSED = Reading(Verdict.REFUSED, why="432", is_of_session=True, is_ban=True)
 ODD = 5
 
 
-def refusing_one() -> World:
+def refusing_one(refusal: Reading) -> World:
     """One egress, at a request a second; the page of one user is refused for ever."""
-    return World(lambda request, *_: REFUSED if request.uid == ODD else OK, rate=1.0, attempts=5)
+    return World(
+        lambda request, *_: refusal if request.uid == ODD else OK,
+        rate=1.0,
+        attempts=5,
+        has_sessions=refusal.is_of_session,
+    )
 
 
 def witness_of(world: World) -> Callable[[float], Awaitable[bool]]:
@@ -310,21 +316,29 @@ def witness_of(world: World) -> Callable[[float], Awaitable[bool]]:
     return witness
 
 
+@pytest.mark.parametrize("refusal", [REFUSED, SESSION_REFUSED], ids=lambda refusal: refusal.why)
 @pytest.mark.parametrize("others", [0, 100])
-def test_a_page_that_alone_is_refused_costs_the_others_one_rest(others: int) -> None:
-    """Law 15: where others were shown since, it is no ban: nobody rests for it again, and the guard
-    does not count it. Where nobody else asks for anything a witness tells, once."""
-    world = refusing_one()
+def test_a_page_that_alone_is_refused_costs_the_others_one_rest(
+    others: int, refusal: Reading
+) -> None:
+    """Law 15: where others were shown since, it is no ban: nobody rests for it again, no session
+    ends by it, and the guard does not count it. Where nobody else asks for anything a witness
+    tells, once."""
+    world = refusing_one(refusal)
     odd = ask(uid=ODD, witness=witness_of(world))
 
     async def scenario() -> Fetched:
+        await world.fetcher.fetch(ask(uid=9))
         asked = [world.fetcher.fetch(odd)]
         asked += [world.fetcher.fetch(ask(uid=10 + n)) for n in range(others)]
         return (await asyncio.gather(*asked))[0]
 
-    assert run(scenario()).reading is REFUSED
+    assert run(scenario()).reading is refusal
     sent = Counter(request.uid for _, _, request, _ in world.transport.log)
-    assert (sent[ODD], sent[1]) == (5, 0 if others else 1)
+    as_ends = sent[ODD] - 5  # the first refusals may be the end of a session
+    assert 0 <= as_ends <= 2 * refusal.is_of_session
+    assert sent[1] == (0 if others else 1)
+    assert world.counters["session.opened"] == 2 * refusal.is_of_session
     last, _, _, _ = world.transport.log[-1]
     assert last < others + (60 if others else 150)  # seconds
     assert not world.breaker.tripped

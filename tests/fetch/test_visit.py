@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from tests.examples import examples
-from weibo_crawler.fetch.pool.visit import SavedVisit, Sort, Use, Visit, Wall
+from weibo_crawler.fetch.pool.visit import CLOSED, Enders, SavedVisit, Sort, Use, Visit, Wall
 from weibo_crawler.records import Kind
 
 COOLDOWN_S, MEMORY_S = 60.0, 600.0
@@ -34,9 +34,9 @@ def _pass(visit: Visit, sort: Sort, now: float) -> None:
 
 class VisitMachine(RuleBasedStateMachine):
     """A site whose sessions live for some requests and seconds and that shows lists down to some
-    page; requests are answered in any order. Renewals never come closer than the cooldown, in no
-    hour is a session asked for more often than the ceiling allows, and nothing that the site shows
-    is taken for closed."""
+    page, but for one page of each sort that it never shows; requests are answered in any order.
+    Renewals never come closer than the cooldown, in no hour is a session asked for more often than
+    the ceiling allows, and nothing that the site shows is taken for closed."""
 
     @initialize(posts=st.sampled_from([0, 1, 2, 7]), fans=st.integers(0, 2))
     def start(self, posts: int, fans: int) -> None:
@@ -45,7 +45,7 @@ class VisitMachine(RuleBasedStateMachine):
         self.shown = shown
         self.now = self.dies_at = 0.0
         self.uses = 0  # that are left of the session
-        self.under_way: list[tuple[Use, Sort]] = []
+        self.under_way: list[tuple[Use, Sort, bool]] = []
         self.asked: list[float] = []
         self.renewed_at: float | None = None
 
@@ -78,24 +78,26 @@ class VisitMachine(RuleBasedStateMachine):
         assert bool(self.visit.cookies) is had
 
     @precondition(lambda self: not self.visit.wanted)
-    @rule(sort=st.sampled_from(SORTS))
-    def send(self, sort: Sort) -> None:
-        self.under_way.append((self.visit.use(self.now), sort))
+    @rule(sort=st.sampled_from(SORTS), is_odd=st.booleans())
+    def send(self, sort: Sort, is_odd: bool) -> None:
+        self.under_way.append((self.visit.use(self.now), sort, is_odd))
 
     @precondition(lambda self: self.under_way)
-    @rule(which=st.integers(0), is_empty=st.booleans())
-    def is_answered(self, which: int, is_empty: bool) -> None:
-        use, sort = self.under_way.pop(which % len(self.under_way))
+    @rule(which=st.integers(0), is_empty=st.booleans(), is_refusal=st.booleans())
+    def is_answered(self, which: int, is_empty: bool, is_refusal: bool) -> None:
+        use, sort, is_odd = self.under_way.pop(which % len(self.under_way))
         is_alive = use.generation == self.visit.generation and self.uses and self.now < self.dies_at
         if is_alive:
             self.uses -= 1
-        if is_alive and (sort in self.shown or is_empty):
+        is_shown = sort in self.shown and not is_odd
+        if is_alive and (is_shown or is_empty):
             self.visit.passed(use, sort, self.now, is_shown=not is_empty)
             return
-        wall = self.visit.wall(use, sort, self.now)
+        url = f"{sort}{is_odd}"
+        wall = self.visit.wall(use, sort, self.now, url=url, is_refusal=is_refusal)
         if use.generation != self.visit.generation:
             assert wall is Wall.OVER
-        assert wall is not Wall.CLOSED or sort not in self.shown or not self.visit.cookies
+        assert wall not in CLOSED or not is_shown or not self.visit.cookies
         assert self.visit.wanted or wall is not Wall.OVER or use.generation < self.visit.generation
 
     @rule(age_s=st.sampled_from([0.0, 30.0, 5000.0]))
@@ -240,6 +242,45 @@ def test_one_page_that_is_closed() -> None:
     _pass(visit, FIRST, 2.0)
     assert visit.wall(walled, FIRST, 3.0) is Wall.DOUBT
     assert not visit.wanted
+
+
+@pytest.mark.parametrize("is_refusal", [False, True])
+def test_one_page_does_not_end_one_session_after_the_other(is_refusal: bool) -> None:
+    """A page that ended a session, of whichever egress, is in doubt with the next one until others
+    tell: where they pass it is the page alone, where nothing does the session is over as well."""
+    enders = Enders(MEMORY_S)
+
+    def met(visit: Visit, now: float) -> Wall:
+        return visit.wall(visit.use(0.0), FIRST, now, url="odd", is_refusal=is_refusal)
+
+    for others_pass in (True, False, True):
+        visit = Visit(cooldown_s=COOLDOWN_S, wall_memory_s=MEMORY_S, enders=enders)
+        visit.opened({"SUB": "1"}, 0.0)
+        _pass(visit, FIRST, 1.0)
+        if not enders.has("odd", 1.0):
+            assert met(visit, 1.0) is Wall.OVER
+            visit.opened({"SUB": "2"}, 1.0)
+            _pass(visit, FIRST, 2.0)
+        assert met(visit, 3.0) is Wall.DOUBT
+        if others_pass:
+            _pass(visit, FIRST, 4.0)
+        assert met(visit, 5.0) is (Wall.ALONE if others_pass else Wall.OVER)
+        assert visit.wanted is not others_pass
+    assert not enders.has("odd", 6.0 + MEMORY_S)
+
+
+def test_a_refused_page_after_a_renewal() -> None:
+    """The first request with a new session is refused: nobody knows whether it is the page or the
+    egress, of whichever sort, before another one passes."""
+    for sort in (FIRST, LATER):
+        visit = _visit()
+        _pass(visit, FIRST, 1.0)
+        _renew(visit, 100.0)
+        refused = [visit.wall(visit.use(0.0), sort, 101.0, url="odd", is_refusal=True)]
+        _pass(visit, FIRST, 102.0)
+        refused.append(visit.wall(visit.use(0.0), sort, 103.0, url="odd", is_refusal=True))
+        assert refused == [Wall.CLOSED, Wall.ALONE]
+        assert not visit.wanted
 
 
 def test_a_session_that_ends_early() -> None:

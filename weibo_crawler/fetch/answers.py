@@ -9,9 +9,9 @@ OK, but nothing on it is the    ?          a doubt: it may be another user's pag
   user's
 DRIFTED, BodyTooLarge           ?          a doubt: it may be mangled, or a proxy's own
 LOGIN_WALL; a refusal that a    session    what `Visit.wall` makes of it. OVER, DOUBT: again.
-  new session may help                     UNSURE: no witness, another egress goes. CLOSED: return
-                                           the wall, once it is confirmed where need be; take the
-                                           refusal for one of the egress
+  new session may help                     UNSURE: no witness, another egress goes. CLOSED, ALONE:
+                                           return the wall, once it is confirmed where need be;
+                                           take the refusal for one of the egress, or the page
 CAPTCHA, THROTTLED, REFUSED     egress     it rests, another goes; return after `attempts`
 REFUSED, of no page of a user   ?          the same, but nobody rests: it may be the kind's fault
 a ban again, and pages of       page       the same, but nobody rests: others were asked for after
@@ -38,8 +38,9 @@ What `Visit.wall` makes of a wall, or of such a refusal, follows from what else 
 session. OVER: it was shown such pages of late, or nothing by it, and is no more; a new one is asked
 for. DOUBT: two requests of the sort have not met it yet, or one sent later passed. CLOSED: others
 passed that were sent after the first wall, or it was the first request of a new session: guests are
-not shown such a page. UNSURE: no session could be had, or it may be over and it is too early for
-a new one.
+not shown such a page. ALONE: others passed that were sent after the first refusal, so that neither
+session nor egress is refused. UNSURE: no session could be had, or it may be over and it is too
+early for a new one.
 
 A wall on a later page, or on a first one while those of others are shown, is confirmed by a second
 session or egress that met it, or where others met it there of late and nobody passed (`Walls`).
@@ -50,6 +51,7 @@ from collections import deque
 from collections.abc import Sequence
 from enum import Enum
 from itertools import groupby
+from math import inf
 from typing import NamedTuple, assert_never
 
 from msgspec import Struct
@@ -58,6 +60,7 @@ from msgspec.structs import replace
 from weibo_crawler.errors import BodyTooLarge, EgressFailed, TimedOut, TransportError
 from weibo_crawler.fetch.breaker import Sign
 from weibo_crawler.fetch.pool import (
+    CLOSED,
     Broken,
     Failed,
     Good,
@@ -107,15 +110,18 @@ WALL_MEMORY_S = 600.0
 UNKNOWN_REFUSAL = "unknown refusal: "  # how its `why` begins
 
 NOTHING = (Verdict.EMPTY, Verdict.END)
+_OF_EGRESS = (Verdict.CAPTCHA, Verdict.THROTTLED, Verdict.REFUSED)
 
 
 class Asked(NamedTuple):
     """What a caller asks for, and what the fetcher adds. are_walls_told: whether walls on first
-    pages count as refusals of the site."""
+    pages count as refusals of the site. banned_at: when the first ban came that no end of a session
+    explains."""
 
     ask: Ask
     attempts: int
     are_walls_told: bool = True
+    banned_at: float = inf
 
 
 class Met(Struct, frozen=True):
@@ -186,7 +192,7 @@ def of_session(met: Met) -> Walled | SessionOver | None:
         return None
     if answer.verdict is Verdict.LOGIN_WALL:
         return Walled(met.elapsed_s)
-    if answer.verdict in REFUSALS and answer.is_of_session:
+    if answer.verdict in REFUSALS and answer.is_of_session and not met.is_alone:
         return SessionOver(_why(answer), met.retry_after_s)
     return None
 
@@ -242,7 +248,7 @@ def _decide(case: _Case) -> Action:
         case Verdict.LOGIN_WALL:
             return _walled(answer, case)
         case Verdict.CAPTCHA | Verdict.THROTTLED | Verdict.REFUSED:
-            if answer.is_of_session:
+            if answer.is_of_session and not case.met.is_alone:
                 return _walled(answer, case)
             return _refused(answer, case, _of_egress_or_kind(answer, case))
         case Verdict.SERVER_TROUBLE | Verdict.NOT_JSON | Verdict.TRUNCATED:
@@ -452,7 +458,7 @@ def _walled(reading: Reading, case: _Case) -> Action:
             is_over = _is_too_often(case)
             if not is_over:
                 return Action(Again(None), outcome)
-        case Wall.CLOSED:
+        case Wall.CLOSED | Wall.ALONE:
             pass
         case _:
             assert_never(met.wall)
@@ -488,8 +494,8 @@ def _closed(reading: Reading, case: _Case) -> Action:
     # others are shown such pages, or nobody knows whether this egress shows what the site does
     is_doubtful = case.asked.ask.nth > 1 or met.is_first_shown or not is_trustworthy(met)
     if is_doubtful and not is_confirmed(case.all):
-        looks = sum(m.wall is Wall.CLOSED for m in case.all)
-        if met.wall is Wall.CLOSED and looks < LOOKS:
+        looks = sum(m.wall in CLOSED for m in case.all)
+        if met.wall in CLOSED and looks < LOOKS:
             return Action(Again(met.egress), Walled(met.elapsed_s))
         reading = replace(reading, ambiguous=True)
     # Later pages closed to visitors while first pages are open: no refusal of this run.
@@ -509,20 +515,28 @@ def is_confirmed(met: Sequence[Met]) -> bool:
 
 
 def is_ban(met: Met) -> bool:
-    """Whether a page of a user is refused, and that says more than that it was asked for too early.
-    What a new session may help, and what says until when to wait, is of whoever asks."""
+    """Whether a page is refused, and that says more than that it was asked for too early. What says
+    until when to wait is of whoever asks."""
     answer = met.answer
-    is_of_asker = met.retry_after_s is not None or (
-        isinstance(answer, Reading) and answer.is_of_session
-    )
-    return _is_refusal(met) and not is_of_asker and isinstance(answer, Reading) and answer.is_ban
+    is_refusal = isinstance(answer, Reading) and answer.verdict in _OF_EGRESS and answer.is_ban
+    return is_refusal and met.retry_after_s is None
+
+
+def is_alone(met: Met) -> bool:
+    """Whether others were shown pages after this one was refused."""
+    return met.is_alone or met.wall is Wall.ALONE
+
+
+def is_of_no_session(met: Met) -> bool:
+    """Whether no end of a session explains this refusal."""
+    return met.wall is None or met.wall in CLOSED
 
 
 def _refused(reading: Reading, case: _Case, outcome: Outcome, *, is_over: bool = False) -> Action:
     """A refusal of the egress; or of its session, and no new one helps."""
     is_over |= case.is_over(sum(_is_refusal(met) for met in case.all), REFUSED_ATTEMPTS)
     step = Return(reading) if is_over else Again(case.met.egress)
-    sign = None if case.met.is_alone else Sign.REFUSED
+    sign = None if is_alone(case.met) else Sign.REFUSED
     return Action(step, outcome, sign, _why(reading))
 
 
@@ -540,8 +554,7 @@ def _of_egress_or_kind(reading: Reading, case: _Case) -> Outcome:
 
 def _is_refusal(met: Met) -> bool:
     """Whether it was the egress that was refused, as far as is known."""
-    is_of_egress = _verdict(met) in (Verdict.CAPTCHA, Verdict.THROTTLED, Verdict.REFUSED)
-    return is_of_egress and met.wall not in (Wall.OVER, Wall.DOUBT)
+    return _verdict(met) in _OF_EGRESS and met.wall not in (Wall.OVER, Wall.DOUBT)
 
 
 # -- trouble
@@ -643,7 +656,7 @@ def _disproved(reading: Reading, asked: Asked, before: Sequence[Met], met: Met) 
 
 
 def _is_closed(met: Met) -> bool:
-    return met.wall is Wall.CLOSED and _verdict(met) is Verdict.LOGIN_WALL
+    return met.wall in CLOSED and _verdict(met) is Verdict.LOGIN_WALL
 
 
 def _look(asked: Asked, before: Sequence[Met], met: Met) -> bool | None:

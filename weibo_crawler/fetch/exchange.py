@@ -8,7 +8,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from weibo_crawler.errors import EgressFailed, TimedOut, TransportError
-from weibo_crawler.fetch.answers import Asked, Met, Walls, decide, of_session
+from weibo_crawler.fetch.answers import Asked, Met, Walls, decide, is_ban, of_session
 from weibo_crawler.fetch.breaker import Breaker
 from weibo_crawler.fetch.pool import Broken, Disproved, Pool, Turn, Unused, Wall
 from weibo_crawler.fetch.sender import Sender
@@ -63,7 +63,7 @@ class Exchange:
         self._breaker, self._walls, self._counters = breaker, walls, counters
         self._on_answer = on_answer
         self._shown: set[tuple[str, Kind]] = set()  # by which egress such pages came
-        self.shown_at = -inf  # when a page of a user that came was asked for, at the latest
+        self._shown_at = -inf  # when a page of a user that came was asked for, at the latest
         self._left: set[_Run] = set()  # nobody waits for them
 
     async def close(self) -> None:
@@ -188,7 +188,7 @@ class Exchange:
         if verdict is Verdict.OK:
             self._shown.add((met.egress, request.kind))
             if request.kind in OF_USERS:
-                self.shown_at = max(self.shown_at, begun)
+                self._shown_at = max(self._shown_at, begun)
         self._pool.told(request, verdict, begun)
 
     def _with_context(self, asked: Asked, turn: Turn, met: Met, page: Page | None) -> Met:
@@ -205,6 +205,7 @@ class Exchange:
             is_first_shown=self._walls.is_first_shown(asked.ask.request.kind),
             is_silent=self._breaker.may_be_silent,
         )
+        met = replace(met, is_alone=is_ban(met) and self._shown_at > asked.banned_at)
         outcome = of_session(met)
         if outcome is None:
             return met

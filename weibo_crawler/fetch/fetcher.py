@@ -20,9 +20,11 @@ from weibo_crawler.fetch.answers import (
     Return,
     Walls,
     decide,
+    is_alone,
     is_ban,
     is_blank,
     is_nothing,
+    is_of_no_session,
     is_said_gone,
     is_shown_nothing,
     is_trustworthy,
@@ -126,7 +128,7 @@ class Fetcher:
                 self._exchange.note(ask, None, None, reading)
                 return Fetched(reading, None)
             patience *= 2.0 if isinstance(met.answer, TimedOut) else 1.0
-            met = self._set_apart(self._spared(asked, past, met), past)
+            met = self._spared(asked, past, met)
             action = decide(asked, [one.met for one in past], met)
             if turn.outcome is None:
                 self._pool.tell(turn, action.outcome, page)
@@ -145,7 +147,8 @@ class Fetcher:
             finally:
                 self._exchange.note(ask, page, met.answer, told)
             past.append(_Past(met, turn, look, asyncio.get_running_loop().time()))
-            await self._ask_witness(ask, past)
+            if is_ban(met):
+                asked = await self._banned(asked, [one for one in past if is_ban(one.met)])
             self._counters.add("request.retried")
             avoid, waits = action.step
             if ask.hold is not None and is_shown_nothing(asked, met):
@@ -205,18 +208,17 @@ class Fetcher:
             return replace(met, is_spared=not self.samples.has_found(asked.ask.end))
         return replace(met, is_spared=not self.samples.wants(asked.ask.end, self._rng))
 
-    def _set_apart(self, met: Met, past: list[_Past]) -> Met:
-        """Tell a ban from a page that alone is refused, by what others were shown meanwhile."""
-        bans = [one.at for one in past if is_ban(one.met)]
-        is_alone = bool(bans) and is_ban(met) and self._exchange.shown_at > bans[0]
-        return replace(met, is_alone=is_alone)
-
-    async def _ask_witness(self, ask: Ask, past: list[_Past]) -> None:
-        """After the second ban ask for what was shown before, if nothing was since the first."""
-        bans = [one for one in past if is_ban(one.met)]
-        is_new = len(bans) == 2 and bans[-1] is past[-1]
-        if is_new and not bans[-1].met.is_alone and ask.witness is not None:
-            await ask.witness(bans[0].at)
+    async def _banned(self, asked: Asked, bans: list[_Past]) -> Asked:
+        """Note when the first ban came: what others are shown from then on tells whether it is one.
+        Ask for what was shown before, once, where the page was refused twice and no other tells."""
+        of_no_session = [one for one in bans if is_of_no_session(one.met)]
+        if not of_no_session:
+            return asked
+        first, last = of_no_session[0], bans[-1]
+        is_second = len(bans) == 2 or (len(bans) > 2 and first is last)
+        if is_second and not is_alone(last.met) and asked.ask.witness is not None:
+            await asked.ask.witness(first.at)
+        return asked._replace(banned_at=first.at)
 
     def _wants_one_more(self, asked: Asked, looks: int) -> bool:
         """Whether to look again where all looks showed nothing: that is no proof where the latest

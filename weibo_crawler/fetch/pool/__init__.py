@@ -21,9 +21,10 @@ from weibo_crawler.fetch.pool.outcome import (
     Walled,
 )
 from weibo_crawler.fetch.pool.pool import KindShut, Pool
-from weibo_crawler.fetch.pool.visit import Wall
+from weibo_crawler.fetch.pool.visit import CLOSED, Wall
 
 __all__ = [
+    "CLOSED",
     "Broken",
     "Disproved",
     "Failed",

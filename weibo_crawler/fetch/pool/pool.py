@@ -34,7 +34,7 @@ from weibo_crawler.fetch.pool.outcome import (
 from weibo_crawler.fetch.pool.reloading import Reloader
 from weibo_crawler.fetch.pool.ring import Choice, Ring
 from weibo_crawler.fetch.pool.session import Visitor
-from weibo_crawler.fetch.pool.visit import Use, Wall
+from weibo_crawler.fetch.pool.visit import CLOSED, Use, Wall
 from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.source import Room, Witness
 from weibo_crawler.records import Page, Request, Verdict
@@ -163,13 +163,15 @@ class Pool:
                 self._refused(name, why, retry_after_s, is_ban=is_ban)
             case Walled(latency_s):
                 wall = self._visitor.wall(turn.egress, turn.use, turn.request, turn.nth)
-                if wall is Wall.CLOSED:  # what the site answers to guests, or to this egress alone
+                if wall in CLOSED:  # what the site answers to guests, or to this egress alone
                     self._ring.heard(name, now, latency_s)
                     self._outage.ended()
             case SessionOver(why, retry_after_s):
-                wall = self._visitor.wall(turn.egress, turn.use, turn.request, turn.nth)
+                asked = turn.request, turn.nth
+                wall = self._visitor.wall(turn.egress, turn.use, *asked, is_refusal=True)
                 if wall in (Wall.CLOSED, Wall.UNSURE):
-                    self._visitor.retire(turn.egress, turn.use)
+                    if wall is Wall.UNSURE or not self._visitor.has_shown(turn.egress, *asked):
+                        self._visitor.retire(turn.egress, turn.use)
                     self._refused(name, why, retry_after_s, is_ban=True)
             case Failed(why):
                 self._ring.failed(name, now, self._rng)

@@ -14,7 +14,7 @@ from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.clients.transport import Headers
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.pool.cookies import are_too_large, merge_cookies
-from weibo_crawler.fetch.pool.visit import SavedVisit, Use, Visit, Wall
+from weibo_crawler.fetch.pool.visit import Enders, SavedVisit, Use, Visit, Wall
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Page, Request
 
@@ -57,6 +57,7 @@ class Visitor:
         self._cooldown_s, self._retry_s, self._per_hour = cooldown_s, retry_s, per_hour
         self._agent = str(dict(site.session_headers({})).get("User-Agent", ""))
         self._visits: dict[str, Visit] = {}
+        self._enders = Enders(_WALL_MEMORY_S)
         self._headers: dict[str, Headers] = {}
         self._touched: set[str] = set()
         self.is_news = False  # whether a session was opened that others do not know of
@@ -180,14 +181,21 @@ class Visitor:
             visit.cookies = cookies
             self._renewed(egress)
 
-    def wall(self, egress: Egress, use: Use, request: Request, nth: int = 1) -> Wall:
-        """The request for the nth page of a list met a wall. OVER: the next turn of this egress is
-        to ask for a session."""
+    def wall(
+        self, egress: Egress, use: Use, request: Request, nth: int = 1, *, is_refusal: bool = False
+    ) -> Wall:
+        """The request for the nth page of a list met a wall, or a refusal. OVER: the next turn of
+        this egress is to ask for a session."""
         if self._site.session(time.time(), self._rng) is None:
             return Wall.CLOSED
         self._touched.add(egress.name)
+        now, visit = asyncio.get_running_loop().time(), self._visit(egress)
+        return visit.wall(use, (request.kind, nth), now, url=request.url, is_refusal=is_refusal)
+
+    def has_shown(self, egress: Egress, request: Request, nth: int) -> bool:
+        """Whether such pages were shown to this egress of late, with any session."""
         now = asyncio.get_running_loop().time()
-        return self._visit(egress).wall(use, (request.kind, nth), now)
+        return self._visit(egress).has_shown((request.kind, nth), now)
 
     def retire(self, egress: Egress, use: Use) -> None:
         """The session is of no use any more: the site refused it, or it grew too large."""
@@ -246,6 +254,7 @@ class Visitor:
                 cooldown_s=self._cooldown_s,
                 wall_memory_s=_WALL_MEMORY_S,
                 per_hour=self._per_hour,
+                enders=self._enders,
             )
             if self._site.session(time.time(), self._rng) is None:
                 visit.wanted = False

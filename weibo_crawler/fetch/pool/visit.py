@@ -8,6 +8,7 @@ leads to a renewal only where a renewal may help.
 from collections import deque
 from collections.abc import Iterator, Mapping
 from enum import Enum
+from math import inf
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -33,14 +34,19 @@ class Use(NamedTuple):
 
 
 class Wall(Enum):
-    """What a login wall says of the session: OVER (it gets a new one: ask again then), DOUBT (ask
-    again with it), CLOSED (it is good, visitors are not shown this), UNSURE (nobody can tell for
-    now: none could be had, or it may be over and it is too early for a new one)."""
+    """What a login wall says of the session, or a refusal that a new one may help: OVER (it gets a
+    new one: ask again then), DOUBT (ask again with it), CLOSED (it is good, visitors are not shown
+    this), ALONE (it is good, others are shown pages with it), UNSURE (nobody can tell for now: none
+    could be had, or it may be over and it is too early for a new one)."""
 
     OVER = "over"
     DOUBT = "doubt"
     CLOSED = "closed"
+    ALONE = "alone"
     UNSURE = "unsure"
+
+
+CLOSED = (Wall.CLOSED, Wall.ALONE)  # no session shows it
 
 
 class SavedVisit(msgspec.Struct, frozen=True):
@@ -66,6 +72,27 @@ class SavedVisit(msgspec.Struct, frozen=True):
     lives: list[int] = []
 
 
+class Enders:
+    """The pages whose walls ended sessions of late, or were the first answer of new ones, of any
+    egress: it may be them alone."""
+
+    def __init__(self, memory_s: float) -> None:
+        self._memory_s = memory_s
+        self._met: dict[str, float] = {}  # by address, the oldest first
+
+    def has(self, url: str, now: float) -> bool:
+        """Whether this page did so."""
+        return now - self._met.get(url, -inf) <= self._memory_s
+
+    def add(self, url: str, now: float) -> None:
+        """Note one, unless it is "", and drop what is too old."""
+        self._met.pop(url, None)
+        if url:
+            self._met[url] = now
+        while self._met and not self.has(oldest := next(iter(self._met)), now):
+            del self._met[oldest]
+
+
 class Visit:
     """Born without a session and in want of one; each renewal is a new generation.
 
@@ -83,6 +110,11 @@ class Visit:
       something passes, and for as many uses as there were.
     What is closed renews nothing for wall_memory_s, nor do deeper pages of its kind.
 
+    A page that ended a session, or was walled at first with a new one, does not end the next one
+    before others tell: it is asked for once more, and alone if something passed that was sent after
+    its wall; else over. A sort that is refused, not walled, is alone where it would be closed, and
+    the first request with a renewed session closes nothing then: all may be refused.
+
     A session that is likely to be over, after as many requests as those before it (`Lives`), is
     renewed before it meets a wall where that is possible at once; else it is used by one request
     after the other for a while.
@@ -94,7 +126,12 @@ class Visit:
     """
 
     def __init__(
-        self, *, cooldown_s: float, wall_memory_s: float, per_hour: int | None = None
+        self,
+        *,
+        cooldown_s: float,
+        wall_memory_s: float,
+        per_hour: int | None = None,
+        enders: "Enders | None" = None,
     ) -> None:
         self._cooldown_s, self._wall_memory_s = cooldown_s, wall_memory_s
         self._per_hour = per_hour
@@ -111,6 +148,8 @@ class Visit:
         self._is_answered = False  # whether any of them was answered
         self._unsure: tuple[Sort, int] | None = None  # walled in doubt, and up to which use
         self._suspects: dict[Sort, int] = {}  # walled after so many uses, not passed since
+        self._enders = enders or Enders(wall_memory_s)
+        self._odd: dict[str, int] = {}  # pages that may be alone: refused after so many uses
         self._shown: dict[Sort, float] = {}  # when it last passed, with any generation
         self._walled_until: dict[Sort, float] = {}
         self._lives = Lives()
@@ -190,7 +229,7 @@ class Visit:
     def passed(self, use: Use, sort: Sort, now: float, *, is_shown: bool = True) -> bool:
         """A request of this sort was answered as it should be; True where that is news. is_shown:
         with a page; an emptiness says that the session is alive, and nothing of the sort."""
-        is_news = is_shown and not self._is_shown(sort, now)
+        is_news = is_shown and not self.has_shown(sort, now)
         self._lives.answered(use.generation)
         if is_shown:
             self._shown = {
@@ -210,8 +249,11 @@ class Visit:
         walled, self._walled_until = self._walled_until, _without(self._walled_until, sort)
         return len(walled) > len(self._walled_until) or is_news
 
-    def wall(self, use: Use, sort: Sort, now: float) -> Wall:
-        """A request of this sort met a login wall."""
+    def wall(
+        self, use: Use, sort: Sort, now: float, *, url: str = "", is_refusal: bool = False
+    ) -> Wall:
+        """A request of this sort met a login wall, or a refusal. url: of the page; "": no page is
+        told from others of its sort."""
         if use.generation != self.generation or self.wanted:
             return Wall.OVER
         is_first, self._is_answered = not self._is_answered, True
@@ -220,9 +262,13 @@ class Visit:
         if not self._open:
             return Wall.UNSURE if self._cools(now) else self._end()
         if is_first and use.number == 1 and self._is_young(now):
-            return self._close(sort, now)
-        if self._is_shown(sort, now):
-            return Wall.DOUBT if use.number < self._last_pass else self._end()
+            self._enders.add(url, now)
+            self._odd[url] = use.number
+            if not self.has_shown(sort, now):
+                self._suspects[sort] = use.number
+            return Wall.CLOSED if is_refusal else self._close(sort, now)
+        if self.has_shown(sort, now):
+            return Wall.DOUBT if use.number < self._last_pass else self._meet(use, url, now)
         if self._renewed_at is None and not self._last_pass:
             return self._end()
         since = min(_above(self._suspects, sort), default=self._uses)
@@ -230,7 +276,7 @@ class Visit:
         if use.number <= since:
             return Wall.DOUBT
         if self._last_pass > since:
-            return self._close(sort, now)
+            return Wall.ALONE if is_refusal else self._close(sort, now)
         return Wall.UNSURE if self._may_go_on(use, sort, now) else self._end()
 
     def goes_alone(self, use: Use) -> bool:
@@ -242,6 +288,12 @@ class Visit:
         is_first = use.number == 1 and not self._is_answered and self._renewed_at is not None
         return is_first or (not self._suspects and self._lives.may_be_over(use.number))
 
+    def has_shown(self, sort: Sort, now: float) -> bool:
+        """Whether this sort, or a deeper page of its kind, passed of late, with any session."""
+        return any(
+            _is_within(sort, one) and self._is_recent(at, now) for one, at in self._shown.items()
+        )
+
     def expire(self, generation: int) -> None:
         """The session of this generation is of no use any more."""
         if generation == self.generation:
@@ -252,6 +304,16 @@ class Visit:
     @property
     def _cooldown(self) -> float:
         return min(self._cooldown_s * 2.0 ** min(self._vain, 60), _COOLDOWN_CAP_S)
+
+    def _meet(self, use: Use, url: str, now: float) -> Wall:
+        """What a wall says where such pages are shown: it is the session, or this page alone."""
+        if not self._enders.has(url, now):
+            self._enders.add(url, now)
+            return self._end()
+        since = self._odd.setdefault(url, self._uses)
+        if use.number <= since:
+            return Wall.DOUBT
+        return Wall.ALONE if self._last_pass > since else self._end()
 
     def _may_go_on(self, use: Use, sort: Sort, now: float) -> bool:
         """Whether others are to tell of this wall, which two requests of its sort have met."""
@@ -268,16 +330,11 @@ class Visit:
         """Whether it was renewed just now."""
         return self._renewed_at is not None and now - self._renewed_at < self._cooldown_s
 
-    def _is_shown(self, sort: Sort, now: float) -> bool:
-        return any(
-            _is_within(sort, one) and self._is_recent(at, now) for one, at in self._shown.items()
-        )
-
     def _is_recent(self, at: float, now: float) -> bool:
         return now - at <= self._wall_memory_s
 
     def _close(self, sort: Sort, now: float) -> Wall:
-        if not self._is_shown(sort, now):  # else it is this page alone
+        if not self.has_shown(sort, now):  # else it is this page alone
             self._walled_until = {
                 one: until
                 for one, until in self._walled_until.items()
@@ -307,6 +364,7 @@ class Visit:
         self._uses = self._last_pass = 0
         self._is_answered = False
         self._suspects.clear()
+        self._odd.clear()
         self._unsure = None
 
 
