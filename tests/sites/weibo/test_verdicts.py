@@ -263,10 +263,15 @@ def test_why_a_post_is_restricted() -> None:
 
 @pytest.mark.parametrize(
     ("status", "verdict"),
-    [(403, V.RESTRICTED), (404, V.RESTRICTED), (401, V.REFUSED), (418, V.THROTTLED)],
+    [
+        *((status, V.RESTRICTED) for status in (400, 403, 404, 410, 431, 451)),
+        *((status, V.REFUSED) for status in (401, 432)),
+        (418, V.THROTTLED),
+    ],
 )
 def test_a_restricted_post_under_a_status_that_says_so(status: int, verdict: Verdict) -> None:
-    """403 and 404 with the site's own words are about the post, not about who asks."""
+    """The site's own words are about the post, not about who asks, whatever the status says, unless it
+    is of who asks (401, 432) or of haste."""
     assert judge('{"ok":0,"errno":"20112"}', OF_A_POST[0], status=status).verdict is verdict
     assert judge("<p>forbidden</p>", OF_A_POST[0], status=403).verdict is V.REFUSED
 

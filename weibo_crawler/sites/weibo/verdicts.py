@@ -17,6 +17,7 @@ from weibo_crawler.sites.weibo.text import writable
 
 _TOO_FAST = (414, 418, 429)
 _SESSION_REFUSED = 432
+_UNKNOWN_ASKER = 401
 _HEADERS_TOO_LARGE = (400, 431)  # how servers refuse a session with too many cookies
 _ERROR_TITLE = "微博-出错了"
 _NOTICE = "h5-4con"
@@ -50,7 +51,7 @@ def of_refused(request: Request, page: Page, body: Reading) -> Reading:
     A 404 where a text, a comment or a name is asked for refuses nobody: the address is lost.
 
     What is no refusal there is not believed, but for a user or post that a 404 says is gone, and a
-    post that a 403 or 404 says is shown to others. A captcha may be asked for with any status; else
+    post that is shown to others: only a 401 is of whoever asks, whatever stands beside it. A captcha may be asked for with any status; else
     the numbers that have a meaning tell.
     """
     if page.status in _TOO_FAST and body.verdict is not Verdict.CAPTCHA:
@@ -60,7 +61,7 @@ def of_refused(request: Request, page: Page, body: Reading) -> Reading:
     named = (Verdict.LOGIN_WALL, Verdict.CAPTCHA, Verdict.THROTTLED)
     if body.verdict in named or (page.status == 404 and body.verdict is Verdict.GONE):
         return body
-    if page.status in (403, 404) and body.verdict is Verdict.RESTRICTED:
+    if page.status != _UNKNOWN_ASKER and body.verdict is Verdict.RESTRICTED:
         return body
     is_of_session = page.status in _HEADERS_TOO_LARGE
     why = str(page.status)
