@@ -132,7 +132,7 @@ def returned(actions: list[Action]) -> Reading:
         (Reading(Verdict.TRUNCATED), [0, 1], Sign.SILENT),
         (BodyCut("cut"), [0, 1], Sign.SILENT),
         (TimedOut("slow"), [0], Sign.SILENT),
-        (UNKNOWN, [0, 1], None),
+        (UNKNOWN, [0, 1], Sign.REFUSED_AGAIN),
         (EgressFailed("no proxy"), [None] * 8, None),
         (ConnectFailed("no address", blame="us"), [], None),
     ],
@@ -372,7 +372,7 @@ def test_an_unknown_refusal_is_counted_once() -> None:
     """Others ask about it later; the breaker counts it when it comes, not when it stays."""
     actions = play(asked(), by([TROUBLE, UNKNOWN, UNKNOWN], "abc"))
     assert actions[1].why == UNKNOWN.why
-    assert [action.sign for action in actions] == [None, Sign.REFUSED, None]
+    assert [action.sign for action in actions] == [None, Sign.REFUSED, Sign.REFUSED_AGAIN]
     assert returned(actions) is UNKNOWN
 
 

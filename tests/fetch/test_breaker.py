@@ -29,6 +29,22 @@ def test_a_window_of_refusals_trips() -> None:
         assert words in breaker.tripped
 
 
+def test_what_is_refused_again_tells_where_all_are_refused() -> None:
+    """Words that nobody knows may be one page's, however often it is asked for; where ten refusals
+    came in a row they are the site's, and each further one counts."""
+    breaker = Breaker(0.9, 50)
+    for n in range(400):
+        breaker.note(Sign.REFUSED if n % 4 == 0 else Sign.REFUSED_AGAIN, "odd", "direct", float(n))
+        if n % 20 == 19:
+            breaker.note(Sign.ANSWERED, "", "direct", float(n))
+    assert not breaker.tripped
+    breaker = Breaker(0.9, 50)
+    for n in range(50):
+        assert not breaker.tripped
+        breaker.note(Sign.REFUSED if n < 10 else Sign.REFUSED_AGAIN, "odd", "direct", float(n))
+    assert "50 of the last 50" in breaker.tripped
+
+
 def test_one_refusal_each_says_nothing_of_the_site() -> None:
     """Many egresses that begin in step above the limit are refused together; two each, and nothing
     else, is a site that says no to all."""

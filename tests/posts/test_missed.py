@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import count
 
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
 from tests.examples import examples
@@ -256,6 +256,7 @@ _CHANGES = st.lists(
 
 
 @given(st.integers(1, 24), _CHANGES)
+@example(22, [(True, None, 0), (False, 21, 3), (False, 0, 0)])  # the old page's count is old
 @examples(25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_old_pages_show_nobody_is_gone_who_stands(
     crawl_: Crawl, n: int, changes: list[tuple[bool, int | None, int]]

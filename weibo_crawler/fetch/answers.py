@@ -565,7 +565,8 @@ def _troubled(reading: Reading, case: _Case) -> Action:
     is_first = sum(_is_unknown_refusal(met) for met in case.all) == 1
     action = _try_later(reading, case)
     if _is_unknown_refusal(case.met):  # counted when it comes, not when it stays
-        return replace(action, sign=Sign.REFUSED if is_first else None, why=_why(reading))
+        sign = Sign.REFUSED if is_first else Sign.REFUSED_AGAIN
+        return replace(action, sign=sign, why=_why(reading))
     return action
 
 

@@ -11,8 +11,10 @@ words that differ from one proxy to the other     of twenty pages in a row nobod
                                                   the site's
 
 Only what was asked for the first time is evidence about the site; a request that failed before
-counts for nothing but its good answer. What is wrong with texts, comments and the like counts only
-while pages of users are not shown either: a site may have closed, or lost, one way to a text.
+counts for nothing but its good answer, and a refusal that nobody knows, which comes once more to
+the same request, only where ten refusals came in a row: then it is no page's fault. What is wrong
+with texts, comments and the like counts only while pages of users are not shown either: a site may
+have closed, or lost, one way to a text.
 `now` is an argument, in seconds since the epoch.
 """
 
@@ -26,6 +28,7 @@ from typing import NamedTuple
 from weibo_crawler.records import Id, Kind
 
 _ANSWERS_EACH = 2  # of an egress in the window
+_REFUSALS_IN_A_ROW = 10
 _DRIFT_PAGES = 50  # fewer pages make no share
 _DRIFT_USERS = 10
 _USUAL_FLOOR = 0.3  # no site is trusted to show more than 70 % of what it should
@@ -46,11 +49,13 @@ _COME_BACK = (
 
 
 class Sign(StrEnum):  # hashed by its text, an Enum by a function of Python
-    """What one answer says of the site. DRIFTED: its shape stayed unknown when it was asked for
-    again. SILENT: no usable answer came, however often it was asked for."""
+    """What one answer says of the site. REFUSED_AGAIN: words that nobody knows came once more to
+    the same request, which may be its page's fault. DRIFTED: its shape stayed unknown when it was
+    asked for again. SILENT: no usable answer came, however often it was asked for."""
 
     ANSWERED = "answered"
     REFUSED = "refused"
+    REFUSED_AGAIN = "refused again"
     DRIFTED = "drifted"
     SILENT = "silent"
 
@@ -97,6 +102,7 @@ class Breaker:
         self._drifts_needed = _clearly_more(drift_share, max(_DRIFT_PAGES, stop_window))
         self._egresses: set[str] = set()
         self._counts = dict.fromkeys(Sign, 0)
+        self._refusals = 0  # in a row
         self._drifts = 0  # of the last pages
         self._silences: defaultdict[tuple[Kind, bool], _Silence] = defaultdict(_Silence)
         self._was_shown = False
@@ -123,6 +129,11 @@ class Breaker:
             self._are_users_shown = sign is Sign.ANSWERED
         elif self._are_users_shown and sign is not Sign.ANSWERED:
             return
+        if sign is Sign.REFUSED_AGAIN:
+            if self._refusals < _REFUSALS_IN_A_ROW:
+                return
+            sign = Sign.REFUSED
+        self._refusals = self._refusals + 1 if sign is Sign.REFUSED else 0
         note = _Note(sign, why, egress, now, uid)
         self._egresses.add(egress)
         size = max(self._least, _ANSWERS_EACH * len(self._egresses))

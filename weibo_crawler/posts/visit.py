@@ -79,6 +79,8 @@ class _Visit(UnderWay):
             await self._vanish(is_sure=sure)
         if self.timeline.torn_at is not None or self.sightings.doubted - self.sightings.seen:
             stopped, sure = FALSE_PAGE, False
+            if self.old.announced is not None:  # the count of an old page is no base for the next
+                self.ledger = replace(self.ledger, announced=self.old.announced)
         await self.pages.repair()
         if self.env.comments is not None and not self.kept.is_used_up:
             mids = self.sightings.known | self.sightings.seen

@@ -270,8 +270,8 @@ def test_why_a_post_is_restricted() -> None:
     ],
 )
 def test_a_restricted_post_under_a_status_that_says_so(status: int, verdict: Verdict) -> None:
-    """The site's own words are about the post, not about who asks, whatever the status says, unless it
-    is of who asks (401, 432) or of haste."""
+    """The site's own words are about the post, not about who asks, whatever the status says, but
+    for one of who asks (401, 432) or of haste."""
     assert judge('{"ok":0,"errno":"20112"}', OF_A_POST[0], status=status).verdict is verdict
     assert judge("<p>forbidden</p>", OF_A_POST[0], status=403).verdict is V.REFUSED
 

@@ -51,8 +51,8 @@ def of_refused(request: Request, page: Page, body: Reading) -> Reading:
     A 404 where a text, a comment or a name is asked for refuses nobody: the address is lost.
 
     What is no refusal there is not believed, but for a user or post that a 404 says is gone, and a
-    post that is shown to others: only a 401 is of whoever asks, whatever stands beside it. A captcha may be asked for with any status; else
-    the numbers that have a meaning tell.
+    post that is shown to others: only a 401 is of whoever asks, whatever stands beside it. A
+    captcha may be asked for with any status; else the numbers that have a meaning tell.
     """
     if page.status in _TOO_FAST and body.verdict is not Verdict.CAPTCHA:
         return Reading(Verdict.THROTTLED, why=str(page.status))
