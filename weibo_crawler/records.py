@@ -455,9 +455,9 @@ class PostPage(msgspec.Struct, frozen=True):
     """One page of a timeline: `posts` in the site's order, pinned ones first.
 
     skipped: how many cards were no posts, by reason. unreadable: posts that could not be read.
-    authors: who wrote the originals of the retweets on it, each once. mentions: the screen names
-    linked in the owner's own texts as the page shows them, newest post first, each once. profile:
-    the owner, as far as the posts show them.
+    authors: who wrote the originals of the retweets on it, each once; illegible: of how many that
+    cannot be read. mentions: the screen names linked in the owner's own texts as the page shows
+    them, newest post first, each once. profile: the owner, as far as the posts show them.
     """
 
     owner: Id
@@ -469,6 +469,7 @@ class PostPage(msgspec.Struct, frozen=True):
     skipped: dict[str, int] = {}
     unreadable: tuple[Unreadable, ...] = ()
     profile: User | None = None
+    illegible: int = 0
 
 
 class FullText(msgspec.Struct, frozen=True):

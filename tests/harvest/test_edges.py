@@ -598,6 +598,31 @@ def test_somebody_who_cannot_be_read_makes_depths_bounds(
         assert users.unsure_lists() == 0
 
 
+def test_an_author_who_cannot_be_read_makes_depths_bounds(tmp_path: Path) -> None:
+    """Who wrote the original of a repost is counted where the id cannot be read, as on a list."""
+    world = make_world(7, users=300, mean_posts=30.0)
+
+    def spoil(request: Request, body: bytes) -> bytes:
+        if request.kind is not Kind.POSTS:
+            return body
+        page = json.loads(body)
+        for card in page["data"].get("cards", ()):
+            original = (card.get("mblog") or {}).get("retweeted_status") or {}
+            if original.get("user"):
+                original["user"]["id"] = None
+        return json.dumps(page).encode()
+
+    for edges, is_somebody in (((Edge.REPOSTS,), True), ((Edge.MENTIONS,), False)):
+        folder = tmp_path / edges[0]
+        folder.mkdir()
+        fetcher = SimulatedFetcher(world)
+        fetcher.spoil = spoil
+        crawl = Crawl(folder, world)
+        crawl.run(fetcher, edges=edges)
+        with crawl.open() as users:
+            assert ("could not be read" in users.depths_are_bounds()) is is_somebody
+
+
 def test_an_illegible_number_of_fans_among_comments(tmp_path: Path) -> None:
     """Who commented so is looked up: the walk finds the same users."""
     world, found = make_world(5, mean_posts=5.0), []

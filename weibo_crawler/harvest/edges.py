@@ -314,7 +314,7 @@ class EdgeReader:
             await self._end(edge, sure=sure, expect=expect)
             return Shown((), progress, "end", at, sure, is_proof=is_proof)
         found = await find(page)
-        found.illegible += len(page.unreadable)
+        found.illegible += len(page.unreadable) + page.illegible * (edge is Edge.REPOSTS)
         # a page may be named behind this one that cannot be asked for
         is_hidden = page.next_cursor is None and "odd cursor" in page.skipped
         is_hidden = is_hidden and progress.pages + 1 < self._source.settings.posts_pages

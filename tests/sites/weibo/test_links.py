@@ -62,7 +62,21 @@ def test_an_author_whom_the_address_of_the_profile_denies_is_none(other: int) ->
 
     changed = page(change)
     assert changed.authors == ()
+    assert changed.illegible == 1
     assert len(changed.posts) == len(page().posts)
+
+
+@pytest.mark.parametrize("user", [[], 7, {}, {"id": None}, {"id": "abc"}, {"id": float("nan")}])
+def test_an_author_who_cannot_be_read_is_counted(user: object) -> None:
+    """The post that names nobody legible as the author of its original is stored all the same."""
+
+    def change(tree: Any) -> None:
+        original(tree)["user"] = user
+
+    changed = page(change)
+    assert (changed.authors, changed.illegible) == ((), 1)
+    assert len(changed.posts) == len(page().posts)
+    assert page().illegible == 0
 
 
 def test_an_author_is_named_once() -> None:

@@ -14,8 +14,10 @@ from weibo_crawler.sites.weibo.text import read_name
 from weibo_crawler.sites.weibo.wire import Mblog, Person
 
 
-def authors(statuses: Iterable[Mblog]) -> tuple[User | NamedUser, ...]:
-    """Who wrote the originals of these posts, each once; NamedUser where the fans are not told."""
+def authors(statuses: Iterable[Mblog]) -> tuple[tuple[User | NamedUser, ...], int]:
+    """Who wrote the originals of these posts, each once, NamedUser where the fans are not told; and
+    of how many originals that cannot be read."""
+    illegible = 0
     found: dict[int, User | NamedUser] = {}
     for status in statuses:
         original = status.retweeted_status
@@ -25,13 +27,14 @@ def authors(statuses: Iterable[Mblog]) -> tuple[User | NamedUser, ...]:
             author = author_of(original)
             uid = uid_of(author)
         except Drift:
+            illegible += 1
             continue
         fans, name = _fans(author), read_name(author.screen_name)
         if fans is None or name is None:
             found.setdefault(uid, NamedUser(uid))
         else:
             found[uid] = User(uid, name, fans)
-    return tuple(found.values())
+    return tuple(found.values()), illegible
 
 
 def mentions(posts: Iterable[Post]) -> tuple[str, ...]:

@@ -113,16 +113,18 @@ def read_timeline(page: Timeline | None, request: Request, now: float) -> Readin
             return nothing(request)
     found.skipped["odd cursor"] += is_odd
     in_order = sorted(found.shown.values(), key=lambda one: not one[0].is_pinned)
+    writers, illegible = authors(status for _, status in in_order)
     post_page = PostPage(
         request.uid,
         tuple(post for post, _ in in_order),
         next_cursor,
         found.foreign,
-        authors(status for _, status in in_order),
+        writers,
         mentions(post for post, _ in in_order),
         dict(+found.skipped),
         tuple(found.unreadable),
         read_owner(author_of(status) for _, status in found.shown.values()),
+        illegible,
     )
     if is_odd_page:
         raise Drift(found.unreadable[0].path.removeprefix("$"), post_page)
