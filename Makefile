@@ -13,6 +13,8 @@ COMMAND := $(BIN)/weibo-crawler
 CONSTRAINTS ?= constraints.txt
 # Most of what is installed is never imported: Python compiles what is, once.
 PIP_INSTALL = -m pip install -q --disable-pip-version-check --no-compile $(if $(CONSTRAINTS),-c $(CONSTRAINTS))
+# The pip that Python brings reads the index of each package for as long as all else takes.
+PIP_UPGRADE = $(PIP_INSTALL) --upgrade pip
 # Where this is set each Python that starts compiles the whole program anew, which takes as long as all else.
 export PYTHONDONTWRITEBYTECODE :=
 # More than there are processors: many tests wait. By itself xdist counts hyperthreads once.
@@ -210,7 +212,8 @@ $(VENV)/bin/python: FORCE
 			{ echo "weibo-crawler needs Python 3.11 or newer: make PYTHON=python3.11 ..."; exit 1; }; \
 		rm -f $(VENV)/.ready*; \
 		echo "making a virtual environment in $(VENV)"; \
-		$(PYTHON) -m venv --clear $(VENV); }
+		$(PYTHON) -m venv --clear $(VENV); \
+		$(BIN)/python $(PIP_UPGRADE); }
 
 $(VENV)/.ready: setup.cfg pyproject.toml $(CONSTRAINTS) | $(VENV)/bin/python
 	@echo "installing weibo-crawler into $(VENV)"
@@ -226,14 +229,15 @@ $(VENV)/.ready-test $(VENV)/.ready-dev $(VENV)/.ready-tools: setup.cfg pyproject
 $(BENCH)/.ready-bench: setup.cfg pyproject.toml $(CONSTRAINTS)
 	@echo "installing weibo-crawler and its peers into $(BENCH)"
 	@$(PYTHON) -m venv --clear $(BENCH)
+	@$(BENCH)/bin/python $(PIP_UPGRADE)
 	@$(BENCH)/bin/python $(PIP_INSTALL) -e '.[bench]'
 	@touch $@
 
 constraints: ## write constraints.txt: the newest versions that go together
 	@rm -rf .venv-latest; $(MAKE) --no-print-directory .venv-latest/.ready-dev VENV=.venv-latest CONSTRAINTS=
 	@.venv-latest/bin/python -m pip install -q --no-compile -e '.[bench,tools]'
-	@(sed -n '/^#/p' constraints.txt; .venv-latest/bin/python -m pip freeze --all --exclude-editable | \
-		grep -v '^pip=='; sed -n '/python_version/p' constraints.txt) >constraints.new
+	@(sed -n '/^#/p' constraints.txt; .venv-latest/bin/python -m pip freeze --all --exclude-editable; \
+		sed -n '/python_version/p' constraints.txt) >constraints.new
 	@mv constraints.new constraints.txt; rm -rf .venv-latest
 
 FORCE:
