@@ -11,8 +11,10 @@ RUNNER ?= local
 WHAT ?= posts
 COMMAND := $(BIN)/weibo-crawler
 CONSTRAINTS ?= constraints.txt
-# Most of what is installed is never imported: Python compiles what is, once.
-PIP_INSTALL = -m pip install -q --disable-pip-version-check --no-compile $(if $(CONSTRAINTS),-c $(CONSTRAINTS))
+# Most of what is installed is never imported: Python compiles what is, once. Of what pip says only errors count.
+PIP_INSTALL = -m pip install -qq --disable-pip-version-check --no-compile $(if $(CONSTRAINTS),-c $(CONSTRAINTS))
+# The pip that Python brings reads the index of each package for as long as all else takes.
+PIP_UPGRADE = $(PIP_INSTALL) --upgrade pip
 # Where this is set each Python that starts compiles the whole program anew, which takes as long as all else.
 export PYTHONDONTWRITEBYTECODE :=
 # More than there are processors: many tests wait. By itself xdist counts hyperthreads once.
@@ -124,20 +126,24 @@ test-tools: $(VENV)/.ready-dev $(VENV)/.ready-tools ## Spark, Hive and a noteboo
 	@$(PYTEST) tests/tools $(ARGS)
 
 # The Python of $(VENV) comes first, with all tests; the others get what hangs on the Python: its syntax, its library,
-# what is compiled for it. They draw a tenth of the examples. In CI none may be missing.
+# what is compiled for it. They draw a tenth of the examples. In CI none may be missing. They run side by side, with
+# half of the workers each: every worker collects all tests, and compiles them the first time. Installing writes into
+# the checkout, so that is done before.
+PYTHONS := 3.11 3.12 3.13
 test-all: $(VENV)/.ready-dev ## run the tests on every Python 3.11 to 3.13 that is at hand; whole crawls on one
 	@ours=$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
 	echo "Python $$ours"; $(MAKE) --no-print-directory test || exit 1; \
-	for version in 3.11 3.12 3.13; do \
-		[ $$version != $$ours ] || continue; \
-		python=$$(for each in python$$version "$$HOME"/.pyenv/versions/$$version*/bin/python; do \
-			"$$each" -c 'import sys; print(sys.executable)' 2>/dev/null && break; done); \
-		if [ -z "$$python" ]; then \
-			echo "Python $$version: not at hand, not tested"; [ -z "$$CI" ] || exit 1; continue; fi; \
-		echo "Python $$version: $$python"; \
-		$(MAKE) --no-print-directory test PYTHON="$$python" VENV=.venv-$$version TOOLS=test \
-			HYPOTHESIS_PROFILE=brief LEFT_OUT="$(WHOLE)" || exit 1; \
-	done
+	others=$$(printf 'test-on-%s\n' $(PYTHONS) | grep -vxF "test-on-$$ours"); \
+	$(MAKE) --no-print-directory $$others INSTALL=only && \
+	$(MAKE) --no-print-directory -k -j2 --output-sync=target $$others WORKERS=$$((($(WORKERS) + 1) / 2))
+
+test-on-%: FORCE
+	@python=$$(for each in python$* "$$HOME"/.pyenv/versions/$**/bin/python; do \
+		"$$each" -c 'import sys; print(sys.executable)' 2>/dev/null && break; done); \
+	if [ -z "$$python" ]; then echo "Python $*: not at hand, not tested"; [ -z "$$CI" ]; exit; fi; \
+	echo "Python $*: $$python"; \
+	$(MAKE) --no-print-directory $(if $(INSTALL),.venv-$*/.ready-test,test) PYTHON="$$python" VENV=.venv-$* TOOLS=test \
+		HYPOTHESIS_PROFILE=brief LEFT_OUT="$(WHOLE)"
 
 test-laws: $(VENV)/.ready-dev ## whole crawls of worlds whose rules are drawn: make test-laws SEEDS=200, or 40-60,71
 	@LAWS_SEEDS=$(if $(filter seeds.txt,$(SEEDS)),200,$(SEEDS)) $(PYTEST) $(MANY) tests/laws $(ARGS)
@@ -210,7 +216,8 @@ $(VENV)/bin/python: FORCE
 			{ echo "weibo-crawler needs Python 3.11 or newer: make PYTHON=python3.11 ..."; exit 1; }; \
 		rm -f $(VENV)/.ready*; \
 		echo "making a virtual environment in $(VENV)"; \
-		$(PYTHON) -m venv --clear $(VENV); }
+		$(PYTHON) -m venv --clear $(VENV); \
+		$(BIN)/python $(PIP_UPGRADE); }
 
 $(VENV)/.ready: setup.cfg pyproject.toml $(CONSTRAINTS) | $(VENV)/bin/python
 	@echo "installing weibo-crawler into $(VENV)"
@@ -226,14 +233,15 @@ $(VENV)/.ready-test $(VENV)/.ready-dev $(VENV)/.ready-tools: setup.cfg pyproject
 $(BENCH)/.ready-bench: setup.cfg pyproject.toml $(CONSTRAINTS)
 	@echo "installing weibo-crawler and its peers into $(BENCH)"
 	@$(PYTHON) -m venv --clear $(BENCH)
+	@$(BENCH)/bin/python $(PIP_UPGRADE)
 	@$(BENCH)/bin/python $(PIP_INSTALL) -e '.[bench]'
 	@touch $@
 
 constraints: ## write constraints.txt: the newest versions that go together
 	@rm -rf .venv-latest; $(MAKE) --no-print-directory .venv-latest/.ready-dev VENV=.venv-latest CONSTRAINTS=
 	@.venv-latest/bin/python -m pip install -q --no-compile -e '.[bench,tools]'
-	@(sed -n '/^#/p' constraints.txt; .venv-latest/bin/python -m pip freeze --all --exclude-editable | \
-		grep -v '^pip=='; sed -n '/python_version/p' constraints.txt) >constraints.new
+	@(sed -n '/^#/p' constraints.txt; .venv-latest/bin/python -m pip freeze --all --exclude-editable; \
+		sed -n '/python_version/p' constraints.txt) >constraints.new
 	@mv constraints.new constraints.txt; rm -rf .venv-latest
 
 FORCE:

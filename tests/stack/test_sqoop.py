@@ -19,6 +19,7 @@ from pymysql.cursors import DictCursor
 
 from tests.contracts.frontier import page
 from tests.stack.conftest import Running, why_not
+from tests.stack.hbase_worlds import drop, make
 from weibo_crawler import sqoop_import
 from weibo_crawler.cli.main import main
 from weibo_crawler.records import Edge
@@ -26,7 +27,7 @@ from weibo_crawler.store import Found, UserRow
 from weibo_crawler.store.hbase.tables import HbaseTables
 from weibo_crawler.store.mysql.frontier import MysqlUsers
 from weibo_crawler.store.owners import new_owner
-from weibo_crawler.store.rows.cells import FAMILIES, user_cells
+from weibo_crawler.store.rows.cells import user_cells
 from weibo_crawler.store.rows.keys import user_key
 
 if why_not():
@@ -76,12 +77,12 @@ class Place(NamedTuple):
 
 @pytest.fixture(scope="module")
 def schema(stack: Running) -> Iterator[str]:
-    """The address of empty tables, made once by the schema script."""
-    prefix = f"sqoop{secrets.token_hex(3)}"
-    assert stack.schema(WEIBO_TABLE_PREFIX=prefix)[-1] == "schema: as it should be"
-    address = f"{stack.addresses['STACK_TABLES']}/{prefix}"
+    """The address of empty tables, made once, of one region each: into those of the schema script
+    Sqoop imports in test_end_to_end.py."""
+    address = f"{stack.addresses['STACK_TABLES']}/sqoop{secrets.token_hex(3)}"
+    make(address)
     yield address
-    Place("", "", address, "").drop(*FAMILIES)
+    drop(address)
 
 
 @pytest.fixture
