@@ -14,19 +14,14 @@ from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
-from mrjob.job import MRJob
 from mrjob.local import LocalMRJobRunner
-from mrjob.protocol import RawValueProtocol
 
 from weibo_crawler.home import new_run_id
-from weibo_crawler.mapper import OPTIONS, RANGES, ROWS, Mapper
-from weibo_crawler.posts.staged import staged_runner
+from weibo_crawler.mapjob import MapJob
+from weibo_crawler.mapper import OPTIONS, ROWS, Mapper
 from weibo_crawler.printable import guard_streams
 
-_FORMATS = {
-    RANGES: "org.apache.hadoop.mapred.lib.NLineInputFormat",
-    ROWS: "org.apache.hadoop.hbase.mapred.TableInputFormat",
-}
+_ROWS_FORMAT = "org.apache.hadoop.hbase.mapred.TableInputFormat"
 
 
 class LocalRunner(LocalMRJobRunner):
@@ -38,12 +33,8 @@ class LocalRunner(LocalMRJobRunner):
             list(pool.imap_unordered(lambda task: task(), tasks))
 
 
-class MRCrawlPosts(MRJob):
+class MRCrawlPosts(MapJob):
     """Visits the users of each range, and counts one outcome a user."""
-
-    INPUT_PROTOCOL = RawValueProtocol
-    OUTPUT_PROTOCOL = RawValueProtocol
-    JOBCONF = {"mapreduce.job.reduces": "0", "mapreduce.map.speculative": "false"}  # noqa: RUF012
 
     def configure_args(self) -> None:
         super().configure_args()
@@ -55,10 +46,10 @@ class MRCrawlPosts(MRJob):
     def _runner_class(self) -> type:
         if self.options.runner == "local":
             return LocalRunner
-        return staged_runner(self.options.runner) or super()._runner_class()
+        return super()._runner_class()
 
     def hadoop_input_format(self) -> str:
-        return _FORMATS[self.options.input]
+        return _ROWS_FORMAT if self.options.input == ROWS else super().hadoop_input_format()
 
     def mapper_init(self) -> None:
         self.visits = Mapper(self.options, self.set_status)

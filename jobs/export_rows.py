@@ -4,24 +4,13 @@ import os
 import sys
 from collections.abc import Iterator
 
-from mrjob.job import MRJob
-from mrjob.protocol import RawValueProtocol
-
 from weibo_crawler.cli.export_on_yarn import write_part
 from weibo_crawler.errors import BadConfig, BadUsage, CrawlerError
-from weibo_crawler.posts.staged import staged_runner
+from weibo_crawler.mapjob import MapJob
 
 
-class MRExportRows(MRJob):
+class MRExportRows(MapJob):
     """What to write in, how many rows that were out."""
-
-    INPUT_PROTOCOL = RawValueProtocol
-    OUTPUT_PROTOCOL = RawValueProtocol
-    HADOOP_INPUT_FORMAT = "org.apache.hadoop.mapred.lib.NLineInputFormat"
-    JOBCONF = {"mapreduce.job.reduces": "0"}  # noqa: RUF012
-
-    def _runner_class(self) -> type:
-        return staged_runner(self.options.runner) or super()._runner_class()
 
     def mapper(self, _: object, line: str) -> Iterator[tuple[None, str]]:
         try:
