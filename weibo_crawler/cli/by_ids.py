@@ -7,8 +7,8 @@ from pathlib import Path
 
 from weibo_crawler.analysis.numbers import plural
 from weibo_crawler.cli.main import Done
-from weibo_crawler.cli.posts import stopped_by_signals
 from weibo_crawler.cli.show import Advance, Progress, seconds
+from weibo_crawler.cli.stopping import stopped_by_signals
 from weibo_crawler.errors import BadConfig, Interrupted, SiteSaysNo
 from weibo_crawler.fetch import open_fetcher
 from weibo_crawler.home import Home, new_run_id

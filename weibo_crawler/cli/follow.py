@@ -13,10 +13,10 @@ from weibo_crawler.cli.posts import (
     note_refusal,
     posts_line,
     prepared,
-    stopped_by_signals,
 )
 from weibo_crawler.cli.posts_closing import closed, site_says_no
 from weibo_crawler.cli.show import Progress, seconds
+from weibo_crawler.cli.stopping import stopped_by_signals
 from weibo_crawler.errors import Interrupted
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.metrics import Counters, OpenMetrics, total

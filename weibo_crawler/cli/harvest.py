@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from weibo_crawler.analysis.yields import Course, prices, yield_lines
 from weibo_crawler.cli.harvesters import Others, on_closed_stdin, tell
 from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.show import Advance, Progress, grouped, seconds, verdicts
-from weibo_crawler.cli.stopping import say_stopping, stop_signals
+from weibo_crawler.cli.stopping import stop_by_signals
 from weibo_crawler.errors import BadUsage, CrawlerError, Interrupted, NoStore, SiteSaysNo
 from weibo_crawler.fetch import open_fetcher
 from weibo_crawler.harvest.run import Ended, HarvestRun, is_over_share
@@ -177,7 +176,7 @@ async def _harvest(
     if others is None:
         on_closed_stdin(lambda: run.stop("interrupted"))
         others = Others()
-    _stop_by_signals(run, others)
+    stop_by_signals(lambda: _stop(run, others), at_once=others.kill)
     ended: Ended | None = None
     try:
         await others.start()
@@ -191,22 +190,9 @@ async def _harvest(
         show("")
 
 
-def _stop_by_signals(run: HarvestRun, others: Others) -> None:
-    stops = 0
-
-    def interrupted() -> None:
-        nonlocal stops
-        stops += 1
-        say_stopping(is_again=stops > 1)
-        if stops > 1:
-            others.kill()
-            os._exit(130)
-        run.stop("interrupted")
-        others.stop()
-
-    loop = asyncio.get_running_loop()
-    for signal_number in stop_signals():
-        loop.add_signal_handler(signal_number, interrupted)
+def _stop(run: HarvestRun, others: Others) -> None:
+    run.stop("interrupted")
+    others.stop()
 
 
 def _harvest_figures(

@@ -2,11 +2,10 @@
 
 import argparse
 import asyncio
-import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,10 @@ from weibo_crawler.analysis.scan import scan_attached
 from weibo_crawler.cli.analysts import check_uids
 from weibo_crawler.cli.exports import remember_media
 from weibo_crawler.cli.main import Done
+from weibo_crawler.cli.reading import counted
 from weibo_crawler.cli.show import Advance, Progress, seconds
-from weibo_crawler.cli.stopping import say_stopping, stop_signals
-from weibo_crawler.errors import BadUsage, CrawlerError, Interrupted, SiteSaysNo, StoreError
+from weibo_crawler.cli.stopping import stop_by_signals
+from weibo_crawler.errors import BadUsage, CrawlerError, SiteSaysNo, StoreError
 from weibo_crawler.fetch import Downloads, open_downloads
 from weibo_crawler.fetch.opening import load_egresses
 from weibo_crawler.home import Home
@@ -71,17 +71,14 @@ def _look(
     home: Home, options: argparse.Namespace, index: MediaIndex, progress: Progress
 ) -> tuple[int, int]:
     """Note in the index what the posts name: the number of the run, and how many names."""
-    advance, run, names = Advance(), index.begin(), 0
+    run, names = index.begin(), 0
 
-    def told(rows: Iterable[Any]) -> Iterator[Any]:
-        for n, row in enumerate(rows):
-            if n % 1000 == 0:
-                progress.say(f"looking for pictures and videos: {advance.words(n, 'posts')}")
-            yield row
+    def say(words: str) -> None:
+        progress.say(f"looking for pictures and videos: {words}")
 
     rows = scan_attached(home.tables, uids=options.uid, since=options.since, clock=home.site.clock)
     kinds = (PICTURE, VIDEO) if options.kind is None else (options.kind,)
-    found = named(told(rows), home.site, kinds)
+    found = named(counted(rows, "posts", say), home.site, kinds)
     while some := list(islice(found, _BATCH)):
         index.want(run, some)
         names += len(some)
@@ -145,24 +142,14 @@ def _lines(data: Mapping[str, Any]) -> list[str]:
 
 
 async def _run(job: MediaRun, downloads: Downloads, run: int, show: Callable[[], None]) -> None:
-    stops, loop = 0, asyncio.get_running_loop()
-
-    def interrupted() -> None:
-        nonlocal stops
-        stops += 1
-        first = "what has come of files under way is kept (again: stop at once)"
-        say_stopping(is_again=stops > 1, first=first)
-        if stops > 1:
-            os._exit(Interrupted.exit_code)
-        job.stop()
-
     async def tick() -> None:
         while True:
             show()
             await asyncio.sleep(1.0)
 
-    for number in stop_signals():
-        loop.add_signal_handler(number, interrupted)
+    stop_by_signals(
+        job.stop, first="what has come of files under way is kept (again: stop at once)"
+    )
     ticking = asyncio.create_task(tick())
     try:
         await job.run(run)

@@ -2,13 +2,11 @@
 
 import argparse
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from itertools import count
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -18,7 +16,7 @@ from weibo_crawler.analysis.scan import parse_when
 from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.posts_closing import closed, nobody_read, site_says_no
 from weibo_crawler.cli.show import Advance, Progress
-from weibo_crawler.cli.stopping import say_stopping, stop_signals
+from weibo_crawler.cli.stopping import stopped_by_signals
 from weibo_crawler.cli.yarn import left_running
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig, BadUsage, CrawlerError, SiteSaysNo, needed
@@ -313,23 +311,6 @@ def _warn_of_others(home: Home) -> None:
             "users are left to it",
             file=sys.stderr,
         )
-
-
-@contextmanager
-def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Inside, Ctrl-C and SIGTERM call `stop`, each time they come."""
-    stops = count()
-
-    def interrupted(*_: object) -> None:
-        say_stopping(is_again=next(stops) > 0)
-        stop()
-
-    handlers = {n: signal.signal(n, interrupted) for n in stop_signals()}
-    try:
-        yield
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
 
 
 def posts_line(counters: dict[str, int]) -> str:

@@ -70,15 +70,16 @@ def reading(home: Home, processes: int, output: Path | None = None) -> Iterator[
 
 
 def told(rows: Rows, what: str, say: Callable[[str], None]) -> Rows:
-    """The rows; how far they are is said now and then."""
+    """The same of rows as `scan` gives them."""
     from weibo_crawler.analysis.scan import PostRows
 
     if isinstance(rows, PostRows):  # which Parquet reads in a third of the time
-        return PostRows(_counted(rows.stored, what, say))
-    return _counted(rows, what, say)
+        return PostRows(counted(rows.stored, what, say))
+    return counted(rows, what, say)
 
 
-def _counted(rows: Iterable[T], what: str, say: Callable[[str], None]) -> Iterator[T]:
+def counted(rows: Iterable[T], what: str, say: Callable[[str], None]) -> Iterator[T]:
+    """The rows; how far they are is said now and then."""
     advance = Advance()
     for n, row in enumerate(rows):
         if n and not n % _TOLD_EVERY:

@@ -1,22 +1,67 @@
-"""How a run is told to stop, and what it answers: shared by harvest and posts."""
+"""How a run is told to stop: Ctrl-C, SIGTERM, and a terminal that goes away."""
 
+import asyncio
+import os
 import signal
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+
+from weibo_crawler.errors import Interrupted
+
+_FINISHING = "finishing what is in flight (again: stop at once)"
 
 
-def stop_signals() -> list[signal.Signals]:
-    """Ctrl-C, SIGTERM, and a terminal that goes away, unless `nohup` said to go on without it."""
+@contextmanager
+def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Inside, each of the signals calls `stop`, each time it comes."""
+    stops = count()
+
+    def interrupted(*_: object) -> None:
+        _say("at once" if next(stops) else _FINISHING)
+        stop()
+
+    handlers = {n: signal.signal(n, interrupted) for n in _signals()}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def stop_by_signals(
+    stop: Callable[[], None],
+    *,
+    at_once: Callable[[], None] = lambda: None,
+    first: str = _FINISHING,
+) -> None:
+    """On the event loop that is running: the first signal calls `stop`, the next one ends the
+    process. at_once: called before that; first: what is said of the first one."""
+    stops = count()
+
+    def interrupted() -> None:
+        if next(stops):
+            _say("at once")
+            at_once()
+            os._exit(Interrupted.exit_code)
+        _say(first)
+        stop()
+
+    loop = asyncio.get_running_loop()
+    for number in _signals():
+        loop.add_signal_handler(number, interrupted)
+
+
+def _signals() -> list[signal.Signals]:
+    """SIGHUP is not among them where `nohup` said to go on without the terminal."""
     numbers = [signal.SIGINT, signal.SIGTERM]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         numbers.append(signal.SIGHUP)
     return numbers
 
 
-def say_stopping(
-    *, is_again: bool = False, first: str = "finishing what is in flight (again: stop at once)"
-) -> None:
-    """The answer to the first of them, or to a later one."""
-    how = "at once" if is_again else first
+def _say(how: str) -> None:
     try:
         print(f"stopping: {how}", file=sys.stderr)
     except OSError:  # nobody reads it any more
