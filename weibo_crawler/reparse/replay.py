@@ -39,7 +39,23 @@ class AllLooks(Samples):
         return None
 
 
-class VisitReplay:
+class _Replay:
+    """What a `Fetcher` does beside fetching, which an archive has no need of."""
+
+    def __init__(self) -> None:
+        self.samples: Samples = AllLooks(0.0)
+
+    def drain(self) -> None:
+        """Nothing is under way."""
+
+    def leave_walls(self) -> None:
+        """Nothing is judged here."""
+
+    def disprove(self, egress: str) -> None:
+        """Nobody is to blame here."""
+
+
+class VisitReplay(_Replay):
     """Answers one visit of posts from what one process got for one user, in its order.
 
     An end that nobody looked at twice then is the same at a second look. What else the archive
@@ -47,6 +63,7 @@ class VisitReplay:
     """
 
     def __init__(self, site: Site, answers: Sequence[Kept]) -> None:
+        super().__init__()
         self._site = site
         self._answers: defaultdict[str, deque[Kept]] = defaultdict(deque)
         for kept in answers:
@@ -62,7 +79,6 @@ class VisitReplay:
         self._until = answers[-1].exchange.at
         self._ends: dict[str, Fetched] = {}
         self._page = ""  # the latest page of posts that was given
-        self.samples: Samples = AllLooks(0.0)
         self._now = answers[0].exchange.at
         self._was_talking = False
 
@@ -129,17 +145,8 @@ class VisitReplay:
             self._ends[key] = fetched
         return fetched
 
-    def drain(self) -> None:
-        """Nothing is under way."""
 
-    def leave_walls(self) -> None:
-        """Nothing is judged here."""
-
-    def disprove(self, egress: str) -> None:
-        """Nobody is to blame here."""
-
-
-class WalkReplay:
+class WalkReplay(_Replay):
     """Answers a harvest from all harvests of an archive.
 
     Answers are given in the order in which they came then: who is found from whom depends on which
@@ -159,6 +166,7 @@ class WalkReplay:
     is_talking = True
 
     def __init__(self, site: Site, index: ArchiveIndex, places: int) -> None:
+        super().__init__()
         self._site, self._index, self._places = site, index, places
         self._waiting: list[tuple[float, int, asyncio.Future[None]]] = []
         self._walled: set[tuple[Kind, bool]] = set()  # kinds, first pages apart from later ones
@@ -166,7 +174,6 @@ class WalkReplay:
         self._naming: set[Kind] = set()  # lists of which a page named the next one
         self._unnamed: set[tuple[Kind, Id]] = set()  # those whose latest page did not
         self._timer: asyncio.TimerHandle | None = None
-        self.samples: Samples = AllLooks(0.0)
         self.given = self.lacking = 0
         self._reached = 0.0  # what came before that and was not asked for is not waited for
 
@@ -200,15 +207,6 @@ class WalkReplay:
         if isinstance(fetched.reading.record, FanPage):
             self._note_list(request, is_named=fetched.reading.record.is_next_named)
         return fetched
-
-    def drain(self) -> None:
-        """Nothing is under way."""
-
-    def leave_walls(self) -> None:
-        """Nothing is judged here."""
-
-    def disprove(self, egress: str) -> None:
-        """Nobody is to blame here."""
 
     def _note_list(self, request: Request, *, is_named: bool) -> None:
         """A page of a list was given, which named the next one, or did not."""
