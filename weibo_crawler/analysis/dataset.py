@@ -40,7 +40,6 @@ DDL = "tables.sql"
 _PART_ROWS = 2_000_000  # of a file
 _GROUP_ROWS = 10_000
 _OPEN_FILES = 300  # a file a month while posts are written
-_READ = 1 << 20
 
 
 class Content(NamedTuple):
@@ -155,11 +154,8 @@ def sums_of(digests: Mapping[str, str]) -> bytes:
 
 
 def _digest(file: Path) -> str:
-    digest = hashlib.sha256()
     with file.open("rb") as stream:
-        while some := stream.read(_READ):
-            digest.update(some)
-    return digest.hexdigest()
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _write_table(arrow: Any, name: str, content: Content, folder: Path, by: str | None) -> None:

@@ -5,7 +5,7 @@ import os
 import shutil
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
 
 from weibo_crawler.analysis.files import translated
@@ -15,7 +15,6 @@ from weibo_crawler.records import Id
 from weibo_crawler.store.media import MediaIndex
 
 INDEX = "index.db"
-_READ = 1 << 20
 
 
 class Busy(BadUsage):
@@ -74,10 +73,8 @@ def check(
         path = folder / name
         try:
             with path.open("rb") as file:
-                now = sha256()
-                while some := file.read(_READ):
-                    now.update(some)
-                is_same = file.tell() == size and now.hexdigest() == digest
+                is_same = file_digest(file, "sha256").hexdigest() == digest
+                is_same = is_same and file.tell() == size
         except FileNotFoundError:
             yield name, "missing"
         except OSError as error:
