@@ -4,6 +4,7 @@ Exit codes (docs/architecture.md): 0 done, 1 a fault of ours, 2 usage and seeds,
 4 the site says no, 5 a store cannot be reached or written, 130 interrupted after a clean stop.
 """
 
+import errno
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -107,6 +108,10 @@ class ReadOnly(StoreError):
 
 class NewerSchema(StoreError):
     """The store was written by a newer version of this program: upgrade the program."""
+
+
+# numbers of an OSError: the disk is full, or a quota or a limit on file sizes is reached
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class StoreFull(StoreError):

@@ -1,6 +1,5 @@
 """A file that is there whole or not at all."""
 
-import errno
 import fcntl
 import glob
 import os
@@ -11,10 +10,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from weibo_crawler.errors import BadUsage, StoreError, StoreFull
+from weibo_crawler.errors import NO_ROOM, BadUsage, StoreError, StoreFull
 from weibo_crawler.outputs import keep_databases
+from weibo_crawler.store.temporary import sync_folder
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _STEM = 60  # characters of the name, up to 240 bytes: 255 is the most that a name may have
 
 
@@ -111,18 +110,9 @@ def _keep_narrow(file: BinaryIO, target: Path) -> None:
         os.fchmod(file.fileno(), mode & 0o777)
 
 
-def sync_folder(folder: Path) -> None:
-    """Make the new name itself durable."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def translated(error: OSError, path: Path) -> StoreError:
     """Trouble with writing `path`, in words."""
-    if error.errno in _FULL:
+    if error.errno in NO_ROOM:
         return StoreFull(
             f"no room to write {path}: free some and run the same command again; "
             "nothing was half-written"

@@ -13,7 +13,7 @@ from weibo_crawler.archive.reader import files_of
 from weibo_crawler.archive.shelf import is_open
 from weibo_crawler.errors import StoreError
 from weibo_crawler.records import Answer, Id, Page, Reading, Request
-from weibo_crawler.store.temporary import open_private
+from weibo_crawler.store.temporary import open_private, sync_folder
 
 _NEW = ".rewritten"
 
@@ -72,9 +72,7 @@ def _rewrite(path: Path, is_gone: IsGone) -> tuple[int, int]:
         new.unlink()
         return 0, 0
     new.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    os.fsync(folder)
-    os.close(folder)
+    sync_folder(path.parent)
     return rewriter.dropped, rewriter.blanked
 
 

@@ -1,6 +1,5 @@
 """The files of one process: appended to, closed when they are full, never opened again."""
 
-import errno
 import fcntl
 import os
 import time
@@ -12,11 +11,10 @@ from weibo_crawler.archive.blanking import blanked
 from weibo_crawler.archive.exchanges import Fields
 from weibo_crawler.archive.members import SUFFIXES, compressor
 from weibo_crawler.archive.shelf import Shelf
-from weibo_crawler.errors import StoreError, StoreFull
+from weibo_crawler.errors import NO_ROOM, StoreError, StoreFull
 from weibo_crawler.records import Answer, Id
 
 OPEN = ".open"  # the suffix of a file while it is written, or after its process was killed
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Archive:
@@ -127,7 +125,7 @@ class Archive:
 
 
 def _store_error(path: Path | None, error: OSError) -> StoreError:
-    kind = StoreFull if error.errno in _FULL else StoreError
+    kind = StoreFull if error.errno in NO_ROOM else StoreError
     return kind(
         f"archive.folder: cannot write {path}: {error.strerror}; free some room or name another "
         "folder, then run the same command again"

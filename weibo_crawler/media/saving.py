@@ -16,12 +16,13 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from weibo_crawler.analysis.files import sync_folder, translated
+from weibo_crawler.analysis.files import translated
 from weibo_crawler.errors import BadAnswer, BodyCut, BodyTooLarge
 from weibo_crawler.fetch.clients.requests_transport import Stream
 from weibo_crawler.media.naming import PARTS, ending_of, file_name, part_name
 from weibo_crawler.records import Request
 from weibo_crawler.store.media import Wanted
+from weibo_crawler.store.temporary import sync_folder
 
 _HEAD = 16  # bytes that tell what a file is
 _SAFE = 8 * 1024 * 1024  # bytes after which a part is made safe

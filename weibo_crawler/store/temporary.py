@@ -1,4 +1,6 @@
-"""Temporary folders that name their owner, so that the next run removes those of killed ones."""
+"""Temporary folders that name their owner, so that the next run removes those of killed ones; and
+what files need that are private, or are to last.
+"""
 
 import os
 import shutil
@@ -38,3 +40,12 @@ def log_of(folder: Path) -> Path:
 def open_private(path: str | Path, flags: int) -> int:
     """The `opener` of a file that only this account may read, whatever the umask."""
     return os.open(path, flags | os.O_NOFOLLOW, 0o600)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable, such as that of a file that was renamed."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
