@@ -152,16 +152,16 @@ class Evidence:
         """Whether another user is known who was shown such a page. kind: None: any."""
         return bool((self._all if kind is None else self._kinds[kind, is_later]).others(uid))
 
-    def has_come_after(self, at: float, kind: Kind, *, is_later: bool = False) -> bool:
+    def has_come_after(self, at: float, kind: Kind) -> bool:
         """Whether content of this kind came that was asked for after `at`."""
-        return self._of(kind, is_later=is_later).shown_at > at
+        return self._of(kind).shown_at > at
 
-    async def came_after(self, at: float, kind: Kind, *, is_later: bool = False) -> bool:
+    async def came_after(self, at: float, kind: Kind) -> bool:
         """Whether content of this kind came that was asked for after `at`. Waits for it, without
         asking for anything, as long as other requests are under way, or may soon be."""
         self.waiting += 1
         try:
-            while not self.has_come_after(at, kind, is_later=is_later):
+            while not self.has_come_after(at, kind):
                 left_s = at + _PATIENCE_S - time.monotonic()
                 if not self._under_way and left_s <= 0:
                     break
@@ -171,22 +171,16 @@ class Evidence:
                         await self._news.wait()
         finally:
             self.waiting -= 1
-        return self.has_come_after(at, kind, is_later=is_later)
+        return self.has_come_after(at, kind)
 
     async def is_given_to_others(
-        self,
-        uid: Id,
-        at: float,
-        ask: Repeat,
-        kind: Kind | None = None,
-        *,
-        is_later: bool = False,
+        self, uid: Id, at: float, ask: Repeat, kind: Kind | None = None
     ) -> bool:
         """Whether the site shows others than `uid` something of this kind (None: any) after `at`;
         repeats requests that brought content before, each in turn, until one does so again, once
         for all who want to know. False also where there is none."""
         async with self._lock:
-            told = self._of(kind, uid, is_later=is_later)
+            told = self._of(kind, uid)
             if told.shown_at <= at and told.silent_at <= at:
                 begun = time.monotonic()
                 if not await self._is_given(told, uid, ask):
