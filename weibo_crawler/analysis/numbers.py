@@ -18,6 +18,14 @@ def short(n: float) -> str:
     return f"{n:g}"
 
 
+def size(n: float) -> str:
+    """Bytes: 12345678 -> "12.3 MB"."""
+    for unit, large in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if n >= large:
+            return f"{n / large:.1f} {unit}"
+    return f"{n:.0f} bytes"
+
+
 def percent(share: float | None) -> str:
     """0.934 -> "93.4 %"; None -> "unknown". Neither all nor nothing is said of what only rounds
     to it: 0.9999 -> "99.9 %"."""

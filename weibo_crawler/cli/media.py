@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from weibo_crawler import config
-from weibo_crawler.analysis.numbers import plural
+from weibo_crawler.analysis.numbers import plural, size
 from weibo_crawler.analysis.scan import scan_attached
 from weibo_crawler.cli.analysts import check_uids
 from weibo_crawler.cli.exports import remember_media
@@ -101,7 +101,7 @@ def _fetch(
 
     def show() -> None:
         got = {state: n for state in (HELD, *_WHY) if (n := counters[f"media.{state}"])}
-        words = [advance.words(sum(got.values()), "files"), _size(counters["media.bytes"])]
+        words = [advance.words(sum(got.values()), "files"), size(counters["media.bytes"])]
         words += [f"{n:,} {state}" for state, n in got.items() if state != HELD]
         progress.say(", ".join(words) + (f"; {downloads.waits_for}" if downloads.waits_for else ""))
 
@@ -132,7 +132,7 @@ def _fetch(
 def _lines(data: Mapping[str, Any]) -> list[str]:
     """What a run did, for people."""
     lines = [
-        f"{plural(data[HELD], 'file')} came ({_size(data['bytes'])}) in "
+        f"{plural(data[HELD], 'file')} came ({size(data['bytes'])}) in "
         f"{seconds(data['seconds'])}; {data['in_folder']:,} are in {data['folder']}",
         *(f"{data[state]:,} {why}" for state, why in _WHY.items() if data[state]),
     ]
@@ -186,7 +186,7 @@ def _plan(home: Home, options: argparse.Namespace, progress: Progress) -> Done:
     data["seconds"] = sum(wanted[kind] for kind in kinds) / rate if rate else None
     data["bytes"] = round(sum(usual[k] * wanted[k] for k in kinds)) if is_known else None
     how_long = "" if data["seconds"] is None else f", at least {seconds(data['seconds'])}"
-    how_much = f"some {_size(data['bytes'])}" if is_known else "how large they are is not known yet"
+    how_much = f"some {size(data['bytes'])}" if is_known else "how large they are is not known yet"
     lines = [
         f"{plural(wanted[PICTURE], 'picture')} and {plural(wanted[VIDEO], 'video')} to ask for, of "
         f"{names:,} that posts name{how_long}; {how_much}",
@@ -219,11 +219,3 @@ def _check(folder: Path) -> Done:
         raise failure
     line = f"media: {plural(total, 'file')} in {folder}, all as they came, by sha256"
     return Done(line, data)
-
-
-def _size(n: int) -> str:
-    """12345678 -> "12.3 MB"."""
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if n >= size:
-            return f"{n / size:.1f} {unit}"
-    return f"{n} bytes"

@@ -7,8 +7,7 @@ What a crawl at hand has measured is taken from it; else what is published stand
 from math import ceil
 from typing import Any, NamedTuple
 
-from weibo_crawler.analysis.numbers import duration, grouped, percent
-from weibo_crawler.planning.shown import size
+from weibo_crawler.analysis.numbers import duration, grouped, percent, size
 
 _DAY_S = 86_400
 _USED = 0.97  # of what egresses allow: docs/benchmarks.md, "The budget of many proxies"

@@ -3,7 +3,7 @@
 from math import ceil
 from typing import Any
 
-from weibo_crawler.analysis.numbers import duration, percent
+from weibo_crawler.analysis.numbers import duration, percent, size
 from weibo_crawler.planning.plan import Pace, Plan
 
 _UNKNOWN = "not known yet"
@@ -21,7 +21,9 @@ def lines(plan: Plan) -> list[str]:
     out.append(_line("requests in all", _count(plan.requests), spread))
     time = _UNKNOWN if plan.hours is None else duration(plan.hours * 3600)
     out.append(_line("time", time, limit(plan.pace)))
-    out += [_line(f"disk, {room.what}", size(room.bytes), room.why) for room in plan.rooms]
+    for room in plan.rooms:
+        held = _UNKNOWN if room.bytes is None else size(room.bytes)
+        out.append(_line(f"disk, {room.what}", held, room.why))
     out += [f"later: {said}" for said in plan.later]
     out += [f"assumed: {said}" for said in plan.assumed]
     return out
@@ -70,13 +72,3 @@ def _line(what: str, figure: str, why: str) -> str:
 
 def _count(requests: float | None) -> str:
     return _UNKNOWN if requests is None else f"{ceil(requests):,}"
-
-
-def size(n: float | None) -> str:
-    """1500000 -> "1.5 MB"; None -> "not known yet"."""
-    if n is None:
-        return _UNKNOWN
-    for large, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB")):
-        if n >= large:
-            return f"{n / large:.1f} {unit}"
-    return f"{n / 1e3:.0f} kB"
