@@ -297,10 +297,11 @@ SESSION_REFUSED = Reading(Verdict.REFUSED, why="432", is_of_session=True, is_ban
 ODD = 5
 
 
-def refusing_one(refusal: Reading) -> World:
-    """One egress, at a request a second; the page of one user is refused for ever."""
+def refusing_one(refusal: Reading, egresses: tuple[Egress, ...] = (DIRECT,)) -> World:
+    """Each egress at a request a second; the page of one user is refused for ever."""
     return World(
         lambda request, *_: refusal if request.uid == ODD else OK,
+        egresses=egresses,
         rate=1.0,
         attempts=5,
         has_sessions=refusal.is_of_session,
@@ -342,6 +343,26 @@ def test_a_page_that_alone_is_refused_costs_the_others_one_rest(
     last, _, _, _ = world.transport.log[-1]
     assert last < others + (60 if others else 150)  # seconds
     assert not world.breaker.tripped
+
+
+def test_two_egresses_tell_that_a_page_alone_is_refused() -> None:
+    """Their sessions do not end together: none of the others is asked for a new one, however many
+    there are."""
+    egresses = tuple(Egress(f"10.0.1.{n}:80", f"http://10.0.1.{n}:80") for n in range(12))
+    world = refusing_one(SESSION_REFUSED, egresses)
+
+    async def scenario() -> Fetched:
+        others = [world.fetcher.fetch(ask(uid=10 + n)) for n in range(400)]
+        asked = asyncio.gather(*others)
+        await asyncio.sleep(5)
+        odd = await world.fetcher.fetch(ask(uid=ODD, witness=witness_of(world)))
+        await asked
+        return odd
+
+    assert run(scenario()).reading is SESSION_REFUSED
+    sent = Counter(request.uid for _, _, request, _ in world.transport.log)
+    assert sent[ODD] <= 5 + 3
+    assert world.counters["session.opened"] <= len(egresses) + 3
 
 
 def test_a_ban_is_none_of_one_page() -> None:

@@ -402,6 +402,13 @@ CHANGES = [
         f"{FETCH}/test_fetcher.py",
     ),
     Change(
+        "refusals by two egresses may be two sessions' ends",
+        "fetch/fetcher.py",
+        "for one in bans}) > 1:  # the",
+        "for one in bans}) > 99:  # the",
+        f"{FETCH}/test_fetcher.py",
+    ),
+    Change(
         "a page that a witness was shown before tells of a ban",
         "fetch/exchange.py",
         "self._shown_at > asked.banned_at",

@@ -211,10 +211,12 @@ class Fetcher:
     async def _banned(self, asked: Asked, bans: list[_Past]) -> Asked:
         """Note when the first ban came: what others are shown from then on tells whether it is one.
         Ask for what was shown before, once, where the page was refused twice and no other tells."""
-        of_no_session = [one for one in bans if is_of_no_session(one.met)]
-        if not of_no_session:
+        telling = [one for one in bans if is_of_no_session(one.met)]
+        if len({one.met.egress for one in bans}) > 1:  # the sessions of two do not end together
+            telling = bans
+        if not telling:
             return asked
-        first, last = of_no_session[0], bans[-1]
+        first, last = telling[0], bans[-1]
         is_second = len(bans) == 2 or (len(bans) > 2 and first is last)
         if is_second and not is_alone(last.met) and asked.ask.witness is not None:
             await asked.ask.witness(first.at)
