@@ -419,6 +419,35 @@ def test_a_refused_session_then_a_refused_egress() -> None:
     assert standings(world.ring)[0].health is Health.RESTING
 
 
+@pytest.mark.parametrize(
+    ("end", "why"), [(SESSION_REFUSED, "432"), (Reading(Verdict.LOGIN_WALL), "login wall")]
+)
+def test_who_waits_for_a_session_is_told_what_ended_the_last(end: Reading, why: str) -> None:
+    """Each session is shown two pages; the next one may be asked for a minute later."""
+    shown = Counter[str]()
+
+    def script(request: Request, egress: Egress, headers: dict[str, str]) -> Reading:
+        shown[repr(headers)] += 1
+        return OK if shown[repr(headers)] <= 2 else end
+
+    world = World(script, has_sessions=True, attempts=5)
+    said = set[str]()
+
+    async def listen() -> None:
+        while True:
+            await asyncio.sleep(1)
+            said.add(world.fetcher.waits_for)
+
+    async def scenario() -> None:
+        listening = asyncio.create_task(listen())
+        for n in range(10):
+            assert (await world.fetcher.fetch(ask(uid=10 + n))).reading is OK
+        listening.cancel()
+
+    run(scenario())
+    assert any(f": {why} (a session is over) 1 x" in words for words in said), said
+
+
 def test_a_window_of_refusals_stops_all() -> None:
     """When the site says no to all, everyone who waits is told at once, and later callers too."""
     world = World(lambda *_: THROTTLED, window=5, rate=0.1, attempts=100)

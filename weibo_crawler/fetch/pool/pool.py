@@ -41,6 +41,8 @@ from weibo_crawler.records import Page, Request, Verdict
 
 _log = logging.getLogger(__name__)
 
+_SESSION_OVER = " (a session is over)"
+
 
 class KindShut(Exception):
     """Nobody is shown such a page at present. is_for_all: none of its kind; else none that was
@@ -166,6 +168,8 @@ class Pool:
                 if wall in CLOSED:  # what the site answers to guests, or to this egress alone
                     self._ring.heard(name, now, latency_s)
                     self._outage.ended()
+                elif wall is Wall.OVER:
+                    self._note_bad(f"login wall{_SESSION_OVER}")
             case SessionOver(why, retry_after_s):
                 asked = turn.request, turn.nth
                 wall = self._visitor.wall(turn.egress, turn.use, *asked, is_refusal=True)
@@ -173,6 +177,8 @@ class Pool:
                     if wall is Wall.UNSURE or not self._visitor.has_shown(turn.egress, *asked):
                         self._visitor.retire(turn.egress, turn.use)
                     self._refused(name, why, retry_after_s, is_ban=True)
+                elif wall is Wall.OVER:
+                    self._note_bad(why + _SESSION_OVER)
             case Failed(why):
                 self._ring.failed(name, now, self._rng)
                 self._note_bad(why.removeprefix(f"{name}: "))
