@@ -416,6 +416,24 @@ def is_of_seed(world: World, request: Request) -> bool:
     return request.kind is Kind.PROFILE and request.uid in world.seeds
 
 
+def test_a_list_that_was_walled_and_is_refused_later_is_no_first_attempt(tmp_path: Path) -> None:
+    """Shares of failures that stop a run are judged over first attempts: what is asked for again
+    because of a wall is none, also where nothing else is asked for."""
+    world = make_world(5)
+    crawl = Crawl(tmp_path, world)
+    odd = min(uid for uid in world.seeds)
+
+    def is_odd(request: Request) -> bool:
+        return request.kind is Kind.FANS and request.uid == odd
+
+    crawl.run(SimulatedFetcher(world, is_odd))
+    assert crawl.walled() == {Edge.FANS: 1}
+    fetcher = SimulatedFetcher(world)
+    fetcher.odd = lambda request: Verdict.REFUSED if is_odd(request) else None
+    counters = crawl.run(fetcher)
+    assert (counters["entries.failed"], counters["entries.failed.retried"]) == (1, 1)
+
+
 @pytest.mark.parametrize(
     ("edge", "kind"),
     [

@@ -313,10 +313,10 @@ class HarvestRun:
             await call(frontier.give_back, self._owner, [entry.uid])
 
     def _count(self, name: str, entry: Entry) -> None:
-        """One entry more, apart if it failed, or was in trouble, in an earlier run."""
+        """One entry more, apart if it failed, was in trouble, or met a wall in an earlier run."""
         self._counters.add(name)
         was_at_rest = entry.troubled_at is not None and entry.troubled_at <= self._started_at
-        if entry.is_retried or was_at_rest:
+        if entry.is_retried or was_at_rest or self._reopening.is_news(entry.uid):
             self._counters.add(f"{name}.retried")
 
     async def _was_answered(self, entry: Entry, trouble: EntryTrouble, shown: int) -> bool:
