@@ -77,10 +77,12 @@ class _Visit(UnderWay):
             raise VisitDoubt(NOTHING)
         if self._is_whole(stopped):
             await self._vanish(is_sure=sure)
-        if self.timeline.torn_at is not None or self.sightings.doubted - self.sightings.seen:
+        is_false = bool(self.sightings.doubted - self.sightings.seen)
+        if is_false or self.timeline.torn_at is not None:
             stopped, sure = FALSE_PAGE, False
-            if self.old.announced is not None:  # the count of an old page is no base for the next
-                self.ledger = replace(self.ledger, announced=self.old.announced)
+        if is_false and self.old.announced is not None:
+            # the count of an old page is no base for the next visit
+            self.ledger = replace(self.ledger, announced=self.old.announced)
         await self.pages.repair()
         if self.env.comments is not None and not self.kept.is_used_up:
             mids = self.sightings.known | self.sightings.seen
