@@ -451,7 +451,7 @@ def test_the_ends_of_sessions_cost_nothing() -> None:
 
 def test_an_egress_without_a_session_is_no_witness() -> None:
     """Another egress is asked, each once and as many as there are attempts."""
-    absent = walls(*((egress, 1, Wall.UNSURE) for egress in "abcd"))
+    absent = walls(*((egress, 1, Wall.ABSENT) for egress in "abcd"))
     assert [action.step for action in play(asked(attempts=2), absent)][:2] == [
         Again("a"),
         Again("b"),
@@ -461,9 +461,32 @@ def test_an_egress_without_a_session_is_no_witness() -> None:
     assert returned(play(asked(nth=2), [absent[0], absent[1], absent[0]])).ambiguous
 
 
+@pytest.mark.parametrize("nth", [1, 2])
+@pytest.mark.parametrize(
+    "ended",
+    [
+        [Wall.DOUBT, Wall.OVER, Wall.DOUBT, *[Wall.UNSURE] * 9],
+        [Wall.UNSURE, Wall.DOUBT, *[Wall.UNSURE] * 9],
+        [Wall.OVER] * 99,
+    ],
+)
+def test_sessions_that_come_to_their_end_close_nothing(ended: list[Wall], nth: int) -> None:
+    """Law 4: what none showed that was known to be alive is not read, and no wall, also where two
+    sessions met it; it is asked for again later. What others met tells."""
+    met = walls(*(("a", n, wall) for n, wall in enumerate(ended)), is_only=True)
+    actions = play(asked(nth=nth), met)
+    assert returned(actions).verdict is Verdict.REFUSED
+    assert actions[-1].sign is None
+    unsure = [one for one, wall in zip(actions, ended, strict=False) if wall is Wall.UNSURE]
+    assert [one.step for one in unsure[1:-1]] == [Again("a", 1)] * len(unsure[1:-1])
+    assert len(unsure) in (0, 3)
+    common = walls(*(("a", n, wall) for n, wall in enumerate(ended)), is_only=True, is_common=True)
+    assert returned(play(asked(nth=nth), common)) == WALL
+
+
 def test_a_refused_session_that_no_new_one_helps() -> None:
     """It is the egress's matter: it rests, the session is retired, another egress goes."""
-    for wall in (Wall.UNSURE, Wall.CLOSED):
+    for wall in (Wall.UNSURE, Wall.ABSENT, Wall.CLOSED):
         met = [Met(SESSION_REFUSED, egress, 2, wall=wall) for egress in "abc"]
         actions = play(asked(), met)
         assert [action.outcome for action in actions] == [SessionOver("432")] * 3

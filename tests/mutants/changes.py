@@ -418,9 +418,30 @@ CHANGES = [
     Change(
         "one session's wall is a fact",
         "fetch/answers.py",
-        "(is_trusted and len(sessions) >= WITNESSES)",
-        "(is_trusted and len(sessions) >= 1)",
+        "is_trusted and len(sessions) >= WITNESSES",
+        "is_trusted and len(sessions) >= 1",
         f"{FETCH}/test_answers.py {FETCH}/test_session.py {FETCH}/test_fetcher.py",
+    ),
+    Change(
+        "two sessions that ended confirm a wall",
+        "fetch/answers.py",
+        "is_witnessed = is_told and is_trusted",
+        "is_witnessed = is_trusted",
+        f"{FETCH}/test_answers.py",
+    ),
+    Change(
+        "a wall of a session that may be over is one of the page",
+        "fetch/answers.py",
+        "if (is_over or met.wall is Wall.UNSURE) and not",
+        "if is_over and not",
+        f"{FETCH}/test_answers.py",
+    ),
+    Change(
+        "after a short life all go at once again",
+        "fetch/pool/lives.py",
+        "return any(0 < uses - life <= _ALONE for life in self.ended)",
+        "return any(life >= _LEAST and 0 < uses - life <= _ALONE for life in self.ended)",
+        f"{FETCH}/test_visit.py",
     ),
     Change(
         "two lying proxies make a fact",
@@ -583,8 +604,8 @@ CHANGES = [
     Change(
         "a session that was refused at once is kept where nothing was shown",
         "fetch/pool/pool.py",
-        "if wall is Wall.UNSURE or not self._visitor.has_shown",
-        "if wall is Wall.UNSURE and not self._visitor.has_shown",
+        "if wall is not Wall.CLOSED or not self._visitor.has_shown",
+        "if wall is not Wall.CLOSED and not self._visitor.has_shown",
         f"{FETCH}/test_fetcher.py",
     ),
     Change(

@@ -9,9 +9,9 @@ OK, but nothing on it is the    ?          a doubt: it may be another user's pag
   user's
 DRIFTED, BodyTooLarge           ?          a doubt: it may be mangled, or a proxy's own
 LOGIN_WALL; a refusal that a    session    what `Visit.wall` makes of it. OVER, DOUBT: again.
-  new session may help                     UNSURE: no witness, another egress goes. CLOSED, ALONE:
-                                           return the wall, once it is confirmed where need be;
-                                           take the refusal for one of the egress, or the page
+  new session may help                     UNSURE, ABSENT: no witness, another egress goes. CLOSED,
+                                           ALONE: return the wall, once it is confirmed where need
+                                           be; take the refusal for one of the egress, or the page
 CAPTCHA, THROTTLED, REFUSED     egress     it rests, another goes; return after `attempts`
 REFUSED, of no page of a user   ?          the same, but nobody rests: it may be the kind's fault
 a ban again, and pages of       page       the same, but nobody rests: others were asked for after
@@ -39,12 +39,13 @@ session. OVER: it was shown such pages of late, or nothing by it, and is no more
 for. DOUBT: two requests of the sort have not met it yet, or one sent later passed. CLOSED: others
 passed that were sent after the first wall, or it was the first request of a new session: guests are
 not shown such a page. ALONE: others passed that were sent after the first refusal, so that neither
-session nor egress is refused. UNSURE: no session could be had, or it may be over and it is too
-early for a new one.
+session nor egress is refused. UNSURE: it may be over and it is too early for a new one. ABSENT:
+none could be had.
 
 A wall on a later page, or on a first one while those of others are shown, is confirmed by a second
 session or egress that met it, or where others met it there of late and nobody passed (`Walls`).
-Where neither is to be had it is returned at the third time, ambiguous.
+Where neither is to be had it is returned at the third time, ambiguous. What met only sessions that
+came to their end, or may have, is not read: it is a refusal, no wall.
 """
 
 from collections import deque
@@ -94,6 +95,7 @@ DISTRUST_ATTEMPTS = 1  # of proxies that say the same, and none is trustworthy
 SESSION_ATTEMPTS = 20  # of many requests under way most meet the end of a session
 SESSION_DOUBT_ATTEMPTS = 1  # with one session
 SESSIONLESS_ATTEMPTS = 1  # egresses that could get none
+UNSURE_ATTEMPTS = 1  # with sessions that may be over, while it is too early for a new one
 # And those that are not.
 WITNESSES = 2
 SILENCE_WAITS = 4  # pauses: while the site may be silent, first looks of others tell sooner
@@ -107,9 +109,11 @@ BACKOFF_BASE_S, BACKOFF_CAP_S = 0.1, 5.0
 WALL_OTHERS = 3
 WALL_MEMORY_S = 600.0
 
+_OF_ENDED_SESSIONS = Reading(Verdict.REFUSED, why="login wall (of a session that may be over)")
 UNKNOWN_REFUSAL = "unknown refusal: "  # how its `why` begins
 
 NOTHING = (Verdict.EMPTY, Verdict.END)
+_TELLS_NOTHING = (Wall.UNSURE, Wall.ABSENT)  # a session, of its wall
 _OF_EGRESS = (Verdict.CAPTCHA, Verdict.THROTTLED, Verdict.REFUSED)
 
 
@@ -451,7 +455,7 @@ def _walled(reading: Reading, case: _Case) -> Action:
     assert outcome is not None
     assert met.wall is not None
     match met.wall:
-        case Wall.UNSURE:
+        case Wall.UNSURE | Wall.ABSENT:
             if is_wall and _may_ask_another(case):
                 return Action(Again(met.egress), outcome)
         case Wall.OVER | Wall.DOUBT:
@@ -462,9 +466,19 @@ def _walled(reading: Reading, case: _Case) -> Action:
             pass
         case _:
             assert_never(met.wall)
-    if is_wall:
-        return _closed(reading, case)
-    return _refused(reading, case, outcome, is_over=is_over)
+    if not is_wall:
+        return _refused(reading, case, outcome, is_over=is_over)
+    if (is_over or met.wall is Wall.UNSURE) and not is_confirmed(case.all):
+        return _by_ended_sessions(case, outcome, is_over=is_over)
+    return _closed(reading, case)
+
+
+def _by_ended_sessions(case: _Case, outcome: Outcome, *, is_over: bool) -> Action:
+    """A wall that no session met of which it is known that it was alive: others tell later."""
+    unsure = sum(met.wall is Wall.UNSURE for met in case.all)
+    if is_over or case.is_over(unsure, UNSURE_ATTEMPTS):
+        return Action(Return(_OF_ENDED_SESSIONS), outcome)
+    return Action(Again(case.met.egress, unsure - 1), outcome)
 
 
 def _may_ask_another(case: _Case) -> bool:
@@ -476,7 +490,7 @@ def _may_ask_another(case: _Case) -> bool:
 
 
 def _is_unsure(met: Met) -> bool:
-    return met.wall is Wall.UNSURE and _verdict(met) is Verdict.LOGIN_WALL
+    return met.wall in _TELLS_NOTHING and _verdict(met) is Verdict.LOGIN_WALL
 
 
 def _is_too_often(case: _Case) -> bool:
@@ -505,13 +519,15 @@ def _closed(reading: Reading, case: _Case) -> Action:
 
 
 def is_confirmed(met: Sequence[Met]) -> bool:
-    """Whether the walls that a request met are more than the word of one session, or of one that
-    tells nothing; nor that of two egresses of which nobody knows whether they lie."""
+    """Whether the walls that a request met are more than the word of one session, or of sessions
+    that came to their end; nor that of two egresses of which nobody knows whether they lie."""
     walls = [m for m in met if _verdict(m) is Verdict.LOGIN_WALL]
-    telling = [m for m in walls if m.wall is not Wall.UNSURE]
+    telling = [m for m in walls if m.wall not in _TELLS_NOTHING]
     is_trusted = any(is_trustworthy(m) for m in telling) or len(telling) >= LOOKS
     sessions = {(m.egress, m.generation) for m in telling}
-    return any(m.is_common_wall for m in walls) or (is_trusted and len(sessions) >= WITNESSES)
+    is_told = any(m.wall in CLOSED for m in telling)  # by one that was alive
+    is_witnessed = is_told and is_trusted and len(sessions) >= WITNESSES
+    return is_witnessed or any(m.is_common_wall for m in walls)
 
 
 def is_ban(met: Met) -> bool:

@@ -116,7 +116,9 @@ class Laws:
     one_way: float = _law(_share(0.8), "of the long texts are offered by one way only")
     # guests, walls, limits, refusals
     needs_session: bool = _law(_one(False, True), "a visitor session is needed")
-    session_requests: int = _law(_one(0, 0, 40, 150), "requests that a session lives, 0: for ever")
+    session_requests: int = _law(
+        _one(0, 0, 5, 40, 150), "requests that a session lives, 0: for ever"
+    )
     posts_wall: int | None = _law(_one(None, None, None, 1, 2, 3), "pages of posts guests see")
     fans_wall: int | None = _law(_one(None, None, None, None, 1, 2), "pages of fans guests see")
     rate_limit: str = _law(_one("", "", "", "100/1", "250/2"), "what an address may ask for")

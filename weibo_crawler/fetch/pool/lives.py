@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-_LEAST = 20  # requests: shorter lives may be alike by chance
+_LEAST = 20  # requests: shorter lives may be alike by chance, which gives up no session
+_ALONE = 20  # requests that go alone
 _ALIKE = 0.95  # what is counted differs by requests that failed, and by chance where time decides
 _TRIED_EVERY = 10  # sessions: so often one is used to its end, which may come later by now
 
@@ -13,8 +14,9 @@ class Lives:
     Some sites end a session after so many requests, others after a while, which is as many at a
     constant pace. All that is under way then meets a wall, and is asked for again. So where the
     last two that ended by a wall were good for about as many, the next ones are given up after the
-    smaller number of them, but for one of ten. Of one that is used for longer the next requests go
-    alone, so that its end costs one of them.
+    smaller number of them, but for one of ten. Of one that is used for longer than one of these the
+    next requests go alone, so that its end costs one of them: where sessions live for one or two
+    requests, all do.
     """
 
     def __init__(self, ended: Sequence[int] = ()) -> None:
@@ -47,8 +49,8 @@ class Lives:
         return uses >= min(ended)
 
     def may_be_over(self, uses: int) -> bool:
-        """Whether one of the last two, if that was no chance, ended after a few requests less."""
-        return any(life >= _LEAST and 0 < uses - life <= _LEAST for life in self.ended)
+        """Whether one of the last two ended after a few requests less."""
+        return any(0 < uses - life <= _ALONE for life in self.ended)
 
     def of(self, number: int) -> int:
         """How many requests this session has answered."""

@@ -173,8 +173,8 @@ class Pool:
             case SessionOver(why, retry_after_s):
                 asked = turn.request, turn.nth
                 wall = self._visitor.wall(turn.egress, turn.use, *asked, is_refusal=True)
-                if wall in (Wall.CLOSED, Wall.UNSURE):
-                    if wall is Wall.UNSURE or not self._visitor.has_shown(turn.egress, *asked):
+                if wall in (Wall.CLOSED, Wall.UNSURE, Wall.ABSENT):
+                    if wall is not Wall.CLOSED or not self._visitor.has_shown(turn.egress, *asked):
                         self._visitor.retire(turn.egress, turn.use)
                     self._refused(name, why, retry_after_s, is_ban=True)
                 elif wall is Wall.OVER:

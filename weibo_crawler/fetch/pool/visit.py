@@ -36,14 +36,15 @@ class Use(NamedTuple):
 class Wall(Enum):
     """What a login wall says of the session, or a refusal that a new one may help: OVER (it gets a
     new one: ask again then), DOUBT (ask again with it), CLOSED (it is good, visitors are not shown
-    this), ALONE (it is good, others are shown pages with it), UNSURE (nobody can tell for now: none
-    could be had, or it may be over and it is too early for a new one)."""
+    this), ALONE (it is good, others are shown pages with it), UNSURE (it may be over, and it is too
+    early for a new one), ABSENT (none could be had)."""
 
     OVER = "over"
     DOUBT = "doubt"
     CLOSED = "closed"
     ALONE = "alone"
     UNSURE = "unsure"
+    ABSENT = "absent"
 
 
 CLOSED = (Wall.CLOSED, Wall.ALONE)  # no session shows it
@@ -260,7 +261,7 @@ class Visit:
         if any(now < until for until in _above(self._walled_until, sort)):
             return Wall.CLOSED
         if not self._open:
-            return Wall.UNSURE if self._cools(now) else self._end()
+            return Wall.ABSENT if self._cools(now) else self._end()
         if is_first and use.number == 1 and self._is_young(now):
             self._enders.add(url, now)
             self._odd[url] = use.number
