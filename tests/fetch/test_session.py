@@ -235,8 +235,7 @@ def test_requests_that_overtake_each_other_at_the_end_of_a_session(
     lives: int, seed: int, deepest: int
 ) -> None:
     """Law 4: whichever of the requests under way a dying session still serves, what visitors are
-    shown is never taken for closed. Later pages, which no session has shown yet, may be left unread.
-    """
+    shown is never taken for closed. Later pages that no session has shown may be left unread."""
     rng, left = Random(seed), dict[str, list[bool]]()
 
     def answer(request: Request, egress: Egress, headers: dict[str, str]) -> Reading:
