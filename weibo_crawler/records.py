@@ -99,7 +99,8 @@ class Health(StrEnum):
     failed:  unchecked, good, resting -> the same, or dead; probing -> dead, for twice as long;
              dead -> dead; the direct egress never dies, it rests
     answered: unchecked, good, dead, probing -> good; the rate rises by pace.rise_share of the
-             ceiling, carefully near one that was refused. An answer that arrives during a rest was
+             ceiling, carefully near one that was refused. Where there is no ceiling there is no
+             rate until refusals in a row tell one. An answer that arrives during a rest was
              sent before it and does not end it
     put to rest (it may not ask for a session yet): unchecked, good -> resting; probing -> dead;
              resting, dead -> the same, for at least as long
