@@ -48,6 +48,12 @@ class Figures(NamedTuple):
         return max(0, self.ends - self.looks)
 
 
+def look_at(end: str, sort: str = "", nth: int = 2) -> str:
+    """The kind of the nth look at such an end; sort: "" for none."""
+    end, sort = (f"{one}.{nth}" if nth > 2 and one else one for one in (end, sort))
+    return f"{end}{SORT}{sort.replace(' ', '_')}" if sort else end
+
+
 def of_kinds(figures: Mapping[str, Figures]) -> dict[str, Figures]:
     """Each look once: without those of sorts, which are part of their kinds."""
     return {kind: known for kind, known in figures.items() if SORT not in kind}

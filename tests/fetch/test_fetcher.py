@@ -188,16 +188,24 @@ def test_second_looks_at_blank_pages_are_part_of_the_experiment() -> None:
     assert (found.ends, found.looks, found.finds) == (200, 200, 40)
 
 
-def test_blank_pages_are_left_though_looks_at_emptied_ones_show_more() -> None:
-    """A site that empties every fifth page for a moment: each emptiness is looked at again, and of
-    pages that show nobody and name the next one, of which no look showed more, a sample."""
+@pytest.mark.parametrize(
+    ("other", "sort"),
+    [
+        (BLANK, "end:blank"),
+        (Reading(Verdict.END, why="no cards", ambiguous=True), "end:no_cards"),
+    ],
+)
+def test_a_sort_is_left_though_looks_at_emptied_pages_show_more(other: Reading, sort: str) -> None:
+    """A site that empties every fifth page for a moment: each emptiness of that sign is looked at
+    again, and of pages that show nobody and name the next one, or are empty by another sign, of
+    which no look showed more, a sample."""
 
     def answer(request: Request, egress: Egress, headers: dict[str, str]) -> Reading:
         asked[request.uid] += 1
         if not request.cursor:
             return OK
         if int(request.uid) % 2:
-            return BLANK
+            return other
         return END if int(request.uid) % 10 or asked[request.uid] < 2 else OK
 
     asked = Counter[Id]()
@@ -213,10 +221,37 @@ def test_blank_pages_are_left_though_looks_at_emptied_ones_show_more() -> None:
     run(scenario())
     figures = world.fetcher.samples.figures()
     assert (figures["end"].finds, figures["end"].ends) == (40, 400)
-    blank = figures["end:blank"]
-    assert (blank.finds, blank.ends) == (0, 200)
-    assert 14 <= blank.looks < 60
-    assert figures["end"].looks == 200 + blank.looks
+    assert (figures[sort].finds, figures[sort].ends) == (0, 200)
+    assert 14 <= figures[sort].looks < 60
+    assert figures["end"].looks == 200 + figures[sort].looks
+
+
+def test_a_blank_page_behind_an_emptiness_is_what_the_second_look_found() -> None:
+    """It is no second emptiness: no third look is taken or counted for it, and it is looked at
+    again as any blank page is."""
+
+    def answer(request: Request, egress: Egress, headers: dict[str, str]) -> Reading:
+        asked[request.uid] += 1
+        if not request.cursor:
+            return OK
+        return END if asked[request.uid] == 1 and int(request.uid) % 2 else BLANK
+
+    asked = Counter[Id]()
+    world = World(answer)
+    world.fetcher.samples = Samples(0.01)
+
+    async def scenario() -> None:
+        for _ in range(PROVEN_BY):
+            await world.fetcher.fetch(ask())
+        for uid in range(100, 160):
+            await world.fetcher.fetch(ask("2", uid=uid, nth=2, end="end", is_shown=lambda: True))
+
+    run(scenario())
+    figures = world.fetcher.samples.figures()
+    assert (figures["end"].finds, figures["end:blank"].finds) == (30, 0)
+    assert figures["end:blank"].looks == 60
+    assert sum(known.finds for kind, known in figures.items() if "3" in kind) == 0
+    assert {asked[uid] for uid in range(101, 160, 2)} <= {3, 4}
 
 
 def test_no_look_is_spared_where_a_proxy_says_so_that_nobody_knows() -> None:

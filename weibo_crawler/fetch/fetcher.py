@@ -47,7 +47,7 @@ from weibo_crawler.records import (
     Reading,
     Verdict,
 )
-from weibo_crawler.samples import SORT, Samples
+from weibo_crawler.samples import Samples, look_at
 from weibo_crawler.sites import Site
 
 _FIRST_LOOKS = 30  # second looks that are to be known before no third one is needed
@@ -64,10 +64,11 @@ class _Past(NamedTuple):
 
 
 def _nth_look(asked: Asked, first: Met, n: int) -> str:
-    """The kind in `Samples` of the nth look at such ends and those after it, and their sort: a page
-    that shows nobody and names the next one is none that was emptied. first: the first answer."""
-    nth = "" if n == 2 else f".{n}"
-    return f"{asked.ask.end}{nth}{f'{SORT}blank{nth}' if is_blank(first) else ''}"
+    """The kind in `Samples` of the nth look at such ends and those after it, and their sort: that
+    of pages that show nobody and name the next one, or of the sign by which the first answer is
+    empty, since a site empties answers in one way and ends lists in several."""
+    why = first.answer.why if isinstance(first.answer, Reading) else ""
+    return look_at(asked.ask.end, "blank" if is_blank(first) else why, n)
 
 
 class Fetcher:
@@ -205,12 +206,15 @@ class Fetcher:
         experiment."""
         if not self._is_end(asked, met):
             return met
-        nothings = [o.met for o in past if is_nothing(asked, o.met) or is_blank(o.met)]
+        # a blank page behind an emptiness is what the look at that has found
+        blank = [one.met for one in past if is_blank(one.met)]
+        emptied = [one.met for one in past if is_nothing(asked, one.met)]
+        nothings = blank if is_blank(met) else emptied + blank
         if nothings:
             is_wanted = self._wants_one_more(asked, nothings[0], len(nothings) + 1)
             return replace(met, is_asked_again=is_wanted)
         if asked.ask.is_looked_later and not is_blank(met):
-            return replace(met, is_spared=not self.samples.has_found(asked.ask.end))
+            return replace(met, is_spared=not self.samples.has_found(_nth_look(asked, met, 2)))
         kind = _nth_look(asked, met, 2)
         return replace(met, is_spared=not self.samples.wants(kind, self._rng))
 
@@ -250,16 +254,21 @@ class Fetcher:
         """Note what a second look has shown. Where the caller looks later it tells of those ends
         that are one at both looks."""
         ends = [one.met for one in past if self._is_end(asked, one.met)]
-        if not ends or reading.verdict not in FACTS:
+        if reading.verdict not in FACTS:
             return
-        first = ends[0]
-        is_later = asked.ask.is_looked_later and not is_blank(first)
-        is_found = reading.verdict not in NOTHING and not (is_blank(first) and reading.ambiguous)
-        if is_later and is_found:
-            self.samples.wants(asked.ask.end, self._rng)  # it is counted as an end
+        blank = [met for met in ends if is_blank(met)]
+        emptied = [met for met in ends if not is_blank(met)]
+        is_shown, is_later = reading.verdict not in NOTHING, asked.ask.is_looked_later
+        is_found = is_shown or bool(blank)
+        if emptied and is_later and is_found:
+            self.samples.wants(_nth_look(asked, emptied[0], 2), self._rng)  # counted as an end
         if is_found or not is_later:
-            for n in range(len(ends)):
-                self.samples.looked(_nth_look(asked, first, n + 2), found=is_found)
+            self._looked(asked, emptied, is_found=is_found)
+        self._looked(asked, blank, is_found=is_shown and not reading.ambiguous)
+
+    def _looked(self, asked: Asked, ends: list[Met], *, is_found: bool) -> None:
+        for n in range(len(ends)):
+            self.samples.looked(_nth_look(asked, ends[0], n + 2), found=is_found)
 
     def _tell(self, asked: Asked, met: Met, action: Action, past: list[_Past]) -> Look | None:
         """Tell the breaker of this answer, and both of those that it disproves."""

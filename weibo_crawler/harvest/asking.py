@@ -33,7 +33,7 @@ from weibo_crawler.records import (
     User,
     Verdict,
 )
-from weibo_crawler.samples import SORT
+from weibo_crawler.samples import look_at
 from weibo_crawler.sites import Site
 
 K = TypeVar("K")
@@ -52,9 +52,8 @@ KINDS = {
 # kinds of ends in `Samples`
 FULL = "full"  # all that was announced was shown
 END = "end"
-UNNAMED = f"{END}{SORT}unnamed"  # the last page does not name the next one, and others do
-_THIRD = ".3"
-_SHOWN = f"{SORT}shown"  # a page is the end that was shown: nobody has emptied it
+UNNAMED = look_at(END, "unnamed")  # the last page does not name the next one, and others do
+_SHOWN = "shown"  # the sort of ends that are pages that were shown: nobody has emptied them
 _REMEMBERED = 100_000  # names, and as many profiles: about 30 MB
 _MOST_DOUBTS = 3  # somebody is asked for so often who is not shown
 
@@ -111,22 +110,23 @@ class Asker(NamedTuple):
             raise Refused(said)
         raise NoPage(said) if fetched.page else NoAnswer(said)
 
-    def wants_look(self, uid: Id, edge: Edge, *, is_bare: bool, is_twice: bool = False) -> bool:
+    def wants_look(self, uid: Id, edge: Edge, bare: Fetched | None) -> bool:
         """Count an end that contradicts what is announced; whether a later visit is to look again,
-        as it is in any case while the site is not talking. is_bare: nothing at all was shown.
-        is_twice: two looks at once did: that was the second look, and the later one, the third, is
-        an experiment of its own."""
-        samples, kind, is_talking = self.fetcher.samples, end_of(edge), self.is_talking
-        if is_twice:
+        as it is in any case while the site is not talking. bare: what showed nothing, None: a page
+        that was shown is the end. Where two looks at once showed nothing that was the second look,
+        and the later one, the third, is an experiment of its own."""
+        samples, is_talking = self.fetcher.samples, self.is_talking
+        sort = _SHOWN if bare is None else bare.reading.why
+        kind = look_at(end_of(edge), sort)
+        if bare is not None and bare.is_twice:
             samples.wants(kind, self.rng)
-            self.looked(edge, END, found=False)
-            kind += _THIRD
-        elif not is_bare:
-            kind += _SHOWN
+            if is_talking:
+                samples.looked(kind, found=False)
+            kind = look_at(end_of(edge), sort, 3)
         was_rare = samples.is_rare(kind)
         is_wanted = samples.wants(kind, self.rng) or not is_talking
         if is_wanted:  # one of the sample is looked at in any case
-            met_at = time.monotonic() if is_bare and not was_rare else None
+            met_at = None if bare is None or was_rare else time.monotonic()
             self.awaited[uid, edge] = Awaited(kind, met_at)
         return is_wanted
 

@@ -164,7 +164,7 @@ class EdgeReader:
         if not all(asker.wants_end(edge, kind) for kind in kinds):
             sure = self._is_whole(edge, progress)
             if not is_full:
-                await self._end(edge, sure=sure, is_bare=True)
+                await self._end(edge, sure=sure)
             return Shown((), progress, "end", time.time(), sure)
         try:
             shown = await self._list_page(edge, progress, expect)
@@ -205,7 +205,7 @@ class EdgeReader:
         record, asker = fetched.reading.record, self._source.asker
         if not isinstance(record, FanPage):
             sure = self._is_whole(edge, progress)
-            await self._end(edge, sure=sure, expect=expect, is_bare=True, is_twice=fetched.is_twice)
+            await self._end(edge, sure=sure, expect=expect, bare=fetched)
             return Shown((), progress, "end", fetched_at(fetched), sure)
         self._count_skipped(record)
         found = _Found(illegible=_illegible(record))
@@ -481,8 +481,7 @@ class EdgeReader:
         *,
         sure: bool,
         expect: Expect = Expect.UNKNOWN,
-        is_bare: bool = False,
-        is_twice: bool = False,
+        bare: Fetched | None = None,
     ) -> None:
         """Return where the end of a list, or of what a page shows, may be believed (law 4).
 
@@ -503,8 +502,7 @@ class EdgeReader:
             )
             if not is_heard and not await self._is_shown(edge, now):
                 raise Silent(f"{edge}: {_NOT_SHOWN}", kind)
-            look = asker.wants_look
-            if not self._is_looked and look(uid, edge, is_bare=is_bare, is_twice=is_twice):
+            if not self._is_looked and asker.wants_look(uid, edge, bare):
                 raise Unsure(edge)
         if asker.is_talking and (
             (sure and expect is Expect.UNKNOWN and not asker.evidence.is_quiet(kind))
