@@ -106,7 +106,7 @@ def measure(site: Site, work: Path) -> Measured:
     log = [line for line in site.log() if line.at < over]
     parts = _cut(log, [began[stage] for stage in STAGES])
     stages = {
-        stage: tally(part, site.needs(stage), site.number)
+        stage: tally(part, site.needs(stage), site.number, site.in_a_row)
         for stage, part in zip(STAGES, parts, strict=True)
     }
     kept = len(site.needs("refresh").lists)

@@ -11,7 +11,8 @@ STAGES = {"harvest": ("harvest",), "posts": ("posts",), "refresh": ("posts", "--
 _MEANING = f"""\
 Requests sent, by the site's own log, over those needed, sessions and faults of the world aside; of
 the refresh, requests a due user. Aim: {AIM:.2f} each; figures over it are bold. In brackets what
-it takes at best: posts where nobody can know which way offers which text, a refresh where first
+it takes at best: where nobody can know which way offers which text, where faults may have emptied
+what is empty, so that it is looked at again (*looks for faults*), and at a refresh where first
 pages show no post and name the next one. Missing, extra and wrong:
 users and posts held, compared with the truth after the refresh. For the refresh the dates of all
 next visits in the store were moved to now; settings are the defaults, without a pace."""
@@ -51,13 +52,15 @@ def show(results: Sequence[Measured]) -> str:
 
 def shown_ratio(one: Measured, stage: str) -> str:
     """Bold where it is over the aim; beside it the least that it can be, where that is over 1."""
-    counted, least = one.stages[stage], 1.0
+    counted = one.stages[stage]
     ratio, needed = counted.ratio, counted.needed.total()
+    least = float(needed + counted.doubts.total())
+    if stage == "posts" and one.ways:
+        least += one.ways - counted.needed[TEXT]
     if stage == "refresh":
         due = max(1, one.due)
-        ratio, least = counted.total / due, max(least, needed / max(due, one.kept))
-    elif stage == "posts" and one.ways:
-        least = (needed - counted.needed[TEXT] + one.ways) / needed
+        ratio, needed = counted.total / due, max(due, one.kept)
+    least /= needed
     said = f"{ratio:.2f}" if ratio <= AIM else f"**{ratio:.2f}**"
     return f"{said} ({least:.2f})" if least > 1.005 else said
 
@@ -73,6 +76,7 @@ def _kinds(results: Sequence[Measured], stage: str) -> str:
     rows.append(["all", *(f"{one.needed.total():,} → {one.total:,}" for one in tallies)])
     rows.append([SESSION, *(f"{one.sent[SESSION]:,}" for one in tallies)])
     rows.append(["fault", *(f"{one.faults.total():,}" for one in tallies)])
+    rows.append(["looks for faults", *(f"{one.doubts.total():,}" for one in tallies)])
     return table([stage, *(one.name for one in results)], rows)
 
 

@@ -60,6 +60,8 @@ class Foreign:
     def log(self) -> list[Sent]:
         return list(map(sent, (self._folder / "log").read_text("utf-8").splitlines()))
 
+    in_a_row = 0  # nothing there empties an answer
+
     def number(self, asked: Asked) -> int:
         """Which page a request stands for; one that does not exist for a token of none."""
         if asked.kind is Kind.POSTS:

@@ -57,9 +57,17 @@ class Lawful:
     def log(self) -> list[Sent]:
         lines = read_served(self._folder / "served.jsonl")
         return [
-            Sent(line.time, line.request, line.served not in _ANSWERS, line.is_fault)
+            Sent(
+                *(line.time, line.request, line.served not in _ANSWERS, line.is_fault),
+                is_empty=line.served == "end",
+            )
             for line in lines
         ]
+
+    @property
+    def in_a_row(self) -> int:
+        """How often faults may empty the answers to one request."""
+        return self.laws.in_a_row if self.laws.soft_empty else 0
 
     @property
     def laws(self) -> Laws:

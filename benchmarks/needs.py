@@ -74,19 +74,22 @@ class Needs(NamedTuple):
 class Sent(NamedTuple):
     """One line of the log. at: seconds since the epoch. address: path and query. is_refused:
     whether the site answered with a refusal or a fault, which must be asked again; is_fault: with a
-    fault that was drawn by dice."""
+    fault that was drawn by dice; is_empty: with the body that says that nothing is there, which
+    such a fault may bring as well."""
 
     at: float
     address: str
     is_refused: bool = False
     is_fault: bool = False
+    is_empty: bool = False
 
 
 class Tally(NamedTuple):
     """Requests by kind. again: of `sent`, those for a thing that was answered before; refused: of
     `sent`, those that were refused; vain: of `sent`, the first ones for what nobody needs; faults:
     of `sent`, those for what is needed that the dice of the world have spoilt, which an all-knowing
-    crawler would send as well: they stand apart, like sessions."""
+    crawler would send as well: they stand apart, like sessions. doubts: of `again`, the looks at
+    what is needed and empty that faults call for: as many as an answer may be emptied in a row."""
 
     needed: Counter[str]
     sent: Counter[str]
@@ -94,6 +97,7 @@ class Tally(NamedTuple):
     refused: Counter[str]
     vain: Counter[str]
     faults: Counter[str]
+    doubts: Counter[str]
 
     def missed(self, kind: str) -> int:
         """How many needed requests of a kind were never sent, or never answered: where there are
@@ -112,11 +116,15 @@ class Tally(NamedTuple):
         return self.sent.total() - self.sent[SESSION] - self.faults.total()
 
 
-def tally(log: Iterable[Sent], needs: Needs, number: Callable[[Asked], int]) -> Tally:
-    """Count a stage. number: which page of its list a request stands for, from 1."""
+def tally(
+    log: Iterable[Sent], needs: Needs, number: Callable[[Asked], int], in_a_row: int = 0
+) -> Tally:
+    """Count a stage. number: which page of its list a request stands for, from 1. in_a_row: how
+    often faults may empty the answers to one request."""
     needed = needs.by_kind()
-    sent, again, refused, vain, faults = (Counter[str]() for _ in range(5))
+    sent, again, refused, vain, faults, doubts = (Counter[str]() for _ in range(6))
     answered: set[tuple[str, object]] = set()
+    looks = Counter[tuple[str, object]]()
     for line in log:
         kind, thing, is_needed = _judged(line.address, needs, number)
         sent[kind] += 1
@@ -124,6 +132,9 @@ def tally(log: Iterable[Sent], needs: Needs, number: Callable[[Asked], int]) -> 
             continue
         if (kind, thing) in answered:
             again[kind] += 1
+            is_look = is_needed and line.is_empty and looks[kind, thing] < in_a_row
+            looks[kind, thing] += is_look
+            doubts[kind] += is_look
         elif line.is_fault and line.is_refused and is_needed:
             faults[kind] += 1
         elif line.is_refused:
@@ -131,7 +142,7 @@ def tally(log: Iterable[Sent], needs: Needs, number: Callable[[Asked], int]) -> 
         else:
             answered.add((kind, thing))
             vain[kind] += not is_needed
-    return Tally(needed, sent, again, refused, vain, faults)
+    return Tally(needed, sent, again, refused, vain, faults, doubts)
 
 
 def askers(log: Iterable[Sent]) -> set[int]:

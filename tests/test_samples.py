@@ -12,13 +12,13 @@ KIND = "fans.end"
 LIMIT = 0.01
 
 
-def meet(samples: Samples, n: int, share: float, rng: Random) -> int:
+def meet(samples: Samples, n: int, share: float, rng: Random, kind: str = KIND) -> int:
     """So many ends, of which a second look opens this share; how many were looked at."""
     looks = 0
     for _ in range(n):
-        if samples.wants(KIND, rng):
+        if samples.wants(kind, rng):
             looks += 1
-            samples.looked(KIND, found=rng.random() < share)
+            samples.looked(kind, found=rng.random() < share)
     return looks
 
 
@@ -64,6 +64,32 @@ def _lost(n: int, share: float, rng: Random) -> int:
         else:
             lost += is_open
     return lost
+
+
+def test_a_sort_of_ends_is_left_where_its_own_looks_show_nothing() -> None:
+    """Though looks at other ends of the kind show more; those go on."""
+    samples, rng, sort = Samples(LIMIT), Random(1), f"{KIND}:blank"
+    others = blank = 0
+    for nth in range(600):
+        others += meet(samples, 1, 0.05, rng)
+        blank += meet(samples, 1, 0.0, rng, sort if nth % 2 else "fans.named:blank")
+    assert others >= 595
+    assert blank <= 300
+    assert samples.is_rare(sort)
+    assert not samples.has_found(sort)
+    assert not samples.is_rare(KIND)
+    assert samples.has_found(KIND)
+
+
+def test_a_sort_of_ends_is_left_with_all_of_its_kind() -> None:
+    """So a sort of which a crawl meets few pays for no looks of its own."""
+    samples, rng, sort = Samples(LIMIT), Random(1), f"{KIND}:blank"
+    meet(samples, 1000, 0.0, rng)
+    assert meet(samples, 100, 0.0, rng, sort) <= 15
+    assert not samples.has_found(sort)
+    figures = samples.figures()
+    assert figures[KIND].ends == 1100
+    assert figures["fans:blank"].ends == 100
 
 
 @given(seed=st.integers(0, 10**6), share=st.floats(0.1, 1.0))

@@ -99,7 +99,8 @@ class Health(StrEnum):
     failed:  unchecked, good, resting -> the same, or dead; probing -> dead, for twice as long;
              dead -> dead; the direct egress never dies, it rests
     answered: unchecked, good, dead, probing -> good; the rate rises by pace.rise_share of the
-             ceiling, carefully near one that was refused. An answer that arrives during a rest was
+             ceiling, carefully near one that was refused. Where there is no ceiling there is no
+             rate until refusals in a row tell one. An answer that arrives during a rest was
              sent before it and does not end it
     put to rest (it may not ask for a session yet): unchecked, good -> resting; probing -> dead;
              resting, dead -> the same, for at least as long
@@ -518,7 +519,8 @@ class Reading(msgspec.Struct, frozen=True):
     """One answer judged, and parsed where it was OK. record: set if and only if it was, but for a
     PostPage of which most posts are DRIFTED, and some of the owner's can be read.
 
-    why: for DRIFTED the path that changed (`$.data.cards[3].mblog.text`), for refusals the signal.
+    why: for DRIFTED the path that changed (`$.data.cards[3].mblog.text`), for refusals the signal,
+    for EMPTY and END the sign, one of few.
     ambiguous: ask once more (law 4). EMPTY, END: the no-content body, which also stands for soft
     throttling; OK: nothing on the page is of whom was asked for, so it may be another user's.
     Where a fetch returns it with LOGIN_WALL: nobody else has confirmed that wall.

@@ -4,14 +4,21 @@ While that may be more often than a limit, every such end is looked at again. On
 a sample is, and the latest looks go on deciding: where they show more again, all are asked again.
 While none has shown more, what counts is how many of all ends are left that may hold more. So after
 half of the looks that would prove it rare, ends are left as long as these are too few to matter.
+
+An end may also be of a sort: `posts.named:blank` is one of the kind `posts.named` and of the
+sort `posts:blank`, to which `posts.end:blank` belongs as well. Each is an experiment, and the end
+is left where either says so. So what makes looks at other ends pay costs no look at a sort that
+holds nothing, and a sort that is seldom met needs no looks of its own.
 Pure: the dice are an argument.
 """
 
 import json
+from collections.abc import Mapping
 from math import sqrt
 from random import Random
 from typing import NamedTuple
 
+SORT = ":"  # between a kind and a sort of its ends
 _CONFIDENCE = 0.95
 _REMEMBERED = 5.0  # looks by the limit: with 500 at 1 in 100 two finds end the sampling
 _USUAL_LIMIT = 0.01
@@ -39,6 +46,17 @@ class Figures(NamedTuple):
     def unlooked(self) -> int:
         """Ends that were believed at the first look."""
         return max(0, self.ends - self.looks)
+
+
+def look_at(end: str, sort: str = "", nth: int = 2) -> str:
+    """The kind of the nth look at such an end; sort: "" for none."""
+    end, sort = (f"{one}.{nth}" if nth > 2 and one else one for one in (end, sort))
+    return f"{end}{SORT}{sort.replace(' ', '_')}" if sort else end
+
+
+def of_kinds(figures: Mapping[str, Figures]) -> dict[str, Figures]:
+    """Each look once: without those of sorts, which are part of their kinds."""
+    return {kind: known for kind, known in figures.items() if SORT not in kind}
 
 
 def looks_to_come(kind: str, figures: Figures, ends: float) -> float:
@@ -74,17 +92,18 @@ class Samples:
 
     def wants(self, kind: str, rng: Random) -> bool:
         """Count an end of this kind; whether it is to be looked at again."""
-        known = self._of(kind)
-        known.count(ends=1)
-        return not known.is_rare or rng.random() < _SAMPLED
+        for known in self._with_sort(kind):
+            known.count(ends=1)
+        return not self.is_rare(kind) or rng.random() < _SAMPLED
 
     def looked(self, kind: str, *, found: bool) -> None:
         """Tell what a second look has shown. found: more than the first one."""
-        self._of(kind).count(looks="01"[found])
+        for known in self._with_sort(kind):
+            known.count(looks="01"[found])
 
     def is_rare(self, kind: str) -> bool:
         """Whether second looks show more so rarely that a sample is enough."""
-        return kind in self._kinds and self._kinds[kind].is_rare
+        return any(known.is_rare for known in self._with_sort(kind))
 
     def has_found(self, kind: str) -> bool:
         """Whether one of the latest second looks showed more; also where no share is rare, and
@@ -93,8 +112,13 @@ class Samples:
 
     def may_find(self, kind: str, least: int) -> bool:
         """Whether one of the latest looks showed more, or fewer than this were taken."""
-        latest = self._of(kind).latest
-        return len(latest) < least or "1" in latest
+        latest = [known.latest for known in self._with_sort(kind)]
+        return all(len(looks) < least or "1" in looks for looks in latest)
+
+    def finds_often(self, kind: str) -> bool:
+        """Whether the latest looks showed more clearly more often than the limit; so it is not with
+        a find or two of many."""
+        return all(known.is_often for known in self._with_sort(kind))
 
     def figures(self) -> dict[str, Figures]:
         """Of each kind of end that was met."""
@@ -113,6 +137,12 @@ class Samples:
             known.fresh = (0, "")
         all_kinds = {kind: known.said() for kind, known in self._kinds.items()}
         return json.dumps(all_kinds) if fresh else None
+
+    def _with_sort(self, kind: str) -> list["_Kind"]:
+        """The kind alone and, where one is named, the sort."""
+        name, mark, sort = kind.partition(SORT)
+        known = [self._of(name)]
+        return [*known, self._of(f"{name.partition('.')[0]}{SORT}{sort}")] if mark else known
 
     def _of(self, kind: str) -> "_Kind":
         if kind not in self._kinds:
@@ -137,6 +167,12 @@ class _Kind:
         """Whether the next end may be left: second looks hardly ever show more, or none has so far
         and of all ends so few are left that those which may hold more are within the limit."""
         return self._is_told or self._is_early()
+
+    @property
+    def is_often(self) -> bool:
+        """Whether so many finds would be a coincidence if their share were the limit."""
+        n, finds = len(self.latest), self.latest.count("1")
+        return finds > 0 and _chance_of_at_most(finds - 1, n, self._limit) >= _CONFIDENCE
 
     def count(self, ends: int = 0, looks: str = "") -> None:
         self.ends += ends

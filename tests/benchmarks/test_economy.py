@@ -121,6 +121,19 @@ def test_faults_that_dice_drew_stand_apart() -> None:
     assert not any(found.missed(kind) for kind in found.needed)
 
 
+def test_looks_that_faults_call_for_are_told_apart() -> None:
+    """Where an answer may be emptied so many times in a row, whoever knows that, and not which
+    answers are, has to look so often again at an emptiness that is needed; and not at anything
+    else. They are requests like others in the ratio."""
+    empty, shown = FANS.format(1, 3), FANS.format(1, 1)
+    asked = [*ALL_FANS, *[empty] * 3, shown, FANS.format(9, 1), FANS.format(9, 1)]
+    log = [Sent(float(n), one, is_empty=one != shown) for n, one in enumerate(asked)]
+    for doubts in (0, 1, 2, 9):
+        found = tally(log, HARVEST, _number, doubts)
+        assert +found.doubts == ({"fans end": min(3, doubts)} if doubts else {})
+        assert found.ratio == len(asked) / HARVEST.by_kind().total()
+
+
 def test_a_refresh_needs_the_first_page_that_shows_something() -> None:
     """Page 1 may hold nothing of its owner, and name the next one."""
     lists = {(Kind.POSTS, 1): Extent(3, True, first=2), (Kind.POSTS, 2): Extent(2, True, first=0)}
@@ -150,6 +163,8 @@ def test_a_figure_is_bold_where_it_is_over_the_aim() -> None:
     assert shown_ratio(found._replace(ways=50.0), "posts") == "**1.45**"
     assert shown_ratio(found, "refresh") == "**1.30** (1.20)"
     assert shown_ratio(found._replace(due=12), "refresh") == "1.08"
+    stages["posts"] = stages["posts"]._replace(doubts=Counter({"posts end": 7}))
+    assert shown_ratio(found, "posts") == "**1.45** (1.47)"
 
 
 def test_sessions_stand_aside() -> None:

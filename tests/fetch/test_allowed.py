@@ -167,3 +167,12 @@ def test_the_allowed_is_used(
     assert used >= least
     assert bad <= 0.03 * sent
     assert counters["request.hedged"] <= 0.02 * sent
+
+
+@pytest.mark.parametrize(("limit", "least"), [(100.0, 0.90), (150.0, 0.90), (400.0, 0.85)])
+def test_without_a_pace_refusals_tell_one(limit: float, least: float) -> None:
+    """Where no pace is set an address that is refused for haste goes at about the rate that it was
+    allowed: a few requests of a hundred are refused, and most of the allowed is used."""
+    limited, used, _ = crawl({"good": 1}, limit, 0.0, 30.0)
+    assert limited.refused.total() <= 0.05 * limited.sent.total()
+    assert used >= least

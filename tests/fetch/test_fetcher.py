@@ -34,7 +34,7 @@ from weibo_crawler.records import (
     Request,
     Verdict,
 )
-from weibo_crawler.samples import Figures, Samples
+from weibo_crawler.samples import Figures, Samples, of_kinds
 
 OK = Reading(Verdict.OK)
 EMPTY = Reading(Verdict.EMPTY, ambiguous=True)
@@ -171,7 +171,7 @@ def test_second_looks_that_show_nothing_become_a_sample(egresses: tuple[Egress, 
 
 
 def all_looks(world: World) -> int:
-    return sum(known.looks for known in world.fetcher.samples.figures().values())
+    return sum(known.looks for known in of_kinds(world.fetcher.samples.figures()).values())
 
 
 def test_second_looks_at_blank_pages_are_part_of_the_experiment() -> None:
@@ -186,6 +186,72 @@ def test_second_looks_at_blank_pages_are_part_of_the_experiment() -> None:
     assert len(world.transport.pages) == PROVEN_BY + figures.ends + all_looks(world)
     found = empty_at_first(looks=1, nothing=BLANK)["end"]
     assert (found.ends, found.looks, found.finds) == (200, 200, 40)
+
+
+@pytest.mark.parametrize(
+    ("other", "sort"),
+    [
+        (BLANK, "end:blank"),
+        (Reading(Verdict.END, why="no cards", ambiguous=True), "end:no_cards"),
+    ],
+)
+def test_a_sort_is_left_though_looks_at_emptied_pages_show_more(other: Reading, sort: str) -> None:
+    """A site that empties every fifth page for a moment: each emptiness of that sign is looked at
+    again, and of pages that show nobody and name the next one, or are empty by another sign, of
+    which no look showed more, a sample."""
+
+    def answer(request: Request, egress: Egress, headers: dict[str, str]) -> Reading:
+        asked[request.uid] += 1
+        if not request.cursor:
+            return OK
+        if int(request.uid) % 2:
+            return other
+        return END if int(request.uid) % 10 or asked[request.uid] < 2 else OK
+
+    asked = Counter[Id]()
+    world = World(answer)
+    world.fetcher.samples = Samples(0.1)
+
+    async def scenario() -> None:
+        for _ in range(PROVEN_BY):
+            await world.fetcher.fetch(ask())
+        for uid in range(400):
+            await world.fetcher.fetch(ask("2", uid=uid, nth=2, end="end", is_shown=lambda: True))
+
+    run(scenario())
+    figures = world.fetcher.samples.figures()
+    assert (figures["end"].finds, figures["end"].ends) == (40, 400)
+    assert (figures[sort].finds, figures[sort].ends) == (0, 200)
+    assert 14 <= figures[sort].looks < 60
+    assert figures["end"].looks == 200 + figures[sort].looks
+
+
+def test_a_blank_page_behind_an_emptiness_is_what_the_second_look_found() -> None:
+    """It is no second emptiness: no third look is taken or counted for it, and it is looked at
+    again as any blank page is."""
+
+    def answer(request: Request, egress: Egress, headers: dict[str, str]) -> Reading:
+        asked[request.uid] += 1
+        if not request.cursor:
+            return OK
+        return END if asked[request.uid] == 1 and int(request.uid) % 2 else BLANK
+
+    asked = Counter[Id]()
+    world = World(answer)
+    world.fetcher.samples = Samples(0.01)
+
+    async def scenario() -> None:
+        for _ in range(PROVEN_BY):
+            await world.fetcher.fetch(ask())
+        for uid in range(100, 160):
+            await world.fetcher.fetch(ask("2", uid=uid, nth=2, end="end", is_shown=lambda: True))
+
+    run(scenario())
+    figures = world.fetcher.samples.figures()
+    assert (figures["end"].finds, figures["end:blank"].finds) == (30, 0)
+    assert figures["end:blank"].looks == 60
+    assert sum(known.finds for kind, known in figures.items() if "3" in kind) == 0
+    assert {asked[uid] for uid in range(101, 160, 2)} <= {3, 4}
 
 
 def test_no_look_is_spared_where_a_proxy_says_so_that_nobody_knows() -> None:
@@ -220,17 +286,33 @@ def test_second_looks_that_show_more_go_on() -> None:
     assert (found["end"].finds, found["end.3"].finds, found["end.4"].finds) == (40, 40, 0)
 
 
-def empty_at_first(looks: int, nothing: Reading = END) -> dict[str, Figures]:
-    """What looks at 200 ends have shown, every fifth of which shows a page after so many looks."""
+def test_a_few_finds_of_third_looks_bring_no_fourth_one() -> None:
+    """Where third looks show more hardly more often than may be left, fourth ones would less often
+    still: one find is no reason to look on at all other ends."""
+    found = empty_at_first(looks=1, twice=lambda uid: uid == 50, limit=0.01)
+    assert (found["end"].finds, found["end.3"].finds) == (40, 1)
+    assert found["end.3"].looks == found["end.3"].ends == 161
+    assert "end.4" not in found
+
+
+def empty_at_first(
+    looks: int,
+    nothing: Reading = END,
+    twice: Callable[[int], bool] = lambda _: False,
+    limit: float = 0.1,
+) -> dict[str, Figures]:
+    """What looks at 200 ends have shown, every fifth of which shows a page after so many looks, or
+    after two."""
     asked = Counter[Id]()
 
     def answer(request: Request, egress: Egress, headers: dict[str, str]) -> Reading:
         asked[request.uid] += 1
-        is_end = request.cursor and (int(request.uid) % 5 or asked[request.uid] <= looks)
+        empty = 2 if twice(int(request.uid)) else looks
+        is_end = request.cursor and (int(request.uid) % 5 or asked[request.uid] <= empty)
         return nothing if is_end else OK
 
     world = World(answer)
-    world.fetcher.samples = Samples(0.1)
+    world.fetcher.samples = Samples(limit)
 
     async def scenario() -> None:
         for _ in range(PROVEN_BY):

@@ -479,6 +479,29 @@ def test_short_rests_without_a_limit() -> None:
         ring.choose(now, Random(0))
 
 
+def test_a_rate_is_told_by_refusals_in_a_row() -> None:
+    """Where the pace has no limit three refusals in a row say that an egress is too fast: what was
+    answered within the last second is its rate. One alone, or a ban, says nothing of the kind, and
+    where the rate falls as low as rests alone keep it there is none again."""
+    ring, rng = Ring([DIRECT], Pace(requests_per_second=0)), Random(0)
+    for n in range(400):
+        ring.answered("direct", n / 200, 0.001)
+        if n % 50 == 0:
+            ring.refused("direct", n / 200, rng)
+            ring.refused("direct", n / 200, rng, is_ban=True)
+            ring.refused("direct", n / 200, rng)
+    assert standings(ring)[0].rate == 0.0
+    rates = []
+    for n in range(9):
+        ring.refused("direct", 2.0, rng)
+        rates.append(standings(ring)[0].rate)
+        ring.choose(100.0 * n + 100.0, rng)
+    rate = 199 * 0.75
+    assert rates[:5] == pytest.approx([0.0, 0.0, rate, 0.75 * rate, 0.75**2 * rate])
+    assert min(rate for rate in rates if rate) > 32.0
+    assert rates[-1] == 0.0
+
+
 def test_the_floor_and_the_steps_are_settings() -> None:
     """Refusals slow an egress by fall_factor, never under the floor; answers speed it up by
     rise_share, never over the ceiling."""

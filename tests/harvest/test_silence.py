@@ -254,6 +254,39 @@ def test_a_look_is_needless_once_others_have_shown_nothing(tmp_path: Path) -> No
     assert 14 <= ends.looks < counters["entries.rested"]
 
 
+def test_a_third_look_at_an_end_is_an_experiment_of_its_own(tmp_path: Path) -> None:
+    """Where second looks do show more, an end is looked at twice at once, and once more by a later
+    visit: one request, of which nothing more is expected. These looks are left to a sample once
+    they have shown nothing, whatever second ones show."""
+    world = make_world(5, users=900)
+    crawl = Crawl(tmp_path, world)
+    asked: dict[int, list[Expect]] = {}
+
+    class Twice(SimulatedFetcher):
+        async def fetch(self, ask: Ask) -> Fetched:
+            fetched = await super().fetch(ask)
+            if ask.request.kind is Kind.FANS and fetched.reading.verdict is Verdict.EMPTY:
+                assert isinstance(ask.request.uid, int)
+                asked.setdefault(ask.request.uid, []).append(ask.expect)
+                return fetched._replace(is_twice=ask.expect is not Expect.NOTHING)
+            return fetched
+
+    fetcher = Twice(world)
+    fetcher.spoil = filtered(world, share=1)
+    fetcher.samples = Samples(0.1)
+    for nth in range(100):
+        fetcher.samples.looked("fans.end", found=nth % 2 == 0)
+    crawl.run(fetcher, concurrency=2, rest_s=0.05)
+    ends = fetcher.samples.figures()
+    assert ends["fans.end"].looks == 100 + ends["fans.end"].ends >= 100 + len(asked)
+    assert ends["fans.end.3"].ends == len(asked) > 200
+    assert (ends["fans.end.3"].finds, ends["fans.end"].finds) == (0, 50)
+    again = [expects[1] for expects in asked.values() if len(expects) > 1]
+    assert set(again) == {Expect.NOTHING}
+    assert max(map(len, asked.values())) == 2
+    assert 14 <= len(again) == ends["fans.end.3"].looks < len(asked) / 2
+
+
 def ended_lists(crawl: Crawl) -> set[tuple[object, ...]]:
     with crawl.open() as users:
         sql = "SELECT uid, listed, sure FROM progress WHERE ended IS NOT NULL"

@@ -7,7 +7,7 @@ import pytest
 from tests.posts.crawls import Crawl, timeline
 from tests.posts.test_refresh import DAY, HOUR, Clock
 from tests.posts.worlds import ScriptedFetcher, post
-from weibo_crawler.records import Kind, Verdict
+from weibo_crawler.records import Kind, PostPage, Reading, Request, Verdict
 
 UIDS = range(6, 36)
 TRIES = 9
@@ -59,6 +59,31 @@ def test_later_runs_know_it_and_one_request_an_hour_tries(crawl_: Crawl) -> None
         run(crawl_, fetcher, clock, refresh=True)
         assert later(fetcher) == tries
         assert len(fetcher.asked) == len(UIDS) + tries
+
+
+def test_a_page_without_posts_before_a_wall_costs_a_refresh_no_profile(crawl_: Crawl) -> None:
+    """Law 16: page 1 shows nobody and names page 2, which guests are not shown. The profile tells
+    of the owner, once in so many days."""
+    crawl_.add(*UIDS)
+
+    class Blank(ScriptedFetcher):
+        def _answer(self, request: Request) -> Reading:
+            if request.kind is Kind.POSTS and not request.cursor:
+                page = PostPage(request.uid, (), "2")
+                return Reading(Verdict.OK, page, ambiguous=True)
+            return super()._answer(request)
+
+    def asked(days: float) -> int:
+        clock.now += days * DAY
+        blank = Blank({uid: timeline(uid, 15) for uid in UIDS}, trouble=site().trouble)
+        blank.is_talking = True
+        run(crawl_, blank, clock, refresh=True, profile_days=10.0)
+        assert {crawl_.ledger(uid).announced for uid in UIDS} == {15}
+        assert {crawl_.ledger(uid).stopped for uid in UIDS} == {"login_wall"}
+        return sum(url.startswith("profile/") for url in blank.asked)
+
+    clock = Clock()
+    assert [asked(days) for days in (0, 2, 2, 9)] == [len(UIDS), 0, 0, len(UIDS)]
 
 
 def test_when_the_site_opens_all_are_read(crawl_: Crawl) -> None:

@@ -47,11 +47,10 @@ from weibo_crawler.records import (
     Reading,
     Verdict,
 )
-from weibo_crawler.samples import Samples
+from weibo_crawler.samples import Samples, look_at
 from weibo_crawler.sites import Site
 
-# second looks that are to be known before no third one is needed; third ones, before no fourth
-_FIRST_LOOKS = (30, 0)
+_FIRST_LOOKS = 30  # second looks that are to be known before no third one is needed
 _SPARED = Reading(Verdict.SERVER_TROUBLE, why="other such pages of this user went wrong")
 
 
@@ -64,9 +63,12 @@ class _Past(NamedTuple):
     at: float
 
 
-def _nth_look(asked: Asked, n: int) -> str:
-    """The kind in `Samples` of the nth look at such ends and those after it."""
-    return asked.ask.end if n == 2 else f"{asked.ask.end}.{n}"
+def _nth_look(asked: Asked, first: Met, n: int) -> str:
+    """The kind in `Samples` of the nth look at such ends and those after it, and their sort: that
+    of pages that show nobody and name the next one, or of the sign by which the first answer is
+    empty, since a site empties answers in one way and ends lists in several."""
+    why = first.answer.why if isinstance(first.answer, Reading) else ""
+    return look_at(asked.ask.end, "blank" if is_blank(first) else why, n)
 
 
 class Fetcher:
@@ -142,6 +144,8 @@ class Fetcher:
                         reading, met, page = await self._comparer.compared(asked, came)
                     self._learn(asked, past, reading)
                     fetched = self._returned(asked, reading, page)
+                    is_twice = any(is_nothing(asked, one.met) for one in past)
+                    fetched = fetched._replace(is_twice=is_twice)
                     told = fetched.reading
                     return fetched
             finally:
@@ -202,11 +206,17 @@ class Fetcher:
         experiment."""
         if not self._is_end(asked, met):
             return met
-        if nothings := sum(is_nothing(asked, one.met) or is_blank(one.met) for one in past):
-            return replace(met, is_asked_again=self._wants_one_more(asked, nothings + 1))
+        # a blank page behind an emptiness is what the look at that has found
+        blank = [one.met for one in past if is_blank(one.met)]
+        emptied = [one.met for one in past if is_nothing(asked, one.met)]
+        nothings = blank if is_blank(met) else emptied + blank
+        if nothings:
+            is_wanted = self._wants_one_more(asked, nothings[0], len(nothings) + 1)
+            return replace(met, is_asked_again=is_wanted)
         if asked.ask.is_looked_later and not is_blank(met):
-            return replace(met, is_spared=not self.samples.has_found(asked.ask.end))
-        return replace(met, is_spared=not self.samples.wants(asked.ask.end, self._rng))
+            return replace(met, is_spared=not self.samples.has_found(_nth_look(asked, met, 2)))
+        kind = _nth_look(asked, met, 2)
+        return replace(met, is_spared=not self.samples.wants(kind, self._rng))
 
     async def _banned(self, asked: Asked, bans: list[_Past]) -> Asked:
         """Note when the first ban came: what others are shown from then on tells whether it is one.
@@ -222,13 +232,17 @@ class Fetcher:
             await asked.ask.witness(first.at)
         return asked._replace(banned_at=first.at)
 
-    def _wants_one_more(self, asked: Asked, looks: int) -> bool:
+    def _wants_one_more(self, asked: Asked, first: Met, looks: int) -> bool:
         """Whether to look again where all looks showed nothing: that is no proof where the latest
         that were looked at so often showed more. Each further look is an experiment of its own."""
         if looks >= MOST_LOOKS or asked.ask.is_looked_later or not asked.ask.is_shown():
             return False
-        may_find = self.samples.may_find(_nth_look(asked, looks), _FIRST_LOOKS[looks > 2])
-        return may_find and self.samples.wants(_nth_look(asked, looks + 1), self._rng)
+        last, following = (_nth_look(asked, first, n) for n in (looks, looks + 1))
+        if looks == 2:
+            may_find = self.samples.may_find(last, _FIRST_LOOKS)
+        else:
+            may_find = self.samples.finds_often(last)
+        return may_find and self.samples.wants(following, self._rng)
 
     def _is_end(self, asked: Asked, met: Met) -> bool:
         """Whether the experiment with second looks counts this answer: an end, or a page that shows
@@ -240,16 +254,21 @@ class Fetcher:
         """Note what a second look has shown. Where the caller looks later it tells of those ends
         that are one at both looks."""
         ends = [one.met for one in past if self._is_end(asked, one.met)]
-        if not ends or reading.verdict not in FACTS:
+        if reading.verdict not in FACTS:
             return
-        first = ends[0]
-        is_later = asked.ask.is_looked_later and not is_blank(first)
-        is_found = reading.verdict not in NOTHING and not (is_blank(first) and reading.ambiguous)
-        if is_later and is_found:
-            self.samples.wants(asked.ask.end, self._rng)  # it is counted as an end
+        blank = [met for met in ends if is_blank(met)]
+        emptied = [met for met in ends if not is_blank(met)]
+        is_shown, is_later = reading.verdict not in NOTHING, asked.ask.is_looked_later
+        is_found = is_shown or bool(blank)
+        if emptied and is_later and is_found:
+            self.samples.wants(_nth_look(asked, emptied[0], 2), self._rng)  # counted as an end
         if is_found or not is_later:
-            for n in range(len(ends)):
-                self.samples.looked(_nth_look(asked, n + 2), found=is_found)
+            self._looked(asked, emptied, is_found=is_found)
+        self._looked(asked, blank, is_found=is_shown and not reading.ambiguous)
+
+    def _looked(self, asked: Asked, ends: list[Met], *, is_found: bool) -> None:
+        for n in range(len(ends)):
+            self.samples.looked(_nth_look(asked, ends[0], n + 2), found=is_found)
 
     def _tell(self, asked: Asked, met: Met, action: Action, past: list[_Past]) -> Look | None:
         """Tell the breaker of this answer, and both of those that it disproves."""

@@ -42,10 +42,12 @@ class Ask(NamedTuple):
 
 
 class Fetched(NamedTuple):
-    """The answer of the site, read. page: None where no whole answer came (see reading.why)."""
+    """The answer of the site, read. page: None where no whole answer came (see reading.why).
+    is_twice: an answer before this one showed nothing, as this one may."""
 
     reading: Reading
     page: Page | None
+    is_twice: bool = False
 
     @property
     def is_shut(self) -> bool:

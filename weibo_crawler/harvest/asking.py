@@ -33,6 +33,7 @@ from weibo_crawler.records import (
     User,
     Verdict,
 )
+from weibo_crawler.samples import look_at
 from weibo_crawler.sites import Site
 
 K = TypeVar("K")
@@ -51,14 +52,24 @@ KINDS = {
 # kinds of ends in `Samples`
 FULL = "full"  # all that was announced was shown
 END = "end"
+UNNAMED = look_at(END, "unnamed")  # the last page does not name the next one, and others do
+_SHOWN = "shown"  # the sort of ends that are pages that were shown: nobody has emptied them
 _REMEMBERED = 100_000  # names, and as many profiles: about 30 MB
 _MOST_DOUBTS = 3  # somebody is asked for so often who is not shown
+
+
+class Awaited(NamedTuple):
+    """An end that a later visit looks at. kind: in `Samples`; met_at: by `time.monotonic`, None:
+    the look is taken whatever others show."""
+
+    kind: str
+    met_at: float | None
 
 
 class Asker(NamedTuple):
     """Fetches for the walk. Counter: `walk.shown`, pages that showed something. Requests are
     counted as for their edge (metrics.PURPOSE). rng: decides which ends are looked at again.
-    awaited: when ends were met that wait for a look, and need none if looks at others show nothing.
+    awaited: ends that wait for a look, some of which need none if looks at others show nothing.
     naming: edges of which a page has named the next one.
     """
 
@@ -67,7 +78,7 @@ class Asker(NamedTuple):
     keep_drifted: Callable[[Fetched], Awaitable[None]]
     evidence: Evidence
     rng: Random
-    awaited: dict[tuple[Id, Edge], float]
+    awaited: dict[tuple[Id, Edge], Awaited]
     naming: set[Edge]
 
     async def ask(self, ask: Ask, edge: Edge) -> Fetched:
@@ -99,30 +110,50 @@ class Asker(NamedTuple):
             raise Refused(said)
         raise NoPage(said) if fetched.page else NoAnswer(said)
 
-    def wants_look(self, uid: Id, edge: Edge, *, is_bare: bool) -> bool:
+    def wants_look(self, uid: Id, edge: Edge, bare: Fetched | None) -> bool:
         """Count an end that contradicts what is announced; whether a later visit is to look again,
-        as it is in any case while the site is not talking. is_bare: nothing at all was shown."""
-        samples, kind = self.fetcher.samples, end_of(edge)
-        was_rare, is_wanted = samples.is_rare(kind), samples.wants(kind, self.rng)
-        if is_wanted and is_bare and not was_rare:  # one of the sample is looked at in any case
-            self.awaited[uid, edge] = time.monotonic()
-        return is_wanted or not self.is_talking
+        as it is in any case while the site is not talking. bare: what showed nothing, None: a page
+        that was shown is the end. Where two looks at once showed nothing that was the second look,
+        and the later one, the third, is an experiment of its own."""
+        samples, is_talking = self.fetcher.samples, self.is_talking
+        sort = _SHOWN if bare is None else bare.reading.why
+        kind = look_at(end_of(edge), sort)
+        if bare is not None and bare.is_twice:
+            samples.wants(kind, self.rng)
+            if is_talking:
+                samples.looked(kind, found=False)
+            kind = look_at(end_of(edge), sort, 3)
+        was_rare = samples.is_rare(kind)
+        is_wanted = samples.wants(kind, self.rng) or not is_talking
+        if is_wanted:  # one of the sample is looked at in any case
+            met_at = None if bare is None or was_rare else time.monotonic()
+            self.awaited[uid, edge] = Awaited(kind, met_at)
+        return is_wanted
 
     def is_needless(self, uid: Id, edge: Edge) -> bool:
         """Whether the looks that were taken since an end was met make this one needless. The end
         was none of a silence: something was shown that was asked for after it."""
-        met_at = self.awaited.pop((uid, edge), None)
-        if met_at is None or not self.fetcher.samples.is_rare(end_of(edge)):
+        kind, met_at = self.awaited.get((uid, edge), Awaited(end_of(edge), None))
+        if met_at is None or not (self.is_talking and self.fetcher.samples.is_rare(kind)):
             return False
-        return self.is_talking and self.evidence.has_come_after(met_at, KINDS[edge])
+        is_needless = self.evidence.has_come_after(met_at, KINDS[edge])
+        if is_needless:
+            del self.awaited[uid, edge]
+        return is_needless
+
+    def looked_later(self, uid: Id, edge: Edge, *, found: bool) -> None:
+        """Tell what the look at a later visit has shown. found: more."""
+        kind, _ = self.awaited.pop((uid, edge), Awaited(end_of(edge), None))
+        if self.is_talking:
+            self.fetcher.samples.looked(kind, found=found)
 
     def wants_end(self, edge: Edge, kind: str) -> bool:
-        """Count a list that ends by what its pages say: FULL, or END where a page does not name the
-        next one, and others do; whether to ask for its end."""
+        """Count a list that ends by what its pages say: FULL, or UNNAMED; whether to ask for its
+        end."""
         return self.fetcher.samples.wants(f"{edge}.{kind}", self.rng) or not self.is_talking
 
-    def looked(self, edge: Edge, *, found: bool, kind: str = END) -> None:
-        """Tell what such a look has shown. found: more. kind: that of `wants_end`."""
+    def looked(self, edge: Edge, kind: str, *, found: bool) -> None:
+        """Tell what such a look has shown. found: more."""
         if self.is_talking:
             self.fetcher.samples.looked(f"{edge}.{kind}", found=found)
 

@@ -18,9 +18,9 @@ from typing import NamedTuple, NoReturn
 from weibo_crawler.config import Harvest
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.harvest.asking import (
-    END,
     FULL,
     KINDS,
+    UNNAMED,
     Asker,
     Doubtful,
     People,
@@ -115,11 +115,12 @@ class EdgeReader:
         self.puts_off = False
         self._is_unnamed = False  # the last page did not name the next one, where others do
         self._is_looked = False  # whether an end that is met now was looked at
+        self._is_awaited = False  # whether this is the look at an end that an earlier visit met
 
     async def read(self, edge: Edge, progress: Progress) -> Shown:
         """The next page of an edge. A wall that nobody confirmed is one when it is met again."""
         asker, uid = self._source.asker, self._entry.uid
-        is_second_look = str(Unsure(edge)) in self.doubted
+        is_second_look = self._is_awaited = str(Unsure(edge)) in self.doubted
         is_needless = is_second_look and asker.is_needless(uid, edge)
         try:
             if is_needless:  # the end stands that the last visit met
@@ -133,7 +134,7 @@ class EdgeReader:
         self.doubted = {said for said in self.doubted if _edge_of(said) != edge}
         self._retried.discard(edge)
         if is_second_look and not is_needless:
-            asker.looked(edge, found=shown.after.listed > progress.listed)
+            asker.looked_later(uid, edge, found=shown.after.listed > progress.listed)
         return shown
 
     def take_read(self) -> tuple[KeptPage, ...]:
@@ -158,12 +159,12 @@ class EdgeReader:
         the look behind such a page is the second look at its end."""
         asker, expect = self._source.asker, self._expected(edge, progress)
         is_full = expect is Expect.NOTHING and progress.pages > 0
-        kinds = [kind for kind, is_it in ((FULL, is_full), (END, self._is_unnamed)) if is_it]
+        kinds = [kind for kind, is_it in ((FULL, is_full), (UNNAMED, self._is_unnamed)) if is_it]
         self._is_looked, self._is_unnamed = self._is_unnamed, False
         if not all(asker.wants_end(edge, kind) for kind in kinds):
             sure = self._is_whole(edge, progress)
             if not is_full:
-                await self._end(edge, sure=sure, is_bare=True)
+                await self._end(edge, sure=sure)
             return Shown((), progress, "end", time.time(), sure)
         try:
             shown = await self._list_page(edge, progress, expect)
@@ -175,7 +176,7 @@ class EdgeReader:
 
     def _looked(self, edge: Edge, kinds: Iterable[str], *, found: bool) -> None:
         for kind in kinds:
-            self._source.asker.looked(edge, found=found, kind=kind)
+            self._source.asker.looked(edge, kind, found=found)
 
     async def _list_page(self, edge: Edge, progress: Progress, expect: Expect) -> Shown:
         """A page, or the first one behind a few that show nobody and name the next. Where these do
@@ -204,7 +205,7 @@ class EdgeReader:
         record, asker = fetched.reading.record, self._source.asker
         if not isinstance(record, FanPage):
             sure = self._is_whole(edge, progress)
-            await self._end(edge, sure=sure, expect=expect, is_bare=True)
+            await self._end(edge, sure=sure, expect=expect, bare=fetched)
             return Shown((), progress, "end", fetched_at(fetched), sure)
         self._count_skipped(record)
         found = _Found(illegible=_illegible(record))
@@ -280,7 +281,7 @@ class EdgeReader:
         request = site.edge(edge, uid, cursor) if is_list else site.posts(uid, cursor)
         ask = Ask(
             request,
-            Expect.NOTHING if is_list and self._is_looked else expect,
+            Expect.NOTHING if is_list and (self._is_looked or self._is_awaited) else expect,
             nth=progress.pages + 1,
             is_retry=edge in self._retried,
             end=end_of(edge) if is_list or not cursor else "",  # a page of posts has named it
@@ -475,7 +476,12 @@ class EdgeReader:
     # -- ends
 
     async def _end(
-        self, edge: Edge, *, sure: bool, expect: Expect = Expect.UNKNOWN, is_bare: bool = False
+        self,
+        edge: Edge,
+        *,
+        sure: bool,
+        expect: Expect = Expect.UNKNOWN,
+        bare: Fetched | None = None,
     ) -> None:
         """Return where the end of a list, or of what a page shows, may be believed (law 4).
 
@@ -496,7 +502,7 @@ class EdgeReader:
             )
             if not is_heard and not await self._is_shown(edge, now):
                 raise Silent(f"{edge}: {_NOT_SHOWN}", kind)
-            if not self._is_looked and asker.wants_look(uid, edge, is_bare=is_bare):
+            if not self._is_looked and asker.wants_look(uid, edge, bare):
                 raise Unsure(edge)
         if asker.is_talking and (
             (sure and expect is Expect.UNKNOWN and not asker.evidence.is_quiet(kind))

@@ -16,6 +16,7 @@ from weibo_crawler.planning.visits import Visits, read_held
 from weibo_crawler.planning.walk import Walk
 from weibo_crawler.posts.due import USER_COLUMNS, Due, Job, due_of, is_due, visit_sort
 from weibo_crawler.records import Kind, State
+from weibo_crawler.samples import of_kinds
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Table, Tables, WorkerRow, notes
 from weibo_crawler.store.homes import file_of
@@ -72,7 +73,7 @@ def read_walk(settings: Settings, site: Site, users: Frontier, runs: Runs, pace:
         asked=runs.asked,
         runs=runs.n,
         last=runs.last,
-        looks=second_looks(users),
+        looks=of_kinds(second_looks(users)),
         announced=site.announced_pages,
         pace=pace,
         bytes_a_user=size / kept if size and kept and runs.asked["users.kept"] else None,
@@ -113,7 +114,7 @@ def read_visits(
         asked=runs.asked,
         runs=runs.n,
         last_runs=runs.n_last,
-        looks=second_looks(users),
+        looks=of_kinds(second_looks(users)),
         comments=settings.posts.comments,
         kept=kept,
         is_walled=_is_walled(users),

@@ -31,8 +31,7 @@ class Owner:
 
     async def know(self, fetched: Fetched) -> None:
         """Store the profile as the first page with a post shows it, or ask for it."""
-        owner, env = owner_of(fetched.reading), self._visit.env
-        is_recent = not is_over(self._visit.old.profile_at, env.profile_s, env.clock())
+        owner, env, is_recent = owner_of(fetched.reading), self._visit.env, self._is_recent()
         if owner is not None:
             await self.put(owner, page_of(fetched))
         is_open = self._visit.profile is None and needs_profile(
@@ -44,8 +43,25 @@ class Owner:
                 found = set(owner.lacks) > set(self._shown.lacks)
                 env.asker.looked(_lacking(owner), found=found)
         elif lacks_count(fetched.reading, self._visit.old):
-            self._visit.is_count_old = True
-            self._visit.ledger = replace(self._visit.ledger, announced=self._visit.old.announced)
+            self._keep_count()
+
+    async def know_untold(self) -> None:
+        """The same where no page shows a post, and guests are shown no further ones: what the
+        profile told of late is told still."""
+        if self._is_recent() and self._visit.old.announced is not None:
+            self._keep_count()
+        else:
+            await self.ask()
+
+    def _is_recent(self) -> bool:
+        """Whether the profile was shown within posts.profile_days."""
+        env = self._visit.env
+        return not is_over(self._visit.old.profile_at, env.profile_s, env.clock())
+
+    def _keep_count(self) -> None:
+        """Take the number of posts of an earlier visit."""
+        self._visit.is_count_old = True
+        self._visit.ledger = replace(self._visit.ledger, announced=self._visit.old.announced)
 
     def _may_fill(self, owner: User) -> bool:
         """Whether to ask for a profile that may tell what the posts do not show of their owner:

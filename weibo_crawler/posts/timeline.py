@@ -70,7 +70,7 @@ class Timeline:
             return ""
         if ask.nth > 1 and not self._asker.may_ask(ask):
             if self._is_untold:
-                await self._owner.ask()
+                await self._owner.know_untold()
             return "end" if is_full else self._walled(self._visit.env.clock())
         return "end" if is_full and not self._asker.wants(_FULL, ask.request) else ""
 
@@ -91,7 +91,9 @@ class Timeline:
         if self._is_untold and reading.verdict in _TOLD:
             visit.odd = reading.why if reading.verdict is Verdict.DRIFTED else ""
             self._is_untold = self._owner.is_told_later(reading)
-            if not self._is_untold:
+            if not self._is_untold and self._cursor and reading.verdict is Verdict.LOGIN_WALL:
+                await self._owner.know_untold()
+            elif not self._is_untold:
                 await self._owner.know(fetched)
         if self._is_again:
             self._asker.looked(_END, found=reading.verdict not in EMPTY)

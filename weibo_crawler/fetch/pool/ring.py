@@ -20,6 +20,7 @@ _STALL_S = 3.0  # a failure that took so long is enough
 _DEAD_REST = 4.0  # intervals: the first rest of a dead one
 _STALL_REST = 4.0  # times as long as its probe takes is the longest rest of who stalls, at least
 _PACE_JITTER = 0.015  # of an interval: at most so much more than the least gap
+_LEAST_RATE = 32.0  # requests per second, where no pace is set
 _SHORT_REST = 2.0  # intervals: the first rest of who was only too fast
 _FORGIVEN = 24  # answers to one egress at the cadence: then all others go at it as well
 _TRIAL_S = 5.0  # nobody else goes meanwhile by an egress that has not answered yet
@@ -53,6 +54,11 @@ class Ring:
     time between the probes of a dead proxy at one. Retry-After is obeyed up to four times the cap
     (longest_s, at most an hour).
 
+    Where the pace has no limit an egress goes without one until it is refused for haste several
+    times in a row. Then what was answered within the last second is its rate, which falls and rises
+    as any other does, but without a ceiling. Where it falls to _LEAST_RATE it was no haste, or
+    rests alone serve better, and there is no limit again.
+
     is_leased: the ring begins empty; egresses are admitted, retired and lost as their leases come
     and go, and nothing goes from `until` on. What is said of an egress that is not here any more
     is passed over.
@@ -69,7 +75,8 @@ class Ring:
     ) -> None:
         if not egresses and not is_leased:
             raise ValueError("a ring needs at least one egress")
-        self.ceiling, self._floor = pace.requests_per_second, pace.floor
+        self.ceiling = pace.requests_per_second
+        self._floor = pace.floor if self.ceiling else _LEAST_RATE
         self._fall, self._rise = pace.fall_factor, pace.rise_share
         self._is_leased = is_leased
         self.until = -inf if is_leased else inf
@@ -185,7 +192,8 @@ class Ring:
         if slot.rests or slot.rate < self.ceiling or slot.health is not Health.GOOD:
             self._touched.add(name)
         slot.rests = 0
-        slot.rise(self.ceiling * self._rise, self.ceiling)
+        if slot.rate:
+            slot.rise((self.ceiling or slot.rate) * self._rise, self.ceiling or inf)
         slot.health = Health.GOOD
         self._learn(slot)
         if was_on_trial:  # do not let it wait for its next probe
@@ -206,12 +214,16 @@ class Ring:
         if slot is None:
             return
         asked_s = min(retry_after_s or 0.0, self.longest_s)
+        if not is_ban:
+            slot.was_hasty(now)
         if slot.health is Health.RESTING:
             if now + asked_s > slot.next_free:
                 self._put_out(slot, Health.RESTING, now + asked_s)
             return
-        if slot.is_careful:
+        if slot.is_careful and slot.rate:
             slot.fall(self._fall, self._floor, is_ban=is_ban)
+            if not self.ceiling and slot.rate == self._floor:
+                slot.rate = 0.0
         self._unlearn(slot)
         slot.failures = slot.deaths = 0
         self._rest(slot, now, rng, asked_s, inf if is_ban else _SHORT_REST * slot.interval_s)
@@ -307,6 +319,8 @@ class Ring:
     def throughput(self) -> tuple[float, float]:
         """Requests a second while all egresses go at their pace, and how many are under way then:
         the sum of rate times response time (Little's law). Zeros where the pace has no limit."""
+        if not self.ceiling:
+            return 0.0, 0.0
         usable = [slot for slot in self._slots.values() if not slot.is_out and not slot.is_down]
         per_s = sum(slot.rate for slot in usable)
         return per_s, sum(slot.rate * (slot.latency_s or self._usual_s) for slot in usable)

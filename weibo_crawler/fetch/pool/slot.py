@@ -1,5 +1,6 @@
 """One egress in the ring: its pace and its figures. Pure."""
 
+from collections import deque
 from dataclasses import dataclass, field
 from math import inf, log2
 from typing import NamedTuple
@@ -23,6 +24,8 @@ _LEAST_DEADLINE_S = 3.0
 _MOST_DOUBLINGS = 6
 _NEAR = 0.05  # of a rate that was refused
 _CAREFUL = 0.001  # of the rate: what an answer adds there
+_OF_LATE_S = 1.0  # what was answered within that is the rate of an egress without one
+_HASTY = 3  # refusals in a row: one alone may be any answer's fault
 
 
 class Patience(NamedTuple):
@@ -47,6 +50,8 @@ class Slot:
     after the one before it arrived at the latest: a request may be on its way for longer than one
     need be, and the next one, which need not be, would come too early.
     refused_rate: the last one that was refused, inf: none, or it proved to be allowed.
+    came: when answers came of late, and refusals: how many came in a row, as long as there is no
+    rate.
     """
 
     egress: Egress
@@ -70,6 +75,8 @@ class Slot:
     answers: int = 0
     least_s: float = inf  # the quickest of them
     refused_rate: float = inf
+    came: deque[float] = field(default_factory=deque)
+    refusals: int = 0
     latency_s: float = 0.0
     deviation_s: float = 0.0
     stalls: int = 0  # in a row
@@ -151,8 +158,9 @@ class Slot:
         return self.latency_s / max(self.success, _LEAST)
 
     def rise(self, step: float, ceiling: float) -> None:
-        """Faster after an answer, by `step`; carefully around a rate that was refused."""
-        if self.rate > self.refused_rate * (1.0 + _NEAR):
+        """Faster after an answer, by `step`; carefully around a rate that was refused, and above it
+        where there is no ceiling."""
+        if ceiling < inf and self.rate > self.refused_rate * (1.0 + _NEAR):
             self.refused_rate = inf
         careful_from = self.refused_rate * (1.0 - _NEAR)
         if self.rate < careful_from:
@@ -160,6 +168,18 @@ class Slot:
         else:
             rate = self.rate + min(step, self.rate * _CAREFUL)
         self.rate = min(rate, ceiling)
+
+    def was_hasty(self, now: float) -> None:
+        """Take what was answered of late for the rate, where there is none, and several refusals in
+        a row say that there should be one."""
+        self.refusals += not self.rate
+        if self.refusals >= _HASTY:
+            self._forget(now)
+            self.rate, self.refusals = len(self.came) / _OF_LATE_S, 0
+
+    def _forget(self, now: float) -> None:
+        while self.came and self.came[0] <= now - _OF_LATE_S:
+            self.came.popleft()
 
     def fall(self, factor: float, floor: float, *, is_ban: bool) -> None:
         """Slower after a refusal. A ban does not tell which rate is too high; nor does it matter
@@ -179,6 +199,10 @@ class Slot:
         shortest time that an exchange takes."""
         self.stalls = 0
         self.least_s = min(self.least_s, elapsed_s)
+        if not self.rate:
+            self.refusals = 0
+            self.came.append(now)
+            self._forget(now)
         if self.is_careful and self.due > -inf:
             travel_s = self.least_s if self.answers > _SHORTEST else 0.0
             self.due = max(self.due, now - travel_s + self.gap_s)

@@ -75,7 +75,7 @@ def read_user_list(page: UserList | None, request: Request, now: float) -> Readi
     following = named if named is not None and named <= last else n + 1
     cards = page.cards or []
     if not cards and not (is_next_named or is_odd):
-        return nothing(request)
+        return nothing(request, "no cards")
     listed = _list_of(cards, request, is_next_named=is_next_named) if cards else []
     found = _Found()
     found.skipped.update(["odd cursor"] * is_odd)
@@ -88,7 +88,7 @@ def read_user_list(page: UserList | None, request: Request, now: float) -> Readi
         found.skipped.update({"no item": beside} if beside else {})
     is_own = bool(listed) and is_next_named  # its own block, empty: as no card at all
     if cards and not (found.legible or found.skipped or is_own):
-        return nothing(request)
+        return nothing(request, "nobody")
     others = (card for i, card in enumerate(cards) if card is not None and i not in listed)
     recommended = sum(
         item is not None and _is_user(item) for card in others for item in card.card_group or ()

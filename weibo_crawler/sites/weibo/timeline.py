@@ -20,6 +20,7 @@ from weibo_crawler.sites.weibo.wire import Card, Mblog, PageInfo, Timeline, is_t
 
 _TIMELINE = re.compile(r"(?:107603|230413)([0-9]{1,19})(?![0-9])", re.ASCII)
 # why a card is no post, by its type
+_ENDED = "card_type 58"
 _REASONS = {"6": "more", "9": "no post", "10": "user", "11": "group", "58": "end"}
 
 
@@ -97,10 +98,10 @@ def read_timeline(page: Timeline | None, request: Request, now: float) -> Readin
     if not found.shown and _named_owner(page.cardlistInfo) not in (None, request.uid):
         raise Drift(".data.cardlistInfo.containerid")
     if not cards and is_last:
-        return nothing(request)
+        return nothing(request, "no cards")
     is_ended = bool(cards) and cards[0] is not None and is_type(cards[0].card_type, 58)
     if is_ended and is_last and post_token(request.cursor)[0] == "since_id":
-        return Reading(Verdict.END, why="card_type 58", ambiguous=True)
+        return Reading(Verdict.END, why=_ENDED, ambiguous=True)
     is_odd_page = is_drift(len(found.unreadable), found.read + len(found.unreadable))
     if is_odd_page and not found.shown:
         raise Drift(found.unreadable[0].path.removeprefix("$"))
@@ -110,7 +111,7 @@ def read_timeline(page: Timeline | None, request: Request, now: float) -> Readin
         if is_last and cards and not any(cards):
             raise Drift(".data.cards[0]")
         if is_ended and is_last:
-            return nothing(request)
+            return nothing(request, _ENDED)
     found.skipped["odd cursor"] += is_odd
     in_order = sorted(found.shown.values(), key=lambda one: not one[0].is_pinned)
     writers, illegible = authors(status for _, status in in_order)

@@ -29,10 +29,11 @@ _LOADED = re.compile(
 _MORE_THAN_EARLY = (Verdict.LOGIN_WALL, Verdict.CAPTCHA, Verdict.REFUSED)
 
 
-def nothing(request: Request) -> Reading:
-    """The no-content reading: it also stands for soft throttling, so it is to be asked again."""
+def nothing(request: Request, why: str = "no content") -> Reading:
+    """The no-content reading: it also stands for soft throttling, so it is to be asked again. why:
+    by which sign; looks at ends of each are an experiment of their own."""
     is_first = request.cursor in ("", "1", "page=1")
-    return Reading(Verdict.EMPTY if is_first else Verdict.END, why="no content", ambiguous=True)
+    return Reading(Verdict.EMPTY if is_first else Verdict.END, why=why, ambiguous=True)
 
 
 def of_status(page: Page) -> Reading | None:
