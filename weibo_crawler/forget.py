@@ -9,7 +9,7 @@ What others wrote stays, also where it names somebody: texts with `@name` or `//
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from weibo_crawler.records import OF_USERS, Id, read_id
@@ -17,7 +17,7 @@ from weibo_crawler.store import Cell, Put, Row, Table, Tables, notes
 from weibo_crawler.store.forgotten import original_of, without_others
 from weibo_crawler.store.guard import remove_user, replace_cells
 from weibo_crawler.store.owners import is_at_work
-from weibo_crawler.store.rows.comments import AUTHOR
+from weibo_crawler.store.rows.echoes import AUTHORS
 from weibo_crawler.store.rows.keys import posts_prefix, user_key
 from weibo_crawler.store.sql.walk import Frontier
 
@@ -73,12 +73,15 @@ def forget_users(
     posts = sum(remove_user(tables, uid) for uid in uids)
     reposts = _cut_mentions(tables.posts, "posts", is_gone, progress)
     found = _cut_mentions(tables.userlist, "userlist", is_gone, progress)
-    comments = _remove_comments(tables.comments, is_gone, progress)
+    below = {
+        name: _remove_echoes(table, name, is_gone, progress)
+        for name, table in tables.echoes.items()
+    }
     # the scans took their time: what a put that was under way had left since
     posts += sum(remove_user(tables, uid) for uid in uids)
     paper = _from_paper(tables, uids)
     return Removed(
-        *(users, posts, reposts, comments, found, paper, edges, unknown), _busy(frontier)
+        *(users, posts, reposts, below["comments"], found, paper, edges, unknown), _busy(frontier)
     )
 
 
@@ -113,7 +116,9 @@ class _Unwritten:
     def __init__(self, tables: Tables) -> None:
         self.userlist: Table = _UnwrittenTable(tables.userlist)
         self.posts: Table = _UnwrittenTable(tables.posts)
-        self.comments: Table = _UnwrittenTable(tables.comments)
+        self.echoes: Mapping[str, Table] = {
+            name: _UnwrittenTable(table) for name, table in tables.echoes.items()
+        }
         paper = tables.paper()
         self._paper: Table | None = None if paper is None else _UnwrittenTable(paper)
         self.create, self.check, self.close = tables.create, tables.check, tables.close
@@ -151,15 +156,15 @@ def _from_paper(tables: Tables, uids: Sequence[Id]) -> int | None:
     return len(held)
 
 
-def _remove_comments(
-    table: Table, is_gone: Callable[[Id], bool], progress: Callable[[str], None]
+def _remove_echoes(
+    table: Table, name: str, is_gone: Callable[[Id], bool], progress: Callable[[str], None]
 ) -> int:
     """Delete what they wrote below the posts of others; how many rows."""
-    removed = 0
-    for n, row in enumerate(table.scan(columns=[AUTHOR])):
+    removed, author = 0, AUTHORS[name]
+    for n, row in enumerate(table.scan(columns=[author])):
         if n % _SAY_EVERY == 0:
-            progress(f"{n:,} rows of comments looked through")
-        if is_gone(read_id(row.cells[AUTHOR])):
+            progress(f"{n:,} rows of {name} looked through")
+        if is_gone(read_id(row.cells[author])):
             table.delete(row.key)
             removed += 1
     return removed

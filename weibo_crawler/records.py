@@ -485,9 +485,9 @@ class FullText(msgspec.Struct, frozen=True):
     post: Post | None = None
 
 
-class Comment(msgspec.Struct, frozen=True):
-    """A comment on a post. uid, screen_name: who wrote it; created_at: ISO 8601 with offset;
-    replies: how many answers it announces; region: as in Post."""
+class Echo(msgspec.Struct, frozen=True):
+    """What somebody made of a post: a comment on it. uid, screen_name: who wrote it; created_at:
+    ISO 8601 with offset; replies: how many answers it announces; region: as in Post."""
 
     id: Id
     uid: Id
@@ -499,19 +499,44 @@ class Comment(msgspec.Struct, frozen=True):
     region: str | None = None
 
 
-class CommentPage(msgspec.Struct, frozen=True):
-    """Page 1 of the comments of one post: who wrote them, and what. uncounted, skipped: as in
-    FanPage. A comment that cannot be read is left out of `comments`."""
+class EchoPage(msgspec.Struct, frozen=True):
+    """A page of a list under a post: who stands on it, and what they wrote. uncounted, skipped: as
+    in FanPage. An echo that cannot be read is left out of `echoes`."""
 
     mid: Id
     users: tuple[User, ...]
     next_cursor: str | None
     uncounted: tuple[Id, ...] = ()
-    comments: tuple[Comment, ...] = ()
+    echoes: tuple[Echo, ...] = ()
     skipped: dict[str, int] = {}
 
 
-Record = User | BasicInfo | FanPage | PostPage | FullText | CommentPage | NamedUser
+class EchoList(NamedTuple):
+    """A list under a post of what others made of it.
+
+    name: of its table, of what a post announces of it (a field of `Post`), of the setting that asks
+    for it, and of its counters. one: what a row is, and the family of its cells. kind: of a request
+    for it. edge: by which its authors are found.
+    """
+
+    name: str
+    one: str
+    kind: Kind
+    edge: Edge
+
+    def announced(self, post: Post) -> int | None:
+        """How long it is, by the post."""
+        n: int | None = getattr(post, self.name)
+        return n
+
+
+COMMENTS = EchoList("comments", "comment", Kind.COMMENTS, Edge.COMMENTS)
+ECHO_LISTS = (COMMENTS,)
+# what a visit asks for where a setting in `posts` says so, and that setting
+OPTIONAL = {**{one.kind: one.name for one in ECHO_LISTS}, Kind.INFO: "info_days"}
+
+
+Record = User | BasicInfo | FanPage | PostPage | FullText | EchoPage | NamedUser
 
 
 class Reading(msgspec.Struct, frozen=True):

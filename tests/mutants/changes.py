@@ -198,7 +198,7 @@ CHANGES = [
     Change(
         "comments of a forgotten author come back",
         "store/guard.py",
-        "return self.has(owner_of(put.key)) or (author is not None and self.has(read_id(author)))",
+        "return self.has(owner_of(put.key)) or any(self.has(read_id(uid)) for uid in authors)",
         "return self.has(owner_of(put.key))",
         "tests/test_forget.py",
     ),

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.sites.weibo.helpers import LONG_MID, OWNER, SITE, judge, read, record
-from weibo_crawler.records import Comment, CommentPage, Edge, FanPage, Request, User, Verdict
+from weibo_crawler.records import Echo, EchoPage, Edge, FanPage, Request, User, Verdict
 from weibo_crawler.sites.weibo.drift import Drift
 from weibo_crawler.sites.weibo.ids import uid_of
 from weibo_crawler.sites.weibo.wire import Face
@@ -493,9 +493,9 @@ def test_an_item_is_known_by_its_user_too() -> None:
 def test_what_commenters_wrote() -> None:
     """Text, author, time and likes of each comment; a user who comments twice is one user."""
     found = record(read("comments.json"))
-    first = found.comments[0]
-    assert (len(found.comments), len(found.users)) == (3, 2)
-    assert first == Comment(
+    first = found.echoes[0]
+    assert (len(found.echoes), len(found.users)) == (3, 2)
+    assert first == Echo(
         id=4383183984547601,
         uid=4900000001,
         screen_name="纸飞机",
@@ -518,14 +518,14 @@ def test_a_comment_that_cannot_be_read_costs_only_itself(odd: Tree) -> None:
     whole = record(read("comments.json"))
     found = record(read("comments.json", lambda tree: tree["data"]["data"][0].update(odd)))
     assert found.users == whole.users
-    assert found.comments == whole.comments[1:]
+    assert found.echoes == whole.echoes[1:]
 
 
 def test_where_a_comment_is_from() -> None:
     """Since 2022 its source says so; odd numbers cost themselves."""
     odd = {"source": "来自北京", "like_count": "many", "total_number": -1}
     found = record(read("comments.json", lambda tree: tree["data"]["data"][0].update(odd)))
-    assert (found.comments[0].region, found.comments[0].likes, found.comments[0].replies) == (
+    assert (found.echoes[0].region, found.echoes[0].likes, found.echoes[0].replies) == (
         *("北京", None, None),
     )
 
@@ -594,7 +594,7 @@ def test_an_odd_field_of_a_profile_costs_only_itself(
 def test_authors_of_comments() -> None:
     """Each author once; users that are null are left out; max_id names the next page."""
     page = record(read("comments.json"))
-    assert isinstance(page, CommentPage)
+    assert isinstance(page, EchoPage)
     assert (page.mid, [user.uid for user in page.users]) == (LONG_MID, FANS[:2])
     assert page.next_cursor == "314345666829623"
 

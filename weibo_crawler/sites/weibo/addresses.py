@@ -18,6 +18,8 @@ _LISTS = {
     Edge.FOLLOWS: (Kind.FOLLOWS, "followers", "page"),
 }
 
+_ECHOES = {Kind.COMMENTS: "/comments/hotflow?id={mid}&mid={mid}&max_id_type=0"}
+
 
 def page_number(cursor: str) -> int:
     """The number of a page of fans or follows; "" is page 1. Errors: ValueError."""
@@ -78,9 +80,8 @@ class Addresses:
         """show, detail: they tell more than the text."""
         return self.full_text(0, mid)[1:]
 
-    def comments(self, mid: Id) -> Request:
-        path = f"/comments/hotflow?id={mid}&mid={mid}&max_id_type=0"
-        return self._of_post(Kind.COMMENTS, path, mid, 0)
+    def echoes(self, kind: Kind, mid: Id) -> Request:
+        return self._of_post(kind, _ECHOES[kind].format(mid=mid), mid, 0)
 
     def name(self, screen_name: str) -> Request:
         return Request(

@@ -201,7 +201,7 @@ class Info(Struct, gc=False):
     cardlistInfo: InfoPage | None = None
 
 
-class Comment(Struct, gc=False):
+class Echo(Struct, gc=False):
     id: Any = None
     mid: Any = None
     text: Any = None
@@ -212,8 +212,8 @@ class Comment(Struct, gc=False):
     user: Face | UnsetType | None = UNSET
 
 
-class Comments(Struct, gc=False):
-    data: list[Comment | None] | UnsetType | None = UNSET
+class Echoes(Struct, gc=False):
+    data: list[Echo | None] | UnsetType | None = UNSET
     max_id: Any = None
 
 
@@ -239,8 +239,8 @@ class InfoAnswer(Answer, gc=False):
     data: Info | None = None
 
 
-class CommentsAnswer(Answer, gc=False):
-    data: Comments | None = None
+class EchoesAnswer(Answer, gc=False):
+    data: Echoes | None = None
 
 
 class ExtendAnswer(Answer, gc=False):

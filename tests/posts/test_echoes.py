@@ -7,23 +7,23 @@ import pytest
 
 from tests.posts.crawls import Crawl
 from tests.posts.worlds import ScriptedFetcher, post
-from weibo_crawler.analysis.scan import scan_comments
+from weibo_crawler.analysis.scan import scan_echoes
 from weibo_crawler.errors import StoreError
-from weibo_crawler.records import Comment, Post, Verdict
+from weibo_crawler.records import COMMENTS, Echo, Kind, Post, Verdict
 from weibo_crawler.store import Put
-from weibo_crawler.store.rows.keys import comment_key, post_key
+from weibo_crawler.store.rows.keys import echo_key, post_key
 
 DATE = "2026-01-01T00:00:00+08:00"
 POSTS = [post(6, mid, comments=n) for mid, n in ((14, 4), (13, 0), (12, 1), (11, 7))]
 
 
-def said(*ids: int) -> list[Comment]:
-    return [Comment(one, 900 + one, f"name {one}", f"text {one}", DATE, likes=one) for one in ids]
+def said(*ids: int) -> list[Echo]:
+    return [Echo(one, 900 + one, f"name {one}", f"text {one}", DATE, likes=one) for one in ids]
 
 
 def site(posts: list[Post] = POSTS, **more: Any) -> ScriptedFetcher:
     fetcher = ScriptedFetcher({6: posts}, **more)
-    fetcher.comments = {14: said(1, 2), 12: said(3), 11: said(4)}
+    fetcher.echoes[Kind.COMMENTS] = {14: said(1, 2), 12: said(3), 11: said(4)}
     return fetcher
 
 
@@ -46,7 +46,7 @@ def test_those_of_the_newest_posts_are_stored(crawl_: Crawl) -> None:
     fetcher = site()
     crawl_.run(fetcher, comments=2)
     assert asked(fetcher) == ["comments/14", "comments/12"]
-    rows = list(scan_comments(crawl_.tables))
+    rows = list(scan_echoes(crawl_.tables, COMMENTS))
     assert [(row["mid"], row["comment_id"]) for row in rows] == [
         ("14", "1"),
         ("14", "2"),
@@ -83,10 +83,10 @@ def test_they_are_read_again_when_there_are_twice_as_many(crawl_: Crawl) -> None
     crawl_.run(same, refresh=True, comments=2)
     assert asked(same) == []
     doubled = site([post(6, 14, comments=8), *POSTS[1:]])
-    doubled.comments[14] = said(1, 5)
+    doubled.echoes[Kind.COMMENTS][14] = said(1, 5)
     crawl_.run(doubled, refresh=True, comments=2)
     assert asked(doubled) == ["comments/14"]
-    ids = [row["comment_id"] for row in scan_comments(crawl_.tables) if row["mid"] == "14"]
+    ids = [row["comment_id"] for row in scan_echoes(crawl_.tables, COMMENTS) if row["mid"] == "14"]
     assert ids == ["1", "2", "5"]
     assert crawl_.posts(6)[14]["comments_read"] == 8
 
@@ -95,7 +95,7 @@ def test_closed_comments_are_asked_for_once(crawl_: Crawl) -> None:
     """A post may announce comments that nobody is shown."""
     crawl_.add(6)
     fetcher = site()
-    fetcher.comments = {}
+    fetcher.echoes[Kind.COMMENTS] = {}
     crawl_.run(fetcher, comments=9)
     again = site()
     crawl_.run(again, refresh=True, comments=9)
@@ -125,7 +125,7 @@ def test_a_visit_that_dies_asks_again(crawl_: Crawl, monkeypatch: pytest.MonkeyP
     """Law 8: a post says that its comments were read when they are stored, not before; and what is
     put twice is there once (law 7)."""
     crawl_.add(6)
-    table = crawl_.tables.comments
+    table = crawl_.tables.echoes["comments"]
 
     def dies(puts: Iterable[Put]) -> None:
         raise StoreError("the disk is full")
@@ -137,4 +137,4 @@ def test_a_visit_that_dies_asks_again(crawl_: Crawl, monkeypatch: pytest.MonkeyP
     assert "post:comments_read" not in crawl_.tables.posts.row(post_key(6, 14))
     for _ in range(2):
         crawl_.run(site(), refresh=True, comments=1)
-    assert list(table.keys(""))[:2] == [comment_key(6, 14, 1), comment_key(6, 14, 2)]
+    assert list(table.keys(""))[:2] == [echo_key(6, 14, 1), echo_key(6, 14, 2)]
