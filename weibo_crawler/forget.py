@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from weibo_crawler.records import OF_USERS, Id, read_id
+from weibo_crawler.records import COMMENTS, ECHO_LISTS, OF_USERS, REPOSTS, Id, read_id
 from weibo_crawler.store import Cell, Put, Row, Table, Tables, notes
 from weibo_crawler.store.forgotten import original_of, without_others
 from weibo_crawler.store.guard import remove_user, replace_cells
@@ -28,16 +28,17 @@ _MENTIONS = {"posts": "post:more", "userlist": "user:found_from"}  # table -> co
 
 class Removed(NamedTuple):
     """What `forget_users` removed. users: rows of the SQL userlist; posts: rows of `posts`;
-    reposts: reposts by others that had packed a post of theirs; comments: those that they wrote
-    below the posts of others; found: users who had been found on their lists; paper: rows of the
-    table of `import --paper`, None where there is no such table. edges: people in rows of edges,
-    of their lists and of those that showed them; unknown: uids of which no row spoke. busy: stages
-    (harvest, import, posts) that were at work meanwhile."""
+    reposts: reposts by others that had packed a post of theirs; comments, reposts_below: rows of
+    theirs below the posts of others; found: users who had been found on their lists; paper: rows of
+    the table of `import --paper`, None where there is no such table. edges: people in rows of
+    edges, of their lists and of those that showed them; unknown: uids of which no row spoke. busy:
+    stages (harvest, import, posts) that were at work meanwhile."""
 
     users: int
     posts: int
     reposts: int
     comments: int
+    reposts_below: int
     found: int
     paper: int | None
     edges: int
@@ -74,14 +75,15 @@ def forget_users(
     reposts = _cut_mentions(tables.posts, "posts", is_gone, progress)
     found = _cut_mentions(tables.userlist, "userlist", is_gone, progress)
     below = {
-        name: _remove_echoes(table, name, is_gone, progress)
-        for name, table in tables.echoes.items()
+        one: _remove_echoes(tables.echoes[one.name], one.name, is_gone, progress)
+        for one in ECHO_LISTS
     }
     # the scans took their time: what a put that was under way had left since
     posts += sum(remove_user(tables, uid) for uid in uids)
     paper = _from_paper(tables, uids)
     return Removed(
-        *(users, posts, reposts, below["comments"], found, paper, edges, unknown), _busy(frontier)
+        *(users, posts, reposts, below[COMMENTS], below[REPOSTS], found, paper, edges, unknown),
+        _busy(frontier),
     )
 
 

@@ -199,7 +199,8 @@ class Edge(StrEnum):
     """How one user leads to others.
 
     fans, follows: the lists of the user. reposts: authors of the originals that the user's posts
-    repost. comments: who commented on the user's posts. mentions: who is named in their texts.
+    repost. comments: who commented on the user's posts; reposters: who reposted them. mentions: who
+    is named in their texts.
     """
 
     SEED = "seed"
@@ -207,6 +208,7 @@ class Edge(StrEnum):
     FOLLOWS = "follows"
     REPOSTS = "reposts"
     COMMENTS = "comments"
+    REPOSTERS = "reposters"
     MENTIONS = "mentions"
 
 
@@ -222,6 +224,7 @@ class Kind(StrEnum):
     SHOW = "show"
     DETAIL = "detail"
     COMMENTS = "comments"
+    REPOSTS = "reposts"  # who reposted a post
     NAME = "name"  # screen name -> uid
     SESSION = "session"
     PROXIES = "proxies"  # a list of proxies, which no site reads
@@ -486,8 +489,10 @@ class FullText(msgspec.Struct, frozen=True):
 
 
 class Echo(msgspec.Struct, frozen=True):
-    """What somebody made of a post: a comment on it. uid, screen_name: who wrote it; created_at:
-    ISO 8601 with offset; replies: how many answers it announces; region: as in Post."""
+    """What somebody made of a post: a comment on it, or a repost, which is a post of its author and
+    bears its mid. uid, screen_name: who wrote it; created_at: ISO 8601 with offset; replies: how
+    many answers, or comments, it announces; reposts: how often it was passed on itself; region,
+    text_complete: as in Post."""
 
     id: Id
     uid: Id
@@ -497,6 +502,8 @@ class Echo(msgspec.Struct, frozen=True):
     likes: int | None = None
     replies: int | None = None
     region: str | None = None
+    reposts: int | None = None
+    text_complete: bool = True
 
 
 class EchoPage(msgspec.Struct, frozen=True):
@@ -516,13 +523,14 @@ class EchoList(NamedTuple):
 
     name: of its table, of what a post announces of it (a field of `Post`), of the setting that asks
     for it, and of its counters. one: what a row is, and the family of its cells. kind: of a request
-    for it. edge: by which its authors are found.
+    for it. edge: by which its authors are found. are_posts: whether each is a post of its author.
     """
 
     name: str
     one: str
     kind: Kind
     edge: Edge
+    are_posts: bool
 
     def announced(self, post: Post) -> int | None:
         """How long it is, by the post."""
@@ -530,8 +538,9 @@ class EchoList(NamedTuple):
         return n
 
 
-COMMENTS = EchoList("comments", "comment", Kind.COMMENTS, Edge.COMMENTS)
-ECHO_LISTS = (COMMENTS,)
+COMMENTS = EchoList("comments", "comment", Kind.COMMENTS, Edge.COMMENTS, are_posts=False)
+REPOSTS = EchoList("reposts", "repost", Kind.REPOSTS, Edge.REPOSTERS, are_posts=True)
+ECHO_LISTS = (COMMENTS, REPOSTS)
 # what a visit asks for where a setting in `posts` says so, and that setting
 OPTIONAL = {**{one.kind: one.name for one in ECHO_LISTS}, Kind.INFO: "info_days"}
 

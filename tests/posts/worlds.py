@@ -52,8 +52,8 @@ class ScriptedSite:
     def posts(self, uid: int, cursor: str) -> Request:
         return Request(Kind.POSTS, f"posts/{uid}/{cursor}", uid=uid, cursor=cursor)
 
-    def echoes(self, kind: Kind, mid: int) -> Request:
-        return Request(kind, f"{kind}/{mid}", mid=mid)
+    def echoes(self, kind: Kind, mid: int, cursor: str = "") -> Request:
+        return Request(kind, f"{kind}/{mid}{cursor and '/'}{cursor}", mid=mid, cursor=cursor)
 
     def full_text(self, uid: int, mid: int) -> tuple[Request, ...]:
         return (
@@ -183,8 +183,11 @@ class ScriptedFetcher:
             said = self.echoes[request.kind].get(request.mid)
             if said is None:
                 return Reading(Verdict.EMPTY, ambiguous=True)
+            n = int(request.cursor or 1)
+            said, left = said[2 * n - 2 : 2 * n], said[2 * n :]
             users = tuple(User(one.uid, one.screen_name, 5) for one in said)
-            return Reading(Verdict.OK, EchoPage(request.mid, users, None, echoes=tuple(said)))
+            following = str(n + 1) if left else None
+            return Reading(Verdict.OK, EchoPage(request.mid, users, following, echoes=tuple(said)))
         if request.kind == Kind.INFO and uid in self.info:
             return Reading(Verdict.OK, self.info[uid])
         if uid not in self.timelines or request.kind == Kind.INFO:

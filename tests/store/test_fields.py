@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.analysis.worlds import post, user
-from weibo_crawler.records import COMMENTS, Echo, Post
+from weibo_crawler.records import ECHO_LISTS, Echo, Post
 from weibo_crawler.store.rows.cells import FAMILIES, post_cells, user_cells
 from weibo_crawler.store.rows.echoes import echo_puts
 from weibo_crawler.store.rows.fields import ECHOES, EDGES, IMPORTED, NOWHERE, POSTS, Field
@@ -37,8 +37,9 @@ def test_every_field_of_a_record_is_one() -> None:
     """What a page shows of a post or comment, and what is packed, has a line in the table."""
     assert set(Post.__struct_fields__) <= set(POSTS)
     assert set(Unpacked.__struct_fields__) <= set(POSTS)
-    for fields in ECHOES.values():
-        assert {*Echo.__struct_fields__} - {"id"} <= set(fields)
+    for one in ECHO_LISTS:
+        of_posts = set() if one.are_posts else {"reposts", "text_complete"}
+        assert {*Echo.__struct_fields__} - {"id"} - of_posts <= set(ECHOES[one.name])
     assert all(
         field.about
         for fields in (POSTS, IMPORTED, *ECHOES.values(), EDGES)
@@ -58,11 +59,11 @@ def test_cells_lie_in_known_families() -> None:
 def test_ids_are_cells_and_in_the_key() -> None:
     """SQL over a table joins by ids without taking keys apart; each of these is written with its
     row."""
-    put = echo_puts(COMMENTS, 5, 11, [Echo(7, 8, None, "", "")], 1.0, "r")[0]
+    echoes = [echo_puts(one, 5, 11, [Echo(7, 8, None, "", "")], 1.0, "r")[0] for one in ECHO_LISTS]
     written = {
         **user_cells(user(1, 5), "r"),
         **post_cells(post(11, 5), 1.0, "direct", "r"),
-        **put.cells,
+        **{cell: value for put in echoes for cell, value in put.cells.items()},
     }
     ids = {
         f.cell for each in (POSTS, IMPORTED, *ECHOES.values()) for f in each.values() if f.in_key
@@ -74,4 +75,7 @@ def test_ids_are_cells_and_in_the_key() -> None:
         "comment:id": "7",
         "comment:mid": "11",
         "comment:owner": "5",
+        "repost:id": "7",
+        "repost:mid": "11",
+        "repost:owner": "5",
     }

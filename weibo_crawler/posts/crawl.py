@@ -383,7 +383,12 @@ class RangeCrawler:
         parts = self._site, self._asker, writer, self._counters, self._clock
         settings, run_id = self._settings.posts, self._job.run_id
         echoes = [
-            EchoReader(one, *parts, run_id=run_id, most=getattr(settings, one.name))
+            EchoReader(
+                *(one, *parts),
+                run_id=run_id,
+                most=getattr(settings, one.name),
+                pages=settings.below_pages,
+            )
             for one in ECHO_LISTS
         ]
         info_s = self._settings.posts.info_days * 86_400

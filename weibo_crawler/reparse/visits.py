@@ -23,7 +23,7 @@ from weibo_crawler.posts.sharing import is_open
 from weibo_crawler.posts.texts import CUT, RESTRICTED
 from weibo_crawler.posts.visit import Visitor
 from weibo_crawler.posts.writer import Writer as TablesWriter
-from weibo_crawler.records import ECHO_LISTS, Id, Kind, Page, Request
+from weibo_crawler.records import ECHO_LISTS, OF_USERS, Id, Kind, Page, Request
 from weibo_crawler.reparse.by_ids import replay_ids
 from weibo_crawler.reparse.replay import VisitReplay
 from weibo_crawler.sites import Site
@@ -36,7 +36,7 @@ from weibo_crawler.store.sql.walk import Frontier
 T = TypeVar("T")
 _AT_ONCE = 32  # visits, so that their puts are grouped
 _KNOWN = "existing"
-_ALL = 1000  # posts of a page whose lists are read: what the archive lacks is not asked for
+_ALL = 1000  # posts of a page whose lists are read, and their pages: what lacks is not asked for
 
 
 class Stores(NamedTuple):
@@ -74,7 +74,7 @@ class _Asker(Asker):
         return self._replay.is_next(request)
 
     def may_ask(self, ask: Ask) -> bool:
-        is_open = ask.nth > 1 and not self._was_walled
+        is_open = ask.nth > 1 and ask.request.kind in OF_USERS and not self._was_walled
         return is_open or self._replay.place_of(ask.request) < inf
 
     def by_lead(self, ways: tuple[Request, ...]) -> list[Request]:
@@ -180,6 +180,7 @@ async def _visit(
                 *(one, site, asker, writer, Counters(), replay.now),
                 run_id=process.run_id,
                 most=_ALL,
+                pages=_ALL,
             )
             for one in ECHO_LISTS
         ],

@@ -110,8 +110,9 @@ class Site(Protocol):
 
     def name(self, screen_name: str) -> Request: ...
 
-    def echoes(self, kind: Kind, mid: Id) -> Request:
-        """Page 1 of the list under a post that this kind of request asks for (`EchoList`)."""
+    def echoes(self, kind: Kind, mid: Id, cursor: str = "") -> Request:
+        """A page of the list under a post that this kind of request asks for (`EchoList`); cursor
+        "" is the first page."""
         ...
 
     def media(self, url: str) -> Media | None:

@@ -25,6 +25,7 @@ REQUESTS: dict[str, Request] = {
     "profile.json": SITE.profile(OWNER),
     "info.json": SITE.info(OWNER),
     "comments.json": SITE.echoes(Kind.COMMENTS, LONG_MID),
+    "reposts.json": SITE.echoes(Kind.REPOSTS, LONG_MID),
     "extend.json": SITE.full_text(OWNER, LONG_MID)[0],
     "show.json": SITE.full_text(OWNER, LONG_MID)[1],
 }

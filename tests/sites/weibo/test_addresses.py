@@ -35,6 +35,18 @@ POSTS = f"{INDEX}type=uid&value={OWNER}&containerid=107603{OWNER}"
             SITE.echoes(Kind.COMMENTS, 9),
             "https://m.weibo.cn/comments/hotflow?id=9&mid=9&max_id_type=0",
         ),
+        (
+            SITE.echoes(Kind.COMMENTS, 9, "3143"),
+            "https://m.weibo.cn/comments/hotflow?id=9&mid=9&max_id_type=0&max_id=3143",
+        ),
+        (
+            SITE.echoes(Kind.REPOSTS, 9),
+            "https://m.weibo.cn/api/statuses/repostTimeline?id=9&page=1",
+        ),
+        (
+            SITE.echoes(Kind.REPOSTS, 9, "4"),
+            "https://m.weibo.cn/api/statuses/repostTimeline?id=9&page=4",
+        ),
         (SITE.name("青/藤 ?"), "https://m.weibo.cn/n/%E9%9D%92%2F%E8%97%A4%20%3F"),
     ],
 )

@@ -7,10 +7,12 @@ from collections.abc import Iterable
 from msgspec.structs import asdict, replace
 
 from weibo_crawler import records
-from weibo_crawler.records import ILLEGIBLE, EchoPage, Id, Reading, Request, User, Verdict
+from weibo_crawler.records import ILLEGIBLE, EchoPage, Id, Kind, Reading, Request, User, Verdict
+from weibo_crawler.sites.weibo.addresses import page_number
 from weibo_crawler.sites.weibo.counts import (
     MOST_FANS,
     MOST_POSTS,
+    MOST_REACTIONS,
     optional_count,
     small_number,
 )
@@ -99,9 +101,13 @@ def read_echoes(echoes: Echoes | None, request: Request, now: float) -> Reading:
     """
     if echoes is None or not isinstance(echoes.data, list | None):
         raise Drift(".data" if echoes is None else ".data.data")
+    is_post = request.kind is Kind.REPOSTS
     next_cursor, is_odd = read_token(echoes.max_id)
     if not echoes.data and next_cursor is None and not is_odd:
         return nothing(request)
+    if is_post:
+        number, last = page_number(request.cursor), optional_count(echoes.max, MOST_REACTIONS)
+        next_cursor = str(number + 1) if last is not None and number < last else None
     users: dict[Id, User] = {}
     said: list[records.Echo] = []
     odd: list[Drift] = []
@@ -117,7 +123,7 @@ def read_echoes(echoes: Echoes | None, request: Request, now: float) -> Reading:
                 raise Drift("")
             user = read_face(echo.user)
             users.setdefault(user.uid, user)
-            if (one := read_echo(echo, user, now)) is not None:
+            if (one := read_echo(echo, user, now, is_post=is_post)) is not None:
                 said.append(one)
         except Drift as drift:
             skipped[ILLEGIBLE[not drift.path]] += 1

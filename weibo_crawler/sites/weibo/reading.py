@@ -52,6 +52,7 @@ def _never_ok(data: object, request: Request, now: float) -> Reading:
 
 
 _LIST = _Shape(msgspec.json.Decoder(wire.UserListAnswer), read_user_list)
+_ECHOES = _Shape(msgspec.json.Decoder(wire.EchoesAnswer), read_echoes)
 _NO_SHAPE = _Shape(msgspec.json.Decoder(wire.NoAnswer), _never_ok)
 _SHAPES = {
     Kind.PROFILE: _Shape(msgspec.json.Decoder(wire.ProfileAnswer), read_profile),
@@ -62,7 +63,8 @@ _SHAPES = {
     Kind.EXTEND: _Shape(msgspec.json.Decoder(wire.ExtendAnswer), read_extend),
     Kind.SHOW: _Shape(msgspec.json.Decoder(wire.ShowAnswer), read_show),
     Kind.DETAIL: _NO_SHAPE,
-    Kind.COMMENTS: _Shape(msgspec.json.Decoder(wire.EchoesAnswer), read_echoes),
+    Kind.COMMENTS: _ECHOES,
+    Kind.REPOSTS: _ECHOES,
     Kind.NAME: _NO_SHAPE,
     Kind.SESSION: _NO_SHAPE,
     Kind.PROXIES: _NO_SHAPE,

@@ -27,6 +27,8 @@ class More(msgspec.Struct, frozen=True, omit_defaults=True):
     fetched_at: str | None = None
     schema_version: int | None = None
     run_id: str = ""
+    reposts: int | None = None
+    text_complete: bool = True
 
 
 _decode = msgspec.json.Decoder(More).decode
@@ -40,7 +42,10 @@ def echo_puts(
     at, family = to_iso(fetched_at), which.one
     puts = []
     for one in echoes:
-        more = More(one.screen_name, one.replies, one.region, at, SCHEMA_VERSION, run_id)
+        more = More(
+            *(one.screen_name, one.replies, one.region, at, SCHEMA_VERSION, run_id),
+            *(one.reposts, one.text_complete),
+        )
         cells = {
             f"{family}:id": str(one.id),
             f"{family}:mid": str(mid),

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from weibo_crawler.records import ECHO_LISTS, PageInfo, read_id
+from weibo_crawler.records import ECHO_LISTS, EchoList, PageInfo, read_id
 from weibo_crawler.store.rows.packed import WholeOriginal
 
 NOWHERE = ""  # no cell of a table holds the field
@@ -98,11 +98,14 @@ def _posts() -> Mapping[str, Field]:
         "fetched_at": Field("post:fetched_at", time, "when this text was read"),
         "topics": Field("post:topics", Kind.TEXTS, "topics that the text links to, without #"),
         "mentions": Field("post:mentions", Kind.TEXTS, "screen names that the text links to"),
-        "comments_read": Field(
-            "post:comments_read",
-            number,
-            "how many comments it announced when the first of them were read",
-        ),
+        **{
+            f"{one.name}_read": Field(
+                f"post:{one.name}_read",
+                number,
+                f"how many {one.name} it announced when the first of them were read",
+            )
+            for one in ECHO_LISTS
+        },
         "gone_at": Field(
             "post:gone_at",
             time,
@@ -193,11 +196,16 @@ def _profiles() -> Mapping[str, Field]:
     }
 
 
-def _echoes(one: str) -> Mapping[str, Field]:
-    """The fields of a row of a list under a post. one: as `EchoList.one`."""
-    text, number, more = Kind.TEXT, Kind.NUMBER, one + _PACKED
+def _echoes(which: EchoList) -> Mapping[str, Field]:
+    """The fields of a row of a list under a post."""
+    one, text, number, more = which.one, Kind.TEXT, Kind.NUMBER, which.one + _PACKED
+    of_posts = {
+        "reposts": Field(more, number, "how often it was passed on itself"),
+        "text_complete": Field(more, Kind.TRUTH, "false: the list shows its beginning only"),
+    }
+    its = "id of the repost, a mid, decimal" if which.are_posts else "id of the comment, decimal"
     return {
-        f"{one}_id": Field(f"{one}:id", text, f"id of the {one}, decimal", in_key=True, is_id=True),
+        f"{one}_id": Field(f"{one}:id", text, its, in_key=True, is_id=True),
         "mid": Field(f"{one}:mid", text, "the post that it is on", in_key=True, is_id=True),
         "owner": Field(f"{one}:owner", number, "whose post that is", in_key=True, is_id=True),
         "uid": Field(f"{one}:uid", number, "who wrote it", is_id=True),
@@ -207,6 +215,7 @@ def _echoes(one: str) -> Mapping[str, Field]:
         "likes": Field(f"{one}:likes", number, "how many liked it"),
         "replies": Field(more, number, "how many answers it announces"),
         "region": Field(more, text, "the place"),
+        **(of_posts if which.are_posts else {}),
         "fetched_at": Field(more, Kind.TIME, "when it was read"),
         "schema_version": Field(more, number, "of the cells"),
         "run_id": Field(more, text, "the run that stored it"),
@@ -214,7 +223,7 @@ def _echoes(one: str) -> Mapping[str, Field]:
 
 
 POSTS = _posts()
-ECHOES = {one.name: _echoes(one.one) for one in ECHO_LISTS}  # by the name of the list
+ECHOES = {one.name: _echoes(one) for one in ECHO_LISTS}  # by the name of the list
 USERS = _users()  # of the live userlist
 IMPORTED = {**USERS, **_profiles()}  # and of the tables
 AS_OF = {"as_of": Field(NOWHERE, Kind.TIME, "since when the row held this")}  # of a history

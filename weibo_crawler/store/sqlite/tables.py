@@ -34,6 +34,7 @@ _CREATE = """
 _MIGRATIONS = (
     "".join(_CREATE.format(name=name) for name in ("userlist", "posts")),
     _CREATE.format(name="comments"),
+    _CREATE.format(name="reposts"),
 )
 
 # A page of a scan ends at the first of these; no statement stays open while the caller works.
