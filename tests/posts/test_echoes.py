@@ -1,17 +1,22 @@
 """What `posts` reads under posts, comments and reposts: where a setting asks for it."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.posts.crawls import Crawl
 from tests.posts.worlds import ScriptedFetcher, post
 from weibo_crawler.analysis.scan import scan_echoes
-from weibo_crawler.errors import StoreError
+from weibo_crawler.errors import SiteSaysNo, StoreError
+from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.records import ECHO_LISTS, REPOSTS, Echo, EchoList, Post, Verdict
 from weibo_crawler.store import Put
-from weibo_crawler.store.rows.keys import echo_key, post_key
+from weibo_crawler.store.rows.keys import echo_key, post_key, user_key
 
 DATE = "2026-01-01T00:00:00+08:00"
 POSTS = [post(6, mid, comments=n, reposts=n) for mid, n in ((14, 4), (13, 0), (12, 1), (11, 7))]
@@ -164,6 +169,8 @@ def test_later_pages_are_a_setting(crawl_: Crawl, which: EchoList) -> None:
         ways = ["", "/2", "/3"][: min(pages, 3)]
         assert asked(fetcher) == [f"{which.kind}/14{way}" for way in ways]
         assert [fetcher.nth[url] for url in asked(fetcher)] == [1, 2, 3][: len(ways)]
+        named = f"{which.name}.named"  # an empty page behind page 1 is looked at again by samples
+        assert [fetcher.ends[url] for url in asked(fetcher)] == ["", named, named][: len(ways)]
         rows = [int(row[f"{which.one}_id"]) for row in scan_echoes(crawl_.tables, which)]
         assert rows == list(range(1, new + 1))
 
@@ -185,3 +192,80 @@ def test_a_wall_behind_page_1_takes_nothing_from_it(crawl_: Crawl, which: EchoLi
     again = ScriptedFetcher(worlds)
     crawl_.run(again, refresh=True, **how)
     assert asked(again) == []
+
+
+@pytest.mark.parametrize("dies_at", range(7))
+def test_a_visit_that_is_cut_short_is_made_up_for(
+    crawl_: Crawl, which: EchoList, dies_at: int
+) -> None:
+    """Law 8: wherever a visit ends among the lists under its posts, the same command reads those
+    that it had not, and asks twice for those under way at most."""
+    crawl_.add(6)
+    posts = [post(6, mid, **{which.name: 3}) for mid in reversed(range(101, 126))]
+    how: Any = {which.name: 2}
+    fetcher = ScriptedFetcher({6: posts})
+    fetcher.echoes[which.kind] = {one.mid: said(one.mid) for one in posts}
+    ask, left = fetcher.fetch, dies_at
+
+    async def dies(one: Ask) -> Fetched:
+        nonlocal left
+        left -= one.request.kind is which.kind
+        if left < 0:
+            raise SiteSaysNo("no more")
+        return await ask(one)
+
+    fetcher.fetch = dies  # type: ignore[method-assign]
+    with suppress(SiteSaysNo):
+        crawl_.run(fetcher, **how)
+    fetcher.fetch = ask  # type: ignore[method-assign]
+    crawl_.run(fetcher, **how)
+    newest = {"125", "124", "115", "114", "105", "104"}
+    assert newest <= {row["mid"] for row in scan_echoes(crawl_.tables, which)}
+    assert len(asked(fetcher)) <= len({*asked(fetcher)}) + 2
+
+
+_UIDS = iter(range(5000, 10**6))
+
+
+@examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_what_is_asked_for_is_stored_and_nothing_else(
+    crawl_: Crawl, which: EchoList, data: st.DataObject
+) -> None:
+    """Whatever is announced and shown, and wherever pages are refused: of the newest posts that
+    announce some, the pages up to the first that is none are stored; a post whose page 1 is a fact
+    says what it announced, any other is asked again at the next visit."""
+    uid = next(_UIDS)
+    mids = [uid * 100 + n for n in reversed(range(data.draw(st.integers(1, 8))))]
+    announced = {mid: data.draw(st.integers(0, 9)) for mid in mids}
+    lengths = {mid: data.draw(st.integers(0, 7)) for mid in mids}
+    bad = {mid: data.draw(st.integers(0, 5)) for mid in mids}  # the page that is refused once
+    most, pages = data.draw(st.integers(0, 5)), data.draw(st.integers(1, 4))
+    ways = {
+        mid: f"{which.kind}/{mid}" + f"/{bad[mid]}" * (bad[mid] > 1) for mid in mids if bad[mid]
+    }
+    posts = [post(uid, mid, **{which.name: announced[mid]}) for mid in mids]
+    fetcher = ScriptedFetcher(
+        {uid: posts}, trouble={way: [Verdict.THROTTLED] for way in ways.values()}
+    )
+    every = {mid: said(*range(mid * 10, mid * 10 + n)) for mid, n in lengths.items() if n}
+    fetcher.echoes[which.kind] = every
+    crawl_.add(uid)
+    crawl_.run(fetcher, below_pages=pages, **{which.name: most})
+    wanted = [mid for mid in mids if announced[mid]][:most]
+    true = {
+        (str(mid), str(one.id))
+        for mid in wanted
+        for one in every.get(mid, [])[: 2 * min(pages, bad[mid] - 1 if bad[mid] else pages)]
+    }
+    rows = list(scan_echoes(crawl_.tables, which, uids=[uid]))
+    assert {(row["mid"], row[f"{which.one}_id"]) for row in rows} == true
+    held = crawl_.posts(uid)
+    for mid in mids:
+        is_read = mid in wanted and bad[mid] != 1
+        assert held[mid][f"{which.name}_read"] == (announced[mid] if is_read else None)
+    again = ScriptedFetcher({uid: posts})
+    crawl_.run(again, refresh=True, below_pages=pages, **{which.name: most})
+    left = [mid for mid in mids if announced[mid] and held[mid][f"{which.name}_read"] is None]
+    assert asked(again) == [f"{which.kind}/{mid}" for mid in left[:most]]
+    crawl_.tables.userlist.delete(user_key(uid))

@@ -27,7 +27,8 @@ class EchoReader:
     the list of one post; counters: <list>.pages, <list>.stored.
 
     A post says how many comments it had announced when they were read (`post:comments_read`), which
-    is put after they are: so a visit that dies in between asks again.
+    is put after they are, and before the ledger of its user moves on: so a visit that dies in
+    between asks again.
     """
 
     def __init__(
@@ -47,6 +48,11 @@ class EchoReader:
         self._site, self._asker, self._writer = site, asker, writer
         self._counters, self._clock = counters, clock
         self._run_id, self._most, self._pages = run_id, most, pages
+
+    @property
+    def asks(self) -> bool:
+        """Whether it asks for what no harvest has read."""
+        return self._most > 0
 
     async def read(self, posts: Iterable[Post], held: Mapping[Id, Held], kept: Kept) -> None:
         """Ask for the list of the newest of these posts, and put it, and those that a harvest has
@@ -76,8 +82,9 @@ class EchoReader:
         takes nothing from what was shown."""
         stored, at, cursor, name = 0, None, "", self._which.name
         for nth in range(1, pages + 1):
-            request = self._site.echoes(self._which.kind, mid, cursor)
-            fetched = await self._fetch(Ask(replace(request, uid=uid), nth=nth), kept)
+            request = replace(self._site.echoes(self._which.kind, mid, cursor), uid=uid)
+            ask = Ask(request, nth=nth, end=f"{name}.named" if cursor else "")
+            fetched = await self._fetch(ask, kept)
             if fetched is None:
                 break
             page, record = fetched.page, fetched.reading.record

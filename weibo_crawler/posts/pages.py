@@ -79,11 +79,15 @@ class Pages(NamedTuple):
             for mid in lost & held.keys()
             if not held[mid]["gone_at"]
         ]
+        if not self.kept.is_used_up or any(reader.asks for reader in self.echoes):
+            # whoever goes on after a death begins with this page until all under it was read
+            await self.writer.put(puts, [])
+            puts = []
+            for reader in self.echoes:
+                await reader.read(fresh, held, self.kept)
         await self.writer.put(puts, [self.ledger_put(ledger)])
         self.holdings.stored(fresh)
         await all_of(self._complete(post, held.get(post.mid), raw) for post in wanted)
-        for reader in self.echoes:
-            await reader.read(fresh, held, self.kept)
         return replace(ledger, **sightings.figures())
 
     async def store_part(self, page: PostPage, raw: Page, ledger: Ledger) -> Ledger:
