@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.crawls import Crawl, simulated, walk_with_echoes
 
-TABLES = ("users", "posts", "comments", "edges", "ledgers")
+TABLES = ("users", "posts", "comments", "reposts", "edges", "ledgers")
 
 
 @pytest.fixture(scope="module")
