@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cli.crawls import Crawl, Truth, simulated
+from tests.cli.test_reparse import again, archived, assert_equal, cells
 from tests.cli.test_whole_way import assert_bounds, other_truth, signal_after, whole_way
 from weibo_crawler.records import ECHO_LISTS
 from weibo_crawler.simulator.world import COMMENTS, PAGE_OF_REPOSTS, REPOSTS, World
@@ -120,3 +121,16 @@ def test_who_reposted_leads_on_where_lists_are_walled(tmp_path: Path) -> None:
         assert not any("repostTimeline" in request for request in again)
         posts = {row["mid"] for row in crawl.scan("reposts")}
         assert posts == {request.partition("id=")[2].partition("&")[0] for request in read}
+
+
+def test_what_is_under_posts_comes_out_of_an_archive(tmp_path: Path) -> None:
+    """Page after page, from the kept answers alone, with what each post announced."""
+    with simulated(tmp_path, guests="2020", **KNOBS) as (crawl, truth):
+        crawl.env["WEIBO_POSTS__BELOW_PAGES"] = "3"
+        folder = archived(crawl)
+        whole_way(crawl, truth, "--comments", "2", "--reposts", "1")
+        other = again(tmp_path / "again", folder)
+        assert_equal(crawl, other)
+        for one in ECHO_LISTS:
+            assert len(crawl.scan(one.name)) > 20
+            assert cells(other, one.name) == cells(crawl, one.name)
