@@ -3,7 +3,8 @@
 edge             what one page is                                 its cursor
 fans, follows    a page of the list                               the site's
 reposts          the authors of the originals on a page of posts  the site's, of the posts
-comments         the first authors under one of the best posts    mids still to ask for
+comments         who stands under one of the best posts           mids still to ask for
+reposters        the same, of its reposts                         the same
 mentions         who is named on a page of posts                  the site's, of the posts
 
 Where a page does not tell a user's fans (names always, authors on some pages), a name is resolved
