@@ -138,19 +138,22 @@ def test_what_harvest_has_kept_is_not_asked_for() -> None:
 
 
 def test_what_is_not_asked_for_any_more_costs_nothing() -> None:
-    """Comments and basic information go by their settings; the latter once for each user."""
+    """Lists under posts and basic information go by their settings; the latter once for each
+    user."""
     met = MEASURED | {"asked.first.comments.ok": 5, "asked.first.info.ok": 10}
+    met |= {"asked.first.reposts.ok": 20}
     known = visits(met, first=100, visited=10, load=20)
     without = {part.kind for part in plan_visits(known).parts}
-    assert not any(kind.endswith(("comments", "information")) for kind in without)
+    assert not any(kind.endswith(("comments", "reposts", "information")) for kind in without)
     by_kind = {
         part.kind: part.requests for part in plan_visits(known._replace(optional=[*OPTIONAL])).parts
     }
     assert by_kind["first visits, comments"] == 50
+    assert by_kind["first visits, reposts"] == 200
     assert by_kind["first visits, basic information"] == 100
     new = visits(MEASURED, first=100, visited=10, load=20)
     by_kind = {
         part.kind: part.requests for part in plan_visits(new._replace(optional=[*OPTIONAL])).parts
     }
-    assert by_kind["first visits, comments"] is None
+    assert by_kind["first visits, comments"] is by_kind["first visits, reposts"] is None
     assert by_kind["first visits, basic information"] == 100
