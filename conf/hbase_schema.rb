@@ -36,7 +36,8 @@ class WeiboSchema
     { 'userlist' => { 'user' => { versions: 3 }, 'profile' => { versions: 5 }, 'crawl' => {} },
       'posts' => { 'post' => { versions: 5 }, 'count' => { versions: 100 },
                    'raw' => { ttl: @raw_days * 86_400 } },
-      'comments' => { 'comment' => { versions: 3 } } }
+      'comments' => { 'comment' => { versions: 3 } },
+      'reposts' => { 'repost' => { versions: 3 } } }
   end
 
   def run

@@ -90,12 +90,11 @@ class Harvest(_Section, frozen=True, forbid_unknown_fields=True):
     """processes: how many walk side by side, each with fetch.concurrency. edges: how one user leads
     to others. edges_if_walled: walked beside them for a user of whom guests are not shown one of
     these lists; empty: for nobody. posts_pages: pages of a user's posts that are read for reposts
-    and mentions; comments_posts: of how many posts, the most commented ones of page 1, the first
-    comments are read;
-    mentions_per_page: names that are resolved, of a page of posts. keep_edges: keep who was seen in
-    whose list, of everybody on each page, also of those with too few fans. keep_posts: keep the
-    pages of posts and comments that were read, some 10 kB each, until `posts` has used them: so it
-    does not ask for them again."""
+    and mentions; comments_posts, reposters_posts: of how many posts, those of page 1 that announce
+    most, the first comments, or reposts, are read; mentions_per_page: names that are resolved, of a
+    page of posts. keep_edges: keep who was seen in whose list, of everybody on each page, also of
+    those with too few fans. keep_posts: keep the pages of posts, comments and reposts that were
+    read, some 10 kB each, until `posts` has used them: so it does not ask for them again."""
 
     min_fans: Natural = 10
     max_users: Positive = 10_000_000
@@ -106,6 +105,7 @@ class Harvest(_Section, frozen=True, forbid_unknown_fields=True):
     edges_if_walled: tuple[Edge, ...] = (Edge.FOLLOWS, Edge.REPOSTS, Edge.COMMENTS)
     posts_pages: Count = 1
     comments_posts: Annotated[int, Meta(ge=1, le=20)] = 3
+    reposters_posts: Annotated[int, Meta(ge=1, le=20)] = 3
     mentions_per_page: Count = 5
     keep_edges: bool = True
     keep_posts: bool = True
@@ -127,9 +127,10 @@ class Posts(_Section, frozen=True, forbid_unknown_fields=True):
     days; `posts --follow` waits for up to ten where the pace is short. profile_days: what page 1 of
     a user's posts does not show of the profile is asked for once in so many days. info_days: the
     page of basic information (province and city, registration) is asked for once in so many days, a
-    request a user; 0 = never. users_in_flight: 0 = as many as requests under way. comments: of how
-    many posts of each page of posts the first page of comments is read, the newest first; one
-    request each; 0 = none."""
+    request a user; 0 = never. users_in_flight: 0 = as many as requests under way. comments,
+    reposts: of how many posts of each page of posts the first page of comments, or of who reposted
+    them, is read, the newest first; one request each; 0 = none. below_pages: how many pages of such
+    a list under one post are read."""
 
     max_pages: Positive | None = None
     users_in_flight: Annotated[int, Meta(ge=0, le=10_000)] = 0
@@ -140,6 +141,8 @@ class Posts(_Section, frozen=True, forbid_unknown_fields=True):
     profile_days: Annotated[float, Meta(gt=0, le=10_000)] = 30.0
     info_days: Annotated[float, Meta(ge=0, le=10_000)] = 0.0
     comments: Annotated[int, Meta(ge=0, le=100)] = 0
+    reposts: Annotated[int, Meta(ge=0, le=100)] = 0
+    below_pages: Annotated[int, Meta(ge=1, le=1000)] = 1
     max_failed_share: Share = 0.2
 
 

@@ -9,15 +9,15 @@ What others wrote stays, also where it names somebody: texts with `@name` or `//
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from weibo_crawler.records import OF_USERS, Id, read_id
+from weibo_crawler.records import COMMENTS, ECHO_LISTS, OF_USERS, REPOSTS, Id, read_id
 from weibo_crawler.store import Cell, Put, Row, Table, Tables, notes
 from weibo_crawler.store.forgotten import original_of, without_others
 from weibo_crawler.store.guard import remove_user, replace_cells
 from weibo_crawler.store.owners import is_at_work
-from weibo_crawler.store.rows.comments import AUTHOR
+from weibo_crawler.store.rows.echoes import AUTHORS
 from weibo_crawler.store.rows.keys import posts_prefix, user_key
 from weibo_crawler.store.sql.walk import Frontier
 
@@ -28,16 +28,17 @@ _MENTIONS = {"posts": "post:more", "userlist": "user:found_from"}  # table -> co
 
 class Removed(NamedTuple):
     """What `forget_users` removed. users: rows of the SQL userlist; posts: rows of `posts`;
-    reposts: reposts by others that had packed a post of theirs; comments: those that they wrote
-    below the posts of others; found: users who had been found on their lists; paper: rows of the
-    table of `import --paper`, None where there is no such table. edges: people in rows of edges,
-    of their lists and of those that showed them; unknown: uids of which no row spoke. busy: stages
-    (harvest, import, posts) that were at work meanwhile."""
+    reposts: reposts by others that had packed a post of theirs; comments, reposts_below: rows of
+    theirs below the posts of others; found: users who had been found on their lists; paper: rows of
+    the table of `import --paper`, None where there is no such table. edges: people in rows of
+    edges, of their lists and of those that showed them; unknown: uids of which no row spoke. busy:
+    stages (harvest, import, posts) that were at work meanwhile."""
 
     users: int
     posts: int
     reposts: int
     comments: int
+    reposts_below: int
     found: int
     paper: int | None
     edges: int
@@ -73,12 +74,16 @@ def forget_users(
     posts = sum(remove_user(tables, uid) for uid in uids)
     reposts = _cut_mentions(tables.posts, "posts", is_gone, progress)
     found = _cut_mentions(tables.userlist, "userlist", is_gone, progress)
-    comments = _remove_comments(tables.comments, is_gone, progress)
+    below = {
+        one: _remove_echoes(tables.echoes[one.name], one.name, is_gone, progress)
+        for one in ECHO_LISTS
+    }
     # the scans took their time: what a put that was under way had left since
     posts += sum(remove_user(tables, uid) for uid in uids)
     paper = _from_paper(tables, uids)
     return Removed(
-        *(users, posts, reposts, comments, found, paper, edges, unknown), _busy(frontier)
+        *(users, posts, reposts, below[COMMENTS], below[REPOSTS], found, paper, edges, unknown),
+        _busy(frontier),
     )
 
 
@@ -113,7 +118,9 @@ class _Unwritten:
     def __init__(self, tables: Tables) -> None:
         self.userlist: Table = _UnwrittenTable(tables.userlist)
         self.posts: Table = _UnwrittenTable(tables.posts)
-        self.comments: Table = _UnwrittenTable(tables.comments)
+        self.echoes: Mapping[str, Table] = {
+            name: _UnwrittenTable(table) for name, table in tables.echoes.items()
+        }
         paper = tables.paper()
         self._paper: Table | None = None if paper is None else _UnwrittenTable(paper)
         self.create, self.check, self.close = tables.create, tables.check, tables.close
@@ -151,15 +158,15 @@ def _from_paper(tables: Tables, uids: Sequence[Id]) -> int | None:
     return len(held)
 
 
-def _remove_comments(
-    table: Table, is_gone: Callable[[Id], bool], progress: Callable[[str], None]
+def _remove_echoes(
+    table: Table, name: str, is_gone: Callable[[Id], bool], progress: Callable[[str], None]
 ) -> int:
     """Delete what they wrote below the posts of others; how many rows."""
-    removed = 0
-    for n, row in enumerate(table.scan(columns=[AUTHOR])):
+    removed, author = 0, AUTHORS[name]
+    for n, row in enumerate(table.scan(columns=[author])):
         if n % _SAY_EVERY == 0:
-            progress(f"{n:,} rows of comments looked through")
-        if is_gone(read_id(row.cells[AUTHOR])):
+            progress(f"{n:,} rows of {name} looked through")
+        if is_gone(read_id(row.cells[author])):
             table.delete(row.key)
             removed += 1
     return removed

@@ -200,7 +200,8 @@ class Edge(StrEnum):
     """How one user leads to others.
 
     fans, follows: the lists of the user. reposts: authors of the originals that the user's posts
-    repost. comments: who commented on the user's posts. mentions: who is named in their texts.
+    repost. comments: who commented on the user's posts; reposters: who reposted them. mentions: who
+    is named in their texts.
     """
 
     SEED = "seed"
@@ -208,6 +209,7 @@ class Edge(StrEnum):
     FOLLOWS = "follows"
     REPOSTS = "reposts"
     COMMENTS = "comments"
+    REPOSTERS = "reposters"
     MENTIONS = "mentions"
 
 
@@ -223,6 +225,7 @@ class Kind(StrEnum):
     SHOW = "show"
     DETAIL = "detail"
     COMMENTS = "comments"
+    REPOSTS = "reposts"  # who reposted a post
     NAME = "name"  # screen name -> uid
     SESSION = "session"
     PROXIES = "proxies"  # a list of proxies, which no site reads
@@ -486,9 +489,11 @@ class FullText(msgspec.Struct, frozen=True):
     post: Post | None = None
 
 
-class Comment(msgspec.Struct, frozen=True):
-    """A comment on a post. uid, screen_name: who wrote it; created_at: ISO 8601 with offset;
-    replies: how many answers it announces; region: as in Post."""
+class Echo(msgspec.Struct, frozen=True):
+    """What somebody made of a post: a comment on it, or a repost, which is a post of its author and
+    bears its mid. uid, screen_name: who wrote it; created_at: ISO 8601 with offset; replies: how
+    many answers, or comments, it announces; reposts: how often it was passed on itself; region,
+    text_complete: as in Post."""
 
     id: Id
     uid: Id
@@ -498,21 +503,50 @@ class Comment(msgspec.Struct, frozen=True):
     likes: int | None = None
     replies: int | None = None
     region: str | None = None
+    reposts: int | None = None
+    text_complete: bool = True
 
 
-class CommentPage(msgspec.Struct, frozen=True):
-    """Page 1 of the comments of one post: who wrote them, and what. uncounted, skipped: as in
-    FanPage. A comment that cannot be read is left out of `comments`."""
+class EchoPage(msgspec.Struct, frozen=True):
+    """A page of a list under a post: who stands on it, and what they wrote. uncounted, skipped: as
+    in FanPage. An echo that cannot be read is left out of `echoes`."""
 
     mid: Id
     users: tuple[User, ...]
     next_cursor: str | None
     uncounted: tuple[Id, ...] = ()
-    comments: tuple[Comment, ...] = ()
+    echoes: tuple[Echo, ...] = ()
     skipped: dict[str, int] = {}
 
 
-Record = User | BasicInfo | FanPage | PostPage | FullText | CommentPage | NamedUser
+class EchoList(NamedTuple):
+    """A list under a post of what others made of it.
+
+    name: of its table, of what a post announces of it (a field of `Post`), of the setting that asks
+    for it, and of its counters. one: what a row is, and the family of its cells. kind: of a request
+    for it. edge: by which its authors are found. are_posts: whether each is a post of its author.
+    """
+
+    name: str
+    one: str
+    kind: Kind
+    edge: Edge
+    are_posts: bool
+
+    def announced(self, post: Post) -> int | None:
+        """How long it is, by the post."""
+        n: int | None = getattr(post, self.name)
+        return n
+
+
+COMMENTS = EchoList("comments", "comment", Kind.COMMENTS, Edge.COMMENTS, are_posts=False)
+REPOSTS = EchoList("reposts", "repost", Kind.REPOSTS, Edge.REPOSTERS, are_posts=True)
+ECHO_LISTS = (COMMENTS, REPOSTS)
+# what a visit asks for where a setting in `posts` says so, and that setting
+OPTIONAL = {**{one.kind: one.name for one in ECHO_LISTS}, Kind.INFO: "info_days"}
+
+
+Record = User | BasicInfo | FanPage | PostPage | FullText | EchoPage | NamedUser
 
 
 class Reading(msgspec.Struct, frozen=True):

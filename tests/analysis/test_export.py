@@ -90,7 +90,13 @@ def test_parquet_is_typed(
 def test_one_name_means_one_type() -> None:
     """A column that several tables have is of one kind in all of them, and an id in all or none."""
     kinds: dict[str, set[tuple[Kind, bool]]] = {}
-    for fields in (columns.POSTS, columns.IMPORTED, columns.COMMENTS, columns.EDGES, LEDGERS):
+    for fields in (
+        columns.POSTS,
+        columns.IMPORTED,
+        *columns.ECHOES.values(),
+        columns.EDGES,
+        LEDGERS,
+    ):
         for name, field in fields.items():
             kinds.setdefault(name, set()).add((field.kind, field.is_id))
     assert {name for name, found in kinds.items() if len(found) > 1} == set()

@@ -16,17 +16,17 @@ from tests.analysis.worlds import (
 from weibo_crawler.analysis import columns
 from weibo_crawler.analysis.scan import (
     parse_when,
-    scan_comments,
+    scan_echoes,
     scan_edges,
     scan_imported,
     scan_posts,
     scan_users,
 )
 from weibo_crawler.errors import BadUsage, StoreError
-from weibo_crawler.records import Comment
+from weibo_crawler.records import COMMENTS, Echo
 from weibo_crawler.store import Put
 from weibo_crawler.store.rows.cells import Ledger, gone_cells, to_iso
-from weibo_crawler.store.rows.comments import comment_puts
+from weibo_crawler.store.rows.echoes import echo_puts
 from weibo_crawler.store.rows.fields import Kind
 from weibo_crawler.store.rows.keys import post_key
 from weibo_crawler.store.sqlite.tables import SqliteTables
@@ -107,21 +107,21 @@ def test_edges_are_a_row_each() -> None:
 
 
 def test_comments_have_the_declared_columns(tables: SqliteTables) -> None:
-    """A row of scan_comments holds the declared columns in their order; of the posts of some users,
+    """A row of scan_echoes holds the declared columns in their order; of the posts of some users,
     and some of them. What no comment is, is named."""
-    one = Comment(3, 9, "name", "said", "2026-01-01T00:00:00+08:00", 2, 1, "北京")
-    tables.comments.put(comment_puts(5, 11, [one], T0, "run"))
-    tables.comments.put(comment_puts(6, 12, [one], T0, "run"))
-    rows = list(scan_comments(tables))
-    assert all(tuple(row) == tuple(columns.COMMENTS) for row in rows)
+    one = Echo(3, 9, "name", "said", "2026-01-01T00:00:00+08:00", 2, 1, "北京")
+    tables.echoes["comments"].put(echo_puts(COMMENTS, 5, 11, [one], T0, "run"))
+    tables.echoes["comments"].put(echo_puts(COMMENTS, 6, 12, [one], T0, "run"))
+    rows = list(scan_echoes(tables, COMMENTS))
+    assert all(tuple(row) == tuple(columns.ECHOES["comments"]) for row in rows)
     assert {row["owner"] for row in rows} == {5, 6}
-    (row,) = scan_comments(tables, uids=[5])
+    (row,) = scan_echoes(tables, COMMENTS, uids=[5])
     assert (row["mid"], row["comment_id"], row["uid"], row["likes"]) == ("11", "3", 9, 2)
     assert (row["replies"], row["region"], row["screen_name"]) == (1, "北京", "name")
-    assert len(list(scan_comments(tables, limit=1))) == 1
-    tables.comments.put([Put("x", {"comment:uid": "9"}, 1)])
+    assert len(list(scan_echoes(tables, COMMENTS, limit=1))) == 1
+    tables.echoes["comments"].put([Put("x", {"comment:uid": "9"}, 1)])
     with pytest.raises(StoreError, match="row x of comments"):
-        list(scan_comments(tables))
+        list(scan_echoes(tables, COMMENTS))
 
 
 def test_posts_have_the_declared_columns(tables: SqliteTables) -> None:

@@ -192,9 +192,9 @@ def simulated(folder: Path, **knobs: Any) -> Iterator[tuple[Crawl, Truth]]:
             crawl.end()
 
 
-def walk_with_comments(crawl: Crawl, truth: Truth) -> None:
-    """The whole way, with the comments of one post a page."""
+def walk_with_echoes(crawl: Crawl, truth: Truth) -> None:
+    """The whole way, with the comments and reposts of one post a page."""
     crawl.run("seed", *truth.seeds)
     crawl.run("harvest")
     crawl.run("import")
-    crawl.run("posts", "--runner", "inline", "--comments", "1")
+    crawl.run("posts", "--runner", "inline", "--comments", "1", "--reposts", "1")

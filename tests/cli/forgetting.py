@@ -11,6 +11,8 @@ from typing import Any
 
 from tests.cli.crawls import Crawl, Truth
 
+BELOW = ("--comments", "1", "--reposts", "1")  # a request each
+
 
 def forget_midway(crawl: Crawl, truth: Truth, dump: Callable[[], Iterable[str]]) -> str:
     """Crawl, forget the person whom others repost most, crawl on. dump: all that is stored, a
@@ -19,11 +21,12 @@ def forget_midway(crawl: Crawl, truth: Truth, dump: Callable[[], Iterable[str]])
     crawl.run("seed", *truth.seeds)
     crawl.run("harvest", **shallow)
     crawl.run("import")
-    crawl.run("posts", "--runner", "inline", "--comments", "1", "--info-days", "1")
+    crawl.run("posts", "--runner", "inline", "--info-days", "1", *BELOW)
     uid, name = most_reposted(crawl, truth)
     names_them = re.compile(rf"(?<!\d){uid}(?!\d)|{re.escape(name)}").search
     assert any(map(names_them, dump()))
     assert crawl.scan("comments")
+    assert crawl.scan("reposts")
     assert uid in {edge["uid"] for edge in crawl.scan("edges")}
     before = len(crawl.scan("posts"))
     (crawl.folder / "people.txt").write_text(f"# asked to\nhttps://m.weibo.cn/u/{uid}\n", "utf-8")
@@ -38,10 +41,10 @@ def forget_midway(crawl: Crawl, truth: Truth, dump: Callable[[], Iterable[str]])
     crawl.run("seed", str(uid))
     assert crawl.json("harvest")["kept"] > 0
     crawl.run("import")
-    crawl.run("posts", "--runner", "inline", "--refresh", "--all", "--comments", "1")
+    crawl.run("posts", "--runner", "inline", "--refresh", "--all", *BELOW)
     assert list(filter(names_them, dump())) == []
     said = crawl.run("forget", "--yes", str(uid)).stdout
-    assert "Deleted: 0 users, 0 posts, 0 comments below the posts of others." in said
+    assert "Deleted: 0 users, 0 posts, 0 comments and 0 reposts below the posts of others." in said
     assert "Taken out of: 0 reposts by others" in said
     return said
 

@@ -147,7 +147,7 @@ def test_a_seed_is_the_sites(crawl: Crawl) -> None:
 def test_the_site_is_looked_at(crawl: Crawl, world: World) -> None:
     """Its own pages, each once; what it lacks is no fault."""
     done = crawl.run("doctor", "--site", "--uid", "ann.b")
-    assert done.stdout.count("Toy has no such page") == 3
+    assert done.stdout.count("Toy has no such page") == 4
     assert world.asked == {f"/users/ann.b{what}": 1 for what in ("", "/following")} | {
         "/users/ann.b/posts": 2
     }

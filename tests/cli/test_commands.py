@@ -483,7 +483,7 @@ def test_edges_that_are_none_are_refused(crawl: Crawl, key: str, value: str) -> 
     """Exit code 3 names the setting and what there is."""
     said = crawl.run("harvest", code=3, **{f"WEIBO_HARVEST__{key}": value}).stderr
     assert f"harvest.{key.lower()}" in said
-    assert "fans, follows, reposts, comments, mentions" in said
+    assert "fans, follows, reposts, comments, reposters, mentions" in said
 
 
 # -- stores

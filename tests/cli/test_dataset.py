@@ -10,20 +10,20 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.crawls import Crawl, simulated, walk_with_comments
+from tests.cli.crawls import Crawl, simulated, walk_with_echoes
 from weibo_crawler.analysis.dataset import verify
 from weibo_crawler.analysis.export import arrow_of
 
 # of the checker's own libraries
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
-TABLES = ("users", "posts", "comments", "edges", "ledgers")
+TABLES = ("users", "posts", "comments", "reposts", "edges", "ledgers")
 
 
 @pytest.fixture(scope="module")
 def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
-    """Users, posts and comments of a small site."""
+    """Users, posts, comments and reposts of a small site."""
     with simulated(tmp_path_factory.mktemp("site"), users=60, mean_posts=8.0) as (crawl, truth):
-        walk_with_comments(crawl, truth)
+        walk_with_echoes(crawl, truth)
         crawl.run("export", "--dataset", "whole")
         yield crawl
 
@@ -61,6 +61,7 @@ def test_everything_is_there_once(crawl: Crawl, by: str | None) -> None:
     assert found["posts"] == len(list(crawl.scan("posts"))) > 100
     assert found["users"] == found["ledgers"] == len(list(crawl.scan("users", "--imported")))
     assert found["comments"] > 0 < found["edges"]
+    assert found["reposts"] == len(list(crawl.scan("reposts"))) > 0
     with duckdb.connect() as db:
         hive = f"read_parquet('{folder}/posts/**/*.parquet', hive_partitioning = true)"
         query = f"select count(distinct mid) {f', count(distinct {by})' if by else ''} from {hive}"

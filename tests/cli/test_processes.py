@@ -10,15 +10,15 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.crawls import Crawl, simulated, walk_with_comments
+from tests.cli.crawls import Crawl, simulated, walk_with_echoes
 
-TABLES = ("users", "posts", "comments", "edges", "ledgers")
+TABLES = ("users", "posts", "comments", "reposts", "edges", "ledgers")
 
 
 @pytest.fixture(scope="module")
 def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
     with simulated(tmp_path_factory.mktemp("site"), users=60, mean_posts=8.0) as (crawl, truth):
-        walk_with_comments(crawl, truth)
+        walk_with_echoes(crawl, truth)
         yield crawl
 
 

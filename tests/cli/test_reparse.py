@@ -15,6 +15,7 @@ from tests.archive.answers import whole
 from tests.cli.crawls import Crawl, Truth, simulated
 from tests.cli.forgetting import most_reposted
 from tests.cli.test_refreshing import days_later
+from tests.stores import table_of
 from weibo_crawler.store import notes
 from weibo_crawler.store.rows.cells import LEDGER_TIMES
 from weibo_crawler.store.sqlite.frontier import SqliteUsers
@@ -34,7 +35,7 @@ def cells(crawl: Crawl, table: str) -> dict[str, dict[str, str]]:
     try:
         return {
             row.key: {name: text for name, text in row.cells.items() if name not in OF_RUN}
-            for row in getattr(tables, table).scan()
+            for row in table_of(tables, table).scan()
         }
     finally:
         tables.close()

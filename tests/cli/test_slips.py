@@ -24,7 +24,7 @@ _OURS = re.compile(
         ("WEIBO_STORE_USERS=x", "WEIBO_STORE__USERS"),
         ("WEIBO_HARVEST_MINFANS=5", "WEIBO_HARVEST__MIN_FANS"),
         ("WEIBO_HARVEST=5", "WEIBO_HARVEST__<KEY>"),
-        ("WEIBO_HARVEST__EDGES=fan", "use fans, follows, reposts, comments, mentions"),
+        ("WEIBO_HARVEST__EDGES=fan", "use fans, follows, reposts, comments, reposters, mentions"),
         ("WEIBO_EGRESS__DIRECT_NAME=a b", "letters, digits"),
         ("WEIBO_HARVST__MIN_FANS=5", "did you mean harvest.min_fans?"),
     ],

@@ -8,6 +8,7 @@ import pytest
 
 from tests.contracts.frontier import NOW, found, page
 from tests.posts.worlds import ScriptedFetcher, ScriptedSite, post
+from tests.stores import table_of
 from weibo_crawler import config
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.forget import Removed, forget_users
@@ -16,13 +17,23 @@ from weibo_crawler.posts import crawl
 from weibo_crawler.posts.crawl import RangeCrawler
 from weibo_crawler.posts.due import Job
 from weibo_crawler.posts.manifest import KeyRange
-from weibo_crawler.records import Comment, Edge, Original, Outcome, Page, State
+from weibo_crawler.records import (
+    COMMENTS,
+    ECHO_LISTS,
+    REPOSTS,
+    Echo,
+    Edge,
+    Original,
+    Outcome,
+    Page,
+    State,
+)
 from weibo_crawler.store import Put, Row, Table, Tables
 from weibo_crawler.store.guard import Guard
 from weibo_crawler.store.kept import KeptPage, pack
 from weibo_crawler.store.rows.cells import FAMILIES, post_cells
-from weibo_crawler.store.rows.comments import comment_puts
-from weibo_crawler.store.rows.keys import comment_key, post_key, user_key
+from weibo_crawler.store.rows.echoes import echo_puts
+from weibo_crawler.store.rows.keys import echo_key, post_key, user_key
 from weibo_crawler.store.sql.walk import Frontier
 
 _TESTS = count()  # each has people of its own: HBase remembers the deletions of others
@@ -51,7 +62,7 @@ def everything(frontier: Frontier, tables: Tables) -> list[str]:
     told = [f"sql {user!r}" for user in frontier.users()]
     told += [f"sql {page!r}" for page in frontier.seen_pages()]
     for name in FAMILIES:
-        table: Table = getattr(tables, name)
+        table = table_of(tables, name)
         told += versions(table, list(table.scan()), FAMILIES[name])
     return told
 
@@ -110,10 +121,12 @@ class ForgetContract:
             ]
         )
         posts.put([withdrawn])
-        theirs = Comment(8, self.gone, NAME, f"said by {NAME}", "2026-01-01T00:00:00+08:00")
-        others = Comment(9, self.third, "name", "said", "2026-01-01T00:00:00+08:00")
-        self.tables.comments.put(comment_puts(self.other, 2, [theirs, others], NOW, "run"))
-        self.tables.comments.put(comment_puts(self.gone, 1, [others], NOW, "run"))
+        theirs = Echo(8, self.gone, NAME, f"said by {NAME}", "2026-01-01T00:00:00+08:00")
+        others = Echo(9, self.third, "name", "said", "2026-01-01T00:00:00+08:00")
+        for one in ECHO_LISTS:
+            table = self.tables.echoes[one.name]
+            table.put(echo_puts(one, self.other, 2, [theirs, others], NOW, "run"))
+            table.put(echo_puts(one, self.gone, 1, [others], NOW, "run"))
         posts.put([repost(self.gone, 1, self.gone)])  # is counted as theirs alone
         kept = posts.row(post_key(self.other, 3))
         before = everything(self.frontier, self.tables)
@@ -122,8 +135,9 @@ class ForgetContract:
         removed = self.forget()
         assert told == removed
         assert (removed.users, removed.posts, removed.reposts, removed.found) == (1, 1, 2, 2)
-        assert removed.comments == 1
-        assert list(self.tables.comments.keys("")) == [comment_key(self.other, 2, 9)]
+        assert (removed.comments, removed.reposts_below) == (1, 1)
+        for table in self.tables.echoes.values():
+            assert list(table.keys("")) == [echo_key(self.other, 2, 9)]
         left = [line for line in self.traces() if post_key(self.other, 3) not in line]
         assert left == []
         assert posts.row(post_key(self.other, 3)) == kept
@@ -194,19 +208,25 @@ class ForgetContract:
         raise NotImplementedError
 
     @pytest.mark.parametrize("moment", ["before", "behind"])
-    @pytest.mark.parametrize("kind", ["user", "post", "repost", "found", "comment", "below"])
+    @pytest.mark.parametrize(
+        "kind", ["user", "post", "repost", "found", "comment", "below", "passed"]
+    )
     def test_a_put_under_way_brings_nobody_back(self, kind: str, moment: str) -> None:
         """`forget` may run wholly while a put is on its way, or just before it is acknowledged."""
         date = "2026-01-01T00:00:00+08:00"
-        (theirs,) = comment_puts(
-            self.other, 2, [Comment(8, self.gone, NAME, NAME, date)], NOW, "run"
+        (theirs,) = echo_puts(
+            COMMENTS, self.other, 2, [Echo(8, self.gone, NAME, NAME, date)], NOW, "run"
         )
-        (below,) = comment_puts(
-            self.gone, 2, [Comment(8, self.other, "name", "text", date)], NOW, "run"
+        (below,) = echo_puts(
+            COMMENTS, self.gone, 2, [Echo(8, self.other, "name", "text", date)], NOW, "run"
+        )
+        (passed,) = echo_puts(
+            REPOSTS, self.other, 2, [Echo(8, self.gone, NAME, NAME, date)], NOW, "run"
         )
         put = {
             "comment": theirs,
             "below": below,
+            "passed": passed,
             "user": Put(user_key(self.gone), {"user:screen_name": NAME}, AT),
             "post": Put(post_key(self.gone, 1), {"post:text": NAME}, AT),
             "repost": repost(self.other, 2, self.gone),
@@ -215,7 +235,11 @@ class ForgetContract:
             ),
         }[kind]
         homes = {"post": self.tables.posts, "repost": self.tables.posts}
-        homes |= {"comment": self.tables.comments, "below": self.tables.comments}
+        homes |= {
+            "comment": self.tables.echoes["comments"],
+            "below": self.tables.echoes["comments"],
+            "passed": self.tables.echoes["reposts"],
+        }
         table = homes.get(kind, self.tables.userlist)
         moments = {"before": lambda: None, "behind": lambda: None, moment: self.forget}
         guard = Guard(self.frontier)

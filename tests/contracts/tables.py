@@ -25,6 +25,7 @@ from tests.contracts.table_processes import (
     write_until_killed,
 )
 from tests.examples import examples
+from tests.stores import table_of
 from weibo_crawler.errors import StoreError
 from weibo_crawler.store import Cell, Put, Row, Tables
 from weibo_crawler.store.rows.cells import FAMILIES
@@ -161,8 +162,8 @@ class TableContract:
     ) -> None:
         """The newest versions are read, newest first, as many as the family keeps."""
         column = f"{family}:x"
-        getattr(tables, table).put([Put("k", {column: str(i)}, i) for i in range(1, kept + 4)])
-        found = getattr(tables, table).versions("k", column)
+        table_of(tables, table).put([Put("k", {column: str(i)}, i) for i in range(1, kept + 4)])
+        found = table_of(tables, table).versions("k", column)
         assert found == [Cell(i, str(i)) for i in range(kept + 3, 3, -1)]
 
     def test_versions_are_of_the_cell(self, tables: Tables) -> None:

@@ -196,11 +196,55 @@ CHANGES = [
         "tests/test_forget.py",
     ),
     Change(
-        "comments of a forgotten author come back",
+        "comments and reposts of a forgotten author come back",
         "store/guard.py",
-        "return self.has(owner_of(put.key)) or (author is not None and self.has(read_id(author)))",
+        "return self.has(owner_of(put.key)) or any(self.has(read_id(uid)) for uid in authors)",
         "return self.has(owner_of(put.key))",
         "tests/test_forget.py",
+    ),
+    # lists under posts
+    Change(
+        "what a list under a post shows is not stored",
+        "posts/echoes.py",
+        "            await self._writer.put([], [], {name: puts})\n",
+        "",
+        f"{POSTS}/test_echoes.py",
+    ),
+    Change(
+        "a ledger moves on before the lists under its page are read",
+        "posts/pages.py",
+        "        if not self.kept.is_used_up or any(reader.asks for reader in self.echoes):\n",
+        "        await self.writer.put(puts, [self.ledger_put(ledger)])\n"
+        "        if not self.kept.is_used_up or any(reader.asks for reader in self.echoes):\n",
+        f"{POSTS}/test_echoes.py",
+    ),
+    Change(
+        "a refusal under a post is taken for an empty list",
+        "posts/echoes.py",
+        "        return fetched if is_fact else None\n",
+        "        return fetched\n",
+        f"{POSTS}/test_echoes.py",
+    ),
+    Change(
+        "lists under posts are read to their end whatever the setting",
+        "posts/echoes.py",
+        "lists = [(post, self._pages) for post in newest[: self._most]]",
+        "lists = [(post, 1000) for post in newest[: self._most]]",
+        f"{POSTS}/test_echoes.py",
+    ),
+    Change(
+        "the last page of reposts names a next one",
+        "sites/weibo/people.py",
+        "last is not None and number < last",
+        "last is not None and number <= last",
+        f"{SITE}/weibo/test_users.py",
+    ),
+    Change(
+        "the device of a repost is its place",
+        "sites/weibo/echo.py",
+        "echo.region_name if is_post else echo.source",
+        "echo.source",
+        f"{SITE}/weibo/test_users.py",
     ),
     # timelines
     Change(

@@ -8,7 +8,7 @@ from weibo_crawler.analysis.asked import Asked
 from weibo_crawler.planning.plan import Pace, pace_of
 from weibo_crawler.planning.shown import as_dict, limit, lines
 from weibo_crawler.planning.visits import Held, Visits, plan_visits, read_held
-from weibo_crawler.records import EgressState, Health
+from weibo_crawler.records import OPTIONAL, EgressState, Health
 from weibo_crawler.store.rows.cells import Ledger
 
 PACE = Pace(egresses=2, usable=2, learned=0, rate=0.5, setting=0.25)
@@ -23,7 +23,7 @@ MEASURED = {
 
 
 def visits(counters: dict[str, int], **held: Any) -> Visits:
-    return Visits(Held(**held), Asked(counters), 1, 1, {}, 0, False, PACE)
+    return Visits(Held(**held), Asked(counters), 1, 1, {}, (), PACE)
 
 
 def test_a_plan_with_nobody_left_is_zero() -> None:
@@ -138,21 +138,22 @@ def test_what_harvest_has_kept_is_not_asked_for() -> None:
 
 
 def test_what_is_not_asked_for_any_more_costs_nothing() -> None:
-    """Comments and basic information go by their settings; the latter once for each user."""
+    """Lists under posts and basic information go by their settings; the latter once for each
+    user."""
     met = MEASURED | {"asked.first.comments.ok": 5, "asked.first.info.ok": 10}
+    met |= {"asked.first.reposts.ok": 20}
     known = visits(met, first=100, visited=10, load=20)
     without = {part.kind for part in plan_visits(known).parts}
-    assert not any(kind.endswith(("comments", "information")) for kind in without)
+    assert not any(kind.endswith(("comments", "reposts", "information")) for kind in without)
     by_kind = {
-        part.kind: part.requests
-        for part in plan_visits(known._replace(comments=2, has_info=True)).parts
+        part.kind: part.requests for part in plan_visits(known._replace(optional=[*OPTIONAL])).parts
     }
     assert by_kind["first visits, comments"] == 50
+    assert by_kind["first visits, reposts"] == 200
     assert by_kind["first visits, basic information"] == 100
     new = visits(MEASURED, first=100, visited=10, load=20)
     by_kind = {
-        part.kind: part.requests
-        for part in plan_visits(new._replace(comments=2, has_info=True)).parts
+        part.kind: part.requests for part in plan_visits(new._replace(optional=[*OPTIONAL])).parts
     }
-    assert by_kind["first visits, comments"] is None
+    assert by_kind["first visits, comments"] is by_kind["first visits, reposts"] is None
     assert by_kind["first visits, basic information"] == 100

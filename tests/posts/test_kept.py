@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from tests.posts.crawls import Crawl, timeline
-from tests.posts.test_comments import said
+from tests.posts.test_echoes import said
 from tests.posts.worlds import ScriptedFetcher, ScriptedSite
-from weibo_crawler.analysis.scan import scan_comments
+from weibo_crawler.analysis.scan import scan_echoes
 from weibo_crawler.analysis.yields import visits_a_day
 from weibo_crawler.config import Posts
 from weibo_crawler.errors import SiteSaysNo
@@ -16,7 +16,7 @@ from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.posts.closing import begun
 from weibo_crawler.posts.due import revisit_of
 from weibo_crawler.posts.schedule import interval_s, posting_rate
-from weibo_crawler.records import Expect, Kind, Page, Reading, Request, Verdict
+from weibo_crawler.records import COMMENTS, Expect, Kind, Page, Reading, Request, Verdict
 from weibo_crawler.store.kept import KeptPage
 from weibo_crawler.store.rows.cells import from_iso
 from weibo_crawler.store.rows.keys import user_key
@@ -96,7 +96,7 @@ def test_comments_that_a_harvest_read_outlive_a_visit_that_dies(
     long = [replace(post, text_complete=False, comments=1) for post in timeline(UID, 25)]
     world.timelines = {UID: long}
     world.texts = {post.mid: "whole" for post in long}
-    world.comments = {post.mid: said(post.mid) for post in long}
+    world.echoes[Kind.COMMENTS] = {post.mid: said(post.mid) for post in long}
     keep(crawl_, UID, "")
     packed = zlib.compress(b"kept")
     kept = [KeptPage(f"comments/{post.mid}", NOW, packed) for post in long[:10]]
@@ -115,7 +115,7 @@ def test_comments_that_a_harvest_read_outlive_a_visit_that_dies(
         crawl_.run(world, clock=lambda: NOW + 60)
     world.fetch = ask  # type: ignore[method-assign]
     crawl_.run(world, clock=lambda: NOW + 120)
-    stored = {int(row["mid"]) for row in scan_comments(crawl_.tables)}
+    stored = {int(row["mid"]) for row in scan_echoes(crawl_.tables, COMMENTS)}
     assert stored == {post.mid for post in long[:10]}
     assert not [url for url in world.asked if url.startswith("comments/")]
 

@@ -9,9 +9,10 @@ from msgspec.structs import replace
 
 from weibo_crawler.fetch import SHUT, Ask, Fetched, Room
 from weibo_crawler.records import (
+    ECHO_LISTS,
     BasicInfo,
-    Comment,
-    CommentPage,
+    Echo,
+    EchoPage,
     Expect,
     FullText,
     Kind,
@@ -40,7 +41,7 @@ def post(uid: int, mid: int, **more: object) -> Post:
 class ScriptedSite:
     clock = timezone(timedelta(hours=8))
     posts_a_page, exact_below = 10, 10_000
-    kinds = frozenset({Kind.PROFILE, Kind.POSTS, Kind.EXTEND, Kind.SHOW})
+    kinds = frozenset(Kind)
 
     def profile(self, uid: int) -> Request:
         return Request(Kind.PROFILE, f"profile/{uid}", uid=uid)
@@ -51,8 +52,8 @@ class ScriptedSite:
     def posts(self, uid: int, cursor: str) -> Request:
         return Request(Kind.POSTS, f"posts/{uid}/{cursor}", uid=uid, cursor=cursor)
 
-    def comments(self, mid: int) -> Request:
-        return Request(Kind.COMMENTS, f"comments/{mid}", mid=mid)
+    def echoes(self, kind: Kind, mid: int, cursor: str = "") -> Request:
+        return Request(kind, f"{kind}/{mid}{cursor and '/'}{cursor}", mid=mid, cursor=cursor)
 
     def full_text(self, uid: int, mid: int) -> tuple[Request, ...]:
         return (
@@ -111,7 +112,8 @@ class ScriptedFetcher:
         self.skipped, self.is_dead = dict(skipped or {}), is_dead
         self.lacks, self.parts = dict.fromkeys(lacks), frozenset(parts)
         self.info: dict[Any, BasicInfo] = {}
-        self.comments: dict[Any, Sequence[Comment]] = {}
+        # by their kind, then by mid
+        self.echoes: dict[Kind, dict[Any, Sequence[Echo]]] = {one.kind: {} for one in ECHO_LISTS}
         self.samples = Samples(0.01)
         self.asked: list[str] = []
         self.expected: dict[str, Expect] = {}
@@ -177,12 +179,15 @@ class ScriptedFetcher:
                 return Reading(verdict)
             topics = tuple(text.split("#")[1::2])
             return Reading(Verdict.OK, FullText(request.mid, text, topics))
-        if request.kind == Kind.COMMENTS:
-            said = self.comments.get(request.mid)
+        if request.kind in self.echoes:
+            said = self.echoes[request.kind].get(request.mid)
             if said is None:
                 return Reading(Verdict.EMPTY, ambiguous=True)
+            n = int(request.cursor or 1)
+            said, left = said[2 * n - 2 : 2 * n], said[2 * n :]
             users = tuple(User(one.uid, one.screen_name, 5) for one in said)
-            return Reading(Verdict.OK, CommentPage(request.mid, users, None, comments=tuple(said)))
+            following = str(n + 1) if left else None
+            return Reading(Verdict.OK, EchoPage(request.mid, users, following, echoes=tuple(said)))
         if request.kind == Kind.INFO and uid in self.info:
             return Reading(Verdict.OK, self.info[uid])
         if uid not in self.timelines or request.kind == Kind.INFO:

@@ -181,6 +181,28 @@ def test_basic_info_and_comments(ask: Ask, small_world: World) -> None:
         assert (page["max_id"] == 0) == (post.comments <= 20)
 
 
+def test_who_reposted(ask: Ask, small_world: World) -> None:
+    """Ten a page, the latest first, each person once; behind the last one nothing, though as many
+    pages are announced as there are reposts."""
+    written = [post for index in range(40) for post in small_world.posts(index)]
+    for post in sorted(written, key=lambda post: -post.reposts)[:20]:
+        way = f"/api/statuses/repostTimeline?id={post.mid}"
+        pages = [ask(f"{way}&page={number}") for number in range(1, 8)]
+        shown = [page["data"]["data"] for page in pages if page["ok"] == 1]
+        assert [len(page) for page in shown[:-1]] == [10] * (len(shown) - 1)
+        reposts = [one for page in shown for one in page]
+        uids = [one["user"]["id"] for one in reposts]
+        assert uids == [small_world.uid(index) for index in small_world.reposters(post)]
+        assert len(set(uids)) == len(uids)
+        mids = [int(one["mid"]) for one in reposts]
+        assert mids == sorted(mids, reverse=True)
+        assert min(mids) > post.mid
+        assert {one["retweeted_status"]["id"] for one in reposts} == {str(post.mid)}
+        for page in pages[: len(shown)]:
+            assert page["data"]["total_number"] == post.reposts
+            assert page["data"]["max"] == -(-post.reposts // 10)
+
+
 def test_numbers_as_they_were() -> None:
     """numbers=ints writes followers_count as before 2022, without the text beside it."""
     options = replace(SMALL, numbers="ints")

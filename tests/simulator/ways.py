@@ -6,17 +6,18 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from weibo_crawler.simulator.world import COMMENTS, PAGE_OF_POSTS, World
+from weibo_crawler.simulator.world import COMMENTS, PAGE_OF_POSTS, PAGE_OF_REPOSTS, World
 
 _LINK = re.compile("href='/n/([^']+)'")
 
 
 class Bounds(NamedTuple):
-    """How far a walk looks, as the settings harvest.posts_pages, .comments_posts and
-    .mentions_per_page. posts_pages also holds where guests see no more."""
+    """How far a walk looks, as the settings harvest.posts_pages, .comments_posts,
+    .reposters_posts and .mentions_per_page. posts_pages also holds where guests see no more."""
 
     posts_pages: int = 1
     comments_posts: int = 3
+    reposters_posts: int = 3
     mentions_per_page: int = 5
 
 
@@ -30,6 +31,7 @@ class Ways:
             "follows": world.follows_shown,
             "reposts": self._reposts,
             "comments": self._comments,
+            "reposters": self._reposters,
             "mentions": self._mentions,
         }
 
@@ -50,6 +52,13 @@ class Ways:
         commented.sort(key=lambda post: -post.comments)  # of as many the newest first
         for post in commented[: self._bounds.comments_posts]:
             yield from self._world.commenters(post.mid, min(post.comments, COMMENTS))
+
+    def _reposters(self, index: int) -> Iterable[int]:
+        """Who reposted last the most reposted posts, of page 1."""
+        posts = [self._world.written(mid) for mid in self._page(index, 1)]
+        reposted = sorted((post for post in posts if post.reposts), key=lambda post: -post.reposts)
+        for post in reposted[: self._bounds.reposters_posts]:
+            yield from self._world.reposters(post)[:PAGE_OF_REPOSTS]
 
     def _mentions(self, index: int) -> Iterable[int]:
         """Who is named in the texts as lists show them, so many names of a page, newest first."""

@@ -112,7 +112,9 @@ class PartOfTables:
         self._tables = tables
         self.userlist: Table = PartOfTable(tables.userlist, part)
         self.posts: Table = PartOfTable(tables.posts, part)
-        self.comments: Table = PartOfTable(tables.comments, part)
+        self.echoes: Mapping[str, Table] = {
+            name: PartOfTable(table, part) for name, table in tables.echoes.items()
+        }
         self.create, self.check, self.close = tables.create, tables.check, tables.close
         self.paper = tables.paper
 

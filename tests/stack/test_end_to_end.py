@@ -23,7 +23,8 @@ from tests.stack.clusters import (
     wait_for_requests,
 )
 from tests.stack.conftest import Running, why_not
-from weibo_crawler.store import Table, Tables
+from tests.stores import table_of
+from weibo_crawler.store import Tables
 from weibo_crawler.store.hbase.tables import HbaseTables
 from weibo_crawler.store.rows.cells import FAMILIES, LEDGER_TIMES
 from weibo_crawler.store.sqlite.tables import SqliteTables
@@ -60,7 +61,7 @@ def held(tables: Tables) -> dict[str, dict[str, Any]]:
     """All cells of all tables, by row; what is packed as JSON is unpacked."""
     rows: dict[str, dict[str, Any]] = {}
     for name in FAMILIES:
-        table: Table = getattr(tables, name)
+        table = table_of(tables, name)
         for key, cells in table.scan():
             kept: dict[str, Any] = {
                 column: value

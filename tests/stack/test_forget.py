@@ -14,8 +14,9 @@ from tests.cli.crawls import simulated
 from tests.cli.forgetting import cells_by_themselves, drifted_urls, forget_midway
 from tests.contracts.forget import ForgetContract, versions
 from tests.stack.conftest import Running, why_not
+from tests.stores import table_of
 from weibo_crawler.forget import forget_users
-from weibo_crawler.store import Table, Tables
+from weibo_crawler.store import Tables
 from weibo_crawler.store.hbase.tables import HbaseTables
 from weibo_crawler.store.mysql.base import connect, parse_address
 from weibo_crawler.store.rows.cells import FAMILIES
@@ -51,7 +52,7 @@ class TestHbase(ForgetContract):
         users = SqliteUsers(f"sqlite:///{tmp_path}/users.db")
         yield users, tables
         users.close()
-        for table in (tables.userlist, tables.posts, tables.comments):
+        for table in (tables.userlist, tables.posts, *tables.echoes.values()):
             for key in list(table.keys("")):
                 table.delete(key)
 
@@ -111,7 +112,7 @@ def dump(cursor: Cursor, database: str, tables: HbaseTables) -> Iterator[str]:
         for row in cursor.fetchall():
             yield from (f"{name} {plain(name, value)!r}" for value in row)
     for name, families in FAMILIES.items():
-        table: Table = getattr(tables, name)
+        table = table_of(tables, name)
         for line in versions(table, list(table.scan()), families):
             yield from cells_by_themselves(*line.split(" ", 2))
 

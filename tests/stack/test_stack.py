@@ -40,12 +40,13 @@ def test_the_schema_script_may_be_repeated(stack: Running) -> None:
         "exists: twice_userlist",
         "exists: twice_posts",
         "exists: twice_comments",
+        "exists: twice_reposts",
         "schema: as it should be",
     ]
     host, _, port = stack.addresses["STACK_TABLES"].removeprefix("hbase://").partition(":")
     connection = happybase.Connection(host, int(port))
     assert len(connection.table("twice_posts").regions()) == 16
-    for name in ("twice_userlist", "twice_posts", "twice_comments"):
+    for name in ("twice_userlist", "twice_posts", "twice_comments", "twice_reposts"):
         connection.delete_table(name, disable=True)
     connection.close()
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.analysis.worlds import post, user
-from weibo_crawler.records import Comment, Post
+from weibo_crawler.records import ECHO_LISTS, Echo, Post
 from weibo_crawler.store.rows.cells import FAMILIES, post_cells, user_cells
-from weibo_crawler.store.rows.comments import comment_puts
-from weibo_crawler.store.rows.fields import COMMENTS, EDGES, IMPORTED, NOWHERE, POSTS, Field
+from weibo_crawler.store.rows.echoes import echo_puts
+from weibo_crawler.store.rows.fields import ECHOES, EDGES, IMPORTED, NOWHERE, POSTS, Field
 from weibo_crawler.store.rows.packed import Unpacked
 
 _DOC = (Path(__file__).parents[2] / "docs/tables.md").read_text("utf-8")
@@ -25,7 +25,9 @@ def rows(fields: Mapping[str, Field]) -> str:
     )
 
 
-@pytest.mark.parametrize("fields", [POSTS, IMPORTED, COMMENTS], ids=["posts", "users", "comments"])
+@pytest.mark.parametrize(
+    "fields", [POSTS, IMPORTED, *ECHOES.values()], ids=["posts", "users", *ECHOES]
+)
 def test_the_documentation_has_the_same_table(fields: Mapping[str, Field]) -> None:
     """What is to stand there is what this test says that it misses."""
     assert rows(fields) in _DOC
@@ -35,15 +37,20 @@ def test_every_field_of_a_record_is_one() -> None:
     """What a page shows of a post or comment, and what is packed, has a line in the table."""
     assert set(Post.__struct_fields__) <= set(POSTS)
     assert set(Unpacked.__struct_fields__) <= set(POSTS)
-    assert {*Comment.__struct_fields__} - {"id"} <= set(COMMENTS)
+    for one in ECHO_LISTS:
+        of_posts = set() if one.are_posts else {"reposts", "text_complete"}
+        assert {*Echo.__struct_fields__} - {"id"} - of_posts <= set(ECHOES[one.name])
     assert all(
-        field.about for fields in (POSTS, IMPORTED, COMMENTS, EDGES) for field in fields.values()
+        field.about
+        for fields in (POSTS, IMPORTED, *ECHOES.values(), EDGES)
+        for field in fields.values()
     )
 
 
 def test_cells_lie_in_known_families() -> None:
     """Each in a family that its table has."""
-    for fields, table in ((POSTS, "posts"), (IMPORTED, "userlist"), (COMMENTS, "comments")):
+    tables = {"posts": POSTS, "userlist": IMPORTED, **ECHOES}
+    for table, fields in tables.items():
         assert NOWHERE not in {field.cell for field in fields.values()}
         families = {field.cell.partition(":")[0] for field in fields.values()}
         assert families <= set(FAMILIES[table])
@@ -52,13 +59,15 @@ def test_cells_lie_in_known_families() -> None:
 def test_ids_are_cells_and_in_the_key() -> None:
     """SQL over a table joins by ids without taking keys apart; each of these is written with its
     row."""
-    put = comment_puts(5, 11, [Comment(7, 8, None, "", "")], 1.0, "r")[0]
+    echoes = [echo_puts(one, 5, 11, [Echo(7, 8, None, "", "")], 1.0, "r")[0] for one in ECHO_LISTS]
     written = {
         **user_cells(user(1, 5), "r"),
         **post_cells(post(11, 5), 1.0, "direct", "r"),
-        **put.cells,
+        **{cell: value for put in echoes for cell, value in put.cells.items()},
     }
-    ids = {f.cell for each in (POSTS, IMPORTED, COMMENTS) for f in each.values() if f.in_key}
+    ids = {
+        f.cell for each in (POSTS, IMPORTED, *ECHOES.values()) for f in each.values() if f.in_key
+    }
     assert {cell: written[cell] for cell in ids} == {
         "user:id": "5",
         "post:uid": "5",
@@ -66,4 +75,7 @@ def test_ids_are_cells_and_in_the_key() -> None:
         "comment:id": "7",
         "comment:mid": "11",
         "comment:owner": "5",
+        "repost:id": "7",
+        "repost:mid": "11",
+        "repost:owner": "5",
     }

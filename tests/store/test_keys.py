@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from weibo_crawler.records import TEXT_ID, Id
 from weibo_crawler.store.rows.keys import (
     SALTS,
-    comment_key,
+    echo_key,
     key_bounds,
     owner_of,
-    parse_comment_key,
+    parse_echo_key,
     parse_post_key,
     parse_user_key,
     post_key,
@@ -65,9 +65,9 @@ def test_post_keys_come_back(uid: Id, mid: Id) -> None:
 
 @given(uids, mids, mids)
 def test_comment_keys_come_back(uid: Id, mid: Id, comment: Id) -> None:
-    """parse_comment_key is the inverse of comment_key, and each key tells whose it is."""
-    key = comment_key(uid, mid, comment)
-    assert parse_comment_key(key) == (uid, mid, comment)
+    """parse_echo_key is the inverse of echo_key, and each key tells whose it is."""
+    key = echo_key(uid, mid, comment)
+    assert parse_echo_key(key) == (uid, mid, comment)
     assert key.startswith(post_key(uid, mid) + "-")
     assert owner_of(key) == owner_of(user_key(uid)) == uid
 

@@ -337,7 +337,7 @@ def test_components_share_a_file(url: str) -> None:
     assert two.conn().execute("SELECT b FROM two").fetchall() == [(";",)]
     assert dict(two.conn().execute("SELECT * FROM schema_versions")) == {
         "one": 1,
-        "tables": 2,
+        "tables": 3,
         "two": 1,
     }
     for database in (one, tables, two):

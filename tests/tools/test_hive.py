@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tests.cli.crawls import simulated, walk_with_comments
+from tests.cli.crawls import simulated, walk_with_echoes
 
 _HERE = Path(__file__).parent / "hive"
 _DOC = (Path(__file__).parents[2] / "docs/analysts.md").read_text("utf-8")
@@ -48,7 +48,7 @@ def test_hive_reads_a_dataset(tmp_path: Path) -> None:
     """The tables of tables.sql, a partitioned one too, give the figures that DuckDB gives; each
     query of the docs gives rows."""
     with simulated(tmp_path, users=60, mean_posts=8.0) as (crawl, truth):
-        walk_with_comments(crawl, truth)
+        walk_with_echoes(crawl, truth)
         crawl.run("export", "--dataset", "data", "--by", "month")
         data = crawl.folder / "data"
     figures = "select count(*), count(distinct mid), sum(likes), max(uid) from {}"

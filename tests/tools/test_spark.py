@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tests.cli.crawls import simulated, walk_with_comments
+from tests.cli.crawls import simulated, walk_with_echoes
 
 pyspark = pytest.importorskip("pyspark")
 HOME = Path(pyspark.__file__).parent
@@ -22,7 +22,7 @@ def test_spark_reads_a_dataset(tmp_path: Path) -> None:
     """The tables of tables.sql, a partitioned one too, give the figures that DuckDB gives; each
     query of the docs gives rows."""
     with simulated(tmp_path, users=60, mean_posts=8.0) as (crawl, truth):
-        walk_with_comments(crawl, truth)
+        walk_with_echoes(crawl, truth)
         crawl.run("export", "--dataset", "data", "--by", "month")
         data = crawl.folder / "data"
         env = crawl.env | {"SPARK_HOME": str(HOME), "SPARK_LOCAL_IP": "127.0.0.1"}

@@ -89,7 +89,7 @@ class Toy:
     def post(self, mid: Id) -> tuple[Request, ...]:
         raise ValueError("the site has no such page")
 
-    def comments(self, mid: Id) -> Request:
+    def echoes(self, kind: Kind, mid: Id, cursor: str = "") -> Request:
         raise ValueError("the site has no such page")
 
     def media(self, url: str) -> Media | None:

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 _TABLES = {
     "users": "one row a user: as the lists showed the user, and the profile at the last visit",
     "posts": "one row a post of a user's own timeline",
-    "comments": "one row a comment, of the first page of the comments of a post",
+    "comments": "one row a comment, of the first pages of the comments of a post",
+    "reposts": "one row a repost, of the first pages of those who passed a post on",
     "edges": "one row for each time that a user was seen in somebody's list",
     "ledgers": "one row a user: how complete the user's posts are, and why the rest is missing",
 }

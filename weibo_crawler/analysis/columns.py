@@ -1,4 +1,4 @@
-"""Which columns of users, posts, comments and edges are shown, and where."""
+"""Which columns of users, posts, what is under them, and edges are shown, and where."""
 
 from collections.abc import Iterable, Mapping
 
@@ -6,7 +6,7 @@ from weibo_crawler.errors import BadUsage
 from weibo_crawler.sites import Site
 from weibo_crawler.store.rows.fields import (
     AS_OF,
-    COMMENTS,
+    ECHOES,
     EDGES,
     IMPORTED,
     POSTS,
@@ -15,10 +15,16 @@ from weibo_crawler.store.rows.fields import (
     Kind,
 )
 
-__all__ = ["AS_OF", "COMMENTS", "EDGES", "IMPORTED", "POSTS", "USERS"]
+__all__ = ["AS_OF", "ECHOES", "EDGES", "IMPORTED", "POSTS", "USERS"]
 
 # one name means one type in all of them
-KNOWN: Mapping[str, Field] = {**AS_OF, **EDGES, **IMPORTED, **COMMENTS, **POSTS}
+KNOWN: Mapping[str, Field] = {
+    **AS_OF,
+    **EDGES,
+    **IMPORTED,
+    **{name: field for fields in ECHOES.values() for name, field in fields.items()},
+    **POSTS,
+}
 IDS = frozenset(name for name, field in KNOWN.items() if field.is_id)
 
 # what is shown unless --columns asks for others
@@ -26,10 +32,10 @@ USERS_SHOWN = tuple(USERS)
 IMPORTED_SHOWN = (*USERS, "announced", "stored", "visited_at")
 POSTS_SHOWN = (*tuple(POSTS)[:15], "page_info")
 POSTS_CHANGING = (*POSTS_SHOWN, "edit_count", "gone_at")  # in a history
-COMMENTS_SHOWN = tuple(COMMENTS)[:11]
+ECHOES_LEFT_OUT = ("schema_version", "run_id")
 # and in a table, where room is scarce
 USERS_TABLE = ("id", "screen_name", "fans", "depth", "found_from", "state")
-COMMENTS_TABLE = ("mid", "uid", "screen_name", "created_at", "text", "likes")
+ECHOES_TABLE = ("mid", "uid", "screen_name", "created_at", "text", "likes")
 POSTS_TABLE = ("mid", "uid", "created_at", "text", "reposts", "comments", "likes")
 
 

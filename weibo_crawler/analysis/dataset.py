@@ -25,13 +25,13 @@ from weibo_crawler.analysis.files import parts_folder
 from weibo_crawler.analysis.ledgers import LEDGERS
 from weibo_crawler.analysis.parallel import Parted
 from weibo_crawler.errors import BadUsage
-from weibo_crawler.store.rows.fields import COMMENTS, EDGES, IMPORTED, POSTS, Field, Kind
+from weibo_crawler.store.rows.fields import ECHOES, EDGES, IMPORTED, POSTS, Field, Kind
 from weibo_crawler.store.rows.keys import salt
 
 TABLES: Mapping[str, Mapping[str, Field]] = {
     "users": IMPORTED,
     "posts": POSTS,
-    "comments": COMMENTS,
+    **ECHOES,
     "edges": EDGES,
     "ledgers": LEDGERS,
 }

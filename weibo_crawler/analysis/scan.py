@@ -7,10 +7,10 @@ from itertools import chain, islice
 from typing import Any, TypedDict, TypeVar, Unpack
 
 from weibo_crawler.errors import BadUsage
-from weibo_crawler.records import Id
+from weibo_crawler.records import EchoList, Id
 from weibo_crawler.store import Row, Table, Tables, UserRow
 from weibo_crawler.store.rows.cells import from_iso, read_ledger, read_post, read_user, to_iso
-from weibo_crawler.store.rows.comments import read_comment
+from weibo_crawler.store.rows.echoes import read_echo
 from weibo_crawler.store.rows.keys import ALL, Range, posts_prefix, user_key
 from weibo_crawler.store.sql.walk import Frontier
 
@@ -36,9 +36,9 @@ class PostRows:
 
 
 class Selection(TypedDict, total=False):
-    """Which rows. uids: of whom (comments: on whose posts, edges: in whose lists); else of all
-    within `part`, where the tables are read. since <= created_at < until: a post of unknown time is
-    in no such span. as_of: as it was stored then. clock: by which days begin, else UTC.
+    """Which rows. uids: of whom (of an `EchoList`: under whose posts, edges: in whose lists); else
+    of all within `part`, where the tables are read. since <= created_at < until: a post of unknown
+    time is in no such span. as_of: as it was stored then. clock: by which days begin, else UTC.
 
     BadUsage, before anything is read, where one of the times is none."""
 
@@ -107,9 +107,12 @@ def scan_attached(tables: Tables, **which: Unpack[Selection]) -> Iterator[Row]:
     return _first(_post_rows(tables.posts, which, ("post:more", _WRITTEN)), which)
 
 
-def scan_comments(tables: Tables, **which: Unpack[Selection]) -> Iterator[dict[str, Any]]:
-    """Stored comments by row key; columns.COMMENTS."""
-    return _first(map(read_comment, _post_rows(tables.comments, which)), which)
+def scan_echoes(
+    tables: Tables, listed: EchoList, **which: Unpack[Selection]
+) -> Iterator[dict[str, Any]]:
+    """Stored comments, or reposts, by row key; columns.ECHOES."""
+    rows = _post_rows(tables.echoes[listed.name], which)
+    return _first(map(partial(read_echo, listed), rows), which)
 
 
 def scan_edges(users: Frontier, **which: Unpack[Selection]) -> Iterator[dict[str, Any]]:
@@ -198,7 +201,7 @@ def _imported(row: Row, *, is_past: bool = False) -> dict[str, Any]:
 def _post_rows(
     table: Table, which: Selection, columns: Sequence[str] | None = None
 ) -> Iterator[Row]:
-    """Rows of posts, or of comments below them, that were written in the span. columns: those that
+    """Rows of posts, or of what is under them, that were written in the span. columns: those that
     are read, when it was written among them."""
     clock = which.get("clock", UTC)
     first = parse_when("--since", which.get("since"), clock)

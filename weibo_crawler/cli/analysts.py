@@ -18,8 +18,10 @@ from weibo_crawler.cli.yarn import status as job_on_yarn
 from weibo_crawler.errors import BadUsage, StoreError
 from weibo_crawler.home import Home
 from weibo_crawler.outputs import keep_inputs
-from weibo_crawler.records import Id, Kind
+from weibo_crawler.records import ECHO_LISTS, Id, Kind
 from weibo_crawler.store.rows.keys import ALL, Range
+
+ECHOES = {one.name: one for one in ECHO_LISTS}
 
 if TYPE_CHECKING:
     from weibo_crawler.analysis.content_sections import Origin
@@ -52,8 +54,8 @@ def rows_of(options: argparse.Namespace, home: Home, part: Range = ALL) -> Itera
         return scan_posts(home.tables, **which)
     if options.what == "edges":
         return scans.scan_edges(home.users, **which)
-    if options.what == "comments":
-        return scans.scan_comments(home.tables, **which)
+    if options.what in ECHOES:
+        return scans.scan_echoes(home.tables, ECHOES[options.what], **which)
     if options.history:
         return scans.user_history(home.tables, **which)
     if _is_imported(options):
@@ -87,8 +89,9 @@ def columns_of(options: argparse.Namespace, form: str) -> tuple[str, ...]:
         every, shown, table = known.POSTS, known.POSTS_SHOWN, known.POSTS_TABLE
     elif options.what == "edges":
         every, shown, table = known.EDGES, tuple(known.EDGES), tuple(known.EDGES)
-    elif options.what == "comments":
-        every, shown, table = known.COMMENTS, known.COMMENTS_SHOWN, known.COMMENTS_TABLE
+    elif options.what in ECHOES:
+        every, table = known.ECHOES[options.what], known.ECHOES_TABLE
+        shown = tuple(name for name in every if name not in known.ECHOES_LEFT_OUT)
     elif _is_imported(options):
         every, shown, table = known.IMPORTED, known.IMPORTED_SHOWN, known.USERS_TABLE
     else:
@@ -149,8 +152,8 @@ def check_parted(options: argparse.Namespace, who: str) -> None:
     """The rows can be read by ranges of their keys."""
     if _is_live(options):
         raise BadUsage(
-            f"{who} is for what is read from the tables: posts, comments, and users with "
-            "--imported, --as-of or --history"
+            f"{who} is for what is read from the tables: posts, {', '.join(ECHOES)}, and users "
+            "with --imported, --as-of or --history"
         )
     if options.uid or options.limit is not None:
         raise BadUsage(f"{who} is for all rows: leave out --uid and --limit, or it")
@@ -238,8 +241,8 @@ def _table_rows(name: str, home: Home, part: Range) -> Iterable[dict[str, Any]]:
 
     if name == "posts":
         return scans.scan_posts(home.tables, part=part)
-    if name == "comments":
-        return scans.scan_comments(home.tables, part=part)
+    if name in ECHOES:
+        return scans.scan_echoes(home.tables, ECHOES[name], part=part)
     if name == "ledgers":
         return ledgers.ledger_rows(home.tables, part)
     return scans.scan_imported(home.tables, part=part)

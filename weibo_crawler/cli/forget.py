@@ -148,7 +148,8 @@ def _lines(uids: int, removed: Removed, in_hbase: bool, *, dry_run: bool) -> lis
     lines = [
         f"forget: {plural(uids, 'uid')} given; {done[0]}. {done[1]}: "
         f"{plural(removed.users, 'user')}, {plural(removed.posts, 'post')}, "
-        f"{plural(removed.comments, 'comment')} below the posts of others. {done[2]} out of: "
+        f"{plural(removed.comments, 'comment')} and {plural(removed.reposts_below, 'repost')} "
+        f"below the posts of others. {done[2]} out of: "
         f"{plural(removed.reposts, 'repost')} by others, "
         f"{plural(removed.found, 'row')} of users found from them, and "
         f"{plural(removed.edges, 'edge')}",

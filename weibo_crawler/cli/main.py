@@ -25,7 +25,7 @@ from weibo_crawler.errors import (
     without_passwords,
 )
 from weibo_crawler.printable import guard_streams, printable_json
-from weibo_crawler.records import TEXT_ID, Id
+from weibo_crawler.records import ECHO_LISTS, TEXT_ID, Id
 from weibo_crawler.simulator.arguments import add_arguments as add_simulator_arguments
 
 EXIT_CODES = """exit codes:
@@ -232,6 +232,7 @@ def _command(
     return command
 
 
+_ROWS = f"users, posts, {', '.join(one.name for one in ECHO_LISTS)} or edges"
 _PLAN = "ask for nothing: only say how many requests of which kind, how long, how much disk"
 
 
@@ -343,21 +344,22 @@ def _crawl_commands(commands: Any) -> None:
         metavar="SPAN",
         help="with --follow: end after so long, such as 90min, 6h or 7d (default: never)",
     )
-    comments = posts.add_mutually_exclusive_group()
-    comments.add_argument(
-        "--comments",
-        type=_whole(0, 100),
-        metavar="N",
-        help="read the first comments of the N newest posts of each page that announce some: at "
-        "most N requests a page of posts (default: posts.comments)",
-    )
-    comments.add_argument(
-        "--no-comments",
-        dest="comments",
-        action="store_const",
-        const=0,
-        help="read none, whatever the settings say: no request",
-    )
+    for name in (one.name for one in ECHO_LISTS):
+        below = posts.add_mutually_exclusive_group()
+        below.add_argument(
+            f"--{name}",
+            type=_whole(0, 100),
+            metavar="N",
+            help=f"read the first {name} of the N newest posts of each page that announce some: at "
+            f"most N requests a page of posts (default: posts.{name})",
+        )
+        below.add_argument(
+            f"--no-{name}",
+            dest=name,
+            action="store_const",
+            const=0,
+            help="read none, whatever the settings say: no request",
+        )
     posts.add_argument(
         "--info-days",
         type=_whole(0, 10_000),
@@ -441,7 +443,7 @@ def _crawl_commands(commands: Any) -> None:
 
 
 def _analyst_commands(commands: Any) -> None:
-    scan = _command(commands, "scan", "analysts:scan", "print users, posts, comments or edges")
+    scan = _command(commands, "scan", "analysts:scan", f"print {_ROWS}")
     _add_selection(scan)
     scan.add_argument(
         "--format",
@@ -449,9 +451,7 @@ def _analyst_commands(commands: Any) -> None:
         help="default: table on a terminal, jsonl elsewhere",
     )
     _add_excel(scan)
-    export = _command(
-        commands, "export", "analysts:export", "write users, posts, comments or edges to a file"
-    )
+    export = _command(commands, "export", "analysts:export", f"write {_ROWS} to a file")
     _add_selection(export, is_needed=False)
     export.add_argument(
         "--output",
@@ -542,7 +542,7 @@ def _add_excel(command: argparse.ArgumentParser) -> None:
 
 def _add_selection(command: argparse.ArgumentParser, *, is_needed: bool = True) -> None:
     add = command.add_argument
-    kinds = ["users", "posts", "comments", "edges"]
+    kinds = ["users", "posts", *(one.name for one in ECHO_LISTS), "edges"]
     add("what", choices=kinds, nargs=None if is_needed else "?", help="which rows")
     add("--imported", action="store_true", help="users: read the table, not the live userlist")
     add(
@@ -550,7 +550,8 @@ def _add_selection(command: argparse.ArgumentParser, *, is_needed: bool = True) 
         type=_uid,
         action="append",
         metavar="UID",
-        help="only this user (comments: on their posts; edges: in their lists); may be repeated",
+        help="only this user (comments, reposts: under their posts; edges: in their lists); may "
+        "be repeated",
     )
     add("--since", metavar="DATE", help="posts created at or after, such as 2026-01-31")
     add("--until", metavar="DATE", help="posts created before")

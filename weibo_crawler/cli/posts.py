@@ -35,6 +35,7 @@ from weibo_crawler.posts.workers import (
     WAITING_FOR,
     ended_by,
 )
+from weibo_crawler.records import OPTIONAL
 from weibo_crawler.resources import resource
 from weibo_crawler.sites import open_site
 from weibo_crawler.store import WorkerRow
@@ -92,10 +93,9 @@ def _imported(done: Imported, *, from_start: bool) -> Done:
 def posts(options: argparse.Namespace) -> Done:
     """Run the map job over all key ranges."""
     settings = config.load(options.config)
-    if options.comments is not None:
-        settings = replace(settings, posts=replace(settings.posts, comments=options.comments))
-    if options.info_days is not None:
-        settings = replace(settings, posts=replace(settings.posts, info_days=options.info_days))
+    given = {name: getattr(options, name) for name in OPTIONAL.values()}
+    given = {name: value for name, value in given.items() if value is not None}
+    settings = replace(settings, posts=replace(settings.posts, **given))
     _check_together(options)
     since = parse_when("--since", options.since, open_site(settings).clock) or 0.0
     if options.manifest is not None:
@@ -123,8 +123,8 @@ def posts(options: argparse.Namespace) -> Done:
             env["WEIBO_CONFIG"] = str(options.config.resolve())
         table = _table(options, settings)
         # the mappers of this machine read the settings themselves
-        env["WEIBO_POSTS__COMMENTS"] = str(settings.posts.comments)
-        env["WEIBO_POSTS__INFO_DAYS"] = str(settings.posts.info_days)
+        for name in OPTIONAL.values():
+            env[f"WEIBO_POSTS__{name.upper()}"] = str(getattr(settings.posts, name))
         refresh = options.refresh or options.follow
         job = Job("", refresh, every=options.all, since=since)
         how = How(options.runner, job, options.detach, table)
@@ -171,8 +171,10 @@ def _of_a_job(options: argparse.Namespace) -> dict[str, bool]:
         "--detach": options.detach,
         "--since": options.since is not None,
         "--manifest": options.manifest is not None,
-        "--comments": options.comments is not None,
-        "--info-days": options.info_days is not None,
+        **{
+            f"--{name.replace('_', '-')}": getattr(options, name) is not None
+            for name in OPTIONAL.values()
+        },
         "--runner hadoop": options.runner == "hadoop",
     }
 

@@ -23,6 +23,7 @@ from weibo_crawler.posts.workers import (
     too_many_failed,
     visited,
 )
+from weibo_crawler.records import ECHO_LISTS
 
 Counts = Mapping[str, int]  # of the run, by the names of `metrics`
 
@@ -130,8 +131,9 @@ def _beside(counters: Counts) -> Iterator[str]:
     get = counters.get
     if taken := get("pages.from_harvest"):
         yield f"{taken:,} pages were not asked for: the harvest had read them"
-    if read := get("comments.pages"):
-        yield f"comments: {get('comments.stored', 0):,} stored, of {read:,} posts"
+    for one in ECHO_LISTS:
+        if read := get(f"{one.name}.pages"):
+            yield f"{one.name}: {get(f'{one.name}.stored', 0):,} stored, of {read:,} posts"
     if read := get("info.pages"):
         yield f"basic information: read of {read:,} users"
     if get("posts.edited") or get("posts.gone"):

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from weibo_crawler.errors import TransportError
 from weibo_crawler.records import (
-    CommentPage,
+    EchoPage,
     FanPage,
     FullText,
     Id,
@@ -28,7 +28,7 @@ _TELLING = 4  # letters beyond ASCII, which nobody garbles: fewer tell nothing
 
 
 def words_of(answer: Reading | TransportError) -> Mapping[Id, str]:
-    """The texts, or names, of a page by the id of the post, comment or user; {}: it has none."""
+    """The texts, or names, of a page by the id of the post, echo or user; {}: it has none."""
     if not isinstance(answer, Reading) or answer.ambiguous:
         return {}
     record = answer.record
@@ -36,8 +36,8 @@ def words_of(answer: Reading | TransportError) -> Mapping[Id, str]:
         return {post.mid: post.text for post in record.posts if post.text_complete}
     if isinstance(record, FullText):
         return {record.mid: record.text}
-    if isinstance(record, CommentPage):
-        return {comment.id: comment.text for comment in record.comments}
+    if isinstance(record, EchoPage):
+        return {echo.id: echo.text for echo in record.echoes}
     users = record.users if isinstance(record, FanPage) else ()
     if isinstance(record, User):
         users = (record,)

@@ -21,6 +21,7 @@ from weibo_crawler.harvest.trouble import (
 )
 from weibo_crawler.metrics import PURPOSE, Counters
 from weibo_crawler.records import (
+    ECHO_LISTS,
     FACTS,
     OF_USERS,
     REFUSALS,
@@ -44,7 +45,7 @@ SHOWN = "walk.shown"
 KINDS = {
     Edge.FANS: Kind.FANS,
     Edge.FOLLOWS: Kind.FOLLOWS,
-    Edge.COMMENTS: Kind.COMMENTS,
+    **{one.edge: one.kind for one in ECHO_LISTS},
     Edge.REPOSTS: Kind.POSTS,
     Edge.MENTIONS: Kind.POSTS,
     Edge.SEED: Kind.PROFILE,

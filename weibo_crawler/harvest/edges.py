@@ -3,7 +3,8 @@
 edge             what one page is                                 its cursor
 fans, follows    a page of the list                               the site's
 reposts          the authors of the originals on a page of posts  the site's, of the posts
-comments         the first commenters of one of the best posts    mids still to ask for
+comments         who stands under one of the best posts           mids still to ask for
+reposters        the same, of its reposts                         the same
 mentions         who is named on a page of posts                  the site's, of the posts
 
 Where a page does not tell a user's fans (names always, authors on some pages), a name is resolved
@@ -39,8 +40,10 @@ from weibo_crawler.harvest.trouble import (
     Walled,
 )
 from weibo_crawler.records import (
+    ECHO_LISTS,
     ILLEGIBLE,
-    CommentPage,
+    EchoList,
+    EchoPage,
     Edge,
     Expect,
     FanPage,
@@ -56,10 +59,11 @@ from weibo_crawler.store import Entry, Progress
 from weibo_crawler.store.kept import KeptPage, pack
 
 _EDGES = frozenset(map(str, Edge))
+_ECHOES = {one.edge: one for one in ECHO_LISTS}
 _BARREN_PAGES = 3  # in a row that hold nobody legible, though each names the next one
 _NOT_SHOWN = "nothing is shown, nor is the profile, or such a page of anybody"
 THIN = 10  # comments, of a post whose first page of them is no half page
-_DOUBT = "?"  # begins a cursor of comments: an earlier post showed less than it announced
+_DOUBT = "?"  # begins a cursor of mids: an earlier post showed less than it announced
 
 
 class Shown(NamedTuple):
@@ -111,7 +115,7 @@ class EdgeReader:
         self._posts: dict[str, Fetched] = {}
         self._read: list[KeptPage] = []
         self._silent: bool | None = None
-        self._thin: set[Id] = set()  # mids of posts with few comments, met by this walk
+        self._thin = set[tuple[Edge, Id]]()  # lists under posts, met by this walk, that are short
         self.puts_off = False
         self._is_unnamed = False  # the last page did not name the next one, where others do
         self._is_looked = False  # whether an end that is met now was looked at
@@ -147,8 +151,8 @@ class EdgeReader:
             return await self._timeline(edge, progress, self._authors)
         if edge is Edge.MENTIONS:
             return await self._timeline(edge, progress, self._mentioned)
-        if edge is Edge.COMMENTS:
-            return await self._comments(progress)
+        if edge in _ECHOES:
+            return await self._echoes(_ECHOES[edge], progress)
         return await self._list(edge, progress)
 
     # -- fans and follows
@@ -402,7 +406,7 @@ class EdgeReader:
         for uid in (*(user.uid for user in users if user.fans is None), *uncounted):
             await self._add(uid, edge, found)
 
-    def _count_skipped(self, page: FanPage | CommentPage) -> None:
+    def _count_skipped(self, page: FanPage | EchoPage) -> None:
         for reason, n in page.skipped.items():
             self._source.asker.counters.add(f"list.skipped.{reason}", n)
 
@@ -423,41 +427,42 @@ class EdgeReader:
         elif user is not None:
             found.users.append(user)
 
-    # -- comments
+    # -- from what is under posts
 
-    async def _comments(self, progress: Progress) -> Shown:
+    async def _echoes(self, which: EchoList, progress: Progress) -> Shown:
+        edge = which.edge
         doubt = progress.cursor.startswith(_DOUBT)
         mids = [read_id(mid) for mid in progress.cursor.removeprefix(_DOUBT).split(",") if mid]
         if not progress.cursor:
-            fetched, page = await self._post_page(Edge.COMMENTS, progress)
+            fetched, page = await self._post_page(edge, progress)
             if page is None:
-                sure = await self._is_silent(Edge.COMMENTS)
-                await self._end(Edge.COMMENTS, sure=sure)
+                sure = await self._is_silent(edge)
+                await self._end(edge, sure=sure)
                 return Shown((), progress, "end", fetched_at(fetched), sure, is_proof=False)
-            mids = self._most_commented(page)
+            mids = self._longest(which, page)
         if not mids:
             return Shown((), progress, "last_page", time.time(), is_proof=False)
-        if self.puts_off and mids[0] in self._thin:
+        if self.puts_off and (edge, mids[0]) in self._thin:
             if progress.cursor:
                 raise PutOff
             after = Progress(",".join(map(str, mids)))
             return Shown((), after, None, time.time(), is_proof=False, is_put_off=True)
-        request = self._source.site.comments(mids[0])
-        ask = Ask(request, end=end_of(Edge.COMMENTS), is_looked_later=True)
+        request = self._source.site.echoes(which.kind, mids[0])
+        ask = Ask(request, end=end_of(edge), is_looked_later=True)
         try:
-            fetched = await self._source.asker.ask(ask, Edge.COMMENTS)
+            fetched = await self._source.asker.ask(ask, edge)
         except NoPage as trouble:  # it costs this post
             fetched = Fetched(Reading(Verdict.SERVER_TROUBLE, why=str(trouble)), None)
         self._keep(fetched)
         record, found = fetched.reading.record, _Found()
-        if isinstance(record, CommentPage):
+        if isinstance(record, EchoPage):
             self._count_skipped(record)
             found.illegible = _illegible(record)
-            await self._count(record.users, record.uncounted, Edge.COMMENTS, found)
+            await self._count(record.users, record.uncounted, edge, found)
         # these two are facts about the post, not about its user
         is_fact = fetched.reading.verdict in (Verdict.GONE, Verdict.RESTRICTED)
         if not found.sure or (record is None and not is_fact):
-            await self._end(Edge.COMMENTS, sure=False)
+            await self._end(edge, sure=False)
             doubt = True
         left = ",".join(map(str, mids[1:]))
         cursor = _DOUBT + left if doubt and left else left
@@ -466,12 +471,13 @@ class EdgeReader:
         at, is_proof = fetched_at(fetched), fetched.page is not None
         return found.shown(after, ended, at, is_sure, is_proof=is_proof)
 
-    def _most_commented(self, page: PostPage) -> list[Id]:
-        """The mids of the posts that announce most comments, of as many the newest first."""
-        commented = [(post.comments, post.mid) for post in page.posts if post.comments]
-        self._thin = {mid for comments, mid in commented if comments < THIN}
-        best = sorted(commented, reverse=True)[: self._source.settings.comments_posts]
-        return [mid for _, mid in best]
+    def _longest(self, which: EchoList, page: PostPage) -> list[Id]:
+        """The mids of the posts that announce the longest of such lists, of as long ones the newest
+        first."""
+        announced = [(n, post.mid) for post in page.posts if (n := which.announced(post))]
+        self._thin |= {(which.edge, mid) for n, mid in announced if n < THIN}
+        most: int = getattr(self._source.settings, f"{which.edge}_posts")
+        return [mid for _, mid in sorted(announced, reverse=True)[:most]]
 
     # -- ends
 
@@ -525,7 +531,7 @@ class EdgeReader:
             return False
 
 
-def _illegible(page: FanPage | CommentPage) -> int:
+def _illegible(page: FanPage | EchoPage) -> int:
     return sum(page.skipped.get(reason, 0) for reason in ILLEGIBLE)
 
 

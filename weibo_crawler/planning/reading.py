@@ -15,7 +15,7 @@ from weibo_crawler.planning.plan import Pace
 from weibo_crawler.planning.visits import Visits, read_held
 from weibo_crawler.planning.walk import Walk
 from weibo_crawler.posts.due import USER_COLUMNS, Due, Job, due_of, is_due, visit_sort
-from weibo_crawler.records import Kind, State
+from weibo_crawler.records import OPTIONAL, Kind, State
 from weibo_crawler.samples import of_kinds
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Table, Tables, WorkerRow, notes
@@ -115,10 +115,9 @@ def read_visits(
         runs=runs.n,
         last_runs=runs.n_last,
         looks=of_kinds(second_looks(users)),
-        comments=settings.posts.comments,
+        optional=[kind for kind, name in OPTIONAL.items() if getattr(settings.posts, name)],
         kept=kept,
         is_walled=_is_walled(users),
-        has_info=settings.posts.info_days > 0,
         pace=pace,
         bytes_a_post=bytes_a_post(settings, tables, held.stored),
     )

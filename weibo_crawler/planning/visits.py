@@ -1,13 +1,13 @@
 """`posts --plan`: what the visits cost that the same command would make now. Pure."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from math import ceil, inf, sqrt
 from typing import NamedTuple
 
 from weibo_crawler.analysis.asked import Asked
 from weibo_crawler.analysis.yields import each_again, follow_line, visits_a_day
 from weibo_crawler.planning.plan import Pace, Part, Plan, Room, sessions, spoilt_lines, total
-from weibo_crawler.records import Kind
+from weibo_crawler.records import ECHO_LISTS, OPTIONAL, Kind
 from weibo_crawler.samples import Figures, looks_to_come
 from weibo_crawler.store.rows.cells import Ledger
 
@@ -47,8 +47,8 @@ class Held(NamedTuple):
 
 class Visits(NamedTuple):
     """What is known of the posts job. asked: all its runs; runs: how many mappers those had,
-    last_runs: those of the last one; looks: as `second_looks`; comments: posts.comments; has_info:
-    posts.info_days is set; kept: of the users of a sort, of how many harvest has kept page 1;
+    last_runs: those of the last one; looks: as `second_looks`; optional: what visits ask for
+    as a setting says so; kept: of the users of a sort, of how many harvest has kept page 1;
     is_walled: whether later pages are known to be closed; bytes_a_post: None where not measured."""
 
     held: Held
@@ -56,8 +56,7 @@ class Visits(NamedTuple):
     runs: int
     last_runs: int
     looks: Mapping[str, Figures]
-    comments: int
-    has_info: bool
+    optional: Collection[Kind]
     pace: Pace
     kept: Mapping[str, int] = {}
     is_walled: bool = False
@@ -119,9 +118,9 @@ def _first(visits: Visits) -> Iterator[Part]:
     if not held.first:
         return
     if not visits.asked["visits.first.ended"]:
-        for kind in ("profiles", "posts pages", "posts ends", "long texts", "comments"):
-            if kind != "comments" or visits.comments:
-                yield Part(f"first visits, {kind}", None, _NOT_VISITED)
+        below = (one.name for one in ECHO_LISTS if one.kind in visits.optional)
+        for kind in ("profiles", "posts pages", "posts ends", "long texts", *below):
+            yield Part(f"first visits, {kind}", None, _NOT_VISITED)
         return
     yield from _parts(visits, "first", left)
 
@@ -145,8 +144,7 @@ def _parts(visits: Visits, sort: str, left: float) -> Iterator[Part]:
     """Each kind as often a visit as so far."""
     asked, n = visits.asked, _ended(visits.asked, sort)
     name = {"first": "first visits", "again": "later visits"}[sort]
-    unwanted = {*_TEXTS, *([] if visits.comments else [Kind.COMMENTS])}
-    unwanted |= set() if visits.has_info else {Kind.INFO}
+    unwanted = {*_TEXTS, *(kind for kind in OPTIONAL if kind not in visits.optional)}
     whom = f"{asked[f'visits.{sort}.ended']:,} visits"
     for kind in asked.kinds(sort):
         tally = asked.of(sort, kind)
@@ -180,13 +178,18 @@ def _parts(visits: Visits, sort: str, left: float) -> Iterator[Part]:
         looks = {_RESTRICTED: _by_other_ways(visits), **dict.fromkeys(_MISSED, 1.0)}
         sent = _with_looks(visits, left / n, texts, every, (*looks,), looks)
         yield Part(f"{name}, long texts", sent, f"measured: {texts:,} for {whom}")
-    if visits.comments and not asked.of(sort, Kind.COMMENTS).told:
-        yield Part(f"{name}, comments", None, "no comments were read yet")
-    if visits.has_info and sort == "first" and not asked.of(sort, Kind.INFO).told:
+    for one in ECHO_LISTS:
+        if one.kind in visits.optional and not asked.of(sort, one.kind).told:
+            yield Part(f"{name}, {one.name}", None, f"no {one.name} were read yet")
+    if Kind.INFO in visits.optional and sort == "first" and not asked.of(sort, Kind.INFO).told:
         yield Part(f"{name}, basic information", left, "one for each user (posts.info_days)")
 
 
-_NAMES = {Kind.PROFILE: "profiles", Kind.COMMENTS: "comments", Kind.INFO: "basic information"}
+_NAMES = {
+    Kind.PROFILE: "profiles",
+    Kind.INFO: "basic information",
+    **{one.kind: one.name for one in ECHO_LISTS},
+}
 
 
 def _with_looks(

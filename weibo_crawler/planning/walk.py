@@ -8,7 +8,7 @@ from weibo_crawler.analysis.asked import Asked, Tally
 from weibo_crawler.analysis.yields import yield_lines
 from weibo_crawler.planning.lengths import Lengths
 from weibo_crawler.planning.plan import Pace, Part, Plan, Room, sessions, spoilt_lines, total
-from weibo_crawler.records import Edge, Kind
+from weibo_crawler.records import ECHO_LISTS, Edge, Kind
 from weibo_crawler.samples import Figures, looks_to_come
 from weibo_crawler.store import OpenEntries, ReadLists
 
@@ -205,7 +205,7 @@ _NAMES = {
     Kind.PROFILE: "profiles",
     Kind.POSTS: "posts pages",
     Kind.NAME: "names",
-    Kind.COMMENTS: "comments",
+    **{one.kind: one.name for one in ECHO_LISTS},
 }
 # parts of a list of people that may be next to nothing: what is asked of people who are new, who
 # become fewer, and walls, which are as many as are under way when the first ones are met

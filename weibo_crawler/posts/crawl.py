@@ -18,8 +18,8 @@ from weibo_crawler.fetch import Fetcher, Leases, open_fetcher
 from weibo_crawler.metrics import PURPOSE, Counters, OpenMetrics
 from weibo_crawler.posts.asking import Asker
 from weibo_crawler.posts.closing import outcome_of
-from weibo_crawler.posts.comments import Comments
 from weibo_crawler.posts.due import USER_COLUMNS, Due, Job, is_due, revisit_of, users_in, visit_sort
+from weibo_crawler.posts.echoes import EchoReader
 from weibo_crawler.posts.info import Info
 from weibo_crawler.posts.kept import KeptPages
 from weibo_crawler.posts.manifest import KeyRange
@@ -38,7 +38,7 @@ from weibo_crawler.posts.workers import (
     parse_said,
 )
 from weibo_crawler.posts.writer import Writer
-from weibo_crawler.records import Answer, Edge, Kind, Outcome, Page
+from weibo_crawler.records import ECHO_LISTS, Answer, Edge, Kind, Outcome, Page
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Tables, WorkerRow, notes
 from weibo_crawler.store.guard import Guard, remove_user
@@ -381,8 +381,16 @@ class RangeCrawler:
             *(fetcher, keep, self._counters, *own), places=room, is_forgotten=is_forgotten
         )
         parts = self._site, self._asker, writer, self._counters, self._clock
-        most = self._settings.posts.comments
-        comments = Comments(*parts, run_id=self._job.run_id, most=most)
+        settings, run_id = self._settings.posts, self._job.run_id
+        echoes = [
+            EchoReader(
+                *(one, *parts),
+                run_id=run_id,
+                most=getattr(settings, one.name),
+                pages=settings.below_pages,
+            )
+            for one in ECHO_LISTS
+        ]
         info_s = self._settings.posts.info_days * 86_400
         return Visitor(
             site=self._site,
@@ -397,7 +405,7 @@ class RangeCrawler:
             profile_s=self._settings.posts.profile_days * 86_400,
             every=self._job.every,
             since=self._job.since,
-            comments=comments,
+            echoes=echoes,
             info=Info(*parts, rest_s=info_s) if info_s else None,
         )
 

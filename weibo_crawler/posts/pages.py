@@ -5,7 +5,7 @@ text is put as it comes, at the time of its page, so it takes the place of the c
 ends the visit in between, nothing that was shown is lost, and the ledger names the texts that lack.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -19,7 +19,7 @@ from weibo_crawler.posts.changes import (
     needs_text,
     span_of,
 )
-from weibo_crawler.posts.comments import Comments
+from weibo_crawler.posts.echoes import EchoReader
 from weibo_crawler.posts.holdings import Holdings
 from weibo_crawler.posts.kept import Kept
 from weibo_crawler.posts.sightings import Sightings
@@ -35,7 +35,7 @@ _KEPT_CARDS = 10  # of one page: what is odd in ten of them is odd in all
 
 class Pages(NamedTuple):
     """Stores what one visit is shown. asks_closed: ask also for texts that were restricted.
-    comments: None where nobody stores them; kept: what a harvest has read."""
+    echoes: who reads what is under the posts; kept: what a harvest has read."""
 
     uid: Id
     run_id: str
@@ -46,7 +46,7 @@ class Pages(NamedTuple):
     asker: Asker
     clock: Callable[[], float]
     asks_closed: bool
-    comments: Comments | None
+    echoes: Sequence[EchoReader]
     kept: Kept
 
     async def store(self, page: PostPage, raw: Page, ledger: Ledger, cursor: str) -> Ledger:
@@ -79,11 +79,15 @@ class Pages(NamedTuple):
             for mid in lost & held.keys()
             if not held[mid]["gone_at"]
         ]
+        if not self.kept.is_used_up or any(reader.asks for reader in self.echoes):
+            # whoever goes on after a death begins with this page until all under it was read
+            await self.writer.put(puts, [])
+            puts = []
+            for reader in self.echoes:
+                await reader.read(fresh, held, self.kept)
         await self.writer.put(puts, [self.ledger_put(ledger)])
         self.holdings.stored(fresh)
         await all_of(self._complete(post, held.get(post.mid), raw) for post in wanted)
-        if self.comments is not None:
-            await self.comments.read(fresh, held, self.kept)
         return replace(ledger, **sightings.figures())
 
     async def store_part(self, page: PostPage, raw: Page, ledger: Ledger) -> Ledger:

@@ -1,6 +1,6 @@
 """A visit of one user while it is under way: what it knows, and how it asks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import inf
 from typing import NamedTuple, TypeVar
 
@@ -10,8 +10,8 @@ from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.posts.asking import Asker, UserForgotten, VisitDoubt, VisitTrouble
 from weibo_crawler.posts.belief import Belief
 from weibo_crawler.posts.closing import begun
-from weibo_crawler.posts.comments import Comments
 from weibo_crawler.posts.due import Due
+from weibo_crawler.posts.echoes import EchoReader
 from weibo_crawler.posts.holdings import Holdings
 from weibo_crawler.posts.info import Info
 from weibo_crawler.posts.kept import Kept, is_all
@@ -38,8 +38,8 @@ class Needs(NamedTuple):
     until the next visit; profile_s: posts.profile_days; every: ask also for what guests were
     refused at most `revisit.most_s` ago, and for posts that could not be read; since: no older
     posts are asked for, seconds since the epoch, 0 = the bound that a user's ledger holds;
-    is_forgotten: whether `forget` removed a user, as far as the last put knows; comments, info:
-    None where nobody asks for them."""
+    is_forgotten: whether `forget` removed a user, as far as the last put knows; echoes: who reads
+    what is under posts; info: None where nobody asks for it."""
 
     site: Site
     asker: Asker
@@ -53,7 +53,7 @@ class Needs(NamedTuple):
     profile_s: float
     every: bool
     since: float = 0.0
-    comments: Comments | None = None
+    echoes: Sequence[EchoReader] = ()
     info: Info | None = None
 
 
@@ -104,7 +104,7 @@ class UnderWay:
         self.belief = Belief(env.asker, self.missed, self.sightings, self.fetch)
         self.pages = Pages(
             *(self.uid, env.run_id, env.writer, self.holdings, self.sightings, self.texts),
-            *(env.asker, env.clock, self.asks_closed, env.comments, self.kept),
+            *(env.asker, env.clock, self.asks_closed, env.echoes, self.kept),
         )
         self.ledger = replace(
             begun(old, env.clock(), resumed=self.resumed),

@@ -84,9 +84,11 @@ class _Visit(UnderWay):
             # the count of an old page is no base for the next visit
             self.ledger = replace(self.ledger, announced=self.old.announced)
         await self.pages.repair()
-        if self.env.comments is not None and not self.kept.is_used_up:
+        for reader in self.env.echoes:
+            if self.kept.is_used_up:
+                break
             mids = self.sightings.known | self.sightings.seen
-            await self.env.comments.read_kept(self.uid, mids, self.kept)
+            await reader.read_kept(self.uid, mids, self.kept)
         await self._unpin()
         if self.env.info is not None and not self.env.is_forgotten(self.uid):
             info_at = await self.env.info.read(self.uid, self.old.info_at)

@@ -1,8 +1,9 @@
 """Cells from many visits into the tables: one thread beside the event loop, grouped puts."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 from weibo_crawler.store import Put, Tables
@@ -16,14 +17,14 @@ class _Waiting(NamedTuple):
 
     posts: tuple[Put, ...]
     users: tuple[Put, ...]
-    comments: tuple[Put, ...]
+    echoes: Mapping[str, Iterable[Put]]
     future: asyncio.Future[None]
 
 
 class Writer:
     """Groups what waits while a put runs into the next one.
 
-    Within a group comments are put, and acknowledged, before any post, and posts before any row of
+    Within a group echoes are put, and acknowledged, before any post, and posts before any row of
     `userlist`: a ledger never speaks of posts that are not stored, nor a post of comments (law 8).
     The guard keeps out whom `forget` removed.
     """
@@ -35,11 +36,14 @@ class Writer:
         self._running: asyncio.Task[None] | None = None
 
     async def put(
-        self, posts: Iterable[Put], users: Iterable[Put], comments: Iterable[Put] = ()
+        self,
+        posts: Iterable[Put],
+        users: Iterable[Put],
+        echoes: Mapping[str, Iterable[Put]] = MappingProxyType({}),
     ) -> None:
-        """Returns when all of it is acknowledged; raises StoreError."""
+        """Returns when all of it is acknowledged; raises StoreError. echoes: by their table."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(tuple(posts), tuple(users), tuple(comments), future))
+        self._waiting.append(_Waiting(tuple(posts), tuple(users), echoes, future))
         if self._running is None or self._running.done():
             self._running = asyncio.create_task(self._drain())
         await future
@@ -60,7 +64,10 @@ class Writer:
 
     def _put_group(self, group: list[_Waiting]) -> None:
         self._guard.put(
-            (self._tables.comments, [put for item in group for put in item.comments]),
+            *(
+                (table, [put for item in group for put in item.echoes.get(name, ())])
+                for name, table in self._tables.echoes.items()
+            ),
             (self._tables.posts, [put for item in group for put in item.posts]),
             (self._tables.userlist, [put for item in group for put in item.users]),
         )

@@ -2,9 +2,10 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
 from random import Random
+from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 from weibo_crawler.archive.exchanges import Kept
@@ -13,8 +14,8 @@ from weibo_crawler.config import Posts
 from weibo_crawler.fetch import Ask
 from weibo_crawler.metrics import Counters
 from weibo_crawler.posts.asking import Asker, Keep, Unreached
-from weibo_crawler.posts.comments import Comments
 from weibo_crawler.posts.due import USER_COLUMNS, due_of, revisit_of
+from weibo_crawler.posts.echoes import EchoReader
 from weibo_crawler.posts.info import Info
 from weibo_crawler.posts.missed import BACK, FALLEN, MISSED
 from weibo_crawler.posts.owner import NOBODY
@@ -22,7 +23,7 @@ from weibo_crawler.posts.sharing import is_open
 from weibo_crawler.posts.texts import CUT, RESTRICTED
 from weibo_crawler.posts.visit import Visitor
 from weibo_crawler.posts.writer import Writer as TablesWriter
-from weibo_crawler.records import Id, Kind, Page, Request
+from weibo_crawler.records import ECHO_LISTS, OF_USERS, Id, Kind, Page, Request
 from weibo_crawler.reparse.by_ids import replay_ids
 from weibo_crawler.reparse.replay import VisitReplay
 from weibo_crawler.sites import Site
@@ -35,7 +36,7 @@ from weibo_crawler.store.sql.walk import Frontier
 T = TypeVar("T")
 _AT_ONCE = 32  # visits, so that their puts are grouped
 _KNOWN = "existing"
-_ALL = 1000  # comments of posts of a page: what the archive lacks is not asked for
+_ALL = 1000  # posts of a page whose lists are read, and their pages: what lacks is not asked for
 
 
 class Stores(NamedTuple):
@@ -73,7 +74,7 @@ class _Asker(Asker):
         return self._replay.is_next(request)
 
     def may_ask(self, ask: Ask) -> bool:
-        is_open = ask.nth > 1 and not self._was_walled
+        is_open = ask.nth > 1 and ask.request.kind in OF_USERS and not self._was_walled
         return is_open or self._replay.place_of(ask.request) < inf
 
     def by_lead(self, ways: tuple[Request, ...]) -> list[Request]:
@@ -88,7 +89,10 @@ class _CutWriter(TablesWriter):
         self._writer, self._cursor, self._has_come = writer, cursor, False
 
     async def put(
-        self, posts: Iterable[Put], users: Iterable[Put], comments: Iterable[Put] = ()
+        self,
+        posts: Iterable[Put],
+        users: Iterable[Put],
+        echoes: Mapping[str, Iterable[Put]] = MappingProxyType({}),
     ) -> None:
         """As in `Writer`. Errors: Unreached at the first ledger that was not put."""
         users = list(users)
@@ -96,7 +100,7 @@ class _CutWriter(TablesWriter):
             if self._has_come and cursor != self._cursor:
                 raise Unreached("the visit was cut short here")
             self._has_come |= cursor == self._cursor
-        await self._writer.put(posts, users, comments)
+        await self._writer.put(posts, users, echoes)
 
     async def call(self, function: Callable[..., T], *args: object) -> T:
         """As in `Writer`."""
@@ -171,9 +175,15 @@ async def _visit(
         every=bool(process.options.get("every", False)),
         since=float(process.options.get("since", 0.0)),
         info=Info(site, asker, writer, Counters(), replay.now, rest_s=0.0),
-        comments=Comments(
-            *(site, asker, writer, Counters(), replay.now), run_id=process.run_id, most=_ALL
-        ),
+        echoes=[
+            EchoReader(
+                *(one, site, asker, writer, Counters(), replay.now),
+                run_id=process.run_id,
+                most=_ALL,
+                pages=_ALL,
+            )
+            for one in ECHO_LISTS
+        ],
     )
     outcome = await visitor.visit(due)
     if not is_open(outcome):  # the pages that a replayed harvest has kept are among the answers

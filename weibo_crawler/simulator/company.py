@@ -1,7 +1,8 @@
-"""Who meets whom in posts: who comments, whose posts are passed on, who is named. Pure.
+"""Who meets whom in posts: who comments or reposts, whose posts are passed on, who is named. Pure.
 
-near   people meet those near them: fans comment, the active ones most; passed on and named are
-       mostly accounts of the own community, the popular ones most; islands keep to themselves
+near   people meet those near them: fans comment and repost, the active ones most; passed on and
+       named are mostly accounts of the own community, the popular ones most; islands keep to
+       themselves
 even   everybody meets everybody alike, islands too: a walk over posts then finds users more easily
        than it would on any real site
 """
@@ -14,9 +15,9 @@ from weibo_crawler.simulator.graph import Graph
 
 COMPANIES = ("near", "even")
 _LOCAL = 0.8  # of the accounts that are passed on or named are of the own or the next community
-_BY_FANS = 0.7  # of the comments
+_BY_FANS = 0.7  # of the comments and reposts
 _CHOSEN_OF = 4  # drawn at once; the most popular, or the most active, one meets
-_TRIES = 4  # draws for each commenter wanted, before it is anybody near
+_TRIES = 4  # draws for each of them that is wanted, before it is anybody near
 
 
 class Company:
@@ -26,9 +27,10 @@ class Company:
         self._seed, self._graph = seed, graph
         self._is_even = kind == "even"
 
-    def commenters(self, writer: int, mid: int, count: int) -> list[int]:
-        """Who commented on a post, first comments first: at most `count`, each once."""
-        rng, size = dice(self._seed, Topic.COMMENTS, mid), self._graph.size
+    def around(self, writer: int, mid: int, count: int, topic: Topic) -> list[int]:
+        """Who commented on a post, or reposted it, in the site's order: at most `count`, each
+        once."""
+        rng, size = dice(self._seed, topic, mid), self._graph.size
         if self._is_even:
             return rng.sample(range(size), min(count, size))
         fans, others = self._graph.fans(writer), self._graph.near(writer)[1]

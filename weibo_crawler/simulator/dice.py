@@ -21,6 +21,7 @@ class Topic(IntEnum):
     PAGE = 8
     FAN_SHEETS = 9
     POST_SHEETS = 10
+    REPOSTS = 11
 
 
 def dice(seed: int, topic: Topic, index: int = 0) -> Random:

@@ -1,11 +1,13 @@
 """An address in, an answer out, as the site would give it to somebody who may see everything."""
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from weibo_crawler.simulator.people_pages import PeoplePages
 from weibo_crawler.simulator.post_pages import PostPages
 from weibo_crawler.simulator.routes import Asked, Kind, understand
+from weibo_crawler.simulator.timeline import Post
 from weibo_crawler.simulator.wire import END, HTML, NO_POST, NO_POST_PAGE, Answer, Users, error_page
 from weibo_crawler.simulator.world import PAGE_OF_USERS, World
 
@@ -115,15 +117,16 @@ class Pages:
 
     def _of_post(self, asked: Asked) -> Answer:
         post = self._world.post(asked.mid)
-        if post is None and asked.kind is not Kind.COMMENTS and self._world.was_post(asked.mid):
+        if post is None and asked.kind not in _BELOW and self._world.was_post(asked.mid):
             return NO_POST_PAGE if asked.kind is Kind.DETAIL else NO_POST
         if post is None:
             return error_page("暂无数据", "end") if asked.kind is Kind.DETAIL else END
-        make = {
+        make: dict[Kind, Callable[[Post], Answer]] = {
             Kind.EXTEND: self._posts.extend,
             Kind.SHOW: self._posts.show,
             Kind.DETAIL: self._posts.detail,
             Kind.COMMENTS: self._people.comments,
+            Kind.REPOSTS: partial(self._people.reposts, number=asked.page),
         }
         return make[asked.kind](post)
 
@@ -135,7 +138,8 @@ class Pages:
         return Answer(b"", status=302, headers=(("Location", f"/u/{self._world.uid(index)}"),))
 
 
-_OF_POSTS = frozenset({Kind.EXTEND, Kind.SHOW, Kind.DETAIL, Kind.COMMENTS})
+_BELOW = frozenset({Kind.COMMENTS, Kind.REPOSTS})
+_OF_POSTS = frozenset({Kind.EXTEND, Kind.SHOW, Kind.DETAIL}) | _BELOW
 _OF_USERS = frozenset({Kind.PROFILE, Kind.INFO, Kind.POSTS, Kind.FANS, Kind.FOLLOWS, Kind.USER})
 
 

@@ -1,13 +1,21 @@
-"""Pages of people: fans, follows, profile, basic information, the commenters of a post."""
+"""Pages of people: fans, follows, profile, basic information, who commented on a post or reposted
+it."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from weibo_crawler.simulator import lexicon
 from weibo_crawler.simulator.dice import Topic, dice, scatter
-from weibo_crawler.simulator.timeline import Post
-from weibo_crawler.simulator.wire import END, SITE, Answer, Users, envelope, full_date
-from weibo_crawler.simulator.world import COMMENTS, FAN_PAGES, FOLLOW_PAGES, PAGE_OF_USERS, World
+from weibo_crawler.simulator.timeline import Post, mid_of
+from weibo_crawler.simulator.wire import END, SITE, Answer, Users, bid_of, envelope, full_date
+from weibo_crawler.simulator.world import (
+    COMMENTS,
+    FAN_PAGES,
+    FOLLOW_PAGES,
+    PAGE_OF_REPOSTS,
+    PAGE_OF_USERS,
+    World,
+)
 
 _NAMES = {"fans": ("2310510033", "他的全部粉丝"), "followers": ("2310510024", "他的全部关注")}
 
@@ -165,6 +173,53 @@ class PeoplePages:
             "source": "",
             "like_count": n,
             "liked": False,
+        }
+
+    def reposts(self, post: Post, number: int) -> Answer:
+        """Page `number` (from 1) of who reposted a post; `max` pages are announced, and fewer may
+        be shown. These reposts stand on no timeline."""
+        everybody, start = self._world.reposters(post), (number - 1) * PAGE_OF_REPOSTS
+        shown = everybody[start : start + PAGE_OF_REPOSTS]
+        if not shown:
+            return END
+        return envelope(
+            {
+                "data": [self._repost(post, start + n, one) for n, one in enumerate(shown)],
+                "total_number": post.reposts,
+                "hot_total_number": 0,
+                "max": -(-post.reposts // PAGE_OF_REPOSTS),
+            }
+        )
+
+    def _repost(self, post: Post, n: int, writer: int) -> dict[str, Any]:
+        """Somebody's repost, and where it is more than that, what they said to it."""
+        second = post.second + 90 * (len(self._world.reposters(post)) - n)
+        text = "转发微博"
+        if scatter(post.mid, 200 + n) % 2:
+            text = lexicon.PHRASES[scatter(post.mid, 300 + n) % len(lexicon.PHRASES)]
+        mid = mid_of(second, writer)
+        return {
+            "visible": {"type": 0, "list_id": 0},
+            "created_at": full_date(second),
+            "id": str(mid),
+            "mid": str(mid),
+            "can_edit": False,
+            "text": text,
+            "raw_text": text,
+            "source": post.source,
+            "favorited": False,
+            "user": self._users.raw(writer),
+            "retweeted_status": {
+                "id": str(post.mid),
+                "mid": str(post.mid),
+                "bid": bid_of(post.mid),
+            },
+            "reposts_count": n % 3,
+            "comments_count": n % 2,
+            "attitudes_count": n,
+            "isLongText": False,
+            "bid": bid_of(mid),
+            **({"region_name": f"发布于 {post.region}"} if post.region else {}),
         }
 
     def _rows(self, index: int, edge: str, number: int, rows: list[int]) -> list[dict[str, Any]]:

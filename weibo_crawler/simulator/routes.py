@@ -26,6 +26,7 @@ class Kind(StrEnum):
     SHOW = "show"
     DETAIL = "detail"
     COMMENTS = "comments"
+    REPOSTS = "reposts"
     NAME = "name"
     USER = "user"
     HOME = "home"
@@ -74,6 +75,9 @@ def understand(address: str) -> Asked:
     if path == "/comments/hotflow":
         page = 2 if _number(query.get("max_id", "")) else 1
         return Asked(Kind.COMMENTS, mid=_mid(query.get("id", "")), page=page)
+    if path == "/api/statuses/repostTimeline":
+        page = max(1, _number(query.get("page", "")))
+        return Asked(Kind.REPOSTS, mid=_mid(query.get("id", "")), page=page)
     if path.startswith("/n/"):
         return Asked(Kind.NAME, name=unquote(path.removeprefix("/n/")))
     if path.startswith("/u/"):

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from weibo_crawler.errors import BadUsage
 from weibo_crawler.simulator import lexicon, people, timeline
 from weibo_crawler.simulator.company import Company
-from weibo_crawler.simulator.dice import scatter
+from weibo_crawler.simulator.dice import Topic, scatter
 from weibo_crawler.simulator.fates import Fates, edited
 from weibo_crawler.simulator.graph import Graph
 from weibo_crawler.simulator.people import Person
@@ -23,6 +23,8 @@ from weibo_crawler.simulator.timeline import Calendar, Post
 PAGE_OF_USERS = 20
 PAGE_OF_POSTS = 10
 COMMENTS = 20  # of a post, shown on page 1
+PAGE_OF_REPOSTS = 10
+REPOSTS = 50  # of a post that are shown at all
 FAN_PAGES = 250  # a fan list shows no more, so at most 5,000 fans (weibo_api.md)
 FOLLOW_PAGES = 10  # and at most 200 follows
 FEWEST_USERS = 30
@@ -172,7 +174,12 @@ class World:
 
     def commenters(self, mid: int, count: int) -> list[int]:
         """Who commented on a post, first comments first: at most `count`, each once."""
-        return self._company.commenters(timeline.writer_of(mid), mid, count)
+        return self._company.around(timeline.writer_of(mid), mid, count, Topic.COMMENTS)
+
+    def reposters(self, post: Post) -> list[int]:
+        """Who is shown as having reposted it, the latest first, each once."""
+        count = min(post.reposts, REPOSTS)
+        return self._company.around(post.writer, post.mid, count, Topic.REPOSTS)
 
     def _original(self, mid: int) -> int | None:
         """What a retweet is of: an older post, no retweet itself, of somebody; None: it is gone."""

@@ -13,7 +13,18 @@ from typing import Protocol
 
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig
-from weibo_crawler.records import Edge, Id, IdType, Kind, Media, Page, Reading, Request, Seed
+from weibo_crawler.records import (
+    OPTIONAL,
+    Edge,
+    Id,
+    IdType,
+    Kind,
+    Media,
+    Page,
+    Reading,
+    Request,
+    Seed,
+)
 
 Headers = tuple[tuple[str, str], ...]
 GROUP = "weibo_crawler.sites"  # the folders here, and the entry points of installed packages
@@ -99,7 +110,10 @@ class Site(Protocol):
 
     def name(self, screen_name: str) -> Request: ...
 
-    def comments(self, mid: Id) -> Request: ...
+    def echoes(self, kind: Kind, mid: Id, cursor: str = "") -> Request:
+        """A page of the list under a post that this kind of request asks for (`EchoList`); cursor
+        "" is the first page."""
+        ...
 
     def media(self, url: str) -> Media | None:
         """What an address of a post's picture or video, or one that such an address leads to, is
@@ -156,13 +170,9 @@ def open_site(settings: Settings) -> Site:
             f"harvest.edges: {site.title} has no {' and no '.join(lacking)}; name some of: "
             + ", ".join(sorted(site.edges))
         )
-    wanted = {
-        "posts.comments": settings.posts.comments,
-        "posts.info_days": settings.posts.info_days,
-    }
-    for setting, kind in (("posts.comments", Kind.COMMENTS), ("posts.info_days", Kind.INFO)):
-        if wanted[setting] and kind not in site.kinds:
-            raise BadConfig(f"{setting}: {site.title} has no such page: set it to 0")
+    for kind, name in OPTIONAL.items():
+        if getattr(settings.posts, name) and kind not in site.kinds:
+            raise BadConfig(f"posts.{name}: {site.title} has no such page: set it to 0")
     return site
 
 

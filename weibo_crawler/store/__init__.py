@@ -113,7 +113,9 @@ class Tables(Protocol):
     def posts(self) -> Table: ...
 
     @property
-    def comments(self) -> Table: ...
+    def echoes(self) -> Mapping[str, Table]:
+        """By the names of `ECHO_LISTS`."""
+        ...
 
     @property
     def waits_for(self) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from weibo_crawler.records import Id, read_id
 from weibo_crawler.store import Put, Table, Tables
 from weibo_crawler.store.forgotten import NOBODY, Forgotten, without_others
-from weibo_crawler.store.rows.comments import AUTHOR
+from weibo_crawler.store.rows.echoes import AUTHORS
 from weibo_crawler.store.rows.keys import owner_of, posts_prefix, user_key
 from weibo_crawler.store.sql.erasure import SqlErasure
 
@@ -54,9 +54,9 @@ class Guard:
                 yield put._replace(cells={**put.cells, **new}) if new else put
 
     def _is_of_gone(self, put: Put) -> bool:
-        """Whether the row is theirs: it stands under their uid, or they wrote the comment."""
-        author = put.cells.get(AUTHOR)
-        return self.has(owner_of(put.key)) or (author is not None and self.has(read_id(author)))
+        """Whether the row is theirs: it stands under their uid, or they wrote what it holds."""
+        authors = (put.cells[cell] for cell in AUTHORS.values() if cell in put.cells)
+        return self.has(owner_of(put.key)) or any(self.has(read_id(uid)) for uid in authors)
 
     def _undo(self, table: Table, puts: Sequence[Put]) -> None:
         for put in puts:
@@ -81,7 +81,8 @@ def remove_user(tables: Tables, uid: Id) -> int:
     for key in list(tables.posts.keys(posts_prefix(uid))):
         tables.posts.delete(key)
         posts += 1
-    for key in list(tables.comments.keys(posts_prefix(uid))):
-        tables.comments.delete(key)
+    for table in tables.echoes.values():
+        for key in list(table.keys(posts_prefix(uid))):
+            table.delete(key)
     tables.userlist.delete(user_key(uid))
     return posts

@@ -7,10 +7,12 @@ from typing import NamedTuple
 from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.fetch import Ask, PageSource
 from weibo_crawler.records import (
+    ECHO_LISTS,
     FACTS,
     OF_USERS,
     REFUSALS,
-    CommentPage,
+    EchoList,
+    EchoPage,
     Edge,
     Expect,
     FanPage,
@@ -25,11 +27,12 @@ from weibo_crawler.records import (
 )
 from weibo_crawler.sites import Site
 
-PROFILE, POSTS, LATER_POSTS, TEXT, COMMENTS, NAME, INFO = (
-    *("profile", "posts 1", "posts 2", "long text", "comments", "name"),
+PROFILE, POSTS, LATER_POSTS, TEXT, NAME, INFO = (
+    *("profile", "posts 1", "posts 2", "long text", "name"),
     "information",
 )
 LISTS = {Edge.FANS: "fans", Edge.FOLLOWS: "follows"}
+ECHOES = {one.edge: one for one in ECHO_LISTS}  # each look bears the name of the list
 
 
 class Look(NamedTuple):
@@ -85,7 +88,8 @@ class Looks:
         if self._wants_info and Kind.INFO in site.kinds:
             yield await self._look(INFO, Ask(site.info(uid)))
         yield await self._text(page.posts)
-        yield await self._comments(page.posts)
+        for which in ECHO_LISTS:
+            yield await self._echoes(which, page.posts)
         owners = (profile.reading.record if profile.reading else None, page.profile)
         names = [one.screen_name for one in owners if isinstance(one, User) and one.screen_name]
         if Kind.NAME not in site.kinds:
@@ -112,12 +116,13 @@ class Looks:
                 break
         return look
 
-    async def _comments(self, posts: Iterable[Post]) -> Look:
-        if Kind.COMMENTS not in self._site.kinds:
-            return Look(COMMENTS, None, self._none)
-        said = max(posts, key=lambda post: post.comments or 0, default=None)
-        request = self._site.comments(said.mid) if said is not None and said.comments else None
-        return await self._maybe(COMMENTS, request, "no post on page 1 announces any")
+    async def _echoes(self, which: EchoList, posts: Iterable[Post]) -> Look:
+        if which.kind not in self._site.kinds:
+            return Look(which.name, None, self._none)
+        best = max(posts, key=lambda post: which.announced(post) or 0, default=None)
+        is_announced = best is not None and which.announced(best)
+        request = self._site.echoes(which.kind, best.mid) if best and is_announced else None
+        return await self._maybe(which.name, request, "no post on page 1 announces any")
 
     async def _maybe(self, name: str, request: Request | None, why: str, nth: int = 1) -> Look:
         if request is None:
@@ -156,7 +161,7 @@ def content(look: Look) -> str:
             if record.unreadable:
                 said += f", {len(record.unreadable)} not legible ({record.unreadable[0].path})"
             return said + (", names a next page" if record.next_cursor else ", names no next page")
-        case FanPage() | CommentPage():
+        case FanPage() | EchoPage():
             people = len(record.users) + len(record.uncounted)
             left = sum(record.skipped.values())
             return f"{people} people" + (f", {left} items left out" if left else "")

@@ -5,7 +5,7 @@ from math import ceil
 from typing import NamedTuple
 
 from weibo_crawler.config import Harvest, Posts
-from weibo_crawler.records import CommentPage, Edge, FanPage, PostPage, User, Verdict
+from weibo_crawler.records import ECHO_LISTS, EchoPage, Edge, FanPage, PostPage, User, Verdict
 from weibo_crawler.survey import looks
 from weibo_crawler.survey.looks import Look
 
@@ -63,9 +63,9 @@ def _people(edge: Edge, by_name: Mapping[str, Look], shown: PostPage | None) -> 
     if edge in looks.LISTS:
         listed = _record(by_name[looks.LISTS[edge]])
         return len(listed.users) + len(listed.uncounted) if isinstance(listed, FanPage) else None
-    if edge is Edge.COMMENTS:
-        said = _record(by_name[looks.COMMENTS])
-        return len(said.users) + len(said.uncounted) if isinstance(said, CommentPage) else None
+    if edge in looks.ECHOES:
+        said = _record(by_name[looks.ECHOES[edge].name])
+        return len(said.users) + len(said.uncounted) if isinstance(said, EchoPage) else None
     if shown is None:
         return None
     if edge is Edge.MENTIONS:
@@ -117,6 +117,9 @@ def _announced(by_name: Mapping[str, Look], shown: PostPage) -> int:
 def _requests(shown: PostPage, posts: Posts, by_name: Mapping[str, Look]) -> int:
     """Of page 1 and what belongs to it."""
     cut = sum(not post.text_complete for post in shown.posts)
-    said = sum(bool(post.comments) for post in shown.posts)
+    below: int = sum(
+        min(getattr(posts, one.name), sum(bool(one.announced(post)) for post in shown.posts))
+        for one in ECHO_LISTS
+    )
     lacks = shown.profile is None or not shown.profile.is_told
-    return 1 + cut + min(posts.comments, said) + lacks + (posts.info_days > 0)
+    return 1 + cut + below + lacks + (posts.info_days > 0)

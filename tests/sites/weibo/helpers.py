@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from weibo_crawler.records import Edge, Page, Reading, Record, Request, Verdict
+from weibo_crawler.records import Edge, Kind, Page, Reading, Record, Request, Verdict
 from weibo_crawler.sites.weibo import Weibo
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -24,7 +24,8 @@ REQUESTS: dict[str, Request] = {
     "follows_page.json": SITE.edge(Edge.FOLLOWS, OWNER, "2"),
     "profile.json": SITE.profile(OWNER),
     "info.json": SITE.info(OWNER),
-    "comments.json": SITE.comments(LONG_MID),
+    "comments.json": SITE.echoes(Kind.COMMENTS, LONG_MID),
+    "reposts.json": SITE.echoes(Kind.REPOSTS, LONG_MID),
     "extend.json": SITE.full_text(OWNER, LONG_MID)[0],
     "show.json": SITE.full_text(OWNER, LONG_MID)[1],
 }

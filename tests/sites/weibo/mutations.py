@@ -21,10 +21,11 @@ from msgspec.structs import replace
 from tests.sites.weibo.helpers import DETAIL, NOON, OWNER, REQUESTS, SITE, at, fixture, page
 from weibo_crawler.records import (
     FACTS,
-    CommentPage,
+    EchoPage,
     Edge,
     FanPage,
     FullText,
+    Kind,
     PostPage,
     Reading,
     Request,
@@ -74,7 +75,7 @@ def cases() -> list[Case]:
         now = at("2019-06-15T12:00:00" if "2019" in path.name else "2021-06-18T12:00:00")
         found.append(Case(path.name, path.read_bytes(), SITE.posts(uid, ""), now))
     for path in sorted(SAMPLES.glob("comments/*.json")):
-        found.append(Case(path.name, path.read_bytes(), SITE.comments(9), NOON))
+        found.append(Case(path.name, path.read_bytes(), SITE.echoes(Kind.COMMENTS, 9), NOON))
     return found
 
 
@@ -115,7 +116,7 @@ class Prepared:
         self._check_ids(reading)
         if isinstance(reading.record, PostPage):
             self._check_posts(reading.record, path)
-        elif isinstance(reading.record, FanPage | CommentPage):
+        elif isinstance(reading.record, FanPage | EchoPage):
             self._check_users(reading.record.users, path)
         elif isinstance(reading.record, User):
             self._check_profile(reading.record, path)
@@ -157,7 +158,7 @@ class Prepared:
             assert record.next_cursor == self.record.next_cursor, path
 
     def _check_users(self, users: tuple[User, ...], path: tuple[Any, ...]) -> None:
-        assert isinstance(self.record, FanPage | CommentPage)
+        assert isinstance(self.record, FanPage | EchoPage)
         mine = {user.uid: user for user in self.record.users}
         is_id = path[-1] == "id"
         for user in users:

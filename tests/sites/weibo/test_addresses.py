@@ -31,7 +31,22 @@ POSTS = f"{INDEX}type=uid&value={OWNER}&containerid=107603{OWNER}"
             SITE.edge(Edge.FOLLOWS, OWNER, "3"),
             f"{INDEX}containerid=231051_-_followers_-_{OWNER}&page=3",
         ),
-        (SITE.comments(9), "https://m.weibo.cn/comments/hotflow?id=9&mid=9&max_id_type=0"),
+        (
+            SITE.echoes(Kind.COMMENTS, 9),
+            "https://m.weibo.cn/comments/hotflow?id=9&mid=9&max_id_type=0",
+        ),
+        (
+            SITE.echoes(Kind.COMMENTS, 9, "3143"),
+            "https://m.weibo.cn/comments/hotflow?id=9&mid=9&max_id_type=0&max_id=3143",
+        ),
+        (
+            SITE.echoes(Kind.REPOSTS, 9),
+            "https://m.weibo.cn/api/statuses/repostTimeline?id=9&page=1",
+        ),
+        (
+            SITE.echoes(Kind.REPOSTS, 9, "4"),
+            "https://m.weibo.cn/api/statuses/repostTimeline?id=9&page=4",
+        ),
         (SITE.name("青/藤 ?"), "https://m.weibo.cn/n/%E9%9D%92%2F%E8%97%A4%20%3F"),
     ],
 )
@@ -60,7 +75,7 @@ def test_headers_of_a_browser_of_the_site() -> None:
         "X-Requested-With": "XMLHttpRequest",
         "Referer": f"https://m.weibo.cn/u/{OWNER}",
     }
-    assert dict(SITE.comments(9).headers)["Referer"] == "https://m.weibo.cn/detail/9"
+    assert dict(SITE.echoes(Kind.COMMENTS, 9).headers)["Referer"] == "https://m.weibo.cn/detail/9"
     assert "X-Requested-With" not in dict(SITE.full_text(OWNER, 9)[2].headers)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from tests.sites.weibo.helpers import SITE, at, check_law, page, record
-from weibo_crawler.records import Edge, Reading, Request, Verdict
+from weibo_crawler.records import Edge, Kind, Reading, Request, Verdict
 from weibo_crawler.sites.weibo.bid import bid_of
 from weibo_crawler.survey.recording import outline
 
@@ -217,14 +217,14 @@ def test_show() -> None:
 def test_comments() -> None:
     """Twenty authors, what they wrote, and the token of the next page."""
     name = "comments/2019-06_hotflow.json"
-    found = record(read(name, SITE.comments(9)))
+    found = record(read(name, SITE.echoes(Kind.COMMENTS, 9)))
     assert len(found.users) == len({user.uid for user in found.users}) == 20
     assert sum(user.fans for user in found.users) == 2123261
     assert found.next_cursor == str(data(name)["max_id"])
     raw = data(name)["data"]
-    assert [one.text for one in found.comments] == [Seen(c["text"]).text.strip() for c in raw]
-    assert sum(one.likes for one in found.comments) == 32787
-    assert {one.created_at[:10] for one in found.comments} == {"2019-06-14"}
+    assert [one.text for one in found.echoes] == [Seen(c["text"]).text.strip() for c in raw]
+    assert sum(one.likes for one in found.echoes) == 32787
+    assert {one.created_at[:10] for one in found.echoes} == {"2019-06-14"}
 
 
 def test_fans_of_the_app() -> None:

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.sites.weibo.helpers import LONG_MID, OWNER, SITE, judge, read, record
-from weibo_crawler.records import Comment, CommentPage, Edge, FanPage, Request, User, Verdict
+from weibo_crawler.records import Echo, EchoPage, Edge, FanPage, Kind, Request, User, Verdict
 from weibo_crawler.sites.weibo.drift import Drift
 from weibo_crawler.sites.weibo.ids import uid_of
 from weibo_crawler.sites.weibo.wire import Face
@@ -493,9 +493,9 @@ def test_an_item_is_known_by_its_user_too() -> None:
 def test_what_commenters_wrote() -> None:
     """Text, author, time and likes of each comment; a user who comments twice is one user."""
     found = record(read("comments.json"))
-    first = found.comments[0]
-    assert (len(found.comments), len(found.users)) == (3, 2)
-    assert first == Comment(
+    first = found.echoes[0]
+    assert (len(found.echoes), len(found.users)) == (3, 2)
+    assert first == Echo(
         id=4383183984547601,
         uid=4900000001,
         screen_name="纸飞机",
@@ -518,16 +518,76 @@ def test_a_comment_that_cannot_be_read_costs_only_itself(odd: Tree) -> None:
     whole = record(read("comments.json"))
     found = record(read("comments.json", lambda tree: tree["data"]["data"][0].update(odd)))
     assert found.users == whole.users
-    assert found.comments == whole.comments[1:]
+    assert found.echoes == whole.echoes[1:]
 
 
 def test_where_a_comment_is_from() -> None:
     """Since 2022 its source says so; odd numbers cost themselves."""
     odd = {"source": "来自北京", "like_count": "many", "total_number": -1}
     found = record(read("comments.json", lambda tree: tree["data"]["data"][0].update(odd)))
-    assert (found.comments[0].region, found.comments[0].likes, found.comments[0].replies) == (
+    assert (found.echoes[0].region, found.echoes[0].likes, found.echoes[0].replies) == (
         *("北京", None, None),
     )
+
+
+def test_who_passed_a_post_on() -> None:
+    """Text, author, time and counts of each repost, as it is listed since 2019 and as it was before
+    that; a cut text says so."""
+    found = record(read("reposts.json"))
+    assert [one.id for one in found.echoes] == [
+        4383183984547611,
+        4383183984547612,
+        4383183984547613,
+    ]
+    assert found.echoes[0] == Echo(
+        id=4383183984547611,
+        uid=4900000001,
+        screen_name="纸飞机",
+        text="转发微博",
+        created_at="2019-06-14T20:39:20+08:00",
+        likes=5,
+    )
+    assert found.echoes[1] == Echo(
+        id=4383183984547612,
+        uid=4900000002,
+        screen_name="Tidepool",
+        text="好信要慢[偷笑]//@纸飞机:说得好",
+        created_at="2019-06-14T20:39:20+08:00",
+        likes=3,
+        replies=1,
+        region="北京",
+        reposts=2,
+    )
+    assert [one.text_complete for one in found.echoes] == [True, True, False]
+    assert [user.uid for user in found.users] == [4900000002]
+    assert found.uncounted == (4900000001,)
+    assert found.skipped == {"no user": 1}
+
+
+@pytest.mark.parametrize(
+    ("number", "pages", "following"),
+    [
+        *(("", 3, "2"), ("2", 3, "3"), ("3", 3, None), ("", 1, None)),
+        ("", "3", "2"),
+        ("", None, None),
+    ],
+)
+def test_reposts_name_their_next_page(number: str, pages: object, following: str | None) -> None:
+    """By how many pages there are, from the number of this one."""
+    request = SITE.echoes(Kind.REPOSTS, LONG_MID, number)
+    found = read("reposts.json", lambda tree: tree["data"].update(max=pages), request)
+    assert record(found).next_cursor == following
+
+
+def test_the_end_of_reposts() -> None:
+    """No repost is nothing on page 1, and an end behind it, however many pages are announced."""
+    for number, verdict in (("", Verdict.EMPTY), ("2", Verdict.END)):
+        request = SITE.echoes(Kind.REPOSTS, LONG_MID, number)
+        for body in (
+            {"ok": 1, "data": {"data": [], "total_number": 0, "max": 9}},
+            {"ok": 0, "msg": "这里还没有内容", "data": {"cards": []}},
+        ):
+            assert judge(json.dumps(body), request).verdict is verdict
 
 
 def test_a_profile() -> None:
@@ -594,7 +654,7 @@ def test_an_odd_field_of_a_profile_costs_only_itself(
 def test_authors_of_comments() -> None:
     """Each author once; users that are null are left out; max_id names the next page."""
     page = record(read("comments.json"))
-    assert isinstance(page, CommentPage)
+    assert isinstance(page, EchoPage)
     assert (page.mid, [user.uid for user in page.users]) == (LONG_MID, FANS[:2])
     assert page.next_cursor == "314345666829623"
 

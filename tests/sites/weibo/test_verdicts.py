@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.sites.weibo.helpers import OWNER, SITE, fixture, judge, page
-from weibo_crawler.records import Edge, Request, Verdict
+from weibo_crawler.records import ECHO_LISTS, Edge, Request, Verdict
 
 V = Verdict
 NOT_UTF_8 = "another encoding: {} of {} characters are no UTF-8"
@@ -213,7 +213,7 @@ def test_a_refusal_that_nobody_knows(body: str, words: str) -> None:
         assert reading.why.removeprefix("unknown refusal: ").startswith(words) or words == "1"
 
 
-OF_A_POST = [*SITE.full_text(OWNER, 9), SITE.comments(9)]
+OF_A_POST = [*SITE.full_text(OWNER, 9), *(SITE.echoes(one.kind, 9) for one in ECHO_LISTS)]
 HIDDEN = "由于博主设置，目前内容暂不可见。"
 
 

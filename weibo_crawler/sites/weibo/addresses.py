@@ -1,10 +1,13 @@
 """The requests (weibo_api.md, "Endpoints"), with the headers that browsers of the site send.
 
 A cursor is the site's own token as text: "" is the first page; posts have "page=2" or
-"since_id=4646131823281332", fans and follows the number of the page.
+"since_id=4646131823281332", fans, follows and reposts the number of the page, comments the max_id
+of the page before.
 """
 
 from urllib.parse import quote
+
+from msgspec.structs import replace
 
 from weibo_crawler.records import Edge, Id, Kind, Request
 
@@ -20,7 +23,7 @@ _LISTS = {
 
 
 def page_number(cursor: str) -> int:
-    """The number of a page of fans or follows; "" is page 1. Errors: ValueError."""
+    """The number of a page of fans, follows or reposts; "" is page 1. Errors: ValueError."""
     return int(cursor or "1")
 
 
@@ -78,9 +81,12 @@ class Addresses:
         """show, detail: they tell more than the text."""
         return self.full_text(0, mid)[1:]
 
-    def comments(self, mid: Id) -> Request:
-        path = f"/comments/hotflow?id={mid}&mid={mid}&max_id_type=0"
-        return self._of_post(Kind.COMMENTS, path, mid, 0)
+    def echoes(self, kind: Kind, mid: Id, cursor: str = "") -> Request:
+        path = f"/api/statuses/repostTimeline?id={mid}&page={cursor or 1}"
+        if kind is Kind.COMMENTS:
+            path = f"/comments/hotflow?id={mid}&mid={mid}&max_id_type=0"
+            path += f"&max_id={cursor}" if cursor else ""
+        return replace(self._of_post(kind, path, mid, 0), cursor=cursor)
 
     def name(self, screen_name: str) -> Request:
         return Request(

@@ -1,4 +1,4 @@
-"""Users: from a profile, from lists and from comments."""
+"""Users: from a profile, from lists and from what is under posts."""
 
 import re
 from collections import Counter
@@ -7,20 +7,22 @@ from collections.abc import Iterable
 from msgspec.structs import asdict, replace
 
 from weibo_crawler import records
-from weibo_crawler.records import ILLEGIBLE, CommentPage, Id, Reading, Request, User, Verdict
-from weibo_crawler.sites.weibo.comment import read_comment
+from weibo_crawler.records import ILLEGIBLE, EchoPage, Id, Kind, Reading, Request, User, Verdict
+from weibo_crawler.sites.weibo.addresses import page_number
 from weibo_crawler.sites.weibo.counts import (
     MOST_FANS,
     MOST_POSTS,
+    MOST_REACTIONS,
     optional_count,
     small_number,
 )
 from weibo_crawler.sites.weibo.cursors import read_token
 from weibo_crawler.sites.weibo.drift import Drift, is_drift
+from weibo_crawler.sites.weibo.echo import read_echo
 from weibo_crawler.sites.weibo.ids import uid_of
 from weibo_crawler.sites.weibo.text import read_name, read_remark
 from weibo_crawler.sites.weibo.verdicts import nothing
-from weibo_crawler.sites.weibo.wire import Comments, Face, Person, Profile
+from weibo_crawler.sites.weibo.wire import Echoes, Face, Person, Profile
 
 _FANS_IN_WORDS = re.compile(r"粉丝[：:]\s*(\S+)")
 
@@ -91,33 +93,37 @@ def read_profile(profile: Profile | None, request: Request, now: float) -> Readi
     return Reading(Verdict.OK, user)
 
 
-def read_comments(comments: Comments | None, request: Request, now: float) -> Reading:
-    """OK with a CommentPage: its authors, each once, and what they wrote; who cannot be read is
-    left out and counted.
+def read_echoes(echoes: Echoes | None, request: Request, now: float) -> Reading:
+    """OK with an EchoPage: its authors, each once, and what they wrote; who cannot be read is left
+    out and counted.
 
     Errors: Drift, also where most of the authors cannot be read.
     """
-    if comments is None or not isinstance(comments.data, list | None):
-        raise Drift(".data" if comments is None else ".data.data")
-    next_cursor, is_odd = read_token(comments.max_id)
-    if not comments.data and next_cursor is None and not is_odd:
+    if echoes is None or not isinstance(echoes.data, list | None):
+        raise Drift(".data" if echoes is None else ".data.data")
+    is_post = request.kind is Kind.REPOSTS
+    next_cursor, is_odd = read_token(echoes.max_id)
+    if not echoes.data and next_cursor is None and not is_odd:
         return nothing(request)
+    if is_post:
+        number, last = page_number(request.cursor), optional_count(echoes.max, MOST_REACTIONS)
+        next_cursor = str(number + 1) if last is not None and number < last else None
     users: dict[Id, User] = {}
-    said: list[records.Comment] = []
+    said: list[records.Echo] = []
     odd: list[Drift] = []
     skipped = Counter({"odd cursor": 1} if is_odd else {})
     shown = 0
-    for i, comment in enumerate(comments.data or ()):
-        if comment is not None and comment.user is None:
+    for i, echo in enumerate(echoes.data or ()):
+        if echo is not None and echo.user is None:
             skipped["no user"] += 1
             continue
         shown += 1
         try:
-            if comment is None or not isinstance(comment.user, Face):
+            if echo is None or not isinstance(echo.user, Face):
                 raise Drift("")
-            user = read_face(comment.user)
+            user = read_face(echo.user)
             users.setdefault(user.uid, user)
-            if (one := read_comment(comment, user, now)) is not None:
+            if (one := read_echo(echo, user, now, is_post=is_post)) is not None:
                 said.append(one)
         except Drift as drift:
             skipped[ILLEGIBLE[not drift.path]] += 1
@@ -126,7 +132,7 @@ def read_comments(comments: Comments | None, request: Request, now: float) -> Re
         raise odd[0]
     counted = tuple(user for user in users.values() if user.fans is not None)
     uncounted = tuple(user.uid for user in users.values() if user.fans is None)
-    page = CommentPage(request.mid, counted, next_cursor, uncounted, tuple(said), dict(skipped))
+    page = EchoPage(request.mid, counted, next_cursor, uncounted, tuple(said), dict(skipped))
     return Reading(Verdict.OK, page)
 
 

@@ -21,7 +21,7 @@ from weibo_crawler.sites.weibo.info import read_info
 from weibo_crawler.sites.weibo.lists import read_user_list
 from weibo_crawler.sites.weibo.longtext import read_detail, read_extend, read_show
 from weibo_crawler.sites.weibo.loose import NotJson, repaired
-from weibo_crawler.sites.weibo.people import read_comments, read_profile
+from weibo_crawler.sites.weibo.people import read_echoes, read_profile
 from weibo_crawler.sites.weibo.signs import is_complaint
 from weibo_crawler.sites.weibo.timeline import read_timeline
 from weibo_crawler.sites.weibo.verdicts import (
@@ -52,6 +52,7 @@ def _never_ok(data: object, request: Request, now: float) -> Reading:
 
 
 _LIST = _Shape(msgspec.json.Decoder(wire.UserListAnswer), read_user_list)
+_ECHOES = _Shape(msgspec.json.Decoder(wire.EchoesAnswer), read_echoes)
 _NO_SHAPE = _Shape(msgspec.json.Decoder(wire.NoAnswer), _never_ok)
 _SHAPES = {
     Kind.PROFILE: _Shape(msgspec.json.Decoder(wire.ProfileAnswer), read_profile),
@@ -62,7 +63,8 @@ _SHAPES = {
     Kind.EXTEND: _Shape(msgspec.json.Decoder(wire.ExtendAnswer), read_extend),
     Kind.SHOW: _Shape(msgspec.json.Decoder(wire.ShowAnswer), read_show),
     Kind.DETAIL: _NO_SHAPE,
-    Kind.COMMENTS: _Shape(msgspec.json.Decoder(wire.CommentsAnswer), read_comments),
+    Kind.COMMENTS: _ECHOES,
+    Kind.REPOSTS: _ECHOES,
     Kind.NAME: _NO_SHAPE,
     Kind.SESSION: _NO_SHAPE,
     Kind.PROXIES: _NO_SHAPE,

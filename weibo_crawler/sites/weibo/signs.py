@@ -8,7 +8,7 @@ import re
 from typing import Any
 from urllib.parse import unquote
 
-from weibo_crawler.records import Kind, Verdict
+from weibo_crawler.records import ECHO_LISTS, Kind, Verdict
 from weibo_crawler.sites.weibo.cursors import read_token
 
 NO_CONTENT = "这里还没有内容"
@@ -29,7 +29,7 @@ _REFUSED_BY_WORDS = (
     ("服务器走丢了", Verdict.SERVER_TROUBLE),
     ("网络繁忙", Verdict.SERVER_TROUBLE),
 )
-_OF_A_POST = (Kind.EXTEND, Kind.SHOW, Kind.DETAIL, Kind.COMMENTS)
+_OF_A_POST = (Kind.EXTEND, Kind.SHOW, Kind.DETAIL, *(one.kind for one in ECHO_LISTS))
 _NO_USER, _NO_POST = "20003", "20101"
 # beside other words 20003 is no signature
 _SAYS_NO_USER = re.compile("用户.{0,6}不存在|user .{0,9}not exist", re.IGNORECASE)

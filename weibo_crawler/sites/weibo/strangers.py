@@ -41,7 +41,17 @@ HOSTS = re.compile(
 _PATHS = frozenset(
     (
         *("u", "n", "p", "k", "v", "status", "statuses", "detail", "profile", "api", "container"),
-        *("getIndex", "comments", "hotflow", "extend", "show", "visitor", "genvisitor2", "sso"),
+        *(
+            "getIndex",
+            "comments",
+            "hotflow",
+            "repostTimeline",
+            "extend",
+            "show",
+            "visitor",
+            "genvisitor2",
+            "sso",
+        ),
         *("signin", "captcha", "geetest", "search"),
     )
 )

@@ -201,20 +201,31 @@ class Info(Struct, gc=False):
     cardlistInfo: InfoPage | None = None
 
 
-class Comment(Struct, gc=False):
+class Echo(Struct, gc=False):
+    """A comment, or a repost: since 2019 that is a post, before it was much like a comment."""
+
     id: Any = None
     mid: Any = None
     text: Any = None
     created_at: Any = None
     like_count: Any = None
+    like_counts: Any = None
+    attitudes_count: Any = None
     total_number: Any = None
+    comments_count: Any = None
+    reposts_count: Any = None
     source: Any = None
+    region_name: Any = None
+    isLongText: Any = None
     user: Face | UnsetType | None = UNSET
 
 
-class Comments(Struct, gc=False):
-    data: list[Comment | None] | UnsetType | None = UNSET
+class Echoes(Struct, gc=False):
+    """Of comments max_id names the next page, of reposts max is the number of the last one."""
+
+    data: list[Echo | None] | UnsetType | None = UNSET
     max_id: Any = None
+    max: Any = None
 
 
 class Rendered(Struct, gc=False):
@@ -239,8 +250,8 @@ class InfoAnswer(Answer, gc=False):
     data: Info | None = None
 
 
-class CommentsAnswer(Answer, gc=False):
-    data: Comments | None = None
+class EchoesAnswer(Answer, gc=False):
+    data: Echoes | None = None
 
 
 class ExtendAnswer(Answer, gc=False):

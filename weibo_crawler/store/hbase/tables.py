@@ -1,9 +1,11 @@
 """The tables in HBase, through its Thrift1 server (`hbase thrift start`, buffered and binary)."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from weibo_crawler.config import Store
 from weibo_crawler.errors import StoreError
+from weibo_crawler.records import ECHO_LISTS
 from weibo_crawler.store import Table
 from weibo_crawler.store.hbase.address import parse_address
 from weibo_crawler.store.hbase.base import Thrift
@@ -25,7 +27,7 @@ class HbaseTables:
         self._thrift = Thrift(self.address, waits=waits)
         self.userlist: Table = self._open("userlist")
         self.posts: Table = self._open("posts")
-        self.comments: Table = self._open("comments")
+        self.echoes: Mapping[str, Table] = {one.name: self._open(one.name) for one in ECHO_LISTS}
 
     @property
     def waits_for(self) -> str:

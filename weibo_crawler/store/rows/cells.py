@@ -14,7 +14,17 @@ import msgspec
 from msgspec.structs import astuple
 
 from weibo_crawler.errors import StoreError
-from weibo_crawler.records import SCHEMA_VERSION, BasicInfo, FullText, Id, Post, User, read_id
+from weibo_crawler.records import (
+    ECHO_LISTS,
+    SCHEMA_VERSION,
+    BasicInfo,
+    EchoList,
+    FullText,
+    Id,
+    Post,
+    User,
+    read_id,
+)
 from weibo_crawler.store import Cells, Row, UserRow
 from weibo_crawler.store.rows.fields import IMPORTED, POSTS, in_cells, read_truth
 from weibo_crawler.store.rows.gaps import Gap, pack_gaps, unpack_gaps
@@ -27,7 +37,7 @@ T = TypeVar("T")
 FAMILIES: Mapping[str, Mapping[str, int]] = {
     "userlist": {"user": 3, "profile": 5, "crawl": 1},
     "posts": {"post": 5, "count": 100, "raw": 1},
-    "comments": {"comment": 3},
+    **{one.name: {one.one: 3} for one in ECHO_LISTS},
 }
 
 
@@ -278,9 +288,9 @@ def gone_cells(at: float | None) -> Cells:
     return {"post:gone_at": "" if at is None else to_iso(at)}
 
 
-def comments_read_cells(announced: int) -> Cells:
-    """How many comments a post announced when the first page of them was read."""
-    return {"post:comments_read": str(announced)}
+def echoes_read_cells(which: EchoList, announced: int) -> Cells:
+    """How many comments, or reposts, a post announced when the first page of them was read."""
+    return {f"post:{which.name}_read": str(announced)}
 
 
 def pinned_cells(is_pinned: bool) -> Cells:

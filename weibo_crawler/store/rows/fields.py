@@ -1,5 +1,5 @@
-"""The fields of users, posts, comments and edges: what each is called, where it lives, what it
-holds. Pure.
+"""The fields of users, posts, what is under them, and edges: what each is called, where it lives,
+what it holds. Pure.
 
 A field's name is its column in `scan` and in exports. Reading of cells, the columns, their types in
 Parquet, the descriptions in a dataset and the tables of docs/tables.md come from here.
@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from weibo_crawler.records import PageInfo, read_id
+from weibo_crawler.records import ECHO_LISTS, EchoList, PageInfo, read_id
 from weibo_crawler.store.rows.packed import WholeOriginal
 
 NOWHERE = ""  # no cell of a table holds the field
-MORE, COMMENT_MORE = "post:more", "comment:more"
+MORE = "post:more"
+_PACKED = ":more"  # ends the cell of each table that packs several fields
 
 
 class Kind(Enum):
@@ -34,11 +35,11 @@ class Kind(Enum):
 
 
 class Field(NamedTuple):
-    """cell: family:qualifier; `post:more` and `comment:more` pack several fields as JSON. about: a
-    line for analysts. is_cleared: the cell is emptied where there is nothing any more. record: the
-    type of a RECORD, or of one of RECORDS. in_key: the row key holds it as well, and it is read
-    from there, since rows of earlier versions have no such cell. is_id: a number that nobody
-    calculates with. zone: of a time by the site's clock, as Arrow names it."""
+    """cell: family:qualifier; `post:more` and others with `:more` pack several fields as JSON.
+    about: a line for analysts. is_cleared: the cell is emptied where there is nothing any more.
+    record: the type of a RECORD, or of one of RECORDS. in_key: the row key holds it as well, and it
+    is read from there, since rows of earlier versions have no such cell. is_id: a number that
+    nobody calculates with. zone: of a time by the site's clock, as Arrow names it."""
 
     cell: str
     kind: Kind
@@ -97,11 +98,14 @@ def _posts() -> Mapping[str, Field]:
         "fetched_at": Field("post:fetched_at", time, "when this text was read"),
         "topics": Field("post:topics", Kind.TEXTS, "topics that the text links to, without #"),
         "mentions": Field("post:mentions", Kind.TEXTS, "screen names that the text links to"),
-        "comments_read": Field(
-            "post:comments_read",
-            number,
-            "how many comments it announced when the first of them were read",
-        ),
+        **{
+            f"{one.name}_read": Field(
+                f"post:{one.name}_read",
+                number,
+                f"how many {one.name} it announced when the first of them were read",
+            )
+            for one in ECHO_LISTS
+        },
         "gone_at": Field(
             "post:gone_at",
             time,
@@ -192,28 +196,34 @@ def _profiles() -> Mapping[str, Field]:
     }
 
 
-def _comments() -> Mapping[str, Field]:
-    text, number = Kind.TEXT, Kind.NUMBER
+def _echoes(which: EchoList) -> Mapping[str, Field]:
+    """The fields of a row of a list under a post."""
+    one, text, number, more = which.one, Kind.TEXT, Kind.NUMBER, which.one + _PACKED
+    of_posts = {
+        "reposts": Field(more, number, "how often it was passed on itself"),
+        "text_complete": Field(more, Kind.TRUTH, "false: the list shows its beginning only"),
+    }
+    its = "id of the repost, a mid, decimal" if which.are_posts else "id of the comment, decimal"
     return {
-        "comment_id": Field(
-            "comment:id", text, "id of the comment, decimal", in_key=True, is_id=True
-        ),
-        "mid": Field("comment:mid", text, "the post that it is on", in_key=True, is_id=True),
-        "owner": Field("comment:owner", number, "whose post that is", in_key=True, is_id=True),
-        "uid": Field("comment:uid", number, "who wrote it", is_id=True),
-        "screen_name": Field(COMMENT_MORE, text, "the name of who wrote it"),
-        "created_at": Field("comment:created_at", Kind.SITE_TIME, "when it was written"),
-        "text": Field("comment:text", text, "what a reader sees"),
-        "likes": Field("comment:likes", number, "how many liked it"),
-        "replies": Field(COMMENT_MORE, number, "how many answers it announces"),
-        "region": Field(COMMENT_MORE, text, "the place"),
-        "fetched_at": Field(COMMENT_MORE, Kind.TIME, "when it was read"),
-        "schema_version": Field(COMMENT_MORE, number, "of the cells"),
-        "run_id": Field(COMMENT_MORE, text, "the run that stored it"),
+        f"{one}_id": Field(f"{one}:id", text, its, in_key=True, is_id=True),
+        "mid": Field(f"{one}:mid", text, "the post that it is on", in_key=True, is_id=True),
+        "owner": Field(f"{one}:owner", number, "whose post that is", in_key=True, is_id=True),
+        "uid": Field(f"{one}:uid", number, "who wrote it", is_id=True),
+        "screen_name": Field(more, text, "the name of who wrote it"),
+        "created_at": Field(f"{one}:created_at", Kind.SITE_TIME, "when it was written"),
+        "text": Field(f"{one}:text", text, "what a reader sees"),
+        "likes": Field(f"{one}:likes", number, "how many liked it"),
+        "replies": Field(more, number, "how many answers it announces"),
+        "region": Field(more, text, "the place"),
+        **(of_posts if which.are_posts else {}),
+        "fetched_at": Field(more, Kind.TIME, "when it was read"),
+        "schema_version": Field(more, number, "of the cells"),
+        "run_id": Field(more, text, "the run that stored it"),
     }
 
 
-POSTS, COMMENTS = _posts(), _comments()
+POSTS = _posts()
+ECHOES = {one.name: _echoes(one) for one in ECHO_LISTS}  # by the name of the list
 USERS = _users()  # of the live userlist
 IMPORTED = {**USERS, **_profiles()}  # and of the tables
 AS_OF = {"as_of": Field(NOWHERE, Kind.TIME, "since when the row held this")}  # of a history
@@ -233,6 +243,6 @@ def in_cells(
     return {
         name: (field.cell, field.read)
         for name, field in fields.items()
-        if field.cell not in (NOWHERE, MORE, COMMENT_MORE)
-        and not (field.in_key or field.cell.startswith(but))
+        if field.cell != NOWHERE
+        and not (field.in_key or field.cell.startswith(but) or field.cell.endswith(_PACKED))
     }

@@ -87,14 +87,14 @@ def parse_post_key(key: str) -> tuple[Id, Id]:
     return parse_user_key(prefix), _LAST_MID - int(written)
 
 
-def comment_key(uid: Id, mid: Id, comment: Id) -> str:
+def echo_key(uid: Id, mid: Id, comment: Id) -> str:
     """The key of a comment on a post of `uid`; ValueError as post_key. The comments of a post stand
     together, the oldest first, and those of a user's posts have the prefix of the posts."""
     last = f"~{_written(comment)}" if isinstance(comment, str) else f"{comment:020d}"
     return f"{post_key(uid, mid)}-{last}"
 
 
-def parse_comment_key(key: str) -> tuple[Id, Id, Id]:
+def parse_echo_key(key: str) -> tuple[Id, Id, Id]:
     """(uid, mid, comment) of a key of `comments`; ValueError where it is none."""
     post, _, written = key.rpartition("-")
     if written.startswith("~") and (text := _read(written[1:])) is not None:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from weibo_crawler.records import ECHO_LISTS
 from weibo_crawler.store import Cell, Put, Row, Table
 from weibo_crawler.store.rows.cells import FAMILIES, family_of
 from weibo_crawler.store.rows.keys import key_bounds
@@ -33,6 +34,7 @@ _CREATE = """
 _MIGRATIONS = (
     "".join(_CREATE.format(name=name) for name in ("userlist", "posts")),
     _CREATE.format(name="comments"),
+    _CREATE.format(name="reposts"),
 )
 
 # A page of a scan ends at the first of these; no statement stays open while the caller works.
@@ -54,7 +56,7 @@ class SqliteTables:
         }
         self.userlist: Table = self._tables["userlist"]
         self.posts: Table = self._tables["posts"]
-        self.comments: Table = self._tables["comments"]
+        self.echoes: Mapping[str, Table] = {one.name: self._tables[one.name] for one in ECHO_LISTS}
 
     waits_for = ""
 

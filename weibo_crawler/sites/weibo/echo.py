@@ -1,0 +1,44 @@
+"""What somebody made of a post: one row of a list under it."""
+
+from weibo_crawler.records import Echo, User
+from weibo_crawler.sites.weibo import wire
+from weibo_crawler.sites.weibo.counts import MOST_REACTIONS, optional_count
+from weibo_crawler.sites.weibo.dates import read_date
+from weibo_crawler.sites.weibo.drift import Drift, identity
+from weibo_crawler.sites.weibo.text import read_remark, reader_text
+
+
+def read_echo(echo: wire.Echo, author: User, now: float, *, is_post: bool) -> Echo | None:
+    """What somebody wrote; None where id, text or date cannot be read, or its mid is another id:
+    that costs the echo. Its id holds its time, as a post's does. is_post: it is a repost."""
+    try:
+        own = identity(echo.id, ".id")
+        if echo.mid is not None and identity(echo.mid, ".mid") != own:
+            return None
+        said = echo.created_at if isinstance(echo.created_at, str) else ""
+        created_at, _ = read_date(said, now, own)
+    except (Drift, ValueError):
+        return None
+    text = read_remark(echo.text)
+    if text is None:
+        return None
+    # since 2022 `source` of a comment says where from ("来自北京"); that of a post is the device
+    place = read_remark(echo.region_name if is_post else echo.source) or ""
+    shown, is_cut = reader_text(text)
+    return Echo(
+        id=own,
+        uid=author.uid,
+        screen_name=author.screen_name,
+        text=shown,
+        created_at=created_at,
+        likes=_first(echo.like_count, echo.like_counts, echo.attitudes_count),
+        replies=_first(echo.total_number, echo.comments_count),
+        region=place.removeprefix("发布于" if is_post else "来自").strip() or None,
+        reposts=_first(echo.reposts_count),
+        text_complete=not (is_cut or echo.isLongText in (True, 1, "1", "true")),
+    )
+
+
+def _first(*counts: object) -> int | None:
+    """The first of them that is there."""
+    return optional_count(next((one for one in counts if one is not None), None), MOST_REACTIONS)
