@@ -541,8 +541,8 @@ def test_who_passed_a_post_on() -> None:
     ]
     assert found.echoes[0] == Echo(
         id=4383183984547611,
-        uid=4900000001,
-        screen_name="纸飞机",
+        uid=4900000003,
+        screen_name="桅灯",
         text="转发微博",
         created_at="2019-06-14T20:39:20+08:00",
         likes=5,
@@ -559,9 +559,11 @@ def test_who_passed_a_post_on() -> None:
         reposts=2,
     )
     assert [one.text_complete for one in found.echoes] == [True, True, False]
-    assert [user.uid for user in found.users] == [4900000002]
-    assert found.uncounted == (4900000001,)
+    assert [user.uid for user in found.users] == [4900000002, 4900000001]
+    assert found.uncounted == (4900000003,)
     assert found.skipped == {"no user": 1}
+    # the answer of 2018 said so
+    assert record(read("reposts.json", lambda tree: tree.update(msg="数据获取成功"))) == found
 
 
 @pytest.mark.parametrize(
