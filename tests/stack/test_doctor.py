@@ -18,6 +18,7 @@ from tests.cli.crawls import Crawl
 from tests.stack.conftest import Running, why_not
 from tests.stack.hbase_worlds import drop, make
 from tests.stack.thrift_servers import OwnThrift
+from tests.stack.webhdfs import WebHdfs
 from weibo_crawler.errors import StoreError
 from weibo_crawler.store import Put
 from weibo_crawler.store.hbase.check import protocol, tables
@@ -66,7 +67,7 @@ def folder(stack: Running) -> Iterator[str]:
     """A folder of HDFS."""
     made = f"/tmp/doctor-{uuid4().hex[:6]}"
     yield made
-    stack.run(stack.addresses["STACK_HADOOP"], "fs", "-rm", "-r", "-f", made)
+    WebHdfs(stack).remove(made)
 
 
 def test_a_cluster_that_is_well(stack: Running, prefix: str, tmp_path: Path) -> None:
@@ -99,7 +100,7 @@ def test_a_node_looks_around(stack: Running, prefix: str, tmp_path: Path, folder
     line = checked(crawl, 3, "--nodes", **wrong)["nodes"]
     assert line["state"] == "wrong"
     assert "the nodes have no no-such-python" in line["text"]
-    (left,) = stack.run(stack.addresses["STACK_HADOOP"], "fs", "-ls", "-C", folder).stdout.split()
+    (left,) = WebHdfs(stack).names(folder)
     assert left.endswith(".tar.gz")
 
 
