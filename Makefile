@@ -20,12 +20,14 @@ export PYTHONDONTWRITEBYTECODE :=
 # More than there are processors: many tests wait. By itself xdist counts hyperthreads once.
 WORKERS ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 2) * 3 / 2)))
 PYTEST := $(BIN)/python -m pytest
-MANY := -n $(WORKERS) --dist worksteal
-# Whole crawls, of real servers or in virtual time, take most of the time, and hardly depend on the Python; nor does
-# MariaDB.
+# One worker would be a second process that collects all tests as well.
+MANY := $(if $(filter 1,$(WORKERS)),-p no:xdist,-n $(WORKERS) --dist worksteal)
+# Whole crawls, of real servers or in virtual time, take most of the time, and hardly depend on the Python; nor do
+# MariaDB and the tests of the tests.
 WHOLE := --ignore=tests/cli --ignore=tests/benchmarks --ignore=tests/test_forget.py --ignore=tests/fetch/test_allowed.py \
 	--ignore=tests/harvest/test_silence.py --ignore=tests/harvest/test_edges.py \
-	--ignore=tests/planning/test_worlds.py --ignore-glob='tests/store/test_mysql*'
+	--ignore=tests/planning/test_worlds.py --ignore-glob='tests/store/test_mysql*' \
+	--ignore=tests/fetch/test_day.py --ignore=tests/mutants
 APART := --ignore=tests/tools --ignore=tests/foreign --ignore=tests/laws/test_laws.py
 
 # a virtual environment that does not run any more is no environment: make looks at the stamps early

@@ -3,8 +3,9 @@
 Importing the program takes longer than most commands. So a server imports it once, and forks for
 each command: `Forks.run` gives what subprocess.run would, and `simulator` what `run.start` of the
 simulator gives. A posts job on this machine that a forked command starts is forked by the same
-server. What Python itself reads at its start (PYTHON*, the locale) is that of the server, so who
-sets it needs a real start. Who asked and is gone takes the command with it.
+server, and its tasks by a server in the job's own group. What Python itself reads at its start
+(PYTHON*, the locale) is that of the server, so who sets it needs a real start. Who asked and is
+gone takes the command with it.
 """
 
 import atexit
@@ -173,7 +174,6 @@ def _text(file: IO[bytes]) -> str:
 
 def _serve(line: socket.socket) -> None:
     """Fork for each command, until nobody is left who may ask. The commands ask for their jobs."""
-    _import_all()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who carry a command
     asks, asked = socket.socketpair()
     while True:
@@ -204,11 +204,15 @@ def _import_all() -> None:
 def _carry(asks: socket.socket, talk_fd: int, *files: int) -> None:
     """Run one command in a child, and tell its process id, and at its end its exit code."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    with socket.socket(fileno=talk_fd) as ours, ours.makefile("rw", encoding="utf-8") as talk:
+    with (
+        contextlib.suppress(BrokenPipeError),  # who asked is gone
+        socket.socket(fileno=talk_fd) as ours,
+        ours.makefile("rw", encoding="utf-8") as talk,
+    ):
         program, words, folder, env = json.loads(talk.readline())
         pid = os.fork()
         if pid == 0:
-            if program != CRAWLER:
+            if program in (JOB, _SIMULATOR):
                 os.setsid()
             talk.write(f"{os.getpid()}\n")
             talk.flush()
@@ -220,9 +224,8 @@ def _carry(asks: socket.socket, talk_fd: int, *files: int) -> None:
         if ended not in select.select([ended, ours], [], [])[0]:
             os.kill(pid, signal.SIGKILL)  # nobody is left who asked
         _, status = os.waitpid(pid, 0)
-        with contextlib.suppress(BrokenPipeError):
-            talk.write(f"{os.waitstatus_to_exitcode(status)}\n")
-            talk.flush()
+        talk.write(f"{os.waitstatus_to_exitcode(status)}\n")
+        talk.flush()
     os._exit(0)
 
 
@@ -249,7 +252,8 @@ def _command(
     sys.path[1:1] = added
     if program == _SIMULATOR:
         words = [f"--parent={os.getppid()}", *words]
-    sys.argv = [program if program == JOB else "weibo-crawler", *words]
+    named = "weibo-crawler" if program in (CRAWLER, _SIMULATOR) else program
+    sys.argv = [named, *words]
     code: object = 1
     try:
         code = _main(program, asks)(words)
@@ -267,6 +271,8 @@ def _command(
 def _main(program: str, asks: socket.socket) -> Callable[[list[str]], Any]:
     if program == JOB:
         return lambda _: _run_job()
+    if program not in (CRAWLER, _SIMULATOR):
+        return lambda _: _run_script(program)
     if program == _SIMULATOR:
         from weibo_crawler.simulator.__main__ import main as simulate
 
@@ -279,7 +285,43 @@ def _main(program: str, asks: socket.socket) -> Callable[[list[str]], Any]:
 
 
 def _run_job() -> None:
-    runpy.run_path(JOB, run_name="__main__")
+    """The job, and a server of its tasks: who ends the group of the job ends them, too."""
+    from mrjob import local
+
+    ours, theirs = socket.socketpair()
+    server = os.fork()
+    if server == 0:
+        ours.close()
+        _serve(theirs)
+        os._exit(0)
+    theirs.close()
+    local.check_call = _task_runner(ours, local.check_call)
+    try:
+        _run_script(JOB)
+    finally:
+        ours.close()
+        os.waitpid(server, 0)
+
+
+def _run_script(path: str) -> None:
+    runpy.run_path(path, run_name="__main__")
+
+
+def _task_runner(asks: socket.socket, run: Callable[..., Any]) -> Callable[..., Any]:
+    """In place of mrjob's `subprocess.check_call`: it forks our tasks, and starts all else."""
+
+    def run_or_fork(command: list[str], **how: Any) -> None:
+        python, script, *words = command
+        env = how["env"]
+        if (python, script) != (sys.executable, Path(JOB).name) or needs_a_start(env):
+            run(command, **how)
+            return
+        files = [how[name].fileno() for name in ("stdout", "stderr", "stdin")]
+        code = Forked(asks, [script, words, how["cwd"], env], *files).wait()
+        if code:
+            raise subprocess.CalledProcessError(code, command)
+
+    return run_or_fork
 
 
 def _job_starter(asks: socket.socket, start: Callable[..., Any]) -> Callable[..., Any]:
@@ -298,4 +340,5 @@ def _job_starter(asks: socket.socket, start: Callable[..., Any]) -> Callable[...
 
 if __name__ == "__main__":
     with socket.socket(fileno=int(sys.argv[1])) as line:
+        _import_all()
         _serve(line)

@@ -1,15 +1,20 @@
 """What runs commands of the program for the tests."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+from tests.cli.crawls import simulated
 from tests.forks import JOB, forks, needs_a_start, simulator
 from tests.simulator.conftest import SMALL
 from tests.simulator.test_run import wait_until_closed
@@ -75,3 +80,47 @@ def test_a_job_is_what_it_is_when_it_is_started(tmp_path: Path) -> None:
         assert forked.wait(60) == started.returncode
         told.append((tmp_path / name).read_bytes() == started.stdout + started.stderr)
     assert told == [True, True]
+
+
+def test_the_tasks_of_a_job_end_with_its_group(tmp_path: Path) -> None:
+    """They are forks in the group of their job, as those that mrjob starts: who ends the group ends
+    them, and the site hears nothing more."""
+    with simulated(tmp_path, users=60, faults="slow=1", slow_s=0.3) as (crawl, truth):
+        crawl.run("seed", *truth.seeds)
+        crawl.run("import")
+        crawl.run("posts", "--manifest", "ranges.jsonl")
+        words = ["-r", "local", "--no-conf", "--no-bootstrap-mrjob", "--num-cores", "2"]
+        words += ["--local-tmp-dir", str(tmp_path), "--no-cat-output", "ranges.jsonl"]
+        with (tmp_path / "log").open("wb") as file:
+            job = forks().begin(JOB, words, crawl.folder, crawl.env, file.fileno(), file.fileno())
+        _wait(lambda: bool(truth.served()))
+        told = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in _group(job.pid)]
+        assert len(told) >= 4  # the job, the server of its tasks, one who carries a task, a task
+        assert [line for line in told if b"tests.forks" not in line] == []  # nothing was started
+        os.killpg(job.pid, signal.SIGTERM)
+        assert job.wait(60) == -signal.SIGTERM
+        _wait(lambda: not _group(job.pid))
+        asked = len(truth.served())
+        time.sleep(1)
+        assert len(truth.served()) == asked
+
+
+def _group(leader: int) -> list[int]:
+    """The processes of a group that have not ended."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended
+            pid, state = (
+                int(folder.name),
+                (folder / "stat").read_text().rpartition(")")[2].split()[0],
+            )
+            if os.getpgid(pid) == leader and state != "Z":
+                found.append(pid)
+    return found
+
+
+def _wait(come: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not come():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -5,6 +5,7 @@ Readers, walk and frontier are the real ones; only the fetcher is left out, and 
 
 import asyncio
 from collections.abc import Callable
+from functools import lru_cache
 from random import Random
 
 from weibo_crawler.errors import Interrupted
@@ -20,8 +21,15 @@ BASE = "http://127.0.0.1:8800"
 SITE = Weibo(BASE, "", "agent")
 
 
+@lru_cache(maxsize=8)
 def make_world(seed: int, users: int = 80, mean_posts: float = 12.0) -> World:
     return World.make(seed, users, epoch=SimulatorOptions().epoch, mean_posts=mean_posts)
+
+
+@lru_cache(maxsize=8)
+def pages_of(world: World) -> Pages:
+    """One for all crawls of a world: it keeps the answers that it has made."""
+    return Pages(world)
 
 
 class SimulatedFetcher:
@@ -34,7 +42,7 @@ class SimulatedFetcher:
     def __init__(
         self, world: World, walled: Callable[[Request], bool] = lambda _: False, seed: int = 0
     ) -> None:
-        self._pages = Pages(world)
+        self._pages = pages_of(world)
         self._rng = Random(seed)
         self._draining = False
         self.walled = walled

@@ -16,12 +16,13 @@ from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_an
 
 from tests.cli.crawls import Crawl
 from tests.stack.conftest import Running, why_not
+from tests.stack.hbase_worlds import drop, make
 from tests.stack.thrift_servers import OwnThrift
+from tests.stack.webhdfs import WebHdfs
 from weibo_crawler.errors import StoreError
 from weibo_crawler.store import Put
 from weibo_crawler.store.hbase.check import protocol, tables
 from weibo_crawler.store.hbase.tables import HbaseTables
-from weibo_crawler.store.rows.cells import FAMILIES
 
 if why_not():
     pytest.skip(why_not(), allow_module_level=True)
@@ -32,15 +33,12 @@ BARE_PYTHON = str(Path(sys.base_prefix, "bin", f"python3.{sys.version_info[1]}")
 
 @pytest.fixture(scope="module")
 def prefix(stack: Running) -> Iterator[str]:
-    """Tables by the schema script, under this prefix."""
+    """Tables under this prefix."""
     made = f"doctor{uuid4().hex[:6]}"
-    stack.schema(WEIBO_TABLE_PREFIX=made)
+    url = f"{stack.addresses['STACK_TABLES']}/{made}"
+    make(url)
     yield made
-    host, _, port = stack.addresses["STACK_TABLES"].removeprefix("hbase://").partition(":")
-    admin = happybase.Connection(host, int(port), table_prefix=made)
-    for name in set(FAMILIES) & {table.decode() for table in admin.tables()}:
-        admin.delete_table(name, disable=True)
-    admin.close()
+    drop(url)
 
 
 def checked(crawl: Crawl, code: int, *words: str, **env: str) -> dict[str, Any]:
@@ -69,7 +67,7 @@ def folder(stack: Running) -> Iterator[str]:
     """A folder of HDFS."""
     made = f"/tmp/doctor-{uuid4().hex[:6]}"
     yield made
-    stack.run(stack.addresses["STACK_HADOOP"], "fs", "-rm", "-r", "-f", made)
+    WebHdfs(stack).remove(made)
 
 
 def test_a_cluster_that_is_well(stack: Running, prefix: str, tmp_path: Path) -> None:
@@ -102,7 +100,7 @@ def test_a_node_looks_around(stack: Running, prefix: str, tmp_path: Path, folder
     line = checked(crawl, 3, "--nodes", **wrong)["nodes"]
     assert line["state"] == "wrong"
     assert "the nodes have no no-such-python" in line["text"]
-    (left,) = stack.run(stack.addresses["STACK_HADOOP"], "fs", "-ls", "-C", folder).stdout.split()
+    (left,) = WebHdfs(stack).names(folder)
     assert left.endswith(".tar.gz")
 
 

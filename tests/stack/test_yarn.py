@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -23,6 +24,7 @@ from tests.cli.test_whole_way import assert_true
 from tests.stack.clusters import cluster_crawl, database, mappers, wait_for_requests
 from tests.stack.conftest import Running, why_not
 from tests.stack.hbase_worlds import connect
+from tests.stack.webhdfs import WebHdfs
 from weibo_crawler.posts.yarn import Yarn
 from weibo_crawler.records import Id
 from weibo_crawler.store.hbase.tables import HbaseTables
@@ -58,11 +60,9 @@ def world(stack: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         crawl.run("seed", *truth.seeds)
         crawl.run("harvest")
         crawl.run("import")
-        hadoop = stack.addresses["STACK_HADOOP"]
-        stack.run(hadoop, "fs", "-mkdir", f"/tmp/{folder.name}")
-        stack.run(hadoop, "fs", "-touchz", f"/tmp/{folder.name}/env-old.tar.gz")
+        WebHdfs(stack).make_file(f"/tmp/{folder.name}/env-old.tar.gz")
         yield crawl, truth
-        stack.run(hadoop, "fs", "-rm", "-r", f"/tmp/{folder.name}")
+        WebHdfs(stack).remove(f"/tmp/{folder.name}")
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +140,7 @@ def test_what_is_killed_is_made_up_for_and_no_secret_is_told(
     assert outcomes(counters) == len(truth.depths)
     assert counters["posts.new"] == done["new_posts"] == len(truth.posts()) - before
     assert_true(crawl, truth)
-    assert set(files.values()) == {"-rw-------"}, files
+    assert set(files.values()) == {"600"}, files
     assert staging(stack, crawl) == []
     assert_nothing_is_told(told | history(stack, seen["application"]), stack, seen)
 
@@ -272,7 +272,7 @@ def test_rows_go_into_hdfs(stack: Running, visited: tuple[Crawl, Truth]) -> None
         assert folder in crawl.run("export", *which, "-o", folder, code=2).stderr
         assert folder in crawl.run("forget", "1", "--dry-run").stdout
     finally:
-        stack.run(hadoop, "fs", "-rm", "-r", "-f", folder)
+        WebHdfs(stack).remove(urlsplit(folder).path)
     assert files == (crawl.folder / "here.jsonl").read_text("utf-8")
     assert 0 < done["rows"] == len(files.splitlines()) < len(dates)
     assert staging(stack, crawl) == []
@@ -350,7 +350,7 @@ def arguments() -> str:
 def in_hdfs(stack: Running, crawl: Crawl) -> list[str]:
     """What lies in the crawl's folder."""
     folder = crawl.env["WEIBO_HADOOP__FOLDER"]
-    return stack.run(stack.addresses["STACK_HADOOP"], "fs", "-ls", "-C", folder).stdout.split()
+    return [f"{folder}/{name}" for name in WebHdfs(stack).names(urlsplit(folder).path)]
 
 
 def staging(stack: Running, crawl: Crawl) -> list[str]:
@@ -360,33 +360,26 @@ def staging(stack: Running, crawl: Crawl) -> list[str]:
 
 def private_files(stack: Running, crawl: Crawl) -> dict[str, str]:
     """The modes of the files that hold the secrets, by name."""
-    command, folder = stack.addresses["STACK_HADOOP"], crawl.env["WEIBO_HADOOP__FOLDER"]
-    lines = stack.run(command, "fs", "-ls", "-R", folder).stdout.splitlines()
-    words = [line.split() for line in lines if line.endswith((".toml", ".txt"))]
-    assert len(words) == 2  # those of the run before are gone
-    return {line[-1]: line[0] for line in words}
-
-
-def read(command: str, path: str) -> str:
-    """A file of HDFS; of a binary one, what is text in it; empty if it is not there."""
-    done = subprocess.run([command, "fs", "-cat", path], capture_output=True, timeout=60)
-    return "" if done.returncode else done.stdout.decode("utf-8", "replace")
+    found = dict(WebHdfs(stack).files(urlsplit(crawl.env["WEIBO_HADOOP__FOLDER"]).path))
+    found = {path: mode for path, mode in found.items() if path.endswith((".toml", ".txt"))}
+    assert len(found) == 2  # those of the run before are gone
+    return found
 
 
 def history(stack: Running, application: str) -> dict[str, str]:
     """What the job history and the logs of the tasks hold of a job, by kind."""
-    command = stack.addresses["STACK_HADOOP"]
+    hdfs = WebHdfs(stack)
     job = application.replace("application_", "job_")
     told: dict[str, str] = {}
     deadline = time.monotonic() + 60
     while not {"conf", "jhist"} <= told.keys():  # written a little after the job's end
         assert time.monotonic() < deadline, "the job history does not show up"
-        find = ("fs", "-find", "/user/history", "-name", f"{job}*")
-        for path in stack.run(command, *find).stdout.split():
+        written = (path for path, _ in hdfs.files("/user/history"))
+        for path in [path for path in written if path.rpartition("/")[2].startswith(job)]:
             kind = "conf" if path.endswith("_conf.xml") else path.rpartition(".")[2]
-            if text := read(command, path):  # the history server moves it, after it was found here
+            if text := hdfs.read(path):  # the history server moves it, after it was found here
                 told[kind] = text
-    logs = Path(command).parents[1] / "logs" / "containers" / application
+    logs = Path(stack.addresses["STACK_HADOOP"]).parents[1] / "logs" / "containers" / application
     files = [path for path in logs.rglob("*") if path.is_file()]
     assert len({path.parent for path in files}) >= 4  # the master, two maps, one of them twice
     told["logs"] = "".join(path.read_text("utf-8", "replace") for path in files)

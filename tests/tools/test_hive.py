@@ -14,6 +14,7 @@ from tests.cli.crawls import simulated, walk_with_echoes
 _HERE = Path(__file__).parent / "hive"
 _DOC = (Path(__file__).parents[2] / "docs/analysts.md").read_text("utf-8")
 QUERIES = re.findall(r"```spark\n(.*?)```", _DOC, re.DOTALL)
+SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")  # no optimizing of what runs once
 # of Java 17, which Hive reads by reflection
 _OPENED = (
     *("java.lang", "java.lang.reflect", "java.lang.invoke", "java.io", "java.net", "java.nio"),
@@ -28,7 +29,7 @@ def hive(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     maven = ["mvn", "-q", "-B", "-f", str(_HERE / "pom.xml")]
     maven += ["dependency:build-classpath", f"-Dmdep.outputFile={classes}"]
     subprocess.run(maven, check=True, timeout=900, capture_output=True)
-    command = ["java", f"-DFOLDER={folder}", f"-Djava.io.tmpdir={folder}", "-Xmx1g"]
+    command = ["java", f"-DFOLDER={folder}", f"-Djava.io.tmpdir={folder}", "-Xmx1g", *SHORT_LIVED]
     command += [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in _OPENED]
     command += ["-cp", f"{_HERE}:{classes.read_text()}", "org.apache.hadoop.hive.cli.CliDriver"]
     return subprocess.run(

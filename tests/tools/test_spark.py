@@ -9,6 +9,7 @@ import duckdb
 import pytest
 
 from tests.cli.crawls import simulated, walk_with_echoes
+from tests.tools.test_hive import SHORT_LIVED
 
 pyspark = pytest.importorskip("pyspark")
 HOME = Path(pyspark.__file__).parent
@@ -32,6 +33,7 @@ def test_spark_reads_a_dataset(tmp_path: Path) -> None:
     marked = "\n".join(f"select '== {n}';\n{q.strip()};" for n, q in enumerate(queries))
     (tmp_path / "queries.sql").write_text(marked)
     command = [HOME / "bin/spark-sql", "--master", "local[1]", "--conf", "spark.ui.enabled=false"]
+    command += ["--driver-java-options", " ".join(SHORT_LIVED)]
     command += ["--hivevar", f"dataset={data.as_uri()}", "-i", data / "tables.sql"]
     done = subprocess.run(
         [*map(str, command), "-f", str(tmp_path / "queries.sql")],
