@@ -718,8 +718,8 @@ CHANGES = [
     Change(
         "an end that has changed since the last visit is judged by the count of then",
         "posts/timeline.py",
-        "return self._visit.old.whole and shown == self._sightings.known - self._sightings.gone",
-        "return self._visit.old.whole",
+        "return is_ended and shown == self._sightings.known - self._sightings.gone",
+        "return is_ended",
         f"{POSTS}/test_profile.py",
     ),
     Change(

@@ -93,6 +93,29 @@ def test_an_end_as_before_is_not_judged_again(crawl_: Crawl, change: int) -> Non
     assert (crawl_.ledger(6).announced, crawl_.ledger(6).whole) == (5 + change, True)
 
 
+@pytest.mark.parametrize("change", [0, 1, -1])
+def test_an_end_that_was_unsure_is_as_unsure_where_it_is_the_same(
+    crawl_: Crawl, change: int
+) -> None:
+    """Law 16: where an earlier visit was shown the very posts, to the same end, and fewer than were
+    announced, the number that was announced then says so still."""
+    crawl_.add(6)
+
+    class Named(ScriptedFetcher):
+        def _page(self, uid: int, posts: Sequence[Post], cursor: str) -> PostPage:
+            return replace(super()._page(uid, posts, cursor), next_cursor=None)
+
+    def visited(posts: int, *, refresh: bool) -> int:
+        fetcher = Named({6: timeline(6, posts)}, lacks=["posts"], announced={6: 12})
+        crawl_.run(fetcher, refresh=refresh)
+        ledger = crawl_.ledger(6)
+        assert (ledger.announced, ledger.sure, ledger.whole) == (12, False, False)
+        return profiles(fetcher)
+
+    visited(5, refresh=False)
+    assert visited(5 + change, refresh=True) == abs(change)
+
+
 @pytest.mark.parametrize("verdict", [Verdict.LOGIN_WALL, Verdict.DRIFTED, Verdict.GONE])
 def test_a_first_page_without_posts_asks_for_the_profile(crawl_: Crawl, verdict: Verdict) -> None:
     """Whatever keeps the posts back, the profile is stored; it says whether the user is gone."""

@@ -206,8 +206,9 @@ class Timeline:
     def _is_as_before(self, page: PostPage) -> bool:
         """Whether this last page and those before it show the posts of an earlier visit that came
         to the same end, and no others, so that no count needs to judge it again."""
-        shown = self._sightings.seen | {post.mid for post in page.posts}
-        return self._visit.old.whole and shown == self._sightings.known - self._sightings.gone
+        shown, old = self._sightings.seen | {post.mid for post in page.posts}, self._visit.old
+        is_ended = old.whole or old.stopped in ENDS
+        return is_ended and shown == self._sightings.known - self._sightings.gone
 
     def _is_full(self) -> bool:
         """Whether this visit was shown all posts that are announced, those that are stored among
