@@ -199,7 +199,6 @@ def test_a_post_comes_back_whole(post: Post, fetched_at: float) -> None:
         "fetched_at": to_iso(fetched_at),
         "comments_read": None,
         "reposts_read": None,
-        "reposts_read": None,
         "gone_at": None,
         "text_why": None,
         "egress": "direct",
