@@ -1,6 +1,7 @@
 """Stores that may not be written are read like others; nothing is written to or beside them."""
 
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -138,7 +139,7 @@ def test_an_older_schema_is_named(crawl: Crawl, tmp_path: Path) -> None:
     stores.chmod(0o555)
     reader = Reader(tmp_path, stores)
     said = reader.run("scan", "posts", code=5).stderr
-    assert "tables.db: tables have schema version 1, this program reads 2" in said
+    assert re.search(r"tables.db: tables have schema version 1, this program reads \d+, and", said)
     assert "copy it" in said
     stores.chmod(0o755)
 
