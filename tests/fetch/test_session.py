@@ -5,6 +5,7 @@ from itertools import pairwise
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.fetch.rings import standings
@@ -15,6 +16,7 @@ from weibo_crawler.fetch.breaker import Sign
 from weibo_crawler.fetch.clients.transport import Headers
 from weibo_crawler.fetch.egress import DIRECT, Egress
 from weibo_crawler.fetch.pool.session import Visitor
+from weibo_crawler.fetch.pool.visit import SavedVisit, Wall
 from weibo_crawler.fetch.source import Fetched
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Health, Kind, Page, Reading, Request, Verdict
@@ -258,6 +260,40 @@ def test_requests_that_overtake_each_other_at_the_end_of_a_session(
     verdicts = run(_all(*(world.fetcher.fetch(request) for request in requests)))
     unread = {Verdict.REFUSED} if deepest > 1 else set()
     assert set(verdicts) - unread == {Verdict.OK}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_who_gets_no_session_for_a_while_closes_nothing(seed: int) -> None:
+    """Law 4: where sessions can be had, but not by everybody who asks, what is refused without one
+    is not taken for closed to guests who have one."""
+    rng = Random(seed)
+
+    def answer(request: Request, egress: Egress, headers: dict[str, str]) -> Reading:
+        return OK if "visitor" in headers.get("Cookie", "") else WALL
+
+    def session(n: int) -> bytes | TransportError:
+        return b"visitor%d" % n if n == 1 or rng.random() < 0.3 else b""
+
+    world = World(answer, egresses=(A, B), has_sessions=True, takes_s=0.2, session=session)
+    requests = [ask("2" * (n % 2), uid=n, nth=1 + n % 2) for n in range(60)]
+    verdicts = run(_all(*(world.fetcher.fetch(request) for request in requests)))
+    assert Verdict.LOGIN_WALL not in verdicts
+
+
+@pytest.mark.parametrize("can_be_had", [False, True])
+def test_a_wall_without_a_session_where_others_have_one(*, can_be_had: bool) -> None:
+    """It tells nothing of the page; where nobody has had one, it is what guests are shown."""
+    visitor = Visitor(ScriptedSite(has_sessions=True), Counters(), Random(1))
+    without = msgspec.json.encode(SavedVisit({}, False, 0.0, [], agent="test")).decode()
+
+    async def scenario() -> Wall:
+        if can_be_had:
+            visitor.adopt(A, {"SUB": "1"})
+        visitor.restore(B, without, 0.0, asyncio.get_running_loop().time())
+        _, use = visitor.headers(B)
+        return visitor.wall(B, use, ask("2").request, 2)
+
+    assert run(scenario()) is (Wall.UNSURE if can_be_had else Wall.ABSENT)
 
 
 def test_a_session_is_of_its_user_agent() -> None:

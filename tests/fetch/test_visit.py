@@ -327,6 +327,17 @@ def test_without_a_session_nothing_is_remembered() -> None:
     assert visit.wall(visit.use(0.0), FIRST, COOLDOWN_S) is Wall.OVER
 
 
+def test_what_needs_a_session_waits_for_the_next_one() -> None:
+    """Where none could be had, what was shown of late with one is not asked for without."""
+    visit = _visit()
+    _pass(visit, FIRST, 0.0)
+    assert visit.wall(visit.use(0.0), FIRST, 1.0) is Wall.OVER
+    visit.not_opened(2.0)
+    assert visit.wall(visit.use(2.0), FANS, 3.0) is Wall.ABSENT
+    assert visit.wall(visit.use(2.0), FIRST, 3.0) is Wall.OVER
+    assert visit.barred_s(3.0) == COOLDOWN_S - 1.0
+
+
 def _handed_over(visit: Visit, now: float, age_s: float) -> Visit:
     """At another holder, age_s later by a clock that reads 1000 s less."""
     saved = visit.saved(now)

@@ -221,8 +221,8 @@ CHANGES = [
     Change(
         "a refusal under a post is taken for an empty list",
         "posts/echoes.py",
-        "        return fetched if is_fact else None\n",
-        "        return fetched\n",
+        "return fetched.reading.verdict in _NONE and self._asker.is_talking",
+        "return True",
         f"{POSTS}/test_echoes.py",
     ),
     Change(
@@ -479,6 +479,27 @@ CHANGES = [
         "if (is_over or met.wall is Wall.UNSURE) and not",
         "if is_over and not",
         f"{FETCH}/test_answers.py",
+    ),
+    Change(
+        "what is refused without a session is closed, though others have one",
+        "fetch/pool/session.py",
+        "Wall.UNSURE if wall is Wall.ABSENT and self._can_be_had else wall",
+        "wall",
+        f"{FETCH}/test_session.py",
+    ),
+    Change(
+        "what needs a session is asked for without one",
+        "fetch/pool/visit.py",
+        "if self._cools(now) and not is_usual else self._end()",
+        "if self._cools(now) else self._end()",
+        f"{FETCH}/test_visit.py",
+    ),
+    Change(
+        "a list of which a later page failed is called read",
+        "posts/echoes.py",
+        "if has_failed:\n            self._counters",
+        "if False:\n            self._counters",
+        f"{POSTS}/test_echoes.py",
     ),
     Change(
         "after a short life all go at once again",

@@ -194,6 +194,23 @@ def test_a_wall_behind_page_1_takes_nothing_from_it(crawl_: Crawl, which: EchoLi
     assert asked(again) == []
 
 
+def test_a_page_that_fails_behind_page_1_is_asked_for_again(crawl_: Crawl, which: EchoList) -> None:
+    """What came before it is stored; the list is not called read, and a later visit reads it."""
+    crawl_.add(6)
+    worlds = {6: [post(6, 14, **{which.name: 9})]}
+    how: Any = {which.name: 1, "below_pages": 3}
+    fetcher = ScriptedFetcher(worlds, trouble={f"{which.kind}/14/2": [Verdict.SERVER_TROUBLE]})
+    fetcher.echoes[which.kind] = {14: said(1, 2, 3, 4, 5)}
+    crawl_.run(fetcher, **how)
+    assert len(list(scan_echoes(crawl_.tables, which))) == 2
+    assert f"post:{which.name}_read" not in crawl_.tables.posts.row(post_key(6, 14))
+    well = ScriptedFetcher(worlds)
+    well.echoes[which.kind] = fetcher.echoes[which.kind]
+    crawl_.run(well, refresh=True, **how)
+    assert len(list(scan_echoes(crawl_.tables, which))) == 5
+    assert f"post:{which.name}_read" in crawl_.tables.posts.row(post_key(6, 14))
+
+
 @pytest.mark.parametrize("dies_at", range(7))
 def test_a_visit_that_is_cut_short_is_made_up_for(
     crawl_: Crawl, which: EchoList, dies_at: int
@@ -233,8 +250,9 @@ def test_what_is_asked_for_is_stored_and_nothing_else(
     crawl_: Crawl, which: EchoList, data: st.DataObject
 ) -> None:
     """Whatever is announced and shown, and wherever pages are refused: of the newest posts that
-    announce some, the pages up to the first that is none are stored; a post whose page 1 is a fact
-    says what it announced, any other is asked again at the next visit."""
+    announce some, the pages up to the first that is none are stored; a post whose list was read to
+    its end, or as far as the setting says, says what it announced, any other is asked again at the
+    next visit."""
     uid = next(_UIDS)
     mids = [uid * 100 + n for n in reversed(range(data.draw(st.integers(1, 8))))]
     announced = {mid: data.draw(st.integers(0, 9)) for mid in mids}
@@ -262,7 +280,9 @@ def test_what_is_asked_for_is_stored_and_nothing_else(
     assert {(row["mid"], row[f"{which.one}_id"]) for row in rows} == true
     held = crawl_.posts(uid)
     for mid in mids:
-        is_read = mid in wanted and bad[mid] != 1
+        # a page is asked for where the one before it names it
+        reached = min(pages, max(1, -(-lengths[mid] // 2)))
+        is_read = mid in wanted and not 0 < bad[mid] <= reached
         assert held[mid][f"{which.name}_read"] == (announced[mid] if is_read else None)
     again = ScriptedFetcher({uid: posts})
     crawl_.run(again, refresh=True, below_pages=pages, **{which.name: most})

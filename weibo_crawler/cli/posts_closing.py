@@ -133,7 +133,9 @@ def _beside(counters: Counts) -> Iterator[str]:
         yield f"{taken:,} pages were not asked for: the harvest had read them"
     for one in ECHO_LISTS:
         if read := get(f"{one.name}.pages"):
-            yield f"{one.name}: {get(f'{one.name}.stored', 0):,} stored, of {read:,} posts"
+            cut = get(f"{one.name}.cut")
+            rest = f"; of {cut:,} of them a page failed: a later visit asks again" if cut else ""
+            yield f"{one.name}: {get(f'{one.name}.stored', 0):,} stored, of {read:,} posts{rest}"
     if read := get("info.pages"):
         yield f"basic information: read of {read:,} users"
     if get("posts.edited") or get("posts.gone"):

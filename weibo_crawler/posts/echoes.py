@@ -24,7 +24,8 @@ _NONE = (Verdict.EMPTY, Verdict.END, Verdict.GONE, Verdict.RESTRICTED)
 
 class EchoReader:
     """Reads one list under posts for all visits of a mapper. most: posts of each page; pages: of
-    the list of one post; counters: <list>.pages, <list>.stored.
+    the list of one post; counters: <list>.pages, <list>.stored,
+    <list>.cut (lists of which a later page failed).
 
     A post says how many comments it had announced when they were read (`post:comments_read`), which
     is put after they are, and before the ledger of its user moves on: so a visit that dies in
@@ -79,8 +80,9 @@ class EchoReader:
 
     async def _read(self, uid: Id, mid: Id, announced: int | None, kept: Kept, pages: int) -> None:
         """Put page after page as it comes, then that they were read. What ends it behind page 1
-        takes nothing from what was shown."""
-        stored, at, cursor, name = 0, None, "", self._which.name
+        takes nothing from what was shown: what guests are not shown is the end, and where a page
+        failed, a later visit begins anew."""
+        stored, at, cursor, name, has_failed = 0, None, "", self._which.name, False
         for nth in range(1, pages + 1):
             request = replace(self._site.echoes(self._which.kind, mid, cursor), uid=uid)
             ask = Ask(request, nth=nth, end=f"{name}.named" if cursor else "")
@@ -88,6 +90,9 @@ class EchoReader:
             if fetched is None:
                 break
             page, record = fetched.page, fetched.reading.record
+            has_failed = not (isinstance(record, EchoPage) or self._is_none(fetched))
+            if has_failed:
+                break
             at = self._clock() if page is None else page.fetched_at
             if not isinstance(record, EchoPage):
                 break
@@ -99,23 +104,28 @@ class EchoReader:
             cursor = record.next_cursor
         if at is None:
             return
-        mark = echoes_read_cells(self._which, stored if announced is None else announced)
-        await self._writer.put([Put.at(post_key(uid, mid), mark, at)], [])
+        if has_failed:
+            self._counters.add(f"{name}.cut")
+        else:
+            mark = echoes_read_cells(self._which, stored if announced is None else announced)
+            await self._writer.put([Put.at(post_key(uid, mid), mark, at)], [])
         self._counters.add(f"{name}.pages")
         self._counters.add(f"{name}.stored", stored)
 
     async def _fetch(self, ask: Ask, kept: Kept) -> Fetched | None:
-        """A page, or the fact that there is none; None: neither, or guests are not shown it."""
+        """What came of a request for a page; None: guests are not shown it."""
         fetched = kept.take(ask.request)
         if fetched is not None:
             return await self._asker.shown_before(ask, fetched, is_enough=True)
         if not self._asker.may_ask(ask):
             return None
         fetched = await self._asker.fetch(ask)
-        if isinstance(fetched.reading.record, EchoPage):
-            return fetched
-        is_fact = fetched.reading.verdict in _NONE and self._asker.is_talking
-        return fetched if is_fact else None
+        is_closed = fetched.is_shut or fetched.reading.verdict is Verdict.LOGIN_WALL
+        return None if is_closed else fetched
+
+    def _is_none(self, fetched: Fetched) -> bool:
+        """Whether it is the fact that there is no such page."""
+        return fetched.reading.verdict in _NONE and self._asker.is_talking
 
     def _is_wanted(self, post: Post, held: Held | None) -> bool:
         """Whether a post announces some of which none were read, or twice as many as there were."""

@@ -42,6 +42,7 @@ from weibo_crawler.records import Page, Request, Verdict
 _log = logging.getLogger(__name__)
 
 _SESSION_OVER = " (a session is over)"
+_NO_SESSION = " (no visitor session could be had)"
 
 
 class KindShut(Exception):
@@ -169,7 +170,7 @@ class Pool:
                     self._ring.heard(name, now, latency_s)
                     self._outage.ended()
                 elif wall is Wall.OVER:
-                    self._note_bad(f"login wall{_SESSION_OVER}")
+                    self._note_bad(f"login wall{self._ended(turn)}")
             case SessionOver(why, retry_after_s):
                 asked = turn.request, turn.nth
                 wall = self._visitor.wall(turn.egress, turn.use, *asked, is_refusal=True)
@@ -178,7 +179,7 @@ class Pool:
                         self._visitor.retire(turn.egress, turn.use)
                     self._refused(name, why, retry_after_s, is_ban=True)
                 elif wall is Wall.OVER:
-                    self._note_bad(why + _SESSION_OVER)
+                    self._note_bad(why + self._ended(turn))
             case Failed(why):
                 self._ring.failed(name, now, self._rng)
                 self._note_bad(why.removeprefix(f"{name}: "))
@@ -425,6 +426,9 @@ class Pool:
             )
         self._ring.refused(name, now, self._rng, retry_after_s, is_ban=is_ban)
         self._note_bad(why)
+
+    def _ended(self, turn: Turn) -> str:
+        return _SESSION_OVER if self._visitor.has_session(turn.egress) else _NO_SESSION
 
     def _note_bad(self, why: str) -> None:
         self._outage.bad(why[:80], asyncio.get_running_loop().time(), time.time())

@@ -61,6 +61,7 @@ class Visitor:
         self._headers: dict[str, Headers] = {}
         self._touched: set[str] = set()
         self.is_news = False  # whether a session was opened that others do not know of
+        self._can_be_had = False  # whether any session was opened, here or by who handed it on
         self._opening: dict[str, asyncio.Task[EgressFailed | None]] = {}
         self._firsts: dict[str, tuple[Use, asyncio.Event]] = {}
         self._next: dict[str, list[Request]] = {}  # by egress: steps taken, the next one
@@ -109,6 +110,7 @@ class Visitor:
         now = asyncio.get_running_loop().time()
         self._visit(egress).asks(now)
         self._visit(egress).opened(cookies, now)
+        self._can_be_had = True
         self._renewed(egress)
 
     def _asking(self, egress: Egress) -> "asyncio.Task[EgressFailed | None] | None":
@@ -190,12 +192,18 @@ class Visitor:
             return Wall.CLOSED
         self._touched.add(egress.name)
         now, visit = asyncio.get_running_loop().time(), self._visit(egress)
-        return visit.wall(use, (request.kind, nth), now, url=request.url, is_refusal=is_refusal)
+        wall = visit.wall(use, (request.kind, nth), now, url=request.url, is_refusal=is_refusal)
+        # where sessions can be had, what is shown without one is not what guests are shown
+        return Wall.UNSURE if wall is Wall.ABSENT and self._can_be_had else wall
 
     def has_shown(self, egress: Egress, request: Request, nth: int) -> bool:
         """Whether such pages were shown to this egress of late, with any session."""
         now = asyncio.get_running_loop().time()
         return self._visit(egress).has_shown((request.kind, nth), now)
+
+    def has_session(self, egress: Egress) -> bool:
+        """Whether its last session could be had."""
+        return self._visit(egress).is_open
 
     def retire(self, egress: Egress, use: Use) -> None:
         """The session is of no use any more: the site refused it, or it grew too large."""
@@ -229,6 +237,7 @@ class Visitor:
         if not text or not visit.wanted:
             return
         saved = msgspec.json.decode(text, type=SavedVisit)
+        self._can_be_had |= saved.opened or bool(saved.lives)
         if saved.agent != self._agent:
             saved = SavedVisit({}, False, None, [], True, saved.asked_ago_s, agent=self._agent)
         visit.restore(saved, age_s, now)
@@ -290,7 +299,7 @@ class Visitor:
         if cookies is not None:
             visit.opened(cookies, loop.time())
             self._counters.add("session.opened")
-            self.is_news = True
+            self.is_news = self._can_be_had = True
         elif visit.tries < _TRIES - 1:
             visit.asked(loop.time(), backoff_s(visit.tries, self._retry_s, 60.0, self._rng))
             return None

@@ -109,6 +109,8 @@ class Visit:
       was sent after its first wall; else over. But while a new one would have to wait, it goes on,
       unsure: its callers ask for other sorts next, and those tell. That is so for one sort until
       something passes, and for as many uses as there were.
+    Where no session could be had, what was shown of late with one is over: nothing goes until the
+    next one may be asked for. Of other sorts nobody can tell.
     What is closed renews nothing for wall_memory_s, nor do deeper pages of its kind.
 
     A page that ended a session, or was walled at first with a new one, does not end the next one
@@ -142,7 +144,7 @@ class Visit:
         self.tries = 0  # in vain, for the session that is wanted
         self.retry_at = 0.0
         self.cookies: dict[str, str] = {}
-        self._open = False
+        self.is_open = False  # whether it could be had
         self._renewed_at: float | None = None
         self._vain = 0  # generations in a row by which nothing passed, before this one
         self._uses = self._last_pass = 0  # of this generation: requests; the last one that passed
@@ -165,7 +167,7 @@ class Visit:
     def opened(self, cookies: Mapping[str, str], now: float) -> None:
         """A new session."""
         self._begin(cookies, now if self.generation else None)
-        self._open = True
+        self.is_open = True
 
     def barred_s(self, now: float) -> float:
         """Seconds before a session, where one is wanted, may be asked for: the rest of the
@@ -193,7 +195,7 @@ class Visit:
     def not_opened(self, now: float) -> None:
         """No session could be had: go on without one, and do not ask again before the cooldown."""
         self._begin({}, now)
-        self._open = False
+        self.is_open = False
 
     def saved(self, now: float) -> SavedVisit | None:
         """What the next holder goes on with; None: nothing, it begins anew."""
@@ -202,7 +204,7 @@ class Visit:
             return None
         return SavedVisit(
             {} if self.wanted else self.cookies,
-            self._open,
+            self.is_open,
             None if self._renewed_at is None else now - self._renewed_at,
             [(sort, until - now) for sort, until in self._walled_until.items() if until > now],
             self.wanted,
@@ -221,7 +223,7 @@ class Visit:
         self._lives.begin(self.generation, saved.answers)
         self._uses = self._last_pass = saved.answers
         self._is_answered = True  # it is not new any more
-        self._open, self._vain = saved.opened, saved.vain
+        self.is_open, self._vain = saved.opened, saved.vain
         self._shown = {_sort_of(*sort): then - ago_s for sort, ago_s in saved.shown_ago_s}
         self._walled_until = {_sort_of(*sort): then + for_s for sort, for_s in saved.walled_for}
         self._asked = deque(then - ago_s for ago_s in saved.asked_ago_s)
@@ -260,8 +262,9 @@ class Visit:
         is_first, self._is_answered = not self._is_answered, True
         if any(now < until for until in _above(self._walled_until, sort)):
             return Wall.CLOSED
-        if not self._open:
-            return Wall.ABSENT if self._cools(now) else self._end()
+        if not self.is_open:
+            is_usual = self.has_shown(sort, now)  # it needs a session, which may be had again
+            return Wall.ABSENT if self._cools(now) and not is_usual else self._end()
         if is_first and use.number == 1 and self._is_young(now):
             self._enders.add(url, now)
             self._odd[url] = use.number
@@ -345,7 +348,7 @@ class Visit:
 
     def _end(self) -> Wall:
         self.wanted = True
-        if self._open:
+        if self.is_open:
             self._lives.end(self.generation)
         return Wall.OVER
 
