@@ -490,8 +490,8 @@ CHANGES = [
     Change(
         "what needs a session is asked for without one",
         "fetch/pool/visit.py",
-        "if self._cools(now) and not is_usual else self._end()",
-        "if self._cools(now) else self._end()",
+        "if self._cools(now) and is_told and not is_usual else self._end()",
+        "if self._cools(now) and is_told else self._end()",
         f"{FETCH}/test_visit.py",
     ),
     Change(

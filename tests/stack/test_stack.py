@@ -35,7 +35,7 @@ def test_everything_listens_on_loopback_only(stack: Running) -> None:
 
 def test_the_schema_script_may_be_repeated(stack: Running) -> None:
     """The second run creates nothing and finds no difference."""
-    assert stack.schema(times=2, WEIBO_TABLE_PREFIX="twice")[-4:] == [
+    assert stack.schema(times=2, WEIBO_TABLE_PREFIX="twice")[-5:] == [
         "exists: twice_userlist",
         "exists: twice_posts",
         "exists: twice_comments",

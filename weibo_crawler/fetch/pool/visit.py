@@ -20,6 +20,7 @@ _T = TypeVar("_T", bound=float)
 
 _HOUR_S = 3600.0
 _COOLDOWN_CAP_S = 3600.0
+_VAIN = 2  # sessions in a row before one that could not be had tells that none can
 
 Sort = tuple[Kind, int]  # of a request: its kind, and which page of its list it asks for, from 1
 # A list shows its first pages to guests and not the later ones: who is walled at page 3 is walled
@@ -110,7 +111,8 @@ class Visit:
       unsure: its callers ask for other sorts next, and those tell. That is so for one sort until
       something passes, and for as many uses as there were.
     Where no session could be had, what was shown of late with one is over: nothing goes until the
-    next one may be asked for. Of other sorts nobody can tell.
+    next one may be asked for, nor before the third one that could not be had while nothing passed.
+    Of other sorts nobody can tell.
     What is closed renews nothing for wall_memory_s, nor do deeper pages of its kind.
 
     A page that ended a session, or was walled at first with a new one, does not end the next one
@@ -263,8 +265,9 @@ class Visit:
         if any(now < until for until in _above(self._walled_until, sort)):
             return Wall.CLOSED
         if not self.is_open:
+            is_told = self._last_pass or self._vain >= _VAIN
             is_usual = self.has_shown(sort, now)  # it needs a session, which may be had again
-            return Wall.ABSENT if self._cools(now) and not is_usual else self._end()
+            return Wall.ABSENT if self._cools(now) and is_told and not is_usual else self._end()
         if is_first and use.number == 1 and self._is_young(now):
             self._enders.add(url, now)
             self._odd[url] = use.number
