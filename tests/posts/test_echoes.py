@@ -13,7 +13,6 @@ from tests.posts.crawls import Crawl
 from tests.posts.worlds import ScriptedFetcher, post
 from weibo_crawler.analysis.scan import scan_echoes
 from weibo_crawler.errors import SiteSaysNo, StoreError
-from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.records import ECHO_LISTS, REPOSTS, Echo, EchoList, Post, Verdict
 from weibo_crawler.store import Put
 from weibo_crawler.store.rows.keys import echo_key, post_key, user_key
@@ -222,19 +221,10 @@ def test_a_visit_that_is_cut_short_is_made_up_for(
     how: Any = {which.name: 2}
     fetcher = ScriptedFetcher({6: posts})
     fetcher.echoes[which.kind] = {one.mid: said(one.mid) for one in posts}
-    ask, left = fetcher.fetch, dies_at
-
-    async def dies(one: Ask) -> Fetched:
-        nonlocal left
-        left -= one.request.kind is which.kind
-        if left < 0:
-            raise SiteSaysNo("no more")
-        return await ask(one)
-
-    fetcher.fetch = dies  # type: ignore[method-assign]
+    fetcher.left = {which.kind: dies_at}
     with suppress(SiteSaysNo):
         crawl_.run(fetcher, **how)
-    fetcher.fetch = ask  # type: ignore[method-assign]
+    fetcher.left = {}
     crawl_.run(fetcher, **how)
     newest = {"125", "124", "115", "114", "105", "104"}
     assert newest <= {row["mid"] for row in scan_echoes(crawl_.tables, which)}

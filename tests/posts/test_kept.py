@@ -101,19 +101,10 @@ def test_comments_that_a_harvest_read_outlive_a_visit_that_dies(
     packed = zlib.compress(b"kept")
     kept = [KeptPage(f"comments/{post.mid}", NOW, packed) for post in long[:10]]
     crawl_.users.keep_pages(UID, kept)
-    ask, left = world.fetch, dies_at
-
-    async def dies(one: Ask) -> Fetched:
-        nonlocal left
-        left -= one.request.kind is Kind.EXTEND
-        if left < 0:
-            raise SiteSaysNo("no more")
-        return await ask(one)
-
-    world.fetch = dies  # type: ignore[method-assign]
+    world.left = {Kind.EXTEND: dies_at}
     with pytest.raises(SiteSaysNo):
         crawl_.run(world, clock=lambda: NOW + 60)
-    world.fetch = ask  # type: ignore[method-assign]
+    world.left = {}
     crawl_.run(world, clock=lambda: NOW + 120)
     stored = {int(row["mid"]) for row in scan_echoes(crawl_.tables, COMMENTS)}
     assert stored == {post.mid for post in long[:10]}

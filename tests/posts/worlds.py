@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.fetch import SHUT, Ask, Fetched, Room
 from weibo_crawler.records import (
     ECHO_LISTS,
@@ -74,7 +75,8 @@ class ScriptedFetcher:
     answers are ambiguous. skipped: cards on each page that are no posts. lacks: what the posts do
     not show of their owner. parts: urls of which a drifted answer shows the posts that can be read.
     is_dead: no answer comes at all. old: url -> the timelines that the egress "old" had kept, for
-    the next answers. said: mid -> what its own address says of a post.
+    the next answers. said: mid -> what its own address says of a post. left: kind -> how many
+    answers come before the site says no.
     disproved: the egresses that the caller has blamed.
     """
 
@@ -120,6 +122,7 @@ class ScriptedFetcher:
         self.ends: dict[str, str] = {}
         self.nth: dict[str, int] = {}
         self.retried: list[str] = []
+        self.left: dict[Kind, int] = {}
         self.is_talking = True
         self.now = 1_700_000_000.0
 
@@ -136,6 +139,10 @@ class ScriptedFetcher:
         pass
 
     async def fetch(self, ask: Ask) -> Fetched:
+        if (kind := ask.request.kind) in self.left:
+            self.left[kind] -= 1
+            if self.left[kind] < 0:
+                raise SiteSaysNo("no more")
         self.ends[ask.request.url] = ask.end
         fetched = await self._once(ask)
         # an emptiness is looked at twice

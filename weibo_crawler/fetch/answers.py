@@ -113,7 +113,7 @@ _OF_ENDED_SESSIONS = Reading(Verdict.REFUSED, why="login wall (of a session that
 UNKNOWN_REFUSAL = "unknown refusal: "  # how its `why` begins
 
 NOTHING = (Verdict.EMPTY, Verdict.END)
-_TELLS_NOTHING = (Wall.UNSURE, Wall.ABSENT)  # a session, of its wall
+_TELLS_NOTHING = (Wall.UNSURE, Wall.ABSENT)  # of the page: no session was known to be alive
 _OF_EGRESS = (Verdict.CAPTCHA, Verdict.THROTTLED, Verdict.REFUSED)
 
 
@@ -474,7 +474,8 @@ def _walled(reading: Reading, case: _Case) -> Action:
 
 
 def _by_ended_sessions(case: _Case, outcome: Outcome, *, is_over: bool) -> Action:
-    """A wall that no session met of which it is known that it was alive: others tell later."""
+    """A wall that was met only by sessions that may have been over: it is asked for again after a
+    pause, and in the end it is not read."""
     unsure = sum(met.wall is Wall.UNSURE for met in case.all)
     if is_over or case.is_over(unsure, UNSURE_ATTEMPTS):
         return Action(Return(_OF_ENDED_SESSIONS), outcome)

@@ -142,10 +142,11 @@ class Fetcher:
                     if self._comparer.wants(met.egress, reading):
                         came = Came(turn, met, page)
                         reading, met, page = await self._comparer.compared(asked, came)
-                    self._learn(asked, past, reading)
+                    if past:
+                        self._learn(asked, past, reading)
                     fetched = self._returned(asked, reading, page)
-                    is_twice = any(is_nothing(asked, one.met) for one in past)
-                    fetched = fetched._replace(is_twice=is_twice)
+                    if any(is_nothing(asked, one.met) for one in past):
+                        fetched = fetched._replace(is_twice=True)
                     told = fetched.reading
                     return fetched
             finally:
