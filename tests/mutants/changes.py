@@ -490,7 +490,7 @@ CHANGES = [
     Change(
         "what needs a session is asked for without one",
         "fetch/pool/visit.py",
-        "if self._cools(now) and is_told and not is_usual else self._end()",
+        "if self._cools(now) and is_told and not is_shown else self._end()",
         "if self._cools(now) and is_told else self._end()",
         f"{FETCH}/test_visit.py",
     ),
@@ -648,8 +648,29 @@ CHANGES = [
     Change(
         "a kind that is shown is closed by a session that dies early",
         "fetch/pool/visit.py",
-        "if not self.has_shown(sort, now):  # else",
-        "if True:  # else",
+        "elif not self.has_shown(sort, now):",
+        "else:",
+        f"{FETCH}/test_visit.py",
+    ),
+    Change(
+        "one page that is closed closes its sort",
+        "fetch/pool/visit.py",
+        "if url and self._closed_page(sort, now) is None:",
+        "if False:",
+        f"{FETCH}/test_visit.py",
+    ),
+    Change(
+        "a page that is closed is asked for again and again",
+        "fetch/pool/visit.py",
+        "if url and self._closed_page(sort, now) == url:",
+        "if False:",
+        f"{FETCH}/test_visit.py",
+    ),
+    Change(
+        "a doubt about one page tells of others of its sort",
+        "fetch/pool/visit.py",
+        "page = self.has_shown(sort, now), url or str(sort)",
+        "page = self.has_shown(sort, now), str(sort)",
         f"{FETCH}/test_visit.py",
     ),
     Change(
@@ -662,8 +683,8 @@ CHANGES = [
     Change(
         "a page is alone before others tell",
         "fetch/pool/visit.py",
-        "return Wall.ALONE if self._last_pass > since else self._end()",
-        "return Wall.ALONE",
+        "if self._last_pass > since:",
+        "if True:",
         f"{FETCH}/test_visit.py",
     ),
     Change(
