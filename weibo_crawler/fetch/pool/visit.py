@@ -16,7 +16,7 @@ import msgspec
 from weibo_crawler.fetch.pool.lives import Lives
 from weibo_crawler.records import Kind
 
-_T = TypeVar("_T", bound=float)
+_T = TypeVar("_T")
 
 _HOUR_S = 3600.0
 _COOLDOWN_CAP_S = 3600.0
@@ -155,6 +155,7 @@ class Visit:
         self._is_answered = False  # whether any of them was answered
         self._unsure: tuple[Sort, int] | None = None  # walled in doubt, and up to which use
         self._suspects: dict[str, int] = {}  # pages: how many uses there were when it was refused
+        self._doubt: int | None = None  # the same of the last one of a sort that is not shown
         self._enders = enders or Enders(wall_memory_s)
         self._closed: dict[Sort, tuple[str, float]] = {}  # one page of the sort, and until when
         self._shown: dict[Sort, float] = {}  # when it last passed, with any generation
@@ -275,7 +276,7 @@ class Visit:
             return Wall.ABSENT if self._cools(now) and is_told and not is_shown else self._end()
         if is_first and use.number == 1 and self._is_young(now):
             self._enders.add(url, now)
-            self._suspects[page] = use.number
+            self._suspect(page, use.number, is_shown=is_shown)
             return Wall.CLOSED if is_refusal else self._close(sort, url, now)
         if is_shown:
             if use.number < self._last_pass:
@@ -285,7 +286,7 @@ class Visit:
                 return self._end()
         elif self._renewed_at is None and not self._last_pass:
             return self._end()
-        since = self._suspects.setdefault(page, self._uses)
+        since = self._suspect(page, self._uses, is_shown=is_shown)
         if use.number <= since:
             return Wall.DOUBT
         if self._last_pass > since:
@@ -299,8 +300,8 @@ class Visit:
         if use.generation != self.generation:
             return False
         is_first = use.number == 1 and not self._is_answered and self._renewed_at is not None
-        is_settled = all(since < self._last_pass for since in self._suspects.values())
-        return is_first or (is_settled and self._lives.may_be_over(use.number))
+        is_doubt = self._doubt is not None and self._last_pass <= self._doubt
+        return is_first or (not is_doubt and self._lives.may_be_over(use.number))
 
     def has_shown(self, sort: Sort, now: float) -> bool:
         """Whether this sort, or a deeper page of its kind, passed of late, with any session."""
@@ -318,6 +319,13 @@ class Visit:
     @property
     def _cooldown(self) -> float:
         return min(self._cooldown_s * 2.0 ** min(self._vain, 60), _COOLDOWN_CAP_S)
+
+    def _suspect(self, page: str, uses: int, *, is_shown: bool) -> int:
+        """Note that a page was refused; after how many uses it was for the first time."""
+        since = self._suspects.setdefault(page, uses)
+        if not is_shown:
+            self._doubt = since
+        return since
 
     def _may_go_on(self, use: Use, sort: Sort, now: float) -> bool:
         """Whether others are to tell of this wall, which two requests of its sort have met."""
@@ -377,6 +385,7 @@ class Visit:
         self._uses = self._last_pass = 0
         self._is_answered = False
         self._suspects.clear()
+        self._doubt = None
         self._unsure = None
 
 
