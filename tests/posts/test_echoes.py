@@ -174,6 +174,15 @@ def test_later_pages_are_a_setting(crawl_: Crawl, which: EchoList) -> None:
         assert rows == list(range(1, new + 1))
 
 
+def test_what_a_later_page_repeats_is_counted_once(crawl_: Crawl, which: EchoList) -> None:
+    """A list grows while it is read, so a page begins with the end of the one before it."""
+    crawl_.add(6)
+    fetcher = site(which, [post(6, 14, comments=5, reposts=5)])
+    fetcher.echoes[which.kind] = {14: said(1, 2, 2, 3)}
+    crawl_.run(fetcher, below_pages=3, **{which.name: 1})
+    assert crawl_.counters()[f"{which.name}.stored"] == len(list(scan_echoes(crawl_.tables, which)))
+
+
 def test_a_wall_behind_page_1_takes_nothing_from_it(crawl_: Crawl, which: EchoList) -> None:
     """What page 1 shows is stored and not asked for again; nine walls tell that later pages are
     closed, first ones stay open."""

@@ -82,7 +82,8 @@ class EchoReader:
         """Put page after page as it comes, then that they were read. What ends it behind page 1
         takes nothing from what was shown: what guests are not shown is the end, and where a page
         failed, a later visit begins anew."""
-        stored, at, cursor, name, has_failed = 0, None, "", self._which.name, False
+        at, cursor, name, has_failed = None, "", self._which.name, False
+        stored = set[str]()  # a list repeats some on later pages
         for nth in range(1, pages + 1):
             request = replace(self._site.echoes(self._which.kind, mid, cursor), uid=uid)
             ask = Ask(request, nth=nth, end=f"{name}.named" if cursor else "")
@@ -98,7 +99,7 @@ class EchoReader:
                 break
             puts = echo_puts(self._which, uid, mid, record.echoes, at, self._run_id)
             await self._writer.put([], [], {name: puts})
-            stored += len(puts)
+            stored.update(put.key for put in puts)
             if record.next_cursor is None:
                 break
             cursor = record.next_cursor
@@ -107,10 +108,10 @@ class EchoReader:
         if has_failed:
             self._counters.add(f"{name}.cut")
         else:
-            mark = echoes_read_cells(self._which, stored if announced is None else announced)
+            mark = echoes_read_cells(self._which, len(stored) if announced is None else announced)
             await self._writer.put([Put.at(post_key(uid, mid), mark, at)], [])
         self._counters.add(f"{name}.pages")
-        self._counters.add(f"{name}.stored", stored)
+        self._counters.add(f"{name}.stored", len(stored))
 
     async def _fetch(self, ask: Ask, kept: Kept) -> Fetched | None:
         """What came of a request for a page; None: guests are not shown it."""
