@@ -19,6 +19,7 @@ from weibo_crawler.sites.weibo.wire import Face, ListCard, PageInfo, UserList, i
 
 _ITEM_ID = {Kind.FANS: "2310510033_1_", Kind.FOLLOWS: "2310510024_1_"}
 _TITLE = {Kind.FANS: "全部粉丝", Kind.FOLLOWS: "全部关注"}
+_ITEM_ID_OF_RECOMMENDED = "INTEREST"
 _TITLES_OF_RECOMMENDED = ("推荐", "感兴趣")
 
 
@@ -120,7 +121,8 @@ def _named_next(info: PageInfo | None, n: int) -> tuple[int | None, bool]:
 
 def _list_of(items: list[ListCard | None], request: Request, *, is_next_named: bool) -> list[int]:
     """Which of the cards are the list: by itemid, else by title, else by there being no other. None
-    need be where the page names the next one, and shows only cards that are of nobody.
+    need be where the page shows nobody but recommendations, or names the next one, and shows only
+    cards that are of nobody.
 
     Errors: Drift, also for a page of something else: posts, pictures, the other list of this owner.
     """
@@ -143,12 +145,12 @@ def _list_of(items: list[ListCard | None], request: Request, *, is_next_named: b
     if _is_of_something_else(cards, bool(full or flat), is_next_named=is_next_named):
         raise Drift(".data.cards")
     is_first = page_number(request.cursor) == 1
-    if len(full) == 1 and not any(
-        words in _title(cards[full[0]]) for words in _TITLES_OF_RECOMMENDED
-    ):
+    unknown = [i for i in full if not _is_recommended(cards[i])]
+    if unknown:
         is_alone = len(blocks) == 1 and not cards[full[0]].itemid
-        if is_alone or not is_first:
+        if len(full) == 1 and (is_alone or not is_first):
             return full
+        raise Drift(f".data.cards[{unknown[0]}].itemid")  # it may be the list
     illegible = [i for i, card in enumerate(items) if card is None or card == ListCard()]
     if illegible and not flat and not is_next_named:  # it may have been the list
         raise Drift(f".data.cards[{illegible[0]}]")
@@ -166,6 +168,12 @@ def _is_of_something_else(
         return True
     is_end = all(is_type(card.card_type, 58) for card in cards.values())
     return not (is_of_users or is_end) and (any(blocks) or not (blocks or is_next_named))
+
+
+def _is_recommended(card: ListCard) -> bool:
+    """Whether title or itemid say that the site proposes these people."""
+    is_titled = any(words in _title(card) for words in _TITLES_OF_RECOMMENDED)
+    return is_titled or str(card.itemid).startswith(_ITEM_ID_OF_RECOMMENDED)
 
 
 def _is_beside(card: ListCard | None) -> bool:
