@@ -302,13 +302,22 @@ def test_both_tabs_are_read_alike() -> None:
 
 @pytest.mark.parametrize("card_type", [58, "58"])
 def test_the_card_that_ends(card_type: object) -> None:
-    """In since_id mode a first card of type 58 is the end, whatever follows."""
+    """In since_id mode a first card of type 58 is the end, but for posts of the owner that follow:
+    what is shown is stored, and no next page is named."""
 
     def change(tree: Tree) -> None:
         tree["data"]["cards"].insert(0, {"card_type": card_type})
 
-    deep = read("posts_page_mode.json", change, SITE.posts(OWNER, "since_id=5"))
-    assert (deep.verdict, deep.ambiguous) == (Verdict.END, True)
+    deep = record(read("posts_page_mode.json", change, SITE.posts(OWNER, "since_id=5")))
+    assert (len(deep.posts), deep.next_cursor) == (len(MIDS), None)
+
+    def of_others(tree: Tree) -> None:
+        change(tree)
+        del tree["data"]["cards"][1:]
+        tree["data"]["cards"].append({"card_type": 11, "card_group": []})
+
+    ended = read("posts_page_mode.json", of_others, SITE.posts(OWNER, "since_id=5"))
+    assert (ended.verdict, ended.ambiguous) == (Verdict.END, True)
     assert len(page_mode(change).posts) == len(MIDS)
     alone = judge('{"ok":1,"data":{"cards":[{"card_type":58}]}}')
     assert (alone.verdict, alone.ambiguous) == (Verdict.EMPTY, True)

@@ -83,7 +83,7 @@ def read_timeline(page: Timeline | None, request: Request, now: float) -> Readin
 
     A page without a post of the owner is ambiguous: a proxy may have answered with another user's
     page. Where it names another owner it is of an unknown shape. In since_id mode a first card of
-    type 58 is the end, whatever follows it. The posts that cannot be read come without their JSON.
+    type 58 is the end, unless a post of the owner follows it. The posts that cannot be read come without their JSON.
     Errors: Drift where the cards cannot be found or most of their posts cannot be read; it holds
     the page with those that can.
     """
@@ -100,7 +100,7 @@ def read_timeline(page: Timeline | None, request: Request, now: float) -> Readin
     if not cards and is_last:
         return nothing(request, "no cards")
     is_ended = bool(cards) and cards[0] is not None and is_type(cards[0].card_type, 58)
-    if is_ended and is_last and post_token(request.cursor)[0] == "since_id":
+    if is_ended and is_last and not found.shown and post_token(request.cursor)[0] == "since_id":
         return Reading(Verdict.END, why=_ENDED, ambiguous=True)
     is_odd_page = is_drift(len(found.unreadable), found.read + len(found.unreadable))
     if is_odd_page and not found.shown:
