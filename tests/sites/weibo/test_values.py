@@ -284,6 +284,9 @@ def test_the_mid_decides_the_year_when_our_clock_is_behind() -> None:
         ("<img src=x alt='[>]'>d", "[>]d"),
         ("<a title=it's>isn't</a> it's", "isn't it's"),
         ("""<a href="x>y</a> "quoted">""", """y "quoted">"""),
+        ("<a href='/status/1'><span class='surl-text'>网页链接</span></a>", "网页链接"),
+        ("<a href='/status/1'>this</a> one", "this one"),
+        ("<a href='https://m.weibo.cn/status/1'>this</a>", "this"),
     ],
 )
 def test_a_reader_sees(html: str, text: str) -> None:
@@ -296,10 +299,13 @@ def test_a_reader_sees(html: str, text: str) -> None:
     [
         ('start ...<a href="/status/4803408242409549">全文</a>', "start ..."),
         ("start…<a  href='https://m.weibo.cn/status/LAbc'>全文</a> ", "start…"),
+        ("start…<a href='/status/LAbc'>展开</a> ", "start…"),
+        ("start<a class='more' href=/status/48034082424>…</a>", "start"),
     ],
 )
 def test_the_link_to_the_whole_is_a_cut(html: str, text: str) -> None:
-    """The trailing link says that a text is cut; the text before it stays as it is."""
+    """The trailing link says that a text is cut, whatever its word where the site itself made it;
+    the text before it stays as it is."""
     assert reader_text(html) == (text, True)
 
 

@@ -11,6 +11,8 @@ from urllib.parse import unquote
 # to the end of a tag, which is no `>` in a value between quotes
 _REST = r"""((?:[^<>=]++|=\s*+(?:"[^<"]*+"|'[^<']*+')?+)*+)>"""
 _LINK_TO_WHOLE = re.compile(rf"<a\b{_REST}全文</a>")
+_CLOSING_LINK = re.compile(rf"<a\b{_REST}[^<>]{{1,20}}</a>\s*+")
+_TO_POST = re.compile(r"""\shref=["']?/status/""")  # of the site's own making: links of people are whole
 _BREAK = re.compile(r"<br\s*+/?>", re.IGNORECASE)
 _IMAGE = re.compile(rf"<img\b{_REST}", re.IGNORECASE)
 _ALT = re.compile(r"""\salt=(?:"([^"]*)"|'([^']*)'|([^\s"'/]\S*?)(?=\s|/?$))""", re.IGNORECASE)
@@ -30,7 +32,8 @@ _UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def reader_text(html: str) -> tuple[str, bool]:
-    """The text a reader sees, and whether it is cut (ends in the link 全文 to the whole).
+    """The text a reader sees, and whether it is cut: it has the link 全文 to the whole, or ends in a
+    link to a page of the site for one post, whatever its word.
 
     Tags are removed, <br> is a newline, an emoticon its alt text; entities are unescaped after
     that, so a literal `&lt;b&gt;` stays. The link to the whole is left out, the text before it is
@@ -41,6 +44,10 @@ def reader_text(html: str) -> tuple[str, bool]:
         if "全文</a>" in html:
             whole = _LINK_TO_WHOLE.sub(_without_link, html)
             is_cut, html = whole != html, whole
+        if "/status/" in html:
+            closing = _CLOSING_LINK.fullmatch(html, html.rfind("<a"))
+            if closing is not None and _TO_POST.search(closing[1]):
+                is_cut, html = True, html[: closing.start()]
         html = _BREAK.sub("\n", html)
         html = _IMAGE.sub(_alt_text, html)
         html = _TAG.sub("", html)
