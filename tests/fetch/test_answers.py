@@ -203,7 +203,7 @@ def test_a_doubt_needs_two_egresses(doubt: Answer) -> None:
 
 def test_pages_of_two_other_users_are_no_two_witnesses() -> None:
     """They contradict each other, by one egress or by several; the same page twice is believed."""
-    one, other = (Reading(Verdict.OK, PostPage(1, (), cursor), ambiguous=True) for cursor in "ab")
+    one, other = (Reading(Verdict.OK, PostPage(1, (), cursor, 3), ambiguous=True) for cursor in "ab")
     for egresses, is_only in (("aaa", True), ("abc", False)):
         different = play(asked(), by([one, other, Reading(Verdict.OK)], egresses, is_only=is_only))
         assert len(different) == 3
@@ -528,10 +528,13 @@ def test_two_strangers_make_nobody_gone() -> None:
 
 def test_a_page_with_nobody_on_it() -> None:
     """It names the next one, so nothing of others is on it that a liar would have shown: two
-    egresses that nobody knows are enough, where they say the same."""
+    egresses that nobody knows are enough, where they say the same. The token of the next one may
+    be new each time, and so may advertisements."""
     assert returned(play(asked(), [Met(BARE, "a"), Met(BARE, "b")])) is BARE
-    other = replace(BARE, record=PostPage(9, (), "3"))
-    assert len(play(asked(), [Met(BARE, "a"), Met(other, "b"), Met(BARE, "c")])) == 3
+    fresh = replace(BARE, record=PostPage(9, (), "3", skipped={"advertisement": 1}))
+    assert returned(play(asked(), [Met(BARE, "a"), Met(fresh, "b")])) is fresh
+    last = replace(BARE, record=PostPage(9, (), None))
+    assert len(play(asked(), [Met(BARE, "a"), Met(last, "b"), Met(BARE, "c")])) == 3
     foreign = play(asked(), [Met(FOREIGN, "a"), Met(FOREIGN, "b")])
     assert not isinstance(foreign[-1].step, Return)
 

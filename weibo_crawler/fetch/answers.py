@@ -81,6 +81,7 @@ from weibo_crawler.records import (
     Id,
     Kind,
     PostPage,
+    Record,
     Reading,
     Request,
     Verdict,
@@ -430,7 +431,16 @@ def _is_bare(reading: Reading) -> bool:
 
 def _is_same(met: Met, reading: Reading) -> bool:
     """Whether it is the same page, as far as it was read: pages of two other users differ."""
-    return isinstance(met.answer, Reading) and met.answer.record == reading.record
+    return isinstance(met.answer, Reading) and _shown(met.answer) == _shown(reading)
+
+
+def _shown(reading: Reading) -> Record | None:
+    """What a page shows. Of one with nobody on it, whether it names a next one: by a token that may
+    be new each time, and beside advertisements that change."""
+    record = reading.record
+    if isinstance(record, FanPage | PostPage) and _is_bare(reading):
+        return replace(record, next_cursor=record.next_cursor and "next", skipped={})
+    return record
 
 
 def is_trustworthy(met: Met) -> bool:
