@@ -203,7 +203,9 @@ def test_a_doubt_needs_two_egresses(doubt: Answer) -> None:
 
 def test_pages_of_two_other_users_are_no_two_witnesses() -> None:
     """They contradict each other, by one egress or by several; the same page twice is believed."""
-    one, other = (Reading(Verdict.OK, PostPage(1, (), cursor, 3), ambiguous=True) for cursor in "ab")
+    one, other = (
+        Reading(Verdict.OK, PostPage(1, (), cursor, 3), ambiguous=True) for cursor in "ab"
+    )
     for egresses, is_only in (("aaa", True), ("abc", False)):
         different = play(asked(), by([one, other, Reading(Verdict.OK)], egresses, is_only=is_only))
         assert len(different) == 3

@@ -81,8 +81,8 @@ from weibo_crawler.records import (
     Id,
     Kind,
     PostPage,
-    Record,
     Reading,
+    Record,
     Request,
     Verdict,
 )

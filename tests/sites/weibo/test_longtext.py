@@ -109,6 +109,7 @@ def test_no_whole_text(name: str, change: Callable[[Tree], None], why: str) -> N
             "extend.json",
             lambda t: t["data"].update(longTextContent='a<a href="/status/1">全文</a>'),
         ),
+        ("extend.json", lambda t: t["data"].update(ok=0)),
         ("show.json", lambda t: t["data"].pop("longText")),
         ("show.json", lambda t: t["data"].update(longText=[])),
     ],

@@ -286,7 +286,8 @@ def test_the_mid_decides_the_year_when_our_clock_is_behind() -> None:
         ("""<a href="x>y</a> "quoted">""", """y "quoted">"""),
         ("<a href='/status/1'><span class='surl-text'>网页链接</span></a>", "网页链接"),
         ("<a href='/status/1'>this</a> one", "this one"),
-        ("<a href='https://m.weibo.cn/status/1'>this</a>", "this"),
+        ("<a href='https://m.weibo.cn/u/1'>this</a>", "this"),
+        ("we know the 全文", "we know the 全文"),
     ],
 )
 def test_a_reader_sees(html: str, text: str) -> None:
@@ -301,6 +302,9 @@ def test_a_reader_sees(html: str, text: str) -> None:
         ("start…<a  href='https://m.weibo.cn/status/LAbc'>全文</a> ", "start…"),
         ("start…<a href='/status/LAbc'>展开</a> ", "start…"),
         ("start<a class='more' href=/status/48034082424>…</a>", "start"),
+        ("start...<a href='//m.weibo.cn/detail/48034082424'>more</a>", "start..."),
+        ("start…<span class='expand'>展开全文</span>", "start…"),
+        ("start... 全文", "start..."),
     ],
 )
 def test_the_link_to_the_whole_is_a_cut(html: str, text: str) -> None:

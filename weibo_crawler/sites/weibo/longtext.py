@@ -16,7 +16,6 @@ from weibo_crawler.sites.weibo.verdicts import of_html
 from weibo_crawler.sites.weibo.wire import Card, LongText, Mblog, Rendered
 
 CUT = "only the cut text is shown"
-_SAYS_CUT = re.compile(r"(?:\.{3}|…)\s*(?:全文|展开)$")  # wherever that leads
 _RENDER_DATA = re.compile(r"\$render_data\s*=\s*(?=\[)")
 
 
@@ -24,6 +23,8 @@ def read_extend(answer: LongText | None, request: Request, now: float) -> Readin
     """OK with a FullText; RESTRICTED where it is itself cut. Errors: Drift, also for no text."""
     if answer is None:
         raise Drift(".data")
+    if answer.ok in (0, "0", False):  # beside what guests may read
+        return Reading(Verdict.RESTRICTED, why=CUT, is_cut=True)
     return _whole(answer.longTextContent, ".data.longTextContent", request, is_named=False)
 
 
@@ -87,7 +88,7 @@ def _whole(html: object, path: str, request: Request, *, is_named: bool = True) 
     text, is_cut = reader_text(html)
     if not text:
         raise Drift(path)
-    if is_cut or _SAYS_CUT.search(text):  # as lists show it: another way may have the whole
+    if is_cut:  # as lists show it: another way may have the whole
         return Reading(Verdict.RESTRICTED, why=CUT, is_cut=True)
     full = FullText(request.mid, text, topics(html), mentions(html), is_named)
     return Reading(Verdict.OK, full)

@@ -12,7 +12,8 @@ from urllib.parse import unquote
 _REST = r"""((?:[^<>=]++|=\s*+(?:"[^<"]*+"|'[^<']*+')?+)*+)>"""
 _LINK_TO_WHOLE = re.compile(rf"<a\b{_REST}全文</a>")
 _CLOSING_LINK = re.compile(rf"<a\b{_REST}[^<>]{{1,20}}</a>\s*+")
-_TO_POST = re.compile(r"""\shref=["']?/status/""")  # of the site's own making: links of people are whole
+_TO_POST = re.compile(r"/(?:status|detail)/[0-9A-Za-z]")  # links that people make hold a <span>
+_SAYS_CUT = re.compile(r"(?:\.{3}|…)\s*+((?:展开|查看|阅读)?全文|展开)$")  # by a button
 _BREAK = re.compile(r"<br\s*+/?>", re.IGNORECASE)
 _IMAGE = re.compile(rf"<img\b{_REST}", re.IGNORECASE)
 _ALT = re.compile(r"""\salt=(?:"([^"]*)"|'([^']*)'|([^\s"'/]\S*?)(?=\s|/?$))""", re.IGNORECASE)
@@ -32,8 +33,8 @@ _UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def reader_text(html: str) -> tuple[str, bool]:
-    """The text a reader sees, and whether it is cut: it has the link 全文 to the whole, or ends in a
-    link to a page of the site for one post, whatever its word.
+    """The text a reader sees, and whether it is cut: it has the link 全文 to the whole, or ends in
+    a link to a page of the site for one post, whatever its word, or in the words of a button.
 
     Tags are removed, <br> is a newline, an emoticon its alt text; entities are unescaped after
     that, so a literal `&lt;b&gt;` stays. The link to the whole is left out, the text before it is
@@ -44,7 +45,7 @@ def reader_text(html: str) -> tuple[str, bool]:
         if "全文</a>" in html:
             whole = _LINK_TO_WHOLE.sub(_without_link, html)
             is_cut, html = whole != html, whole
-        if "/status/" in html:
+        if html.endswith("</a>", 0, len(html.rstrip())):
             closing = _CLOSING_LINK.fullmatch(html, html.rfind("<a"))
             if closing is not None and _TO_POST.search(closing[1]):
                 is_cut, html = True, html[: closing.start()]
@@ -54,7 +55,10 @@ def reader_text(html: str) -> tuple[str, bool]:
     if "&" in html:
         # int() refuses numbers of thousands of digits; a code point has seven.
         html = unescape(_ENDLESS_REFERENCE.sub("\ufffd", html))
-    return writable(html).strip(), is_cut
+    text = writable(html).strip()
+    if text.endswith(("全文", "展开")) and (says := _SAYS_CUT.search(text)):
+        return text[: says.start(1)].rstrip(), True
+    return text, is_cut
 
 
 def mentions(html: str) -> tuple[str, ...]:

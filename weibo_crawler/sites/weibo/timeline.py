@@ -83,9 +83,9 @@ def read_timeline(page: Timeline | None, request: Request, now: float) -> Readin
 
     A page without a post of the owner is ambiguous: a proxy may have answered with another user's
     page. Where it names another owner it is of an unknown shape. In since_id mode a first card of
-    type 58 is the end, unless a post of the owner follows it. The posts that cannot be read come without their JSON.
-    Errors: Drift where the cards cannot be found or most of their posts cannot be read; it holds
-    the page with those that can.
+    type 58 is the end, unless a post of the owner follows it. The posts that cannot be read come
+    without their JSON. Errors: Drift where the cards cannot be found or most of their posts cannot
+    be read; it holds the page with those that can.
     """
     if page is None or not isinstance(page.cards, list | None):
         raise Drift(".data" if page is None else ".data.cards")

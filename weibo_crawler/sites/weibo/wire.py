@@ -52,6 +52,7 @@ class Person(Face, gc=False):
 
 
 class LongText(Struct, gc=False):
+    ok: Any = None
     longTextContent: Any = None
 
 
