@@ -24,7 +24,7 @@ from msgspec import Meta
 
 from weibo_crawler.errors import BadConfig
 from weibo_crawler.errors import masked as masked
-from weibo_crawler.records import LONGEST_CLAIM_S, LONGEST_LEASE_S, Edge
+from weibo_crawler.records import LONGEST_CLAIM_S, LONGEST_LEASE_S, WAYS, Edge
 
 DEFAULT_FILE = Path("conf/crawler.toml")
 FILE_OPTIONS = ("ssl_ca", "ssl_cert", "ssl_key", "socket")  # of a store's address
@@ -497,8 +497,7 @@ def _choices(setting: str) -> str:
     """The words that a setting, or a list, may hold."""
     section, _, key = setting.partition(".")
     hint = typing.get_type_hints(typing.get_type_hints(Settings)[section])[key]
-    edges = [edge for edge in Edge if edge is not Edge.SEED]
-    words = typing.get_args(hint) if typing.get_origin(hint) is Literal else edges
+    words = typing.get_args(hint) if typing.get_origin(hint) is Literal else WAYS
     return f"; use {', '.join(words)}"
 
 
@@ -530,8 +529,9 @@ def _check_posts(posts: Posts) -> None:
 
 def _check_edges(harvest: Harvest) -> None:
     for name, edges in (("edges", harvest.edges), ("edges_if_walled", harvest.edges_if_walled)):
-        if Edge.SEED in edges or len(set(edges)) < len(edges) or (name == "edges" and not edges):
-            known = ", ".join(edge for edge in Edge if edge is not Edge.SEED)
+        is_known = set(edges) <= set(WAYS)
+        if not is_known or len(set(edges)) < len(edges) or (name == "edges" and not edges):
+            known = ", ".join(WAYS)
             least = "at least one" if name == "edges" else "any"
             raise BadConfig(f"harvest.{name}: name {least} of: {known}; each once")
 

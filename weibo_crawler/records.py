@@ -197,7 +197,7 @@ class LeaseTerm(NamedTuple):
 
 
 class Edge(StrEnum):
-    """How one user leads to others.
+    """How users are found: as seeds, as authors of what a topic shows, or as one leads to others.
 
     fans, follows: the lists of the user. reposts: authors of the originals that the user's posts
     repost. comments: who commented on the user's posts; reposters: who reposted them. mentions: who
@@ -205,12 +205,16 @@ class Edge(StrEnum):
     """
 
     SEED = "seed"
+    TOPIC = "topic"
     FANS = "fans"
     FOLLOWS = "follows"
     REPOSTS = "reposts"
     COMMENTS = "comments"
     REPOSTERS = "reposters"
     MENTIONS = "mentions"
+
+
+WAYS = tuple(edge for edge in Edge if edge not in (Edge.SEED, Edge.TOPIC))  # from user to user
 
 
 class Kind(StrEnum):
@@ -227,6 +231,7 @@ class Kind(StrEnum):
     COMMENTS = "comments"
     REPOSTS = "reposts"  # who reposted a post
     NAME = "name"  # screen name -> uid
+    SEARCH = "search"  # the posts of a topic, or with some words
     SESSION = "session"
     PROXIES = "proxies"  # a list of proxies, which no site reads
     MEDIA = "media"  # a picture or a video, which no site reads either
@@ -342,7 +347,8 @@ ILLEGIBLE = ("no id", "odd user")
 
 
 class FanPage(msgspec.Struct, frozen=True):
-    """One page of a fans or follows list: `users` in the site's order, repeats kept.
+    """One page of a fans or follows list: `users` in the site's order, repeats kept. Or of a topic:
+    who wrote the posts on it, each once; its owner is 0.
 
     uncounted: uids of those whose number of fans it does not tell legibly (a profile may tell).
     skipped: how many items were left out, by reason ("no user", "no item", and those of

@@ -2,6 +2,7 @@
 
 import json
 import re
+from urllib.parse import unquote
 
 import pytest
 
@@ -117,6 +118,17 @@ def test_a_name_leads_to_the_same_stranger_everywhere() -> None:
     assert other.header("location") == f"/u/{profile.uid}"
     assert profile.uid != OWNER
     assert str(OWNER) not in asked.url + str(other.headers)
+
+
+def test_what_was_searched_for_is_invented() -> None:
+    """The address stays that of a search, and names other words, as the answer does."""
+    asked, other = _of(REQUESTS["search.json"], page(fixture("search.json")))
+    before, after = REQUESTS["search.json"].url, unquote(asked.url)
+    assert after.partition("q=")[0] == unquote(before).partition("q=")[0]
+    assert after.endswith("#&page_type=searchall&page=1")
+    words = re.findall("#(.+)#", after)
+    assert words != ["河边的信"]
+    assert json.loads(other.body)["data"]["cardlistInfo"]["containerid"].endswith(f"q=#{words[0]}#")
 
 
 def test_another_recording_has_other_strangers() -> None:

@@ -32,7 +32,8 @@ _PHRASES = (  # what readers look for in titles, texts and dates
     *("备注", "Tap to set alias", "微博-出错了", "Sina Visitor System"),
 )
 _WHOLE = ("男", "女", "m", "f")  # as a whole text only
-_CONTAINERS = "2310510033|2310510024|231051|107603|100505|100808|230413|230283"
+_CONTAINERS = "2310510033|2310510024|231051|107603|100505|100808|230413|230283|100103|231522"
+_SEARCH = re.compile(r"((?:100103|231522)type(?:=|%3D)\d+(?:&|%26)(?:.*(?:&|%26))?q(?:=|%3D))(.*)")
 HOSTS = re.compile(
     r"(?:[\w-]+\.)*(?:weibo\.(?:cn|com)|sina\.(?:cn|com\.cn)|sinaimg\.cn|weibocdn\.com|geetest\.com)"
     r"(?::\d+)?",
@@ -206,6 +207,8 @@ class Strangers:
         """Any text. key: what it stands under; is_top: at the top of an answer."""
         if text.strip() in _WHOLE or _CODES.fullmatch(key):
             return text
+        if _TYPED.fullmatch(key) and (searched := _SEARCH.fullmatch(text)):
+            return searched[1] + self._quoted(searched[2])
         if (is_top and _SAID.fullmatch(key)) or (text.isascii() and _TYPED.fullmatch(key)):
             return re.sub(rf"(?:{_CONTAINERS})|\d{{5,}}", self._digits_of_site, text)
         if key == "bid" and _BID.fullmatch(text):
@@ -265,10 +268,10 @@ class Strangers:
         return self._quoted(name) + end
 
     def _argument(self, name: str, mark: str, value: str) -> str:
-        if _BID.fullmatch(value):
-            return name + mark + self._bid(value)
         if _TYPED.fullmatch(name):
             return name + mark + self._text(value, name)
+        if _BID.fullmatch(value):
+            return name + mark + self._bid(value)
         return name + mark + self._quoted(value)
 
     def _quoted(self, text: str) -> str:
