@@ -92,9 +92,10 @@ class Harvest(_Section, frozen=True, forbid_unknown_fields=True):
     these lists; empty: for nobody. posts_pages: pages of a user's posts that are read for reposts
     and mentions; comments_posts, reposters_posts: of how many posts, those of page 1 that announce
     most, the first comments, or reposts, are read; mentions_per_page: names that are resolved, of a
-    page of posts. keep_edges: keep who was seen in whose list, of everybody on each page, also of
-    those with too few fans. keep_posts: keep the pages of posts, comments and reposts that were
-    read, some 10 kB each, until `posts` has used them: so it does not ask for them again."""
+    page of posts. topic_pages: pages of a topic that are read. keep_edges: keep who was seen in
+    whose list, of everybody on each page, also of those with too few fans. keep_posts: keep the
+    pages of posts, comments and reposts that were read, some 10 kB each, until `posts` has used
+    them: so it does not ask for them again."""
 
     min_fans: Natural = 10
     max_users: Positive = 10_000_000
@@ -107,6 +108,7 @@ class Harvest(_Section, frozen=True, forbid_unknown_fields=True):
     comments_posts: Annotated[int, Meta(ge=1, le=20)] = 3
     reposters_posts: Annotated[int, Meta(ge=1, le=20)] = 3
     mentions_per_page: Count = 5
+    topic_pages: Count = 1
     keep_edges: bool = True
     keep_posts: bool = True
     level_wait_s: Seconds = 900.0

@@ -444,12 +444,13 @@ class NamedUser(msgspec.Struct, frozen=True):
 
 
 class Seed(NamedTuple):
-    """A user as somebody names one: by id, or by a screen name that the site resolves. where: the
-    place it was read from, for errors."""
+    """Where a walk begins, as somebody names it: a user by id, or by a screen name that the site
+    resolves, or the words of a topic. where: the place it was read from, for errors."""
 
     uid: Id | None
     screen_name: str | None
     where: str
+    topic: str | None = None
 
 
 class Unreadable(msgspec.Struct, frozen=True):

@@ -34,6 +34,8 @@ def replay_seeds(index: ArchiveIndex, site: Site, frontier: Frontier, run_id: st
     notes = sorted(index.notes.get("seeds", []))
     for at, uids in notes:
         frontier.add_seeds([Found(uid, site.home(uid)) for uid in uids], run_id, at)
+    topics = (words for _, some in index.notes.get("topics", []) for words in map(str, some))
+    frontier.add_topics([*dict.fromkeys(topics)])
     return bool(notes)
 
 
