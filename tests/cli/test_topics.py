@@ -2,6 +2,7 @@
 
 import os
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,10 @@ def by_topics_alone(truth: Truth) -> set[int]:
     return truth.depths.keys() - found
 
 
+def has_asked(truth: Truth, n: int) -> bool:
+    return len(searches(truth)) >= n
+
+
 def test_kill_it_in_the_middle_of_topics(tmp_path: Path) -> None:
     """Law 8: after kill -9 the same command loses nobody and doubles nobody, and asks at most for
     the page again that was under way."""
@@ -131,7 +136,7 @@ def test_kill_it_in_the_middle_of_topics(tmp_path: Path) -> None:
         crawl.run("seed", *truth.seeds, *NAMED)
         for n in (2, 4):
             process = crawl.start("harvest")
-            until(crawl, process, lambda n=n: len(searches(truth)) >= n)
+            until(crawl, process, partial(has_asked, truth, n))
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
         crawl.run("harvest")
