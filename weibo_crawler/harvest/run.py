@@ -242,14 +242,14 @@ class HarvestRun:
 
     async def _loop(self) -> Ended:
         while self._stopping is None:
-            if not self._tasks and not self._claims and await self._read_topic():
-                continue
             level = await self._committer.ask(self._frontier.open_level)
             is_last = level is None
             if is_last:  # what is set aside is walked last
                 level = await self._committer.ask(self._frontier.next_level)
             max_depth = self._settings.max_depth
             if not self._tasks and not self._claims:
+                if await self._read_topic():
+                    continue
                 if level is None:
                     if await self._committer.call(self._reopening.go_on):
                         continue
