@@ -57,10 +57,11 @@ def seed(options: argparse.Namespace) -> Done:
     line = f"seed: {new} new, {known} known already"
     if forgotten:
         line += f", {forgotten} removed by `forget` and not taken up again"
+    data = {"new": new, "known": known}
     if topics:
         line += f"; {plural(len(topics), 'topic')} to read ({new_topics} new)"
-    line += "; next: weibo-crawler harvest"
-    return Done(line, {"new": new, "known": known, "topics": len(topics)})
+        data |= {"topics": len(topics), "new_topics": new_topics}
+    return Done(f"{line}; next: weibo-crawler harvest", data)
 
 
 def read_seeds(arguments: list[str], site: Site) -> list[Seed]:

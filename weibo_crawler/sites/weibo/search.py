@@ -1,6 +1,6 @@
 """A page of a topic, or of the posts with some words: who wrote them.
 
-weibo_api.md, "Search and topics": posts are cards, or stand in groups of them, among cards of
+weibo_api.md, "Shapes and traps": posts are cards, or stand in groups of them, among cards of
 other kinds.
 """
 
