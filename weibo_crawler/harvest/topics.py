@@ -55,9 +55,8 @@ class TopicReader(NamedTuple):
             return TopicPage(topic, topic_then._replace(state="failed", why=str(trouble)))
         record = fetched.reading.record
         if not isinstance(record, FanPage):
-            is_end = topic.pages > 0
-            why = "" if is_end else f"nothing is shown ({fetched.reading.verdict})"
-            state = "done" if is_end else "failed"
+            state = "done" if topic.pages else "failed"
+            why = "" if topic.pages else f"nothing is shown ({fetched.reading.verdict})"
             return TopicPage(topic, topic_then._replace(state=state, why=why))
         self.walls.passed(Edge.TOPIC, nth)
         found = await self._found(record)
