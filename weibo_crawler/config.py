@@ -24,7 +24,7 @@ from msgspec import Meta
 
 from weibo_crawler.errors import BadConfig
 from weibo_crawler.errors import masked as masked
-from weibo_crawler.records import LONGEST_CLAIM_S, LONGEST_LEASE_S, Edge
+from weibo_crawler.records import LONGEST_CLAIM_S, LONGEST_LEASE_S, WAYS, Edge
 
 DEFAULT_FILE = Path("conf/crawler.toml")
 FILE_OPTIONS = ("ssl_ca", "ssl_cert", "ssl_key", "socket")  # of a store's address
@@ -92,9 +92,10 @@ class Harvest(_Section, frozen=True, forbid_unknown_fields=True):
     these lists; empty: for nobody. posts_pages: pages of a user's posts that are read for reposts
     and mentions; comments_posts, reposters_posts: of how many posts, those of page 1 that announce
     most, the first comments, or reposts, are read; mentions_per_page: names that are resolved, of a
-    page of posts. keep_edges: keep who was seen in whose list, of everybody on each page, also of
-    those with too few fans. keep_posts: keep the pages of posts, comments and reposts that were
-    read, some 10 kB each, until `posts` has used them: so it does not ask for them again."""
+    page of posts. topic_pages: pages of a topic that are read. keep_edges: keep who was seen in
+    whose list, of everybody on each page, also of those with too few fans. keep_posts: keep the
+    pages of posts, comments and reposts that were read, some 10 kB each, until `posts` has used
+    them: so it does not ask for them again."""
 
     min_fans: Natural = 10
     max_users: Positive = 10_000_000
@@ -107,6 +108,7 @@ class Harvest(_Section, frozen=True, forbid_unknown_fields=True):
     comments_posts: Annotated[int, Meta(ge=1, le=20)] = 3
     reposters_posts: Annotated[int, Meta(ge=1, le=20)] = 3
     mentions_per_page: Count = 5
+    topic_pages: Count = 1
     keep_edges: bool = True
     keep_posts: bool = True
     level_wait_s: Seconds = 900.0
@@ -497,8 +499,7 @@ def _choices(setting: str) -> str:
     """The words that a setting, or a list, may hold."""
     section, _, key = setting.partition(".")
     hint = typing.get_type_hints(typing.get_type_hints(Settings)[section])[key]
-    edges = [edge for edge in Edge if edge is not Edge.SEED]
-    words = typing.get_args(hint) if typing.get_origin(hint) is Literal else edges
+    words = typing.get_args(hint) if typing.get_origin(hint) is Literal else WAYS
     return f"; use {', '.join(words)}"
 
 
@@ -530,8 +531,9 @@ def _check_posts(posts: Posts) -> None:
 
 def _check_edges(harvest: Harvest) -> None:
     for name, edges in (("edges", harvest.edges), ("edges_if_walled", harvest.edges_if_walled)):
-        if Edge.SEED in edges or len(set(edges)) < len(edges) or (name == "edges" and not edges):
-            known = ", ".join(edge for edge in Edge if edge is not Edge.SEED)
+        is_known = set(edges) <= set(WAYS)
+        if not is_known or len(set(edges)) < len(edges) or (name == "edges" and not edges):
+            known = ", ".join(WAYS)
             least = "at least one" if name == "edges" else "any"
             raise BadConfig(f"harvest.{name}: name {least} of: {known}; each once")
 

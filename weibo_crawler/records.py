@@ -197,7 +197,7 @@ class LeaseTerm(NamedTuple):
 
 
 class Edge(StrEnum):
-    """How one user leads to others.
+    """How users are found: as seeds, as authors of what a topic shows, or as one leads to others.
 
     fans, follows: the lists of the user. reposts: authors of the originals that the user's posts
     repost. comments: who commented on the user's posts; reposters: who reposted them. mentions: who
@@ -205,12 +205,16 @@ class Edge(StrEnum):
     """
 
     SEED = "seed"
+    TOPIC = "topic"
     FANS = "fans"
     FOLLOWS = "follows"
     REPOSTS = "reposts"
     COMMENTS = "comments"
     REPOSTERS = "reposters"
     MENTIONS = "mentions"
+
+
+WAYS = tuple(edge for edge in Edge if edge not in (Edge.SEED, Edge.TOPIC))  # from user to user
 
 
 class Kind(StrEnum):
@@ -227,6 +231,7 @@ class Kind(StrEnum):
     COMMENTS = "comments"
     REPOSTS = "reposts"  # who reposted a post
     NAME = "name"  # screen name -> uid
+    SEARCH = "search"  # the posts of a topic, or with some words
     SESSION = "session"
     PROXIES = "proxies"  # a list of proxies, which no site reads
     MEDIA = "media"  # a picture or a video, which no site reads either
@@ -342,7 +347,8 @@ ILLEGIBLE = ("no id", "odd user")
 
 
 class FanPage(msgspec.Struct, frozen=True):
-    """One page of a fans or follows list: `users` in the site's order, repeats kept.
+    """One page of a fans or follows list: `users` in the site's order, repeats kept. Or of a topic:
+    who wrote the posts on it, each once; its owner is 0.
 
     uncounted: uids of those whose number of fans it does not tell legibly (a profile may tell).
     skipped: how many items were left out, by reason ("no user", "no item", and those of
@@ -438,12 +444,13 @@ class NamedUser(msgspec.Struct, frozen=True):
 
 
 class Seed(NamedTuple):
-    """A user as somebody names one: by id, or by a screen name that the site resolves. where: the
-    place it was read from, for errors."""
+    """Where a walk begins, as somebody names it: a user by id, or by a screen name that the site
+    resolves, or the words of a topic. where: the place it was read from, for errors."""
 
     uid: Id | None
     screen_name: str | None
     where: str
+    topic: str | None = None
 
 
 class Unreadable(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from weibo_crawler.analysis.completeness import Completeness
 from weibo_crawler.analysis.numbers import minute
 from weibo_crawler.analysis.status import as_dict, lines, status
 from weibo_crawler.records import Edge
-from weibo_crawler.store import WalledEdge, WorkerRow
+from weibo_crawler.store import Topic, WalledEdge, WorkerRow
 
 
 def worker(stage: str, counters: dict[str, int], **fields: object) -> WorkerRow:
@@ -122,6 +122,26 @@ def test_walled_edges_are_told() -> None:
     assert f"fans: guests are not shown 1,200 lists (login wall) since {minute(T0)}" in text
     assert "follows" not in text
     assert as_dict(report)["walled"] == {"fans": {"lists": 1200, "since": T0}}
+
+
+def test_topics_are_told() -> None:
+    """How many were read, and why others were not; without users, that they are to be read."""
+    topics = [
+        Topic("#一#", state="done"),
+        Topic("#二#", state="walled"),
+        Topic("#三#", state="walled"),
+        Topic("five"),
+        Topic("four", state="failed", why="no answer"),
+    ]
+    report = status(MemoryUsers([user(1, 7)], topics=topics), T0)
+    (line,) = [line.strip() for line in lines(report) if "topics" in line]
+    assert line == (
+        "topics: 1 of 5 read; 2 that guests are not shown; 1 that failed (no answer): "
+        "the next harvest asks for them again"
+    )
+    assert as_dict(report)["topics"] == {"done": 1, "walled": 2, "failed": 1, "queued": 1}
+    first = lines(status(MemoryUsers(topics=topics[3:4]), T0))
+    assert first == ["topics: 0 of 1 read", "no users yet: run weibo-crawler harvest"]
 
 
 def test_lists_cut_short_are_told() -> None:

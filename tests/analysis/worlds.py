@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from weibo_crawler.records import Original, Post, User
-from weibo_crawler.store import Put, SeenPage, UserRow, WalledEdge, WorkerRow
+from weibo_crawler.store import Put, SeenPage, Topic, UserRow, WalledEdge, WorkerRow
 from weibo_crawler.store.notes import LOOKS
 from weibo_crawler.store.rows.cells import (
     Ledger,
@@ -32,8 +32,9 @@ class MemoryUsers:
         unsure: int = 0,
         bounds: str = "",
         note: str | None = None,
+        topics: Sequence[Topic] = (),
     ) -> None:
-        self._note = note
+        self._note, self._topics = note, list(topics)
         self._unsure, self._bounds = unsure, bounds
         self.rows, self._workers, self._walled = list(rows), list(workers), list(walled)
 
@@ -51,6 +52,9 @@ class MemoryUsers:
 
     def walled(self) -> list[WalledEdge]:
         return self._walled
+
+    def topics(self) -> list[Topic]:
+        return self._topics
 
     def unsure_lists(self) -> int:
         return self._unsure

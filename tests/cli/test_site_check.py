@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -55,6 +56,29 @@ def test_a_store_is_as_it_was_and_tells_whom_to_ask(tmp_path: Path) -> None:
         assert state(crawl.folder) == before
         users = crawl.scan("users")
     assert said["site"]["uid"] == max(users, key=lambda user: user["fans"] or 0)["id"]
+
+
+@pytest.mark.parametrize("is_walled", [False, True])
+def test_a_topic_is_asked_for_where_the_crawl_reads_some(tmp_path: Path, is_walled: bool) -> None:
+    """One page of one topic; that guests are not shown it is no fault. What is recorded names other
+    words."""
+    topics = ("#河边的信#", "#纸船#")
+    knobs = {"truth_topics": topics, "topics_walled": is_walled, "guests": "2023"}
+    with simulated(tmp_path, **knobs) as (crawl, truth):
+        crawl.run("seed", truth.seeds[1], *topics)
+        said = crawl.json_of(0, "doctor", "--site", "--record", "fixtures")
+        asked = [line for line in truth.served() if "100103" in line.request]
+    pages = {page["name"]: page["verdict"] for page in said["site"]["pages"]}
+    assert pages["topic"] == ("login_wall" if is_walled else "ok")
+    assert len({line.request for line in asked}) == 1
+    if not is_walled:
+        people = len(truth.data["topics"][topics[0]])
+        assert _texts(said)["topic"] == f"ok: {people} people"
+    recorded = "".join(
+        unquote(path.read_text("utf-8")) for path in (crawl.folder / "fixtures").iterdir()
+    )
+    assert "100103type=1&q=#" in recorded
+    assert "河边的信" not in recorded
 
 
 @pytest.mark.parametrize(

@@ -25,12 +25,15 @@ from weibo_crawler.store import (
     WALLED,
     Entry,
     Found,
+    Landed,
     Landing,
     OpenEntries,
     PageCommit,
     Progress,
     ReadLists,
     SeenPage,
+    Topic,
+    TopicPage,
     WalledEdge,
     WorkerRow,
 )
@@ -65,6 +68,14 @@ def page(entry: Entry, *uids: int, ended: str | None = None, edge: Edge = Edge.F
         ended=ended,
         last=ended is not None,
     )
+
+
+def topic_page(before: Topic, *uids: int, state: str = "done", sure: bool = True) -> TopicPage:
+    """The next page of a topic, with these users on it."""
+    n = before.pages + bool(uids)
+    cursor = str(n + 1) if uids else before.cursor
+    after = Topic(before.words, cursor, n, state, "why", NOW)
+    return TopicPage(before, after, found(*uids), sure)
 
 
 class FrontierContract:
@@ -625,6 +636,106 @@ class FrontierContract:
         assert self.commit(frontier, page(other, 2, 4))[0] == (Landing.STORED, 1)
         assert frontier.add_seeds(found(2, 99), "run", NOW) == 0
         assert [user.uid for user in frontier.users()] == [1, 3, 4]
+
+    def test_users_of_a_topic_and_its_progress_survive_together(self, frontier: Frontier) -> None:
+        """Law 8: who wrote the posts of a page stands one step from the seeds, found from nobody,
+        and the next page follows."""
+        assert frontier.add_topics(["#一#", "words"]) == 2
+        assert frontier.add_topics(["words", "other"]) == 1
+        assert frontier.topics() == [Topic("#一#"), Topic("other"), Topic("words")]
+        page = topic_page(frontier.topics("queued")[0], 7, 8, state="queued")
+        assert self.land(frontier, page) == (Landing.STORED, 2)
+        again = self.open()
+        assert next(again.users())[5:8] == (1, None, "topic")
+        assert again.topics("queued")[0] == page.after
+        again.close()
+
+    def test_a_page_of_a_topic_lands_once(self, frontier: Frontier) -> None:
+        """Two processes may read the same page: the second one writes nothing."""
+        frontier.add_topics(["#一#"])
+        (topic,) = frontier.topics()
+        assert self.land(frontier, topic_page(topic, 7, state="queued")) == (Landing.STORED, 1)
+        assert self.land(frontier, topic_page(topic, 7, 8)) == (Landing.LOST, 0)
+        (topic,) = frontier.topics()
+        assert self.land(frontier, topic_page(topic, 8)) == (Landing.STORED, 1)
+        assert self.land(frontier, topic_page(topic, 9)) == (Landing.LOST, 0)
+        assert frontier.topics("queued") == []
+
+    @pytest.mark.parametrize("state", ["walled", "failed"])
+    def test_an_unread_topic_is_read_by_the_next_run(self, frontier: Frontier, state: str) -> None:
+        """It makes depths bounds (law 13), goes on where it ended, and is not read meanwhile."""
+        frontier.add_topics(["#一#", "read"])
+        one, other = frontier.topics()
+        self.land(frontier, topic_page(other, 5))
+        assert frontier.depths_are_bounds() == ""
+        self.land(frontier, topic_page(one, 7, state="queued"))
+        (one,) = frontier.topics("queued")
+        self.land(frontier, topic_page(one, state=state))
+        assert "shorter ways" in frontier.depths_are_bounds()
+        assert [topic.words for topic in frontier.topics(state)] == ["#一#"]
+        assert frontier.topics("queued") == []
+        frontier.requeue_topics()
+        (queued,) = frontier.topics("queued")
+        assert (queued.words, queued.cursor, queued.pages, queued.why) == ("#一#", "2", 1, "")
+
+    def test_a_topic_that_is_named_again_is_read_again(self, frontier: Frontier) -> None:
+        """From its first page on."""
+        frontier.add_topics(["#一#"])
+        self.land(frontier, topic_page(frontier.topics()[0], 7))
+        assert frontier.add_topics(["#一#"]) == 0
+        (topic,) = frontier.topics("queued")
+        assert (topic.cursor, topic.pages) == ("", 0)
+        assert self.land(frontier, topic_page(topic, 7, 8)) == (Landing.STORED, 1)
+
+    def test_people_of_a_topic_who_cannot_be_read_make_bounds(self, frontier: Frontier) -> None:
+        """Law 13, as of a list."""
+        frontier.add_topics(["#一#"])
+        self.land(frontier, topic_page(frontier.topics()[0], 7, sure=False))
+        assert "could not be read" in frontier.depths_are_bounds()
+
+    def test_a_late_topic_makes_depths_bounds(self, frontier: Frontier) -> None:
+        """Law 13: whom it shows may be a shorter way to who is two steps away, or more."""
+        frontier.add_seeds(found(1), "run", NOW)
+        frontier.add_topics(["#一#", "#二#"])
+        one, other = frontier.topics()
+        (entry,) = self.claim(frontier)
+        self.commit(frontier, page(entry, 2, ended="end"))
+        self.land(frontier, topic_page(one, 7))
+        assert frontier.depths_are_bounds() == ""
+        for entry in self.claim(frontier):
+            self.commit(frontier, page(entry, 3, ended="end"))
+        self.land(frontier, topic_page(other))
+        assert "topics were added or read" in frontier.depths_are_bounds()
+
+    def test_a_topic_that_is_added_late_makes_depths_bounds(self, frontier: Frontier) -> None:
+        """Law 13: also before it is read."""
+        frontier.add_seeds(found(1), "run", NOW)
+        for depth in range(2):
+            for entry in self.claim(frontier):
+                self.commit(frontier, page(entry, depth + 2, ended="end"))
+        assert frontier.depths_are_bounds() == ""
+        frontier.add_topics(["#一#"])
+        assert "topics were added or read" in frontier.depths_are_bounds()
+
+    def test_max_users_is_exact_for_topics(self, frontier: Frontier) -> None:
+        """Users who fit are stored; a page that does not fit is read again."""
+        frontier.add_seeds(found(1), "run", NOW)
+        frontier.add_topics(["#一#"])
+        whole = topic_page(frontier.topics()[0], 1, 2, 3, 4)
+        assert self.land(frontier, whole, cap=3) == (Landing.FULL, 2)
+        assert frontier.topics("queued") == [Topic("#一#")]
+        assert self.land(frontier, whole, cap=4) == (Landing.STORED, 1)
+        assert [row.uid for row in frontier.users()] == [1, 2, 3, 4]
+
+    def test_a_topic_brings_nobody_back(self, frontier: Frontier) -> None:
+        """Who was forgotten is left out of a page."""
+        frontier.add_topics(["#一#"])
+        frontier.forget([7])
+        assert self.land(frontier, topic_page(frontier.topics()[0], 7, 8)) == (Landing.STORED, 1)
+        assert [row.uid for row in frontier.users()] == [8]
+
+    def land(self, frontier: Frontier, page: TopicPage, cap: int = 10**6) -> Landed:
+        return frontier.commit_topic(page, "run", max_users=cap)
 
     def test_a_worker_row_is_absolute(self, frontier: Frontier) -> None:
         """Law 8: figures are rewritten, never incremented."""

@@ -23,14 +23,14 @@ from weibo_crawler.fetch import Ask, Fetched, Room
 from weibo_crawler.harvest.edges import THIN
 from weibo_crawler.harvest.run import HarvestRun
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import Edge, FanPage, Id, Kind, Request, Verdict
+from weibo_crawler.records import WAYS, Edge, FanPage, Id, Kind, Request, Verdict
 from weibo_crawler.simulator.world import World
 from weibo_crawler.store import Found, UserRow, WalledEdge
 from weibo_crawler.store.owners import new_owner
 from weibo_crawler.store.sqlite.frontier import SqliteUsers
 from weibo_crawler.walls import WINDOW
 
-EDGES = tuple(edge for edge in Edge if edge is not Edge.SEED)
+EDGES = WAYS
 OTHERS = EDGES[1:]
 KINDS = {Edge.FANS: Kind.FANS, Edge.FOLLOWS: Kind.FOLLOWS, Edge.COMMENTS: Kind.COMMENTS}
 KINDS |= {Edge.MENTIONS: Kind.NAME, Edge.REPOSTS: Kind.POSTS, Edge.REPOSTERS: Kind.REPOSTS}

@@ -16,6 +16,7 @@ from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.run import Running
 
 ROUNDS = 4
+TOPICS = ("#河边的信#", "#纸船#")
 _COMMAND_S = 30.0  # longer than any command may take
 _DAY = 86_400
 _INFO = ("--imported", "--columns", "id,province,city,registered")
@@ -26,7 +27,9 @@ def options_of(seed: int) -> SimulatorOptions:
     a world that is to be made again."""
     epoch = int(os.environ.get("LAWS_EPOCH", time.time() // _DAY * _DAY))
     users = 40 + seed % 41
-    return SimulatorOptions(seed=seed, laws=seed, users=users, mean_posts=6.0, epoch=epoch)
+    return SimulatorOptions(
+        seed=seed, laws=seed, users=users, mean_posts=6.0, epoch=epoch, truth_topics=TOPICS
+    )
 
 
 class Session:
@@ -90,7 +93,7 @@ def crawled(
         one = session(folder / "work", running, settings)
         truth = json.loads(truth_out.read_text("utf-8"))
         one.run("init")
-        one.run("seed", *map(str, truth["seeds"]))
+        one.run("seed", *map(str, truth["seeds"]), *TOPICS)
         for nth in range(ROUNDS):
             harvested = one.run("harvest", "--json", *(["--retry-failed"] if nth else []))
             one.run("import")

@@ -64,6 +64,17 @@ def test_a_plan_before_anything_is_not_known() -> None:
     assert all("no list was read" in part.why for part in plan.parts if part.requests is None)
 
 
+def test_topics_that_are_not_read_cost_their_pages() -> None:
+    """At most so many as the setting says, of each; also where nobody is left to walk."""
+    topics = {"done": 5, "queued": 2, "walled": 1}
+    plan = plan_walk(walk(topics=topics, topic_pages=3))
+    assert [(part.kind, part.requests) for part in plan.parts] == [("topics", 9)]
+    assert (plan.requests, plan.hours) == (9, 9 / 0.5 / 3600)
+    assert "not known yet" in plan.later[0]
+    assert plan_walk(walk(topics=topics, max_depth=0)).parts == ()
+    assert plan_walk(walk(topics={"done": 5})).parts == ()
+
+
 def test_what_is_announced_is_a_bound_until_a_list_has_ended() -> None:
     """The pages of known users are as many as announced, at most; ends nobody knows."""
     plan = plan_walk(walk(entries=[OpenEntries(1, 100, False, 4)]))

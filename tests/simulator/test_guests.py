@@ -4,13 +4,24 @@ import json
 import re
 from dataclasses import replace
 from http.cookies import SimpleCookie
+from itertools import count
+from typing import Any
 
 import pytest
 
 from tests.forks import simulator
 from tests.simulator import visitors
 from tests.simulator.conftest import SMALL
-from tests.simulator.visitors import fans, follows, posts, profile, visit, weibo_of, world_of
+from tests.simulator.visitors import (
+    fans,
+    follows,
+    posts,
+    profile,
+    search,
+    visit,
+    weibo_of,
+    world_of,
+)
 from weibo_crawler.simulator.guests import GUESTS
 from weibo_crawler.simulator.options import GUEST_YEARS
 from weibo_crawler.simulator.site import Weibo
@@ -53,6 +64,22 @@ def test_how_many_pages_of_posts(world: World, guests: str, pages: int, paging: 
         cursor = f"{paging}={info[paging]}"
     walled = ["login_wall"] if pages < 4 else []
     assert labels == ["ok"] * pages + walled
+
+
+@pytest.mark.parametrize(
+    ("knobs", "labels"),
+    [
+        ({"guests": "open"}, ["ok", "ok"]),
+        ({"guests": "2026"}, ["ok", "login_wall"]),
+        ({"guests": "2023", "topics_walled": True}, ["login_wall", "login_wall"]),
+    ],
+)
+def test_how_many_pages_of_a_topic(world: World, knobs: dict[str, Any], labels: list[str]) -> None:
+    """All, page 1, or none."""
+    weibo = weibo_of(replace(SMALL, **knobs))
+    words = next(words for n in count() if len(world.searched(words := f"#{n}#")) > 10)
+    cookies = session(weibo)
+    assert [visit(weibo, search(words, n), cookies).label for n in (1, 2)] == labels
 
 
 def test_everything_else_stays_open(world: World) -> None:

@@ -11,7 +11,17 @@ import pytest
 
 from tests.simulator import visitors
 from tests.simulator.conftest import SMALL
-from tests.simulator.visitors import Ask, fans, mblogs, posts, profile, visit, weibo_of, world_of
+from tests.simulator.visitors import (
+    Ask,
+    fans,
+    mblogs,
+    posts,
+    profile,
+    search,
+    visit,
+    weibo_of,
+    world_of,
+)
 from weibo_crawler.simulator.attached import attached_type
 from weibo_crawler.simulator.run import Running
 from weibo_crawler.simulator.site import Weibo
@@ -339,3 +349,23 @@ def test_recorded_keys(name: str) -> None:
         if key in simulated and type(value) is not type(simulated[key]) and key != "comments"
     }
     assert wrong == {}
+
+
+def test_what_a_topic_shows(ask: Ask, small_world: World) -> None:
+    """Its pages show the true posts with their writers, ten a page, and no other one; some topics
+    show nothing."""
+    lengths = set()
+    for n in range(60):
+        words = f"#{n} 信#"
+        true = small_world.searched(words)
+        lengths.add(len(true))
+        found: dict[int, int] = {}
+        for number in range(1, len(true) // 10 + 2):
+            page = ask(search(words, number))
+            found |= {int(one["mid"]): one["user"]["id"] for one in mblogs(page["data"]["cards"])}
+            assert page["ok"] == (len(found) > (number - 1) * 10)
+        assert [*found] == true
+        writers = [small_world.uid(one) for one in small_world.writers(words, 3)]
+        assert [*dict.fromkeys(found.values())] == writers
+    assert 0 in lengths
+    assert max(lengths) > 20

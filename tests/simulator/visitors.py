@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.run import world_of
@@ -71,6 +71,11 @@ def follows(uid: int, number: int = 1) -> str:
     return f"{GET_INDEX}containerid=231051_-_followers_-_{uid}&page={number}"
 
 
+def search(words: str, number: int = 1) -> str:
+    container = quote(f"100103type=1&q={words}", safe="")
+    return f"{GET_INDEX}containerid={container}&page_type=searchall&page={number}"
+
+
 def walk_list(ask: Ask, address: Callable[[int, int], str], prefix: str, uid: int) -> list[int]:
     """The users of a fans or follows list, in order, repeats out, until a page adds nobody."""
     found: dict[int, None] = {}
@@ -113,5 +118,5 @@ def mblogs(cards: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """All mblogs of some cards, also those in groups."""
     for card in cards:
         yield from mblogs(card.get("card_group", []))
-        if "mblog" in card:
+        if card.get("mblog"):
             yield card["mblog"]

@@ -88,11 +88,17 @@ def kept(
     edges: Iterable[str],
     bounds: Bounds | None = None,
     max_depth: int | None = None,
+    topics: Iterable[str] = (),
+    topic_pages: int = 1,
 ) -> dict[int, int]:
     """As `World.kept`, over these edges: "fans", "follows", "reposts", "comments", "mentions"."""
     ways = Ways(world, bounds or Bounds())
     lists = [ways.of[edge] for edge in edges]
     depths = {index: 0 for uid in seeds if (index := world.index(uid)) is not None}
+    writers = [one for words in topics for one in world.writers(words, topic_pages)]
+    for writer in writers if max_depth != 0 else ():
+        if world.fans_announced(writer) >= min_fans:
+            depths.setdefault(writer, 1)
     queue = deque(depths)
     while queue:
         index = queue.popleft()

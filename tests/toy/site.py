@@ -92,6 +92,9 @@ class Toy:
     def echoes(self, kind: Kind, mid: Id, cursor: str = "") -> Request:
         raise ValueError("the site has no such page")
 
+    def search(self, words: str, cursor: str) -> Request:
+        raise ValueError("the site has no such page")
+
     def media(self, url: str) -> Media | None:
         return None
 

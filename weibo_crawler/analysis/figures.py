@@ -13,7 +13,7 @@ from weibo_crawler.analysis.contents import COLUMNS, Contents, Pair
 from weibo_crawler.analysis.second_looks import second_looks
 from weibo_crawler.metrics import total
 from weibo_crawler.records import Id, Verdict
-from weibo_crawler.store import Tables, UserRow
+from weibo_crawler.store import Tables, Topic, UserRow
 from weibo_crawler.store.rows.keys import ALL, Range, parse_post_key
 from weibo_crawler.store.sql.walk import Frontier
 
@@ -33,6 +33,7 @@ class Figures(NamedTuple):
     users: int
     unsure_lists: int
     second_looks: dict[str, samples.Figures]
+    topics: list[Topic]
     states: dict[str, int]
     depths: dict[int, int]
     growth: "GrowthTally"
@@ -99,6 +100,7 @@ def gather(users: Frontier, stored: Stored) -> Figures:
         users=sum(states.values()),
         unsure_lists=users.unsure_lists(),
         second_looks=second_looks(users),
+        topics=users.topics(),
         states=states,
         depths=dict(sorted(users.depths().items())),
         growth=growth,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from weibo_crawler.analysis.completeness import Completeness
-from weibo_crawler.analysis.status import StatusReport
+from weibo_crawler.analysis.status import StatusReport, topics_dict
 from weibo_crawler.metrics import gauges
 from weibo_crawler.records import State
 
@@ -44,6 +44,8 @@ class Gauges:
         )
         walled = {str(one.edge): one.lists for one in report.walled}
         yield gauges("walled_lists", "Lists that guests were not shown", "edge", walled)
+        topics = topics_dict(report.topics)
+        yield gauges("topics", "Topics that are seeds, by whether they were read", "state", topics)
         if report.completeness is not None:
             yield from _of_posts(report.completeness)
         yield from self._of_runs()

@@ -7,6 +7,7 @@ from weibo_crawler.analysis.completeness import Completeness, left_out
 from weibo_crawler.analysis.figures import Figures
 from weibo_crawler.analysis.numbers import duration, grouped, minute, percent, plural
 from weibo_crawler.analysis.second_looks import looks_lines
+from weibo_crawler.analysis.status import topic_lines, topics_dict
 from weibo_crawler.analysis.yields import each_again, yield_lines
 from weibo_crawler.records import REFUSALS
 
@@ -50,6 +51,13 @@ def _users(figures: Figures, depths_are_bounds: str) -> Iterator[KeyFigure]:
         if depths_are_bounds
         else "The shortest chain of kept users from a seed; a seed has depth 0.",
     )
+    if figures.topics:
+        yield (
+            "Topics read",
+            grouped(topics_dict(figures.topics).get("done", 0)),
+            f"Who wrote what they show stands one step from the seeds. "
+            f"{topic_lines(figures.topics)[0].capitalize()}.",
+        )
     if figures.unsure_lists:
         yield (
             "Lists of users cut short",

@@ -1,6 +1,7 @@
 """Where the crawl stands: what is queued, leased, done; how fast; when it will end. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ from weibo_crawler.analysis.numbers import duration, grouped, minute, percent, p
 from weibo_crawler.analysis.second_looks import looks_dict, looks_lines, second_looks
 from weibo_crawler.records import State
 from weibo_crawler.samples import Figures
-from weibo_crawler.store import WalledEdge, WorkerRow
+from weibo_crawler.store import Topic, WalledEdge, WorkerRow
 from weibo_crawler.store.owners import is_at_work
 from weibo_crawler.store.sql.walk import Frontier
 
@@ -60,6 +61,7 @@ class StatusReport(msgspec.Struct, frozen=True):
     walled: tuple[WalledEdge, ...] = ()
     unsure_lists: int = 0
     second_looks: Mapping[str, Figures] = msgspec.field(default_factory=dict)
+    topics: tuple[Topic, ...] = ()
 
 
 def status(users: Frontier, now: float, completeness: Completeness | None = None) -> StatusReport:
@@ -90,6 +92,7 @@ def status(users: Frontier, now: float, completeness: Completeness | None = None
         tuple(users.walled()),
         users.unsure_lists(),
         second_looks(users),
+        tuple(users.topics()),
     )
 
 
@@ -139,6 +142,7 @@ def as_dict(report: StatusReport) -> dict[str, Any]:
     ]
     plain["second_looks"] = looks_dict(report.second_looks)
     plain["walled"] = walled_dict(report.walled)
+    plain["topics"] = topics_dict(report.topics)
     plain["depths_exact"] = not report.depths_are_bounds
     return plain
 
@@ -156,6 +160,27 @@ def walled_lines(walled: Iterable[WalledEdge]) -> list[str]:
         for one in walled
         if one.lists
     ]
+
+
+def topics_dict(topics: Iterable[Topic]) -> dict[str, int]:
+    """How many topics are in each state."""
+    return dict(Counter(topic.state for topic in topics))
+
+
+def topic_lines(topics: Sequence[Topic]) -> list[str]:
+    """For people, [] where no topic is a seed."""
+    states = topics_dict(topics)
+    if not states:
+        return []
+    line = f"topics: {states.get('done', 0):,} of {len(topics):,} read"
+    if walled := states.get("walled"):
+        line += f"; {walled:,} that guests are not shown"
+    if failed := states.get("failed"):
+        why = next(topic.why for topic in topics if topic.state == "failed")
+        line += f"; {failed:,} that failed ({why})"
+    if walled or failed:
+        line += ": the next harvest asks for them again"
+    return [line]
 
 
 def unsure_lines(unsure: int) -> list[str]:
@@ -178,9 +203,9 @@ def last_success(users: Frontier) -> dict[str, float]:
 
 def lines(report: StatusReport) -> list[str]:
     """For people, a line each."""
-    total = sum(report.states.values())
+    total, topics = sum(report.states.values()), topic_lines(report.topics)
     if not total:
-        return ["no users yet: run weibo-crawler seed"]
+        return [*topics, f"no users yet: run weibo-crawler {'harvest' if topics else 'seed'}"]
     states = [f"{grouped(n)} {state}" for state in State if (n := report.states.get(state, 0))]
     depths = [f"{depth}: {grouped(n)}" for depth, n in report.depths.items()]
     out = [f"users    {grouped(total)}: {', '.join(states)}", f"depth    {', '.join(depths)}"]
@@ -189,6 +214,7 @@ def lines(report: StatusReport) -> list[str]:
     out += [f"unsure   {line}" for line in unsure_lines(report.unsure_lists)]
     out += [f"ends     {line}" for line in looks_lines(report.second_looks)]
     out += [f"walled   {line}" for line in walled_lines(report.walled)]
+    out += [f"         {line}" for line in topics]
     if report.completeness is not None:
         out += _posts_lines(report.completeness)
     for stage in report.stages:

@@ -203,6 +203,11 @@ class ArchiveIndex:
         other is there."""
         return self._one("AND NOT is_used ORDER BY at, rowid", key)
 
+    def has(self, key: str) -> bool:
+        """Whether `take` has an answer left for a key."""
+        left = "SELECT 1 FROM answers WHERE key = ? AND is_last AND NOT is_used LIMIT 1"
+        return self._db.execute(left, (key,)).fetchone() is not None
+
     def next_at(self, after: float) -> float:
         """When the next one came of those that `take` has not given, of any key; inf: none is left.
         after: those that came until then are left out."""

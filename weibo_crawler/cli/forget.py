@@ -135,6 +135,8 @@ def _uids(arguments: list[str], site: Site) -> list[Id]:
     """As `seed` reads them. A name may be somebody else's by now, so it is no way to delete."""
     seeds = read_seeds(arguments, site)
     for seed in seeds:
+        if seed.topic is not None:
+            raise BadSeed(f"{seed.where}: {seed.topic!r} is a topic, and nobody: give users")
         if seed.uid is None:
             raise BadSeed(
                 f"{seed.where}: {seed.screen_name!r} is a name, and names change hands: give the "

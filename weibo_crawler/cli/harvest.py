@@ -12,7 +12,13 @@ from weibo_crawler import config
 from weibo_crawler.analysis.asked import Asked
 from weibo_crawler.analysis.numbers import plural
 from weibo_crawler.analysis.second_looks import looks_dict, looks_lines, second_looks
-from weibo_crawler.analysis.status import unsure_lines, walled_dict, walled_lines
+from weibo_crawler.analysis.status import (
+    topic_lines,
+    topics_dict,
+    unsure_lines,
+    walled_dict,
+    walled_lines,
+)
 from weibo_crawler.analysis.yields import Course, prices, yield_lines
 from weibo_crawler.cli.harvesters import Others, on_closed_stdin, tell
 from weibo_crawler.cli.main import Done
@@ -48,7 +54,7 @@ def harvest(options: argparse.Namespace) -> Done:
 def _require_seeds(home: Home) -> None:
     """Raise BadUsage where nobody was seeded, whether or not the store is there."""
     try:
-        if home.users.states():
+        if home.users.states() or home.users.topics():
             return
     except NoStore as error:
         raise BadUsage(str(error)) from None
@@ -106,6 +112,10 @@ def run_harvest(home: Home, run_id: str | None = None, others: Others | None = N
         failure = others.worst(others.failures[0])
         raise type(failure)(line)
     is_barren = not summed["entries.done"] and not summed["entries.gone"]
+    if not data["kept"] and data["topics"] and not data["topics"].get("done"):
+        why = "there is no user to walk, and no topic was shown"
+        _note(home, run_id, why)
+        raise SiteSaysNo(f"{line}\n{why}")
     if is_barren and _is_failed(data["states"], home.settings.harvest):
         why = "nothing was left to walk but what failed earlier: stopped here"
         if failed := summed["entries.failed"]:
@@ -160,6 +170,7 @@ async def _harvest(
     if archive is not None:
         seeds = takewhile(lambda row: row.depth == 0, home.users.users())
         archive.note("seeds", [row.uid for row in seeds], time.time())
+        archive.note("topics", [one.words for one in home.users.topics()], time.time())
     keep = None if archive is None else archive.keep
     fetcher = open_fetcher(settings, home.site, counters, home.leases, keep)
     run = HarvestRun(
@@ -201,6 +212,7 @@ def _harvest_figures(
     counts, states = counters.snapshot(), home.users.states()
     depth = max(home.users.depths(), default=0)
     bounds, walled = home.users.depths_are_bounds(), home.users.walled()
+    topics = home.users.topics()
     unsure, looks, asked = home.users.unsure_lists(), second_looks(home.users), Asked(counts)
     data = {
         "stopped": ended.why,
@@ -213,6 +225,7 @@ def _harvest_figures(
         "unsure_lists": unsure,
         "second_looks": looks_dict(looks),
         "walled": walled_dict(walled),
+        "topics": topics_dict(topics),
         "yields": {price.edge: price._asdict() | {"each": price.each} for price in prices(asked)},
         "states": states,
         "counters": counts,
@@ -232,4 +245,5 @@ def _harvest_figures(
     if read := counts.get("pages.kept"):
         lines.append(f"{read:,} pages of posts and comments are kept for `posts`")
     lines += unsure_lines(unsure) + looks_lines(looks)
-    return "\n".join([*lines, *yield_lines(asked), *walled_lines(walled)]), data
+    lines += [*yield_lines(asked), *walled_lines(walled), *topic_lines(topics)]
+    return "\n".join(lines), data

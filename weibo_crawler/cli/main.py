@@ -242,8 +242,9 @@ def _crawl_commands(commands: Any) -> None:
         "seed",
         "seed:seed",
         "give the walk its first users",
-        "Seeds are uids, profile addresses (m.weibo.cn/u/…, weibo.com/u/…) or screen names; a\n"
-        "file holds one a line, # begins a comment. All are checked before any is stored.",
+        "Seeds are uids, profile addresses (m.weibo.cn/u/…, weibo.com/u/…) or screen names; or\n"
+        "topics, '#words#' or search:words: harvest keeps who wrote what they show. A file holds\n"
+        "one a line, # begins a comment. All are checked before any is stored.",
     )
     seed.add_argument("seeds", nargs="+", metavar="FILE|UID", help="a file of seeds, or a seed")
     harvest = _command(

@@ -79,6 +79,12 @@ def _somebody(home: Home) -> Id:
     return user.uid if user is not None else home.site.trial().uid
 
 
+def _topic(home: Home) -> str:
+    """The words of one that the crawl reads, "" for none."""
+    topics = home.users.topics() if home.is_there("users") else ()
+    return next((topic.words for topic in topics), "")
+
+
 async def _look(
     home: Home, uid: Id, counters: Counters, heard: Heard, say: Callable[[str], None]
 ) -> list[Look]:
@@ -96,8 +102,12 @@ async def _look(
     fetcher.leave_walls()
     found = []
     try:
-        wants_info = settings.posts.info_days > 0
-        looks = Looks(site, fetcher, uid, patience_s=patience_s, wants_info=wants_info)
+        looks = Looks(
+            *(site, fetcher, uid),
+            patience_s=patience_s,
+            wants_info=settings.posts.info_days > 0,
+            topic=_topic(home),
+        )
         async for look in looks.run():
             found.append(look)
             say(f"{look.name}: {look.reading.verdict if look.reading else look.why}")

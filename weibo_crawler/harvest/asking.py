@@ -49,6 +49,7 @@ KINDS = {
     Edge.REPOSTS: Kind.POSTS,
     Edge.MENTIONS: Kind.POSTS,
     Edge.SEED: Kind.PROFILE,
+    Edge.TOPIC: Kind.SEARCH,
 }
 # kinds of ends in `Samples`
 FULL = "full"  # all that was announced was shown

@@ -16,19 +16,16 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import NamedTuple, NoReturn
 
-from weibo_crawler.config import Harvest
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.harvest.asking import (
     FULL,
     KINDS,
     UNNAMED,
-    Asker,
     Doubtful,
-    People,
     end_of,
     fetched_at,
 )
-from weibo_crawler.harvest.seen import SeenSet
+from weibo_crawler.harvest.sightings import Sightings, Source, illegible_on
 from weibo_crawler.harvest.trouble import (
     DOUBTS,
     EntryTrouble,
@@ -41,7 +38,6 @@ from weibo_crawler.harvest.trouble import (
 )
 from weibo_crawler.records import (
     ECHO_LISTS,
-    ILLEGIBLE,
     EchoList,
     EchoPage,
     Edge,
@@ -54,7 +50,6 @@ from weibo_crawler.records import (
     Verdict,
     read_id,
 )
-from weibo_crawler.sites import Site
 from weibo_crawler.store import Entry, Progress
 from weibo_crawler.store.kept import KeptPage, pack
 
@@ -86,18 +81,6 @@ class Shown(NamedTuple):
     seen: tuple[Id, ...] = ()
     is_put_off: bool = False
     illegible: int = 0
-
-
-class Source(NamedTuple):
-    """What reading needs, the same for all entries of a run. nameless: who is kept without a name,
-    which a list may show."""
-
-    site: Site
-    asker: Asker
-    people: People
-    seen: SeenSet
-    nameless: set[Id]
-    settings: Harvest
 
 
 class EdgeReader:
@@ -195,7 +178,7 @@ class EdgeReader:
             record = fetched.reading.record
             if not (isinstance(record, FanPage) and fetched.reading.ambiguous):
                 return await self._listed_page(edge, at, expect, fetched)
-            self._count_skipped(record)
+            self._source.count_skipped(record)
             if record.next_cursor is None:
                 break
             at = Progress(record.next_cursor, at.last_ids, at.listed, at.pages + 1)
@@ -211,9 +194,9 @@ class EdgeReader:
             sure = self._is_whole(edge, progress)
             await self._end(edge, sure=sure, expect=expect, bare=fetched)
             return Shown((), progress, "end", fetched_at(fetched), sure)
-        self._count_skipped(record)
-        found = _Found(illegible=_illegible(record))
-        await self._count(record.users, record.uncounted, edge, found)
+        self._source.count_skipped(record)
+        found = Sightings(illegible=illegible_on(record))
+        await self._source.look_up(record.users, record.uncounted, edge, found)
         after, ended = self._step(edge, progress, record)
         self._is_looked &= after.listed == progress.listed
         if record.is_next_named:
@@ -226,7 +209,7 @@ class EdgeReader:
             await self._end(edge, sure=False)
             self._unsure.add(edge)
         sure = edge not in self._unsure
-        return found.shown(after, ended, fetched_at(fetched), sure)
+        return _shown(found, after, ended, fetched_at(fetched), sure)
 
     def _expected(self, edge: Edge, progress: Progress) -> Expect:
         """What is known of the next page of a list. That the page before names it is no promise: on
@@ -309,7 +292,7 @@ class EdgeReader:
     # -- from pages of posts
 
     async def _timeline(
-        self, edge: Edge, progress: Progress, find: "Callable[[PostPage], Awaitable[_Found]]"
+        self, edge: Edge, progress: Progress, find: Callable[[PostPage], Awaitable[Sightings]]
     ) -> Shown:
         fetched, page = await self._post_page(edge, progress)
         is_proof, at = edge is Edge.REPOSTS, fetched_at(fetched)
@@ -335,7 +318,7 @@ class EdgeReader:
         elif after.pages >= self._source.settings.posts_pages:
             ended = "limit"
         sure = found.sure and not is_hidden
-        return found.shown(after, ended, at, sure, is_proof=is_proof or found.asked)
+        return _shown(found, after, ended, at, sure, is_proof=is_proof or found.asked)
 
     async def _post_page(self, edge: Edge, progress: Progress) -> tuple[Fetched, PostPage | None]:
         """None: the timeline shows no more. A later page was named by the one before it."""
@@ -373,15 +356,15 @@ class EdgeReader:
             await self._source.asker.raise_gone(self._entry.uid, edge)
         return fetched
 
-    async def _authors(self, page: PostPage) -> "_Found":
-        found = _Found()
+    async def _authors(self, page: PostPage) -> Sightings:
+        found = Sightings()
         users = [author for author in page.authors if isinstance(author, User)]
         others = [author.uid for author in page.authors if not isinstance(author, User)]
-        await self._count(users, others, Edge.REPOSTS, found)
+        await self._source.look_up(users, others, Edge.REPOSTS, found)
         return found
 
-    async def _mentioned(self, page: PostPage) -> "_Found":
-        found = _Found()
+    async def _mentioned(self, page: PostPage) -> Sightings:
+        found = Sightings()
         for name in page.mentions[: self._source.settings.mentions_per_page]:
             found.asked |= not self._source.people.knows(name)
             try:
@@ -391,41 +374,8 @@ class EdgeReader:
                 continue
             if uid is not None:
                 found.seen.append(uid)
-                await self._add(uid, Edge.MENTIONS, found)
+                await self._source.add(uid, Edge.MENTIONS, found)
         return found
-
-    async def _count(
-        self, users: Iterable[User], uncounted: Iterable[Id], edge: Edge, found: "_Found"
-    ) -> None:
-        """Find the users whose fans the page tells, then those whose fans it does not."""
-        users, uncounted = list(users), list(uncounted)
-        found.seen += [*(user.uid for user in users), *uncounted]
-        counted = [user for user in users if user.fans is not None]
-        self._source.people.met(counted)
-        found.users += counted
-        for uid in (*(user.uid for user in users if user.fans is None), *uncounted):
-            await self._add(uid, edge, found)
-
-    def _count_skipped(self, page: FanPage | EchoPage) -> None:
-        for reason, n in page.skipped.items():
-            self._source.asker.counters.add(f"list.skipped.{reason}", n)
-
-    async def _add(self, uid: Id, edge: Edge, found: "_Found") -> None:
-        """A user of whom only the uid is known; who is kept already needs no profile. Where the
-        profile does not tell the fans either, the user is left out and counted."""
-        if uid in self._source.seen:
-            found.again += 1
-            return
-        try:
-            user = await self._source.people.user(uid, edge)
-        except Doubtful:
-            found.sure = False
-            return
-        if user is not None and user.fans is None:
-            self._source.asker.counters.add("users.uncounted")
-            found.illegible += 1
-        elif user is not None:
-            found.users.append(user)
 
     # -- from what is under posts
 
@@ -454,11 +404,11 @@ class EdgeReader:
         except NoPage as trouble:  # it costs this post
             fetched = Fetched(Reading(Verdict.SERVER_TROUBLE, why=str(trouble)), None)
         self._keep(fetched)
-        record, found = fetched.reading.record, _Found()
+        record, found = fetched.reading.record, Sightings()
         if isinstance(record, EchoPage):
-            self._count_skipped(record)
-            found.illegible = _illegible(record)
-            await self._count(record.users, record.uncounted, edge, found)
+            self._source.count_skipped(record)
+            found.illegible = illegible_on(record)
+            await self._source.look_up(record.users, record.uncounted, edge, found)
         # these two are facts about the post, not about its user
         is_fact = fetched.reading.verdict in (Verdict.GONE, Verdict.RESTRICTED)
         if not found.sure or (record is None and not is_fact):
@@ -469,7 +419,7 @@ class EdgeReader:
         after = Progress(cursor, (), progress.listed + len(found.users), progress.pages + 1)
         is_sure, ended = bool(left) or not doubt, None if left else "limit"
         at, is_proof = fetched_at(fetched), fetched.page is not None
-        return found.shown(after, ended, at, is_sure, is_proof=is_proof)
+        return _shown(found, after, ended, at, is_sure, is_proof=is_proof)
 
     def _longest(self, which: EchoList, page: PostPage) -> list[Id]:
         """The mids of the posts that announce the longest of such lists, of as long ones the newest
@@ -531,32 +481,22 @@ class EdgeReader:
             return False
 
 
-def _illegible(page: FanPage | EchoPage) -> int:
-    return sum(page.skipped.get(reason, 0) for reason in ILLEGIBLE)
-
-
 def _edge_of(said: str) -> str:
     """The edge that the words of a doubt begin with, "" for other words."""
     edge = said.partition(":")[0]
     return edge if edge in _EDGES else ""
 
 
-class _Found:
-    """Users found on a page, while they are looked up. again, sure, seen, illegible: as in Shown.
-    asked: whether the site was asked for a name."""
-
-    def __init__(self, illegible: int = 0) -> None:
-        self.illegible = illegible
-        self.users: list[User] = []
-        self.seen: list[Id] = []
-        self.again = 0
-        self.sure = True
-        self.asked = False
-
-    def shown(
-        self, after: Progress, ended: str | None, at: float, sure: bool, *, is_proof: bool = True
-    ) -> Shown:
-        users, seen = tuple(self.users), tuple(dict.fromkeys(self.seen))
-        return Shown(
-            *(users, after, ended, at, sure, self.again, is_proof, seen), illegible=self.illegible
-        )
+def _shown(
+    found: Sightings,
+    after: Progress,
+    ended: str | None,
+    at: float,
+    sure: bool,
+    *,
+    is_proof: bool = True,
+) -> Shown:
+    users, seen = tuple(found.users), tuple(dict.fromkeys(found.seen))
+    return Shown(
+        *(users, after, ended, at, sure, found.again, is_proof, seen), illegible=found.illegible
+    )

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import islice
 from random import Random
 from typing import NamedTuple
@@ -17,9 +17,10 @@ from weibo_crawler.fetch import Fetched, PageSource, Room
 from weibo_crawler.harvest.asking import KINDS, SHOWN, Asker, People
 from weibo_crawler.harvest.claims import Claims
 from weibo_crawler.harvest.committer import Committer
-from weibo_crawler.harvest.edges import Source
 from weibo_crawler.harvest.reopening import Reopening
 from weibo_crawler.harvest.seen import SeenSet
+from weibo_crawler.harvest.sightings import Source
+from weibo_crawler.harvest.topics import TopicReader
 from weibo_crawler.harvest.trouble import (
     EntryGone,
     EntryLost,
@@ -37,7 +38,7 @@ from weibo_crawler.harvest.walk import Walker
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Edge, Id, State, User
 from weibo_crawler.sites import Site
-from weibo_crawler.store import Entry, WorkerRow, notes
+from weibo_crawler.store import Entry, Landed, TopicPage, WorkerRow, notes
 from weibo_crawler.store.kept import KeptPage
 from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.walls import Walls
@@ -112,6 +113,9 @@ class HarvestRun:
             self._stopping = why
             self._fetcher.drain()
 
+    def _stop_full(self) -> None:
+        self.stop(f"harvest.max_users = {self._settings.max_users:,} is reached")
+
     async def run(self) -> Ended:
         """Harvest until nobody new is found or another stop rule holds.
 
@@ -123,7 +127,7 @@ class HarvestRun:
         seen = await self._committer.call(lambda: SeenSet(self._frontier.known_ids()))
         self._walker = self._make_walker(seen)
         if len(seen) >= self._settings.max_users:
-            self.stop(f"harvest.max_users = {self._settings.max_users:,} is reached")
+            self._stop_full()
         else:
             await self._committer.call(self._begin)
             await self._share_looks()
@@ -146,6 +150,7 @@ class HarvestRun:
         """Reopen what earlier runs could not read; remember who may be asked for as a witness."""
         self._reopening.begin()
         self._frontier.requeue_unread()
+        self._frontier.requeue_topics()
         for row in islice(self._frontier.users(), _FIRST_USERS):
             if row.screen_name is None and row.fans is not None:
                 self._nameless.add(row.uid)
@@ -205,13 +210,23 @@ class HarvestRun:
             await call(frontier.keep_pages, uid, pages)
             self._counters.add("pages.kept", len(pages))
 
+        async def commit_topic(page: TopicPage) -> Landed:
+            max_users = self._settings.max_users
+            return await call(frontier.commit_topic, page, self._run_id, max_users=max_users)
+
         self._fetcher.leave_walls()
         self._asker = asker = Asker(
             self._fetcher, self._counters, keep_drifted, self._evidence, self._rng, {}, set()
         )
         people = People(self._site, asker)
+        source = Source(self._site, asker, people, seen, self._nameless, self._settings)
+
+        def may_go_on() -> bool:
+            return self._stopping is None
+
+        self._topics = TopicReader(source, self._walls, commit_topic, may_go_on)
         return Walker(
-            source=Source(self._site, asker, people, seen, self._nameless, self._settings),
+            source=source,
             walls=self._walls,
             counters=self._counters,
             commit=self._committer.commit,
@@ -220,7 +235,7 @@ class HarvestRun:
             note_walled=note_walled,
             note_shown=note_shown,
             keep=keep,
-            may_go_on=lambda: self._stopping is None,
+            may_go_on=may_go_on,
         )
 
     # -- the loop
@@ -233,6 +248,8 @@ class HarvestRun:
                 level = await self._committer.ask(self._frontier.next_level)
             max_depth = self._settings.max_depth
             if not self._tasks and not self._claims:
+                if await self._read_topic():
+                    continue
                 if level is None:
                     if await self._committer.call(self._reopening.go_on):
                         continue
@@ -242,6 +259,16 @@ class HarvestRun:
             await self._start_walks(level, is_last=is_last)
             await self._wait()
         return Ended(self._stopping, await self._committer.call(self._frontier.next_level))
+
+    async def _read_topic(self) -> bool:
+        """Read a topic that waits, before any entry is walked, and at the end what came meanwhile;
+        whether there was one. Another process may do the same: it seldom draws the same one."""
+        if self._settings.max_depth == 0:  # nobody is kept but the seeds
+            return False
+        waiting = await self._committer.ask(self._frontier.topics, "queued")
+        if waiting:
+            await self._guarded(self._topics.read(self._rng.choice(waiting)))
+        return bool(waiting)
 
     async def _is_over(self, max_depth: int) -> bool:
         """Whether nobody above this depth is left, who was set aside included."""
@@ -263,7 +290,7 @@ class HarvestRun:
             entry = self._claims.pop(deepest) if self._stopping is None else None
             if entry is None:
                 break
-            task = asyncio.create_task(self._walk(entry))
+            task = asyncio.create_task(self._guarded(self._walk(entry)))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
@@ -275,16 +302,18 @@ class HarvestRun:
 
     # -- one entry
 
-    async def _walk(self, entry: Entry) -> None:
+    async def _guarded(self, work: Awaitable[None]) -> None:
         try:
-            await self._walk_and_settle(entry)
+            await work
+        except UsersFull:
+            self._stop_full()
         except Interrupted:
             return  # what this process holds is given back at its end
         except Exception as error:  # noqa: BLE001 - the top of a task: it ends the run, loudly
             self._failure = self._failure or error
             self.stop("failed")
 
-    async def _walk_and_settle(self, entry: Entry) -> None:
+    async def _walk(self, entry: Entry) -> None:
         call, frontier = self._committer.call, self._frontier
         shown = self._counters[SHOWN]
         try:
@@ -309,7 +338,7 @@ class HarvestRun:
         except EntryLost:
             self._counters.add("entries.lost")
         except UsersFull:
-            self.stop(f"harvest.max_users = {self._settings.max_users:,} is reached")
+            self._stop_full()
             await call(frontier.give_back, self._owner, [entry.uid])
 
     def _count(self, name: str, entry: Entry) -> None:

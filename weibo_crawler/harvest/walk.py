@@ -12,7 +12,8 @@ from typing import NamedTuple, NoReturn
 
 from weibo_crawler.errors import Interrupted, SiteSaysNo
 from weibo_crawler.fetch import Ask
-from weibo_crawler.harvest.edges import EdgeReader, Shown, Source
+from weibo_crawler.harvest.edges import EdgeReader, Shown
+from weibo_crawler.harvest.sightings import Source
 from weibo_crawler.harvest.trouble import (
     DOUBTS,
     Doubt,
@@ -23,12 +24,11 @@ from weibo_crawler.harvest.trouble import (
     PutOff,
     Silent,
     UnsureWall,
-    UsersFull,
     Walled,
 )
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Edge, Id, User, Verdict
-from weibo_crawler.store import WALLED, Entry, Found, Landed, Landing, PageCommit, Progress
+from weibo_crawler.store import WALLED, Entry, Landed, Landing, PageCommit, Progress
 from weibo_crawler.store.kept import KeptPage
 from weibo_crawler.walls import Walls
 
@@ -182,12 +182,7 @@ class _Visit:
                 return
             page = self._commit_of(edge, progress, shown, is_last)
             await self._name_kept(shown)
-            inserted = await self._store(page)
-            if page.found:
-                self._env.counters.add("users.seen_again", len(page.found) - inserted)
-                self._env.source.seen.add_all([user.uid for user in page.found])
-                nameless = (user.uid for user in page.found if user.screen_name is None)
-                self._env.source.nameless.update(nameless)
+            await self._store(page)
             if shown.is_put_off:
                 raise PutOff
             if page.ended is not None:
@@ -217,7 +212,7 @@ class _Visit:
             edge=edge,
             cursor=progress.cursor,
             after=shown.after,
-            found=self._to_keep(shown),
+            found=self._env.source.to_keep(shown.users, shown.again),
             fetched_at=shown.fetched_at,
             ended=shown.ended,
             sure=shown.sure,
@@ -235,18 +230,14 @@ class _Visit:
         await self._store(self._commit_of(edge, progress, mark, is_last))
         self._env.counters.add(f"edge.{edge}.walled")
 
-    async def _store(self, page: PageCommit) -> int:
-        """How many users of it were new. Errors: EntryLost, UsersFull."""
+    async def _store(self, page: PageCommit) -> None:
+        """Errors: EntryLost, UsersFull."""
         landed = await self._env.commit(page)
         if landed.landing is Landing.LOST:
             raise EntryLost
         self._env.counters.add("pages.kept", len(page.kept))
-        self._env.counters.add("users.kept", landed.inserted)
-        self._env.counters.add(f"edge.{page.edge}.kept", landed.inserted)
-        if landed.landing is Landing.FULL:
-            raise UsersFull
+        self._env.source.note_kept(page.edge, page.found, landed)
         self._is_done = self._is_done or page.last
-        return landed.inserted
 
     async def _name_kept(self, shown: Shown) -> None:
         """Whom a profile or an odd item left without a name, a list may name."""
@@ -255,20 +246,3 @@ class _Visit:
             if user.uid in nameless and user.screen_name is not None:
                 await self._env.name_kept(user.uid, user.screen_name)
                 nameless.discard(user.uid)
-
-    def _to_keep(self, shown: Shown) -> tuple[Found, ...]:
-        """Leave out who has too few fans and who is known; count both."""
-        source, counters = self._env.source, self._env.counters
-        found: dict[Id, Found] = {}
-        filtered, again = 0, shown.again
-        for user in shown.users:
-            if user.fans is None or user.fans < source.settings.min_fans:
-                filtered += 1
-            elif user.uid in source.seen or user.uid in found:
-                again += 1
-            else:
-                home = source.site.home(user.uid)
-                found[user.uid] = Found(user.uid, home, user.screen_name, user.fans)
-        counters.add("users.filtered", filtered)
-        counters.add("users.seen_again", again)
-        return tuple(found.values())

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from weibo_crawler.analysis.asked import Asked
 from weibo_crawler.analysis.second_looks import second_looks
+from weibo_crawler.analysis.status import topics_dict
 from weibo_crawler.config import Settings
 from weibo_crawler.metrics import total
 from weibo_crawler.planning.outset import Known, Outset
@@ -77,6 +78,8 @@ def read_walk(settings: Settings, site: Site, users: Frontier, runs: Runs, pace:
         announced=site.announced_pages,
         pace=pace,
         bytes_a_user=size / kept if size and kept and runs.asked["users.kept"] else None,
+        topics=topics_dict(users.topics()),
+        topic_pages=harvest.topic_pages,
     )
 
 

@@ -25,7 +25,7 @@ class Walk(NamedTuple):
     """What is known of a harvest. users: kept; walked: entries that are done with; asked: all runs
     of the stage, runs: how many processes those were; last: the counters of the last run; looks: as
     `second_looks`; announced: pages of a list by edge and number of users; bytes_a_user: None where
-    not measured."""
+    not measured; topics: how many are in each state."""
 
     edges: Sequence[Edge]
     edges_if_walled: Sequence[Edge]
@@ -42,6 +42,8 @@ class Walk(NamedTuple):
     announced: Callable[[Edge, int], int]
     pace: Pace
     bytes_a_user: float | None = None
+    topics: Mapping[str, int] = {}
+    topic_pages: int = 1
 
 
 def plan_walk(walk: Walk) -> Plan:
@@ -50,10 +52,11 @@ def plan_walk(walk: Walk) -> Plan:
     n = sum(one.entries for one in entries)
     walk = walk._replace(entries=entries)
     parts = [_profiles(walk), *_lists(walk)] if n else []
+    parts += _topics(walk)
     if parts:
         parts.append(sessions(walk.asked, walk.runs, 1, parts))
     missing = max(0, walk.max_users - walk.users)
-    rest, said = _rest(walk, n, missing)
+    rest, said = _rest(walk, n + _unread_topics(walk), missing)
     factor = walk.asked.all().factor
     return Plan(
         stage="harvest",
@@ -72,6 +75,19 @@ def _profiles(walk: Walk) -> Part:
     unread = sum(one.entries for one in walk.entries if one.fans is None)
     factor = walk.asked.of(Edge.SEED, Kind.PROFILE).factor
     return Part("profiles of seeds", unread * factor, "one for each seed that was not read yet")
+
+
+def _unread_topics(walk: Walk) -> int:
+    n = sum(walk.topics.values()) - walk.topics.get("done", 0)
+    return n if walk.max_depth != 0 else 0
+
+
+def _topics(walk: Walk) -> Iterator[Part]:
+    """Topics that are not read yet; whom they show nobody knows."""
+    if n := _unread_topics(walk):
+        requests = n * walk.topic_pages * walk.asked.of(Edge.TOPIC, Kind.SEARCH).factor
+        why = f"harvest.topic_pages, at most, of {n:,} topics; who is found there comes later"
+        yield Part("topics", requests, why)
 
 
 def _lists(walk: Walk) -> Iterator[Part]:

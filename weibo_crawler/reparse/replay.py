@@ -196,6 +196,8 @@ class WalkReplay(_Replay):
             return Fetched(Reading(Verdict.EMPTY, ambiguous=True), None)
         if kept is None:
             self.lacking += 1
+            if request.kind is Kind.SEARCH:  # nobody waits for a topic
+                return Fetched(Reading(Verdict.SERVER_TROUBLE, why="not in the archive"), None)
             raise Interrupted("the archive holds no answer to this")
         self.given += 1
         await self._turn(kept.order)

@@ -22,6 +22,7 @@ class Topic(IntEnum):
     FAN_SHEETS = 9
     POST_SHEETS = 10
     REPOSTS = 11
+    SEARCH = 12
 
 
 def dice(seed: int, topic: Topic, index: int = 0) -> Random:

@@ -25,11 +25,12 @@ def session_of(cookies: str) -> str:
 
 class Rules(NamedTuple):
     """needs_session: a visitor session is asked for. post_pages, list_pages: how many pages of a
-    timeline, and of a list of people, a guest sees, None for all."""
+    timeline, and of a list of people, a guest sees, None for all; search_pages: of a topic."""
 
     needs_session: bool
     post_pages: int | None
     list_pages: int | None = None
+    search_pages: int | None = None
 
 
 class _Life:
@@ -45,7 +46,7 @@ GUESTS = {
     "open": Rules(False, None),
     "2020": Rules(True, 200),
     "2023": Rules(True, 2),
-    "2026": Rules(True, 1),
+    "2026": Rules(True, 1, search_pages=1),
 }
 
 
@@ -102,6 +103,8 @@ class Guests:
             return next(self._refusals)(address)
         if asked.kind in (Kind.FANS, Kind.FOLLOWS):
             most = self._rules.list_pages
+        elif asked.kind is Kind.SEARCH:
+            most = self._rules.search_pages
         else:
             most = 1 if asked.kind is Kind.COMMENTS else self._rules.post_pages
         return login_wall(address) if most is not None and number > most else None

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from weibo_crawler.simulator.dice import Topic, dice, scatter
 from weibo_crawler.simulator.laws import Laws
-from weibo_crawler.simulator.world import World, rounded
+from weibo_crawler.simulator.timeline import writer_of
+from weibo_crawler.simulator.world import PAGE_OF_POSTS, World, rounded
 
 _POPULAR = 10  # who has fewer fans is announced as it is: the default of harvest.min_fans
 # Where there is little else on a page it would be an end, or look like the page of another user, or
@@ -61,6 +62,12 @@ class LawfulWorld(World):
         sheets = self.fan_sheets(index)[: self.laws.fans_wall]
         found = (place.thing for sheet in sheets for place in sheet)
         return array("I", dict.fromkeys(one for one in found if one is not None))
+
+    def searched(self, words: str) -> list[int]:
+        """As far as a guest sees; what people wrote who are gone is not shown."""
+        mids = [mid for mid in super().searched(words) if not self.gone(writer_of(mid))]
+        wall = self.laws.search_wall
+        return mids if wall is None else mids[: wall * PAGE_OF_POSTS]
 
     def is_nameless(self, index: int) -> bool:
         """Whether the profile has no name."""

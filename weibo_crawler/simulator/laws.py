@@ -121,6 +121,7 @@ class Laws:
     )
     posts_wall: int | None = _law(_one(None, None, None, 1, 2, 3), "pages of posts guests see")
     fans_wall: int | None = _law(_one(None, None, None, None, 1, 2), "pages of fans guests see")
+    search_wall: int | None = _law(_one(None, None, 0, 1), "pages of a topic guests see")
     rate_limit: str = _law(_one("", "", "", "100/1", "250/2"), "what an address may ask for")
     limit_words: tuple[str, ...] = _law(_some(*LIMIT_WORDS), "what it gets for more")
     retry_after: bool = _law(_one(False, False, True), "refusals say Retry-After")
@@ -151,7 +152,7 @@ class Laws:
     @property
     def rules(self) -> Rules:
         """What guests may see."""
-        return Rules(self.needs_session, self.posts_wall, self.fans_wall)
+        return Rules(self.needs_session, self.posts_wall, self.fans_wall, self.search_wall)
 
     def over(self, options: SimulatorOptions) -> SimulatorOptions:
         """The options with those that the laws decide."""

@@ -50,6 +50,10 @@ def _uids(text: str) -> tuple[int, ...]:
     return tuple(int(uid) for uid in text.split(",") if uid)
 
 
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(words for words in text.split(",") if words)
+
+
 _where = _options("where")
 _world = _options("the world")
 _site = _options("the site")
@@ -103,6 +107,7 @@ class SimulatorOptions:
         choices=GUEST_YEARS,
     )
     fans_walled: bool = _site(False, "fan and follow lists need a login")
+    topics_walled: bool = _site(False, "pages of topics need a login")
     dates: str = _site("rfc", "how lists write dates", choices=("rfc", "relative"))
     paging: str = _site("page", "how a timeline names its next page", choices=("page", "since_id"))
     numbers: str = _site("strings", "how followers_count is written", choices=("strings", "ints"))
@@ -165,6 +170,10 @@ class SimulatorOptions:
     truth_seeds: tuple[int, ...] = _file(
         (), "where the true walk starts, in place of the world's hubs", _uids, metavar="UID,…"
     )
+    truth_topics: tuple[str, ...] = _file(
+        (), "topics from which it starts, too: #…#, or words", _words, metavar="WORDS,…"
+    )
+    topic_pages: int = _file(1, "of each topic, in the true walk", range=(1, inf))
     min_fans: int = _file(10, "of the true walk", range=(0, inf))
     max_depth: int | None = _file(None, "of the true walk", int, range=(0, inf))
     served_out: str | None = _file(None, "write a JSON line per request", str, metavar="FILE")

@@ -92,6 +92,8 @@ class Pages:
             return self._of_user(asked)
         if asked.kind is Kind.NAME:
             return self._of_name(asked.name)
+        if asked.kind is Kind.SEARCH:
+            return self._posts.search(asked.name, asked.page, asked.container)
         if asked.kind is Kind.HOME:
             return _home()
         if asked.kind is Kind.VISITOR_PAGE:

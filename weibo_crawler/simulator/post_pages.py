@@ -72,6 +72,22 @@ class PostPages:
         scheme = f"sinaweibo://cardlist?containerid={container}&v_p=42&luicode=10000011"
         return envelope({"cardlistInfo": info, "cards": cards, "scheme": scheme, "showAppTips": 0})
 
+    def search(self, words: str, number: int, container: str) -> Answer:
+        """Page `number` (from 1) of the posts that a topic shows, every third one in a group, among
+        people and an advertisement; the last page names no next one."""
+        found = self._world.searched(words)
+        mids = found[(number - 1) * PAGE_OF_POSTS : number * PAGE_OF_POSTS]
+        if not mids:
+            return END
+        cards = [self._card(mid, container, full_date) for mid in mids]
+        for n in range(0, len(cards), 3):
+            cards[n] = {"card_type": 11, "show_type": 1, "card_group": [cards[n]]}
+        cards[1:1] = [self._recommendation(number), {"card_type": 9, "mblog": None}]
+        info: dict[str, Any] = {"containerid": container, "v_p": "42", "total": len(found)}
+        if len(found) > number * PAGE_OF_POSTS:
+            info["page"] = number + 1
+        return envelope({"cardlistInfo": info, "cards": cards, "showAppTips": 0})
+
     def extend(self, post: Post) -> Answer:
         """/statuses/extend."""
         counts = self._mblogs.counts(post)

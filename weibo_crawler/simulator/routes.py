@@ -28,6 +28,7 @@ class Kind(StrEnum):
     COMMENTS = "comments"
     REPOSTS = "reposts"
     NAME = "name"
+    SEARCH = "search"
     USER = "user"
     HOME = "home"
     VISITOR_PAGE = "visitor_page"
@@ -36,7 +37,7 @@ class Kind(StrEnum):
 
 class Asked(NamedTuple):
     """One address, understood. page: from 1; since_id instead of it where it is not 0. token: a
-    since_id that is no number."""
+    since_id that is no number. name: a screen name, or the words that are searched for."""
 
     kind: Kind
     uid: int = 0
@@ -56,6 +57,7 @@ _CONTAINERS = (
     (re.compile(r"231051_-_followers_-_(\d+)$"), Kind.FOLLOWS),
     (re.compile(r"230283(\d+)_-_INFO$"), Kind.INFO),
 )
+_SEARCH = re.compile(r"(?:100103|231522)type=\d+&(?:t=\d+&)?q=(.+)")
 _STATUSES = {"/statuses/extend": Kind.EXTEND, "/statuses/show": Kind.SHOW}
 _FIXED = {"/": Kind.HOME, VISITOR_PAGE: Kind.VISITOR_PAGE}
 
@@ -86,8 +88,11 @@ def understand(address: str) -> Asked:
 
 
 def _get_index(query: Mapping[str, str]) -> Asked:
-    """The one address of profile, posts, fans, follows and basic info (weibo_api.md)."""
+    """The one address of profile, posts, fans, follows, basic info and topics (weibo_api.md)."""
     container = query.get("containerid", "")
+    if found := _SEARCH.fullmatch(container):
+        page = max(1, _number(query.get("page", "")))
+        return Asked(Kind.SEARCH, page=page, container=container, name=found[1])
     if not container and query.get("type") == "uid":
         container = "100505" + query.get("value", "")
     since_id = _number(query.get("since_id", ""))

@@ -136,7 +136,10 @@ def serve(
         flap_s=options.flap_s,
     )
     if options.truth_out is not None:
-        truth = Truth.of(world, options.truth_seeds, options.min_fans, options.max_depth, proxies)
+        truth = Truth.of(
+            *(world, options.truth_seeds, options.min_fans, options.max_depth, proxies),
+            *(options.truth_topics, options.topic_pages),
+        )
         truth.write(Path(options.truth_out))
     gc.set_threshold(50_000, 50, 100)  # the world only grows: looking for garbage in it is in vain
     with contextlib.ExitStack() as stack:

@@ -64,8 +64,12 @@ class Weibo:
         laws = world.laws if isinstance(world, LawfulWorld) else None
         options = laws.over(options) if laws else options
         rules = GUESTS[options.guests]
+        rules = rules._replace(
+            list_pages=0 if options.fans_walled else None,
+            search_pages=0 if options.topics_walled else rules.search_pages,
+        )
         self.guests = Guests(
-            laws.rules if laws else rules._replace(list_pages=0 if options.fans_walled else None),
+            laws.rules if laws else rules,
             session_requests=options.session_requests,
             session_s=options.session_s,
         )

@@ -79,7 +79,8 @@ class TrueProxy(msgspec.Struct, frozen=True):
 
 
 class Truth(msgspec.Struct, frozen=True):
-    """The whole world under a walk from `seeds`. Keys of fan_lists and posts are uids.
+    """The whole world under a walk from `seeds` and `topics`. Keys of fan_lists and posts are uids,
+    those of topics words, with who wrote what a guest is shown of it.
 
     fan_lists: what paging can reach, in the list's order. posts: those that stand; deleted: the
     mids of those that do not. proxies: by the address the site sees.
@@ -88,6 +89,7 @@ class Truth(msgspec.Struct, frozen=True):
     seed: int
     epoch: int
     seeds: tuple[int, ...]
+    topics: dict[str, list[int]]
     min_fans: int
     max_depth: int | None
     users: list[TrueUser]
@@ -104,15 +106,21 @@ class Truth(msgspec.Struct, frozen=True):
         min_fans: int = 10,
         max_depth: int | None = None,
         proxies: Iterable[Proxy] = (),
+        topics: Iterable[str] = (),
+        topic_pages: int = 1,
     ) -> "Truth":
         """Without seeds: the truth of a walk from the world's own."""
-        start = tuple(seeds) or world.seeds
-        kept = world.kept(start, min_fans, max_depth)
+        start, topics = tuple(seeds) or world.seeds, tuple(topics)
+        kept = world.kept(start, min_fans, max_depth, topics, topic_pages)
         uids = [world.uid(index) for index in range(world.size)]
         return cls(
             seed=world.seed,
             epoch=world.knobs.epoch,
             seeds=start,
+            topics={
+                words: [uids[writer] for writer in world.writers(words, topic_pages)]
+                for words in topics
+            },
             min_fans=min_fans,
             max_depth=max_depth,
             users=[_user(world, index, kept.get(uid)) for index, uid in enumerate(uids)],

@@ -8,13 +8,14 @@ from collections import deque
 from collections.abc import Iterable
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
+from zlib import crc32
 
 from msgspec.structs import replace
 
 from weibo_crawler.errors import BadUsage
 from weibo_crawler.simulator import lexicon, people, timeline
 from weibo_crawler.simulator.company import Company
-from weibo_crawler.simulator.dice import Topic, scatter
+from weibo_crawler.simulator.dice import Topic, dice, scatter
 from weibo_crawler.simulator.fates import Fates, edited
 from weibo_crawler.simulator.graph import Graph
 from weibo_crawler.simulator.people import Person
@@ -27,6 +28,7 @@ PAGE_OF_REPOSTS = 10
 REPOSTS = 50  # of a post that are shown at all
 FAN_PAGES = 250  # a fan list shows no more, so at most 5,000 fans (weibo_api.md)
 FOLLOW_PAGES = 10  # and at most 200 follows
+SEARCHED = 30  # posts that a search shows, at most
 FEWEST_USERS = 30
 _INFLATED_FROM = 100  # announced fans are inflated only where the list is no short one
 _GONE = 15  # percent of retweets whose original is gone
@@ -119,15 +121,25 @@ class World:
         return self.graph.follows(index)[: FOLLOW_PAGES * PAGE_OF_USERS]
 
     def kept(
-        self, seeds: Iterable[int], min_fans: int, max_depth: int | None = None
+        self,
+        seeds: Iterable[int],
+        min_fans: int,
+        max_depth: int | None = None,
+        topics: Iterable[str] = (),
+        topic_pages: int = 1,
     ) -> dict[int, int]:
         """The exact breadth-first truth over fan lists: uid -> depth of all a walk must keep, by
         rising depth.
 
         A seed of this world is kept and walked always (depth 0); another user is kept if it
-        announces at least min_fans. Users at max_depth are kept and not walked.
+        announces at least min_fans. Users at max_depth are kept and not walked. Who wrote what the
+        first pages of a topic show is at depth 1.
         """
         depths = {index: 0 for uid in seeds if (index := self.index(uid)) is not None}
+        for words in topics if max_depth != 0 else ():
+            for writer in self.writers(words, topic_pages):
+                if self.fans_announced(writer) >= min_fans:
+                    depths.setdefault(writer, 1)
         queue = deque(depths)
         while queue:
             index = queue.popleft()
@@ -180,6 +192,20 @@ class World:
         """Who is shown as having reposted it, the latest first, each once."""
         count = min(post.reposts, REPOSTS)
         return self._company.around(post.writer, post.mid, count, Topic.REPOSTS)
+
+    def searched(self, words: str) -> list[int]:
+        """The mids of the posts that a search for these words shows, in its order; [] for some."""
+        rng = dice(self.seed, Topic.SEARCH, crc32(words.encode()))
+        mids: list[int] = []
+        for _ in range(rng.randrange(SEARCHED + 1)):
+            posts = self.calendar(rng.randrange(self.size)).mids
+            mids += posts[:1]
+        return list(dict.fromkeys(mids))
+
+    def writers(self, words: str, pages: int) -> list[int]:
+        """Who wrote what so many pages of a search show, each once."""
+        mids = self.searched(words)[: pages * PAGE_OF_POSTS]
+        return list(dict.fromkeys(map(timeline.writer_of, mids)))
 
     def _original(self, mid: int) -> int | None:
         """What a retweet is of: an older post, no retweet itself, of somebody; None: it is gone."""

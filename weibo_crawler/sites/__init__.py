@@ -115,6 +115,10 @@ class Site(Protocol):
         "" is the first page."""
         ...
 
+    def search(self, words: str, cursor: str) -> Request:
+        """A page of the posts with these words; `#…#` is a topic. cursor "" is the first page."""
+        ...
+
     def media(self, url: str) -> Media | None:
         """What an address of a post's picture or video, or one that such an address leads to, is
         asked for by; None: it is not at a host of the site's, and nothing is sent there."""

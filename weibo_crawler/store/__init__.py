@@ -143,7 +143,8 @@ class UserRow(NamedTuple):
     """One row of the SQL table `userlist`. found_at: seconds since the epoch.
 
     screen_name, fans: None where nobody knows them, as of a seed whose profile was not read yet.
-    found_edge: a records.Edge; found_from: a uid of depth - 1, None for a seed.
+    found_edge: a records.Edge; found_from: a uid of depth - 1, None for a seed, and for who wrote a
+    post that a topic showed.
     """
 
     seq: int
@@ -280,6 +281,7 @@ WALLED = "login_wall"  # PageCommit.ended of a list that guests are not shown
 
 # why depths are bounds, and so the order of the walk is free
 NOT_SHOWN = "lists that guests are not shown may hold shorter ways"
+ILLEGIBLE_PEOPLE = "people on lists who could not be read may be shorter ways"
 
 
 class PageCommit(NamedTuple):
@@ -309,8 +311,34 @@ class PageCommit(NamedTuple):
     illegible: int = 0
 
 
+class Topic(NamedTuple):
+    """Words whose posts the site shows, as a source of users.
+
+    state: queued; done; walled, as guests are not shown it; failed, for the reason `why`. The later
+    two are read by the next run. cursor: of the next page; pages: read so far; read_at: when the
+    last one was asked for, seconds since the epoch.
+    """
+
+    words: str
+    cursor: str = ""
+    pages: int = 0
+    state: str = "queued"
+    why: str = ""
+    read_at: float | None = None
+
+
+class TopicPage(NamedTuple):
+    """One page of a topic: its users and the progress of the topic, stored together. before: as it
+    was read before the fetch. sure: False where somebody on it could not be read."""
+
+    before: Topic
+    after: Topic
+    found: tuple[Found, ...] = ()
+    sure: bool = True
+
+
 class Landing(Enum):
-    """What became of a PageCommit."""
+    """What became of a PageCommit, or a TopicPage."""
 
     STORED = "stored"
     LOST = "lost"  # the lease is not mine any more, or the cursor moved: nothing was written

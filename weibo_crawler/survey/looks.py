@@ -27,9 +27,9 @@ from weibo_crawler.records import (
 )
 from weibo_crawler.sites import Site
 
-PROFILE, POSTS, LATER_POSTS, TEXT, NAME, INFO = (
+PROFILE, POSTS, LATER_POSTS, TEXT, NAME, INFO, TOPIC = (
     *("profile", "posts 1", "posts 2", "long text", "name"),
-    "information",
+    *("information", "topic"),
 )
 LISTS = {Edge.FANS: "fans", Edge.FOLLOWS: "follows"}
 ECHOES = {one.edge: one for one in ECHO_LISTS}  # each look bears the name of the list
@@ -64,14 +64,21 @@ class Looks:
     """Asks for the pages of one user. After a refusal, or where the user is gone, no more is.
 
     patience_s: how long a page is waited for. wants_info: whether the crawl asks for the basic
-    information of users, too.
+    information of users, too. topic: the words of a topic of the crawl, "" where it reads none.
     """
 
     def __init__(
-        self, site: Site, fetcher: PageSource, uid: Id, *, patience_s: float, wants_info: bool
+        self,
+        site: Site,
+        fetcher: PageSource,
+        uid: Id,
+        *,
+        patience_s: float,
+        wants_info: bool,
+        topic: str = "",
     ) -> None:
         self._site, self._fetcher, self._uid = site, fetcher, uid
-        self._patience_s, self._wants_info = patience_s, wants_info
+        self._patience_s, self._wants_info, self._topic = patience_s, wants_info, topic
         self._over, self._none = "", f"{site.title} has no such page"
 
     async def run(self) -> AsyncIterator[Look]:
@@ -97,6 +104,8 @@ class Looks:
         else:
             request = site.name(names[0]) if names else None
             yield await self._maybe(NAME, request, "no name was shown")
+        if self._topic:
+            yield await self._look(TOPIC, Ask(site.search(self._topic, "")))
 
     async def _later(self, page: PostPage) -> Look:
         request = None

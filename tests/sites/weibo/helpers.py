@@ -26,6 +26,7 @@ REQUESTS: dict[str, Request] = {
     "info.json": SITE.info(OWNER),
     "comments.json": SITE.echoes(Kind.COMMENTS, LONG_MID),
     "reposts.json": SITE.echoes(Kind.REPOSTS, LONG_MID),
+    "search.json": SITE.search("#河边的信#", ""),
     "extend.json": SITE.full_text(OWNER, LONG_MID)[0],
     "show.json": SITE.full_text(OWNER, LONG_MID)[1],
 }

@@ -47,6 +47,14 @@ POSTS = f"{INDEX}type=uid&value={OWNER}&containerid=107603{OWNER}"
             SITE.echoes(Kind.REPOSTS, 9, "4"),
             "https://m.weibo.cn/api/statuses/repostTimeline?id=9&page=4",
         ),
+        (
+            SITE.search("#a b&c#", ""),
+            f"{INDEX}containerid=100103type%3D1%26q%3D%23a%20b%26c%23&page_type=searchall&page=1",
+        ),
+        (
+            SITE.search("信", "2"),
+            f"{INDEX}containerid=100103type%3D1%26q%3D%E4%BF%A1&page_type=searchall&page=2",
+        ),
         (SITE.name("青/藤 ?"), "https://m.weibo.cn/n/%E9%9D%92%2F%E8%97%A4%20%3F"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import json
 import re
+from urllib.parse import quote, unquote
 
 import pytest
 
@@ -117,6 +118,36 @@ def test_a_name_leads_to_the_same_stranger_everywhere() -> None:
     assert other.header("location") == f"/u/{profile.uid}"
     assert profile.uid != OWNER
     assert str(OWNER) not in asked.url + str(other.headers)
+
+
+def test_what_was_searched_for_is_invented() -> None:
+    """The address stays that of a search, and names other words, as the answer does."""
+    asked, other = _of(REQUESTS["search.json"], page(fixture("search.json")))
+    before, after = REQUESTS["search.json"].url, unquote(asked.url)
+    assert after.partition("q=")[0] == unquote(before).partition("q=")[0]
+    assert after.endswith("#&page_type=searchall&page=1")
+    words = re.findall("#(.+)#", after)
+    assert words != ["河边的信"]
+    assert json.loads(other.body)["data"]["cardlistInfo"]["containerid"].endswith(f"q=#{words[0]}#")
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_words_that_an_address_quotes_are_invented(times: int) -> None:
+    """A wall names the page that was asked for, quoted once more on its way: no name of it is left,
+    and it is the same wall."""
+    asked = "https://m.weibo.cn/n/青藤邮局"
+    for _ in range(times):
+        asked = quote(asked, safe="")
+    url = f"https://passport.weibo.com/sso/signin?entry=wapsso&url={asked}"
+    answer = page(json.dumps({"ok": -100, "url": url}, ensure_ascii=False))
+    _, other = _of(_NAME, answer)
+    said = json.loads(other.body)["url"]
+    assert len(said) == len(url)
+    for _ in range(times):
+        said = unquote(said)
+    assert "青藤邮局" not in said
+    assert said.startswith("https://passport.weibo.com/sso/signin?entry=wapsso&url=https://m.weibo")
+    assert read(SITE, _NAME, other).verdict is Verdict.LOGIN_WALL
 
 
 def test_another_recording_has_other_strangers() -> None:

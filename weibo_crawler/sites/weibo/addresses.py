@@ -1,8 +1,8 @@
 """The requests (weibo_api.md, "Endpoints"), with the headers that browsers of the site send.
 
 A cursor is the site's own token as text: "" is the first page; posts have "page=2" or
-"since_id=4646131823281332", fans, follows and reposts the number of the page, comments the max_id
-of the page before.
+"since_id=4646131823281332", fans, follows, reposts and topics the number of the page, comments the
+max_id of the page before.
 """
 
 from urllib.parse import quote
@@ -23,7 +23,8 @@ _LISTS = {
 
 
 def page_number(cursor: str) -> int:
-    """The number of a page of fans, follows or reposts; "" is page 1. Errors: ValueError."""
+    """The number of a page of fans, follows, reposts or a topic; "" is page 1. Errors:
+    ValueError."""
     return int(cursor or "1")
 
 
@@ -87,6 +88,12 @@ class Addresses:
             path = f"/comments/hotflow?id={mid}&mid={mid}&max_id_type=0"
             path += f"&max_id={cursor}" if cursor else ""
         return replace(self._of_post(kind, path, mid, 0), cursor=cursor)
+
+    def search(self, words: str, cursor: str) -> Request:
+        query = quote(f"100103type=1&q={words}", safe="")
+        query = f"containerid={query}&page_type=searchall&page={page_number(cursor)}"
+        url, referer = f"{self.base}/api/container/getIndex?{query}", f"{self.base}/search"
+        return Request(Kind.SEARCH, url, cursor=cursor, headers=self._headers(referer))
 
     def name(self, screen_name: str) -> Request:
         return Request(

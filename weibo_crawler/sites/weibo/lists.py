@@ -71,7 +71,7 @@ def read_user_list(page: UserList | None, request: Request, now: float) -> Readi
         raise Drift(".data" if page is None else ".data.cards")
     n = page_number(request.cursor)
     last = LAST_PAGE[request.kind]
-    named, is_odd = _named_next(page.cardlistInfo, n)
+    named, is_odd = named_next(page.cardlistInfo, n)
     is_next_named = named is not None
     following = named if named is not None and named <= last else n + 1
     cards = page.cards or []
@@ -108,7 +108,7 @@ def read_user_list(page: UserList | None, request: Request, now: float) -> Readi
     return Reading(Verdict.OK, fan_page)
 
 
-def _named_next(info: PageInfo | None, n: int) -> tuple[int | None, bool]:
+def named_next(info: PageInfo | None, n: int) -> tuple[int | None, bool]:
     """The number of a later page that the page names, and whether it names what is no number. The
     site may name a page on its last page, too."""
     if info is None:

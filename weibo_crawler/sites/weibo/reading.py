@@ -22,6 +22,7 @@ from weibo_crawler.sites.weibo.lists import read_user_list
 from weibo_crawler.sites.weibo.longtext import read_detail, read_extend, read_show
 from weibo_crawler.sites.weibo.loose import NotJson, repaired
 from weibo_crawler.sites.weibo.people import read_echoes, read_profile
+from weibo_crawler.sites.weibo.search import read_search
 from weibo_crawler.sites.weibo.signs import is_complaint
 from weibo_crawler.sites.weibo.timeline import read_timeline
 from weibo_crawler.sites.weibo.verdicts import (
@@ -66,6 +67,7 @@ _SHAPES = {
     Kind.COMMENTS: _ECHOES,
     Kind.REPOSTS: _ECHOES,
     Kind.NAME: _NO_SHAPE,
+    Kind.SEARCH: _Shape(msgspec.json.Decoder(wire.TimelineAnswer), read_search),
     Kind.SESSION: _NO_SHAPE,
     Kind.PROXIES: _NO_SHAPE,
 }

@@ -32,7 +32,8 @@ _PHRASES = (  # what readers look for in titles, texts and dates
     *("备注", "Tap to set alias", "微博-出错了", "Sina Visitor System"),
 )
 _WHOLE = ("男", "女", "m", "f")  # as a whole text only
-_CONTAINERS = "2310510033|2310510024|231051|107603|100505|100808|230413|230283"
+_CONTAINERS = "2310510033|2310510024|231051|107603|100505|100808|230413|230283|100103|231522"
+_SEARCH = re.compile(r"((?:100103|231522)type(?:=|%3D)\d+(?:&|%26)(?:.*(?:&|%26))?q(?:=|%3D))(.*)")
 HOSTS = re.compile(
     r"(?:[\w-]+\.)*(?:weibo\.(?:cn|com)|sina\.(?:cn|com\.cn)|sinaimg\.cn|weibocdn\.com|geetest\.com)"
     r"(?::\d+)?",
@@ -61,6 +62,7 @@ _TYPED = re.compile(
     "(?:.*_)?type(?:_id)?|.*[a-z]type|itemid|containerid|tabKey|class|rel|lang|charset|entry|scene"
 )
 _SAID = re.compile("(?:msg|message|err|extra|url|tip).*")  # of a refusal, at the top of the answer
+_ESCAPED = re.compile(r"(%(?:25)*)[89A-F][0-9A-F](?:\1[89A-F][0-9A-F])+", re.IGNORECASE)
 _CODES = re.compile("ok|errno|error_code|retcode|card_type")
 
 _TOKEN = re.compile(
@@ -206,8 +208,12 @@ class Strangers:
         """Any text. key: what it stands under; is_top: at the top of an answer."""
         if text.strip() in _WHOLE or _CODES.fullmatch(key):
             return text
+        if _TYPED.fullmatch(key) and (searched := _SEARCH.fullmatch(text)):
+            return searched[1] + self._quoted(searched[2])
         if (is_top and _SAID.fullmatch(key)) or (text.isascii() and _TYPED.fullmatch(key)):
-            return re.sub(rf"(?:{_CONTAINERS})|\d{{5,}}", self._digits_of_site, text)
+            text = _ESCAPED.sub(self._escaped, text)
+            numbers = rf"%(?:25)*[0-9A-F]{{2}}|(?:{_CONTAINERS})|\d{{5,}}"
+            return re.sub(numbers, self._digits_of_site, text)
         if key == "bid" and _BID.fullmatch(text):
             return self._bid(text)
         if dated := _FULL_DATE.fullmatch(text):
@@ -265,16 +271,21 @@ class Strangers:
         return self._quoted(name) + end
 
     def _argument(self, name: str, mark: str, value: str) -> str:
-        if _BID.fullmatch(value):
-            return name + mark + self._bid(value)
         if _TYPED.fullmatch(name):
             return name + mark + self._text(value, name)
+        if _BID.fullmatch(value):
+            return name + mark + self._bid(value)
         return name + mark + self._quoted(value)
 
     def _quoted(self, text: str) -> str:
         plain = unquote(text)
         new = self._in_parts(plain)
         return quote(new, safe="") if plain != text else new
+
+    def _escaped(self, found: re.Match[str]) -> str:
+        """Words within an address that is quoted within others."""
+        plain = unquote(found[0].replace(found[1], "%"))
+        return quote(self._in_parts(plain), safe="").replace("%", found[1])
 
     def _cookie(self, value: str) -> str:
         pair, mark, rest = value.partition(";")
@@ -300,7 +311,8 @@ class Strangers:
         )
 
     def _digits_of_site(self, found: re.Match[str]) -> str:
-        return found[0] if re.fullmatch(_CONTAINERS, found[0]) else self._number(found[0])
+        is_known = found[0].startswith("%") or re.fullmatch(_CONTAINERS, found[0])
+        return found[0] if is_known else self._number(found[0])
 
     def _number(self, digits: str) -> str:
         """As long, and about as large; short ones say nothing of anybody."""

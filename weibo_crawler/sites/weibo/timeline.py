@@ -95,7 +95,7 @@ def read_timeline(page: Timeline | None, request: Request, now: float) -> Readin
     is_last = next_cursor is None and not is_odd
     found = _Found(request.uid, now)
     found.collect(cards, ".data.cards")
-    if not found.shown and _named_owner(page.cardlistInfo) not in (None, request.uid):
+    if not found.shown and named_owner(page.cardlistInfo) not in (None, request.uid):
         raise Drift(".data.cardlistInfo.containerid")
     if not cards and is_last:
         return nothing(request, "no cards")
@@ -141,7 +141,7 @@ def _mid(status: Mblog) -> int | None:
         return None
 
 
-def _named_owner(info: PageInfo | None) -> int | None:
+def named_owner(info: PageInfo | None) -> int | None:
     """Whose timeline a page says that it is: `1076031900000017` on both recorded ones."""
     named = None if info is None else info.containerid
     match = _TIMELINE.match(named) if isinstance(named, str) else None

@@ -111,6 +111,16 @@ _USERS = (
             PRIMARY KEY (uid, url)
         ) {OPTIONS}""",
     ),
+    (
+        f"""CREATE TABLE topics (
+            words VARCHAR(255) NOT NULL PRIMARY KEY,
+            next_page MEDIUMTEXT NOT NULL,
+            pages BIGINT NOT NULL,
+            state VARCHAR(16) NOT NULL,
+            why MEDIUMTEXT NOT NULL,
+            read_at DOUBLE
+        ) {OPTIONS}""",
+    ),
 )
 _VISITS = (
     (

@@ -26,7 +26,8 @@ from weibo_crawler.store.mysql.insert import insert_users
 from weibo_crawler.store.mysql.schema import IDS_OF_A_TEXT, of_ids
 from weibo_crawler.store.sql.cursor import Cursor, marks
 from weibo_crawler.store.sql.landing import NewUser
-from weibo_crawler.store.sql.walk import Among, Frontier
+from weibo_crawler.store.sql.topics import Among
+from weibo_crawler.store.sql.walk import Frontier
 
 T = TypeVar("T")
 

@@ -152,7 +152,9 @@ def _users() -> Mapping[str, Field]:
         "screen_name": Field("user:screen_name", text, "the name, as a list showed it"),
         "fans": Field("user:fans", number, "how many fans, as a list showed it"),
         "depth": Field("user:depth", number, "length of the shortest chain from a seed"),
-        "found_from": Field("user:found_from", number, "by whose list; null: a seed", is_id=True),
+        "found_from": Field(
+            "user:found_from", number, "by whose list; null: a seed, or by a topic", is_id=True
+        ),
         "state": Field(
             "crawl:state",
             text,

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from weibo_crawler.records import Edge, Id
-from weibo_crawler.store import NOT_SHOWN, WALLED, Landing, PageCommit
+from weibo_crawler.store import ILLEGIBLE_PEOPLE, NOT_SHOWN, WALLED, Landing, PageCommit
 from weibo_crawler.store.kept import KeptPage
 
 
@@ -91,7 +91,7 @@ class Batch:
         if any(not page.sure for page in ends):
             return "lists that ended before their announced count may hold shorter ways"
         if self._has_illegible:
-            return "people on lists who could not be read may be shorter ways"
+            return ILLEGIBLE_PEOPLE
         return ""
 
     def land(self, page: PageCommit) -> Landing:

@@ -13,10 +13,10 @@ from typing import Any
 from weibo_crawler.records import Edge, Id
 from weibo_crawler.store import WALLED, Entry, Found, Landed, PageCommit, Progress
 from weibo_crawler.store.sql.cursor import Cursor, pack_ids, rows, unpack_ids
-from weibo_crawler.store.sql.entries import RELEASE, SqlEntries
+from weibo_crawler.store.sql.entries import RELEASE
 from weibo_crawler.store.sql.landing import Batch, NewUser, held_entries, to_keep, users_of
+from weibo_crawler.store.sql.topics import SqlTopics
 
-Among = tuple[str, tuple[object, ...]]  # an IN, and its values
 Lists = dict[str, tuple[Progress, str | None]]  # by edge: how far it was read, and why it ended
 
 
@@ -35,7 +35,7 @@ _LEVEL, _ANY_LEVEL = _least_depth([0]), _least_depth([0, 1])
 _FRESH = "attempts = 0, last_error = '', resting_since = NULL"
 
 
-class Frontier(SqlEntries):
+class Frontier(SqlTopics):
     """The users' database as a whole: the userlist as a queue (laws 3, 8, 13), the books of runs,
     kept pages. Every entry is handed out by (depth, seq) to one owner at a time, and again when the
     owner died; it leaves the queue only by `commit` or `finish`. Times are seconds since the epoch;
@@ -47,30 +47,10 @@ class Frontier(SqlEntries):
     queue: str  # the userlist, and the index by which entries are looked for
     unlocked: str  # ends a SELECT that steps over what others lock, and locks what it finds
     locking: str  # ends a SELECT that locks what it finds
-    next_page: str  # the column of the cursor
 
     @abstractmethod
     def known_ids(self) -> Iterator[Id]:
         """The ids of all kept users, in no order."""
-
-    @abstractmethod
-    def _enter(self, cursor: Cursor) -> Any:
-        """Wait for the gate, and hold it to the end of the transaction."""
-
-    @abstractmethod
-    def _among(self, ids: Collection[Id]) -> Among:
-        """For a WHERE: that a number is one of these, of which there is one at least."""
-
-    @abstractmethod
-    def _room(self, cursor: Cursor, gate: Any, max_users: int, wanted: int) -> int:
-        """How many of so many users may still be inserted."""
-
-    @abstractmethod
-    def _insert(
-        self, cursor: Cursor, gate: Any, new: Sequence[tuple[int, NewUser]]
-    ) -> Counter[int]:
-        """Insert who is not there yet, once in a transaction; by the place of a page, which stands
-        beside each user, how many were new."""
 
     def open_level(self) -> int | None:
         """The smallest depth that is queued, leased or resting and not set aside: no page of a

@@ -123,6 +123,16 @@ _USERS = (
         PRIMARY KEY (uid, url)
     );
     """,
+    """
+    CREATE TABLE topics (
+        words TEXT PRIMARY KEY,
+        cursor TEXT NOT NULL,
+        pages INTEGER NOT NULL,
+        state TEXT NOT NULL,
+        why TEXT NOT NULL,
+        read_at REAL
+    ) WITHOUT ROWID;
+    """,
 )
 _VISITS = (
     """

@@ -14,8 +14,9 @@ import msgspec
 from weibo_crawler.records import Id
 from weibo_crawler.store.sql.cursor import Cursor, rows
 from weibo_crawler.store.sql.landing import NewUser
+from weibo_crawler.store.sql.topics import Among
 from weibo_crawler.store.sql.userlist import PAGE
-from weibo_crawler.store.sql.walk import Among, Frontier
+from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.store.sqlite.base import Database
 from weibo_crawler.store.sqlite.components import PAGE_BYTES, SCHEMAS
 
