@@ -1,8 +1,8 @@
-"""Law 15: a site that shows nobody one kind of page, and all others as ever."""
+"""Law 15: a site that shows nobody one kind of page, or one field, and all others as ever."""
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,9 +19,14 @@ TEXTS = r"/statuses/|/detail/"
 
 
 @contextmanager
-def closing(base_url: str, kind: str, status: int) -> Iterator[tuple[str, list[str]]]:
+def closing(
+    base_url: str,
+    kind: str,
+    status: int,
+    change: Callable[[bytes], bytes] = lambda body: body,
+) -> Iterator[tuple[str, list[str]]]:
     """The site at `base_url`, whose addresses of this kind are answered by a status alone, and what
-    was asked for there."""
+    was asked for there. change: of the bodies of all others."""
     asked: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -36,7 +41,7 @@ def closing(base_url: str, kind: str, status: int) -> Iterator[tuple[str, list[s
             conn = HTTPConnection(base_url.removeprefix("http://"))
             conn.request("GET", self.path, headers=own)
             came = conn.getresponse()
-            body = came.read()
+            body = change(came.read())
             self._answer(came.status, came.getheaders(), body)
             conn.close()
 
@@ -85,3 +90,26 @@ def test_texts_that_nobody_is_shown_cost_a_few_requests(tmp_path: Path, status: 
         ways = {path.split("?")[0].rstrip("0123456789") for path in asked}
         assert len(asked) < len(ways) * len(cut)  # one by each way would be as many
         assert_equal(crawl, again(tmp_path / "again", archives))
+
+
+def test_people_whom_nobody_can_read_are_no_end(tmp_path: Path) -> None:
+    """Where the site calls the number of fans otherwise nobody is kept, and the run does not say
+    that nobody new is found, and no more: it ends with 4, and says how many were left out."""
+
+    def rename(body: bytes) -> bytes:
+        words = body.replace("粉丝：".encode(), "多少：".encode()).replace(
+            b"\\u7c89\\u4e1d\\uff1a", b""
+        )
+        return words.replace(b'"followers_count', b'"fans_number')
+
+    with (
+        simulated(tmp_path) as (crawl, truth),
+        closing(crawl.env["WEIBO_SITE__BASE_URL"], "/nothing", 404, rename) as (base_url, _),
+    ):
+        crawl.env["WEIBO_SITE__BASE_URL"] = base_url
+        crawl.run("seed", *truth.seeds)
+        said = crawl.run("harvest", code=4).stderr
+        left_out = re.search(r"([0-9,]+) sightings left out: nobody could read", said)
+        assert left_out is not None
+        assert int(left_out[1].replace(",", "")) > 10
+        assert "hardly anybody on the lists could be read" in said

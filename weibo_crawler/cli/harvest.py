@@ -33,6 +33,8 @@ from weibo_crawler.records import State
 from weibo_crawler.store import WorkerRow
 from weibo_crawler.store.owners import new_owner
 
+_FEW = 10  # sightings that nobody could read, by chance
+
 
 def harvest(options: argparse.Namespace) -> Done:
     """Walk until a stop rule holds."""
@@ -121,6 +123,10 @@ def run_harvest(home: Home, run_id: str | None = None, others: Others | None = N
         if failed := summed["entries.failed"]:
             reasons = done.why_failed(summed)
             why = f"nobody could be read: {plural(failed, 'user')} failed again ({reasons})"
+        _note(home, run_id, why)
+        raise SiteSaysNo(f"{line}\n{why}")
+    if data["unread"] > max(_FEW, sum(data[one] for one in ("new", "filtered", "seen_again"))):
+        why = "hardly anybody on the lists could be read: see what `doctor --site` makes of them"
         _note(home, run_id, why)
         raise SiteSaysNo(f"{line}\n{why}")
     return Done(line, data)
@@ -220,6 +226,7 @@ def _harvest_figures(
         "new": counts.get("users.kept", 0),
         "filtered": counts.get("users.filtered", 0),
         "seen_again": counts.get("users.seen_again", 0),
+        "unread": counts.get("users.unread", 0),
         "depth": depth,
         "depths_exact": not bounds,
         "unsure_lists": unsure,
@@ -238,6 +245,10 @@ def _harvest_figures(
         f"depth {depth}, in {seconds(span_s)}: {ended.why}",
         f"pages: {verdicts(counts)}",
     ]
+    if unread := counts.get("users.unread", 0):
+        lines.append(
+            f"{plural(unread, 'sighting')} left out: nobody could read who it is, or how many fans"
+        )
     if failed := states.get("failed", 0):
         lines.append(f"{failed:,} users failed: `harvest --retry-failed` asks for them again")
     if bounds:

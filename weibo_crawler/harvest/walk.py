@@ -236,6 +236,7 @@ class _Visit:
         if landed.landing is Landing.LOST:
             raise EntryLost
         self._env.counters.add("pages.kept", len(page.kept))
+        self._env.counters.add("users.unread", page.illegible)
         self._env.source.note_kept(page.edge, page.found, landed)
         self._is_done = self._is_done or page.last
 
