@@ -432,6 +432,20 @@ CHANGES = [
         f"{FETCH}/test_answers.py",
     ),
     Change(
+        "profiles that are shown date a silence of posts",
+        "posts/asking.py",
+        "quiet |= self._quiet & {(Kind.POSTS, False)}",
+        "quiet |= set()",
+        f"{POSTS}/test_doubt.py",
+    ),
+    Change(
+        "a profile tells when posts were shown last",
+        "posts/asking.py",
+        "return max(talked.values(), default=None)",
+        "return max(self._talked.values(), default=None)",
+        f"{POSTS}/test_doubt.py",
+    ),
+    Change(
         "walls of first pages spare later ones",
         "posts/asking.py",
         "is_of_all = ask.nth == 1 and ask.request.kind in OF_USERS",

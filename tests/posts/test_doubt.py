@@ -554,24 +554,49 @@ def test_a_silence_is_compared_as_exactly_as_ledgers_keep_times(crawl_: Crawl) -
         assert silences.is_suspect(ledger) == is_suspect
 
 
-def test_a_mapper_that_was_shown_nothing_speaks_for_those_before_it(crawl_: Crawl) -> None:
+@pytest.mark.parametrize("shown", ["nothing", "profiles", "later pages"])
+def test_a_mapper_that_was_shown_no_first_page_speaks_for_those_before_it(
+    crawl_: Crawl, shown: str
+) -> None:
     """One mapper ends in the first moment of a silence, and takes it for nothing; the next one is
-    shown nothing at all. What the first one concluded from emptiness is looked at again, and what
-    it was shown is not."""
+    shown no first page of posts at all: others tell nothing of these. What the first one concluded
+    from emptiness is looked at again, and what it was shown is not."""
     crawl_.add(5)
     crawl_.run(ScriptedFetcher({5: timeline(5, 25)}), run_id="run", clock=lambda: 100.0)
     crawl_.add(6)
     world = {6: timeline(6, 25)}
     deceived = ScriptedFetcher(world, trouble={"posts/6/2": [Verdict.END, Verdict.END]})
     crawl_.run(deceived, run_id="run", clock=count(200.0).__next__)
+    world = {7: timeline(7, 3), 8: timeline(8, 25)}
+    if shown == "later pages":
+        crawl_.add(8)
+        cut = ScriptedFetcher(world, trouble={"posts/8/2": [BAD]})
+        crawl_.run(cut, run_id="another", clock=lambda: 300.0)
     crawl_.add(7)
-    nothing = {"posts/7/": [Verdict.END], "profile/7": [Verdict.EMPTY]}
-    silent = ScriptedFetcher({7: timeline(7, 3)}, trouble=nothing)
+    nothing = {"posts/7/": [Verdict.END] * 4}
+    nothing |= {"profile/7": [Verdict.EMPTY]} if shown == "nothing" else {}
+    silent = ScriptedFetcher(world, trouble=nothing)
     silent.is_talking = False
-    crawl_.run(silent, run_id="run", clock=lambda: 300.0)
+    crawl_.run(silent, run_id="run", clock=lambda: 5000.0)
+    assert ("posts/8/2" in silent.asked) is (shown == "later pages")
     silences = Silences(crawl_.users)
     assert not silences.is_suspect(crawl_.ledger(5))
     assert silences.is_suspect(crawl_.ledger(6))
+
+
+def test_a_profile_tells_nothing_of_when_posts_were_shown(crawl_: Crawl) -> None:
+    """A mapper is shown posts, then a wall and a profile: the ends between them are in doubt where
+    the next mapper finds the site silent."""
+    first, then = sorted((5, 6), key=user_key)
+    crawl_.add(first, then)
+    trouble = {f"posts/{first}/2": [Verdict.END, Verdict.END]}
+    walled = {f"posts/{then}/": Verdict.LOGIN_WALL}
+    world = {uid: timeline(uid, 25) for uid in (first, then)}
+    fetcher = ScriptedFetcher(world, trouble=trouble, closed=walled)
+    crawl_.run(fetcher, run_id="run", clock=count(200.0).__next__, users_in_flight=1)
+    assert fetcher.asked[-1] == f"profile/{then}"
+    Silences(crawl_.users).tell("run", None)
+    assert Silences(crawl_.users).is_suspect(crawl_.ledger(first))
 
 
 @pytest.mark.parametrize("order", [(3.0, 5.0), (5.0, 3.0)])
