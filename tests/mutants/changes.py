@@ -432,6 +432,27 @@ CHANGES = [
         f"{FETCH}/test_answers.py",
     ),
     Change(
+        "a page that shows again what others did is an end",
+        "posts/visit.py",
+        "if self.timeline.is_repeat or stopped in",
+        "if stopped in",
+        f"{POSTS}/test_doubt.py",
+    ),
+    Change(
+        "a pinned post in its place is a page again",
+        "posts/timeline.py",
+        " - set(self._visit.ledger.pinned)\n",
+        "\n",
+        f"{POSTS}/test_doubt.py",
+    ),
+    Change(
+        "a last page that is looked at again names no new page",
+        "posts/stops.py",
+        "        # new posts push old ones",
+        "        self._cursors.add(page.next_cursor)\n        # new posts push old ones",
+        f"{POSTS}/test_doubt.py",
+    ),
+    Change(
         "profiles that are shown date a silence of posts",
         "posts/asking.py",
         "quiet |= self._quiet & {(Kind.POSTS, False)}",

@@ -731,6 +731,61 @@ def test_a_last_page_that_shows_what_was_shown_is_looked_at_again(
     assert (outcome.stopped == end) is (times > 1)
 
 
+@pytest.mark.parametrize("announced", [None, 11])
+@pytest.mark.parametrize(("is_last", "end"), [(True, "no_next_page"), (False, "no_new_post")])
+def test_pages_that_show_page_1_again_are_no_end(
+    crawl_: Crawl, *, is_last: bool, end: str, announced: Any
+) -> None:
+    """A cache that shows page 1 in place of all others, whatever those name as the next one: where
+    nobody knows how many posts there are, or some are missing, the timeline is not whole, however
+    few they are, until a later visit is shown the rest."""
+    crawl_.add(6)
+    clock = Clock()
+    world = {6: timeline(6, 11)}
+    cached = ScriptedFetcher(world, announced={6: announced})
+    ask = cached.fetch
+
+    async def first(one: Ask) -> Fetched:
+        if not one.request.cursor:
+            return await ask(one)
+        fetched = await ask(one._replace(request=ScriptedSite().posts(6, "")))
+        cached.asked[-1] = one.request.url
+        following = None if is_last else f"{int(one.request.cursor) + 1}"
+        page = replace(fetched.reading.record, next_cursor=following)
+        return fetched._replace(reading=replace(fetched.reading, record=page))
+
+    cached.fetch = first  # type: ignore[method-assign]
+    outcome = crawl_.run(cached, clock=clock)[6]
+    assert (outcome.stopped, outcome.sure, crawl_.ledger(6).whole) == (end, False, False)
+    assert cached.asked.count("posts/6/2") == (2 if is_last else 1)
+    clock.now += 60 * DAY
+    honest = ScriptedFetcher(world, announced={6: announced})
+    crawl_.run(honest, clock=clock, refresh=True, due=True)
+    assert len(crawl_.posts(6)) == 11
+    assert crawl_.ledger(6).whole
+
+
+@pytest.mark.parametrize("announced", [None, 11, 12])
+def test_a_pinned_post_in_its_place_is_no_page_again(crawl_: Crawl, announced: Any) -> None:
+    """The last page holds the pinned post alone: that is where it stands."""
+    crawl_.add(6)
+    posts = timeline(6, 11)
+    fetcher = ScriptedFetcher({6: posts}, announced={6: announced}, pinned={6: posts[-1]})
+    ask = fetcher.fetch
+
+    async def named(one: Ask) -> Fetched:
+        fetched = await ask(one)
+        page = fetched.reading.record
+        if one.request.cursor == "2":
+            page = replace(page, next_cursor=None)
+        return fetched._replace(reading=replace(fetched.reading, record=page))
+
+    fetcher.fetch = named  # type: ignore[method-assign]
+    outcome = crawl_.run(fetcher)[6]
+    assert (outcome.stopped, outcome.stored, outcome.sure) == ("no_next_page", 11, True)
+    assert fetcher.asked.count("posts/6/2") == 1
+
+
 @pytest.mark.parametrize("days", [1, 4])
 def test_a_run_knows_later_pages_that_others_were_shown_of_late(crawl_: Crawl, days: int) -> None:
     """A run that begins while later pages are silent has seen none: it asks for one that an earlier
