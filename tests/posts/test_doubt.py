@@ -1,7 +1,7 @@
 """Emptiness, walls and silence: what is evidence about a user, and what is not (laws 4, 15)."""
 
 from datetime import timedelta, timezone
-from itertools import count
+from itertools import count, permutations
 from typing import Any
 
 import pytest
@@ -615,6 +615,20 @@ def test_the_latest_word_of_the_mappers_before_counts(
     ):
         silences.tell(run_id, None)
         ledger = Ledger(state="done", stopped="end", run_id=run_id, visited_at=visited_at)
+        assert silences.is_suspect(ledger) == is_suspect
+
+
+@pytest.mark.parametrize("told", list(permutations((3.0, 5.0, None))))
+def test_of_mappers_that_were_shown_nothing_any_more_the_first_counts(
+    crawl_: Crawl, told: tuple[float | None, ...]
+) -> None:
+    """In whatever order they end, and whatever those that ended before were shown."""
+    silences = Silences(crawl_.users)
+    silences.talked("run", 4.0)
+    for since in told:
+        silences.tell("run", since)
+    for visited_at, is_suspect in ((2.9, False), (3.1, True)):
+        ledger = Ledger(state="done", stopped="end", run_id="run", visited_at=visited_at)
         assert silences.is_suspect(ledger) == is_suspect
 
 
