@@ -1,7 +1,7 @@
 """Emptiness, walls and silence: what is evidence about a user, and what is not (laws 4, 15)."""
 
 from datetime import timedelta, timezone
-from itertools import count
+from itertools import count, permutations
 from typing import Any
 
 import pytest
@@ -554,24 +554,49 @@ def test_a_silence_is_compared_as_exactly_as_ledgers_keep_times(crawl_: Crawl) -
         assert silences.is_suspect(ledger) == is_suspect
 
 
-def test_a_mapper_that_was_shown_nothing_speaks_for_those_before_it(crawl_: Crawl) -> None:
+@pytest.mark.parametrize("shown", ["nothing", "profiles", "later pages"])
+def test_a_mapper_that_was_shown_no_first_page_speaks_for_those_before_it(
+    crawl_: Crawl, shown: str
+) -> None:
     """One mapper ends in the first moment of a silence, and takes it for nothing; the next one is
-    shown nothing at all. What the first one concluded from emptiness is looked at again, and what
-    it was shown is not."""
+    shown no first page of posts at all: others tell nothing of these. What the first one concluded
+    from emptiness is looked at again, and what it was shown is not."""
     crawl_.add(5)
     crawl_.run(ScriptedFetcher({5: timeline(5, 25)}), run_id="run", clock=lambda: 100.0)
     crawl_.add(6)
     world = {6: timeline(6, 25)}
     deceived = ScriptedFetcher(world, trouble={"posts/6/2": [Verdict.END, Verdict.END]})
     crawl_.run(deceived, run_id="run", clock=count(200.0).__next__)
+    world = {7: timeline(7, 3), 8: timeline(8, 25)}
+    if shown == "later pages":
+        crawl_.add(8)
+        cut = ScriptedFetcher(world, trouble={"posts/8/2": [BAD]})
+        crawl_.run(cut, run_id="another", clock=lambda: 300.0)
     crawl_.add(7)
-    nothing = {"posts/7/": [Verdict.END], "profile/7": [Verdict.EMPTY]}
-    silent = ScriptedFetcher({7: timeline(7, 3)}, trouble=nothing)
+    nothing = {"posts/7/": [Verdict.END] * 4}
+    nothing |= {"profile/7": [Verdict.EMPTY]} if shown == "nothing" else {}
+    silent = ScriptedFetcher(world, trouble=nothing)
     silent.is_talking = False
-    crawl_.run(silent, run_id="run", clock=lambda: 300.0)
+    crawl_.run(silent, run_id="run", clock=lambda: 5000.0)
+    assert ("posts/8/2" in silent.asked) is (shown == "later pages")
     silences = Silences(crawl_.users)
     assert not silences.is_suspect(crawl_.ledger(5))
     assert silences.is_suspect(crawl_.ledger(6))
+
+
+def test_a_profile_tells_nothing_of_when_posts_were_shown(crawl_: Crawl) -> None:
+    """A mapper is shown posts, then a wall and a profile: the ends between them are in doubt where
+    the next mapper finds the site silent."""
+    first, then = sorted((5, 6), key=user_key)
+    crawl_.add(first, then)
+    trouble = {f"posts/{first}/2": [Verdict.END, Verdict.END]}
+    walled = {f"posts/{then}/": Verdict.LOGIN_WALL}
+    world = {uid: timeline(uid, 25) for uid in (first, then)}
+    fetcher = ScriptedFetcher(world, trouble=trouble, closed=walled)
+    crawl_.run(fetcher, run_id="run", clock=count(200.0).__next__, users_in_flight=1)
+    assert fetcher.asked[-1] == f"profile/{then}"
+    Silences(crawl_.users).tell("run", None)
+    assert Silences(crawl_.users).is_suspect(crawl_.ledger(first))
 
 
 @pytest.mark.parametrize("order", [(3.0, 5.0), (5.0, 3.0)])
@@ -590,6 +615,20 @@ def test_the_latest_word_of_the_mappers_before_counts(
     ):
         silences.tell(run_id, None)
         ledger = Ledger(state="done", stopped="end", run_id=run_id, visited_at=visited_at)
+        assert silences.is_suspect(ledger) == is_suspect
+
+
+@pytest.mark.parametrize("told", list(permutations((3.0, 5.0, None))))
+def test_of_mappers_that_were_shown_nothing_any_more_the_first_counts(
+    crawl_: Crawl, told: tuple[float | None, ...]
+) -> None:
+    """In whatever order they end, and whatever those that ended before were shown."""
+    silences = Silences(crawl_.users)
+    silences.talked("run", 4.0)
+    for since in told:
+        silences.tell("run", since)
+    for visited_at, is_suspect in ((2.9, False), (3.1, True)):
+        ledger = Ledger(state="done", stopped="end", run_id="run", visited_at=visited_at)
         assert silences.is_suspect(ledger) == is_suspect
 
 
@@ -704,6 +743,61 @@ def test_a_last_page_that_shows_what_was_shown_is_looked_at_again(
     assert [avoid for avoid in avoided if avoid] == ["direct"]
     assert (len(crawl_.posts(6)) == posts) is (times == 1)
     assert (outcome.stopped == end) is (times > 1)
+
+
+@pytest.mark.parametrize("announced", [None, 11])
+@pytest.mark.parametrize(("is_last", "end"), [(True, "no_next_page"), (False, "no_new_post")])
+def test_pages_that_show_page_1_again_are_no_end(
+    crawl_: Crawl, *, is_last: bool, end: str, announced: Any
+) -> None:
+    """A cache that shows page 1 in place of all others, whatever those name as the next one: where
+    nobody knows how many posts there are, or some are missing, the timeline is not whole, however
+    few they are, until a later visit is shown the rest."""
+    crawl_.add(6)
+    clock = Clock()
+    world = {6: timeline(6, 11)}
+    cached = ScriptedFetcher(world, announced={6: announced})
+    ask = cached.fetch
+
+    async def first(one: Ask) -> Fetched:
+        if not one.request.cursor:
+            return await ask(one)
+        fetched = await ask(one._replace(request=ScriptedSite().posts(6, "")))
+        cached.asked[-1] = one.request.url
+        following = None if is_last else f"{int(one.request.cursor) + 1}"
+        page = replace(fetched.reading.record, next_cursor=following)
+        return fetched._replace(reading=replace(fetched.reading, record=page))
+
+    cached.fetch = first  # type: ignore[method-assign]
+    outcome = crawl_.run(cached, clock=clock)[6]
+    assert (outcome.stopped, outcome.sure, crawl_.ledger(6).whole) == (end, False, False)
+    assert cached.asked.count("posts/6/2") == (2 if is_last else 1)
+    clock.now += 60 * DAY
+    honest = ScriptedFetcher(world, announced={6: announced})
+    crawl_.run(honest, clock=clock, refresh=True, due=True)
+    assert len(crawl_.posts(6)) == 11
+    assert crawl_.ledger(6).whole
+
+
+@pytest.mark.parametrize("announced", [None, 11, 12])
+def test_a_pinned_post_in_its_place_is_no_page_again(crawl_: Crawl, announced: Any) -> None:
+    """The last page holds the pinned post alone: that is where it stands."""
+    crawl_.add(6)
+    posts = timeline(6, 11)
+    fetcher = ScriptedFetcher({6: posts}, announced={6: announced}, pinned={6: posts[-1]})
+    ask = fetcher.fetch
+
+    async def named(one: Ask) -> Fetched:
+        fetched = await ask(one)
+        page = fetched.reading.record
+        if one.request.cursor == "2":
+            page = replace(page, next_cursor=None)
+        return fetched._replace(reading=replace(fetched.reading, record=page))
+
+    fetcher.fetch = named  # type: ignore[method-assign]
+    outcome = crawl_.run(fetcher)[6]
+    assert (outcome.stopped, outcome.stored, outcome.sure) == ("no_next_page", 11, True)
+    assert fetcher.asked.count("posts/6/2") == 1
 
 
 @pytest.mark.parametrize("days", [1, 4])

@@ -71,7 +71,6 @@ class Asker:
         self._quiet = set[tuple[Kind, bool]]()
         self.walls = walls or Walls()
         self._proving = asyncio.Lock()
-        self._began = clock()
 
     @asynccontextmanager
     async def in_turn(self) -> AsyncIterator[None]:
@@ -133,15 +132,21 @@ class Asker:
 
     @property
     def talked_at(self) -> float | None:
-        """When the latest request was begun that was shown a page of a user (an emptiness may
-        overtake a page on its way), None for none. Of the kinds of which nothing is shown now the
-        one counts that was shown the longest ago; later pages, of which many are ends, where many
-        in a row showed nothing: since the beginning, where other runs alone were shown some."""
-        quiet = [at for place, at in self._talked.items() if place in self._quiet and not place[1]]
+        """When the latest request was begun that was shown posts (an emptiness may overtake a page
+        on its way), None for none. Of the kinds of which nothing is shown now the one counts that
+        was shown the longest ago; later pages, of which many are ends, where many in a row showed
+        nothing. None, too, where one of these was never shown here, as others may know when it
+        was: what is shown of other kinds tells nothing about posts."""
+        talked = {place: at for place, at in self._talked.items() if place[0] is Kind.POSTS}
+        quiet = {place for place in self._quiet & self._talked.keys() if not place[1]}
+        quiet |= self._quiet & {(Kind.POSTS, False)}
         is_known = self.evidence.knows(0, Kind.POSTS, is_later=True)
         if is_known and self.evidence.is_quiet(Kind.POSTS, is_later=True):
-            quiet.append(self._talked.get((Kind.POSTS, True), self._began))
-        return min(quiet) if quiet else max(self._talked.values(), default=None)
+            quiet.add((Kind.POSTS, True))
+        if not quiet:
+            return max(talked.values(), default=None)
+        is_told = quiet <= self._talked.keys()
+        return min(self._talked[place] for place in quiet) if is_told else None
 
     def may_ask(self, ask: Ask) -> bool:
         """Whether guests may be shown such a page: False while all others are refused it (see

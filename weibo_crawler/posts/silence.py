@@ -3,7 +3,7 @@
 Before a silence is known as one, a few users have met it, and ends were believed. So a run that
 ends while the site is silent, or that the site ended, notes since when it was shown nothing. The
 mapper that finds out may have begun after the silence did: then it was others whom it deceived,
-and the time when one of them was last shown something counts.
+and the time when one of them was last shown posts counts.
 """
 
 from math import inf
@@ -27,7 +27,7 @@ class Silences:
         self._since: dict[str, float | None] = {}
 
     def talked(self, run_id: str, at: float) -> None:
-        """Note when a mapper that ends began the latest request that was shown something."""
+        """Note when a mapper that ends began the latest request that was shown posts."""
         note = TALKED.of(run_id)
         noted = note.get(self._notes)
         if noted is None or at > noted:
@@ -35,7 +35,7 @@ class Silences:
 
     def tell(self, run_id: str, since: float | None) -> None:
         """Note that this run was shown nothing since then; of several mappers the first counts.
-        since: None where this mapper was shown nothing at all: then others may know more, who may
+        since: None where this mapper does not know since when: then others may know more, who may
         be at work still."""
         note = SILENT.of(run_id)
         noted, began = note.get(self._notes), inf if since is None else since

@@ -67,12 +67,12 @@ class Stops:
             return "no_next_page"
         if page.next_cursor in self._cursors:
             return "repeated_cursor"
-        self._cursors.add(page.next_cursor)
         # new posts push old ones to the next page, so one page without a new one is no end
         is_barren = all(post.mid in seen for post in page.posts) and not page.unreadable
         self._barren = self._barren + 1 if is_barren else 0
         if self._barren >= _BARREN_PAGES:
             return "no_new_post"
+        self._cursors.add(page.next_cursor)  # a last page may be looked at again
         if ledger.pages + 1 >= most_pages(ledger.announced, self._posts_a_page):
             return "too_many_pages"
         if is_known:

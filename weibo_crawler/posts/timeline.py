@@ -27,7 +27,8 @@ _TOLD = (Verdict.OK, Verdict.GONE, Verdict.LOGIN_WALL, Verdict.DRIFTED, *EMPTY)
 
 class Timeline:
     """shown_at: when the last page was shown. torn_at: the oldest post above a place where posts
-    may have moved to a page that was read before, None: there is none."""
+    may have moved to a page that was read before, None: there is none. is_repeat: the last page
+    showed again what others of this visit did, which says nothing of an end."""
 
     def __init__(self, visit: UnderWay, owner: Owner) -> None:
         self._visit, self._owner = visit, owner
@@ -46,6 +47,7 @@ class Timeline:
         self._most_cards = 0  # on a page of this visit
         self.shown_at = 0.0
         self.torn_at: int | None = None
+        self.is_repeat = False
 
     async def read(self) -> str | None:
         """Read pages; why that ended. None: there is more, for the next run."""
@@ -135,6 +137,7 @@ class Timeline:
             await self._owner.ask()
         if self._wants_second(fetched, is_doubtful=is_end and self._may_be_another(page)):
             return None
+        self.is_repeat = is_end and self._is_repeat(page)
         following = self._cursor if why is not None else page.next_cursor or ""
         if not fetched.reading.ambiguous:
             self._shown_to = following
@@ -238,14 +241,20 @@ class Timeline:
 
     def _may_be_another(self, page: PostPage) -> bool:
         """Whether this last page may be an older or a later one in place of the one that was asked
-        for: a page of announced posts is missing behind it, or some are and it shows only what this
-        visit was shown before."""
-        seen = self._sightings.seen
-        held = self._sightings.known | seen
+        for: a page of announced posts is missing behind it, or it is a repeat."""
+        held = self._sightings.known | self._sightings.seen
         fresh = sum(post.mid not in held for post in page.posts)
         missing = self._sightings.missing(self._visit.ledger.announced) - fresh
-        is_repeated = bool(page.posts) and all(post.mid in seen for post in page.posts)
-        return missing >= self._site.posts_a_page or (missing > 0 and is_repeated)
+        return missing >= self._site.posts_a_page or self._is_repeat(page)
+
+    def _is_repeat(self, page: PostPage) -> bool:
+        """Whether this page, which is not stored yet, shows only what this visit was shown before,
+        where more may be: announced posts are missing, or nobody knows how many there are. A post
+        that was pinned is shown again in its place."""
+        announced, seen = self._visit.ledger.announced, self._sightings.seen
+        shown = {post.mid for post in page.posts} - set(self._visit.ledger.pinned)
+        may_be_more = announced is None or self._sightings.missing(announced) > 0
+        return bool(shown) and shown <= seen and may_be_more
 
     def _page_to_ask(self) -> Ask:
         return Ask(

@@ -98,12 +98,13 @@ class _Visit(UnderWay):
     # -- the end
 
     def _is_sure(self, stopped: str) -> bool:
-        """Law 4: an end that contradicts the announced count by much is no fact; nor is a wall that
-        nobody confirmed, and who has just shown a profile is not gone."""
+        """Law 4: an end that contradicts the announced count by much is no fact; nor is a page that
+        shows again what others did, nor a wall that nobody confirmed, and who has just shown a
+        profile is not gone."""
         announced = self.ledger.announced
         if stopped == "known":
             return True
-        if stopped in ("too_many_pages", "odd_cursor", "gone", IN_DOUBT):
+        if self.timeline.is_repeat or stopped in ("too_many_pages", "odd_cursor", "gone", IN_DOUBT):
             return False
         if stopped == "login_wall" and self.ledger.walled_at is None:
             return False
