@@ -203,7 +203,7 @@ def test_a_doubt_needs_two_egresses(doubt: Answer) -> None:
 
 def test_pages_of_two_other_users_are_no_two_witnesses() -> None:
     """They contradict each other, by one egress or by several; the same page twice is believed."""
-    one, other = (Reading(Verdict.OK, PostPage(1, (), cursor), ambiguous=True) for cursor in "ab")
+    one, other = (Reading(Verdict.OK, PostPage(1, (), cursor, 3), ambiguous=True) for cursor in "ab")
     for egresses, is_only in (("aaa", True), ("abc", False)):
         different = play(asked(), by([one, other, Reading(Verdict.OK)], egresses, is_only=is_only))
         assert len(different) == 3
@@ -528,10 +528,13 @@ def test_two_strangers_make_nobody_gone() -> None:
 
 def test_a_page_with_nobody_on_it() -> None:
     """It names the next one, so nothing of others is on it that a liar would have shown: two
-    egresses that nobody knows are enough, where they say the same."""
+    egresses that nobody knows are enough, where they say the same. The token of the next one may
+    be new each time, and so may advertisements."""
     assert returned(play(asked(), [Met(BARE, "a"), Met(BARE, "b")])) is BARE
-    other = replace(BARE, record=PostPage(9, (), "3"))
-    assert len(play(asked(), [Met(BARE, "a"), Met(other, "b"), Met(BARE, "c")])) == 3
+    fresh = replace(BARE, record=PostPage(9, (), "3", skipped={"advertisement": 1}))
+    assert returned(play(asked(), [Met(BARE, "a"), Met(fresh, "b")])) is fresh
+    last = replace(BARE, record=PostPage(9, (), None))
+    assert len(play(asked(), [Met(BARE, "a"), Met(last, "b"), Met(BARE, "c")])) == 3
     foreign = play(asked(), [Met(FOREIGN, "a"), Met(FOREIGN, "b")])
     assert not isinstance(foreign[-1].step, Return)
 
@@ -745,3 +748,23 @@ def test_who_says_the_same_is_not_disproved(said: Reading) -> None:
     actions = play(asked(Expect.CONTENT), by([said, said], "ab"))
     assert returned(actions) == said
     assert actions[-1].disproved == ()
+
+
+@pytest.mark.parametrize("said", [THROTTLED, FORBIDDEN])
+def test_a_refusal_of_a_burst_costs_neither_site_nor_page(said: Reading) -> None:
+    """Many requests that were under way together are refused together: the first one tells. Still
+    no page is asked for without end."""
+    first, *others = [Met(said, "a", is_of_burst=n > 0, is_only=True) for n in range(20)]
+    assert decide(asked(), [], first).sign is Sign.REFUSED
+    actions = play(asked(), others)
+    assert {action.sign for action in actions} == {None}
+    assert len(actions) == 3 * 3
+
+
+@pytest.mark.parametrize(("said", "sent"), [(THROTTLED, 9), (FORBIDDEN, 3)])
+def test_haste_is_no_fault_of_a_page_while_all_are_out(said: Reading, sent: int) -> None:
+    """What may be the page alone, by its words, costs it an attempt."""
+    met = [Met(said, "a", is_outage=True, is_only=True)] * 20
+    actions = play(asked(), met)
+    assert len(actions) == sent
+    assert {action.sign for action in actions} == {Sign.REFUSED}
