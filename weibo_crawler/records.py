@@ -325,7 +325,8 @@ class BasicInfo(msgspec.Struct, frozen=True):
     """The page of basic information of a user. None: not said, or not legible.
 
     registered: ISO 8601, a day of the site's clock; birthday: as the site writes it, which may be a
-    sign of the zodiac; gender: "m" or "f". more: what else the page says, by the site's names.
+    sign of the zodiac; gender: "m" or "f". more: what else the page says, by the site's names; of
+    several schools or companies one a line.
     """
 
     uid: Id

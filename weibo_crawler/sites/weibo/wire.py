@@ -189,6 +189,7 @@ class InfoCard(Struct, gc=False):
     card_type: Any = None
     card_group: "list[InfoCard | None] | None" = None
     item_name: Any = None
+    item_type: Any = None
     item_content: Any = None
 
 
