@@ -31,6 +31,13 @@ CHANGES = [
         f"{SITE}/weibo/test_session.py",
     ),
     Change(
+        "that nobody reposted it is nothing of whatever was asked for",
+        "sites/weibo/signs.py",
+        "_NOBODY.get(kind))",
+        "*_NOBODY.values())",
+        f"{SITE}/weibo",
+    ),
+    Change(
         "a Thrift server that answers no call stays the first",
         "store/hbase/base.py",
         "            self._servers.sort(key=lambda each: each == server)\n",

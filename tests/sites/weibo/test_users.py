@@ -588,8 +588,19 @@ def test_the_end_of_reposts() -> None:
         for body in (
             {"ok": 1, "data": {"data": [], "total_number": 0, "max": 9}},
             {"ok": 0, "msg": "这里还没有内容", "data": {"cards": []}},
+            {"ok": 0, "msg": "还没有人转发过"},
         ):
-            assert judge(json.dumps(body), request).verdict is verdict
+            reading = judge(json.dumps(body), request)
+            assert (reading.verdict, reading.ambiguous) == (verdict, True)
+
+
+def test_nobody_reposted_it_says_nothing_else() -> None:
+    """Where anything else is asked for, or beside other words, nobody knows what it refuses."""
+    nobody = {"ok": 0, "msg": "还没有人转发过"}
+    comments, reposts = (SITE.echoes(kind, LONG_MID) for kind in (Kind.COMMENTS, Kind.REPOSTS))
+    more = ({"errno": "7"}, {"extra": "x"}, {"data": {"data": [{}]}, "errno": "20003"})
+    for body, request in ((nobody, comments), *(({**nobody, **one}, reposts) for one in more)):
+        assert judge(json.dumps(body), request).verdict is Verdict.SERVER_TROUBLE
 
 
 def test_a_profile() -> None:

@@ -1,8 +1,8 @@
 """The page of basic information of a user (weibo_api.md, "Endpoints": containerid 230283…_-_INFO).
 
 Its shape is that of 330 recordings of 2018 to 2020 in public repositories: blocks of items, each a
-name and a content. 所在地 is `山西 运城` or `吉林`, 注册时间 `2016-01-28`, 生日 also `狮子座`. Of several
-schools or companies only the first has a name. Blocks that a browser loads later are empty.
+name and a content. 所在地 is `山西 运城` or `吉林`, 注册时间 `2016-01-28`, 生日 also `狮子座`. Of
+several schools or companies only the first has a name. Blocks that a browser loads later are empty.
 """
 
 import re
