@@ -741,6 +741,19 @@ def test_the_list_of_another_owner_is_no_list() -> None:
     assert (reading.verdict, reading.why) == (Verdict.DRIFTED, "$.data.cards[1].itemid")
 
 
+@pytest.mark.parametrize("edge", [Edge.FANS, Edge.FOLLOWS])
+@pytest.mark.parametrize("shown", [None, [], [{"card_type": 58}]])
+def test_an_empty_list_of_another_owner_is_no_list(edge: Edge, shown: object) -> None:
+    """Where no block names its owner, the container does, as on both recorded pages of 2019."""
+    name = {Edge.FANS: "fans", Edge.FOLLOWS: "followers"}[edge]
+    for uid, verdict in ((OWNER, Verdict.EMPTY), (OWNER + 1, Verdict.DRIFTED)):
+        info = {"containerid": f"231051_-_{name}_-_{uid}", "title_top": "她的好友"}
+        body = json.dumps({"ok": 1, "data": {"cardlistInfo": info, "cards": shown}})
+        reading = judge(body, SITE.edge(edge, OWNER, ""))
+        assert reading.verdict is verdict
+    assert reading.why == "$.data.cardlistInfo.containerid"
+
+
 @pytest.mark.parametrize("uid", [4, 45, 2**63 - 1])
 @pytest.mark.parametrize(
     "address",

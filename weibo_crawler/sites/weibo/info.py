@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from weibo_crawler.records import BasicInfo, Id, Reading, Request, Verdict
 from weibo_crawler.sites.weibo.dates import said
 from weibo_crawler.sites.weibo.drift import Drift, is_drift
+from weibo_crawler.sites.weibo.ids import owner_of
 from weibo_crawler.sites.weibo.text import read_name, read_remark
 from weibo_crawler.sites.weibo.verdicts import nothing
 from weibo_crawler.sites.weibo.wire import Info, InfoCard, is_type
@@ -21,7 +22,6 @@ _KNOWN_ELSEWHERE = ("昵称", "简介", "备注", "Tap to set alias")
 _OF_ONE_VALUE = (_PLACE, _SINCE, _BORN, _GENDER, *_KNOWN_ELSEWHERE)
 _GENDERS = {"男": "m", "女": "f"}
 _MOST_ITEMS = 100
-_OF_USER = re.compile(r"230283(\d{1,19})_", re.ASCII)
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
@@ -32,7 +32,7 @@ def read_info(page: Info | None, request: Request, now: float) -> Reading:
         raise Drift(".data" if page is None else ".data.cards")
     if not page.cards:
         return nothing(request)
-    owner = _owner(page)
+    owner = owner_of(page.cardlistInfo)
     if owner not in (None, request.uid):
         raise Drift(".data.cardlistInfo.containerid")
     items: dict[str, str] = {}
@@ -68,13 +68,6 @@ def _day(text: str, now: float) -> str | None:
         return text if _DAY.fullmatch(text) and said(text, now).at_s <= now else None
     except ValueError:
         return None
-
-
-def _owner(page: Info) -> int | None:
-    info = page.cardlistInfo
-    name = info.containerid if info is not None else None
-    match = _OF_USER.match(name) if isinstance(name, str) else None
-    return int(match[1]) if match else None
 
 
 def _items(cards: list[InfoCard | None], path: str) -> Iterator[tuple[str, object, InfoCard]]:

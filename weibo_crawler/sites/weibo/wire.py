@@ -145,7 +145,7 @@ class Card(Struct, gc=False):
 
 
 class PageInfo(Struct, gc=False):
-    """cardlistInfo: the token of the NEXT page, in one of two modes, and whose timeline it is."""
+    """cardlistInfo: the token of the NEXT page, in one of two modes, and whose page it is."""
 
     containerid: Any = None
     page: Any = None
@@ -193,13 +193,9 @@ class InfoCard(Struct, gc=False):
     item_content: Any = None
 
 
-class InfoPage(Struct, gc=False):
-    containerid: Any = None
-
-
 class Info(Struct, gc=False):
     cards: list[InfoCard | None] | UnsetType | None = UNSET
-    cardlistInfo: InfoPage | None = None
+    cardlistInfo: PageInfo | None = None
 
 
 class Echo(Struct, gc=False):
