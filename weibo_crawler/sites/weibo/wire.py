@@ -120,6 +120,7 @@ class Mblog(Struct, gc=False):
     source: Any = None
     region_name: Any = None
     pic_num: Any = None
+    live_photo: Any = None
     edit_count: Any = None
     edit_at: Any = None
     visible: Any = None
@@ -130,7 +131,10 @@ class LargePicture(Struct, gc=False):
 
 
 class Picture(Struct, gc=False):
+    """videoSrc: of a picture that moves, or a video among the pictures, whose cover it is."""
+
     url: Any = None
+    videoSrc: Any = None
     large: LargePicture | None = None
 
 

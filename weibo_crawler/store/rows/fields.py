@@ -127,6 +127,7 @@ def _posts() -> Mapping[str, Field]:
         ),
         "pics": Field(MORE, Kind.TEXTS, "addresses of its pictures, as far as the page names them"),
         "pic_num": Field(MORE, number, "how many pictures it has"),
+        "videos": Field(MORE, Kind.TEXTS, "addresses of the videos among its pictures"),
         "edit_count": Field(MORE, number, "how often it was edited"),
         "edited_at": Field(MORE, text, "when it was last edited, as the site writes it"),
         "visible": Field(MORE, number, "who may see it: 0 everybody"),
