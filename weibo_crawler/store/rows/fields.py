@@ -188,7 +188,11 @@ def _profiles() -> Mapping[str, Field]:
         "city": Field("profile:city", text, "the same", is_cleared=True),
         "registered": Field("profile:registered", text, "the day of the registration"),
         "birthday": Field("profile:birthday", text, "as the site writes it"),
-        "info": Field("profile:info", Kind.WORDS, "more of the page of basic information"),
+        "info": Field(
+            "profile:info",
+            Kind.WORDS,
+            "more of the page of basic information; of several schools or companies one a line",
+        ),
         "info_fetched_at": Field(
             "profile:info_fetched_at", time, "when the basic information was shown"
         ),
