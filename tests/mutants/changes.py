@@ -38,6 +38,13 @@ CHANGES = [
         f"{SITE}/weibo/test_users.py",
     ),
     Change(
+        "the next page of comments is asked for as of the first kind",
+        "sites/weibo/addresses.py",
+        "max_id_type={number or 0}",
+        "max_id_type=0",
+        f"{SITE}/weibo/test_users.py",
+    ),
+    Change(
         "that nobody reposted it is nothing of whatever was asked for",
         "sites/weibo/signs.py",
         "_NOBODY.get(kind))",

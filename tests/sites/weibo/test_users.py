@@ -693,6 +693,27 @@ def test_an_odd_comment_costs_only_itself(odd: object) -> None:
     assert sum(page.skipped.values()) == sum(record(read("comments.json")).skipped.values()) + 1
 
 
+@pytest.mark.parametrize(
+    ("kind", "before"), [(None, ""), (0, ""), ("0", ""), (1, "1:"), ("1", "1:")]
+)
+def test_the_next_page_of_comments_is_of_the_kind_that_this_one_names(
+    kind: object, before: str
+) -> None:
+    """Under the wrong one the site says `{"ok":0}`, which is no end."""
+    found = record(read("comments.json", lambda tree: tree["data"].update(max_id_type=kind)))
+    assert found.next_cursor == f"{before}314345666829623"
+    url = SITE.echoes(Kind.COMMENTS, LONG_MID, found.next_cursor).url
+    assert url.endswith(f"&max_id_type={before[:1] or 0}&max_id=314345666829623")
+
+
+@pytest.mark.parametrize("kind", [[], {}, 1.5, "x y", "xy", True])
+def test_an_odd_kind_of_the_next_page_of_comments(kind: object) -> None:
+    """It is counted where it stands."""
+    found = record(read("comments.json", lambda tree: tree["data"].update(max_id_type=kind)))
+    assert found.skipped.get("odd cursor", 0) == bool(kind)
+    assert found.next_cursor == "314345666829623"
+
+
 @pytest.mark.parametrize("max_id", [0, "0", None, ""])
 def test_the_last_page_of_comments(max_id: object) -> None:
     """max_id 0 is the end."""

@@ -226,6 +226,7 @@ class Echoes(Struct, gc=False):
 
     data: list[Echo | None] | UnsetType | None = UNSET
     max_id: Any = None
+    max_id_type: Any = None
     max: Any = None
 
 
