@@ -331,7 +331,8 @@ class BasicInfo(msgspec.Struct, frozen=True):
     """The page of basic information of a user. None: not said, or not legible.
 
     registered: ISO 8601, a day of the site's clock; birthday: as the site writes it, which may be a
-    sign of the zodiac; gender: "m" or "f". more: what else the page says, by the site's names.
+    sign of the zodiac; gender: "m" or "f". more: what else the page says, by the site's names; of
+    several schools or companies one a line.
     """
 
     uid: Id
@@ -409,8 +410,10 @@ class Post(msgspec.Struct, frozen=True):
 
     created_at: ISO 8601 with offset; created_at_precision: "second", "minute", "hour", "day",
     or "mid" where the second was read from the post's id. Counts as numbers (`100万+` is 1000000).
-    topics, mentions: what the text links to, `#…#` without its signs (a super topic ends in 超话)
-    and screen names, each once; of a cut text what stands in its beginning.
+    topics, mentions: what the text links to, `#…#` without its signs (a super topic as the site
+    writes it, mostly with 超话 at its end) and screen names, each once; of a cut text what stands
+    in its beginning. videos: those among the pictures, of live photos and of a post with several,
+    None where there are none; the one of a post with a single video is in page_info.
     """
 
     mid: Id
@@ -427,6 +430,7 @@ class Post(msgspec.Struct, frozen=True):
     bid: str = ""
     pics: tuple[str, ...] = ()
     pic_num: int = 0
+    videos: tuple[str, ...] | None = None
     is_pinned: bool = False
     repost_of: Id | None = None
     original: Original | None = None

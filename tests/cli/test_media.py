@@ -98,6 +98,23 @@ def test_pictures_and_videos_come_once(world: tuple[Crawl, Host]) -> None:
     assert crawl.run("media", "--quiet").stdout == ""
 
 
+def test_videos_among_the_pictures_come_too(world: tuple[Crawl, Host]) -> None:
+    """Those of live photos and of a post with several videos; one that a post names twice has one
+    row."""
+    crawl, host = world
+    one, other = (host.add(f"/{name}.mp4", mp4(n), "video/mp4") for n, name in ((2, "v"), (3, "w")))
+    live = Named(7, 102, videos=(one,), day="2026-02-05")
+    several = Named(6, 101, video=one, videos=(one, other), day="2026-01-05")
+    store(crawl.folder, several, live)
+    assert crawl.json("media", "--pictures")["asked"] == 0
+    assert crawl.json("media")["held"] == 3
+    rows = index(crawl)
+    assert [(r["mid"], r["kind"], r["nth"], r["state"]) for r in rows] == [
+        *((101, "video", 1, "held"), (101, "video", 3, "held"), (102, "video", 1, "held"))
+    ]
+    assert_whole(crawl)
+
+
 def test_what_is_chosen(world: tuple[Crawl, Host]) -> None:
     """By kind, user and date; at most so many, new ones first, and the next run has the others."""
     crawl, host = world

@@ -118,6 +118,7 @@ class Named(NamedTuple):
     mid: int
     pics: tuple[str, ...] = ()
     video: str = ""
+    videos: tuple[str, ...] = ()
     day: str = "2026-01-05"
 
 
@@ -134,9 +135,14 @@ def store(folder: Path, *posts: Named, at: float = 1.8e9) -> None:
 
 def _post(one: Named) -> Post:
     info = PageInfo("video", stream=one.video) if one.video else None
-    text = {"created_at_precision": "second", "text": "x", "text_complete": True}
     at = f"{one.day}T12:00:00+08:00"
-    return Post(one.mid, one.uid, at, **text, pics=one.pics, page_info=info)  # type: ignore[arg-type]
+    return Post(
+        *(one.mid, one.uid, at, "second", "x"),
+        text_complete=True,
+        pics=one.pics,
+        videos=one.videos or None,
+        page_info=info,
+    )
 
 
 @contextmanager

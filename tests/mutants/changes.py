@@ -31,6 +31,27 @@ CHANGES = [
         f"{SITE}/weibo/test_session.py",
     ),
     Change(
+        "the empty list of another user is that of this one",
+        "sites/weibo/lists.py",
+        "if owner_of(page.cardlistInfo) not in (None, request.uid):",
+        "if False:",
+        f"{SITE}/weibo/test_users.py",
+    ),
+    Change(
+        "the next page of comments is asked for as of the first kind",
+        "sites/weibo/addresses.py",
+        "max_id_type={number or 0}",
+        "max_id_type=0",
+        f"{SITE}/weibo/test_users.py",
+    ),
+    Change(
+        "that nobody reposted it is nothing of whatever was asked for",
+        "sites/weibo/signs.py",
+        "_NOBODY.get(kind))",
+        "*_NOBODY.values())",
+        f"{SITE}/weibo",
+    ),
+    Change(
         "a Thrift server that answers no call stays the first",
         "store/hbase/base.py",
         "            self._servers.sort(key=lambda each: each == server)\n",
@@ -1049,7 +1070,7 @@ CHANGES = [
     Change(
         "the timeline of a user is read as a topic",
         "sites/weibo/search.py",
-        "if named_owner(page.cardlistInfo) is not None:",
+        "if owner_of(page.cardlistInfo) is not None:",
         "if False:",
         f"{SITE}/weibo/test_search.py",
     ),

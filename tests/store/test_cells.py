@@ -89,6 +89,7 @@ posts = st.builds(
     bid=words,
     pics=st.lists(words, max_size=3).map(tuple),
     pic_num=counts,
+    videos=st.none() | st.lists(words, min_size=1, max_size=3).map(tuple),
     is_pinned=st.booleans(),
     repost_of=st.none() | ids,
     original=st.none() | originals,

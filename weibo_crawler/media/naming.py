@@ -30,7 +30,7 @@ def named(rows: Iterable[Row], site: Site, kinds: Iterable[str]) -> Iterator[Nam
     the post's own: of what it reposts nothing. Errors: StoreError for a row that is none."""
     for row in rows:
         text = row.cells.get("post:more", "")
-        if '"pics"' not in text and '"stream"' not in text:
+        if not any(name in text for name in ('"pics"', '"videos"', '"stream"')):
             continue
         try:
             uid, mid = parse_post_key(row.key)
@@ -40,6 +40,7 @@ def named(rows: Iterable[Row], site: Site, kinds: Iterable[str]) -> Iterator[Nam
         found = [(PICTURE, url) for url in more.pics]
         if (info := more.page_info) is not None and info.type == VIDEO and info.stream:
             found.append((VIDEO, info.stream))
+        found += [(VIDEO, url) for url in more.videos]
         written = row.cells.get("post:created_at", "")
         for nth, (kind, url) in enumerate(found, 1):
             if kind in kinds:

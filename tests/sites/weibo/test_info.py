@@ -1,4 +1,4 @@
-"""The page of basic information; the fixture has the shape of a recording of 2020."""
+"""The page of basic information; the fixture has the shape of recordings of 2020."""
 
 from typing import Any
 
@@ -41,6 +41,35 @@ def test_places(place: str, province: str, city: str | None) -> None:
         item(tree, "所在地")["item_content"] = place
 
     assert (info(move).province, info(move).city) == (province, city)
+
+
+def test_several_values_of_one_name() -> None:
+    """As recorded in 2020: of fourteen schools only the first has a name, and the verification has
+    none at all. Where they are most of the items they are no other shape."""
+    schools = [{"card_type": 41, "item_content": f"第{n}中学"} for n in range(2, 15)]
+
+    def change(tree: Any) -> None:
+        account, person = (card["card_group"] for card in tree["data"]["cards"][:2])
+        account.insert(2, {"card_type": 41, "item_type": "verify_yellow", "item_content": "作者"})
+        person += [{"card_type": 41, "item_name": "高中", "item_content": "第1中学"}, *schools]
+        person.append({"card_type": 41, "item_name": "公司", "item_content": "邮局"})
+
+    found = info(change)
+    assert found.more["高中"].split("\n") == [f"第{n}中学" for n in range(1, 15)]
+    assert (found.more["公司"], found.city, found.registered) == ("邮局", "大理", "2014-03-09")
+
+
+@pytest.mark.parametrize("before", ["所在地", "生日", "昵称", None])
+def test_a_value_without_a_name_where_one_value_is_told(before: str | None) -> None:
+    """Nobody knows what it is, so it changes nothing: after a place or a name, or at first."""
+
+    def change(tree: Any) -> None:
+        for card in tree["data"]["cards"][:2]:
+            names = [one.get("item_name") for one in card["card_group"]]
+            place = names.index(before) + 1 if before in names else 0
+            card["card_group"].insert(place, {"card_type": 41, "item_content": "别的"})
+
+    assert info(change) == info()
 
 
 @pytest.mark.parametrize(

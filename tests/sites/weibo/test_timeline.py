@@ -120,6 +120,37 @@ def test_a_picture_without_a_large_one() -> None:
     assert page_mode(change).posts[0].pics == ("u",)
 
 
+def test_videos_among_the_pictures() -> None:
+    """Those of live photos stand in a list of their own, as on two recorded posts of 2021, or
+    beside each picture, as does one of several videos, whose cover is a picture: each once."""
+    live = "https://video.weibo.com/media/play?livephoto=https%3A%2F%2Fus.sinaimg.example%2F{}.mov"
+    shown = [
+        {"url": "u", "type": "livephoto", "videoSrc": live.format(2)},
+        {"url": "v", "type": "video", "videoSrc": "https://f.video.example/3.mp4"},
+        {"url": "w", "videoSrc": ["odd"]},
+        {"url": "x", "videoSrc": ""},
+    ]
+
+    def change(tree: Tree) -> None:
+        named = [live.format(1), live.format(2), None, 7]
+        card(tree, 0)["card_group"][0]["mblog"].update(pics=shown, live_photo=named)
+
+    first, second = page_mode(change).posts[:2]
+    assert first.videos == (live.format(1), live.format(2), "https://f.video.example/3.mp4")
+    assert first.pics == ("u", "v", "w", "x")
+    assert second.videos is None
+
+
+@pytest.mark.parametrize("odd", [None, "", "https://x", 7, {}, {"0": "u"}, [[]], [None]])
+def test_an_odd_list_of_live_photos_costs_only_itself(odd: object) -> None:
+    """Nothing is named by it."""
+
+    def change(tree: Tree) -> None:
+        card(tree, 0)["card_group"][0]["mblog"]["live_photo"] = odd
+
+    assert page_mode(change).posts == page_mode().posts
+
+
 def test_where_the_bid_comes_from() -> None:
     """From the post, else from its card's address, else from its mid: the same bid."""
     with_scheme = page_mode().posts[2]

@@ -592,8 +592,19 @@ def test_the_end_of_reposts() -> None:
         for body in (
             {"ok": 1, "data": {"data": [], "total_number": 0, "max": 9}},
             {"ok": 0, "msg": "这里还没有内容", "data": {"cards": []}},
+            {"ok": 0, "msg": "还没有人转发过"},
         ):
-            assert judge(json.dumps(body), request).verdict is verdict
+            reading = judge(json.dumps(body), request)
+            assert (reading.verdict, reading.ambiguous) == (verdict, True)
+
+
+def test_nobody_reposted_it_says_nothing_else() -> None:
+    """Where anything else is asked for, or beside other words, nobody knows what it refuses."""
+    nobody = {"ok": 0, "msg": "还没有人转发过"}
+    comments, reposts = (SITE.echoes(kind, LONG_MID) for kind in (Kind.COMMENTS, Kind.REPOSTS))
+    more = ({"errno": "7"}, {"extra": "x"}, {"data": {"data": [{}]}, "errno": "20003"})
+    for body, request in ((nobody, comments), *(({**nobody, **one}, reposts) for one in more)):
+        assert judge(json.dumps(body), request).verdict is Verdict.SERVER_TROUBLE
 
 
 def test_a_profile() -> None:
@@ -686,6 +697,27 @@ def test_an_odd_comment_costs_only_itself(odd: object) -> None:
     assert sum(page.skipped.values()) == sum(record(read("comments.json")).skipped.values()) + 1
 
 
+@pytest.mark.parametrize(
+    ("kind", "before"), [(None, ""), (0, ""), ("0", ""), (1, "1:"), ("1", "1:")]
+)
+def test_the_next_page_of_comments_is_of_the_kind_that_this_one_names(
+    kind: object, before: str
+) -> None:
+    """Under the wrong one the site says `{"ok":0}`, which is no end."""
+    found = record(read("comments.json", lambda tree: tree["data"].update(max_id_type=kind)))
+    assert found.next_cursor == f"{before}314345666829623"
+    url = SITE.echoes(Kind.COMMENTS, LONG_MID, found.next_cursor).url
+    assert url.endswith(f"&max_id_type={before[:1] or 0}&max_id=314345666829623")
+
+
+@pytest.mark.parametrize("kind", [[], {}, 1.5, "x y", "xy", True])
+def test_an_odd_kind_of_the_next_page_of_comments(kind: object) -> None:
+    """It is counted where it stands."""
+    found = record(read("comments.json", lambda tree: tree["data"].update(max_id_type=kind)))
+    assert found.skipped.get("odd cursor", 0) == bool(kind)
+    assert found.next_cursor == "314345666829623"
+
+
 @pytest.mark.parametrize("max_id", [0, "0", None, ""])
 def test_the_last_page_of_comments(max_id: object) -> None:
     """max_id 0 is the end."""
@@ -732,6 +764,19 @@ def test_the_list_of_another_owner_is_no_list() -> None:
 
     reading = read("fans_first_page.json", change)
     assert (reading.verdict, reading.why) == (Verdict.DRIFTED, "$.data.cards[1].itemid")
+
+
+@pytest.mark.parametrize("edge", [Edge.FANS, Edge.FOLLOWS])
+@pytest.mark.parametrize("shown", [None, [], [{"card_type": 58}]])
+def test_an_empty_list_of_another_owner_is_no_list(edge: Edge, shown: object) -> None:
+    """Where no block names its owner, the container does, as on both recorded pages of 2019."""
+    name = {Edge.FANS: "fans", Edge.FOLLOWS: "followers"}[edge]
+    for uid, verdict in ((OWNER, Verdict.EMPTY), (OWNER + 1, Verdict.DRIFTED)):
+        info = {"containerid": f"231051_-_{name}_-_{uid}", "title_top": "她的好友"}
+        body = json.dumps({"ok": 1, "data": {"cardlistInfo": info, "cards": shown}})
+        reading = judge(body, SITE.edge(edge, OWNER, ""))
+        assert reading.verdict is verdict
+    assert reading.why == "$.data.cardlistInfo.containerid"
 
 
 @pytest.mark.parametrize("uid", [4, 45, 2**63 - 1])

@@ -2,7 +2,7 @@
 
 A cursor is the site's own token as text: "" is the first page; posts have "page=2" or
 "since_id=4646131823281332", fans, follows, reposts and topics the number of the page, comments the
-max_id of the page before.
+max_id of the page before, with its kind before it where that is not 0: "1:4646131823281332".
 """
 
 from urllib.parse import quote
@@ -85,8 +85,9 @@ class Addresses:
     def echoes(self, kind: Kind, mid: Id, cursor: str = "") -> Request:
         path = f"/api/statuses/repostTimeline?id={mid}&page={cursor or 1}"
         if kind is Kind.COMMENTS:
-            path = f"/comments/hotflow?id={mid}&mid={mid}&max_id_type=0"
-            path += f"&max_id={cursor}" if cursor else ""
+            number, _, max_id = cursor.rpartition(":")
+            path = f"/comments/hotflow?id={mid}&mid={mid}&max_id_type={number or 0}"
+            path += f"&max_id={max_id}" if max_id else ""
         return replace(self._of_post(kind, path, mid, 0), cursor=cursor)
 
     def search(self, words: str, cursor: str) -> Request:

@@ -24,6 +24,16 @@ def read_token(value: object) -> tuple[str | None, bool]:
     return text, False
 
 
+def comments_token(max_id: object, kind: object) -> tuple[str | None, bool]:
+    """The same of comments, whose number is good with its kind alone, which both the answer names
+    and the next request has to: `314`, and `1:314` of another kind than 0."""
+    token, is_odd = read_token(max_id)
+    number, is_odd_kind = read_token(kind)
+    if token is None or number is None:
+        return token, is_odd or is_odd_kind
+    return (f"{number}:{token}", False) if number.isdecimal() else (token, True)
+
+
 def _digits(value: int) -> str:
     """As text; of a number of thousands of digits only that it is one."""
     return str(value) if abs(value) <= _LARGEST_TOKEN else "9" * 30

@@ -1,8 +1,8 @@
 """The page of basic information of a user (weibo_api.md, "Endpoints": containerid 230283…_-_INFO).
 
-Its shape is that of two recordings, of 2018 and 2020, in public repositories: blocks of items, each
-a name and a content. 所在地 is `山西 运城` or `吉林`, 注册时间 `2016-01-28`, 生日 also `狮子座`.
-Blocks that a browser loads later are empty.
+Its shape is that of 330 recordings of 2018 to 2020 in public repositories: blocks of items, each a
+name and a content. 所在地 is `山西 运城` or `吉林`, 注册时间 `2016-01-28`, 生日 also `狮子座`. Of
+several schools or companies only the first has a name. Blocks that a browser loads later are empty.
 """
 
 import re
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from weibo_crawler.records import BasicInfo, Id, Reading, Request, Verdict
 from weibo_crawler.sites.weibo.dates import said
 from weibo_crawler.sites.weibo.drift import Drift, is_drift
+from weibo_crawler.sites.weibo.ids import owner_of
 from weibo_crawler.sites.weibo.text import read_name, read_remark
 from weibo_crawler.sites.weibo.verdicts import nothing
 from weibo_crawler.sites.weibo.wire import Info, InfoCard, is_type
@@ -18,9 +19,9 @@ from weibo_crawler.sites.weibo.wire import Info, InfoCard, is_type
 _PLACE, _SINCE, _BORN, _GENDER = "所在地", "注册时间", "生日", "性别"
 # the profile tells the first two; the reader's own name for the user is nobody's fact
 _KNOWN_ELSEWHERE = ("昵称", "简介", "备注", "Tap to set alias")
+_OF_ONE_VALUE = (_PLACE, _SINCE, _BORN, _GENDER, *_KNOWN_ELSEWHERE)
 _GENDERS = {"男": "m", "女": "f"}
 _MOST_ITEMS = 100
-_OF_USER = re.compile(r"230283(\d{1,19})_", re.ASCII)
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
@@ -31,15 +32,17 @@ def read_info(page: Info | None, request: Request, now: float) -> Reading:
         raise Drift(".data" if page is None else ".data.cards")
     if not page.cards:
         return nothing(request)
-    owner = _owner(page)
+    owner = owner_of(page.cardlistInfo)
     if owner not in (None, request.uid):
         raise Drift(".data.cardlistInfo.containerid")
     items: dict[str, str] = {}
     odd: list[Drift] = []
-    for path, card in _items(page.cards, ".data.cards"):
-        name, content = read_name(card.item_name), read_remark(card.item_content)
+    for path, named, card in _items(page.cards, ".data.cards"):
+        name, content = read_name(named), read_remark(card.item_content)
         if name is None or content is None:
             odd.append(Drift(f"{path}.{'item_name' if name is None else 'item_content'}"))
+        elif card.item_name is None and name in items:
+            items[name] += f"\n{content.strip()}"
         elif len(items) < _MOST_ITEMS:
             items.setdefault(name, content.strip())
     if not items or is_drift(len(odd), len(odd) + len(items)):
@@ -67,20 +70,18 @@ def _day(text: str, now: float) -> str | None:
         return None
 
 
-def _owner(page: Info) -> int | None:
-    info = page.cardlistInfo
-    name = info.containerid if info is not None else None
-    match = _OF_USER.match(name) if isinstance(name, str) else None
-    return int(match[1]) if match else None
-
-
-def _items(cards: list[InfoCard | None], path: str) -> Iterator[tuple[str, InfoCard]]:
-    """The items of the page, each with its path."""
+def _items(cards: list[InfoCard | None], path: str) -> Iterator[tuple[str, object, InfoCard]]:
+    """The items of the page, each with its path and its name. An item without a name is another
+    value of the one before it; one with a type is the verification, which the profile tells."""
+    name: object = None
     for i, card in enumerate(cards):
         here = f"{path}[{i}]"
         if card is None:
-            continue
-        if card.card_group:
+            name = None
+        elif card.card_group:
             yield from _items(card.card_group, f"{here}.card_group")
-        elif is_type(card.card_type, 41) or card.item_name is not None:
-            yield here, card
+        elif card.item_name is not None:
+            name = card.item_name
+            yield here, name, card
+        elif is_type(card.card_type, 41) and not card.item_type:
+            yield here, None if name in _OF_ONE_VALUE else name, card

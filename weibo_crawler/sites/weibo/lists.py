@@ -1,8 +1,8 @@
 """Fans and follows pages: which block is the list, and who is on it.
 
-weibo_api.md, "Shapes and traps": page 1 has one to three blocks, recommendations first; the list is
-the card whose itemid names list and owner; items are cards of type 10; pages hold repeats, users
-that are null, and fewer than 20 users on large accounts.
+weibo_api.md, "Shapes and traps": page 1 has up to ten blocks, the list last; the list is the card
+whose itemid names list and owner; items are cards of type 10; pages hold repeats, users that are
+null, and fewer than 20 users on large accounts.
 """
 
 from collections import Counter
@@ -12,7 +12,7 @@ from weibo_crawler.records import ILLEGIBLE, FanPage, Id, Kind, Reading, Request
 from weibo_crawler.sites.weibo.addresses import LAST_PAGE, page_number
 from weibo_crawler.sites.weibo.cursors import read_token
 from weibo_crawler.sites.weibo.drift import Drift, is_drift
-from weibo_crawler.sites.weibo.ids import named_by
+from weibo_crawler.sites.weibo.ids import named_by, owner_of
 from weibo_crawler.sites.weibo.people import read_face
 from weibo_crawler.sites.weibo.verdicts import nothing
 from weibo_crawler.sites.weibo.wire import Face, ListCard, PageInfo, UserList, is_type
@@ -69,6 +69,8 @@ def read_user_list(page: UserList | None, request: Request, now: float) -> Readi
     """
     if page is None or not isinstance(page.cards, list | None):
         raise Drift(".data" if page is None else ".data.cards")
+    if owner_of(page.cardlistInfo) not in (None, request.uid):
+        raise Drift(".data.cardlistInfo.containerid")
     n = page_number(request.cursor)
     last = LAST_PAGE[request.kind]
     named, is_odd = named_next(page.cardlistInfo, n)

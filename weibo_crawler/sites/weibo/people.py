@@ -16,7 +16,7 @@ from weibo_crawler.sites.weibo.counts import (
     optional_count,
     small_number,
 )
-from weibo_crawler.sites.weibo.cursors import read_token
+from weibo_crawler.sites.weibo.cursors import comments_token
 from weibo_crawler.sites.weibo.drift import Drift, is_drift
 from weibo_crawler.sites.weibo.echo import read_echo
 from weibo_crawler.sites.weibo.ids import uid_of
@@ -102,7 +102,7 @@ def read_echoes(echoes: Echoes | None, request: Request, now: float) -> Reading:
     if echoes is None or not isinstance(echoes.data, list | None):
         raise Drift(".data" if echoes is None else ".data.data")
     is_post = request.kind is Kind.REPOSTS
-    next_cursor, is_odd = read_token(echoes.max_id)
+    next_cursor, is_odd = comments_token(echoes.max_id, echoes.max_id_type)
     if not echoes.data and next_cursor is None and not is_odd:
         return nothing(request)
     if is_post:

@@ -60,7 +60,8 @@ def read_post(status: Mblog, card: Card, uid: Id, now: float) -> Post:
     is_sure = is_address or status.bid == bid
     created_at, precision = settle(words, mid) if words else _date_of(mid, now, is_sure=is_sure)
     repost_of, original = _read_original(status.retweeted_status, now)
-    pics = _pictures(status.pics)
+    pictures = _pictures(status.pics)
+    pics = tuple(address for address in map(_address, pictures) if address)
     return Post(
         mid=mid,
         uid=uid,
@@ -76,6 +77,7 @@ def read_post(status: Mblog, card: Card, uid: Id, now: float) -> Post:
         bid=bid,
         pics=pics,
         pic_num=max(small_number(status.pic_num) or 0, 0) or len(pics),
+        videos=_videos(status.live_photo, pictures),
         is_pinned=_is_pinned(status, card),
         repost_of=repost_of,
         original=original,
@@ -182,17 +184,25 @@ def _is_pinned(status: Mblog, card: Card) -> bool:
     )
 
 
-def _pictures(raw: msgspec.Raw) -> tuple[str, ...]:
-    """The addresses of the pictures, large where there is one; an odd picture is left out."""
+def _pictures(raw: msgspec.Raw) -> list[Picture]:
+    """The pictures; an odd one is left out."""
     if not memoryview(raw):
-        return ()
+        return []
     try:
         pictures = _PICTURES.decode(raw) or ()
         listed = list(pictures.values() if isinstance(pictures, dict) else pictures)
     except (msgspec.DecodeError, UnicodeDecodeError):
         listed = _odd_pictures(raw)
-    addresses = [_address(picture) for picture in listed if picture is not None]
-    return tuple(address for address in addresses if address)
+    return [picture for picture in listed if picture is not None]
+
+
+def _videos(live_photo: object, pictures: list[Picture]) -> tuple[str, ...] | None:
+    """The addresses of the videos among the pictures, each once; None where there are none. They
+    stand in a list of their own on recorded posts, and where tools of 2026 read them beside each
+    picture."""
+    named = live_photo if isinstance(live_photo, list) else []
+    found = map(read_remark, (*named, *(picture.videoSrc for picture in pictures)))
+    return tuple(dict.fromkeys(address for address in found if address)) or None
 
 
 def _odd_pictures(raw: msgspec.Raw) -> list[Picture | None]:
@@ -207,6 +217,7 @@ def _odd_pictures(raw: msgspec.Raw) -> list[Picture | None]:
 
 
 def _address(picture: Picture) -> str | None:
+    """Of the large one where there is one."""
     large = read_remark(picture.large.url) if picture.large is not None else None
     return large or read_remark(picture.url)
 

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 from weibo_crawler.records import ILLEGIBLE, FanPage, Id, Reading, Request, User, Verdict
 from weibo_crawler.sites.weibo.addresses import page_number
 from weibo_crawler.sites.weibo.drift import Drift, is_drift
+from weibo_crawler.sites.weibo.ids import owner_of
 from weibo_crawler.sites.weibo.lists import named_next
 from weibo_crawler.sites.weibo.people import read_face
 from weibo_crawler.sites.weibo.post import author_of, is_gone
-from weibo_crawler.sites.weibo.timeline import named_owner
 from weibo_crawler.sites.weibo.verdicts import nothing
 from weibo_crawler.sites.weibo.wire import Card, Mblog, Timeline
 
@@ -26,7 +26,7 @@ def read_search(page: Timeline | None, request: Request, now: float) -> Reading:
     """
     if page is None or not isinstance(page.cards, list | None):
         raise Drift(".data" if page is None else ".data.cards")
-    if named_owner(page.cardlistInfo) is not None:
+    if owner_of(page.cardlistInfo) is not None:
         raise Drift(".data.cardlistInfo.containerid")
     users: dict[Id, User] = {}
     skipped, odd = Counter[str](), list[Drift]()

@@ -12,6 +12,7 @@ from weibo_crawler.records import ECHO_LISTS, Kind, Verdict
 from weibo_crawler.sites.weibo.cursors import read_token
 
 NO_CONTENT = "这里还没有内容"
+_NOBODY = {Kind.REPOSTS: "还没有人转发过"}  # the same, where nobody did what is asked for
 
 _REFUSED_BY_ERRNO = {
     "100001": Verdict.SERVER_TROUBLE,
@@ -25,6 +26,7 @@ _REFUSED_BY_WORDS = (
     ("完成验证", Verdict.CAPTCHA),
     ("频繁", Verdict.THROTTLED),
     ("频率过高", Verdict.THROTTLED),
+    ("频次过高", Verdict.THROTTLED),
     ("请求非法", Verdict.REFUSED),
     ("服务器走丢了", Verdict.SERVER_TROUBLE),
     ("网络繁忙", Verdict.SERVER_TROUBLE),
@@ -83,7 +85,7 @@ def fact_in(said: dict[str, Any], errno: str, words: str, kind: Kind) -> Verdict
     if not said.keys() <= _KNOWN_KEYS or errno not in ("", "0", _NO_USER, _NO_POST):
         return None
     is_bare = _is_bare(said.get("data"))
-    if words == NO_CONTENT:
+    if words in (NO_CONTENT, _NOBODY.get(kind)):
         beside = said.get("extra") or said.get("error_type") or _complaints(said.get("data"))
         is_nothing = errno in ("", "0") and is_bare and not beside
         return Verdict.EMPTY if is_nothing and type(said["ok"]) is int else None

@@ -4,21 +4,19 @@ weibo_api.md, "Shapes and traps": cards without a post are skipped, groups are e
 other users (liked posts) are counted, a post may come pinned and again in its place.
 """
 
-import re
 from collections import Counter
 
 from weibo_crawler.records import Id, Post, PostPage, Reading, Request, Unreadable, Verdict
 from weibo_crawler.sites.weibo.addresses import post_token
 from weibo_crawler.sites.weibo.cursors import read_token
 from weibo_crawler.sites.weibo.drift import Drift, identity, is_drift
-from weibo_crawler.sites.weibo.ids import mid_of, named_by
+from weibo_crawler.sites.weibo.ids import mid_of, named_by, owner_of
 from weibo_crawler.sites.weibo.links import authors, mentions
 from weibo_crawler.sites.weibo.people import read_owner
 from weibo_crawler.sites.weibo.post import author_of, is_gone, read_post
 from weibo_crawler.sites.weibo.verdicts import nothing
 from weibo_crawler.sites.weibo.wire import Card, Mblog, PageInfo, Timeline, is_type
 
-_TIMELINE = re.compile(r"(?:107603|230413)([0-9]{1,19})(?![0-9])", re.ASCII)
 # why a card is no post, by its type
 _ENDED = "card_type 58"
 _REASONS = {"6": "more", "9": "no post", "10": "user", "11": "group", "58": "end"}
@@ -95,7 +93,7 @@ def read_timeline(page: Timeline | None, request: Request, now: float) -> Readin
     is_last = next_cursor is None and not is_odd
     found = _Found(request.uid, now)
     found.collect(cards, ".data.cards")
-    if not found.shown and named_owner(page.cardlistInfo) not in (None, request.uid):
+    if not found.shown and owner_of(page.cardlistInfo) not in (None, request.uid):
         raise Drift(".data.cardlistInfo.containerid")
     if not cards and is_last:
         return nothing(request, "no cards")
@@ -139,13 +137,6 @@ def _mid(status: Mblog) -> int | None:
         return mid_of(status)
     except Drift:
         return None
-
-
-def named_owner(info: PageInfo | None) -> int | None:
-    """Whose timeline a page says that it is: `1076031900000017` on both recorded ones."""
-    named = None if info is None else info.containerid
-    match = _TIMELINE.match(named) if isinstance(named, str) else None
-    return None if match is None else int(match[1])
 
 
 def _names_page(info: PageInfo | None) -> bool:

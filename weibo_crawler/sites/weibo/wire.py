@@ -121,6 +121,7 @@ class Mblog(Struct, gc=False):
     source: Any = None
     region_name: Any = None
     pic_num: Any = None
+    live_photo: Any = None
     edit_count: Any = None
     edit_at: Any = None
     visible: Any = None
@@ -131,7 +132,10 @@ class LargePicture(Struct, gc=False):
 
 
 class Picture(Struct, gc=False):
+    """videoSrc: of a picture that moves, or a video among the pictures, whose cover it is."""
+
     url: Any = None
+    videoSrc: Any = None
     large: LargePicture | None = None
 
 
@@ -146,7 +150,7 @@ class Card(Struct, gc=False):
 
 
 class PageInfo(Struct, gc=False):
-    """cardlistInfo: the token of the NEXT page, in one of two modes, and whose timeline it is."""
+    """cardlistInfo: the token of the NEXT page, in one of two modes, and whose page it is."""
 
     containerid: Any = None
     page: Any = None
@@ -190,16 +194,13 @@ class InfoCard(Struct, gc=False):
     card_type: Any = None
     card_group: "list[InfoCard | None] | None" = None
     item_name: Any = None
+    item_type: Any = None
     item_content: Any = None
-
-
-class InfoPage(Struct, gc=False):
-    containerid: Any = None
 
 
 class Info(Struct, gc=False):
     cards: list[InfoCard | None] | UnsetType | None = UNSET
-    cardlistInfo: InfoPage | None = None
+    cardlistInfo: PageInfo | None = None
 
 
 class Echo(Struct, gc=False):
@@ -226,6 +227,7 @@ class Echoes(Struct, gc=False):
 
     data: list[Echo | None] | UnsetType | None = UNSET
     max_id: Any = None
+    max_id_type: Any = None
     max: Any = None
 
 

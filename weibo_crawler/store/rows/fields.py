@@ -127,6 +127,7 @@ def _posts() -> Mapping[str, Field]:
         ),
         "pics": Field(MORE, Kind.TEXTS, "addresses of its pictures, as far as the page names them"),
         "pic_num": Field(MORE, number, "how many pictures it has"),
+        "videos": Field(MORE, Kind.TEXTS, "addresses of the videos among its pictures"),
         "edit_count": Field(MORE, number, "how often it was edited"),
         "edited_at": Field(MORE, text, "when it was last edited, as the site writes it"),
         "visible": Field(MORE, number, "who may see it: 0 everybody"),
@@ -189,7 +190,11 @@ def _profiles() -> Mapping[str, Field]:
         "city": Field("profile:city", text, "the same", is_cleared=True),
         "registered": Field("profile:registered", text, "the day of the registration"),
         "birthday": Field("profile:birthday", text, "as the site writes it"),
-        "info": Field("profile:info", Kind.WORDS, "more of the page of basic information"),
+        "info": Field(
+            "profile:info",
+            Kind.WORDS,
+            "more of the page of basic information; of several schools or companies one a line",
+        ),
         "info_fetched_at": Field(
             "profile:info_fetched_at", time, "when the basic information was shown"
         ),

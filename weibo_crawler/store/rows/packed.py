@@ -33,6 +33,7 @@ class More(msgspec.Struct, frozen=True, omit_defaults=True):
     created_at_precision: str = ""
     pics: tuple[str, ...] = ()
     pic_num: int = 0
+    videos: tuple[str, ...] | None = None
     edit_count: int = 0
     edited_at: str | None = None
     visible: int = 0
@@ -50,6 +51,7 @@ def pack(post: Post, egress: str, run_id: str) -> str:
         post.created_at_precision,
         post.pics,
         post.pic_num,
+        post.videos,
         post.edit_count,
         post.edited_at,
         post.visible,
@@ -89,9 +91,10 @@ class _Stream(msgspec.Struct, frozen=True):
 
 
 class Attached(msgspec.Struct, frozen=True):
-    """What names files: the addresses of the pictures, and that of a video."""
+    """What names files: the addresses of the pictures, of the videos among them, and of a video."""
 
     pics: tuple[str, ...] = ()
+    videos: tuple[str, ...] = ()
     page_info: _Stream | None = None
 
 
