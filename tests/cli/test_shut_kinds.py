@@ -65,6 +65,7 @@ def closing(
         thread.join()
 
 
+@pytest.mark.timeout(400)  # where 418 rests the egress, each rest is twice as long as the last one
 @pytest.mark.parametrize("status", [403, 418, 500])
 def test_texts_that_nobody_is_shown_cost_a_few_requests(tmp_path: Path, status: int) -> None:
     """The run ends well, every post is stored, the long ones as lists show them, and their number

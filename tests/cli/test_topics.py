@@ -114,7 +114,8 @@ def test_walled_topics_cost_themselves(tmp_path: Path, has_session: bool) -> Non
         assert depths(crawl).keys() == truth.depths.keys() - by_topics_alone(truth)
         assert "4 that guests are not shown" in crawl.run("status").stdout
         sessions = sum("genvisitor2" in line.request for line in truth.served())
-        assert len(searches(truth)) <= 12
+        # two runs; the first two pages close the sort, each asked for until a session tells
+        assert len(searches(truth)) <= 24
         assert sessions <= 4 * has_session
 
 
@@ -148,7 +149,8 @@ def test_kill_it_in_the_middle_of_topics(tmp_path: Path) -> None:
         crawl.run("harvest")
         assert depths(crawl) == truth.depths
         asked = searches(truth)
-        assert len(asked) - len({*asked}) <= 3  # one a kill, and a second look at an end
+        # one a kill, and a second look at each end
+        assert len(asked) - len({*asked}) <= 2 + len(NAMED)
 
 
 def test_several_processes_read_topics_together(tmp_path: Path) -> None:
