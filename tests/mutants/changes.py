@@ -553,7 +553,7 @@ CHANGES = [
     Change(
         "what needs a session is asked for without one",
         "fetch/pool/visit.py",
-        "if self._cools(now) and is_told and not is_shown else self._end()",
+        "if self._cools(now) and is_told and not is_usual else self._end()",
         "if self._cools(now) and is_told else self._end()",
         f"{FETCH}/test_visit.py",
     ),
@@ -739,29 +739,8 @@ CHANGES = [
     Change(
         "a kind that is shown is closed by a session that dies early",
         "fetch/pool/visit.py",
-        "elif not self.has_shown(sort, now):",
-        "else:",
-        f"{FETCH}/test_visit.py",
-    ),
-    Change(
-        "one page that is closed closes its sort",
-        "fetch/pool/visit.py",
-        "if url and self._closed_page(sort, now) is None:",
-        "if False:",
-        f"{FETCH}/test_visit.py",
-    ),
-    Change(
-        "a page that is closed is asked for again and again",
-        "fetch/pool/visit.py",
-        "if url and self._closed_page(sort, now) == url:",
-        "if False:",
-        f"{FETCH}/test_visit.py",
-    ),
-    Change(
-        "a doubt about one page tells of others of its sort",
-        "fetch/pool/visit.py",
-        "page = self.has_shown(sort, now), url or str(sort)",
-        "page = self.has_shown(sort, now), str(sort)",
+        "if not self.has_shown(sort, now):  # else",
+        "if True:  # else",
         f"{FETCH}/test_visit.py",
     ),
     Change(
@@ -774,8 +753,8 @@ CHANGES = [
     Change(
         "a page is alone before others tell",
         "fetch/pool/visit.py",
-        "if self._last_pass > since:",
-        "if True:",
+        "return Wall.ALONE if self._last_pass > since else self._end()",
+        "return Wall.ALONE",
         f"{FETCH}/test_visit.py",
     ),
     Change(
