@@ -12,6 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from typing import NamedTuple
 
 from weibo_crawler.fetch import Ask, Fetched, PageSource
 from weibo_crawler.records import OF_USERS, Expect, Id, Kind, Reading, Request, ShownPage, Verdict
@@ -25,8 +26,13 @@ _WITNESSES = 3  # one may be the user in question, and another one gone since
 
 # ask again for what was shown before: whether it is shown; None: that does not tell, nor will it
 Repeat = Callable[[Ask], Awaitable[bool | None]]
-# a kind of page, and whether it is a later page of a list or a timeline
-_Place = tuple[Kind, bool]
+
+
+class Place(NamedTuple):
+    """Pages of a kind: the first ones of lists and timelines, or the later ones."""
+
+    kind: Kind
+    is_later: bool = False
 
 
 class _Told:
@@ -71,7 +77,7 @@ class Evidence:
         self._news: asyncio.Event | None = None  # somebody waits for it
         self._all = _Told()
         self._kinds = {
-            (kind, is_later): _Told(_QUIET_LATER if is_later else _QUIET)
+            Place(kind, is_later): _Told(_QUIET_LATER if is_later else _QUIET)
             for kind in Kind
             for is_later in (False, True)
         }
@@ -114,27 +120,33 @@ class Evidence:
     def shown_pages(self, kind: Kind, now: float) -> list[ShownPage]:
         """The first and the later pages of this kind that this run was shown last, one each of a
         user. now: seconds since the epoch."""
-        places = self._kinds[kind, False], self._kinds[kind, True]
+        places = self._kinds[Place(kind)], self._kinds[Place(kind, True)]
         asks = [
             told.witnesses[uid] for told in places for uid in told.witnesses if uid in told.heard
         ]
         return [ShownPage(ask.request.uid, ask.request.cursor, ask.nth, now) for ask in asks]
 
-    def _of(self, kind: Kind | None, uid: Id = 0, *, is_later: bool = False) -> _Told:
-        """What tells of this kind: all kinds, where no other user than `uid` is known who was shown
-        such a page, or for None."""
-        told = self._all if kind is None else self._kinds[kind, is_later]
+    def _of(self, place: Place | None, uid: Id = 0) -> _Told:
+        """What tells of this place: all kinds, where no other user than `uid` is known who was
+        shown such a page, or for None."""
+        told = self._all if place is None else self._kinds[place]
         return told if told.others(uid) else self._all
 
-    def is_quiet(self, kind: Kind, *, is_later: bool = False) -> bool:
+    def is_quiet(self, place: Place) -> bool:
         """Whether the latest requests all brought nothing: then an end needs a witness."""
-        return self._of(kind, is_later=is_later).nothings >= _QUIET
+        return self._of(place).nothings >= _QUIET
+
+    def proof_of(self, place: Place, uid: Id, *, sure: bool) -> Place:
+        """The place that must show something of others for an end at this place to be believed. Of
+        later pages many are ends, so first ones are enough until the latest later ones were all
+        ends, or the latest one where the end contradicts a count (not sure)."""
+        is_silent = self._kinds[place].nothings >= (_QUIET if sure else 1)
+        return place if is_silent and self.knows(uid, place) else Place(place.kind)
 
     def _doubted(self, request: Request) -> _Told | None:
         """What a witness is to be asked about: the kind, or all kinds, of which the latest ten
         answers brought nothing, or ten more each time that those who were asked did not tell."""
-        kind, is_later = _place(request)
-        for told in (self._of(kind, is_later=is_later), self._all):
+        for told in (self._of(_place(request)), self._all):
             if told.nothings >= told.look_at:
                 return told
         return None
@@ -148,20 +160,20 @@ class Evidence:
         if not request.cursor:
             self._all.know(ask, was_witness=was_witness)
 
-    def knows(self, uid: Id, kind: Kind | None = None, *, is_later: bool = False) -> bool:
-        """Whether another user is known who was shown such a page. kind: None: any."""
-        return bool((self._all if kind is None else self._kinds[kind, is_later]).others(uid))
+    def knows(self, uid: Id, place: Place | None = None) -> bool:
+        """Whether another user is known who was shown such a page. place: None: any."""
+        return bool((self._all if place is None else self._kinds[place]).others(uid))
 
-    def has_come_after(self, at: float, kind: Kind) -> bool:
-        """Whether content of this kind came that was asked for after `at`."""
-        return self._of(kind).shown_at > at
+    def has_come_after(self, at: float, place: Place) -> bool:
+        """Whether such content came that was asked for after `at`."""
+        return self._of(place).shown_at > at
 
-    async def came_after(self, at: float, kind: Kind) -> bool:
-        """Whether content of this kind came that was asked for after `at`. Waits for it, without
-        asking for anything, as long as other requests are under way, or may soon be."""
+    async def came_after(self, at: float, place: Place) -> bool:
+        """Whether such content came that was asked for after `at`. Waits for it, without asking for
+        anything, as long as other requests are under way, or may soon be."""
         self.waiting += 1
         try:
-            while not self.has_come_after(at, kind):
+            while not self.has_come_after(at, place):
                 left_s = at + _PATIENCE_S - time.monotonic()
                 if not self._under_way and left_s <= 0:
                     break
@@ -171,16 +183,16 @@ class Evidence:
                         await self._news.wait()
         finally:
             self.waiting -= 1
-        return self.has_come_after(at, kind)
+        return self.has_come_after(at, place)
 
     async def is_given_to_others(
-        self, uid: Id, at: float, ask: Repeat, kind: Kind | None = None
+        self, uid: Id, at: float, ask: Repeat, place: Place | None = None
     ) -> bool:
-        """Whether the site shows others than `uid` something of this kind (None: any) after `at`;
+        """Whether the site shows others than `uid` such a page (None: any page) after `at`;
         repeats requests that brought content before, each in turn, until one does so again, once
         for all who want to know. False also where there is none."""
         async with self._lock:
-            told = self._of(kind, uid)
+            told = self._of(place, uid)
             if told.shown_at <= at and told.silent_at <= at:
                 begun = time.monotonic()
                 if not await self._is_given(told, uid, ask):
@@ -190,8 +202,8 @@ class Evidence:
     async def is_gone(self, uid: Id, ask: Repeat, kind: Kind) -> bool | None:
         """Whether the site, which has said that this user is gone, shows something of this kind of
         others after that: it may say so of everybody. None: nobody is known to ask for."""
-        now = time.monotonic()
-        if await self.came_after(now, kind) or await self.is_given_to_others(uid, now, ask, kind):
+        now, place = time.monotonic(), Place(kind)
+        if await self.came_after(now, place) or await self.is_given_to_others(uid, now, ask, place):
             return True
         return False if self.knows(uid) else None
 
@@ -218,9 +230,8 @@ class Evidence:
 
     def _is_shown(self, request: Request) -> bool:
         """Whether others are known who are shown such pages, as far as the latest answers tell."""
-        kind, is_later = _place(request)
-        is_known = self.knows(request.uid, kind, is_later=is_later)
-        return is_known and not self.is_quiet(kind, is_later=is_later)
+        place = _place(request)
+        return self.knows(request.uid, place) and not self.is_quiet(place)
 
     async def break_silence(self, request: Request, ask: Repeat) -> None:
         """Before this request, where it is time to ask a witness, repeat others, one caller after
@@ -233,8 +244,7 @@ class Evidence:
                 told = self._doubted(request)
                 if told is None or await self._is_given(told, request.uid, ask):
                     return
-            kind, is_later = _place(request)
-            for told in (self._of(kind, is_later=is_later), self._all):
+            for told in (self._of(_place(request)), self._all):
                 told.look_at = told.nothings + _QUIET
 
     async def _is_given(self, told: _Told, uid: Id, ask: Repeat) -> bool:
@@ -253,8 +263,8 @@ class Evidence:
             self._news = None
 
 
-def _place(request: Request) -> _Place:
-    return request.kind, bool(request.cursor)
+def _place(request: Request) -> Place:
+    return Place(request.kind, bool(request.cursor))
 
 
 def is_shown(reading: Reading) -> bool | None:

@@ -12,7 +12,7 @@ import pytest
 from tests.harvest.simulated import SimulatedFetcher, make_world
 from tests.harvest.test_edges import MIN_FANS, Crawl
 from weibo_crawler.errors import SiteSaysNo
-from weibo_crawler.evidence import Evidence
+from weibo_crawler.evidence import Evidence, Place
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.harvest.trouble import NoAnswer, Silent, Unsure, costs_attempt
 from weibo_crawler.records import (
@@ -41,6 +41,7 @@ class Switched(SimulatedFetcher):
     is_bare = False  # pages without anybody, which name the next one, in place of that body
     kinds = frozenset(Kind)  # of which nothing is shown
     said = Verdict.EMPTY  # of first pages
+    is_of_all = True  # else first pages are shown
 
     def __init__(self, world: World, shown: int, trips_after: int = _TRIPS_AFTER) -> None:
         super().__init__(world)
@@ -57,7 +58,8 @@ class Switched(SimulatedFetcher):
         fetched = await super().fetch(ask)
         self._left -= 1
         self.asked_since += self._left < 0
-        if self._left < 0 and ask.request.kind in self.kinds:
+        is_meant = self.is_of_all or bool(ask.request.cursor)
+        if self._left < 0 and ask.request.kind in self.kinds and is_meant:
             is_end = ask.nth > 1 and self.said is Verdict.EMPTY
             reading = Reading(Verdict.END if is_end else self.said, ambiguous=True)
             if self.is_bare and ask.request.kind is Kind.FANS:
@@ -176,6 +178,27 @@ def test_a_silence_is_noticed_where_second_looks_are_rare(tmp_path: Path, shown:
     with pytest.raises(SiteSaysNo, match="shows nothing"):
         crawl.run(silent)
     assert {row.state for row in crawl.rows()} <= {"done", "queued", "resting"}
+    assert ended_lists(crawl) <= ended_lists(true)
+
+
+@pytest.mark.parametrize("concurrency", [1, 16])
+@pytest.mark.parametrize("shown", [20, 40, 60, 90])
+@pytest.mark.parametrize("trips_after", [_TRIPS_AFTER, 10**6])
+def test_later_pages_that_fall_silent_end_no_list(
+    true: Crawl, tmp_path: Path, shown: int, concurrency: int, trips_after: int
+) -> None:
+    """First pages are shown as ever, and prove no end behind them, once the latest later pages were
+    all ends: the run stops, and no list is done that holds more."""
+
+    class Later(Switched):
+        kinds, is_of_all = frozenset({Kind.FANS}), False
+
+    world = make_world(5, users=200)
+    crawl = Crawl(tmp_path, world)
+    fetcher = Later(world, shown, trips_after)
+    fetcher.spoil = filtered(world)
+    with pytest.raises(SiteSaysNo, match=r"shows nothing"):
+        crawl.run(fetcher, concurrency=concurrency)
     assert ended_lists(crawl) <= ended_lists(true)
 
 
@@ -426,7 +449,7 @@ def test_evidence_is_younger_than_what_it_proves() -> None:
     async def scene() -> None:
         with evidence.asking() as begun:
             now = begun + 1e-9
-            waiting = asyncio.create_task(evidence.came_after(now, Kind.FANS))
+            waiting = asyncio.create_task(evidence.came_after(now, Place(Kind.FANS)))
             await asyncio.sleep(0.01)
             assert not waiting.done()
             evidence.told(Ask(Request(Kind.FANS, "fans/7", uid=7)), begun, CONTENT)
@@ -434,7 +457,7 @@ def test_evidence_is_younger_than_what_it_proves() -> None:
         known = [evidence.is_given_to_others(uid, now, repeat) for uid in (1, 2, 3)]
         assert await asyncio.gather(*known) == [True] * 3
         assert asked == [7]
-        assert await evidence.came_after(now, Kind.FANS)
+        assert await evidence.came_after(now, Place(Kind.FANS))
 
     evidence = Evidence(8)
     asyncio.run(scene())
@@ -458,10 +481,12 @@ def test_evidence_is_of_the_same_kind() -> None:
     evidence.know(Request(Kind.FANS, "fans/2", uid=2))
     now = time.monotonic()
     for uid, is_given in ((3, False), (2, True)):  # it is no witness about itself
-        assert asyncio.run(evidence.is_given_to_others(uid, now, repeat, Kind.FANS)) is is_given
+        assert (
+            asyncio.run(evidence.is_given_to_others(uid, now, repeat, Place(Kind.FANS))) is is_given
+        )
     assert asked == [Kind.FANS, Kind.PROFILE]
-    assert not evidence.has_come_after(now, Kind.FANS)
-    assert evidence.has_come_after(now, Kind.FOLLOWS)
+    assert not evidence.has_come_after(now, Place(Kind.FANS))
+    assert evidence.has_come_after(now, Place(Kind.FOLLOWS))
 
 
 def test_a_user_is_no_witness_about_itself() -> None:

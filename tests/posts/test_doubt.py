@@ -561,8 +561,11 @@ def test_a_mapper_that_was_shown_no_first_page_speaks_for_those_before_it(
     """One mapper ends in the first moment of a silence, and takes it for nothing; the next one is
     shown no first page of posts at all: others tell nothing of these. What the first one concluded
     from emptiness is looked at again, and what it was shown is not."""
-    crawl_.add(5)
-    crawl_.run(ScriptedFetcher({5: timeline(5, 25)}), run_id="run", clock=lambda: 100.0)
+    early, late = sorted((4, 5), key=user_key)
+    crawl_.add(early, late)
+    world = {uid: timeline(uid, 25) for uid in (early, late)}
+    ticks = count(100.0).__next__
+    crawl_.run(ScriptedFetcher(world), run_id="run", clock=ticks, users_in_flight=1)
     crawl_.add(6)
     world = {6: timeline(6, 25)}
     deceived = ScriptedFetcher(world, trouble={"posts/6/2": [Verdict.END, Verdict.END]})
@@ -580,8 +583,25 @@ def test_a_mapper_that_was_shown_no_first_page_speaks_for_those_before_it(
     crawl_.run(silent, run_id="run", clock=lambda: 5000.0)
     assert ("posts/8/2" in silent.asked) is (shown == "later pages")
     silences = Silences(crawl_.users)
-    assert not silences.is_suspect(crawl_.ledger(5))
+    assert not silences.is_suspect(crawl_.ledger(early))
     assert silences.is_suspect(crawl_.ledger(6))
+
+
+def test_first_pages_tell_nothing_of_when_later_ones_fell_silent(crawl_: Crawl) -> None:
+    """The site falls silent with later pages, and shows first ones as ever, before it ends the run:
+    what was concluded since the last later page is in doubt, however few such ends there were."""
+    early, deceived, last = sorted((5, 6, 7), key=user_key)
+    crawl_.add(early, deceived, last)
+    world = {uid: timeline(uid, 25) for uid in (early, deceived, last)}
+    fetcher = ScriptedFetcher(world, trouble={f"posts/{deceived}/2": [Verdict.END] * 2})
+    fetcher.left = {Kind.POSTS: 7}
+    with pytest.raises(SiteSaysNo):
+        crawl_.run(fetcher, run_id="run", clock=count(200.0).__next__, users_in_flight=1)
+    pages = [url for url in fetcher.asked if url.startswith("posts/")]
+    assert pages[-1] == f"posts/{last}/"
+    silences = Silences(crawl_.users)
+    assert crawl_.ledger(deceived).stopped == "end"
+    assert silences.is_suspect(crawl_.ledger(deceived))
 
 
 def test_a_profile_tells_nothing_of_when_posts_were_shown(crawl_: Crawl) -> None:

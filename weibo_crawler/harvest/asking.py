@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from random import Random
 from typing import NamedTuple, NoReturn, TypeVar
 
-from weibo_crawler.evidence import Evidence, is_shown
+from weibo_crawler.evidence import Evidence, Place, is_shown
 from weibo_crawler.fetch import Ask, Fetched, PageSource
 from weibo_crawler.harvest.trouble import (
     EntryGone,
@@ -138,7 +138,7 @@ class Asker(NamedTuple):
         kind, met_at = self.awaited.get((uid, edge), Awaited(end_of(edge), None))
         if met_at is None or not (self.is_talking and self.fetcher.samples.is_rare(kind)):
             return False
-        is_needless = self.evidence.has_come_after(met_at, KINDS[edge])
+        is_needless = self.evidence.has_come_after(met_at, Place(KINDS[edge]))
         if is_needless:
             del self.awaited[uid, edge]
         return is_needless
@@ -164,9 +164,9 @@ class Asker(NamedTuple):
         """As `Fetcher.is_talking`."""
         return self.fetcher.is_talking
 
-    async def is_given_to_others(self, uid: Id, at: float, kind: Kind | None) -> bool:
+    async def is_given_to_others(self, uid: Id, at: float, place: Place | None) -> bool:
         """As `Evidence.is_given_to_others`."""
-        return await self.evidence.is_given_to_others(uid, at, self._is_shown, kind)
+        return await self.evidence.is_given_to_others(uid, at, self._is_shown, place)
 
     async def raise_gone(self, uid: Id, edge: Edge) -> NoReturn:
         """The site says that this user is gone. Raise EntryGone where it shows something of others
@@ -176,7 +176,7 @@ class Asker(NamedTuple):
         is_gone = await self.evidence.is_gone(uid, self._is_shown, kind)
         if is_gone or (is_gone is None and self.is_talking):
             raise EntryGone
-        raise Silent(f"{edge}: gone, says the site, and shows nothing of others", kind)
+        raise Silent(f"{edge}: gone, says the site, and shows nothing of others", Place(kind))
 
     async def _is_shown(self, witness: Ask) -> bool | None:
         """Whether a request brings content again that brought some before; None: neither content

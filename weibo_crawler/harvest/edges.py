@@ -16,6 +16,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import NamedTuple, NoReturn
 
+from weibo_crawler.evidence import Place
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.harvest.asking import (
     FULL,
@@ -151,7 +152,7 @@ class EdgeReader:
         if not all(asker.wants_end(edge, kind) for kind in kinds):
             sure = self._is_whole(edge, progress)
             if not is_full:
-                await self._end(edge, sure=sure)
+                await self._end(edge, sure=sure, is_later=True)
             return Shown((), progress, "end", time.time(), sure)
         try:
             shown = await self._list_page(edge, progress, expect)
@@ -182,7 +183,7 @@ class EdgeReader:
             if record.next_cursor is None:
                 break
             at = Progress(record.next_cursor, at.last_ids, at.listed, at.pages + 1)
-        await self._end(edge, sure=True, expect=Expect.CONTENT)
+        await self._end(edge, sure=True, expect=Expect.CONTENT, is_later=True)
         self._unsure.add(edge)
         return Shown((), progress, "barren", fetched_at(fetched), sure=False)
 
@@ -192,7 +193,8 @@ class EdgeReader:
         record, asker = fetched.reading.record, self._source.asker
         if not isinstance(record, FanPage):
             sure = self._is_whole(edge, progress)
-            await self._end(edge, sure=sure, expect=expect, bare=fetched)
+            is_later = bool(progress.cursor)
+            await self._end(edge, sure=sure, expect=expect, bare=fetched, is_later=is_later)
             return Shown((), progress, "end", fetched_at(fetched), sure)
         self._source.count_skipped(record)
         found = Sightings(illegible=illegible_on(record))
@@ -206,7 +208,7 @@ class EdgeReader:
         if ended == "barren":  # whoever asks again later begins behind it
             self._unsure.add(edge)
         elif not sure or not found.sure:
-            await self._end(edge, sure=False)
+            await self._end(edge, sure=False, is_later=bool(progress.cursor))
             self._unsure.add(edge)
         sure = edge not in self._unsure
         return _shown(found, after, ended, fetched_at(fetched), sure)
@@ -299,7 +301,7 @@ class EdgeReader:
         if page is None:
             sure = bool(progress.pages) or await self._is_silent(edge)
             expect = Expect.CONTENT if progress.cursor else Expect.UNKNOWN
-            await self._end(edge, sure=sure, expect=expect)
+            await self._end(edge, sure=sure, expect=expect, is_later=bool(progress.cursor))
             return Shown((), progress, "end", at, sure, is_proof=is_proof)
         found = await find(page)
         found.illegible += len(page.unreadable) + page.illegible * (edge is Edge.REPOSTS)
@@ -307,7 +309,7 @@ class EdgeReader:
         is_hidden = page.next_cursor is None and "odd cursor" in page.skipped
         is_hidden = is_hidden and progress.pages + 1 < self._source.settings.posts_pages
         if is_hidden or not found.sure:
-            await self._end(edge, sure=False)
+            await self._end(edge, sure=False, is_later=bool(progress.cursor))
         listed = progress.listed + len(found.users) + found.again
         after = Progress(page.next_cursor or progress.cursor, (), listed, progress.pages + 1)
         ended = None
@@ -438,6 +440,7 @@ class EdgeReader:
         sure: bool,
         expect: Expect = Expect.UNKNOWN,
         bare: Fetched | None = None,
+        is_later: bool = False,
     ) -> None:
         """Return where the end of a list, or of what a page shows, may be believed (law 4).
 
@@ -446,34 +449,35 @@ class EdgeReader:
         of a site that shows nothing to anybody: an end that contradicts anything, or is one of many
         in a row, waits until something of the same kind comes that was asked for after it, which is
         asked for where nothing else is; while the site is not talking the owner's profile must be
-        shown, too, and it alone is the proof where no such page was shown yet. Errors: Unsure,
-        Silent, EntryGone."""
+        shown, too, and it alone is the proof where no such page was shown yet. is_later: the end is
+        met behind a first page. Errors: Unsure, Silent, EntryGone."""
         if sure and expect is Expect.NOTHING:
             return
         asker, uid, now = self._source.asker, self._entry.uid, time.monotonic()
-        kind = KINDS[edge]
+        place = asker.evidence.proof_of(Place(KINDS[edge], is_later), uid, sure=sure)
         if not sure and str(Unsure(edge)) not in self.doubted:
             is_heard = asker.is_talking and (
-                not asker.evidence.is_quiet(kind) or await asker.is_given_to_others(uid, now, kind)
+                not asker.evidence.is_quiet(place)
+                or await asker.is_given_to_others(uid, now, place)
             )
-            if not is_heard and not await self._is_shown(edge, now):
-                raise Silent(f"{edge}: {_NOT_SHOWN}", kind)
+            if not is_heard and not await self._is_shown(edge, place, now):
+                raise Silent(f"{edge}: {_NOT_SHOWN}", place)
             if not self._is_looked and asker.wants_look(uid, edge, bare):
                 raise Unsure(edge)
         if asker.is_talking and (
-            (sure and expect is Expect.UNKNOWN and not asker.evidence.is_quiet(kind))
-            or await asker.evidence.came_after(now, kind)
-            or await asker.is_given_to_others(uid, now, kind)
+            (sure and expect is Expect.UNKNOWN and not asker.evidence.is_quiet(place))
+            or await asker.evidence.came_after(now, place)
+            or await asker.is_given_to_others(uid, now, place)
         ):
             return
-        if not await self._is_shown(edge, now):
-            raise Silent(f"{edge}: {_NOT_SHOWN}", kind)
+        if not await self._is_shown(edge, place, now):
+            raise Silent(f"{edge}: {_NOT_SHOWN}", place)
 
-    async def _is_shown(self, edge: Edge, at: float) -> bool:
+    async def _is_shown(self, edge: Edge, place: Place, at: float) -> bool:
         """Whether the site shows the owner's profile now and, where others are known who were shown
         such a page, one of these after `at`."""
-        asker, uid, kind = self._source.asker, self._entry.uid, KINDS[edge]
-        if asker.evidence.knows(uid, kind) and not await asker.is_given_to_others(uid, at, kind):
+        asker, uid = self._source.asker, self._entry.uid
+        if asker.evidence.knows(uid, place) and not await asker.is_given_to_others(uid, at, place):
             return False
         try:
             return (await self._profile(edge)).reading.record is not None

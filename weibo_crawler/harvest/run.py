@@ -363,8 +363,8 @@ class HarvestRun:
             return self._counters[SHOWN] > shown
         is_shown = self._counters[SHOWN] > shown and not isinstance(trouble, Silent)
         now = time.monotonic()
-        kind = trouble.kind if isinstance(trouble, Silent) else None
-        if is_shown or await self._asker.is_given_to_others(entry.uid, now, kind):
+        place = trouble.place if isinstance(trouble, Silent) else None
+        if is_shown or await self._asker.is_given_to_others(entry.uid, now, place):
             return True
         if self._unheard_at != self._counters[SHOWN]:
             self._unheard.clear()

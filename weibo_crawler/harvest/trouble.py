@@ -1,6 +1,7 @@
 """Why the walk of an entry cannot go on, or not now: each name says what the run does next."""
 
-from weibo_crawler.records import Edge, Kind
+from weibo_crawler.evidence import Place
+from weibo_crawler.records import Edge
 
 
 class EntryTrouble(Exception):
@@ -43,11 +44,11 @@ class NoAnswer(Unheard):
 
 class Silent(Unheard):
     """The site shows nothing of a user who should be there, and may show nothing to anybody: no
-    conclusion, and no mark on the entry. kind: of the pages of others that would tell."""
+    conclusion, and no mark on the entry. place: of the pages of others that would tell."""
 
-    def __init__(self, said: str, kind: Kind | None = None) -> None:
+    def __init__(self, said: str, place: Place | None = None) -> None:
         super().__init__(said)
-        self.kind = kind
+        self.place = place
 
 
 class NoPage(Unheard):

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from random import Random
 
-from weibo_crawler.evidence import Evidence, is_shown
+from weibo_crawler.evidence import Evidence, Place, is_shown
 from weibo_crawler.fetch import Ask, Fetched, PageSource
 from weibo_crawler.metrics import PURPOSE, Counters
 from weibo_crawler.records import OF_USERS, Answer, Id, Kind, Page, Reading, Request, Verdict
@@ -65,10 +65,10 @@ class Asker:
         self._is_first_shown = False  # a first page of posts, in this process
         self.has_asked = False
         self._leads: Kind | None = None  # the way to a whole text that worked last
-        # by kind, and whether it is a later page: when the latest request was begun that was shown
-        # it, and those of which the latest answer showed nothing
-        self._talked: dict[tuple[Kind, bool], float] = {}
-        self._quiet = set[tuple[Kind, bool]]()
+        # of posts: when the latest request was begun that was shown such a page (an emptiness may
+        # overtake a page on its way), and where the latest answer showed nothing
+        self._talked: dict[Place, float] = {}
+        self._quiet = set[Place]()
         self.walls = walls or Walls()
         self._proving = asyncio.Lock()
 
@@ -119,34 +119,40 @@ class Asker:
             return fetched
         self._has_answered = True
         self._note_wall(ask, reading)
-        place = ask.request.kind, bool(ask.request.cursor)
+        place = Place(ask.request.kind, bool(ask.request.cursor))
         if reading.verdict is Verdict.DRIFTED:
             await self._keep(page, reading.why, page.body)
-        elif (shown := is_shown(reading)) is False:
-            self._quiet.add(place)
-        elif shown and ask.request.kind in (Kind.POSTS, Kind.PROFILE):
-            self._talked[place] = max(begun, self._talked.get(place, begun))
-            self._quiet.discard(place)
-            self._is_first_shown |= place == (Kind.POSTS, False)
+        elif place.kind is Kind.POSTS and (shown := is_shown(reading)) is not None:
+            if shown:
+                self._talked[place] = max(begun, self._talked.get(place, begun))
+                self._quiet.discard(place)
+                self._is_first_shown |= not place.is_later
+            else:
+                self._quiet.add(place)
         return fetched
 
     @property
+    def heard_at(self) -> float | None:
+        """When the site, which may have fallen silent since, showed posts for sure: of first and
+        later pages those count that were shown the longest ago. None where it showed none, or shows
+        none now of those that it never showed here: others may know when they were."""
+        if not self._silent() <= self._talked.keys():
+            return None
+        return min(self._talked.values(), default=None)
+
+    @property
     def talked_at(self) -> float | None:
-        """When the latest request was begun that was shown posts (an emptiness may overtake a page
-        on its way), None for none. Of the kinds of which nothing is shown now the one counts that
-        was shown the longest ago; later pages, of which many are ends, where many in a row showed
-        nothing. None, too, where one of these was never shown here, as others may know when it
-        was: what is shown of other kinds tells nothing about posts."""
-        talked = {place: at for place, at in self._talked.items() if place[0] is Kind.POSTS}
-        quiet = {place for place in self._quiet & self._talked.keys() if not place[1]}
-        quiet |= self._quiet & {(Kind.POSTS, False)}
-        is_known = self.evidence.knows(0, Kind.POSTS, is_later=True)
-        if is_known and self.evidence.is_quiet(Kind.POSTS, is_later=True):
-            quiet.add((Kind.POSTS, True))
-        if not quiet:
-            return max(talked.values(), default=None)
-        is_told = quiet <= self._talked.keys()
-        return min(self._talked[place] for place in quiet) if is_told else None
+        """The same where the site has ended the run: of the pages of which nothing is shown now,
+        and where there are none, it is the latest that count."""
+        if not (silent := self._silent()):
+            return max(self._talked.values(), default=None)
+        return self.heard_at and min(self._talked[place] for place in silent)
+
+    def _silent(self) -> set[Place]:
+        """Which pages of posts the latest answers did not show. Later ones tell only where somebody
+        is known who was shown one: else each is an end."""
+        firsts = Place(Kind.POSTS)
+        return {place for place in self._quiet if place == firsts or self.evidence.knows(0, place)}
 
     def may_ask(self, ask: Ask) -> bool:
         """Whether guests may be shown such a page: False while all others are refused it (see

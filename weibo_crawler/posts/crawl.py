@@ -159,8 +159,8 @@ class RangeCrawler:
         asker = self._asker
         if asker is None or not asker.has_asked:
             return
-        if asker.talked_at is not None:
-            self._silences.talked(self._job.run_id, asker.talked_at)
+        if asker.heard_at is not None:
+            self._silences.talked(self._job.run_id, asker.heard_at)
         if is_ended or not asker.is_talking:
             self._silences.tell(self._job.run_id, asker.talked_at)
 

@@ -27,7 +27,7 @@ class Silences:
         self._since: dict[str, float | None] = {}
 
     def talked(self, run_id: str, at: float) -> None:
-        """Note when a mapper that ends began the latest request that was shown posts."""
+        """Note when a mapper that ends was shown posts: before a silence, if there is one."""
         note = TALKED.of(run_id)
         noted = note.get(self._notes)
         if noted is None or at > noted:
