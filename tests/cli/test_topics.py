@@ -114,8 +114,9 @@ def test_walled_topics_cost_themselves(tmp_path: Path, has_session: bool) -> Non
         assert depths(crawl).keys() == truth.depths.keys() - by_topics_alone(truth)
         assert "4 that guests are not shown" in crawl.run("status").stdout
         sessions = sum("genvisitor2" in line.request for line in truth.served())
-        assert len(searches(truth)) <= 12
-        assert sessions <= 4 * has_session
+        # of two runs, each of which is refused two topics before it believes the others' walls
+        assert len(searches(truth)) <= 14
+        assert sessions <= 6 * has_session
 
 
 def by_topics_alone(truth: Truth) -> set[int]:

@@ -20,6 +20,7 @@ from weibo_crawler.errors import (
     TransportError,
 )
 from weibo_crawler.fetch import Ask
+from weibo_crawler.fetch.answers import LOOKS
 from weibo_crawler.fetch.egress import DIRECT, Egress
 from weibo_crawler.fetch.source import Fetched
 from weibo_crawler.fetch.wire import retry_after_s
@@ -425,6 +426,25 @@ def test_a_page_that_alone_is_refused_costs_the_others_one_rest(
     last, _, _, _ = world.transport.log[-1]
     assert last < others + (60 if others else 150)  # seconds
     assert not world.breaker.tripped
+
+
+def test_a_wall_in_doubt_is_told_by_a_page_that_is_shown() -> None:
+    """Where nothing else is asked for, one that is known to be shown tells that the session is
+    alive: none is renewed for the wall, and the page is asked for as often as a wall wants."""
+    wall = Reading(Verdict.LOGIN_WALL)
+    world = World(
+        lambda request, *_: wall if request.uid == ODD else OK, rate=1.0, has_sessions=True
+    )
+    odd = ask("2", uid=ODD, nth=2, witness=witness_of(world))
+
+    async def scenario() -> Fetched:
+        await world.fetcher.fetch(ask(uid=9))
+        return await world.fetcher.fetch(odd)
+
+    assert run(scenario()).reading.verdict is Verdict.LOGIN_WALL
+    sent = Counter(request.uid for _, _, request, _ in world.transport.log)
+    assert (sent[1], sent[ODD]) == (1, 1 + LOOKS)
+    assert world.counters["session.opened"] == 1
 
 
 def test_two_egresses_tell_that_a_page_alone_is_refused() -> None:

@@ -36,11 +36,12 @@ a broken page is blamed on the proxy that brought it, an emptiness on the egress
 
 What `Visit.wall` makes of a wall, or of such a refusal, follows from what else passed with the same
 session. OVER: it was shown such pages of late, or nothing by it, and is no more; a new one is asked
-for. DOUBT: two requests of the sort have not met it yet, or one sent later passed. CLOSED: others
-passed that were sent after the first wall, or it was the first request of a new session: guests are
-not shown such a page. ALONE: others passed that were sent after the first refusal, so that neither
-session nor egress is refused. UNSURE: it may be over and it is too early for a new one. ABSENT:
-none could be had.
+for. DOUBT: two requests for the page have not met it yet, or one sent later passed: before the next
+one a witness is asked, where no other page was shown since. CLOSED: others passed that were sent
+after the first wall, or it was the first request of a new session: guests are not shown such a
+page. ALONE: others passed that were sent after the first refusal, so that neither session nor
+egress is refused. UNSURE: it may be over and it is too early for a new one. ABSENT: none could be
+had.
 
 A wall on a later page, or on a first one while those of others are shown, is confirmed by a second
 session or egress that met it, or where others met it there of late and nobody passed (`Walls`).

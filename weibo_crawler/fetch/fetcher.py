@@ -34,7 +34,7 @@ from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.breaker import Breaker, Look
 from weibo_crawler.fetch.comparer import Comparer
 from weibo_crawler.fetch.exchange import Came, Exchange
-from weibo_crawler.fetch.pool import Disproved, KindShut, Pool, Turn
+from weibo_crawler.fetch.pool import Disproved, KindShut, Pool, Turn, Wall
 from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.source import SHUT, Ask, Fetched, Room
 from weibo_crawler.metrics import LEFT_OUT, Counters
@@ -154,6 +154,8 @@ class Fetcher:
             past.append(_Past(met, turn, look, asyncio.get_running_loop().time()))
             if is_ban(met):
                 asked = await self._banned(asked, [one for one in past if is_ban(one.met)])
+            elif met.wall is Wall.DOUBT and ask.witness is not None:
+                await ask.witness(past[-1].at)  # what passes tells that the session is alive
             self._counters.add("request.retried")
             avoid, waits = action.step
             if ask.hold is not None and is_shown_nothing(asked, met):

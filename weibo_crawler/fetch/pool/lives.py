@@ -52,6 +52,11 @@ class Lives:
         """Whether one of the last two ended after a few requests less."""
         return any(0 < uses - life <= _ALONE for life in self.ended)
 
+    def were_over(self, uses: int) -> bool:
+        """Whether the last two both ended after a few requests less."""
+        ended = self.ended
+        return len(ended) == 2 and all(0 < uses - life <= _ALONE for life in ended)
+
     def of(self, number: int) -> int:
         """How many requests this session has answered."""
         return self._answers.get(number, 0)

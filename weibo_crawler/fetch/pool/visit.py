@@ -16,7 +16,7 @@ import msgspec
 from weibo_crawler.fetch.pool.lives import Lives
 from weibo_crawler.records import Kind
 
-_T = TypeVar("_T", bound=float)
+_T = TypeVar("_T")
 
 _HOUR_S = 3600.0
 _COOLDOWN_CAP_S = 3600.0
@@ -101,24 +101,28 @@ class Visit:
     A wall met with an older generation says nothing: ask again with the present one. With the
     present one it means that the session is over, or that visitors are not shown this page. What
     tells them apart is which other requests pass, and requests overtake each other:
-    * the first request with a session renewed just now, answered before any other: closed, for then
-      the session was alive. `Visitor` lets it go alone. No other wall of such a session proves it,
-      however young it is: some live for one request.
+    * the first request with a renewed session, answered before any other: the page is closed, for
+      then the session was alive. `Visitor` lets it go alone. No other wall of such a session proves
+      it, however young it is: some live for one request.
     * a sort that passed within wall_memory_s, or a deeper page of its kind: over, unless a later
       request passed meanwhile.
-    * another sort is asked for once more: where it is walled again, closed if something passed that
-      was sent after its first wall; else over. But while a new one would have to wait, it goes on,
-      unsure: its callers ask for other sorts next, and those tell. That is so for one sort until
-      something passes, and for as many uses as there were.
+    * a page of another sort is asked for once more: where it is walled again, it is closed if
+      something passed that was sent after its first wall; else over. But while a new session would
+      have to wait, this one goes on, unsure: its callers ask for other sorts next, and those tell
+      (but where a page of the sort is closed, and nothing passes at all).
+      That is so for one sort until something passes, and for as many uses as there were.
+    * where the last two sessions were both over after a few requests less: over, without a doubt.
+    Two pages of a sort that are closed, with none shown meanwhile, close the sort: it renews
+    nothing for wall_memory_s, nor do deeper pages of its kind. One page may be one of its own.
     Where no session could be had, what was shown of late with one is over: nothing goes until the
     next one may be asked for, nor before the third one that could not be had while nothing passed.
     Of other sorts nobody can tell.
-    What is closed renews nothing for wall_memory_s, nor do deeper pages of its kind.
 
-    A page that ended a session, or was walled at first with a new one, does not end the next one
-    before others tell: it is asked for once more, and alone if something passed that was sent after
-    its wall; else over. A sort that is refused, not walled, is alone where it would be closed, and
-    the first request with a renewed session closes nothing then: all may be refused.
+    A page of a sort that is shown ends one session and not the next one too, nor does one that was
+    walled at first with a new session: it is asked for once more, and is alone if something passed
+    that was sent after its wall; else over. A page that is refused, not walled, is alone where it
+    would be closed, and the first request with a renewed session closes no sort then: all may be
+    refused.
 
     A session that is likely to be over, after as many requests as those before it (`Lives`), is
     renewed before it meets a wall where that is possible at once; else it is used by one request
@@ -152,9 +156,10 @@ class Visit:
         self._uses = self._last_pass = 0  # of this generation: requests; the last one that passed
         self._is_answered = False  # whether any of them was answered
         self._unsure: tuple[Sort, int] | None = None  # walled in doubt, and up to which use
-        self._suspects: dict[Sort, int] = {}  # walled after so many uses, not passed since
+        self._suspects: dict[str, int] = {}  # pages: how many uses there were when it was refused
+        self._doubt: int | None = None  # the same of the last one of a sort that is not shown
         self._enders = enders or Enders(wall_memory_s)
-        self._odd: dict[str, int] = {}  # pages that may be alone: refused after so many uses
+        self._closed: dict[Sort, tuple[str, float]] = {}  # one page of the sort, and until when
         self._shown: dict[Sort, float] = {}  # when it last passed, with any generation
         self._walled_until: dict[Sort, float] = {}
         self._lives = Lives()
@@ -250,7 +255,7 @@ class Visit:
         self._unsure = None
         if not is_shown:
             return is_news
-        self._suspects = _without(self._suspects, sort)
+        self._closed = _without(self._closed, sort)
         walled, self._walled_until = self._walled_until, _without(self._walled_until, sort)
         return len(walled) > len(self._walled_until) or is_news
 
@@ -264,27 +269,33 @@ class Visit:
         is_first, self._is_answered = not self._is_answered, True
         if any(now < until for until in _above(self._walled_until, sort)):
             return Wall.CLOSED
+        if url and self._closed_page(sort, now) == url:
+            return Wall.CLOSED
+        is_shown, page = self.has_shown(sort, now), url or str(sort)
         if not self.is_open:
             is_told = self._last_pass or self._vain >= _VAIN
-            is_usual = self.has_shown(sort, now)  # it needs a session, which may be had again
-            return Wall.ABSENT if self._cools(now) and is_told and not is_usual else self._end()
+            # what is shown of late needs a session, which may be had again
+            return Wall.ABSENT if self._cools(now) and is_told and not is_shown else self._end()
         if is_first and use.number == 1 and self._is_young(now):
             self._enders.add(url, now)
-            self._odd[url] = use.number
-            if not self.has_shown(sort, now):
-                self._suspects[sort] = use.number
-            return Wall.CLOSED if is_refusal else self._close(sort, now)
-        if self.has_shown(sort, now):
-            return Wall.DOUBT if use.number < self._last_pass else self._meet(use, url, now)
-        if self._renewed_at is None and not self._last_pass:
+            self._suspect(page, use.number, is_shown=is_shown)
+            return Wall.CLOSED if is_refusal else self._close(sort, url, now)
+        if is_shown and use.number < self._last_pass:
+            return Wall.DOUBT
+        if self._lives.were_over(use.number):
             return self._end()
-        since = min(_above(self._suspects, sort), default=self._uses)
-        self._suspects[sort] = since
+        if is_shown:
+            if not self._enders.has(url, now):
+                self._enders.add(url, now)
+                return self._end()
+        elif self._renewed_at is None and not self._last_pass:
+            return self._end()
+        since = self._suspect(page, self._uses, is_shown=is_shown)
         if use.number <= since:
             return Wall.DOUBT
         if self._last_pass > since:
-            return Wall.ALONE if is_refusal else self._close(sort, now)
-        return Wall.UNSURE if self._may_go_on(use, sort, now) else self._end()
+            return Wall.ALONE if is_refusal or is_shown else self._close(sort, url, now)
+        return Wall.UNSURE if not is_shown and self._may_go_on(use, sort, now) else self._end()
 
     def goes_alone(self, use: Use) -> bool:
         """Whether nothing else goes before this request is answered: the first with a renewed
@@ -293,7 +304,8 @@ class Visit:
         if use.generation != self.generation:
             return False
         is_first = use.number == 1 and not self._is_answered and self._renewed_at is not None
-        return is_first or (not self._suspects and self._lives.may_be_over(use.number))
+        is_doubt = self._doubt is not None and self._last_pass <= self._doubt
+        return is_first or (not is_doubt and self._lives.may_be_over(use.number))
 
     def has_shown(self, sort: Sort, now: float) -> bool:
         """Whether this sort, or a deeper page of its kind, passed of late, with any session."""
@@ -312,19 +324,18 @@ class Visit:
     def _cooldown(self) -> float:
         return min(self._cooldown_s * 2.0 ** min(self._vain, 60), _COOLDOWN_CAP_S)
 
-    def _meet(self, use: Use, url: str, now: float) -> Wall:
-        """What a wall says where such pages are shown: it is the session, or this page alone."""
-        if not self._enders.has(url, now):
-            self._enders.add(url, now)
-            return self._end()
-        since = self._odd.setdefault(url, self._uses)
-        if use.number <= since:
-            return Wall.DOUBT
-        return Wall.ALONE if self._last_pass > since else self._end()
+    def _suspect(self, page: str, uses: int, *, is_shown: bool) -> int:
+        """Note that a page was refused; after how many uses it was for the first time."""
+        since = self._suspects.setdefault(page, uses)
+        if not is_shown:
+            self._doubt = since
+        return since
 
     def _may_go_on(self, use: Use, sort: Sort, now: float) -> bool:
-        """Whether others are to tell of this wall, which two requests of its sort have met."""
-        if not self._cools(now):
+        """Whether others are to tell of this wall, which two requests for its page have met: not
+        where a page like it is closed, and nothing else is asked for that passes."""
+        is_second = self._closed_page(sort, now) is not None and not self._last_pass
+        if is_second or not self._cools(now):
             return False
         if self._unsure is None:
             self._unsure = sort, 2 * self._uses
@@ -340,14 +351,23 @@ class Visit:
     def _is_recent(self, at: float, now: float) -> bool:
         return now - at <= self._wall_memory_s
 
-    def _close(self, sort: Sort, now: float) -> Wall:
-        if not self.has_shown(sort, now):  # else it is this page alone
+    def _close(self, sort: Sort, url: str, now: float) -> Wall:
+        """A page is closed, as the session was alive; a second one of its sort closes the sort,
+        unless it is shown."""
+        until = now + self._wall_memory_s
+        if url and self._closed_page(sort, now) is None:
+            self._closed[sort] = url, until
+        elif not self.has_shown(sort, now):
             self._walled_until = {
-                one: until
-                for one, until in self._walled_until.items()
-                if not _is_within(sort, one) and until > now
-            } | {sort: now + self._wall_memory_s}
+                one: its_end
+                for one, its_end in self._walled_until.items()
+                if not _is_within(sort, one) and its_end > now
+            } | {sort: until}
         return Wall.CLOSED
+
+    def _closed_page(self, sort: Sort, now: float) -> str | None:
+        url, until = self._closed.get(sort, (None, now))
+        return url if now < until else None
 
     def _end(self) -> Wall:
         self.wanted = True
@@ -371,7 +391,7 @@ class Visit:
         self._uses = self._last_pass = 0
         self._is_answered = False
         self._suspects.clear()
-        self._odd.clear()
+        self._doubt = None
         self._unsure = None
 
 
