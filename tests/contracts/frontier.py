@@ -814,6 +814,20 @@ class FrontierContract:
         frontier.set_meta("x", "2")
         assert frontier.get_meta("x") == "2"
 
+    def test_a_note_is_changed_with_nobody_in_between(self, frontier: Frontier) -> None:
+        """Many processes add to one note at the same time: each word counts."""
+        frontier.set_meta("x", "0")
+
+        def add(n: int) -> None:
+            with closing(self.open()) as mine:
+                for _ in range(10):
+                    mine.change_meta("x", lambda before: f"{int(before or 0) + 1}")
+                    mine.change_meta(f"y{n % 2}", lambda before: f"{int(before or 0) + 1}")
+
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(add, range(4)))
+        assert [frontier.get_meta(name) for name in ("x", "y0", "y1")] == ["40", "20", "20"]
+
     # -- what is written is what is read
 
     @examples(60, suppress_health_check=SHARED)

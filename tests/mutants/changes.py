@@ -476,8 +476,8 @@ CHANGES = [
     Change(
         "the last of the mappers that fell silent dates a silence",
         "posts/silence.py",
-        "if noted is None or began < noted:",
-        "if True:",
+        "began if noted is None else min(began, noted)",
+        "began",
         f"{POSTS}/test_doubt.py",
     ),
     Change(

@@ -32,9 +32,12 @@ def known_media(users: Notes) -> tuple[list[Path], list[str]]:
 
 def _remember(users: Notes, note: Note[list[str]], file: Path | str, but: str) -> None:
     place = file if isinstance(file, str) else f"{socket.gethostname()}:{file.resolve()}"
-    others = [one for one in note.get(users) or [] if one != place]
+
+    def with_it(known: list[str] | None) -> list[str]:
+        return [*(one for one in known or [] if one != place), place][-_KEPT:]
+
     try:
-        note.put(users, [*others, place][-_KEPT:])
+        note.change(users, with_it)
     except ReadOnly:
         print(f"the store may only be read: {but}", file=sys.stderr)
 

@@ -28,19 +28,16 @@ class Silences:
 
     def talked(self, run_id: str, at: float) -> None:
         """Note when a mapper that ends was shown posts: before a silence, if there is one."""
-        note = TALKED.of(run_id)
-        noted = note.get(self._notes)
-        if noted is None or at > noted:
-            note.put(self._notes, at)
+        TALKED.of(run_id).change(self._notes, lambda noted: at if noted is None else max(at, noted))
 
     def tell(self, run_id: str, since: float | None) -> None:
         """Note that this run was shown nothing since then; of several mappers the first counts.
         since: None where this mapper does not know since when: then others may know more, who may
         be at work still."""
-        note = SILENT.of(run_id)
-        noted, began = note.get(self._notes), inf if since is None else since
-        if noted is None or began < noted:
-            note.put(self._notes, began)
+        began = inf if since is None else since
+        SILENT.of(run_id).change(
+            self._notes, lambda noted: began if noted is None else min(began, noted)
+        )
 
     def is_suspect(self, ledger: Ledger | None) -> bool:
         """Whether a visit ended by an emptiness, or without a text, in the silence of its run."""

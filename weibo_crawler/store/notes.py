@@ -24,6 +24,11 @@ class Notes(Protocol):
 
     def set_meta(self, name: str, value: str) -> None: ...
 
+    def change_meta(self, name: str, change: Callable[[str | None], str]) -> None:
+        """Read a note and write what `change` makes of it, with nobody in between; it may be called
+        more than once."""
+        ...
+
 
 class Note(NamedTuple, Generic[T]):
     """One note. decode, encode: from its text, and to it."""
@@ -44,6 +49,14 @@ class Note(NamedTuple, Generic[T]):
     def put(self, notes: Notes, value: T) -> None:
         """Set it."""
         notes.set_meta(self.name, self.encode(value))
+
+    def change(self, notes: Notes, change: Callable[[T | None], T]) -> None:
+        """Set it to what `change` makes of its value, or of None, with nobody in between."""
+
+        def changed(text: str | None) -> str:
+            return self.encode(change(self.decode(text) if text else None))
+
+        notes.change_meta(self.name, changed)
 
     def clear(self, notes: Notes) -> None:
         """From now on there is none."""
@@ -108,6 +121,8 @@ def note_shown(
     of before stay."""
     shown = [page for page in pages if not is_forgotten(page.uid)]
     places = {bool(page.cursor) for page in shown}
-    before = [page for page in SHOWN.of(kind).get(held) or () if bool(page.cursor) not in places]
     if shown:
-        SHOWN.of(kind).put(held, before + shown)
+        SHOWN.of(kind).change(
+            held,
+            lambda before: [one for one in before or () if bool(one.cursor) not in places] + shown,
+        )

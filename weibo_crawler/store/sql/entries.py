@@ -4,7 +4,7 @@ homes understand.
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from weibo_crawler.records import LONGEST_CLAIM_S, Edge, Id, State
@@ -213,6 +213,16 @@ class SqlEntries(SqlErasure):
     def set_meta(self, name: str, value: str) -> None:
         sql = f"INSERT INTO meta VALUES (%s, %s) {self._db.upsert('name', 'value')}"
         self._db.write(sql, (name, value))
+
+    def change_meta(self, name: str, change: Callable[[str | None], str]) -> None:
+        new = self._db.upsert("name", "value")
+
+        def work(cursor: Cursor) -> None:
+            found = rows(cursor, "SELECT value FROM meta WHERE name = %s", (name,))
+            value = change(str(found[0][0]) if found else None)
+            cursor.execute(f"INSERT INTO meta VALUES (%s, %s) {new}", (name, value))
+
+        self._alone(work)
 
     def report(self, worker: WorkerRow) -> None:
         """Write one worker's figures. A process that does so first sums up runs long past, by the
