@@ -30,7 +30,7 @@ DEFAULT_FILE = Path("conf/crawler.toml")
 FILE_OPTIONS = ("ssl_ca", "ssl_cert", "ssl_key", "socket")  # of a store's address
 # what may name places of this machine; group 2 is a relative one
 _ADDRESS = re.compile(rf"(?s)(\Asqlite:///|[?&](?:{'|'.join(FILE_OPTIONS)})=)([^/~&][^&]*)")
-_PATH = re.compile(r"(?s)(\A)(?!.*://)([^/~].*)")
+_PATH = re.compile(r"(?s)(\A)(?!.*://|\s*\Z)([^/~].*)")
 _PLACES = {
     **dict.fromkeys(("store.users", "store.tables"), _ADDRESS),
     **dict.fromkeys(("store.password_file", "egress.proxies_file", "archive.folder"), _PATH),
@@ -613,12 +613,20 @@ def _check(settings: Settings, environ: Mapping[str, str]) -> None:
                 f"store.{name}: a password does not belong into an address; "
                 "use WEIBO_STORE__PASSWORD or store.password_file"
             )
+    for place in (name for name, form in _PLACES.items() if form is _PATH):
+        section, _, key = place.partition(".")
+        named = getattr(getattr(settings, section), key)
+        if named is not None and not named.strip():
+            raise BadConfig(
+                f"{place}: an empty text names no place: leave the setting out, or, in a variable, "
+                "write none"
+            )
     for name, value in (
         ("store.password_file", settings.store.password_file),
         ("egress.proxies_file", settings.egress.proxies_file),
     ):
         if value is not None:
             try:
-                resolve(value or "(empty)", environ).open("rb").close()
+                resolve(value, environ).open("rb").close()
             except OSError as error:
                 raise BadConfig(f"{name}: cannot read {masked(value)}: {error.strerror}") from None

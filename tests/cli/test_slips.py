@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.crawls import Crawl
+from weibo_crawler.config import load
+from weibo_crawler.errors import BadConfig
 
 _OURS = re.compile(
     r"\b_[A-Z][a-z]\w+|Traceback|msgspec|regex|NoneType|Namespace|Errno|<\w+ object|`str`"
@@ -87,6 +89,56 @@ def test_a_command_line(tmp_path: Path, words: str, code: int, said: str) -> Non
     assert said in done.stderr
     assert not _OURS.search(done.stderr), done.stderr
     assert list(tmp_path.glob("*.db*")) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "seed",
+        "forget --yes",
+        "status --config",
+        "posts --ids",
+        "posts --manifest",
+        "media -o",
+        "export posts -o",
+        "export --dataset",
+        "report -o",
+        "verify",
+        "reparse",
+        "demo --dir",
+        "doctor --site --record",
+    ],
+)
+def test_an_empty_argument(tmp_path: Path, words: str) -> None:
+    """`"$UNSET"` names no file and no user, and never the working folder; nothing is written."""
+    for empty in ("", " "):
+        said = Crawl(tmp_path).run(*words.split(), empty, code=2).stderr
+        assert "names no file or folder" in said or "is no seed" in said
+        assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "archive.folder",
+        "egress.proxies_file",
+        "store.password_file",
+        "metrics.textfile",
+        "hadoop.streaming_jar",
+    ],
+)
+@pytest.mark.parametrize("empty", ["", " "])
+def test_an_empty_place(tmp_path: Path, place: str, empty: str) -> None:
+    """A setting that names a place is left out or names one: an empty text is neither off nor the
+    working folder, in the file and in a variable; the variable takes `none`."""
+    section, key = place.split(".")
+    file = tmp_path / "mine.toml"
+    file.write_text(f"[{section}]\n{key} = '{empty}'\n")
+    variable = f"WEIBO_{section}__{key}".upper()
+    for given, environ in ((file, {}), (None, {variable: empty})):
+        with pytest.raises(BadConfig, match=f"{place}: an empty text names no place"):
+            load(given, environ | {"WEIBO_BASE_DIR": str(tmp_path)})
+    load(None, {variable: "none", "WEIBO_BASE_DIR": str(tmp_path)})
 
 
 def test_many_wrong_seeds(tmp_path: Path) -> None:

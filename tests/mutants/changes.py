@@ -1053,4 +1053,25 @@ CHANGES = [
         "return text",
         f"{SITE}/weibo/test_strangers.py",
     ),
+    Change(
+        "an empty argument names the working folder",
+        "cli/main.py",
+        "if not text.strip():",
+        "if False:",
+        "tests/cli/test_slips.py",
+    ),
+    Change(
+        "an empty seed names the working folder",
+        "cli/seed.py",
+        "0 < len(argument) < 255",
+        "len(argument) < 255",
+        "tests/cli/test_slips.py",
+    ),
+    Change(
+        "an empty setting names the working folder",
+        "config.py",
+        "if named is not None and not named.strip():",
+        "if False:",
+        "tests/cli/test_slips.py",
+    ),
 ]

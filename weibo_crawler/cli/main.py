@@ -215,7 +215,10 @@ def _command(
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument(
-        "--config", type=Path, metavar="FILE", help="settings (default: conf/crawler.toml if there)"
+        "--config",
+        type=_path,
+        metavar="FILE",
+        help="settings (default: conf/crawler.toml if there)",
     )
     command.add_argument(
         "--json",
@@ -370,14 +373,14 @@ def _crawl_commands(commands: Any) -> None:
     )
     posts.add_argument(
         "--ids",
-        type=Path,
+        type=_path,
         metavar="FILE",
         help="in place of users: the posts whose ids stand in this file, one a line, one or two "
         "requests each; stdout gets each id and what it came to: ok, edited, gone, restricted, "
         "walled or unknown",
     )
     posts.add_argument(
-        "--manifest", type=Path, metavar="FILE", help="only write the job's input, the key ranges"
+        "--manifest", type=_path, metavar="FILE", help="only write the job's input, the key ranges"
     )
 
     media = _command(
@@ -395,7 +398,7 @@ def _crawl_commands(commands: Any) -> None:
     add(
         "--output",
         "-o",
-        type=Path,
+        type=_path,
         default=Path("media"),
         metavar="DIR",
         help="the folder, a new one or one of an earlier run (default: media)",
@@ -475,7 +478,7 @@ def _analyst_commands(commands: Any) -> None:
     )
     export.add_argument(
         "--dataset",
-        type=Path,
+        type=_path,
         metavar="DIR",
         help="write everything into a new folder instead: Parquet, a data card (Croissant), what "
         "was not seen and why, checksums",
@@ -489,12 +492,12 @@ def _analyst_commands(commands: Any) -> None:
     verify = _command(
         commands, "verify", "analysts:verify", "check a dataset against its checksums and figures"
     )
-    verify.add_argument("folder", type=Path, metavar="DIR", help="what export --dataset wrote")
+    verify.add_argument("folder", type=_path, metavar="DIR", help="what export --dataset wrote")
     report = _command(commands, "report", "analysts:report", "write an HTML report with plots")
     report.add_argument(
         "--output",
         "-o",
-        type=Path,
+        type=_path,
         default=Path("report.html"),
         metavar="FILE",
         help="default: report.html",
@@ -529,7 +532,14 @@ def _add_processes(command: argparse.ArgumentParser) -> None:
 
 def _place(text: str) -> Path | str:
     """A file, or an address of HDFS."""
-    return text if "://" in text else Path(text)
+    return text if "://" in text else _path(text)
+
+
+def _path(text: str) -> Path:
+    """A file or folder; `""`, which `Path` takes for the working folder, names none."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError(f"{text[:30]!r} names no file or folder")
+    return Path(text)
 
 
 def _add_excel(command: argparse.ArgumentParser) -> None:
@@ -575,7 +585,7 @@ def _add_selection(command: argparse.ArgumentParser, *, is_needed: bool = True) 
 def _operator_commands(commands: Any) -> None:
     demo = _command(commands, "demo", "demo:demo", "the whole way on a simulated site, offline")
     demo.add_argument(
-        "--dir", type=Path, default=Path("weibo-demo"), help="its folder (default: weibo-demo)"
+        "--dir", type=_path, default=Path("weibo-demo"), help="its folder (default: weibo-demo)"
     )
     _command(commands, "init", "operate:init", "create or check stores and the settings file")
     proxies = _command(commands, "proxies", "operate:proxies", "try every egress")
@@ -603,7 +613,7 @@ def _operator_commands(commands: Any) -> None:
     )
     doctor.add_argument(
         "--record",
-        type=Path,
+        type=_path,
         metavar="DIR",
         help="with --site: write the answers into a new folder, to be sent to the developers: "
         "shapes and lengths are kept, all names, words and ids replaced",
@@ -622,7 +632,7 @@ def _operator_commands(commands: Any) -> None:
     reparse.add_argument(
         "folders",
         nargs="*",
-        type=Path,
+        type=_path,
         metavar="FOLDER",
         help="a folder of WARC files, or one file (default: archive.folder)",
     )

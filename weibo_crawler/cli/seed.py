@@ -69,13 +69,13 @@ def read_seeds(arguments: list[str], site: Site) -> list[Seed]:
     BadSeed, with source and line number."""
     seeds: list[Seed] = []
     for argument in arguments:
-        path = Path(argument)
+        path, is_short = Path(argument), 0 < len(argument) < 255  # Path("") is the working folder
         if (topic := _topic(argument.strip(), "command line", site)) is not None:
             seeds.append(topic)
             continue
-        if len(argument) < 255 and path.is_dir() and not _is_uid(argument, site):
+        if is_short and path.is_dir() and not _is_uid(argument, site):
             raise BadConfig(f"{argument} is a folder: give a file, or a uid")
-        if path.suffix in _FILES or (len(argument) < 255 and path.is_file()):
+        if path.suffix in _FILES or (is_short and path.is_file()):
             try:
                 lines = path.read_text(encoding="utf-8").splitlines()
             except (OSError, UnicodeDecodeError) as error:
