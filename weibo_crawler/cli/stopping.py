@@ -11,6 +11,7 @@ from itertools import count
 from weibo_crawler.errors import Interrupted
 
 _FINISHING = "finishing what is in flight (again: stop at once)"
+_AT_ONCE = "at once; what was stored stays, and the same command goes on from there"
 
 
 @contextmanager
@@ -19,7 +20,7 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
     stops = count()
 
     def interrupted(*_: object) -> None:
-        _say("at once" if next(stops) else _FINISHING)
+        _say(_AT_ONCE if next(stops) else _FINISHING)
         stop()
 
     handlers = {n: signal.signal(n, interrupted) for n in _signals()}
@@ -42,7 +43,7 @@ def stop_by_signals(
 
     def interrupted() -> None:
         if next(stops):
-            _say("at once")
+            _say(_AT_ONCE)
             at_once()
             os._exit(Interrupted.exit_code)
         _say(first)
