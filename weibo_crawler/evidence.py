@@ -221,17 +221,17 @@ class Evidence:
             if ask.expect is not Expect.SHOWN:  # that is a witness
                 ask = ask._replace(
                     hold=hold,
-                    is_shown=partial(self._is_shown, request),
+                    is_shown=partial(self._may_be_shown, request),
                     witness=partial(self.is_given_to_others, others_than, ask=repeat),
                 )
             fetched = await source.fetch(ask)
         self.told(ask, begun, fetched.reading)
         return fetched
 
-    def _is_shown(self, request: Request) -> bool:
-        """Whether others are known who are shown such pages, as far as the latest answers tell."""
-        place = _place(request)
-        return self.knows(request.uid, place) and not self.is_quiet(place)
+    def _may_be_shown(self, request: Request) -> bool:
+        """Whether others may be shown such pages, as far as the latest answers tell: some were, or
+        nobody is known yet who was, and other pages are shown."""
+        return not self.is_quiet(_place(request))
 
     async def break_silence(self, request: Request, ask: Repeat) -> None:
         """Before this request, where it is time to ask a witness, repeat others, one caller after
