@@ -24,16 +24,18 @@ def closing(
     kind: str,
     status: int,
     change: Callable[[bytes], bytes] = lambda body: body,
+    after: int = 0,
 ) -> Iterator[tuple[str, list[str]]]:
     """The site at `base_url`, whose addresses of this kind are answered by a status alone, and what
-    was asked for there. change: of the bodies of all others."""
+    was asked for there. change: of the bodies of all others. after: so many are answered first."""
     asked: list[str] = []
+    shown = iter(range(after))
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            if re.match(kind, self.path):
+            if re.match(kind, self.path) and next(shown, None) is None:
                 asked.append(self.path)
                 self._answer(status, [("Content-Type", "text/html")], b"")
                 return

@@ -175,6 +175,26 @@ def test_the_waiting_line_says_since_when() -> None:
     assert outage.words == f"no egress may go; in the way since {since}: 418 1 x, 432 1 x"
 
 
+def test_refusals_alone_end_a_run_where_no_wait_spares_anybody() -> None:
+    """After refused_s, or a quarter of it where nothing else ever came. Failures of egresses
+    between them tell that it is not the site."""
+    outage = Outage(refused_s=20.0)
+    outage.ended()
+    for n in range(20):
+        outage.bad("418", float(n), 0.0, is_refusal=True)
+    assert not outage.over
+    outage.bad("403", 20.0, 0.0, is_refusal=True)
+    assert outage.over.startswith("the site says no: nothing but refusals for 20 s: ")
+    assert "418 20 x, 403 1 x; nothing is lost" in outage.over
+    outage = Outage(refused_s=20.0)
+    for n in range(30):
+        outage.bad("418", n / 2, 0.0, is_refusal=n % 9 > 0)
+    assert not outage.over
+    for n in range(5):
+        outage.bad("418", 15.0 + n, 0.0, is_refusal=True)
+    assert "for 5 s" in outage.over
+
+
 @pytest.mark.parametrize("answer", [BANNED, EgressFailed("refused"), Reading(Verdict.REFUSED)])
 def test_a_run_gives_up(answer: Reading | EgressFailed) -> None:
     """After give_up_s of refusals and failures alone the run ends, for everybody, with the words of

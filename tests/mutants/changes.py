@@ -616,7 +616,7 @@ CHANGES = [
     Change(
         "what failed before counts for the breaker again",
         "fetch/answers.py",
-        "return action if is_evidence else replace(action, sign=None)",
+        "return replace(action, sign=_OF_RETRIES.get(action.sign))",
         "return action",
         f"{FETCH}/test_answers.py {FETCH}/test_fetcher.py",
     ),
@@ -911,6 +911,34 @@ CHANGES = [
         "            self._bad_since, self._bad_at = now, at\n",
         "            self._bad_since = now\n        self._bad_at = at\n",
         f"{FETCH}/test_pool.py",
+    ),
+    Change(
+        "refusals of retries tell though others are shown",
+        "fetch/breaker.py",
+        "            self._row.clear()\n            return False\n",
+        "            return False\n",
+        f"{FETCH}/test_breaker.py",
+    ),
+    Change(
+        "a refusal of what failed before tells nothing, whatever else comes",
+        "fetch/answers.py",
+        "Sign.ANSWERED: Sign.ANSWERED, Sign.REFUSED: Sign.RETRIED}",
+        "Sign.ANSWERED: Sign.ANSWERED}",
+        f"{FETCH}/test_answers.py",
+    ),
+    Change(
+        "failures of egresses are refusals of the site",
+        "fetch/pool/outage.py",
+        "min(self._refused_since, now) if is_refusal else inf",
+        "min(self._refused_since, now)",
+        f"{FETCH}/test_pool.py",
+    ),
+    Change(
+        "no pace is set, and few are left to ask for: refusals go on for ever",
+        "fetch/opening.py",
+        "_REFUSED_S if is_free and each is None else inf",
+        "inf",
+        "tests/cli/test_refused_by_all.py",
     ),
     Change(
         "the password of a store stands in an error",

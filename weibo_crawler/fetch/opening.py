@@ -3,6 +3,7 @@
 import resource as limits
 import sys
 from collections.abc import Callable
+from math import inf
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,7 @@ from weibo_crawler.sites import Site
 
 PLACES = 32  # callers keep the processor busy where the pace has no limit
 _FILES_EACH = 4  # under way by one egress, less than browsers have
+_REFUSED_S = 20.0  # of refusals alone end a run without a pace: bans are shorter, or are for long
 FILES_BESIDE = 64  # open files that are no connections
 
 if TYPE_CHECKING:
@@ -131,7 +133,11 @@ def _open_pool(
         ring,
         visitor,
         sender,
-        Outage(stop_s if settings.egress.when_empty == "stop" else None, pace.give_up_s or None),
+        Outage(
+            stop_s if settings.egress.when_empty == "stop" else None,
+            pace.give_up_s or None,
+            refused_s=_REFUSED_S if is_free and each is None else inf,
+        ),
         concurrency=fixed or (most if each is None else min(most, each * len(egresses))),
         least=fixed or PLACES,
         rng=rng,

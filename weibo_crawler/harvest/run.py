@@ -355,7 +355,8 @@ class HarvestRun:
         Errors: SiteSaysNo, where nothing at all is shown while an entry has all its attempts."""
         if isinstance(trouble, Refused):  # an egress may be refused; or these pages are, for good
             self._refused[entry.uid] += 1
-            is_shown, is_first = self._counters[SHOWN] > shown, self._refused[entry.uid] == 1
+            is_shown = self._counters[SHOWN] > shown
+            is_first = self._refused[entry.uid] == 1 and not entry.is_retry
             if is_shown or is_first:
                 return is_shown
             return await self._asker.is_given_to_others(entry.uid, time.monotonic(), None)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from math import inf
 from typing import NamedTuple
 
+_UNANSWERED = 1 / 4  # of the patience, where the site has answered nothing else so far
 _SAID_S, _SAID_AGAIN_S = 5.0, 600.0  # shorter outages are not worth a line
 _LATER = (
     "nothing is lost: come back later or with other egresses (`proxies check` tries them), then "
@@ -27,16 +28,30 @@ class Outage:
     on.
 
     stop_s: how long all egresses may rest or be dead, None: as long as they do. give_up_s: how long
-    refusals and failures may be all that comes, None: for ever.
+    refusals and failures may be all that comes, None: for ever. refused_s: the same of refusals
+    alone, where nobody is spared by waiting; inf: no other time. A quarter of it is
+    enough where nothing else ever came.
     """
 
-    def __init__(self, stop_s: float | None = None, give_up_s: float | None = None) -> None:
-        self._stop_s, self._give_up_s = stop_s, give_up_s
+    def __init__(
+        self,
+        stop_s: float | None = None,
+        give_up_s: float | None = None,
+        *,
+        refused_s: float = inf,
+    ) -> None:
+        self._stop_s, self._give_up_s, self._refused_s = stop_s, give_up_s, refused_s
+        self._was_answered = False
         self.over = ""
-        self.ended()
+        self._begin()
 
     def ended(self) -> None:
         """A good answer came."""
+        self._was_answered = True
+        self._begin()
+
+    def _begin(self) -> None:
+        self._refused_since = inf  # nothing but refusals
         self._bad_since = self._out_since = inf  # the first refusal; all were out
         self._bad_at = 0.0  # of the first refusal, since the epoch
         self._words, self._said_at = "", -inf
@@ -57,11 +72,16 @@ class Outage:
         since = datetime.fromtimestamp(self._bad_at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         return f"{self._words}; in the way since {since}: {most}{more}"
 
-    def bad(self, why: str, now: float, at: float) -> None:
-        """A refusal, or a failure of an egress. at: now, as seconds since the epoch."""
+    def bad(self, why: str, now: float, at: float, *, is_refusal: bool = False) -> None:
+        """A refusal, or a failure of an egress or session. at: now, as seconds since the epoch."""
         if self._bad_since == inf:
             self._bad_since, self._bad_at = now, at
         self._whys[why] += 1
+        self._refused_since = min(self._refused_since, now) if is_refusal else inf
+        lasted_s = now - self._refused_since
+        if lasted_s >= self._refused_s * (1.0 if self._was_answered else _UNANSWERED):
+            self._words = self._words or "no pace is set, so no longer rest helps"
+            self._stop(f"the site says no: nothing but refusals for {lasted_s:.0f} s: {self.words}")
         self._judge_patience(now)
 
     def met(self, words: str, wait_s: float, now: float) -> Advice:

@@ -425,13 +425,14 @@ class Pool:
                 *(retry_after_s, name, longest_s),
             )
         self._ring.refused(name, now, self._rng, retry_after_s, is_ban=is_ban)
-        self._note_bad(why)
+        self._note_bad(why, is_refusal=True)
 
     def _ended(self, turn: Turn) -> str:
         return _SESSION_OVER if self._visitor.has_session(turn.egress) else _NO_SESSION
 
-    def _note_bad(self, why: str) -> None:
-        self._outage.bad(why[:80], asyncio.get_running_loop().time(), time.time())
+    def _note_bad(self, why: str, *, is_refusal: bool = False) -> None:
+        now = asyncio.get_running_loop().time()
+        self._outage.bad(why[:80], now, time.time(), is_refusal=is_refusal)
         self.stop(self._outage.over)
 
     # -- waiting
