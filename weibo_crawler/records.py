@@ -86,22 +86,23 @@ class Health(StrEnum):
     unchecked   not used yet, or back from a rest; may go
     good        its last answer was no refusal; may go
     resting     the site refused it: nothing goes before its rest ends. A rest doubles with each
-                refusal in a row; a refusal that arrives during a rest belongs to the burst that
+                refusal in a row; a refusal of what was sent before it belongs to the burst that
                 caused it, and only a longer Retry-After adds to it
     dead        the proxy failed three times in a row, or once and it had not proved itself or less
                 than half of its answers came of late: nothing goes before its next probe
     probing     one request goes by a dead proxy, and nothing beside it until its outcome is known.
                 Another process is told that it is dead, and probes it anew
 
-    chosen:  resting -> unchecked; dead -> probing; only when its time has come
+    chosen:  resting -> unchecked; dead -> probing; only when its time has come. While the site
+             refuses all egresses one request goes at a time
     refused: unchecked, good, dead, probing -> resting; the rate is multiplied by pace.fall_factor,
              down to the floor. Who was only too fast rests shortly, who was banned for longer
     failed:  unchecked, good, resting -> the same, or dead; probing -> dead, for twice as long;
              dead -> dead; the direct egress never dies, it rests
     answered: unchecked, good, dead, probing -> good; the rate rises by pace.rise_share of the
              ceiling, carefully near one that was refused. Where there is no ceiling there is no
-             rate until refusals in a row tell one. An answer that arrives during a rest was
-             sent before it and does not end it
+             rate until refusals in a row, by any egress, tell one. An answer that arrives during a
+             rest was sent before it and does not end it
     put to rest (it may not ask for a session yet): unchecked, good -> resting; probing -> dead;
              resting, dead -> the same, for at least as long
     """

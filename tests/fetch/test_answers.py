@@ -753,3 +753,23 @@ def test_who_says_the_same_is_not_disproved(said: Reading) -> None:
     actions = play(asked(Expect.CONTENT), by([said, said], "ab"))
     assert returned(actions) == said
     assert actions[-1].disproved == ()
+
+
+@pytest.mark.parametrize("said", [THROTTLED, FORBIDDEN])
+def test_a_refusal_of_a_burst_costs_neither_site_nor_page(said: Reading) -> None:
+    """Many requests that were under way together are refused together: the first one tells. Still
+    no page is asked for without end."""
+    first, *others = [Met(said, "a", is_of_burst=n > 0, is_only=True) for n in range(20)]
+    assert decide(asked(), [], first).sign is Sign.REFUSED
+    actions = play(asked(), others)
+    assert {action.sign for action in actions} == {None}
+    assert len(actions) == 3 * 3
+
+
+@pytest.mark.parametrize(("said", "sent"), [(THROTTLED, 9), (FORBIDDEN, 3)])
+def test_haste_is_no_fault_of_a_page_while_all_are_out(said: Reading, sent: int) -> None:
+    """What may be the page alone, by its words, costs it an attempt."""
+    met = [Met(said, "a", is_outage=True, is_only=True)] * 20
+    actions = play(asked(), met)
+    assert len(actions) == sent
+    assert {action.sign for action in actions} == {Sign.REFUSED}

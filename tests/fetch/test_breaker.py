@@ -29,6 +29,19 @@ def test_a_window_of_refusals_trips() -> None:
         assert words in breaker.tripped
 
 
+def test_the_advice_names_the_pace() -> None:
+    """What to set is asked for when it trips, by refusals or by silence."""
+    for sign in ("refused", "nothing"):
+        said = ["none"]
+        breaker = Breaker(0.9, 10, pace=said.pop)
+        for n in range(150):
+            if sign == "refused":
+                breaker.note(Sign.REFUSED, "418", "direct", float(n))
+            elif not breaker.tripped:
+                breaker.looked(Look(Kind.PROFILE, True, "direct", float(n)))
+        assert "come back in an hour or more with none or other egresses" in breaker.tripped
+
+
 def test_what_is_refused_again_tells_where_all_are_refused() -> None:
     """Words that nobody knows may be one page's, however often it is asked for; where ten refusals
     came in a row they are the site's, and each further one counts."""

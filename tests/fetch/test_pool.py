@@ -309,3 +309,23 @@ def test_who_never_answered_well_does_not_go_first(seed: int, bad: Outcome) -> N
     names = run(scenario())
     assert A.name in names[:60]
     assert names.count(A.name) < 350  # two are drawn, and may be the same
+
+
+@pytest.mark.parametrize(
+    ("pace", "refused", "said"),
+    [
+        (0.0, 0, "a pace.requests_per_second (none is set)"),
+        (0.0, 40, "pace.requests_per_second = 15 (none is set)"),
+        (100.0, 0, "a lower pace.requests_per_second"),
+        (100.0, 40, "pace.requests_per_second = 15"),
+    ],
+)
+def test_the_pace_that_is_advised_is_what_was_allowed(pace: float, refused: int, said: str) -> None:
+    """Three quarters of what was answered within a second before it was refused."""
+    world = World([], rate=pace)
+    for _ in range(20):
+        world.ring.answered("direct", 0.0, 0.1)
+    for _ in range(refused):
+        world.ring.refused("direct", 0.0, Random(0))
+    world.ring.choose(5.0, Random(0))
+    assert world.pool.advised_pace() == said

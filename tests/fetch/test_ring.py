@@ -1,6 +1,7 @@
 import sys
 from collections import Counter
 from itertools import pairwise
+from math import inf
 from random import Random
 from types import FrameType
 
@@ -13,6 +14,7 @@ from tests.fetch.rings import standings
 from weibo_crawler.config import Pace
 from weibo_crawler.fetch.egress import DIRECT, Egress
 from weibo_crawler.fetch.pool.ring import Choice, Ring
+from weibo_crawler.fetch.pool.slot import Slot
 from weibo_crawler.records import EgressState, Health
 
 PROXIES = [Egress(f"10.0.0.{n}:80", f"http://10.0.0.{n}:80") for n in range(4)]
@@ -279,10 +281,11 @@ def test_rate_falls_by_shares_and_rises_by_steps() -> None:
     ring = _ring(DIRECT, rate=1.0)
     ring.refused("direct", 0.0, Random(0))
     assert standings(ring)[0].rate == 0.75
-    _use(ring, ring.choose(0.0, Random(0)).wait_s + 1)
+    at = ring.choose(0.0, Random(0)).wait_s + 1
+    _use(ring, at)
     rates = []
     for n in range(70):
-        ring.answered("direct", 100.0 + n, 0.1)
+        ring.answered("direct", at + n, 0.1)
         rates.append(standings(ring)[0].rate)
     assert rates[:6] == pytest.approx([0.75 + n / 32 for n in range(1, 7)])
     assert rates[6:8] == pytest.approx([0.95, 0.95 * 1.001])
@@ -290,15 +293,15 @@ def test_rate_falls_by_shares_and_rises_by_steps() -> None:
 
 
 def test_a_rate_that_was_refused_by_mistake_is_forgotten() -> None:
-    """Once answers came at 5 % above it the rate rises by whole steps again; a ban tells nothing of
-    the rate, nor is a refusal at the floor remembered."""
+    """Once answers came at 5 % above it the rate rises by whole steps again. Nor is a refusal at
+    the floor remembered, nor one after which nothing was answered."""
     ring = Ring([DIRECT], Pace(requests_per_second=1.0, fall_factor=0.5))
     now, rates = 0.0, []
 
-    def refuse(*, is_ban: bool = False) -> None:
+    def refuse() -> None:
         nonlocal now
-        ring.refused("direct", now, Random(0), is_ban=is_ban)
-        now += 10_000.0
+        ring.refused("direct", now, Random(0))
+        now += ring.choose(now, Random(0)).wait_s + 1e-6
         ring.choose(now, Random(0))
 
     def answer() -> float:
@@ -306,16 +309,37 @@ def test_a_rate_that_was_refused_by_mistake_is_forgotten() -> None:
         return standings(ring)[0].rate
 
     refuse()
+    rates = [answer()]
     refuse()
-    rates = [answer() for _ in range(150)]
-    assert rates[:8] == pytest.approx([0.25 + n / 32 for n in range(1, 8)] + [0.475])
-    assert rates[8] == pytest.approx(0.475 * 1.001)
+    rates += [answer() for _ in range(150)]
+    steps, near = [0.265625 + n / 32 for n in range(1, 8)], 0.95 * 0.53125
+    assert rates[:9] == pytest.approx([0.53125, *steps, near])
+    assert rates[9] == pytest.approx(near * 1.001)
     assert rates[-1] == 1.0
-    refuse(is_ban=True)
-    assert [answer() for _ in range(3)] == pytest.approx([0.5 + n / 32 for n in range(1, 4)])
     for _ in range(9):
         refuse()
-    assert answer() == pytest.approx(1 / 64 + 1 / 32)
+    assert standings(ring)[0].rate == 1 / 64
+    rates = [answer() for _ in range(40)]
+    assert rates[:2] == pytest.approx([3 / 64, 5 / 64])
+    assert rates[29] == 0.95  # the first of those nine, at the ceiling
+    ring = Ring([DIRECT], Pace(requests_per_second=1.0, min_requests_per_second=0.5))
+    for _ in range(3):
+        refuse()
+        answer()
+        ring._by_name["direct"].rate = 0.5
+    assert [answer() for _ in range(2)] == [0.53125, 0.5625]
+
+
+def test_refusals_that_cost_long_rests_are_sought_seldom() -> None:
+    """Near a rate that was refused the steps are so small that rests as long as the last one take a
+    tenth of the time, however fast the egress is."""
+    for limit, lost_s, takes_s in ((20.0, 5.0, 50.0), (200.0, 5.0, 50.0), (200.0, 60.0, 100.0)):
+        slot = Slot(DIRECT, 0, limit, refused_rate=limit, lost_s=lost_s)
+        slot.rate, now = limit * 0.95, 0.0
+        while slot.rate < limit:
+            slot.rise(1.0, inf)
+            now += slot.interval_s
+        assert now == pytest.approx(takes_s, rel=0.03)
 
 
 class _Limit:
@@ -479,27 +503,188 @@ def test_short_rests_without_a_limit() -> None:
         ring.choose(now, Random(0))
 
 
-def test_a_rate_is_told_by_refusals_in_a_row() -> None:
-    """Where the pace has no limit three refusals in a row say that an egress is too fast: what was
-    answered within the last second is its rate. One alone, or a ban, says nothing of the kind, and
-    where the rate falls as low as rests alone keep it there is none again."""
+class _Clock:
+    """One ring, one answer each 5 ms, and refusals."""
+
+    def __init__(self, pace: float, *egresses: Egress) -> None:
+        self.ring, self.now = Ring(egresses or (DIRECT,), Pace(requests_per_second=pace)), 0.0
+
+    @property
+    def rate(self) -> float:
+        return standings(self.ring)[0].rate
+
+    def answer(self, n: int, name: str = "direct") -> None:
+        for _ in range(n):
+            self.now += 0.005
+            self.ring.answered(name, self.now, 0.001)
+
+    def refuse(self, n: int, name: str = "direct", *, is_ban: bool = False) -> None:
+        for _ in range(n):
+            self.ring.refused(name, self.now, Random(0), is_ban=is_ban)
+
+    def rest(self) -> None:
+        self.now += self.ring.choose(self.now, Random(0)).wait_s + 1e-6
+        self.ring.choose(self.now, Random(0))
+
+
+@pytest.mark.parametrize("is_ban", [False, True])
+@pytest.mark.parametrize("pace", [0.0, 1000.0])
+def test_a_rate_is_told_by_refusals_in_a_row(pace: float, *, is_ban: bool) -> None:
+    """Where the pace has no limit, or one far above the site's, three refusals in a row, whatever
+    their words, say that an egress is too fast: what was answered within a second until then is
+    what is allowed. That holds from its next request on, and counts what the burst brought, too;
+    refusals of its probes do not make it less."""
+    clock = _Clock(pace)
+    clock.answer(300)
+    clock.refuse(13, is_ban=is_ban)
+    clock.answer(10)
+    clock.now += 1.0
+    assert clock.rate == 0.75 * pace
+    clock.rest()
+    assert clock.rate == pytest.approx(200 * 0.75, rel=0.01)
+    for _ in range(3):
+        clock.refuse(1, is_ban=is_ban)
+        clock.rest()
+    clock.answer(40)
+    assert clock.rate == pytest.approx(200 * 0.95, rel=0.01)
+
+
+def test_what_was_allowed_is_what_came_before_the_first_refusal_in_a_row() -> None:
+    """Few are under way at once where there are many egresses: then refusals of probes tell that it
+    was too fast, and not how fast it may be."""
+    clock = _Clock(0.0)
+    clock.answer(300)
+    for n in (2, 1):
+        clock.refuse(n)
+        clock.now += 2.0
+        clock.rest()
+    assert clock.rate == pytest.approx(200 * 0.75, rel=0.01)
+
+
+def test_a_pace_near_the_limit_is_not_told_anew() -> None:
+    """Where the rate is not far above what was answered it falls as ever: that few came may be for
+    want of callers."""
+    clock = _Clock(220.0)
+    clock.answer(200)
+    clock.refuse(3)
+    clock.rest()
+    assert clock.rate == 220.0 * 0.75
+    clock = _Clock(5.0)
+    clock.answer(3)
+    clock.refuse(3)
+    clock.rest()
+    assert clock.rate == 5.0 * 0.75
+
+
+def test_refusals_between_answers_tell_no_rate() -> None:
+    """One of a few answers may be a refusal for other reasons: each answer, whatever it holds,
+    takes back one, by any egress: those that begin together are refused together, some once."""
+    clock = _Clock(0.0)
+    for _ in range(50):
+        clock.answer(1)
+        clock.ring.broke("direct", clock.now)
+        clock.refuse(2)
+        clock.rest()
+    assert clock.rate == 0.0
+    clock = _Clock(0.0, *PROXIES)
+    for egress in PROXIES:
+        clock.answer(10, egress.name)
+    for egress in PROXIES:
+        clock.refuse(1, egress.name)
+    clock.rest()
+    few = _Clock(0.0)
+    few.answer(1)
+    few.refuse(3)
+    few.rest()
+    assert few.rate == 3.0
+    assert max(standing.rate for standing in standings(clock.ring)) == pytest.approx(7.5)
+
+
+def test_who_is_refused_at_any_rate_was_not_too_fast() -> None:
+    """Where refusals come between a few answers, four more than one of twenty: then there is no
+    rate again, and twice as many in a row are needed for the next one."""
+    clock = _Clock(0.0)
+    clock.answer(200)
+    clock.refuse(3)
+    clock.rest()
+    for n in range(12):  # near a limit
+        assert clock.rate >= 50.0, n
+        clock.answer(20)
+        clock.refuse(1)
+        clock.rest()
+    for n in range(4):
+        assert clock.rate >= 50.0, n
+        clock.answer(2)
+        clock.refuse(1)
+        clock.rest()
+    assert clock.rate == 0.0
+    clock.answer(200)
+    clock.refuse(3)
+    clock.rest()
+    assert clock.rate == 0.0
+    clock.refuse(4)
+    clock.rest()
+    assert clock.rate > 0.0
+
+
+def test_while_all_are_out_one_request_at_a_time_probes() -> None:
+    """Where the site refuses all egresses one request goes, and no other one until it has landed;
+    was it refused, too, the next one waits, twice as long each time, up to a second. After
+    one answer all go again."""
+    ring, rng, now, gaps = Ring(PROXIES, Pace(requests_per_second=0)), Random(0), 0.0, []
+    for egress in PROXIES:
+        for _ in range(100):
+            ring.answered(egress.name, 0.0, 0.1)
+        ring.refused(egress.name, 0.0, rng)
+    for _ in range(9):
+        choices: list[Choice] = []
+        since = now
+        while not choices:
+            now += 0.01
+            choices = [c for c in (ring.choose(now, rng) for _ in range(4)) if c.egress]
+            choices = [c for c in choices if not c.wait_s and ring.go(c, now) == 0.0]
+        gaps.append(now - since)
+        assert len(choices) == 1
+        assert ring.choose(now + 0.5, rng).egress is None
+        assert choices[0].egress is not None
+        ring.landed(choices[0])
+        ring.refused(choices[0].egress.name, now, rng)
+    assert all(0.1 <= gap <= 1.5 for gap in gaps)
+    assert gaps[-1] >= 1.0
+    probe = ring.choose(now + 3.0, rng)
+    assert probe.egress is not None
+    assert ring.go(probe, now + 3.0) == 0.0
+    ring.landed(probe)
+    ring.answered(probe.egress.name, now + 3.0, 0.1)
+    for wait_s in (4.0, 5.0, 6.0):
+        choice = ring.choose(now + wait_s, rng)
+        assert ring.go(choice, now + wait_s) == 0.0
+
+
+def test_what_was_sent_before_a_refusal_belongs_to_it() -> None:
+    """However late it comes: also when the rest is over."""
     ring, rng = Ring([DIRECT], Pace(requests_per_second=0)), Random(0)
-    for n in range(400):
-        ring.answered("direct", n / 200, 0.001)
-        if n % 50 == 0:
-            ring.refused("direct", n / 200, rng)
-            ring.refused("direct", n / 200, rng, is_ban=True)
-            ring.refused("direct", n / 200, rng)
-    assert standings(ring)[0].rate == 0.0
-    rates = []
-    for n in range(9):
-        ring.refused("direct", 2.0, rng)
-        rates.append(standings(ring)[0].rate)
-        ring.choose(100.0 * n + 100.0, rng)
-    rate = 199 * 0.75
-    assert rates[:5] == pytest.approx([0.0, 0.0, rate, 0.75 * rate, 0.75**2 * rate])
-    assert min(rate for rate in rates if rate) > 32.0
-    assert rates[-1] == 0.0
+    early, late = ring.choose(0.0, rng), ring.choose(0.0, rng)
+    assert not ring.is_of_burst(early)
+    ring.refused("direct", 1.0, rng)
+    assert ring.is_of_burst(late)
+    probe = ring.choose(9.0, rng)
+    assert ring.is_of_burst(late)
+    assert not ring.is_of_burst(probe)
+    ring.refused("direct", 9.0, rng, is_of_burst=True)
+    assert standings(ring)[0].health is Health.UNCHECKED
+    ring.refused("direct", 9.0, rng, 60.0, is_of_burst=True)
+    assert ring.choose(9.0, rng).wait_s > 1.0
+
+
+def test_what_is_allowed_is_known() -> None:
+    """Where something was refused, three quarters of it."""
+    ring = Ring(PROXIES, Pace(requests_per_second=8.0))
+    assert ring.allowed_rate() == 0.0
+    for egress in PROXIES[:2]:
+        ring.refused(egress.name, 0.0, Random(0))
+    ring._by_name[PROXIES[1].name].refused_rate = 4.0
+    assert ring.allowed_rate() == 3.0
 
 
 def test_the_floor_and_the_steps_are_settings() -> None:
@@ -515,9 +700,12 @@ def test_the_floor_and_the_steps_are_settings() -> None:
         now += 10_000.0
         ring.choose(now, Random(0))
     assert rates == pytest.approx([0.7, 0.49, 0.343, 0.2401, 0.2, 0.2])
-    for rate in (0.7, 1.0, 1.0):
+    rates = []
+    for _ in range(400):
         ring.answered("direct", now, 0.1)
-        assert standings(ring)[0].rate == pytest.approx(rate)
+        rates.append(standings(ring)[0].rate)
+    assert rates[:2] == pytest.approx([0.7, 0.95])
+    assert rates[-1] == max(rates) == 1.0
 
 
 def _shares(ring: Ring, rng: Random, start: float, n: int = 4000) -> dict[str, float]:
@@ -627,14 +815,18 @@ def test_an_outage_counts_who_is_here() -> None:
     for _ in range(3):
         ring.failed(names[1], 0.0, Random(0))
     assert "(2 resting, 1 dead)" in ring.outage(0.0)
-    used = {_use(ring, 200.0), _use(ring, 200.0), _use(ring, 200.0)}
+    used: set[str] = set()
+    for n in range(3):
+        choice = ring.choose(200.0 + 10.0 * n, Random(0), used)
+        assert choice.egress is not None
+        used.add(choice.egress.name)
     assert used == set(names[1:])
-    assert ring.outage(200.0) == ""
+    assert ring.outage(400.0) == ""
     for name in used:
-        ring.refused(name, 201.0, Random(0), 100.0)
-    assert "(3 resting)" in ring.outage(202.0)
+        ring.refused(name, 401.0, Random(0), 100.0)
+    assert "(3 resting)" in ring.outage(402.0)
     ring.join(Egress("new:1", "http://new:1"))
-    assert ring.outage(202.0) == ""
+    assert ring.outage(402.0) == ""
 
 
 def test_not_all_queue_at_a_slow_egress() -> None:

@@ -12,7 +12,9 @@ LOGIN_WALL; a refusal that a    session    what `Visit.wall` makes of it. OVER, 
   new session may help                     UNSURE, ABSENT: no witness, another egress goes. CLOSED,
                                            ALONE: return the wall, once it is confirmed where need
                                            be; take the refusal for one of the egress, or the page
-CAPTCHA, THROTTLED, REFUSED     egress     it rests, another goes; return after `attempts`
+CAPTCHA, THROTTLED, REFUSED     egress     it rests, another goes; return after `attempts`, of
+                                           which those are none that came with others at once, or
+                                           for haste while all are out: after 3 x `attempts`
 REFUSED, of no page of a user   ?          the same, but nobody rests: it may be the kind's fault
 a ban again, and pages of       page       the same, but nobody rests: others were asked for after
   others were shown                        the first one, so it is no ban
@@ -89,6 +91,7 @@ from weibo_crawler.records import (
 
 # The limits of patience with one request. Those in attempts are multiples of fetch.attempts.
 REFUSED_ATTEMPTS = 1
+REFUSED_ANYHOW_ATTEMPTS = 3  # also those that are no page's fault
 TROUBLE_ATTEMPTS = 1
 LONE_TROUBLE_ATTEMPTS = 2  # where all of it came by one egress of several
 EGRESS_FAILURE_ATTEMPTS = 3
@@ -140,7 +143,8 @@ class Met(Struct, frozen=True):
     is_common_wall, is_first_shown: as `Walls` says. is_silent: the site may have fallen silent for
     everybody. is_spared: it is an emptiness at which nobody needs to look again at once;
     is_asked_again: one at which to look once more than usual. is_alone: it is a ban, and pages of
-    others were shown that were asked for after the first one that this request met.
+    others were shown that were asked for after the first one that this request met. is_of_burst: it
+    was asked for before the latest refusal of its egress, with which it is one.
     """
 
     answer: Reading | TransportError
@@ -160,6 +164,7 @@ class Met(Struct, frozen=True):
     is_spared: bool = False
     is_asked_again: bool = False
     is_alone: bool = False
+    is_of_burst: bool = False
 
 
 class Return(NamedTuple):
@@ -543,10 +548,10 @@ def is_confirmed(met: Sequence[Met]) -> bool:
 
 def is_ban(met: Met) -> bool:
     """Whether a page is refused, and that says more than that it was asked for too early. What says
-    until when to wait is of whoever asks."""
+    until when to wait is of whoever asks, and so is what comes together with others."""
     answer = met.answer
     is_refusal = isinstance(answer, Reading) and answer.verdict in _OF_EGRESS and answer.is_ban
-    return is_refusal and met.retry_after_s is None
+    return is_refusal and met.retry_after_s is None and not met.is_of_burst
 
 
 def is_alone(met: Met) -> bool:
@@ -561,10 +566,18 @@ def is_of_no_session(met: Met) -> bool:
 
 def _refused(reading: Reading, case: _Case, outcome: Outcome, *, is_over: bool = False) -> Action:
     """A refusal of the egress; or of its session, and no new one helps."""
-    is_over |= case.is_over(sum(_is_refusal(met) for met in case.all), REFUSED_ATTEMPTS)
+    refused = [met for met in case.all if _is_refusal(met)]
+    is_over |= case.is_over(sum(map(_is_of_page, refused)), REFUSED_ATTEMPTS)
+    is_over |= case.is_over(len(refused), REFUSED_ANYHOW_ATTEMPTS)
     step = Return(reading) if is_over else Again(case.met.egress)
-    sign = None if is_alone(case.met) else Sign.REFUSED
+    sign = None if is_alone(case.met) or case.met.is_of_burst else Sign.REFUSED
     return Action(step, outcome, sign, _why(reading))
+
+
+def _is_of_page(met: Met) -> bool:
+    """Whether this refusal may be the page's fault, not only that of whoever asks too often."""
+    assert isinstance(met.answer, Reading)
+    return not met.is_of_burst and (met.answer.is_ban or not met.is_outage)
 
 
 def _of_egress_or_kind(reading: Reading, case: _Case) -> Outcome:

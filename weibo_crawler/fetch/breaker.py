@@ -12,15 +12,16 @@ words that differ from one proxy to the other     of twenty pages in a row nobod
                                                   the site's
 
 Only what was asked for the first time is evidence about the site. A request that failed at an
-earlier visit counts for its good answer, and for its refusals while nothing but refusals comes. A
-refusal that nobody knows, which comes once more to the same request, counts only where ten refusals
-came in a row: then it is no page's fault. What is wrong with texts, comments and the like counts
-only while pages of users are not shown either: a site may have closed, or lost, one way to a text.
+earlier visit counts for its good answer, and for its refusals while nothing but refusals comes;
+what was under way together and is refused together counts once an egress. A refusal that nobody
+knows, which comes once more to the same request, counts only where ten refusals came in a row: then
+it is no page's fault. What is wrong with texts, comments and the like counts only while pages of
+users are not shown either: a site may have closed, or lost, one way to a text.
 `now` is an argument, in seconds since the epoch.
 """
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from math import ceil, log, sqrt
@@ -43,9 +44,8 @@ _ALONE_AT_MOST = 3.0  # shows anything at all: nobody hides a profile, more hide
 _PRIOR_EMPTY, _PRIOR = 9, 15  # looks added to those seen: few tell little of what is usual
 _PRIOR_AGAIN = 10  # the same, of pages that were shown before
 _COME_BACK = (
-    "come back in an hour or more with a lower pace.requests_per_second or other egresses "
-    "(egress.proxies_file, egress.proxies_url; `proxies check` tries them), then run the "
-    "same command again"
+    "come back in an hour or more with {} or other egresses (egress.proxies_file, "
+    "egress.proxies_url; `proxies check` tries them), then run the same command again"
 )
 
 
@@ -95,10 +95,18 @@ class Breaker:
     The window is of stop_window answers, or of two for each egress that was answered, where that
     is more: many egresses that begin together above the limit are refused together, once each,
     which says nothing of the site. Failures of the egresses themselves say nothing of it either.
-    Once tripped it stays so.
+    Once tripped it stays so. pace: what to set so that it does not happen again, in words.
     """
 
-    def __init__(self, stop_share: float, stop_window: int, *, drift_share: float = 1.0) -> None:
+    def __init__(
+        self,
+        stop_share: float,
+        stop_window: int,
+        *,
+        drift_share: float = 1.0,
+        pace: Callable[[], str] = lambda: "a lower pace.requests_per_second",
+    ) -> None:
+        self._pace = pace
         self._stop_share, self._least = stop_share, stop_window
         self._window: deque[_Note] = deque()
         self._pages: deque[_Note] = deque(maxlen=max(_DRIFT_PAGES, stop_window))
@@ -175,7 +183,7 @@ class Breaker:
         is_enough = not self._was_shown or silence.witnesses >= _WITNESSES
         alone = _ALONE_AT_MOST if silence.is_of_gone else _ALONE.get(look.kind, _ALONE_AT_MOST)
         if silence.score >= _CERTAIN * (1 if is_enough else alone):
-            self.stop(_explain_silence(look, silence))
+            self.stop(f"{_explain_silence(look, silence)}: {_COME_BACK.format(self._pace())}")
 
     def compared(self, differing: Sequence[str], *, is_same: bool) -> None:
         """Proxies were asked for the same page. differing: those whose words differ, and nobody
@@ -238,7 +246,7 @@ class Breaker:
             )
         return (
             f"the site says no: {facts}; what was under way goes back and nothing is lost: "
-            + _COME_BACK
+            + _COME_BACK.format(self._pace())
         )
 
     def _explain_drift(self) -> str:
@@ -331,8 +339,7 @@ def _explain_silence(look: Look, silence: _Silence) -> str:
         f"known to hold something ({pages}){before}, since {_clock(looks[0].at)}, "
         f"{_by(look.egress for look in empty)}, {said}, where "
         f"{usual * 100:.0f} % at most is usual in this run; {so} "
-        "no longer talks to us, and nobody stays marked as gone or done because of it: "
-        + _COME_BACK
+        "no longer talks to us, and nobody stays marked as gone or done because of it"
     )
 
 

@@ -201,11 +201,13 @@ class Exchange:
             is_direct=turn.egress.proxy_url is None,
             is_only=self._pool.is_single,
             is_outage=self._pool.is_outage,
+            is_of_burst=self._pool.is_of_burst(turn),
             is_common_wall=self._walls.is_common(asked, asyncio.get_running_loop().time()),
             is_first_shown=self._walls.is_first_shown(asked.ask.request.kind),
             is_silent=self._breaker.may_be_silent,
         )
-        met = replace(met, is_alone=is_ban(met) and self._shown_at > asked.banned_at)
+        is_alone = self._shown_at > asked.banned_at and not met.is_outage
+        met = replace(met, is_alone=is_alone and is_ban(met))
         outcome = of_session(met)
         if outcome is None:
             return met

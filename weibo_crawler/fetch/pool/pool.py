@@ -160,10 +160,13 @@ class Pool:
             case Good(latency_s, is_shown):
                 asked = turn.request, turn.nth
                 self._visitor.passed(turn.egress, turn.use, *asked, page, now, is_shown=is_shown)
+                is_probe = self._ring.is_probing
                 self._ring.answered(name, now, latency_s, is_shown=is_shown)
                 self._outage.ended()
+                if is_probe:
+                    self._tell_news()  # all who wait may go
             case Refused(why, retry_after_s, is_ban):
-                self._refused(name, why, retry_after_s, is_ban=is_ban)
+                self._refused(turn, why, retry_after_s, is_ban=is_ban)
             case Walled(latency_s):
                 wall = self._visitor.wall(turn.egress, turn.use, turn.request, turn.nth)
                 if wall in CLOSED:  # what the site answers to guests, or to this egress alone
@@ -177,7 +180,7 @@ class Pool:
                 if wall in (Wall.CLOSED, Wall.UNSURE, Wall.ABSENT):
                     if wall is not Wall.CLOSED or not self._visitor.has_shown(turn.egress, *asked):
                         self._visitor.retire(turn.egress, turn.use)
-                    self._refused(name, why, retry_after_s, is_ban=True)
+                    self._refused(turn, why, retry_after_s, is_ban=True)
                 elif wall is Wall.OVER:
                     self._note_bad(why + self._ended(turn))
             case Failed(why):
@@ -192,6 +195,8 @@ class Pool:
             case Broken(is_stall):
                 if is_stall:
                     self._ring.stalled(name)
+                else:
+                    self._ring.broke(name, now)
             case Unused():
                 pass
             case _:
@@ -226,6 +231,10 @@ class Pool:
         """Whether this is a proxy by which answers of the site came of late."""
         return self._ring.is_healthy(name)
 
+    def is_of_burst(self, turn: Turn) -> bool:
+        """As `Ring.is_of_burst`."""
+        return self._ring.is_of_burst(turn.choice)
+
     def is_untold(self, name: str) -> bool:
         """As `Ring.is_untold`."""
         return self._ring.is_untold(name)
@@ -243,6 +252,13 @@ class Pool:
         under way then, since callers do other things as well; `least` where that is more."""
         per_s, under_way = self._ring.throughput()
         return Room(min(self._concurrency, max(self._least, ceil(2.0 * under_way))), per_s)
+
+    def advised_pace(self) -> str:
+        """The pace to set after the site said no to all, in words."""
+        allowed, name = self._ring.allowed_rate(), "pace.requests_per_second"
+        if self._ring.ceiling:
+            return f"{name} = {allowed:.4g}" if allowed else f"a lower {name}"
+        return f"{name} = {allowed:.4g} (none is set)" if allowed else f"a {name} (none is set)"
 
     @property
     def is_single(self) -> bool:
@@ -415,8 +431,9 @@ class Pool:
 
     # -- what came of it
 
-    def _refused(self, name: str, why: str, retry_after_s: float | None, *, is_ban: bool) -> None:
+    def _refused(self, turn: Turn, why: str, retry_after_s: float | None, *, is_ban: bool) -> None:
         now, longest_s = asyncio.get_running_loop().time(), self._ring.longest_s
+        name, is_of_burst = turn.egress.name, self._ring.is_of_burst(turn.choice)
         if retry_after_s is not None and retry_after_s > longest_s and not self._is_cut_said:
             self._is_cut_said = True
             _log.warning(
@@ -424,7 +441,9 @@ class Pool:
                 "it asks for more",
                 *(retry_after_s, name, longest_s),
             )
-        self._ring.refused(name, now, self._rng, retry_after_s, is_ban=is_ban)
+        self._ring.refused(
+            *(name, now, self._rng, retry_after_s), is_ban=is_ban, is_of_burst=is_of_burst
+        )
         self._note_bad(why, is_refusal=True)
 
     def _ended(self, turn: Turn) -> str:

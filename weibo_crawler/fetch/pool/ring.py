@@ -11,7 +11,7 @@ from typing import NamedTuple
 from weibo_crawler.config import Pace
 from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.egress import Egress
-from weibo_crawler.fetch.pool.slot import PROVEN, UNLIMITED, Patience, Slot
+from weibo_crawler.fetch.pool.slot import LEAST_TOLD, PROVEN, UNLIMITED, Patience, Slot
 from weibo_crawler.fetch.pool.turns import Turns
 from weibo_crawler.records import LONGEST_REST_S, AllOut, EgressState, Health
 
@@ -20,10 +20,11 @@ _STALL_S = 3.0  # a failure that took so long is enough
 _DEAD_REST = 4.0  # intervals: the first rest of a dead one
 _STALL_REST = 4.0  # times as long as its probe takes is the longest rest of who stalls, at least
 _PACE_JITTER = 0.015  # of an interval: at most so much more than the least gap
-_LEAST_RATE = 32.0  # requests per second, where no pace is set
 _SHORT_REST = 2.0  # intervals: the first rest of who was only too fast
 _FORGIVEN = 24  # answers to one egress at the cadence: then all others go at it as well
 _TRIAL_S = 5.0  # nobody else goes meanwhile by an egress that has not answered yet
+_HASTY = 3  # refusals in a row: one alone may be any answer's fault
+_MOST_ALL_REST_S = 1.0  # between probes while all are out
 _TRIAL_LOOK_S = 0.1  # who finds nothing but trials looks again then
 _RECENT = 1 / 32  # of the newest answer in what is usual everywhere
 _GRAIN_S = 1e-6  # what is left of an interval after rounding
@@ -40,6 +41,7 @@ class Choice(NamedTuple):
     wait_s: float
     number: int = -1
     turn: int = 0
+    rested: int = 0
     is_trial: bool = False
 
 
@@ -54,10 +56,15 @@ class Ring:
     time between the probes of a dead proxy at one. Retry-After is obeyed up to four times the cap
     (longest_s, at most an hour).
 
-    Where the pace has no limit an egress goes without one until it is refused for haste several
-    times in a row. Then what was answered within the last second is its rate, which falls and rises
-    as any other does, but without a ceiling. Where it falls to _LEAST_RATE it was no haste, or
-    rests alone serve better, and there is no limit again.
+    Where several refusals came in a row, by whichever egress, what an egress was answered within a
+    second before its own is what it is allowed, if its rate is none or far higher: that is the rate
+    it goes on with, which falls and rises as any other does (AIMD), where the pace has no limit
+    without a ceiling. Where refusals go on to come between a few answers it was no haste: there is
+    no rate again, and it takes twice as many refusals in a row to tell the next one.
+
+    While the site refuses all egresses, one request at a time is the probe (a half-open circuit
+    breaker): the next one goes when it has landed and, where it was refused, after a rest of all,
+    twice as long each time, up to a second.
 
     is_leased: the ring begins empty; egresses are admitted, retired and lost as their leases come
     and go, and nothing goes from `until` on. What is said of an egress that is not here any more
@@ -76,7 +83,7 @@ class Ring:
         if not egresses and not is_leased:
             raise ValueError("a ring needs at least one egress")
         self.ceiling = pace.requests_per_second
-        self._floor = pace.floor if self.ceiling else _LEAST_RATE
+        self._floor = pace.floor
         self._fall, self._rise = pace.fall_factor, pace.rise_share
         self._is_leased = is_leased
         self.until = -inf if is_leased else inf
@@ -93,6 +100,11 @@ class Ring:
         self._canary: int | None = None
         self._forgiven = 0  # answers to the canary; -1: the site forgives no jitter
         self._turns = Turns()
+        self._haste = 0  # refusals, less one for each answer
+        self._hasty_from = _HASTY
+        self._probes = 0  # refused in a row while all were out
+        self._probe: Choice | None = None  # under way
+        self._next_probe = -inf
         for egress in egresses:
             self.join(egress)
 
@@ -107,9 +119,17 @@ class Ring:
         if slot is None:
             back_at = self._turns.back_at()
             return Choice(None, _EMPTY_S if back_at is None else back_at - now)
+        if self._is_probed(now):
+            wait_s = self._next_probe - now if self._probe is None else 0.0
+            # not always the same request is the probe
+            return Choice(None, wait_s + rng.uniform(0.0, _TRIAL_LOOK_S))
         is_trial = slot.is_on_trial  # nothing else until its outcome is known
         if slot.is_taken and slot.next_free > now:
             return Choice(None, min(slot.next_free - now, _TRIAL_LOOK_S))
+        if slot.health is Health.RESTING:
+            slot.health = Health.UNCHECKED
+            if self._haste >= self._hasty_from:
+                slot.tell_rate(self._fall, self._floor)
         at = max(now, slot.next_free)
         after = max(now - slot.slack_s, slot.next_free) + slot.gap_s
         after += slot.interval_s * rng.uniform(0.0, _PACE_JITTER)
@@ -119,10 +139,8 @@ class Ring:
         elif is_trial:
             after = max(after, at + _TRIAL_S)
             slot.is_taken = True
-        if slot.health is Health.RESTING:
-            slot.health = Health.UNCHECKED
         self._turns.put(slot, after)
-        return Choice(slot.egress, at - now, slot.number, slot.turn, is_trial)
+        return Choice(slot.egress, at - now, slot.number, slot.turn, slot.rested, is_trial)
 
     def go(self, choice: Choice, now: float) -> float | None:
         """0: the request of this choice starts now; then `landed` says when it is over. More: it is
@@ -137,6 +155,10 @@ class Ring:
         early_s = slot.due - now
         if early_s > _GRAIN_S:
             return early_s if early_s <= slot.gap_s else None
+        if self._is_probed(now):
+            return None
+        if self.is_probing:
+            self._probe, self._next_probe = choice, now + _TRIAL_S
         slot.start(now)
         slot.is_tried = True
         slot.flying += 1
@@ -144,6 +166,8 @@ class Ring:
 
     def landed(self, choice: Choice, *, is_unused: bool = False) -> None:
         """A request that `go` let start is over. is_unused: it tells nothing of the egress."""
+        if choice is self._probe:
+            self._probe, self._next_probe = None, -inf
         slot = self._slots.get(choice.number)
         if slot is not None:
             slot.flying -= 1
@@ -171,6 +195,14 @@ class Ring:
         slot = self._by_name.get(name)
         if slot is not None:
             slot.arrived(now, elapsed_s)
+            self._came_back(slot, now)
+            self._probes = 0
+
+    def broke(self, name: str, now: float) -> None:
+        """Something came by this egress that is of no use, and no refusal."""
+        slot = self._by_name.get(name)
+        if slot is not None:
+            self._came_back(slot, now)
 
     def answered(self, name: str, now: float, elapsed_s: float, *, is_shown: bool = True) -> None:
         """The site answered by this egress, and it was no refusal. elapsed_s: how long it took;
@@ -182,6 +214,7 @@ class Ring:
         slot.note_answer(elapsed_s, is_shown=is_shown)
         self._successes += slot.success
         slot.arrived(now, elapsed_s)
+        self._came_back(slot, now)
         self._usual_s += (slot.usual_s - self._usual_s) * (_RECENT if self._usual_s else 1)
         was_on_trial = slot.is_down or slot.is_taken
         slot.failures = 0
@@ -189,11 +222,15 @@ class Ring:
             slot.deaths = 0
         if slot.health is Health.RESTING:
             return
+        self._probes = 0
         if slot.rests or slot.rate < self.ceiling or slot.health is not Health.GOOD:
             self._touched.add(name)
+        if slot.rests:
+            slot.lost_s = now - slot.refused_at
         slot.rests = 0
         if slot.rate:
-            slot.rise((self.ceiling or slot.rate) * self._rise, self.ceiling or inf)
+            known = self.ceiling or min(slot.refused_rate, slot.told_rate)
+            slot.rise(known * self._rise, self.ceiling or inf)
         slot.health = Health.GOOD
         self._learn(slot)
         if was_on_trial:  # do not let it wait for its next probe
@@ -207,26 +244,33 @@ class Ring:
         retry_after_s: float | None = None,
         *,
         is_ban: bool = False,
+        is_of_burst: bool = False,
     ) -> None:
-        """The site refused this egress. is_ban: not because this request came too early. The pace
-        of one that goes at the cadence stays: it may have been the jitter of arrivals."""
+        """The site refused this egress. is_ban: not because this request came too early;
+        is_of_burst: it was sent before the latest refusal. The pace of one that goes at the cadence
+        stays: it may have been the jitter of arrivals."""
         slot = self._by_name.get(name)
         if slot is None:
             return
         asked_s = min(retry_after_s or 0.0, self.longest_s)
-        if not is_ban:
-            slot.was_hasty(now)
-        if slot.health is Health.RESTING:
-            if now + asked_s > slot.next_free:
+        self._haste += 1
+        slot.note_allowed(now)
+        if slot.health is Health.RESTING or is_of_burst:
+            if asked_s and now + asked_s > slot.next_free:
                 self._put_out(slot, Health.RESTING, now + asked_s)
             return
         if slot.is_careful and slot.rate:
-            slot.fall(self._fall, self._floor, is_ban=is_ban)
-            if not self.ceiling and slot.rate == self._floor:
-                slot.rate = 0.0
+            self._slow_down(slot)
         self._unlearn(slot)
         slot.failures = slot.deaths = 0
-        self._rest(slot, now, rng, asked_s, inf if is_ban else _SHORT_REST * slot.interval_s)
+        base_s = self._rest_base_s
+        if slot.rate and not is_ban:
+            base_s = min(base_s, _SHORT_REST * slot.interval_s)
+        self._rest(slot, now, rng, asked_s, base_s)
+        usable = self._turns.count(Health.GOOD) + self._turns.count(Health.UNCHECKED)
+        if self.is_probing or not usable:
+            self._next_probe = now + min(base_s * 2.0**self._probes / 2, _MOST_ALL_REST_S)
+            self._probes += 1
 
     def rest(self, name: str, now: float, for_s: float) -> None:
         """Nothing by this egress for so long, though nobody refused it."""
@@ -246,7 +290,7 @@ class Ring:
             return
         if slot.egress.proxy_url is None:
             if slot.health is not Health.RESTING:
-                self._rest(slot, now, rng, 0.0)
+                self._rest(slot, now, rng, 0.0, self._rest_base_s)
             return
         slot.failures += not may_be_site
         if not slot.is_down:  # that probes fail says how long it is down, not how often
@@ -274,6 +318,16 @@ class Ring:
             and slot.is_proven
             and not slot.is_poor(self._usual_success)
         )
+
+    @property
+    def is_probing(self) -> bool:
+        """Whether all are out, and one request at a time goes."""
+        return self._probes > 0
+
+    def is_of_burst(self, choice: Choice) -> bool:
+        """Whether the egress was refused after this choice: what comes of it belongs to that."""
+        slot = self._slots.get(choice.number)
+        return slot is not None and slot.rested != choice.rested
 
     def is_proxy(self, name: str) -> bool:
         """Whether there is a proxy of this name; the direct way makes up no page."""
@@ -324,6 +378,12 @@ class Ring:
         usable = [slot for slot in self._slots.values() if not slot.is_out and not slot.is_down]
         per_s = sum(slot.rate for slot in usable)
         return per_s, sum(slot.rate * (slot.latency_s or self._usual_s) for slot in usable)
+
+    def allowed_rate(self) -> float:
+        """Requests a second that hold at each egress of which it is known what is refused; 0.0: at
+        none it is."""
+        refused = min((slot.refused_rate for slot in self._slots.values()), default=inf)
+        return refused * self._fall if refused < inf else 0.0
 
     def outage(self, now: float) -> str:
         """Why nothing may go, in words, where all that is here rests or is dead; else ""."""
@@ -488,6 +548,22 @@ class Ring:
             until = max(until, slot.next_free)
         self._put_out(slot, Health.DEAD, until)
 
+    def _is_probed(self, now: float) -> bool:
+        """Whether all are out, and it is too early for the next probe."""
+        return self.is_probing and now < self._next_probe
+
+    def _came_back(self, slot: Slot, now: float) -> None:
+        slot.came_back(now)
+        self._haste = max(0, self._haste - 1)
+
+    def _slow_down(self, slot: Slot) -> None:
+        """One rate lower after a refusal; none, where it was no haste."""
+        if not self.ceiling and not slot.rests and slot.is_doubted():
+            slot.rate, self._haste = 0.0, 0
+            self._hasty_from *= 2
+        else:
+            slot.fall(self._fall, self._floor or slot.told_rate * LEAST_TOLD)
+
     def _learn(self, slot: Slot) -> None:
         """One egress goes at the cadence at first, to learn whether the site forgives the jitter of
         arrivals."""
@@ -511,12 +587,11 @@ class Ring:
         if self._canary == slot.number and self._forgiven < _FORGIVEN:
             self._forgiven = -1
 
-    def _rest(
-        self, slot: Slot, now: float, rng: Random, asked_s: float, base_s: float = inf
-    ) -> None:
-        base_s = min(self._rest_base_s, base_s or inf)
+    def _rest(self, slot: Slot, now: float, rng: Random, asked_s: float, base_s: float) -> None:
         rest_s = backoff_s(slot.rests, base_s, self._rest_cap_s, rng)
+        slot.refused_at = slot.refused_at if slot.rests else now
         slot.rests += 1
+        slot.rested += 1
         self._put_out(slot, Health.RESTING, now + max(rest_s, asked_s))
 
     def _put_out(self, slot: Slot, health: Health, until: float) -> None:

@@ -24,8 +24,14 @@ _LEAST_DEADLINE_S = 3.0
 _MOST_DOUBLINGS = 6
 _NEAR = 0.05  # of a rate that was refused
 _CAREFUL = 0.001  # of the rate: what an answer adds there
-_OF_LATE_S = 1.0  # what was answered within that is the rate of an egress without one
-_HASTY = 3  # refusals in a row: one alone may be any answer's fault
+_BOLD = 0.005  # the same, above it where there is no ceiling
+_OF_LATE_S = 1.0  # what was answered within that is what it is allowed ...
+_ENOUGH = 4.0  # ... but fewer do not tell
+LEAST_TOLD = 1 / 4  # of a rate that was told: no rate falls below it
+_DOUBTED = 4.0  # refusals at a rate that was told: then it was not haste ...
+_BELIEVED = 1 / 20  # ... less so much for each answer
+_LOST = 0.1  # of the time near a rate that was refused: at most so much is for rests ...
+_MOST_LOST_S = 10.0  # ... of this length
 
 
 class Patience(NamedTuple):
@@ -50,8 +56,10 @@ class Slot:
     after the one before it arrived at the latest: a request may be on its way for longer than one
     need be, and the next one, which need not be, would come too early.
     refused_rate: the last one that was refused, inf: none, or it proved to be allowed.
-    came: when answers came of late, and refusals: how many came in a row, as long as there is no
-    rate.
+    came: when answers came of late; allowed: how many came within a second until it was refused;
+    told_rate: the rate that was taken from that, 0: none was; doubts: how many refusals came since,
+    less _BELIEVED for each answer. refused_at: the first of the refusals
+    in a row; lost_s: how long it took until it was answered again, the last time.
     """
 
     egress: Egress
@@ -70,13 +78,18 @@ class Slot:
     place: int = -1  # among those that are free, -1: not there
     listed: Health | None = None  # as what it is counted, None: it is not
     rests: int = 0  # in a row
+    rested: int = 0  # in all
     failures: int = 0  # in a row
     deaths: int = 0  # in a row
     answers: int = 0
     least_s: float = inf  # the quickest of them
     refused_rate: float = inf
     came: deque[float] = field(default_factory=deque)
-    refusals: int = 0
+    allowed: float = 0.0
+    told_rate: float = 0.0
+    doubts: float = 0.0
+    refused_at: float = 0.0
+    lost_s: float = 0.0
     latency_s: float = 0.0
     deviation_s: float = 0.0
     stalls: int = 0  # in a row
@@ -160,35 +173,60 @@ class Slot:
     def rise(self, step: float, ceiling: float) -> None:
         """Faster after an answer, by `step`; carefully around a rate that was refused, and above it
         where there is no ceiling."""
-        if ceiling < inf and self.rate > self.refused_rate * (1.0 + _NEAR):
-            self.refused_rate = inf
         careful_from = self.refused_rate * (1.0 - _NEAR)
         if self.rate < careful_from:
             rate = min(self.rate + step, careful_from)
+        elif self.rate <= self.refused_rate * (1.0 + _NEAR):
+            # slower where a refusal costs long rests
+            lost_s = min(self.lost_s, _MOST_LOST_S)
+            most = _NEAR * _LOST / lost_s if lost_s else inf
+            rate = self.rate + min(step, self.rate * _CAREFUL, most)
+        elif ceiling < inf:
+            self.refused_rate, rate = inf, self.rate + step
         else:
-            rate = self.rate + min(step, self.rate * _CAREFUL)
+            rate = self.rate + min(step, self.rate * _BOLD)
         self.rate = min(rate, ceiling)
 
-    def was_hasty(self, now: float) -> None:
-        """Take what was answered of late for the rate, where there is none, and several refusals in
-        a row say that there should be one."""
-        self.refusals += not self.rate
-        if self.refusals >= _HASTY:
-            self._forget(now)
-            self.rate, self.refusals = len(self.came) / _OF_LATE_S, 0
+    def came_back(self, now: float) -> None:
+        """Something came that is no refusal."""
+        self.came.append(now)
+        self._forget(now)
+        self.doubts = max(0.0, self.doubts - _BELIEVED)
+        if self.health is Health.RESTING:  # it was sent before
+            self.allowed = max(self.allowed, len(self.came) / _OF_LATE_S)
+
+    def note_allowed(self, now: float) -> None:
+        """It is refused: what was answered of late is the most that is allowed."""
+        self._forget(now)
+        self.allowed = max(self.allowed if self.rests else 0.0, len(self.came) / _OF_LATE_S)
+
+    def tell_rate(self, factor: float, floor: float) -> None:
+        """Go by what was allowed, where the rate was none, or far higher by what enough tell."""
+        refused = self.rate if self.refused_rate == inf else self.refused_rate
+        is_far = _ENOUGH <= self.allowed < refused * factor
+        if is_far or (self.allowed and not self.rate):
+            # another process may have used up what is allowed
+            self.told_rate = self.refused_rate = max(self.allowed, _ENOUGH)
+            self.rate = min(self.rate or inf, max(self.told_rate * factor, floor))
+            self.doubts = 0.0
+
+    def is_doubted(self) -> bool:
+        """Count a refusal at a rate that was told; whether there were too many for haste."""
+        self.doubts += 1.0
+        return self.doubts >= _DOUBTED
 
     def _forget(self, now: float) -> None:
         while self.came and self.came[0] <= now - _OF_LATE_S:
             self.came.popleft()
 
-    def fall(self, factor: float, floor: float, *, is_ban: bool) -> None:
-        """Slower after a refusal. A ban does not tell which rate is too high; nor does it matter
-        at the floor, where it would take hours to rise carefully."""
+    def fall(self, factor: float, floor: float) -> None:
+        """Slower after a refusal. Which rate is too high tells the first one in a row, after which
+        nothing was answered; nor does it matter at the floor, where it would take hours to rise
+        carefully."""
         refused, self.rate = self.rate, max(self.rate * factor, floor)
-        if self.rate == floor:
-            self.refused_rate = inf
-        elif not is_ban:
-            self.refused_rate = refused
+        if self.rests:
+            return
+        self.refused_rate = inf if self.rate == floor else refused
 
     def start(self, now: float) -> None:
         """A request is sent now."""
@@ -199,10 +237,6 @@ class Slot:
         shortest time that an exchange takes."""
         self.stalls = 0
         self.least_s = min(self.least_s, elapsed_s)
-        if not self.rate:
-            self.refusals = 0
-            self.came.append(now)
-            self._forget(now)
         if self.is_careful and self.due > -inf:
             travel_s = self.least_s if self.answers > _SHORTEST else 0.0
             self.due = max(self.due, now - travel_s + self.gap_s)
