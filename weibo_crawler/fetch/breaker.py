@@ -147,7 +147,7 @@ class Breaker:
         note = _Note(sign, why, egress, now, uid)
         self._egresses.add(egress)
         size = max(self._least, _ANSWERS_EACH * len(self._egresses))
-        if self._is_full_of_refusals(note, size):
+        if self._is_full_of_refusals(note, size) and not self.tripped:
             self.stop(self._explain(self._row))
         if sign is Sign.RETRIED:
             return
