@@ -9,8 +9,7 @@ from tests.cli.crawls import simulated
 from tests.cli.test_shut_kinds import closing
 
 
-@pytest.mark.parametrize("status", [418, 403])
-@pytest.mark.parametrize("after", [0, 60])
+@pytest.mark.parametrize(("status", "after"), [(418, 0), (403, 0), (418, 60)])
 def test_a_site_that_refuses_all_ends_a_harvest(tmp_path: Path, status: int, after: int) -> None:
     """Law 10: exit code 4 and the reason after few requests, whether or not something was shown
     before, and however few users are left to ask for; so does each run after it, though all that it

@@ -769,7 +769,7 @@ def test_a_refusal_of_a_burst_costs_neither_site_nor_page(said: Reading) -> None
 @pytest.mark.parametrize(("said", "sent"), [(THROTTLED, 9), (FORBIDDEN, 3)])
 def test_haste_is_no_fault_of_a_page_while_all_are_out(said: Reading, sent: int) -> None:
     """What may be the page alone, by its words, costs it an attempt."""
-    met = [Met(said, "a", is_outage=True, is_only=True)] * 20
+    met = [Met(said, "a", is_limited=True, is_only=True)] * 20
     actions = play(asked(), met)
     assert len(actions) == sent
     assert {action.sign for action in actions} == {Sign.REFUSED}

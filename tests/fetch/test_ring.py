@@ -661,12 +661,25 @@ def test_while_all_are_out_one_request_at_a_time_probes() -> None:
         assert ring.go(choice, now + wait_s) == 0.0
 
 
+def test_where_nothing_was_shown_nobody_is_the_probe() -> None:
+    """The sooner all are refused the sooner the run ends: that is no limit."""
+    ring, rng = Ring(PROXIES, Pace(requests_per_second=0)), Random(0)
+    for now in (0.0, 3.0, 6.0):
+        for egress in PROXIES:
+            ring.refused(egress.name, now, rng)
+        choices = [ring.choose(now + 2.9, rng) for _ in PROXIES]
+        assert [ring.go(choice, now + 2.9) for choice in choices] == [0.0] * len(PROXIES)
+
+
 def test_what_was_sent_before_a_refusal_belongs_to_it() -> None:
-    """However late it comes: also when the rest is over."""
+    """However late it comes: also when the rest is over. A site that has shown nothing yet limits
+    nobody: each refusal tells."""
     ring, rng = Ring([DIRECT], Pace(requests_per_second=0)), Random(0)
     early, late = ring.choose(0.0, rng), ring.choose(0.0, rng)
     assert not ring.is_of_burst(early)
     ring.refused("direct", 1.0, rng)
+    assert not ring.is_of_burst(late)
+    ring.answered("direct", 1.0, 0.1)
     assert ring.is_of_burst(late)
     probe = ring.choose(9.0, rng)
     assert ring.is_of_burst(late)

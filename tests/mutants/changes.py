@@ -915,7 +915,7 @@ CHANGES = [
     Change(
         "a page pays for the haste of all",
         "fetch/answers.py",
-        "return not met.is_of_burst and (met.answer.is_ban or not met.is_outage)",
+        "return not met.is_of_burst and (met.answer.is_ban or not met.is_limited)",
         "return True",
         f"{FETCH}/test_answers.py",
     ),
@@ -1002,6 +1002,20 @@ CHANGES = [
         "_REFUSED_S if is_free and each is None else inf",
         "inf",
         "tests/cli/test_refused_by_all.py",
+    ),
+    Change(
+        "refusals before anything was shown are a limit",
+        "fetch/pool/ring.py",
+        "        if self.is_shown and (self.is_probing or not usable):\n",
+        "        if self.is_probing or not usable:\n",
+        f"{FETCH}/test_ring.py",
+    ),
+    Change(
+        "a page is asked for as if the site limited, though it has shown nothing",
+        "fetch/pool/pool.py",
+        "return self._outage.is_total and self._ring.is_shown",
+        "return self._outage.is_total",
+        "tests/cli/test_site_check.py",
     ),
     Change(
         "the password of a store stands in an error",

@@ -143,8 +143,9 @@ class Met(Struct, frozen=True):
     is_common_wall, is_first_shown: as `Walls` says. is_silent: the site may have fallen silent for
     everybody. is_spared: it is an emptiness at which nobody needs to look again at once;
     is_asked_again: one at which to look once more than usual. is_alone: it is a ban, and pages of
-    others were shown that were asked for after the first one that this request met. is_of_burst: it
-    was asked for before the latest refusal of its egress, with which it is one.
+    others were shown that were asked for after the first one that this request met. is_limited: the
+    site has shown something, and all egresses are out. is_of_burst: this was asked for before the
+    latest refusal of its egress, with which it is one.
     """
 
     answer: Reading | TransportError
@@ -164,6 +165,7 @@ class Met(Struct, frozen=True):
     is_spared: bool = False
     is_asked_again: bool = False
     is_alone: bool = False
+    is_limited: bool = False
     is_of_burst: bool = False
 
 
@@ -577,7 +579,7 @@ def _refused(reading: Reading, case: _Case, outcome: Outcome, *, is_over: bool =
 def _is_of_page(met: Met) -> bool:
     """Whether this refusal may be the page's fault, not only that of whoever asks too often."""
     assert isinstance(met.answer, Reading)
-    return not met.is_of_burst and (met.answer.is_ban or not met.is_outage)
+    return not met.is_of_burst and (met.answer.is_ban or not met.is_limited)
 
 
 def _of_egress_or_kind(reading: Reading, case: _Case) -> Outcome:

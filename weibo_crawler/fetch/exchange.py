@@ -201,6 +201,7 @@ class Exchange:
             is_direct=turn.egress.proxy_url is None,
             is_only=self._pool.is_single,
             is_outage=self._pool.is_outage,
+            is_limited=self._pool.is_limited,
             is_of_burst=self._pool.is_of_burst(turn),
             is_common_wall=self._walls.is_common(asked, asyncio.get_running_loop().time()),
             is_first_shown=self._walls.is_first_shown(asked.ask.request.kind),

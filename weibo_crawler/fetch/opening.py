@@ -139,6 +139,7 @@ def _open_pool(
             stop_s if settings.egress.when_empty == "stop" else None,
             pace.give_up_s or None,
             refused_s=_REFUSED_S if is_free and each is None else inf,
+            pace=ring.advised_pace,
         ),
         concurrency=fixed or (most if each is None else min(most, each * len(egresses))),
         least=fixed or PLACES,

@@ -4,6 +4,7 @@ Pure: `now` is an argument.
 """
 
 from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime
 from math import inf
 from typing import NamedTuple
@@ -11,7 +12,7 @@ from typing import NamedTuple
 _UNANSWERED = 1 / 4  # of the patience, where the site has answered nothing else so far
 _SAID_S, _SAID_AGAIN_S = 5.0, 600.0  # shorter outages are not worth a line
 _LATER = (
-    "nothing is lost: come back later or with other egresses (`proxies check` tries them), then "
+    "nothing is lost: come back later{} or with other egresses (`proxies check` tries them), then "
     "run the same command again"
 )
 
@@ -30,7 +31,7 @@ class Outage:
     stop_s: how long all egresses may rest or be dead, None: as long as they do. give_up_s: how long
     refusals and failures may be all that comes, None: for ever. refused_s: the same of refusals
     alone, where nobody is spared by waiting; inf: no other time. A quarter of it is
-    enough where nothing else ever came.
+    enough where nothing else ever came. pace: the one to set, in words.
     """
 
     def __init__(
@@ -39,7 +40,9 @@ class Outage:
         give_up_s: float | None = None,
         *,
         refused_s: float = inf,
+        pace: Callable[[], str] = str,
     ) -> None:
+        self._pace = pace
         self._stop_s, self._give_up_s, self._refused_s = stop_s, give_up_s, refused_s
         self._was_answered = False
         self.over = ""
@@ -81,7 +84,8 @@ class Outage:
         lasted_s = now - self._refused_since
         if lasted_s >= self._refused_s * (1.0 if self._was_answered else _UNANSWERED):
             self._words = self._words or "no pace is set, so no longer rest helps"
-            self._stop(f"the site says no: nothing but refusals for {lasted_s:.0f} s: {self.words}")
+            why = f"the site says no: nothing but refusals for {lasted_s:.0f} s: {self.words}"
+            self._stop(why, self._pace())
         self._judge_patience(now)
 
     def met(self, words: str, wait_s: float, now: float) -> Advice:
@@ -112,5 +116,5 @@ class Outage:
             lasted = f"{lasted_s / 3600:.1f} hours" if is_long else f"{lasted_s:.0f} s"
             self._stop(f"nothing usable has come for {lasted} (pace.give_up_s): {self.words}")
 
-    def _stop(self, why: str) -> None:
-        self.over = self.over or f"{why}; {_LATER}"
+    def _stop(self, why: str, pace: str = "") -> None:
+        self.over = self.over or f"{why}; {_LATER.format(pace and f', with {pace},')}"

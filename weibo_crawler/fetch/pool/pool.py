@@ -254,11 +254,8 @@ class Pool:
         return Room(min(self._concurrency, max(self._least, ceil(2.0 * under_way))), per_s)
 
     def advised_pace(self) -> str:
-        """The pace to set after the site said no to all, in words."""
-        allowed, name = self._ring.allowed_rate(), "pace.requests_per_second"
-        if self._ring.ceiling:
-            return f"{name} = {allowed:.4g}" if allowed else f"a lower {name}"
-        return f"{name} = {allowed:.4g} (none is set)" if allowed else f"a {name} (none is set)"
+        """As `Ring.advised_pace`."""
+        return self._ring.advised_pace()
 
     @property
     def is_single(self) -> bool:
@@ -272,6 +269,11 @@ class Pool:
         if keeper is not None and keeper.has_term and self._ring.is_empty and keeper.out is None:
             return "other processes hold all egresses"
         return self._outage.words
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether a site that has shown something refuses all egresses at present."""
+        return self._outage.is_total and self._ring.is_shown
 
     @property
     def is_outage(self) -> bool:

@@ -62,9 +62,10 @@ class Ring:
     without a ceiling. Where refusals go on to come between a few answers it was no haste: there is
     no rate again, and it takes twice as many refusals in a row to tell the next one.
 
-    While the site refuses all egresses, one request at a time is the probe (a half-open circuit
-    breaker): the next one goes when it has landed and, where it was refused, after a rest of all,
-    twice as long each time, up to a second.
+    While a site that has shown something refuses all egresses, one request at a time is the probe
+    (a half-open circuit breaker): the next one goes when it has landed and, where it was refused,
+    after a rest of all, twice as long each time, up to a second. One that has shown nothing limits
+    nobody: it refuses all.
 
     is_leased: the ring begins empty; egresses are admitted, retired and lost as their leases come
     and go, and nothing goes from `until` on. What is said of an egress that is not here any more
@@ -100,6 +101,7 @@ class Ring:
         self._canary: int | None = None
         self._forgiven = 0  # answers to the canary; -1: the site forgives no jitter
         self._turns = Turns()
+        self.is_shown = False  # anything, by any egress: else refusals are no limit
         self._haste = 0  # refusals, less one for each answer
         self._hasty_from = _HASTY
         self._probes = 0  # refused in a row while all were out
@@ -212,6 +214,7 @@ class Ring:
             return
         self._successes -= slot.success
         slot.note_answer(elapsed_s, is_shown=is_shown)
+        self.is_shown = True
         self._successes += slot.success
         slot.arrived(now, elapsed_s)
         self._came_back(slot, now)
@@ -268,7 +271,7 @@ class Ring:
             base_s = min(base_s, _SHORT_REST * slot.interval_s)
         self._rest(slot, now, rng, asked_s, base_s)
         usable = self._turns.count(Health.GOOD) + self._turns.count(Health.UNCHECKED)
-        if self.is_probing or not usable:
+        if self.is_shown and (self.is_probing or not usable):
             self._next_probe = now + min(base_s * 2.0**self._probes / 2, _MOST_ALL_REST_S)
             self._probes += 1
 
@@ -325,9 +328,10 @@ class Ring:
         return self._probes > 0
 
     def is_of_burst(self, choice: Choice) -> bool:
-        """Whether the egress was refused after this choice: what comes of it belongs to that."""
+        """Whether the egress was refused after this choice: what comes of it belongs to that, where
+        the site limits."""
         slot = self._slots.get(choice.number)
-        return slot is not None and slot.rested != choice.rested
+        return self.is_shown and slot is not None and slot.rested != choice.rested
 
     def is_proxy(self, name: str) -> bool:
         """Whether there is a proxy of this name; the direct way makes up no page."""
@@ -384,6 +388,13 @@ class Ring:
         none it is."""
         refused = min((slot.refused_rate for slot in self._slots.values()), default=inf)
         return refused * self._fall if refused < inf else 0.0
+
+    def advised_pace(self) -> str:
+        """The pace to set after the site said no to all, in words."""
+        allowed, name = self.allowed_rate(), "pace.requests_per_second"
+        if self.ceiling:
+            return f"{name} = {allowed:.4g}" if allowed else f"a lower {name}"
+        return f"{name} = {allowed:.4g} (none is set)" if allowed else f"a {name} (none is set)"
 
     def outage(self, now: float) -> str:
         """Why nothing may go, in words, where all that is here rests or is dead; else ""."""
