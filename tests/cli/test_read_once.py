@@ -99,8 +99,9 @@ def test_no_page_that_a_harvest_read_is_asked_for_again(
 ) -> None:
     """Law 16, by the site's log: of what harvest was shown `posts` asks for the timeline of one
     user a mapper, by which that learns whether first pages are shown, and for two more where later
-    ones are walled, by which it learns that its session is alive. Posts, profiles and ledgers are those of a crawl whose harvest kept nothing, and the comments that `posts` reads are
-    among those that are stored; nothing is left behind, and a second `posts` asks for nothing."""
+    ones are walled, by which it learns that its session is alive. Posts, profiles and ledgers are
+    those of a crawl whose harvest kept nothing, and the comments that `posts` reads are among those
+    that are stored; nothing is left behind, and a second `posts` asks for nothing."""
     with simulated(tmp_path, **knobs) as (crawl, truth):
         crawl.env |= env
         walk(crawl, truth)
