@@ -55,10 +55,14 @@ def test_retries_tell_where_nothing_but_refusals_comes() -> None:
             sign = Sign.ANSWERED if is_shown else Sign.RETRIED
             breaker.note(sign, "", names[n % len(names)], float(n))
         assert not breaker.tripped
+        for n in range(200 * size):  # at once; then a witness is shown
+            breaker.note(Sign.RETRIED, "418", names[n % len(names)], 1000.0)
+        breaker.note(Sign.ANSWERED, "", names[0], 1001.0)
+        assert not breaker.tripped
         for n in range(50 * size):
             assert not breaker.tripped
             sign = Sign.REFUSED if n % 3 == 0 else Sign.RETRIED
-            breaker.note(sign, "418", names[n % len(names)], 60.0)
+            breaker.note(sign, "418", names[n % len(names)], 1002.0 + n / (9 * size))
         assert f"says no: {50 * size} of the last {50 * size} requests" in breaker.tripped
         assert f": {50 * size} x 418; " in breaker.tripped
 

@@ -962,6 +962,13 @@ CHANGES = [
         f"{FETCH}/test_pool.py",
     ),
     Change(
+        "pages refused for good end a run before a witness is shown",
+        "fetch/breaker.py",
+        "return len(self._row) == size and note.at - self._row_began >= _WITNESSED_S",
+        "return len(self._row) == size",
+        f"{FETCH}/test_breaker.py",
+    ),
+    Change(
         "refusals of retries tell though others are shown",
         "fetch/breaker.py",
         "            self._row.clear()\n            return False\n",

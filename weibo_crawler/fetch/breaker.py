@@ -2,7 +2,8 @@
 
 what comes                                        it stops the run when
 refusals, and pages that never came               they are stop_share of a full window
-refusals alone, of retries as well                so many in a row fill a window
+refusals alone, of retries as well                so many in a row fill a window, and no witness
+                                                  is shown for some seconds
 pages of an unknown shape                         they are clearly more than drift_share of the last
                                                   pages, and come from ten users or more
 nothing, or that its user is gone, where          of one kind of page it is a million times likelier
@@ -30,6 +31,7 @@ from weibo_crawler.records import Id, Kind
 
 _ANSWERS_EACH = 2  # of an egress in the window
 _REFUSALS_IN_A_ROW = 10
+_WITNESSED_S = 5.0  # in which one that a refused page asks for has come
 _DRIFT_PAGES = 50  # fewer pages make no share
 _DRIFT_USERS = 10
 _USUAL_FLOOR = 0.3  # no site is trusted to show more than 70 % of what it should
@@ -106,6 +108,7 @@ class Breaker:
         self._egresses: set[str] = set()
         self._counts = dict.fromkeys(Sign, 0)
         self._row: deque[_Note] = deque()  # refusals since anything else came
+        self._row_began = 0.0
         self._drifts = 0  # of the last pages
         self._silences: defaultdict[tuple[Kind, bool], _Silence] = defaultdict(_Silence)
         self._was_shown = False
@@ -204,14 +207,17 @@ class Breaker:
         return max((silence.score for silence in self._silences.values()), default=0.0)
 
     def _is_full_of_refusals(self, note: _Note, size: int) -> bool:
-        """Count a note; whether the last `size` answers were refusals, whoever was asked for."""
+        """Count a note; whether the last `size` answers were refusals, whoever was asked for, and
+        no witness was shown in their time."""
         if note.sign not in (Sign.REFUSED, Sign.RETRIED):
             self._row.clear()
             return False
+        if not self._row:
+            self._row_began = note.at
         self._row.append(note)
         if len(self._row) > size:
             self._row.popleft()
-        return len(self._row) == size
+        return len(self._row) == size and note.at - self._row_began >= _WITNESSED_S
 
     def _is_of_new_shape(self) -> bool:
         return (
