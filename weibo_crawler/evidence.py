@@ -104,7 +104,7 @@ class Evidence:
         request, is_content = ask.request, is_shown(reading)
         if reading.verdict is Verdict.GONE and request.kind not in OF_USERS:
             return  # a post may be gone, or a name
-        for told in (self._all, self._kinds[_place(request)]):
+        for told in (self._all, self._kinds[place_of(request)]):
             if is_content is False:
                 told.nothings += 1
             elif is_content:
@@ -114,7 +114,7 @@ class Evidence:
             return
         if request.uid and request.kind in OF_USERS:
             self.know(request, ask.nth, was_witness=ask.expect is Expect.SHOWN)
-            self._kinds[_place(request)].heard.add(request.uid)
+            self._kinds[place_of(request)].heard.add(request.uid)
         self._tell()
 
     def shown_pages(self, kind: Kind, now: float) -> list[ShownPage]:
@@ -146,7 +146,7 @@ class Evidence:
     def _doubted(self, request: Request) -> _Told | None:
         """What a witness is to be asked about: the kind, or all kinds, of which the latest ten
         answers brought nothing, or ten more each time that those who were asked did not tell."""
-        for told in (self._of(_place(request)), self._all):
+        for told in (self._of(place_of(request)), self._all):
             if told.nothings >= told.look_at:
                 return told
         return None
@@ -156,7 +156,7 @@ class Evidence:
         later pages of its kind alone: it goes when posts above it are deleted. was_witness: it was
         asked for to know whether the site shows anything; others are asked before it is again."""
         ask = Ask(request, Expect.SHOWN, nth=nth)
-        self._kinds[_place(request)].know(ask, was_witness=was_witness)
+        self._kinds[place_of(request)].know(ask, was_witness=was_witness)
         if not request.cursor:
             self._all.know(ask, was_witness=was_witness)
 
@@ -231,7 +231,7 @@ class Evidence:
     def _may_be_shown(self, request: Request) -> bool:
         """Whether others may be shown such pages, as far as the latest answers tell: some were, or
         nobody is known yet who was, and other pages are shown."""
-        return not self.is_quiet(_place(request))
+        return not self.is_quiet(place_of(request))
 
     async def break_silence(self, request: Request, ask: Repeat) -> None:
         """Before this request, where it is time to ask a witness, repeat others, one caller after
@@ -244,7 +244,7 @@ class Evidence:
                 told = self._doubted(request)
                 if told is None or await self._is_given(told, request.uid, ask):
                     return
-            for told in (self._of(_place(request)), self._all):
+            for told in (self._of(place_of(request)), self._all):
                 told.look_at = told.nothings + _QUIET
 
     async def _is_given(self, told: _Told, uid: Id, ask: Repeat) -> bool:
@@ -253,7 +253,7 @@ class Evidence:
             if is_shown:
                 return True
             if is_shown is None:
-                for each in (self._all, self._kinds[_place(witness.request)]):
+                for each in (self._all, self._kinds[place_of(witness.request)]):
                     each.witnesses.pop(witness.request.uid, None)
         return False
 
@@ -263,7 +263,8 @@ class Evidence:
             self._news = None
 
 
-def _place(request: Request) -> Place:
+def place_of(request: Request) -> Place:
+    """Where a page stands."""
     return Place(request.kind, bool(request.cursor))
 
 

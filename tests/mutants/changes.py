@@ -669,15 +669,15 @@ CHANGES = [
     Change(
         "a silence of texts stops no request for profiles",
         "evidence.py",
-        "for told in (self._of(_place(request)), self._all):\n            if told.nothings",
-        "for told in (self._of(_place(request)),):\n            if told.nothings",
+        "for told in (self._of(place_of(request)), self._all):\n            if told.nothings",
+        "for told in (self._of(place_of(request)),):\n            if told.nothings",
         "tests/test_evidence.py",
     ),
     Change(
         "witnesses that tell nothing are asked before each request",
         "evidence.py",
-        "(self._of(_place(request)), self._all):\n                told.look_at",
-        "(self._of(_place(request)),):\n                told.look_at",
+        "(self._of(place_of(request)), self._all):\n                told.look_at",
+        "(self._of(place_of(request)),):\n                told.look_at",
         "tests/harvest/test_silence.py",
     ),
     Change(

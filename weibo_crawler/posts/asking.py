@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from random import Random
 
-from weibo_crawler.evidence import Evidence, Place, is_shown
+from weibo_crawler.evidence import Evidence, Place, is_shown, place_of
 from weibo_crawler.fetch import Ask, Fetched, PageSource
 from weibo_crawler.metrics import PURPOSE, Counters
 from weibo_crawler.records import OF_USERS, Answer, Id, Kind, Page, Reading, Request, Verdict
@@ -119,7 +119,7 @@ class Asker:
             return fetched
         self._has_answered = True
         self._note_wall(ask, reading)
-        place = Place(ask.request.kind, bool(ask.request.cursor))
+        place = place_of(ask.request)
         if reading.verdict is Verdict.DRIFTED:
             await self._keep(page, reading.why, page.body)
         elif place.kind is Kind.POSTS and (shown := is_shown(reading)) is not None:
@@ -146,7 +146,9 @@ class Asker:
         and where there are none, it is the latest that count."""
         if not (silent := self._silent()):
             return max(self._talked.values(), default=None)
-        return self.heard_at and min(self._talked[place] for place in silent)
+        if self.heard_at is None:
+            return None
+        return min(self._talked[place] for place in silent)
 
     def _silent(self) -> set[Place]:
         """Which pages of posts the latest answers did not show. Later ones tell only where somebody

@@ -211,18 +211,17 @@ class SqlEntries(SqlErasure):
     # -- what processes write of themselves
 
     def set_meta(self, name: str, value: str) -> None:
-        sql = f"INSERT INTO meta VALUES (%s, %s) {self._db.upsert('name', 'value')}"
-        self._db.write(sql, (name, value))
+        self._db.write(self._note(), (name, value))
 
     def change_meta(self, name: str, change: Callable[[str | None], str]) -> None:
-        new = self._db.upsert("name", "value")
-
         def work(cursor: Cursor) -> None:
             found = rows(cursor, "SELECT value FROM meta WHERE name = %s", (name,))
-            value = change(str(found[0][0]) if found else None)
-            cursor.execute(f"INSERT INTO meta VALUES (%s, %s) {new}", (name, value))
+            cursor.execute(self._note(), (name, change(str(found[0][0]) if found else None)))
 
         self._alone(work)
+
+    def _note(self) -> str:
+        return f"INSERT INTO meta VALUES (%s, %s) {self._db.upsert('name', 'value')}"
 
     def report(self, worker: WorkerRow) -> None:
         """Write one worker's figures. A process that does so first sums up runs long past, by the
