@@ -45,28 +45,6 @@ def test_what_is_refused_again_tells_where_all_are_refused() -> None:
     assert "50 of the last 50" in breaker.tripped
 
 
-def test_retries_tell_where_nothing_but_refusals_comes() -> None:
-    """What failed before is no evidence (law 15), as long as anything else is shown; a window full
-    of refusals, of retries or not, is a site that says no."""
-    for size in (1, 2):
-        breaker, names = Breaker(0.9, 50), [f"10.0.0.{n}:80" for n in range(25 * size)]
-        for n in range(1000):
-            is_shown = n % (50 * size) == 50 * size - 1
-            sign = Sign.ANSWERED if is_shown else Sign.RETRIED
-            breaker.note(sign, "", names[n % len(names)], float(n))
-        assert not breaker.tripped
-        for n in range(200 * size):  # at once; then a witness is shown
-            breaker.note(Sign.RETRIED, "418", names[n % len(names)], 1000.0)
-        breaker.note(Sign.ANSWERED, "", names[0], 1001.0)
-        assert not breaker.tripped
-        for n in range(50 * size):
-            assert not breaker.tripped
-            sign = Sign.REFUSED if n % 3 == 0 else Sign.RETRIED
-            breaker.note(sign, "418", names[n % len(names)], 1002.0 + n / (9 * size))
-        assert f"says no: {50 * size} of the last {50 * size} requests" in breaker.tripped
-        assert f": {50 * size} x 418; " in breaker.tripped
-
-
 def test_one_refusal_each_says_nothing_of_the_site() -> None:
     """Many egresses that begin in step above the limit are refused together; two each, and nothing
     else, is a site that says no to all."""

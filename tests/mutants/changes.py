@@ -616,7 +616,7 @@ CHANGES = [
     Change(
         "what failed before counts for the breaker again",
         "fetch/answers.py",
-        "return replace(action, sign=_OF_RETRIES.get(action.sign))",
+        "return action if is_evidence else replace(action, sign=None)",
         "return action",
         f"{FETCH}/test_answers.py {FETCH}/test_fetcher.py",
     ),
@@ -960,27 +960,6 @@ CHANGES = [
         "            self._bad_since, self._bad_at = now, at\n",
         "            self._bad_since = now\n        self._bad_at = at\n",
         f"{FETCH}/test_pool.py",
-    ),
-    Change(
-        "pages refused for good end a run before a witness is shown",
-        "fetch/breaker.py",
-        "return len(self._row) == size and note.at - self._row_began >= _WITNESSED_S",
-        "return len(self._row) == size",
-        f"{FETCH}/test_breaker.py",
-    ),
-    Change(
-        "refusals of retries tell though others are shown",
-        "fetch/breaker.py",
-        "            self._row.clear()\n            return False\n",
-        "            return False\n",
-        f"{FETCH}/test_breaker.py",
-    ),
-    Change(
-        "a refusal of what failed before tells nothing, whatever else comes",
-        "fetch/answers.py",
-        "Sign.ANSWERED: Sign.ANSWERED, Sign.REFUSED: Sign.RETRIED}",
-        "Sign.ANSWERED: Sign.ANSWERED}",
-        f"{FETCH}/test_answers.py",
     ),
     Change(
         "failures of egresses are refusals of the site",

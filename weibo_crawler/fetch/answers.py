@@ -115,7 +115,6 @@ _OF_ENDED_SESSIONS = Reading(Verdict.REFUSED, why="login wall (of a session that
 UNKNOWN_REFUSAL = "unknown refusal: "  # how its `why` begins
 
 NOTHING = (Verdict.EMPTY, Verdict.END)
-_OF_RETRIES: dict[Sign | None, Sign] = {Sign.ANSWERED: Sign.ANSWERED, Sign.REFUSED: Sign.RETRIED}
 _TELLS_NOTHING = (Wall.UNSURE, Wall.ABSENT)  # of the page: no session was known to be alive
 _OF_EGRESS = (Verdict.CAPTCHA, Verdict.THROTTLED, Verdict.REFUSED)
 
@@ -213,7 +212,8 @@ def decide(asked: Asked, before: Sequence[Met], met: Met) -> Action:
         disproved = _disproved(action.step.reading, asked, before, met)
         action = replace(action, disproved=disproved)
     if asked.ask.is_retry:
-        return replace(action, sign=_OF_RETRIES.get(action.sign))
+        is_evidence = action.sign is Sign.ANSWERED
+        return action if is_evidence else replace(action, sign=None)
     is_empty = _look(asked, before, met)
     return action if is_empty is None else replace(action, is_empty=is_empty)
 

@@ -2,8 +2,6 @@
 
 what comes                                        it stops the run when
 refusals, and pages that never came               they are stop_share of a full window
-refusals alone, of retries as well                so many in a row fill a window, and no witness
-                                                  is shown for some seconds
 pages of an unknown shape                         they are clearly more than drift_share of the last
                                                   pages, and come from ten users or more
 nothing, or that its user is gone, where          of one kind of page it is a million times likelier
@@ -12,11 +10,11 @@ something is known to be                          that the site has fallen silen
 words that differ from one proxy to the other     of twenty pages in a row nobody tells which are
                                                   the site's
 
-Only what was asked for the first time is evidence about the site. A request that failed at an
-earlier visit counts for its good answer, and for its refusals while nothing but refusals comes. A
-refusal that nobody knows, which comes once more to the same request, counts only where ten refusals
-came in a row: then it is no page's fault. What is wrong with texts, comments and the like counts
-only while pages of users are not shown either: a site may have closed, or lost, one way to a text.
+Only what was asked for the first time is evidence about the site; a request that failed before
+counts for nothing but its good answer, and a refusal that nobody knows, which comes once more to
+the same request, only where ten refusals came in a row: then it is no page's fault. What is wrong
+with texts, comments and the like counts only while pages of users are not shown either: a site may
+have closed, or lost, one way to a text.
 `now` is an argument, in seconds since the epoch.
 """
 
@@ -31,7 +29,6 @@ from weibo_crawler.records import Id, Kind
 
 _ANSWERS_EACH = 2  # of an egress in the window
 _REFUSALS_IN_A_ROW = 10
-_WITNESSED_S = 5.0  # in which one that a refused page asks for has come
 _DRIFT_PAGES = 50  # fewer pages make no share
 _DRIFT_USERS = 10
 _USUAL_FLOOR = 0.3  # no site is trusted to show more than 70 % of what it should
@@ -53,14 +50,12 @@ _COME_BACK = (
 
 class Sign(StrEnum):  # hashed by its text, an Enum by a function of Python
     """What one answer says of the site. REFUSED_AGAIN: words that nobody knows came once more to
-    the same request, which may be its page's fault. RETRIED: a refusal of what failed at an earlier
-    visit, which may be its page's fault, too. DRIFTED: its shape stayed unknown when it was
+    the same request, which may be its page's fault. DRIFTED: its shape stayed unknown when it was
     asked for again. SILENT: no usable answer came, however often it was asked for."""
 
     ANSWERED = "answered"
     REFUSED = "refused"
     REFUSED_AGAIN = "refused again"
-    RETRIED = "retried"
     DRIFTED = "drifted"
     SILENT = "silent"
 
@@ -107,8 +102,7 @@ class Breaker:
         self._drifts_needed = _clearly_more(drift_share, max(_DRIFT_PAGES, stop_window))
         self._egresses: set[str] = set()
         self._counts = dict.fromkeys(Sign, 0)
-        self._row: deque[_Note] = deque()  # refusals since anything else came
-        self._row_began = 0.0
+        self._refusals = 0  # in a row
         self._drifts = 0  # of the last pages
         self._silences: defaultdict[tuple[Kind, bool], _Silence] = defaultdict(_Silence)
         self._was_shown = False
@@ -136,16 +130,13 @@ class Breaker:
         elif self._are_users_shown and sign is not Sign.ANSWERED:
             return
         if sign is Sign.REFUSED_AGAIN:
-            if len(self._row) < _REFUSALS_IN_A_ROW:
+            if self._refusals < _REFUSALS_IN_A_ROW:
                 return
             sign = Sign.REFUSED
+        self._refusals = self._refusals + 1 if sign is Sign.REFUSED else 0
         note = _Note(sign, why, egress, now, uid)
         self._egresses.add(egress)
         size = max(self._least, _ANSWERS_EACH * len(self._egresses))
-        if self._is_full_of_refusals(note, size):
-            self.stop(self._explain(self._row))
-        if sign is Sign.RETRIED:
-            return
         self._window.append(note)
         self._counts[sign] += 1
         if len(self._window) > size:
@@ -205,19 +196,6 @@ class Breaker:
     @property
     def _score(self) -> float:
         return max((silence.score for silence in self._silences.values()), default=0.0)
-
-    def _is_full_of_refusals(self, note: _Note, size: int) -> bool:
-        """Count a note; whether the last `size` answers were refusals, whoever was asked for, and
-        no witness was shown in their time."""
-        if note.sign not in (Sign.REFUSED, Sign.RETRIED):
-            self._row.clear()
-            return False
-        if not self._row:
-            self._row_began = note.at
-        self._row.append(note)
-        if len(self._row) > size:
-            self._row.popleft()
-        return len(self._row) == size and note.at - self._row_began >= _WITNESSED_S
 
     def _is_of_new_shape(self) -> bool:
         return (
