@@ -254,6 +254,28 @@ def test_a_sqoop_that_is_not_there_is_said(users: SqliteUsers, tables: SqliteTab
     assert users.get_meta(f"imported_seq {settings.store.tables}") is None
 
 
+def test_why_a_sqoop_failed_is_said(
+    users: SqliteUsers, tables: SqliteTables, tmp_path: Path
+) -> None:
+    """The cause stands in the middle of a Java trace: neither among the errors nor the last words."""
+    frames = "".join(f"\tat org.example.Call.frame{n}(Call.java:{n})\n" for n in range(30))
+    cause = "Caused by: java.sql.SQLException: Too many connections"
+    trace = f"INFO begins\n1 ERROR tool: it failed\n{frames}{cause}\n{frames}{cause}\n{frames}"
+    (tmp_path / "log").write_text(trace)
+    command = tmp_path / "sqoop"
+    command.write_text(f"#!/bin/sh\ncat {tmp_path}/log\nexit 1\n")
+    command.chmod(0o755)
+    seed(users, (1,))
+    settings = config.load(environ={**CLUSTER, "WEIBO_SQOOP__COMMAND": str(command)})
+    sqoop = sqoop_import.prepare(settings, "userlist", "run", {})
+    with pytest.raises(StoreError, match="Sqoop failed") as failed:
+        sqoop_import.import_users(sqoop, users, tables)
+    said = str(failed.value).splitlines()
+    assert said[1:3] == ["1 ERROR tool: it failed", cause]
+    assert said.count(cause) == 1
+    assert said[-1].endswith("(Call.java:29)")
+
+
 @pytest.mark.parametrize("is_paper", [False, True])
 def test_an_hbase_that_is_not_there_is_said_before_sqoop_runs(
     users: SqliteUsers, tmp_path: Path, is_paper: bool

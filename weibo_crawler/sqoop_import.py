@@ -29,7 +29,8 @@ from weibo_crawler.store.sql.userlist import CHANGED
 from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.store.temporary import owned_folder
 
-_FIRST_ERRORS, _LAST_LINES = 5, 15  # of its log: a Java trace is long, its head tells
+_FIRST_ERRORS, _LAST_LINES = 8, 15  # of its log: a Java trace is long, its head and causes tell
+_TELLS = re.compile(r" ERROR |^Caused by: ")
 _MAPPED = re.compile(r"\bmap (\d+)% reduce ")
 # without it a query of the key alone stores nothing, and says nothing
 _KEY_IS_A_CELL = ("-D", "sqoop.hbase.add.row.key=true")
@@ -223,8 +224,11 @@ def _watch(
     with process:
         try:
             for line in process.stdout or ():
-                known = errors if " ERROR " in line and len(errors) < _FIRST_ERRORS else last
-                known.append(line.rstrip("\n"))
+                line = line.rstrip("\n")
+                if not _TELLS.search(line) or len(errors) == _FIRST_ERRORS:
+                    last.append(line)
+                elif line not in errors:
+                    errors.append(line)
                 if mapped := _MAPPED.search(line):
                     say(f"{mapped[1]} %")
         except BaseException:  # such as Ctrl-C: what it wrote may be written again
