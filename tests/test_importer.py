@@ -254,26 +254,39 @@ def test_a_sqoop_that_is_not_there_is_said(users: SqliteUsers, tables: SqliteTab
     assert users.get_meta(f"imported_seq {settings.store.tables}") is None
 
 
+@pytest.mark.parametrize(
+    ("cause", "runs"), [("io.EOFException: cut", 1), ("example.CommunicationsException: full", 2)]
+)
 def test_why_a_sqoop_failed_is_said(
-    users: SqliteUsers, tables: SqliteTables, tmp_path: Path
+    users: SqliteUsers,
+    tables: SqliteTables,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    cause: str,
+    runs: int,
 ) -> None:
-    """The cause stands in the middle of a Java trace: neither among the errors nor the last words."""
+    """The cause stands in the middle of a Java trace, not among the errors or last words. Where it
+    is a connection that could not be had, Sqoop is run once more, and that is said."""
+    monkeypatch.setattr(sqoop_import, "_PAUSE_S", 0.0)
     frames = "".join(f"\tat org.example.Call.frame{n}(Call.java:{n})\n" for n in range(30))
-    cause = "Caused by: java.sql.SQLException: Too many connections"
+    cause = f"Caused by: java.{cause}"
     trace = f"INFO begins\n1 ERROR tool: it failed\n{frames}{cause}\n{frames}{cause}\n{frames}"
     (tmp_path / "log").write_text(trace)
     command = tmp_path / "sqoop"
-    command.write_text(f"#!/bin/sh\ncat {tmp_path}/log\nexit 1\n")
+    command.write_text(f"#!/bin/sh\necho >>{tmp_path}/runs\ncat {tmp_path}/log\nexit 1\n")
     command.chmod(0o755)
     seed(users, (1,))
     settings = config.load(environ={**CLUSTER, "WEIBO_SQOOP__COMMAND": str(command)})
     sqoop = sqoop_import.prepare(settings, "userlist", "run", {})
+    told: list[str] = []
     with pytest.raises(StoreError, match="Sqoop failed") as failed:
-        sqoop_import.import_users(sqoop, users, tables)
+        sqoop_import.import_users(sqoop, users, tables, told.append)
     said = str(failed.value).splitlines()
     assert said[1:3] == ["1 ERROR tool: it failed", cause]
     assert said.count(cause) == 1
     assert said[-1].endswith("(Call.java:29)")
+    assert len((tmp_path / "runs").read_text()) == runs
+    assert any("run once more" in line for line in told) == (runs == 2)
 
 
 @pytest.mark.parametrize("is_paper", [False, True])

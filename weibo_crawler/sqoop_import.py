@@ -10,6 +10,7 @@ so HBase stamps them with the time of the import.
 import os
 import re
 import subprocess
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -31,6 +32,8 @@ from weibo_crawler.store.temporary import owned_folder
 
 _FIRST_ERRORS, _LAST_LINES = 8, 15  # of its log: a Java trace is long, its head and causes tell
 _TELLS = re.compile(r" ERROR |^Caused by: ")
+_UNCONNECTED = re.compile(r"^Caused by: [\w.]*(?:Communications|Connect|Connection)Exception\b")
+_ATTEMPTS, _PAUSE_S = 2, 2.0  # of a run of Sqoop that could not connect: it repeats what it stored
 _MAPPED = re.compile(r"\bmap (\d+)% reduce ")
 # without it a query of the key alone stores nothing, and says nothing
 _KEY_IS_A_CELL = ("-D", "sqoop.hbase.add.row.key=true")
@@ -158,22 +161,33 @@ def _carry(sqoop: Sqoop, rows: str, seqs: tuple[int, int], say: Say) -> None:
 
 
 def _run(sqoop: Sqoop, words: Sequence[str], say: Say) -> None:
-    """Run Sqoop in an empty folder, where it leaves the class it generates."""
+    """Run Sqoop; once more where it could not connect, though we can."""
+    password = sqoop.settings.store.read_password()
+    for attempt in range(1, _ATTEMPTS + 1):
+        code, said = _run_once(sqoop, words, password, say)
+        if code == 0:
+            return
+        text = "\n".join(said)
+        text = text.replace(password, "***") if password else text
+        if attempt == _ATTEMPTS or not any(map(_UNCONNECTED.search, said)):
+            break
+        say(f"Sqoop could not connect, and is run once more\n{text}")
+        time.sleep(_PAUSE_S)
+    raise StoreError(f"Sqoop failed (exit code {code}); its first errors and last words:\n{text}")
+
+
+def _run_once(
+    sqoop: Sqoop, words: Sequence[str], password: str | None, say: Say
+) -> tuple[int, Sequence[str]]:
+    """Run Sqoop in an empty folder, where it leaves the class it generates; as `_watch`."""
     settings = sqoop.settings
-    password = settings.store.read_password()
     with owned_folder("sqoop") as folder, _shown(password) as named:
         address = mysql.parse_address(settings.store.users)
         command = [settings.sqoop.command, "import", *words, *_connection(settings, address)]
         command += named
         command += ["--hbase-table", sqoop.table, "--num-mappers", str(settings.sqoop.maps)]
         command += ["--outdir", str(folder), "--bindir", str(folder)]
-        code, said = _watch(command, str(folder), sqoop.environ, say)
-    if code != 0:
-        text = "\n".join(said)
-        raise StoreError(
-            f"Sqoop failed (exit code {code}); its first errors and last words:\n"
-            + (text.replace(password, "***") if password else text)
-        )
+        return _watch(command, str(folder), sqoop.environ, say)
 
 
 @contextmanager

@@ -962,6 +962,13 @@ CHANGES = [
         f"{FETCH}/test_pool.py",
     ),
     Change(
+        "why Sqoop failed is cut out of its trace",
+        "sqoop_import.py",
+        "ERROR |^Caused by: ",
+        "ERROR ",
+        "tests/test_importer.py",
+    ),
+    Change(
         "failures of egresses are refusals of the site",
         "fetch/pool/outage.py",
         "min(self._refused_since, now) if is_refusal else inf",
