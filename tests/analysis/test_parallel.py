@@ -1,10 +1,7 @@
 """Reading by ranges of keys in several processes."""
 
 import gzip
-import os
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from multiprocessing import active_children
 from pathlib import Path
@@ -13,50 +10,21 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from tests.analysis.readers import failing, killed, opened
 from tests.analysis.worlds import post, put_posts, retweet
 from tests.store.test_hbase_connections import FakeHbase
 from weibo_crawler.analysis.columns import POSTS
 from weibo_crawler.analysis.export import export
 from weibo_crawler.analysis.parallel import Parted, Readers
-from weibo_crawler.analysis.scan import PostRows, scan_posts
+from weibo_crawler.analysis.scan import scan_posts
 from weibo_crawler.errors import StoreError
 from weibo_crawler.store import Tables
 from weibo_crawler.store.hbase.tables import HbaseTables
-from weibo_crawler.store.rows.keys import Range, salt
+from weibo_crawler.store.rows.keys import salt
 from weibo_crawler.store.sqlite.tables import SqliteTables
 
 FORMATS = ("jsonl", "csv", "excel", "jsonl.gz", "parquet")
 USERS = (5, 6, 68, 77, 1234567890)  # 6 and 68 have one salt
-
-
-def _tables(url: str) -> Tables:
-    return HbaseTables(url) if url.startswith("hbase") else SqliteTables(url)
-
-
-@contextmanager
-def opened(url: str, part: Range) -> Iterator[PostRows]:
-    tables = _tables(url)
-    try:
-        yield scan_posts(tables, part=part)
-    finally:
-        tables.close()
-
-
-@contextmanager
-def killed(url: str, part: Range) -> Iterator[PostRows]:
-    """One of the processes dies in its work."""
-    if part.start == "80":
-        os.kill(os.getpid(), signal.SIGKILL)
-    with opened(url, part) as rows:
-        yield rows
-
-
-@contextmanager
-def failing(url: str, part: Range) -> Iterator[PostRows]:
-    if part.start == "80":
-        raise StoreError("a row is broken")
-    with opened(url, part) as rows:
-        yield rows
 
 
 @pytest.fixture
