@@ -564,7 +564,7 @@ def test_a_wall_on_a_later_page_needs_a_second_witness() -> None:
     first, last = play(later, walls(("a", 1, Wall.CLOSED), ("b", 1, Wall.CLOSED)))
     assert first.step == Again("a")
     assert not returned([last]).ambiguous
-    renewed = walls(("a", 1, Wall.OVER), ("a", 2, Wall.CLOSED), is_only=True)
+    renewed = walls(("a", 1, Wall.OVER), ("a", 2, Wall.CLOSED), ("a", 2, Wall.ALONE), is_only=True)
     assert not returned(play(later, renewed)).ambiguous
     [only] = play(later, walls(("a", 1, Wall.CLOSED), is_only=True, is_common=True))
     assert not returned([only]).ambiguous
@@ -576,11 +576,21 @@ def test_a_wall_on_a_later_page_needs_a_second_witness() -> None:
 
 def test_a_wall_on_a_first_page_while_those_of_others_are_shown() -> None:
     """One answer is not believed where others are shown such pages; where nobody is, it is."""
-    for is_shown, looks in ((True, 3), (False, 1)):
+    for is_shown, looks in ((True, 3), (None, 3), (False, 1)):
         met = [Met(WALL, "a", wall=Wall.CLOSED, is_only=True, is_first_shown=is_shown)] * 3
         actions = play(asked(), met)
         assert len(actions) == looks
-        assert returned(actions).ambiguous == is_shown
+        assert returned(actions).ambiguous == (is_shown is not False)
+
+
+def test_a_wall_that_stands_once_between_ends_of_sessions() -> None:
+    """Ends of sessions are met by every page, and so they confirm no wall; nor does the session
+    that met it, unless it was alive still."""
+    again = ("a", 2, Wall.CLOSED)
+    met = walls(("a", 1, Wall.OVER), again, again, is_only=True)
+    of = asked(nth=2)
+    assert returned(play(of, [*met, Met(OK, "a", 4, is_only=True)])) is OK
+    assert returned(play(of, [*met, *walls(again, is_only=True)])).ambiguous
 
 
 def test_a_wall_that_flaps() -> None:

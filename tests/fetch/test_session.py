@@ -166,7 +166,7 @@ def test_a_lone_egress_without_a_session_tells_the_wall() -> None:
     """Where there is no other egress the wall is told after asking once more, when the third
     session in a row could not be had: one may be refused by chance."""
     world = World(lambda *_: WALL, has_sessions=True, session=lambda n: b"no")
-    assert run(world.fetcher.fetch(ask())).reading is WALL
+    assert run(world.fetcher.fetch(ask())).reading.verdict is Verdict.LOGIN_WALL
     assert len(world.transport.pages) == 4
     assert world.counters["session.failed"] == 3
 
@@ -411,10 +411,11 @@ def test_cookies_of_answers_join_the_session() -> None:
 
 
 def test_a_site_without_sessions() -> None:
-    """Where the site has none, a wall is returned at once."""
-    world = World([WALL])
-    assert run(world.fetcher.fetch(ask())).reading is WALL
-    assert len(world.transport.log) == 1
+    """Where the site has none, three walls of a page are told; one may stand once."""
+    world = World([WALL, WALL, WALL, WALL, OK])
+    assert run(world.fetcher.fetch(ask())).reading.verdict is Verdict.LOGIN_WALL
+    assert len(world.transport.log) == 3
+    assert run(world.fetcher.fetch(ask())).reading is OK
 
 
 def test_closing_stops_asking() -> None:

@@ -262,6 +262,26 @@ def test_one_page_closes_no_sort() -> None:
     assert visit.wall(visit.use(0.0), FANS, 101.4, url="3") is Wall.CLOSED
 
 
+def test_a_closed_page_is_walled_again_by_a_session_that_may_be_over() -> None:
+    """What passed since its first wall tells that the session is alive; where something passed
+    before, and nothing since, the second wall in a row is its end."""
+    for passes, walls in (
+        ((1, 2), [Wall.ALONE, Wall.ALONE]),
+        ((1,), [Wall.ALONE, Wall.ALONE]),
+        ((), [Wall.CLOSED, Wall.CLOSED]),
+    ):
+        visit = _visit()
+        _renew(visit, 1.0)
+        assert visit.wall(visit.use(0.0), FANS, 2.0, url="odd") is Wall.CLOSED
+        for _ in passes:
+            _pass(visit, FIRST, 2.1)
+        assert [visit.wall(visit.use(0.0), FANS, 2.2, url="odd") for _ in walls] == walls
+    visit.opened({"SUB": "3"}, 100.0)
+    _pass(visit, FIRST, 100.1)
+    assert visit.wall(visit.use(0.0), FANS, 100.2, url="odd") is Wall.DOUBT
+    assert visit.wall(visit.use(0.0), FANS, 100.3, url="odd") is Wall.OVER
+
+
 def test_a_doubt_about_one_page_tells_nothing_of_another() -> None:
     """An odd page is refused while the session is alive, then the session dies: the next page of
     the sort, which is shown, is not closed by what passed in between."""

@@ -537,6 +537,27 @@ CHANGES = [
         f"{FETCH}/test_answers.py",
     ),
     Change(
+        "the end of a session and a wall that stands once confirm each other",
+        "fetch/answers.py",
+        "is_told = len({(m.egress, m.generation) for m in told}) >= WITNESSES",
+        "is_told = bool(told)",
+        f"{FETCH}/test_answers.py",
+    ),
+    Change(
+        "a wall of a closed page proves itself, whether or not the session is over",
+        "fetch/pool/visit.py",
+        "is_alive = self._last_pass > since",
+        "is_alive = True",
+        f"{FETCH}/test_visit.py",
+    ),
+    Change(
+        "the first wall of a run is believed at once",
+        "fetch/answers.py",
+        "met.is_first_shown is False and",
+        "not met.is_first_shown and",
+        f"{FETCH}/test_answers.py",
+    ),
+    Change(
         "a wall of a session that may be over is one of the page",
         "fetch/answers.py",
         "if (is_over or met.wall is Wall.UNSURE) and not",
@@ -753,7 +774,7 @@ CHANGES = [
     Change(
         "one page that is closed closes its sort",
         "fetch/pool/visit.py",
-        "if url and self._closed_page(sort, now) is None:",
+        "if url and self._closed_page(sort, now) in (None, url):",
         "if False:",
         f"{FETCH}/test_visit.py",
     ),

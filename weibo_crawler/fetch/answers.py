@@ -43,10 +43,11 @@ page. ALONE: others passed that were sent after the first refusal, so that neith
 egress is refused. UNSURE: it may be over and it is too early for a new one. ABSENT: none could be
 had.
 
-A wall on a later page, or on a first one while those of others are shown, is confirmed by a second
-session or egress that met it, or where others met it there of late and nobody passed (`Walls`).
-Where neither is to be had it is returned at the third time, ambiguous. What met only sessions that
-came to their end, or may have, is not read: it is a refusal, no wall.
+A wall on a later page, or on a first one unless those of others are walled, is confirmed by a
+second session or egress that met it and was alive, or by the same one that is alive still where the
+end of another met it, too, or where others met it there of late and nobody passed (`Walls`). Where
+neither is to be had it is returned at the third time, ambiguous. What met only sessions that came
+to their end, or may have, is not read: it is a refusal, no wall.
 """
 
 from collections import deque
@@ -155,7 +156,7 @@ class Met(Struct, frozen=True):
     is_outage: bool = False
     wall: Wall | None = None
     is_common_wall: bool = False
-    is_first_shown: bool = False
+    is_first_shown: bool | None = False
     is_silent: bool = False
     is_spared: bool = False
     is_asked_again: bool = False
@@ -517,8 +518,9 @@ def _is_too_often(case: _Case) -> bool:
 def _closed(reading: Reading, case: _Case) -> Action:
     """The page is not shown to visitors, as far as this session tells."""
     met = case.met
-    # others are shown such pages, or nobody knows whether this egress shows what the site does
-    is_doubtful = case.asked.ask.nth > 1 or met.is_first_shown or not is_trustworthy(met)
+    # others may be shown such pages, or nobody knows whether this egress shows what the site does
+    is_told = met.is_first_shown is False and is_trustworthy(met)
+    is_doubtful = case.asked.ask.nth > 1 or not is_told
     if is_doubtful and not is_confirmed(case.all):
         looks = sum(m.wall in CLOSED for m in case.all)
         if met.wall in CLOSED and looks < LOOKS:
@@ -532,12 +534,15 @@ def _closed(reading: Reading, case: _Case) -> Action:
 
 def is_confirmed(met: Sequence[Met]) -> bool:
     """Whether the walls that a request met are more than the word of one session, or of sessions
-    that came to their end; nor that of two egresses of which nobody knows whether they lie."""
+    that came to their end, which any page would have met; nor that of two egresses of which nobody
+    knows whether they lie. A wall that stands once may meet the first request of a new session."""
     walls = [m for m in met if _verdict(m) is Verdict.LOGIN_WALL]
     telling = [m for m in walls if m.wall not in _TELLS_NOTHING]
     is_trusted = any(is_trustworthy(m) for m in telling) or len(telling) >= LOOKS
     sessions = {(m.egress, m.generation) for m in telling}
-    is_told = any(m.wall in CLOSED for m in telling)  # by one that was alive
+    told = [m for m in telling if m.wall in CLOSED]  # by sessions that were alive
+    is_told = len({(m.egress, m.generation) for m in told}) >= WITNESSES
+    is_told |= any(m.wall is Wall.ALONE for m in told[1:])  # it was alive still
     is_witnessed = is_told and is_trusted and len(sessions) >= WITNESSES
     return is_witnessed or any(m.is_common_wall for m in walls)
 
@@ -770,9 +775,10 @@ class Walls:
         uids = {wall.uid for wall in others}
         return any(wall.is_sure for wall in others) or len(uids) >= WALL_OTHERS
 
-    def is_first_shown(self, kind: Kind) -> bool:
-        """Whether the first page of this kind that was asked for last was shown."""
-        return self._first_shown.get(kind, False)
+    def is_first_shown(self, kind: Kind) -> bool | None:
+        """Whether the first page of this kind that was asked for last was shown; None: no answer
+        was believed yet."""
+        return self._first_shown.get(kind)
 
 
 class _MetWall(NamedTuple):

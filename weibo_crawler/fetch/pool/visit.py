@@ -269,8 +269,6 @@ class Visit:
         is_first, self._is_answered = not self._is_answered, True
         if any(now < until for until in _above(self._walled_until, sort)):
             return Wall.CLOSED
-        if url and self._closed_page(sort, now) == url:
-            return Wall.CLOSED
         is_shown, page = self.has_shown(sort, now), url or str(sort)
         if not self.is_open:
             is_told = self._last_pass or self._vain >= _VAIN
@@ -280,6 +278,8 @@ class Visit:
             self._enders.add(url, now)
             self._suspect(page, use.number, is_shown=is_shown)
             return Wall.CLOSED if is_refusal else self._close(sort, url, now)
+        if url and self._closed_page(sort, now) == url:
+            return self._closed_again(page, use, is_shown=is_shown)
         if is_shown and use.number < self._last_pass:
             return Wall.DOUBT
         if self._lives.were_over(use.number):
@@ -355,7 +355,7 @@ class Visit:
         """A page is closed, as the session was alive; a second one of its sort closes the sort,
         unless it is shown."""
         until = now + self._wall_memory_s
-        if url and self._closed_page(sort, now) is None:
+        if url and self._closed_page(sort, now) in (None, url):
             self._closed[sort] = url, until
         elif not self.has_shown(sort, now):
             self._walled_until = {
@@ -364,6 +364,17 @@ class Visit:
                 if not _is_within(sort, one) and its_end > now
             } | {sort: until}
         return Wall.CLOSED
+
+    def _closed_again(self, page: str, use: Use, *, is_shown: bool) -> Wall:
+        """A page that is closed is walled again, which tells nothing of it unless this session is
+        alive: what passed since its first wall says so. Where nothing passes nobody can tell."""
+        since = self._suspect(page, self._uses, is_shown=is_shown)
+        is_alive = self._last_pass > since
+        if is_alive:
+            return Wall.ALONE
+        if not self._last_pass:
+            return Wall.CLOSED
+        return Wall.DOUBT if use.number <= since else self._end()
 
     def _closed_page(self, sort: Sort, now: float) -> str | None:
         url, until = self._closed.get(sort, (None, now))
