@@ -417,6 +417,36 @@ def test_lists_end_where_a_page_names_no_next_one(tmp_path: Path, goes_on: bool)
     assert goes_on or len(behind) == len(set(behind))
 
 
+class _Emptied(_Naming):
+    """Those in `emptied` show nothing when they are first asked for."""
+
+    emptied: frozenset[str] = frozenset()
+
+    def _list(self, request: Request) -> Reading:
+        if request.url in self.emptied:
+            self.emptied -= {request.url}
+            return Reading(Verdict.END, ambiguous=True)
+        return super()._list(request)
+
+
+def test_a_page_that_names_no_next_one_is_no_look_where_such_lists_go_on(tmp_path: Path) -> None:
+    """Law 4: where lists go on behind pages that name no next one, such a page says nothing of an
+    end. An emptiness behind it that contradicts the count is looked at again."""
+    level = range(2, 62)
+    fans_of: dict[int, list[int]] = {1: [*level]}
+    fans_of |= {uid: [uid * 1000 + i for i in range(5)] for uid in level}
+    kept = {fans_of[uid][-1]: MIN_FANS for uid in level}
+    fans = dict.fromkeys(range(100_000), 0) | dict.fromkeys(level, 99) | {1: 60} | kept
+    graph, users = Graph(fans_of, fans), open_users(tmp_path)
+    users.add_seeds([Found(1, "")], "run", 1.0)
+    fetcher = _Emptied(graph, Random(0))
+    fetcher.silent = frozenset(f"fans/{uid}/2" for uid in level if uid % 4 == 0)
+    fetcher.emptied = frozenset(f"fans/{uid}/3" for uid in level if uid % 8 == 0)
+    asyncio.run(make_run(users, fetcher)[0].run())
+    assert {user.uid: user.depth for user in users.users()} == graph.depths([1], MIN_FANS)
+    users.close()
+
+
 def test_a_seed_that_shows_nothing_is_no_fact(tmp_path: Path) -> None:
     """Law 4: a seed that the site says nothing about is neither gone nor failed while it says
     nothing about anybody; where it shows others, it is failed, to be asked for again."""

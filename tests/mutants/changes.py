@@ -31,6 +31,13 @@ CHANGES = [
         f"{SITE}/weibo/test_session.py",
     ),
     Change(
+        "a page that names no next one is an end where such lists go on",
+        "harvest/edges.py",
+        "self._is_looked = self._is_unnamed and asker.is_end(edge, UNNAMED)",
+        "self._is_looked = self._is_unnamed",
+        "tests/harvest/test_run.py",
+    ),
+    Change(
         "the empty list of another user is that of this one",
         "sites/weibo/lists.py",
         "if owner_of(page.cardlistInfo) not in (None, request.uid):",

@@ -154,6 +154,10 @@ class Asker(NamedTuple):
         end."""
         return self.fetcher.samples.wants(f"{edge}.{kind}", self.rng) or not self.is_talking
 
+    def is_end(self, edge: Edge, kind: str) -> bool:
+        """Whether such pages were ends, as far as the latest looks behind them tell."""
+        return not self.fetcher.samples.may_find(f"{edge}.{kind}", 1)
+
     def looked(self, edge: Edge, kind: str, *, found: bool) -> None:
         """Tell what such a look has shown. found: more."""
         if self.is_talking:

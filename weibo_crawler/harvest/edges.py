@@ -144,11 +144,12 @@ class EdgeReader:
     async def _list(self, edge: Edge, progress: Progress) -> Shown:
         """The next page of a list. One that has shown all that was announced ends with the last
         page, and so does one whose last page names no next one where others do, but for samples:
-        the look behind such a page is the second look at its end."""
+        the look behind such a page is the second look at its end, unless such looks show more."""
         asker, expect = self._source.asker, self._expected(edge, progress)
         is_full = expect is Expect.NOTHING and progress.pages > 0
         kinds = [kind for kind, is_it in ((FULL, is_full), (UNNAMED, self._is_unnamed)) if is_it]
-        self._is_looked, self._is_unnamed = self._is_unnamed, False
+        self._is_looked = self._is_unnamed and asker.is_end(edge, UNNAMED)
+        self._is_unnamed = False
         if not all(asker.wants_end(edge, kind) for kind in kinds):
             sure = self._is_whole(edge, progress)
             if not is_full:
