@@ -230,8 +230,10 @@ class Evidence:
 
     def _may_be_shown(self, request: Request) -> bool:
         """Whether others may be shown such pages, as far as the latest answers tell: some were, or
-        nobody is known yet who was, and other pages are shown."""
-        return not self.is_quiet(place_of(request))
+        nobody is known yet who was, and other pages are shown. Where twenty in a row were not, a
+        silence is as likely: all that are under way would look once more."""
+        place = place_of(request)
+        return not self.is_quiet(place) and self._kinds[place].nothings < 2 * _QUIET
 
     async def break_silence(self, request: Request, ask: Repeat) -> None:
         """Before this request, where it is time to ask a witness, repeat others, one caller after

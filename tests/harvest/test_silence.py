@@ -464,6 +464,33 @@ def test_evidence_is_younger_than_what_it_proves() -> None:
     assert not asyncio.run(Evidence(8).is_given_to_others(7, 0.0, repeat))
 
 
+def test_no_third_look_where_many_pages_in_a_row_show_nothing() -> None:
+    """As long as no later page is known that was shown, first ones say that such may be, but for
+    twenty later ones in a row that show nothing."""
+    looks: list[bool] = []
+
+    class Source(SimulatedFetcher):
+        async def fetch(self, ask: Ask) -> Fetched:
+            looks.append(ask.is_shown())
+            is_later = bool(ask.request.cursor)
+            return Fetched(Reading(Verdict.END) if is_later else CONTENT, None)
+
+    async def scene() -> None:
+        async def repeat(ask: Ask) -> bool:
+            return True
+
+        source = Source(make_world(5, users=60))
+        for uid in range(1, 31):
+            first = Ask(Request(Kind.POSTS, f"posts/{uid}", uid=uid))
+            later = Ask(Request(Kind.POSTS, f"posts/{uid}/2", uid=uid, cursor="2"), nth=2)
+            await evidence.fetch(source, first, repeat)
+            await evidence.fetch(source, later, repeat)
+
+    evidence = Evidence(8)
+    asyncio.run(scene())
+    assert looks[1::2] == [True] * 20 + [False] * 10
+
+
 def test_evidence_is_of_the_same_kind() -> None:
     """A shown profile says nothing of lists where a list was shown before: the list is asked for.
     Where none was, any page of another user tells."""

@@ -997,6 +997,13 @@ CHANGES = [
         "tests/test_importer.py",
     ),
     Change(
+        "all that is under way when later pages fall silent is looked at three times",
+        "evidence.py",
+        "not self.is_quiet(place) and self._kinds[place].nothings < 2 * _QUIET",
+        "not self.is_quiet(place)",
+        "tests/harvest/test_silence.py",
+    ),
+    Change(
         "failures of egresses are refusals of the site",
         "fetch/pool/outage.py",
         "min(self._refused_since, now) if is_refusal else inf",
