@@ -112,12 +112,9 @@ def _working(
     process = crawl.start("posts")
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
-        made = {
-            each.name.partition(".")[2].partition(".")[0]
-            for each in tmp.iterdir()
-            if each.name not in besides
-        }
-        if {"posts", "job"} <= made:
+        names = [each.name for each in tmp.iterdir() if each.name not in besides]
+        made = {name.partition(".")[2].partition(".")[0] for name in names}
+        if {"posts", "job"} <= made and len(names) >= 3:
             return process
         assert process.poll() is None, crawl.said(process)
         time.sleep(0.02)

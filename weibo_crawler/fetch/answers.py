@@ -519,7 +519,9 @@ def _closed(reading: Reading, case: _Case) -> Action:
     """The page is not shown to visitors, as far as this session tells."""
     met = case.met
     # others may be shown such pages, or nobody knows whether this egress shows what the site does
-    is_told = met.is_first_shown is False and is_trustworthy(met)
+    is_user = case.asked.ask.request.kind in OF_USERS  # a wall beside users costs itself alone
+    is_walled = met.is_first_shown is False if is_user else not met.is_first_shown
+    is_told = is_walled and is_trustworthy(met)
     is_doubtful = case.asked.ask.nth > 1 or not is_told
     if is_doubtful and not is_confirmed(case.all):
         looks = sum(m.wall in CLOSED for m in case.all)
