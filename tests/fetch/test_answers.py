@@ -18,17 +18,25 @@ from weibo_crawler.fetch import Ask
 from weibo_crawler.fetch.answers import (
     SILENCE_WAITS,
     UNKNOWN_REFUSAL,
-    WALL_MEMORY_S,
     Action,
     Again,
     Asked,
     Met,
     Return,
-    Walls,
     decide,
 )
 from weibo_crawler.fetch.breaker import Sign
-from weibo_crawler.fetch.pool import Broken, Failed, Good, Refused, SessionOver, Wall, Walled
+from weibo_crawler.fetch.pool import (
+    Broken,
+    Failed,
+    Good,
+    Others,
+    Refused,
+    SessionOver,
+    Wall,
+    Walled,
+)
+from weibo_crawler.fetch.pool.login_walls import WALL_MEMORY_S
 from weibo_crawler.records import FACTS, Expect, Kind, PostPage, Reading, Request, Verdict
 
 Answer = Reading | TransportError
@@ -606,50 +614,54 @@ def test_later_pages_closed_while_first_ones_are_open_are_no_refusals() -> None:
         assert play(asked(nth=2), met)[-1].sign is sign
 
 
+def _place(asked: Asked) -> tuple[Request, int]:
+    return asked.ask.request, asked.ask.nth
+
+
 def test_what_others_met() -> None:
     """A wall is common where three others met it, or one of whom it was confirmed, at the same page
     of the same kind, within ten minutes, and nobody passed there since."""
-    known = Walls()
+    known = Others()
     doubtful, here = Reading(Verdict.LOGIN_WALL, ambiguous=True), asked(nth=2)
     for uid in (2, 2, 7, 1):
-        known.note(asked(nth=2, uid=uid), doubtful, 0.0)
-    assert not known.is_common(here, 1.0)
-    known.note(asked(nth=2, uid=3), doubtful, 1.0)
-    assert known.is_common(here, WALL_MEMORY_S)
-    assert not known.is_common(asked(nth=3), 1.0)
-    assert not known.is_common(here, WALL_MEMORY_S + 0.5)
-    known.note(asked(nth=2, uid=4), OK, 2.0)
-    assert not known.is_common(here, 2.0)
-    known.note(asked(nth=2, uid=1), WALL, 3.0)
-    assert known.is_common(here, 3.0)
-    assert not known.is_common(asked(nth=2, uid=1), 3.0)
+        known.note(*_place(asked(nth=2, uid=uid)), doubtful, 0.0)
+    assert not known.is_common(*_place(here), 1.0)
+    known.note(*_place(asked(nth=2, uid=3)), doubtful, 1.0)
+    assert known.is_common(*_place(here), WALL_MEMORY_S)
+    assert not known.is_common(*_place(asked(nth=3)), 1.0)
+    assert not known.is_common(*_place(here), WALL_MEMORY_S + 0.5)
+    known.note(*_place(asked(nth=2, uid=4)), OK, 2.0)
+    assert not known.is_common(*_place(here), 2.0)
+    known.note(*_place(asked(nth=2, uid=1)), WALL, 3.0)
+    assert known.is_common(*_place(here), 3.0)
+    assert not known.is_common(*_place(asked(nth=2, uid=1)), 3.0)
 
 
 def test_walls_of_later_pages_while_first_ones_are_walled_tell_nothing() -> None:
     """Law 4: then guests are refused everything, and nobody knows how deep they may read."""
-    known, here = Walls(), asked(nth=2)
+    known, here = Others(), asked(nth=2)
     later = [asked(nth=2, uid=uid) for uid in (2, 3, 4)]
     for each in later:
-        known.note(each, Reading(Verdict.LOGIN_WALL, ambiguous=True), 0.0)
-    assert known.is_common(here, 1.0)
+        known.note(*_place(each), Reading(Verdict.LOGIN_WALL, ambiguous=True), 0.0)
+    assert known.is_common(*_place(here), 1.0)
     for answer, is_told in ((WALL, False), (TROUBLE, False), (OK, True), (WALL, False)):
-        known.heard(asked().ask.request, answer)
-        assert known.is_common(here, 1.0) == is_told
-    known.heard(later[0].ask.request, OK)
-    assert not known.is_common(here, 1.0)
-    known.heard(asked().ask.request, EMPTY)
-    assert known.is_common(here, 1.0)
+        known.heard(asked().ask.request, answer.verdict)
+        assert known.is_common(*_place(here), 1.0) == is_told
+    known.heard(later[0].ask.request, OK.verdict)
+    assert not known.is_common(*_place(here), 1.0)
+    known.heard(asked().ask.request, EMPTY.verdict)
+    assert known.is_common(*_place(here), 1.0)
 
 
 def test_whether_first_pages_are_shown() -> None:
     """As the last of a kind came."""
-    known = Walls()
+    known = Others()
     assert not known.is_first_shown(Kind.POSTS)
-    known.note(asked(), EMPTY, 0.0)
-    known.note(asked(nth=2), WALL, 0.0)
+    known.note(*_place(asked()), EMPTY, 0.0)
+    known.note(*_place(asked(nth=2)), WALL, 0.0)
     assert known.is_first_shown(Kind.POSTS)
     assert not known.is_first_shown(Kind.FANS)
-    known.note(asked(), WALL, 0.0)
+    known.note(*_place(asked()), WALL, 0.0)
     assert not known.is_first_shown(Kind.POSTS)
 
 

@@ -15,8 +15,9 @@ from weibo_crawler.errors import ConnectFailed, EgressFailed, TransportError
 from weibo_crawler.fetch.breaker import Sign
 from weibo_crawler.fetch.clients.transport import Headers
 from weibo_crawler.fetch.egress import DIRECT, Egress
+from weibo_crawler.fetch.pool.login_walls import Wall
 from weibo_crawler.fetch.pool.session import Visitor
-from weibo_crawler.fetch.pool.visit import SavedVisit, Wall
+from weibo_crawler.fetch.pool.visit import SavedVisit
 from weibo_crawler.fetch.source import Fetched
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Health, Kind, Page, Reading, Request, Verdict

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from tests.examples import examples
-from weibo_crawler.fetch.pool.visit import CLOSED, Enders, SavedVisit, Sort, Use, Visit, Wall
+from weibo_crawler.fetch.pool.login_walls import CLOSED, Enders, Sort, Wall
+from weibo_crawler.fetch.pool.visit import SavedVisit, Use, Visit
 from weibo_crawler.records import Kind
 
 COOLDOWN_S, MEMORY_S = 60.0, 600.0

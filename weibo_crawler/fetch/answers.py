@@ -8,10 +8,8 @@ the ambiguous no-content body   ?          a doubt, but where nothing more was e
 OK, but nothing on it is the    ?          a doubt: it may be another user's page
   user's
 DRIFTED, BodyTooLarge           ?          a doubt: it may be mangled, or a proxy's own
-LOGIN_WALL; a refusal that a    session    what `Visit.wall` makes of it. OVER, DOUBT: again.
-  new session may help                     UNSURE, ABSENT: no witness, another egress goes. CLOSED,
-                                           ALONE: return the wall, once it is confirmed where need
-                                           be; take the refusal for one of the egress, or the page
+LOGIN_WALL; a refusal that a    session    what `login_walls` makes of it
+  new session may help
 CAPTCHA, THROTTLED, REFUSED     egress     it rests, another goes; return after `attempts`
 REFUSED, of no page of a user   ?          the same, but nobody rests: it may be the kind's fault
 a ban again, and pages of       page       the same, but nobody rests: others were asked for after
@@ -33,27 +31,10 @@ proxies may lie alike: of two that say anything but nothing one must be trustwor
 direct way, or a proxy that brought good answers of late. What is believed then tells who was wrong:
 a broken page is blamed on the proxy that brought it, an emptiness on the egress that was shown it
 (soft throttling).
-
-What `Visit.wall` makes of a wall, or of such a refusal, follows from what else passed with the same
-session. OVER: it was shown such pages of late, or nothing by it, and is no more; a new one is asked
-for. DOUBT: two requests for the page have not met it yet, or one sent later passed: before the next
-one a witness is asked, where no other page was shown since. CLOSED: others passed that were sent
-after the first wall, or it was the first request of a new session: guests are not shown such a
-page. ALONE: others passed that were sent after the first refusal, so that neither session nor
-egress is refused. UNSURE: it may be over and it is too early for a new one. ABSENT: none could be
-had.
-
-A wall on a later page, or on a first one unless those of others are walled, is confirmed by a
-second session or egress that met it and was alive, or by the same one that is alive still where the
-end of another met it, too, or where others met it there of late and nobody passed (`Walls`). Where
-neither is to be had it is returned at the third time, ambiguous. What met only sessions that came
-to their end, or may have, is not read: it is a refusal, no wall.
 """
 
-from collections import deque
 from collections.abc import Sequence
 from enum import Enum
-from itertools import groupby
 from math import inf
 from typing import NamedTuple, assert_never
 
@@ -67,11 +48,14 @@ from weibo_crawler.fetch.pool import (
     Broken,
     Failed,
     Good,
+    Hit,
+    Meaning,
     Outcome,
     Refused,
     SessionOver,
     Wall,
     Walled,
+    login_walls,
 )
 from weibo_crawler.fetch.source import Ask
 from weibo_crawler.records import (
@@ -80,12 +64,9 @@ from weibo_crawler.records import (
     REFUSALS,
     Expect,
     FanPage,
-    Id,
-    Kind,
     PostPage,
     Reading,
     Record,
-    Request,
     Verdict,
 )
 
@@ -95,28 +76,20 @@ TROUBLE_ATTEMPTS = 1
 LONE_TROUBLE_ATTEMPTS = 2  # where all of it came by one egress of several
 EGRESS_FAILURE_ATTEMPTS = 3
 DISTRUST_ATTEMPTS = 1  # of proxies that say the same, and none is trustworthy
-SESSION_ATTEMPTS = 20  # of many requests under way most meet the end of a session
-SESSION_DOUBT_ATTEMPTS = 1  # with one session
-SESSIONLESS_ATTEMPTS = 1  # egresses that could get none
-UNSURE_ATTEMPTS = 1  # with sessions that may be over, while it is too early for a new one
 # And those that are not.
 WITNESSES = 2
 SILENCE_WAITS = 4  # pauses: while the site may be silent, first looks of others tell sooner
 STALLS = 2  # of the only egress: each takes as long as an answer may
-LOOKS = 3  # at a doubt or a closed wall, where no second witness can be had; by one in doubt
+LOOKS = 3  # at a doubt, where no second witness can be had; by one in doubt
 COMPARED_WITH = 4  # others that are shown the same page, until two agree
 MOST_LOOKS = 5  # at an emptiness, where looks that are usual have shown more of late
 HEALTHY_PROXIES = 3  # by which a page fails: more would tell nothing new
 BACKOFF_BASE_S, BACKOFF_CAP_S = 0.1, 5.0
-# The walls of others, as a witness.
-WALL_OTHERS = 3
-WALL_MEMORY_S = 600.0
 
 _OF_ENDED_SESSIONS = Reading(Verdict.REFUSED, why="login wall (of a session that may be over)")
 UNKNOWN_REFUSAL = "unknown refusal: "  # how its `why` begins
 
 NOTHING = (Verdict.EMPTY, Verdict.END)
-_TELLS_NOTHING = (Wall.UNSURE, Wall.ABSENT)  # of the page: no session was known to be alive
 _OF_EGRESS = (Verdict.CAPTCHA, Verdict.THROTTLED, Verdict.REFUSED)
 
 
@@ -138,7 +111,7 @@ class Met(Struct, frozen=True):
     the site came of late. has_shown: by an egress that has shown a page of the kind in this run.
     is_direct: by no proxy. is_only: there is no other egress. is_outage: none of them works. wall:
     what the pool makes of it, once it was told `of_session`.
-    is_common_wall, is_first_shown: as `Walls` says. is_silent: the site may have fallen silent for
+    is_common_wall, is_first_shown: as `Others` says. is_silent: the site may have fallen silent for
     everybody. is_spared: it is an emptiness at which nobody needs to look again at once;
     is_asked_again: one at which to look once more than usual. is_alone: it is a ban, and pages of
     others were shown that were asked for after the first one that this request met.
@@ -460,93 +433,42 @@ def _believed(reading: Reading, doubt: _Doubt, case: _Case) -> Action:
 
 
 def _walled(reading: Reading, case: _Case) -> Action:
-    """A wall, or a refusal that a new session may help. The end of a session is no fault of the
-    page, but one that meets nothing else is asked for no more."""
-    met, is_over, outcome = case.met, False, of_session(case.met)
-    is_wall = reading.verdict is Verdict.LOGIN_WALL
+    """A wall, or a refusal that a new session may help: what `login_walls` makes of it."""
+    met, outcome, ask = case.met, of_session(case.met), case.asked.ask
     assert outcome is not None
-    assert met.wall is not None
-    match met.wall:
-        case Wall.UNSURE | Wall.ABSENT:
-            if is_wall and _may_ask_another(case):
-                return Action(Again(met.egress), outcome)
-        case Wall.OVER | Wall.DOUBT:
-            is_over = _is_too_often(case)
-            if not is_over:
-                return Action(Again(None), outcome)
-        case Wall.CLOSED | Wall.ALONE:
-            pass
-        case _:
-            assert_never(met.wall)
-    if not is_wall:
-        return _refused(reading, case, outcome, is_over=is_over)
-    if (is_over or met.wall is Wall.UNSURE) and not is_confirmed(case.all):
-        return _by_ended_sessions(case, outcome, is_over=is_over)
-    return _closed(reading, case)
+    hits = [_hit(met, met.wall) for met in case.all if met.wall is not None]
+    asked = login_walls.Asked(ask.request.kind, ask.nth, case.asked.attempts)
+    meaning = login_walls.after(asked, hits)
+    match meaning:
+        case Meaning.AGAIN:
+            return Action(Again(None), outcome)
+        case Meaning.ELSEWHERE:
+            return Action(Again(met.egress), outcome)
+        case Meaning.LATER:
+            return Action(Again(met.egress, login_walls.unsure(hits) - 1), outcome)
+        case Meaning.UNREAD:
+            return Action(Return(_OF_ENDED_SESSIONS), outcome)
+        case Meaning.REFUSED | Meaning.TOO_OFTEN:
+            return _refused(reading, case, outcome, is_over=meaning is Meaning.TOO_OFTEN)
+        case Meaning.CLOSED | Meaning.UNSURE:
+            # Later pages closed to visitors while first pages are open: no refusal of this run.
+            is_refusal = not ask.request.cursor or not met.is_first_shown
+            sign = Sign.REFUSED if is_refusal and case.asked.are_walls_told else None
+            told = replace(reading, ambiguous=True) if meaning is Meaning.UNSURE else reading
+            return Action(Return(told), outcome, sign, _why(reading))
+    assert_never(meaning)
 
 
-def _by_ended_sessions(case: _Case, outcome: Outcome, *, is_over: bool) -> Action:
-    """A wall that was met only by sessions that may have been over: it is asked for again after a
-    pause, and in the end it is not read."""
-    unsure = sum(met.wall is Wall.UNSURE for met in case.all)
-    if is_over or case.is_over(unsure, UNSURE_ATTEMPTS):
-        return Action(Return(_OF_ENDED_SESSIONS), outcome)
-    return Action(Again(case.met.egress, unsure - 1), outcome)
-
-
-def _may_ask_another(case: _Case) -> bool:
-    """Whether to ask another egress after one whose session tells nothing: once each, where there
-    is another one."""
-    without = [met.egress for met in case.all[:-1] if _is_unsure(met)]
-    is_over = case.is_over(len(set(without)), SESSIONLESS_ATTEMPTS)
-    return case.met.egress not in without and not is_over
-
-
-def _is_unsure(met: Met) -> bool:
-    return met.wall in _TELLS_NOTHING and _verdict(met) is Verdict.LOGIN_WALL
-
-
-def _is_too_often(case: _Case) -> bool:
-    """Whether one session was doubted too often, or too many came to their end."""
-    walls = [met for met in case.all if met.wall is not None and not _is_unsure(met)]
-    sessions = [list(same) for _, same in groupby(walls, lambda m: (m.egress, m.generation))]
-    doubts = sum(met.wall is Wall.DOUBT for met in sessions[-1])
-    attempts = case.asked.attempts
-    return doubts > SESSION_DOUBT_ATTEMPTS * attempts or len(sessions) > SESSION_ATTEMPTS * attempts
-
-
-def _closed(reading: Reading, case: _Case) -> Action:
-    """The page is not shown to visitors, as far as this session tells."""
-    met = case.met
-    # others may be shown such pages, or nobody knows whether this egress shows what the site does
-    is_user = case.asked.ask.request.kind in OF_USERS  # a wall beside users costs itself alone
-    is_walled = met.is_first_shown is False if is_user else not met.is_first_shown
-    is_told = is_walled and is_trustworthy(met)
-    is_doubtful = case.asked.ask.nth > 1 or not is_told
-    if is_doubtful and not is_confirmed(case.all):
-        looks = sum(m.wall in CLOSED for m in case.all)
-        if met.wall in CLOSED and looks < LOOKS:
-            return Action(Again(met.egress), Walled(met.elapsed_s))
-        reading = replace(reading, ambiguous=True)
-    # Later pages closed to visitors while first pages are open: no refusal of this run.
-    is_refusal = not case.asked.ask.request.cursor or not met.is_first_shown
-    sign = Sign.REFUSED if is_refusal and case.asked.are_walls_told else None
-    return Action(Return(reading), Walled(met.elapsed_s), sign, _why(reading))
-
-
-def is_confirmed(met: Sequence[Met]) -> bool:
-    """Whether the walls that a request met are more than the word of one session, or of sessions
-    that came to their end, which any page would have met; nor that of two egresses of which nobody
-    knows whether they lie. A wall that stands once may meet the first request of a new session."""
-    walls = [m for m in met if _verdict(m) is Verdict.LOGIN_WALL]
-    telling = [m for m in walls if m.wall not in _TELLS_NOTHING]
-    is_trusted = any(is_trustworthy(m) for m in telling) or len(telling) >= LOOKS
-    sessions = {(m.egress, m.generation) for m in telling}
-    told = [m for m in telling if m.wall in CLOSED]  # by sessions that were alive
-    is_told = len({(m.egress, m.generation) for m in told}) >= WITNESSES
-    is_told |= any(m.wall is Wall.ALONE for m in told[1:])  # it was alive still
-    is_witnessed = is_told and is_trusted and len(sessions) >= WITNESSES
-    return is_witnessed or any(m.is_common_wall for m in walls)
+def _hit(met: Met, wall: Wall) -> Hit:
+    return Hit(
+        wall,
+        met.egress,
+        met.generation,
+        is_wall=_verdict(met) is Verdict.LOGIN_WALL,
+        is_trusted=is_trustworthy(met),
+        is_common=met.is_common_wall,
+        is_first_shown=met.is_first_shown,
+    )
 
 
 def is_ban(met: Met) -> bool:
@@ -729,61 +651,3 @@ def _shows_nothing(answer: Reading | TransportError) -> bool | None:
 def is_said_gone(answer: Reading | TransportError) -> bool:
     """Whether the site says that the user, or the post, is gone."""
     return isinstance(answer, Reading) and answer.verdict is Verdict.GONE
-
-
-class Walls:
-    """What others met of late: walls by kind and page number, and whether somebody passed since.
-
-    A wall that was confirmed counts at once, one that was not together with those of two others.
-    Those of later pages tell nothing while first pages are walled as well: then it is not the depth
-    that guests are refused, but everything.
-    `now` is seconds on any clock that never goes back.
-    """
-
-    def __init__(self) -> None:
-        self._walls: dict[tuple[Kind, int], deque[_MetWall]] = {}
-        self._first_shown: dict[Kind, bool] = {}
-        self._are_first_walled: dict[Kind, bool] = {}
-
-    def heard(self, request: Request, answer: Reading | TransportError) -> None:
-        """Note an answer as it comes, whatever it is believed to mean."""
-        if request.cursor or not isinstance(answer, Reading):
-            return
-        if answer.verdict is Verdict.LOGIN_WALL or answer.verdict in FACTS:
-            self._are_first_walled[request.kind] = answer.verdict is Verdict.LOGIN_WALL
-
-    def note(self, asked: Asked, reading: Reading, now: float) -> None:
-        """What a request came to."""
-        kind, is_wall = asked.ask.request.kind, reading.verdict is Verdict.LOGIN_WALL
-        is_told = reading.verdict in FACTS or (is_wall and not reading.ambiguous)
-        if not asked.ask.request.cursor and is_told:
-            self._first_shown[kind] = not is_wall
-        if is_wall:
-            walls = self._walls.setdefault((kind, asked.ask.nth), deque(maxlen=2 * WALL_OTHERS))
-            walls.append(_MetWall(asked.ask.request.uid, not reading.ambiguous, now))
-        elif reading.verdict is Verdict.OK:
-            self._walls.pop((kind, asked.ask.nth), None)
-
-    def is_common(self, asked: Asked, now: float) -> bool:
-        """Whether others met this wall, too."""
-        kind, nth = asked.ask.request.kind, asked.ask.nth
-        if nth > 1 and self._are_first_walled.get(kind, False):
-            return False
-        others = [
-            wall
-            for wall in self._walls.get((kind, nth), ())
-            if wall.uid != asked.ask.request.uid and now - wall.at <= WALL_MEMORY_S
-        ]
-        uids = {wall.uid for wall in others}
-        return any(wall.is_sure for wall in others) or len(uids) >= WALL_OTHERS
-
-    def is_first_shown(self, kind: Kind) -> bool | None:
-        """Whether the first page of this kind that was asked for last was shown; None: no answer
-        was believed yet."""
-        return self._first_shown.get(kind)
-
-
-class _MetWall(NamedTuple):
-    uid: Id
-    is_sure: bool
-    at: float

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from weibo_crawler.errors import EgressFailed, TimedOut, TransportError
-from weibo_crawler.fetch.answers import Asked, Met, Walls, decide, is_ban, of_session
+from weibo_crawler.fetch.answers import Asked, Met, decide, is_ban, of_session
 from weibo_crawler.fetch.breaker import Breaker
-from weibo_crawler.fetch.pool import Broken, Disproved, Pool, Turn, Unused, Wall
+from weibo_crawler.fetch.pool import Broken, Disproved, Others, Pool, Turn, Unused, Wall
 from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.source import Ask
 from weibo_crawler.fetch.wire import retry_after_s
@@ -55,12 +55,12 @@ class Exchange:
         pool: Pool,
         sender: Sender,
         breaker: Breaker,
-        walls: Walls,
+        others: Others,
         counters: Counters,
         on_answer: Callable[[Answer], None] | None,
     ) -> None:
         self._site, self._pool, self._sender = site, pool, sender
-        self._breaker, self._walls, self._counters = breaker, walls, counters
+        self._breaker, self._others, self._counters = breaker, others, counters
         self._on_answer = on_answer
         self._shown: set[tuple[str, Kind]] = set()  # by which egress such pages came
         self._shown_at = -inf  # when a page of a user that came was asked for, at the latest
@@ -157,7 +157,7 @@ class Exchange:
                 asked.ask.request, turn.headers, turn.egress, turn.patience.deadline_s * patience
             )
             answer = self._site.read(asked.ask.request, page)
-            self._walls.heard(asked.ask.request, answer)
+            self._others.heard(asked.ask.request, answer.verdict)
             self._counters.add(f"page.{answer.verdict}")
             note_answer(self._counters, loop.time() - started)
             came = answer.verdict.value
@@ -193,16 +193,17 @@ class Exchange:
 
     def _with_context(self, asked: Asked, turn: Turn, met: Met, page: Page | None) -> Met:
         """How things stand, for an answer that needs a second thought."""
+        ask, loop = asked.ask, asyncio.get_running_loop()
         met = replace(
             met,
             retry_after_s=None if page is None else retry_after_s(page),
             is_healthy=self._pool.is_healthy(met.egress),
-            has_shown=(met.egress, asked.ask.request.kind) in self._shown,
+            has_shown=(met.egress, ask.request.kind) in self._shown,
             is_direct=turn.egress.proxy_url is None,
             is_only=self._pool.is_single,
             is_outage=self._pool.is_outage,
-            is_common_wall=self._walls.is_common(asked, asyncio.get_running_loop().time()),
-            is_first_shown=self._walls.is_first_shown(asked.ask.request.kind),
+            is_common_wall=self._others.is_common(ask.request, ask.nth, loop.time()),
+            is_first_shown=self._others.is_first_shown(ask.request.kind),
             is_silent=self._breaker.may_be_silent,
         )
         met = replace(met, is_alone=is_ban(met) and self._shown_at > asked.banned_at)

@@ -18,7 +18,6 @@ from weibo_crawler.fetch.answers import (
     Asked,
     Met,
     Return,
-    Walls,
     decide,
     is_alone,
     is_ban,
@@ -34,7 +33,7 @@ from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.breaker import Breaker, Look
 from weibo_crawler.fetch.comparer import Comparer
 from weibo_crawler.fetch.exchange import Came, Exchange
-from weibo_crawler.fetch.pool import Disproved, KindShut, Pool, Turn, Wall
+from weibo_crawler.fetch.pool import Disproved, KindShut, Others, Pool, Turn, Wall
 from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.source import SHUT, Ask, Fetched, Room
 from weibo_crawler.metrics import LEFT_OUT, Counters
@@ -95,10 +94,10 @@ class Fetcher:
     ) -> None:
         self._pool, self._breaker, self._counters = pool, breaker, counters
         self._attempts, self._rng = attempts, rng
-        self._walls = Walls()
+        self._others = Others()
         self._are_walls_told = True
         self.samples = samples or Samples(0.0)
-        self._exchange = Exchange(site, pool, sender, breaker, self._walls, counters, on_answer)
+        self._exchange = Exchange(site, pool, sender, breaker, self._others, counters, on_answer)
         self._comparer = Comparer(self._exchange, pool, breaker, counters)
 
     async def fetch(self, ask: Ask) -> Fetched:
@@ -299,7 +298,8 @@ class Fetcher:
 
     def _returned(self, asked: Asked, reading: Reading, page: Page | None) -> Fetched:
         """What the request came to. Once the run is over only what was shown is of use."""
-        self._walls.note(asked, reading, asyncio.get_running_loop().time())
+        now = asyncio.get_running_loop().time()
+        self._others.note(asked.ask.request, asked.ask.nth, reading, now)
         is_nothing = reading.verdict not in FACTS or reading.verdict in NOTHING
         if (is_nothing or is_said_gone(reading)) and self._breaker.tripped:
             raise SiteSaysNo(self._breaker.tripped)

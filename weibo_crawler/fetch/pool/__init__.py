@@ -2,12 +2,14 @@
 
 `Pool.turn` gives a `Turn` that is paced, leased and in session; `Pool.tell` takes its outcome.
 Inside: `ring` (which egress goes first; `Health` says how one moves), `session` and `visit`
-(visitor sessions), `keeper` (leases), `roster` and `reloading` (lists of proxies), `outage` (when
-nothing usable comes), `endpoints` (kinds of pages that nobody is shown). Ring, visit, outage and
-endpoints are pure.
+(visitor sessions), `login_walls` (what happens to a login wall), `keeper` (leases), `roster` and
+`reloading` (lists of proxies), `outage` (when nothing usable comes), `endpoints` (kinds of pages
+that nobody is shown). Ring, visit, login_walls, outage and endpoints are pure.
 """
 
+from weibo_crawler.fetch.pool import login_walls
 from weibo_crawler.fetch.pool.keeper import Leases
+from weibo_crawler.fetch.pool.login_walls import CLOSED, Hit, Meaning, Others, Wall
 from weibo_crawler.fetch.pool.outcome import (
     Broken,
     Disproved,
@@ -21,7 +23,6 @@ from weibo_crawler.fetch.pool.outcome import (
     Walled,
 )
 from weibo_crawler.fetch.pool.pool import KindShut, Pool
-from weibo_crawler.fetch.pool.visit import CLOSED, Wall
 
 __all__ = [
     "CLOSED",
@@ -29,8 +30,11 @@ __all__ = [
     "Disproved",
     "Failed",
     "Good",
+    "Hit",
     "KindShut",
     "Leases",
+    "Meaning",
+    "Others",
     "Outcome",
     "Pool",
     "Refused",
@@ -39,4 +43,5 @@ __all__ = [
     "Unused",
     "Wall",
     "Walled",
+    "login_walls",
 ]

@@ -7,7 +7,7 @@ asked for after it. Where enough counts, those owners that had a share of it are
 where no owner brought more than a little of it, nobody is: the pages of one user may be odd, and
 those of all others shown. A page proves little of what came before it, so that an outage which is
 over proves nothing. One request an hour looks whether that has changed. Login walls are not
-judged here, but by `Walls`. `now` is an argument, in seconds of any one clock.
+judged here, but by `login_walls`. `now` is an argument, in seconds of any one clock.
 """
 
 from collections import Counter, defaultdict, deque

@@ -18,6 +18,7 @@ from weibo_crawler.errors import CrawlerError, EgressFailed, Interrupted, SiteSa
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.pool.endpoints import Endpoints
 from weibo_crawler.fetch.pool.keeper import Keeper
+from weibo_crawler.fetch.pool.login_walls import CLOSED, Wall
 from weibo_crawler.fetch.pool.outage import Outage
 from weibo_crawler.fetch.pool.outcome import (
     Broken,
@@ -34,7 +35,7 @@ from weibo_crawler.fetch.pool.outcome import (
 from weibo_crawler.fetch.pool.reloading import Reloader
 from weibo_crawler.fetch.pool.ring import Choice, Ring
 from weibo_crawler.fetch.pool.session import Visitor
-from weibo_crawler.fetch.pool.visit import CLOSED, Use, Wall
+from weibo_crawler.fetch.pool.visit import Use
 from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.source import Room, Witness
 from weibo_crawler.records import Page, Request, Verdict

@@ -14,13 +14,13 @@ from weibo_crawler.fetch.backoff import backoff_s
 from weibo_crawler.fetch.clients.transport import Headers
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.pool.cookies import are_too_large, merge_cookies
-from weibo_crawler.fetch.pool.visit import Enders, SavedVisit, Use, Visit, Wall
+from weibo_crawler.fetch.pool.login_walls import WALL_MEMORY_S, Enders, Wall
+from weibo_crawler.fetch.pool.visit import SavedVisit, Use, Visit
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Page, Request
 
 STEPS = 4  # requests that a session takes, at most
 _TRIES = 3
-_WALL_MEMORY_S = 600.0
 
 Send = Callable[[Request, Headers, Egress], Awaitable[Page]]  # raises TransportError
 
@@ -57,7 +57,7 @@ class Visitor:
         self._cooldown_s, self._retry_s, self._per_hour = cooldown_s, retry_s, per_hour
         self._agent = str(dict(site.session_headers({})).get("User-Agent", ""))
         self._visits: dict[str, Visit] = {}
-        self._enders = Enders(_WALL_MEMORY_S)
+        self._enders = Enders(WALL_MEMORY_S)
         self._headers: dict[str, Headers] = {}
         self._touched: set[str] = set()
         self.is_news = False  # whether a session was opened that others do not know of
@@ -192,9 +192,14 @@ class Visitor:
             return Wall.CLOSED
         self._touched.add(egress.name)
         now, visit = asyncio.get_running_loop().time(), self._visit(egress)
-        wall = visit.wall(use, (request.kind, nth), now, url=request.url, is_refusal=is_refusal)
-        # where sessions can be had, what is shown without one is not what guests are shown
-        return Wall.UNSURE if wall is Wall.ABSENT and self._can_be_had else wall
+        return visit.wall(
+            use,
+            (request.kind, nth),
+            now,
+            url=request.url,
+            is_refusal=is_refusal,
+            can_be_had=self._can_be_had,
+        )
 
     def has_shown(self, egress: Egress, request: Request, nth: int) -> bool:
         """Whether such pages were shown to this egress of late, with any session."""
@@ -261,7 +266,7 @@ class Visitor:
         if visit is None:
             visit = self._visits[egress.name] = Visit(
                 cooldown_s=self._cooldown_s,
-                wall_memory_s=_WALL_MEMORY_S,
+                wall_memory_s=WALL_MEMORY_S,
                 per_hour=self._per_hour,
                 enders=self._enders,
             )
