@@ -19,6 +19,7 @@ from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.posts import crawl
 from weibo_crawler.posts.due import holds_users, users_in
 from weibo_crawler.posts.manifest import manifest, parse_line
+from weibo_crawler.posts.profile import UNCOUNTED
 from weibo_crawler.records import Expect, Id, Kind, Post, PostPage, Reading, Verdict
 from weibo_crawler.samples import Samples
 from weibo_crawler.store import Put
@@ -325,7 +326,9 @@ def test_an_emptiness_is_the_whole_of_no_user_whose_posts_nobody_counts(
 
     empty = {"posts/6/": [Verdict.EMPTY] * 2}
     fetcher = Uncounted({6: timeline(6, 9)}, trouble=empty)
-    assert (crawl_.run(fetcher)[6].status == "failed") is not is_whole
+    outcome = crawl_.run(fetcher)[6]
+    assert (outcome.status, outcome.is_bare) == ("unchanged" if is_whole else "failed", False)
+    assert crawl_.ledger(6).last_error == ("" if is_whole else UNCOUNTED)
     assert fetcher.asked.count("posts/6/") == (1 if is_whole else 2)
     again = {"posts/6/": [Verdict.EMPTY] * 2}
     crawl_.run(Uncounted({6: timeline(6, 9)}, trouble=again))

@@ -7,8 +7,9 @@ is asked for only where page 1 shows no post, and then says what that means, or 
 from weibo_crawler.records import PostPage, Reading, User, Verdict
 from weibo_crawler.store.rows.cells import Ledger
 
-# nothing is shown of the posts that are announced; when that stands, it is stored
+# why a visit that was shown a profile and no post is doubted; when that stands, it is stored
 NOTHING = "nothing is shown of the posts that are announced"
+UNCOUNTED = "nothing is shown, and nobody says how many posts there are"
 
 
 def owner_of(reading: Reading) -> User | None:
@@ -18,7 +19,7 @@ def owner_of(reading: Reading) -> User | None:
 
 def was_empty(old: Ledger) -> bool:
     """Whether the last visit was shown a profile and no post."""
-    return not old.pages and (old.stopped == "end" or old.last_error == NOTHING)
+    return not old.pages and (old.stopped == "end" or old.last_error in (NOTHING, UNCOUNTED))
 
 
 def needs_profile(reading: Reading, old: Ledger, *, is_recent: bool, is_talking: bool) -> bool:

@@ -8,7 +8,7 @@ from weibo_crawler.posts.closing import EMPTY_WAIT_S, closed, empty, outcome_of
 from weibo_crawler.posts.due import Due
 from weibo_crawler.posts.missed import by_age
 from weibo_crawler.posts.owner import Owner
-from weibo_crawler.posts.profile import NOTHING, was_empty
+from weibo_crawler.posts.profile import NOTHING, UNCOUNTED, was_empty
 from weibo_crawler.posts.schedule import doubt_wait_s
 from weibo_crawler.posts.stops import ENDS, FALSE_PAGE, IN_DOUBT, LIMITS
 from weibo_crawler.posts.timeline import Timeline
@@ -74,7 +74,7 @@ class _Visit(UnderWay):
         sure = self._is_sure(stopped)
         is_bare = not self.ledger.pages and stopped in ENDS
         if is_bare and not sure and not was_empty(self.old):
-            raise VisitDoubt(NOTHING)
+            raise VisitDoubt(UNCOUNTED if self.ledger.announced is None else NOTHING)
         if self._is_whole(stopped):
             await self._vanish(is_sure=sure)
         is_false = bool(self.sightings.doubted - self.sightings.seen)
