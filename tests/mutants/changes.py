@@ -346,6 +346,13 @@ CHANGES = [
         f"{TOY}::test_a_post_that_is_counted_still_has_not_disappeared",
     ),
     Change(
+        "one way alone says that a post is gone",
+        "posts/texts.py",
+        "if not look and way is not ways[-1]:",
+        "if not look and way is not ways[-1] and not is_gone:",
+        f"{POSTS}/test_texts.py",
+    ),
+    Change(
         "what an old page lacks is gone",
         "posts/pages.py",
         "lost = self.lost(page, ledger) - sightings.doubted",

@@ -312,10 +312,10 @@ def test_what_the_site_says_is_deleted_is_a_fact_about_the_post(crawl_: Crawl) -
     texts = {mid: f"begin {mid}" for mid in range(1001, 1026) if mid not in (1024, 1002)}
     crawl_.run(ScriptedFetcher(world, texts=texts))
     assert crawl_.ledger(6).cut == (1002, 1024)
-    closed = {f"extend/{mid}": Verdict.GONE for mid in (1024, 1002)}
+    closed = {url: Verdict.GONE for mid in (1024, 1002) for url in both(mid, Verdict.GONE)}
     fetcher = ScriptedFetcher(world, texts=texts, closed=closed)
     crawl_.run(fetcher, refresh=True)
-    assert sorted(asked_texts(fetcher)) == ["extend/1002", "extend/1024"]
+    assert sorted(asked_texts(fetcher)) == sorted(closed)
     ledger = crawl_.ledger(6)
     assert (ledger.cut, ledger.restricted, ledger.gone) == ((), (1024,), (1002,))
     assert crawl_.posts(6)[1002]["gone_at"]
@@ -323,6 +323,16 @@ def test_what_the_site_says_is_deleted_is_a_fact_about_the_post(crawl_: Crawl) -
     again = ScriptedFetcher(world, texts=texts, closed=closed)
     crawl_.run(again, refresh=True)
     assert asked_texts(again) == []
+
+
+def test_one_way_alone_does_not_say_that_a_post_is_gone(crawl_: Crawl) -> None:
+    """Law 4: a page shows the post, so one answer that there is no such post needs a second one."""
+    crawl_.add(6)
+    closed = {f"extend/{mid}": Verdict.GONE for mid in (1, 2)} | {"show/2": Verdict.GONE}
+    fetcher = ScriptedFetcher(long(2, 1), texts={1: "begin one"}, closed=closed)
+    crawl_.run(fetcher)
+    assert crawl_.posts(6)[1]["text"] == "begin one"
+    assert crawl_.ledger(6).restricted == (2,)
 
 
 def test_trouble_with_a_text_is_bounded(crawl_: Crawl) -> None:

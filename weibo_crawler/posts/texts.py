@@ -9,6 +9,7 @@ from weibo_crawler.sites import Site
 
 _BEGINNING = 20  # characters: in both recorded pairs of 2021 cut and whole text begin alike
 _NO_MORE = "what is shown of it is no longer than the cut text"
+_FACTS = (Verdict.GONE, Verdict.RESTRICTED)  # about a post
 # kinds in `Samples`: what a way showed in the place of the text; a look is by another way
 RESTRICTED = "texts.restricted"
 CUT = "texts.cut"
@@ -30,9 +31,9 @@ class Texts:
 
     A text costs one round of ways, the way that worked last in this run first. A way that shows
     nothing is not asked twice in a round: the next way is the witness. A restriction is a fact
-    about the post, but another way may show it, so the round goes on, and while one way is in
-    trouble nothing is concluded; what does not exist is asked for no further. Once other ways have
-    shown none of many restricted texts (`Samples`), the round ends at most restrictions. While the
+    about the post, and so is that it does not exist, but another way may show it, so the round goes
+    on, and while one way is in trouble nothing is concluded. Once other ways have shown none of
+    many such texts (`Samples`), the round ends at most of these facts. While the
     site is not talking it ends at the first trouble. The ways that had trouble, and those after it,
     are tried `again`, once. A way by which nobody is shown a text is left out
     (`Asker.may_ask`), and is no witness. A text that begins otherwise than the page shows it may be
@@ -69,7 +70,7 @@ class Texts:
 
     async def _round(self, mid: Id, ways: list[Request], is_retry: bool, end: str = "") -> Found:
         """end: of what shows nothing, as in `Ask`; "": the next way is its witness."""
-        why, look, is_second, is_alone = "", "", False, False
+        why, look, is_gone, is_second, is_alone = "", "", False, False, False
         for n, way in enumerate(ways):
             # a post that is shown has a text
             ask = Ask(way, Expect.CONTENT if end else Expect.LIKELY, is_retry=is_retry, end=end)
@@ -88,16 +89,16 @@ class Texts:
                 if look:
                     self._asker.looked(look, found=True)
                 return Found(reading.record)
-            if reading.verdict in (Verdict.GONE, Verdict.RESTRICTED):
+            if reading.verdict in _FACTS:
                 why = why or f"{reading.verdict}: {reading.why}".removesuffix(": ")
-            if reading.verdict is Verdict.GONE:
-                return Found(why=why, gone=True)
-            if reading.verdict is not Verdict.RESTRICTED:
+                is_gone |= reading.verdict is Verdict.GONE
+            else:
                 is_over = not self._asker.is_talking
                 self._troubled.setdefault(mid, []).extend(ways[n:] if is_over else [way])
                 if is_over:
                     break
-            elif not look and way is not ways[-1]:
+                continue
+            if not look and way is not ways[-1]:
                 look = CUT if reading.is_cut else RESTRICTED
                 if not self._asker.wants_look(look):
                     is_alone = False
@@ -105,7 +106,7 @@ class Texts:
         is_known = mid not in self._troubled and not is_alone
         if is_second and is_known:
             self._asker.looked(look, found=False)
-        return Found(why=why if is_known else "")
+        return Found(why=why, gone=is_gone) if is_known else Found()
 
     def _is_of(self, mid: Id, full: FullText) -> bool:
         """Whether it is the text of this post, as far as anybody can tell."""
