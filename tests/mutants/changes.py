@@ -349,7 +349,7 @@ CHANGES = [
         "one way alone says that a post is gone",
         "posts/texts.py",
         "if not look and way is not ways[-1]:",
-        "if not look and way is not ways[-1] and not is_gone:",
+        "if is_gone:\n                break\n            if not look and way is not ways[-1]:",
         f"{POSTS}/test_texts.py",
     ),
     Change(
