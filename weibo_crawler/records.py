@@ -562,7 +562,7 @@ Record = User | BasicInfo | FanPage | PostPage | FullText | EchoPage | NamedUser
 
 class Reading(msgspec.Struct, frozen=True):
     """One answer judged, and parsed where it was OK. record: set if and only if it was, but for a
-    PostPage of which most posts are DRIFTED, and some of the owner's can be read.
+    PostPage or FanPage of which most posts, or users, are DRIFTED, and some can be read.
 
     why: for DRIFTED the path that changed (`$.data.cards[3].mblog.text`), for refusals the signal,
     for EMPTY and END the sign, one of few.

@@ -346,6 +346,20 @@ CHANGES = [
         f"{TOY}::test_a_post_that_is_counted_still_has_not_disappeared",
     ),
     Change(
+        "who can be read on a list of odd users is left out",
+        "harvest/asking.py",
+        "if isinstance(reading.record, FanPage):\n                return fetched",
+        "if False:\n                return fetched",
+        "tests/harvest/test_run.py",
+    ),
+    Change(
+        "a list of odd users holds nobody",
+        "sites/weibo/lists.py",
+        "raise Drift(found.odd[0].path, fan_page)",
+        "raise found.odd[0]",
+        "tests/sites/weibo/test_users.py",
+    ),
+    Change(
         "one way alone says that a post is gone",
         "posts/texts.py",
         "if not look and way is not ways[-1]:",

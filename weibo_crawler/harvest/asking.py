@@ -26,6 +26,7 @@ from weibo_crawler.records import (
     OF_USERS,
     REFUSALS,
     Edge,
+    FanPage,
     Id,
     Kind,
     NamedUser,
@@ -57,6 +58,7 @@ END = "end"
 UNNAMED = look_at(END, "unnamed")  # the last page does not name the next one, and others do
 _SHOWN = "shown"  # the sort of ends that are pages that were shown: nobody has emptied them
 _REMEMBERED = 100_000  # names, and as many profiles: about 30 MB
+_TELLING = 5  # looks: one emptiness that is false, or two, tell nothing of such pages
 _MOST_DOUBTS = 3  # somebody is asked for so often who is not shown
 
 
@@ -84,7 +86,8 @@ class Asker(NamedTuple):
     naming: set[Edge]
 
     async def ask(self, ask: Ask, edge: Edge) -> Fetched:
-        """A page that is a fact (GONE among them). is_looked_later: a later visit looks at an
+        """A page that is a fact (GONE among them), or a list of which some users can be read.
+        is_looked_later: a later visit looks at an
         emptiness again (`wants_look`). After many ends in a row it waits until a witness was asked.
         Errors: Walled, UnsureWall, NoPage, NoAnswer, Refused."""
         async with self.evidence.places:
@@ -107,6 +110,8 @@ class Asker(NamedTuple):
             raise UnsureWall(edge, said) if reading.ambiguous else Walled(said)
         if verdict is Verdict.DRIFTED:
             await self.keep_drifted(fetched)
+            if isinstance(reading.record, FanPage):
+                return fetched
             raise PageDrifted(said)
         if verdict in REFUSALS and ask.request.kind in OF_USERS:
             raise Refused(said)
@@ -156,7 +161,7 @@ class Asker(NamedTuple):
 
     def is_end(self, edge: Edge, kind: str) -> bool:
         """Whether such pages were ends, as far as the latest looks behind them tell."""
-        return not self.fetcher.samples.may_find(f"{edge}.{kind}", 1)
+        return not self.fetcher.samples.may_find(f"{edge}.{kind}", _TELLING)
 
     def looked(self, edge: Edge, kind: str, *, found: bool) -> None:
         """Tell what such a look has shown. found: more."""

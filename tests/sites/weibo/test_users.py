@@ -396,6 +396,22 @@ def test_a_last_page_of_one_odd_item_is_the_end(odd: object) -> None:
     assert others.verdict is Verdict.DRIFTED
 
 
+def test_who_can_be_read_among_many_odd_ones_is_known() -> None:
+    """Law 15: a list of which most users cannot be read has another shape, and is DRIFTED; the
+    others are on it all the same, and its next page follows."""
+
+    def change(tree: Tree) -> None:
+        users = cards(tree)[1]["card_group"]
+        cards(tree)[1]["card_group"] = users[:2] + [{"card_type": 10, "user": {}}] * 3
+
+    reading = read("fans_first_page.json", change)
+    page, why = reading.record, "$.data.cards[1].card_group[2].user.id"
+    assert (reading.verdict, reading.why) == (Verdict.DRIFTED, why)
+    assert isinstance(page, FanPage)
+    assert page.users == fans().users[:2]
+    assert (page.skipped["no id"], page.next_cursor) == (3, "2")
+
+
 @pytest.mark.parametrize("item", [{}, {"user": {}}, {"user": None}, {"user": "x"}])
 def test_a_short_page_of_odd_items_goes_on(item: Tree) -> None:
     """One or two odd items make no new shape: they are counted, and the list goes on."""

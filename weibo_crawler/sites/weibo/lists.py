@@ -64,8 +64,8 @@ def read_user_list(page: UserList | None, request: Request, now: float) -> Readi
     """OK with a FanPage, ambiguous where it shows nobody and names the next one; EMPTY or END
     (ambiguous) where the page does not hold the list.
 
-    Errors: Drift where the list cannot be found or most of its users cannot be read, also for the
-    list of another owner, with which a lying proxy may answer.
+    Errors: Drift where the list cannot be found, or most of its users cannot be read, with the page
+    of the others; also for the list of another owner, with which a lying proxy may answer.
     """
     if page is None or not isinstance(page.cards, list | None):
         raise Drift(".data" if page is None else ".data.cards")
@@ -84,7 +84,8 @@ def read_user_list(page: UserList | None, request: Request, now: float) -> Readi
     found.skipped.update(["odd cursor"] * is_odd)
     for i in listed:
         _read_card(cards[i], f".data.cards[{i}]", found, is_next_named=is_next_named)
-    if is_drift(len(found.odd), len(found.odd) + found.legible):
+    is_odd_list = is_drift(len(found.odd), len(found.odd) + found.legible)
+    if is_odd_list and not found.legible:
         raise found.odd[0]
     if found.legible or is_next_named:
         beside = sum(_is_beside(card) for i, card in enumerate(cards) if i not in listed)
@@ -105,6 +106,8 @@ def read_user_list(page: UserList | None, request: Request, now: float) -> Readi
         dict(found.skipped),
         is_next_named,
     )
+    if is_odd_list:
+        raise Drift(found.odd[0].path, fan_page)
     if not found.legible:  # whatever else it shows: a site that falls silent may still advertise
         return Reading(Verdict.OK, fan_page, why="nobody", ambiguous=True)
     return Reading(Verdict.OK, fan_page)
