@@ -1,6 +1,6 @@
 """JSON that is not the shape we know, and the path to the node that changed."""
 
-from weibo_crawler.records import PostPage
+from weibo_crawler.records import FanPage, PostPage
 
 _ODD_AT_LEAST = 3
 LARGEST_ID = 2**63 - 1  # ids are kept in signed 64 bits by the stores
@@ -8,9 +8,9 @@ LARGEST_ID = 2**63 - 1  # ids are kept in signed 64 bits by the stores
 
 class Drift(Exception):
     """A node is missing or holds what it never held. `path` is relative: ".text", "[3].mblog".
-    `part`: what could be read all the same, of a page of posts."""
+    `part`: what could be read all the same, of a page of posts or a list."""
 
-    def __init__(self, path: str, part: PostPage | None = None) -> None:
+    def __init__(self, path: str, part: PostPage | FanPage | None = None) -> None:
         super().__init__(path)
         self.path, self.part = path, part
 
