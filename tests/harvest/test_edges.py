@@ -226,6 +226,28 @@ def test_the_depth_that_ends_a_walk_leaves_nobody_who_was_put_off(tmp_path: Path
     assert counters["entries.put_off"] > 0
 
 
+def test_a_wall_that_is_gone_again_leaves_depths_bounds(tmp_path: Path) -> None:
+    """Law 13: whoever was found by another edge while a list was walled stands nearer than the walk
+    over lists says, also where the entry was interrupted and the list is shown the next time."""
+    world = make_world(3, users=120, mean_posts=14.0)
+    crawl, seed = Crawl(tmp_path, world), world.seeds[0]
+    walled = [seed]
+    fetcher = SimulatedFetcher(world, lambda r: r.kind is Kind.FANS and r.uid in walled)
+
+    def once(request: Request) -> Verdict | None:
+        if request.kind is not Kind.POSTS or request.uid not in walled:
+            return None
+        walled.clear()
+        return Verdict.SERVER_TROUBLE
+
+    fetcher.odd = once
+    crawl.run(fetcher)
+    assert crawl.walled() == {}
+    assert {row.found_edge for row in crawl.rows()} == {"seed", "fans", "follows"}
+    with crawl.open() as users:
+        assert "guests are not shown" in users.depths_are_bounds()
+
+
 def test_where_depths_are_exact_nobody_is_put_off(tmp_path: Path) -> None:
     """Law 13: the levels decide as long as no list is walled."""
     world = make_world(7, users=300, mean_posts=30.0)
