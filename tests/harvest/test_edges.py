@@ -208,7 +208,11 @@ def test_posts_with_few_comments_wait_for_all_others(tmp_path: Path) -> None:
     for owner in {owner for owner, _ in announced}:
         counts = [n for one, n in announced if one == owner]
         assert counts == sorted(counts, reverse=True)
-    assert set(crawl.depths()) == set(true_depths(world, [Edge.REPOSTS, Edge.COMMENTS]))
+    depths, true = crawl.depths(), true_depths(world, [Edge.REPOSTS, Edge.COMMENTS])
+    assert depths.keys() == true.keys()
+    assert sum(depths[uid] - depth for uid, depth in true.items()) > 0  # so what is put off costs
+    with crawl.open() as users:
+        assert "guests are not shown" in users.depths_are_bounds()
     assert {row.state for row in crawl.rows()} == {"done"}
 
 
@@ -220,6 +224,28 @@ def test_the_depth_that_ends_a_walk_leaves_nobody_who_was_put_off(tmp_path: Path
         counters = crawl.run(SimulatedFetcher(world, walls), max_depth=depth)
         assert {row.state for row in crawl.rows() if row.depth < depth} == {"done"}
     assert counters["entries.put_off"] > 0
+
+
+def test_a_wall_that_is_gone_again_leaves_depths_bounds(tmp_path: Path) -> None:
+    """Law 13: whoever was found by another edge while a list was walled stands nearer than the walk
+    over lists says, also where the entry was interrupted and the list is shown the next time."""
+    world = make_world(3, users=120, mean_posts=14.0)
+    crawl, seed = Crawl(tmp_path, world), world.seeds[0]
+    walled = [seed]
+    fetcher = SimulatedFetcher(world, lambda r: r.kind is Kind.FANS and r.uid in walled)
+
+    def once(request: Request) -> Verdict | None:
+        if request.kind is not Kind.POSTS or request.uid not in walled:
+            return None
+        walled.clear()
+        return Verdict.SERVER_TROUBLE
+
+    fetcher.odd = once
+    crawl.run(fetcher)
+    assert crawl.walled() == {}
+    assert {row.found_edge for row in crawl.rows()} == {"seed", "fans", "follows"}
+    with crawl.open() as users:
+        assert "guests are not shown" in users.depths_are_bounds()
 
 
 def test_where_depths_are_exact_nobody_is_put_off(tmp_path: Path) -> None:

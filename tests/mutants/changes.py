@@ -31,6 +31,28 @@ CHANGES = [
         f"{SITE}/weibo/test_session.py",
     ),
     Change(
+        "a replay has no more walks at once than today's settings allow",
+        "reparse/walks.py",
+        "places = max(PLACES, settings.fetch.concurrency)",
+        "places = settings.fetch.concurrency or PLACES",
+        "tests/cli/test_reparse.py::"
+        "test_who_is_found_from_whom_does_not_go_by_the_settings_of_today",
+    ),
+    Change(
+        "who is found beside a wall that is gone again leaves depths exact",
+        "harvest/walk.py",
+        "if page.found and page.edge not in self._env.source.settings.edges:",
+        "if False:",
+        "tests/harvest/test_edges.py",
+    ),
+    Change(
+        "who is put off leaves depths exact",
+        "store/sql/entries.py",
+        "self._mark_bounds(cursor, NOT_SHOWN)",
+        "pass",
+        f"{STORE}/test_sqlite_users.py",
+    ),
+    Change(
         "a page that names no next one is an end where such lists go on",
         "harvest/edges.py",
         "self._is_looked = self._is_unnamed and asker.is_end(edge, UNNAMED)",

@@ -38,7 +38,7 @@ from weibo_crawler.harvest.walk import Walker
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Edge, Id, State, User
 from weibo_crawler.sites import Site
-from weibo_crawler.store import Entry, Landed, TopicPage, WorkerRow, notes
+from weibo_crawler.store import NOT_SHOWN, Entry, Landed, TopicPage, WorkerRow, notes
 from weibo_crawler.store.kept import KeptPage
 from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.walls import Walls
@@ -99,6 +99,7 @@ class HarvestRun:
         self._unheard_at = 0  # and how much had been shown until then
         self._refused: Counter[Id] = Counter()  # visits of an entry that were refused
         self._noted: set[Edge] = set()
+        self._has_other = False
         self._nameless: set[Id] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._sharing = asyncio.Lock()
@@ -206,6 +207,11 @@ class HarvestRun:
             if self._reopening.is_news(uid):
                 await call(self._reopening.shown)
 
+        async def note_other() -> None:
+            if not self._has_other:
+                await call(frontier.call_depths_bounds, NOT_SHOWN)
+                self._has_other = True
+
         async def keep(uid: Id, pages: Sequence[KeptPage]) -> None:
             await call(frontier.keep_pages, uid, pages)
             self._counters.add("pages.kept", len(pages))
@@ -234,6 +240,7 @@ class HarvestRun:
             name_kept=name_kept,
             note_walled=note_walled,
             note_shown=note_shown,
+            note_other=note_other,
             keep=keep,
             may_go_on=may_go_on,
         )

@@ -35,7 +35,8 @@ from weibo_crawler.walls import Walls
 
 class Walker(NamedTuple):
     """What walking an entry needs; what is awaited returns when it is stored. note_shown: is told
-    whose page was shown before it is committed."""
+    whose page was shown before it is committed, note_other that somebody was found by an edge
+    that is read where lists are walled only."""
 
     source: Source
     walls: Walls
@@ -45,6 +46,7 @@ class Walker(NamedTuple):
     name_kept: Callable[[Id, str], Awaitable[None]]
     note_walled: Callable[[Edge], Awaitable[None]]
     note_shown: Callable[[Id], Awaitable[None]]
+    note_other: Callable[[], Awaitable[None]]
     keep: Callable[[Id, Sequence[KeptPage]], Awaitable[None]]
     may_go_on: Callable[[], bool]
 
@@ -232,6 +234,8 @@ class _Visit:
 
     async def _store(self, page: PageCommit) -> None:
         """Errors: EntryLost, UsersFull."""
+        if page.found and page.edge not in self._env.source.settings.edges:
+            await self._env.note_other()
         landed = await self._env.commit(page)
         if landed.landing is Landing.LOST:
             raise EntryLost

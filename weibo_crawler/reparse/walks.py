@@ -50,7 +50,7 @@ async def replay_walks(
     """Walk as the archive says. Errors: SiteSaysNo where the harvest ended by that, and
     StoreError."""
     run_id = index.writers("harvest")[0].run_id
-    places = settings.fetch.concurrency or PLACES
+    places = max(PLACES, settings.fetch.concurrency)  # fewer than it had lose its order
     source = WalkReplay(site, index, places)
     given = -1
     while True:
