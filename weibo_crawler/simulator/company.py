@@ -31,8 +31,8 @@ class Company:
         self.around = lru_cache(maxsize=1 << 12)(self._around)
 
     def _around(self, writer: int, mid: int, count: int, topic: Topic) -> Sequence[int]:
-        """`around`: who commented on a post, or reposted it, in the site's order: at most `count`, each
-        once."""
+        """`around`: who commented on a post or reposted it, in the site's order: `count` at most,
+        each once."""
         rng, size = dice(self._seed, topic, mid), self._graph.size
         if self._is_even:
             return tuple(rng.sample(range(size), min(count, size)))
