@@ -997,6 +997,13 @@ CHANGES = [
         "tests/test_importer.py",
     ),
     Change(
+        "each connection to MariaDB reads the authorities of the system",
+        "store/mysql/base.py",
+        "        if sslp:\n",
+        "        if True:\n",
+        "tests/store/test_mysql_ways.py",
+    ),
+    Change(
         "readers of an export import pandas",
         "analysis/parallel.py",
         "    hide_pandas()\n",
