@@ -922,6 +922,7 @@ class FrontierContract:
                 last = user.seq
             if len(read) > 50 and killed.is_alive():
                 killed.kill()
+            time.sleep(0.005)  # the walks are to have the processor
         read += [user.uid for user in frontier.users(after_seq=last)]
         killed.join()
         assert killed.exitcode == -signal.SIGKILL

@@ -32,6 +32,12 @@ def pages_of(world: World) -> Pages:
     return Pages(world)
 
 
+@lru_cache(maxsize=1 << 13)
+def read(request: Request, page: Page) -> Reading:
+    """What the reader says of an answer: many crawls get the same ones."""
+    return SITE.read(request, page)
+
+
 class SimulatedFetcher:
     """walled: which requests guests are refused. odd: which other answer a request gets, None: the
     true one. spoil: changes the body of a page. asked: those that were sent, in order."""
@@ -71,4 +77,4 @@ class SimulatedFetcher:
             return Fetched(Reading(Verdict.LOGIN_WALL, why="ok -100"), page)
         if odd := self.odd(request):
             return Fetched(Reading(odd, why="scripted"), page)
-        return Fetched(SITE.read(request, page), page)
+        return Fetched(read(request, page), page)

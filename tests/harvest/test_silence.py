@@ -88,7 +88,7 @@ def filtered(world: World, share: int = 3) -> Callable[[Request, bytes], bytes]:
 @pytest.fixture(scope="module")
 def true(tmp_path_factory: pytest.TempPathFactory) -> Crawl:
     """A crawl of a site that never falls silent, to be read only."""
-    world = make_world(5, users=200)
+    world = make_world(5, users=120)
     crawl, fetcher = Crawl(tmp_path_factory.mktemp("true"), world), SimulatedFetcher(world)
     fetcher.spoil = filtered(world)
     crawl.run(fetcher)
@@ -99,9 +99,9 @@ def true(tmp_path_factory: pytest.TempPathFactory) -> Crawl:
 @pytest.mark.parametrize(
     ("form", "shown"),
     [
-        *((form, shown) for form in ("empty", "bare") for shown in (0, 1, 7, 40, 90, 140)),
+        *((form, shown) for form in ("empty", "bare") for shown in (0, 1, 7, 25, 55, 85)),
         # of what was never shown, and of whom nothing is known, the site's word is all there is
-        *((form, shown) for form in ("fans", "gone") for shown in (7, 40, 90, 140)),
+        *((form, shown) for form in ("fans", "gone") for shown in (7, 25, 55, 85)),
     ],
 )
 @pytest.mark.parametrize("trips_after", [_TRIPS_AFTER, 10**6])
@@ -113,7 +113,7 @@ def test_a_silent_site_ends_the_run_and_no_list(
     nobody is gone or failed, and the same command reaches the truth when the site is well again.
     So it is where profiles are shown, and lists are not, and where the site says that all are gone.
     """
-    world = make_world(5, users=200)
+    world = make_world(5, users=120)
     ends = {(row.uid, row.depth, row.state) for row in true.rows()}
     crawl = Crawl(_folder(tmp_path, "crawl"), world)
     silent = Switched(world, shown, trips_after)
@@ -182,7 +182,7 @@ def test_a_silence_is_noticed_where_second_looks_are_rare(tmp_path: Path, shown:
 
 
 @pytest.mark.parametrize("concurrency", [1, 16])
-@pytest.mark.parametrize("shown", [20, 40, 60, 90])
+@pytest.mark.parametrize("shown", [12, 24, 36, 54])
 @pytest.mark.parametrize("trips_after", [_TRIPS_AFTER, 10**6])
 def test_later_pages_that_fall_silent_end_no_list(
     true: Crawl, tmp_path: Path, shown: int, concurrency: int, trips_after: int
@@ -193,7 +193,7 @@ def test_later_pages_that_fall_silent_end_no_list(
     class Later(Switched):
         kinds, is_of_all = frozenset({Kind.FANS}), False
 
-    world = make_world(5, users=200)
+    world = make_world(5, users=120)
     crawl = Crawl(tmp_path, world)
     fetcher = Later(world, shown, trips_after)
     fetcher.spoil = filtered(world)

@@ -97,7 +97,11 @@ class MariaDb:
     def root(self, sql: str, database: str | None = None) -> Any:
         """What one statement of the administrator gives."""
         conn = pymysql.connect(
-            unix_socket=f"{self.folder}/s", user="root", database=database, charset="utf8mb4"
+            unix_socket=f"{self.folder}/s",
+            user="root",
+            database=database,
+            charset="utf8mb4",
+            ssl_disabled=True,  # else it reads all authorities of the system
         )
         try:
             with conn.cursor() as cursor:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -212,9 +213,8 @@ def test_large_batches_are_stored_whole(users: MysqlUsers) -> None:
 
 def test_inserted_does_not_hang_on_a_flag(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who was new is told rightly also where affected rows count those that were there before."""
-    connect = pymysql.connect
-    flag = CLIENT.FOUND_ROWS
-    monkeypatch.setattr(pymysql, "connect", lambda **how: connect(**how, client_flag=flag))
+    counting = partial(base._Connection, client_flag=CLIENT.FOUND_ROWS)
+    monkeypatch.setattr(base, "_Connection", counting)
     users = MysqlUsers(url, PASSWORD)
     assert users.add_seeds(found(1, 2), "run", NOW) == 2
     assert users.add_seeds(found(2, 3), "run", NOW) == 1

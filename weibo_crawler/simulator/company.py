@@ -8,6 +8,7 @@ even   everybody meets everybody alike, islands too: a walk over posts then find
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from random import Random
 
 from weibo_crawler.simulator.dice import Topic, dice, scatter
@@ -26,13 +27,15 @@ class Company:
     def __init__(self, seed: int, graph: Graph, kind: str) -> None:
         self._seed, self._graph = seed, graph
         self._is_even = kind == "even"
+        # a list is asked for page by page
+        self.around = lru_cache(maxsize=1 << 12)(self._around)
 
-    def around(self, writer: int, mid: int, count: int, topic: Topic) -> list[int]:
-        """Who commented on a post, or reposted it, in the site's order: at most `count`, each
-        once."""
+    def _around(self, writer: int, mid: int, count: int, topic: Topic) -> Sequence[int]:
+        """`around`: who commented on a post or reposted it, in the site's order: `count` at most,
+        each once."""
         rng, size = dice(self._seed, topic, mid), self._graph.size
         if self._is_even:
-            return rng.sample(range(size), min(count, size))
+            return tuple(rng.sample(range(size), min(count, size)))
         fans, others = self._graph.fans(writer), self._graph.near(writer)[1]
         chosen: dict[int, None] = {}
         for _ in range(count * _TRIES):
@@ -41,7 +44,7 @@ class Company:
             pool = fans if fans and rng.random() < _BY_FANS else others
             chosen[max(_draw(pool, rng), key=lambda index: scatter(index, 78))] = None
         left = [index for index in others if index not in chosen] if len(chosen) < count else []
-        return [*chosen, *rng.sample(left, min(count - len(chosen), len(left)))]
+        return *chosen, *rng.sample(left, min(count - len(chosen), len(left)))
 
     def met(self, writer: int, number: int) -> int:
         """Whom a user passes on or names; number: up to 32 bits that tell one time from another."""

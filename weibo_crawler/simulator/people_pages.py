@@ -184,16 +184,18 @@ class PeoplePages:
             return END
         return envelope(
             {
-                "data": [self._repost(post, start + n, one) for n, one in enumerate(shown)],
+                "data": [
+                    self._repost(post, n, one, post.second + 90 * (len(everybody) - n))
+                    for n, one in enumerate(shown, start)
+                ],
                 "total_number": post.reposts,
                 "hot_total_number": 0,
                 "max": -(-post.reposts // PAGE_OF_REPOSTS),
             }
         )
 
-    def _repost(self, post: Post, n: int, writer: int) -> dict[str, Any]:
+    def _repost(self, post: Post, n: int, writer: int, second: int) -> dict[str, Any]:
         """Somebody's repost, and where it is more than that, what they said to it."""
-        second = post.second + 90 * (len(self._world.reposters(post)) - n)
         text = "转发微博"
         if scatter(post.mid, 200 + n) % 2:
             text = lexicon.PHRASES[scatter(post.mid, 300 + n) % len(lexicon.PHRASES)]

@@ -5,7 +5,7 @@ Only the skeleton of the graph is made at once; lists, people and posts are made
 
 from array import array
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -76,6 +76,7 @@ class World:
         self.fates = Fates(knobs.epoch, now, knobs.edited_per_day, knobs.deleted_per_day)
         self.calendar = lru_cache(maxsize=None)(self._calendar)
         self.person = lru_cache(maxsize=1 << 16)(self._person)
+        self.written = lru_cache(maxsize=1 << 12)(self._written)
 
     @classmethod
     def make(cls, seed: int, users: int, **knobs: Any) -> "World":
@@ -171,8 +172,8 @@ class World:
         writer = timeline.writer_of(mid)
         return writer < self.size and mid in self.calendar(writer).deleted
 
-    def written(self, mid: int) -> Post:
-        """The post of a mid of some calendar; see `post` for any mid."""
+    def _written(self, mid: int) -> Post:
+        """`written`: the post of a mid of some calendar; see `post` for any mid."""
         original = self._original(mid) if timeline.is_retweet(mid) else None
         name = partial(self._name, timeline.writer_of(mid))
         post = timeline.write(self.seed, mid, original, name)
@@ -184,11 +185,11 @@ class World:
         """All posts of a user that stand, newest first."""
         return [self.written(mid) for mid in self.calendar(index).mids]
 
-    def commenters(self, mid: int, count: int) -> list[int]:
+    def commenters(self, mid: int, count: int) -> Sequence[int]:
         """Who commented on a post, first comments first: at most `count`, each once."""
         return self._company.around(timeline.writer_of(mid), mid, count, Topic.COMMENTS)
 
-    def reposters(self, post: Post) -> list[int]:
+    def reposters(self, post: Post) -> Sequence[int]:
         """Who is shown as having reposted it, the latest first, each once."""
         count = min(post.reposts, REPOSTS)
         return self._company.around(post.writer, post.mid, count, Topic.REPOSTS)
