@@ -277,11 +277,9 @@ def _main(program: str, asks: socket.socket) -> Callable[[list[str]], Any]:
         from weibo_crawler.simulator.__main__ import main as simulate
 
         return lambda _: simulate()
-    from weibo_crawler.analysis.unneeded import hide_pandas
     from weibo_crawler.cli.main import main
     from weibo_crawler.posts import driver
 
-    hide_pandas()  # as `weibo_crawler.__main__.run`
     driver.start = _job_starter(asks, driver.start)
     return main
 

@@ -7,12 +7,10 @@ def run() -> int:
     """The command of this process; its exit code. A Ctrl-C while the program is being imported ends
     it as one later does."""
     try:
-        from weibo_crawler.analysis.unneeded import hide_pandas
         from weibo_crawler.cli.main import main
     except KeyboardInterrupt:
         print("weibo-crawler: interrupted", file=sys.stderr)
         return 130
-    hide_pandas()
     return main()
 
 

@@ -1,12 +1,10 @@
 """`--processes` of the commands that read: what they write, and how they end."""
 
 import os
-import re
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -67,18 +65,6 @@ def test_two_processes_export_what_one_does(crawl: Crawl, what: str) -> None:
     one, two = (crawl.folder / f"{n}.csv" for n in "12")
     assert two.read_bytes() == one.read_bytes()
     assert len(one.read_bytes().splitlines()) > 20
-
-
-def test_no_process_imports_pandas(crawl: Crawl) -> None:
-    """Arrow does where it is installed, and that takes longer than a small export."""
-    assert find_spec("pandas") is not None
-    python, *words = crawl.command("export", "posts", "-o", "p.parquet", "--processes", "2")
-    command = [python, "-X", "importtime", *words]
-    done = subprocess.run(command, cwd=crawl.folder, env=crawl.env, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    imported = re.findall(r"\| +([\w.]+)$", done.stderr, re.MULTILINE)
-    assert imported.count("pyarrow.lib") == 3
-    assert "pandas.core" not in imported
 
 
 def test_a_dataset_is_the_same(crawl: Crawl) -> None:

@@ -1047,20 +1047,6 @@ CHANGES = [
         "tests/store/test_mysql_ways.py",
     ),
     Change(
-        "readers of an export import pandas",
-        "analysis/parallel.py",
-        "    hide_pandas()\n",
-        "",
-        "tests/cli/test_processes.py",
-    ),
-    Change(
-        "an export imports pandas",
-        "__main__.py",
-        "    hide_pandas()\n",
-        "",
-        "tests/cli/test_processes.py",
-    ),
-    Change(
         "all that is under way when later pages fall silent is looked at three times",
         "evidence.py",
         "not self.is_quiet(place) and self._kinds[place].nothings < 2 * _QUIET",

@@ -19,7 +19,6 @@ from shutil import copyfileobj
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 from weibo_crawler.analysis.files import parts_folder
-from weibo_crawler.analysis.unneeded import hide_pandas
 from weibo_crawler.analysis.writers import write
 from weibo_crawler.errors import BadUsage, StoreError
 from weibo_crawler.store.rows.keys import Range, ranges
@@ -87,7 +86,6 @@ class Readers:
 def _begin() -> None:
     """In each of the processes: end when the one that started it dies."""
     gc.set_threshold(50_000)  # as in cli.main
-    hide_pandas()
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
