@@ -58,7 +58,7 @@ END = "end"
 UNNAMED = look_at(END, "unnamed")  # the last page does not name the next one, and others do
 _SHOWN = "shown"  # the sort of ends that are pages that were shown: nobody has emptied them
 _REMEMBERED = 100_000  # names, and as many profiles: about 30 MB
-_TELLING = 5  # looks: one emptiness that is false, or two, tell nothing of such pages
+_TELLING = 5  # looks behind pages that name no next one: one false emptiness tells nothing
 _MOST_DOUBTS = 3  # somebody is asked for so often who is not shown
 
 
@@ -87,8 +87,8 @@ class Asker(NamedTuple):
 
     async def ask(self, ask: Ask, edge: Edge) -> Fetched:
         """A page that is a fact (GONE among them), or a list of which some users can be read.
-        is_looked_later: a later visit looks at an
-        emptiness again (`wants_look`). After many ends in a row it waits until a witness was asked.
+        is_looked_later: a later visit looks at an emptiness again (`wants_look`). After many ends
+        in a row it waits until a witness was asked.
         Errors: Walled, UnsureWall, NoPage, NoAnswer, Refused."""
         async with self.evidence.places:
             await self.evidence.break_silence(ask.request, self._is_shown)
