@@ -382,10 +382,17 @@ CHANGES = [
         "tests/sites/weibo/test_users.py",
     ),
     Change(
+        "a post that another way restricts is gone",
+        "posts/texts.py",
+        "gone=facts == {Verdict.GONE}",
+        "gone=Verdict.GONE in facts",
+        f"{POSTS}/test_texts.py",
+    ),
+    Change(
         "one way alone says that a post is gone",
         "posts/texts.py",
         "if not look and way is not ways[-1]:",
-        "if is_gone:\n                break\n            if not look and way is not ways[-1]:",
+        "if Verdict.GONE in facts:\n                break\n            if not look and way is not ways[-1]:",
         f"{POSTS}/test_texts.py",
     ),
     Change(

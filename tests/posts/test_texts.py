@@ -335,6 +335,19 @@ def test_one_way_alone_does_not_say_that_a_post_is_gone(crawl_: Crawl) -> None:
     assert crawl_.ledger(6).restricted == (2,)
 
 
+def test_a_post_that_another_way_restricts_is_not_gone(crawl_: Crawl) -> None:
+    """Law 4: who restricts a post says that there is one; of a post that no page of the visit shows
+    the word of the first way alone would mark it."""
+    crawl_.add(6)
+    world = long(*range(1025, 1000, -1))
+    texts = {mid: f"begin {mid}" for mid in range(1001, 1026) if mid != 1002}
+    crawl_.run(ScriptedFetcher(world, texts=texts))
+    closed = {"extend/1002": Verdict.GONE, "show/1002": RESTRICTED}
+    crawl_.run(ScriptedFetcher(world, texts=texts, closed=closed), refresh=True)
+    assert (crawl_.ledger(6).restricted, crawl_.ledger(6).gone) == ((1002,), ())
+    assert not crawl_.posts(6)[1002]["gone_at"]
+
+
 def test_trouble_with_a_text_is_bounded(crawl_: Crawl) -> None:
     """One round of ways, each of which is the witness of the one before, so none is asked twice in
     it; and another round at the end of the visit."""

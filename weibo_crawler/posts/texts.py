@@ -18,7 +18,7 @@ _NOTHING = "texts.nothing"  # a look is by the same way, in the second round
 
 class Found(NamedTuple):
     """What came of asking for a text. full: the whole one; else why: the fact that there is none
-    for us, "" where there is no fact; gone: the site says that there is no such post."""
+    for us, "" where there is no fact; gone: all ways that told say that there is no such post."""
 
     full: FullText | None = None
     why: str = ""
@@ -70,7 +70,8 @@ class Texts:
 
     async def _round(self, mid: Id, ways: list[Request], is_retry: bool, end: str = "") -> Found:
         """end: of what shows nothing, as in `Ask`; "": the next way is its witness."""
-        why, look, is_gone, is_second, is_alone = "", "", False, False, False
+        why, look, is_second, is_alone = "", "", False, False
+        facts = set[Verdict]()
         for n, way in enumerate(ways):
             # a post that is shown has a text
             ask = Ask(way, Expect.CONTENT if end else Expect.LIKELY, is_retry=is_retry, end=end)
@@ -91,7 +92,7 @@ class Texts:
                 return Found(reading.record)
             if reading.verdict in _FACTS:
                 why = why or f"{reading.verdict}: {reading.why}".removesuffix(": ")
-                is_gone |= reading.verdict is Verdict.GONE
+                facts.add(reading.verdict)
             else:
                 is_over = not self._asker.is_talking
                 self._troubled.setdefault(mid, []).extend(ways[n:] if is_over else [way])
@@ -106,7 +107,7 @@ class Texts:
         is_known = mid not in self._troubled and not is_alone
         if is_second and is_known:
             self._asker.looked(look, found=False)
-        return Found(why=why, gone=is_gone) if is_known else Found()
+        return Found(why=why, gone=facts == {Verdict.GONE}) if is_known else Found()
 
     def _is_of(self, mid: Id, full: FullText) -> bool:
         """Whether it is the text of this post, as far as anybody can tell."""
