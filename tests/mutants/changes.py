@@ -391,8 +391,8 @@ CHANGES = [
     Change(
         "one way alone says that a post is gone",
         "posts/texts.py",
-        "if not look and way is not ways[-1]:",
-        "if Verdict.GONE in facts:\n                break\n            if not look and way is not ways[-1]:",
+        "                facts.add(reading.verdict)\n",
+        "                facts.add(reading.verdict)\n                break\n",
         f"{POSTS}/test_texts.py",
     ),
     Change(
