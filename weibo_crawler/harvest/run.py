@@ -1,6 +1,7 @@
 """The breadth-first loop: claims entries, walks many at once, stops by rule."""
 
 import asyncio
+import logging
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
@@ -42,6 +43,8 @@ from weibo_crawler.store import NOT_SHOWN, Entry, Landed, TopicPage, WorkerRow, 
 from weibo_crawler.store.kept import KeptPage
 from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.walls import Walls
+
+_log = logging.getLogger(__name__)
 
 _FIRST_USERS = 100  # among them some are known who may be asked for as a witness
 _POLL_S = 0.1  # how often a run that waits for others, or for rest to end, looks again
@@ -106,7 +109,7 @@ class HarvestRun:
         self._failed_by: Counter[str] = Counter()
         self._stopping: str | None = None
         self._failure: BaseException | None = None
-        self._started_at = time.time()
+        self._started_at, self._began = time.time(), time.monotonic()
 
     def stop(self, why: str) -> None:
         """Begin nothing new; what is in flight is finished and stored."""
@@ -149,6 +152,7 @@ class HarvestRun:
 
     def _begin(self) -> None:
         """Reopen what earlier runs could not read; remember who may be asked for as a witness."""
+        self._note_rules()
         self._reopening.begin()
         self._frontier.requeue_unread()
         self._frontier.requeue_topics()
@@ -164,6 +168,21 @@ class HarvestRun:
         for edge in (Edge.FANS, Edge.FOLLOWS):
             for page in notes.shown_of_late(self._frontier, KINDS[edge], has, time.time()):
                 self._evidence.know(self._site.edge(edge, page.uid, page.cursor), page.nth)
+
+    def _note_rules(self) -> None:
+        """Who was walked by other rules is not walked again, so that there may be shorter ways."""
+        settings, frontier = self._settings, self._frontier
+        rules = f"harvest.edges = {', '.join(sorted(settings.edges))}, "
+        rules += f"harvest.min_fans = {settings.min_fans}"
+        before = notes.RULES.get(frontier) or rules
+        if before != rules and State.DONE in frontier.states():
+            frontier.call_depths_bounds("edges or min_fans changed after the walk had begun")
+            _log.warning(
+                "this walk began with %s, and goes on with %s: users who are done are not read again, "
+                "and from now on depths are upper bounds; a store of its own has a walk of its own",
+                *(before, rules),
+            )
+        notes.RULES.put(frontier, rules)
 
     def _note_shown(self) -> None:
         has = self._frontier.forgotten().has
@@ -287,8 +306,9 @@ class HarvestRun:
         where that is the last (is_last), or nothing else could go."""
         if level is None:
             return
-        places, per_s = self._room
-        deepest = level + (self._committer.parked < max(places, min(_AHEAD, _AHEAD_S * per_s)))
+        places = self._room.places
+        ahead = max(places, min(_AHEAD, _AHEAD_S * self._speed()))
+        deepest = level + (self._committer.parked < ahead)
         if self._settings.max_depth is not None:
             deepest = min(deepest, self._settings.max_depth - 1)
         is_idle = not self._claims and len(self._tasks) <= self._committer.parked
@@ -300,6 +320,10 @@ class HarvestRun:
             task = asyncio.create_task(self._guarded(self._walk(entry)))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+
+    def _speed(self) -> float:
+        """Requests a second that egresses allow; without a limit, pages that were shown so far."""
+        return self._room.per_s or self._counters[SHOWN] / (time.monotonic() - self._began)
 
     async def _wait(self) -> None:
         if self._tasks:
@@ -421,7 +445,7 @@ class HarvestRun:
 
     async def _keep_house(self) -> None:
         """Renew leases, free what the dead held, report, and watch the clock."""
-        renewed, began = 0.0, time.monotonic()
+        renewed = 0.0
         call, frontier, settings = self._committer.call, self._frontier, self._settings
         try:
             while True:
@@ -437,7 +461,7 @@ class HarvestRun:
                 self._room = self._ask_room()
                 self._evidence.widen(self._room.places)
                 self._progress()
-                if settings.max_time_s and time.monotonic() - began >= settings.max_time_s:
+                if settings.max_time_s and time.monotonic() - self._began >= settings.max_time_s:
                     self.stop(f"harvest.max_time_s = {settings.max_time_s:g} is over")
                 await asyncio.sleep(_REPORT_S)
         except Exception as error:  # noqa: BLE001 - the top of a task: it ends the run, loudly

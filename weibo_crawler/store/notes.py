@@ -86,6 +86,7 @@ def _seconds(name: str) -> Note[float]:
 
 
 SITE = _text("site")  # whose users these are
+RULES = _text("rules")  # by which they were looked for when entries were walked last
 # files, and folders of pictures and videos, as host:path, of which no byte need be UTF-8
 EXPORTS = Note[list[str]]("exports", json.loads, json.dumps)
 MEDIA = Note[list[str]]("media", json.loads, json.dumps)
