@@ -1,11 +1,14 @@
+from collections import Counter
 from collections.abc import Iterable
 
 import msgspec
 import pytest
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from tests.examples import examples
+from weibo_crawler.fetch.pool.lives import Lives
 from weibo_crawler.fetch.pool.login_walls import CLOSED, Enders, Sort, Wall
 from weibo_crawler.fetch.pool.visit import SavedVisit, Use, Visit
 from weibo_crawler.records import Kind
@@ -561,6 +564,24 @@ def test_a_session_that_lives_on_is_used_by_many_again(lives: int) -> None:
 def test_the_end_of_a_short_life_costs_one_request(lives: int) -> None:
     """Law 16: after a session that lived for so few, the next requests go one after the other."""
     assert _walls([lives] * 4)[1:] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("lives", [1, 2, 5, 19])
+def test_a_short_life_is_known_once_many_were_as_short(lives: int) -> None:
+    """Law 16: two that are alike may be so by chance; as many as were good for sixty requests
+    together are not, and then only one of ten is used to its end."""
+    needed = -(-60 // lives)
+    walls = _walls([lives] * (needed + 20))[needed:]
+    assert sum(walls) == 2
+    assert set(walls) == {0, 1}
+
+
+@examples(100)
+@given(st.lists(st.integers(3, 6), min_size=20, max_size=40))
+def test_lives_that_end_by_chance_give_up_no_session(lives: list[int]) -> None:
+    """Of those to whom an end comes at any time, the next one may be good for more."""
+    assume(max(Counter(lives[-10:]).values()) < 5)
+    assert not any(Lives(lives).is_spent(101, uses) for uses in range(1, 100))
 
 
 def test_a_session_is_not_given_up_before_a_new_one_may_be_had() -> None:

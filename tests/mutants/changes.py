@@ -39,6 +39,20 @@ CHANGES = [
         "test_who_is_found_from_whom_does_not_go_by_the_settings_of_today",
     ),
     Change(
+        "other edges than the walk began with leave depths exact",
+        "harvest/run.py",
+        "if before != rules and State.DONE in frontier.states():",
+        "if False:",
+        "tests/harvest/test_run.py",
+    ),
+    Change(
+        "where the site sets no limit no more is read ahead than there are places",
+        "harvest/run.py",
+        "return self._room.per_s or self._counters[SHOWN] / (time.monotonic() - self._began)",
+        "return self._room.per_s",
+        "tests/harvest/test_run.py",
+    ),
+    Change(
         "who is found beside a wall that is gone again leaves depths exact",
         "harvest/walk.py",
         "if page.found and page.edge not in self._env.source.settings.edges:",
@@ -641,6 +655,20 @@ CHANGES = [
         "if has_failed:\n            self._counters",
         "if False:\n            self._counters",
         f"{POSTS}/test_echoes.py",
+    ),
+    Change(
+        "short lives that were alike renew no session before its end",
+        "fetch/pool/lives.py",
+        "is_rule = len(lives) == needed and",
+        "is_rule = needed == 2 and len(lives) == needed and",
+        f"{FETCH}/test_visit.py",
+    ),
+    Change(
+        "short lives that ended by chance give up sessions",
+        "fetch/pool/lives.py",
+        "len(alike) >= _MOST * needed",
+        "bool(alike)",
+        f"{FETCH}/test_visit.py",
     ),
     Change(
         "after a short life all go at once again",

@@ -22,6 +22,8 @@ class Comparer:
 
     def wants(self, name: str, reading: Reading) -> bool:
         """Whether this page, which an egress of this name brought, is to be compared."""
+        if not self._pool.is_proxy(name):  # the direct way shows what the site shows
+            return False
         words = words_of(reading)
         is_telling = are_telling(words)
         return bool(words) and self._pool.wants_comparison(name, is_telling=is_telling)

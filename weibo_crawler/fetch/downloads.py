@@ -7,18 +7,20 @@ of the other. A turn is one request; a redirect takes another one.
 import time
 from collections.abc import Callable, Mapping
 from random import Random
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from weibo_crawler.errors import BadAnswer, BodyCut, BodyTooLarge, FileRefused, TransportError
 from weibo_crawler.fetch.answers import BACKOFF_BASE_S, BACKOFF_CAP_S
 from weibo_crawler.fetch.backoff import backoff_s
-from weibo_crawler.fetch.clients.requests_transport import RequestsTransport, Stream
 from weibo_crawler.fetch.clients.transport import Headers
 from weibo_crawler.fetch.pool import Broken, Disproved, Failed, Good, Pool, Refused, Turn, Unused
 from weibo_crawler.fetch.pool.outcome import Outcome
 from weibo_crawler.fetch.pool.session import SessionSite
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Page, Request
+
+if TYPE_CHECKING:
+    from weibo_crawler.fetch.clients.requests_transport import RequestsTransport, Stream
 
 T = TypeVar("T")
 
@@ -36,7 +38,7 @@ class Downloads:
     def __init__(
         self,
         pool: Pool,
-        transport: RequestsTransport,
+        transport: "RequestsTransport",
         counters: Counters,
         rng: Random,
         *,
@@ -49,7 +51,7 @@ class Downloads:
     async def get(
         self,
         request: Callable[[], Request],
-        take: Callable[[Stream], T],
+        take: Callable[["Stream"], T],
         *,
         is_dated: bool = False,
         is_evidence: bool = True,
@@ -94,7 +96,7 @@ class Downloads:
         await self._pool.close()
 
     async def _once(
-        self, request: Request, take: Callable[[Stream], T], past: list[Turn], *, is_dated: bool
+        self, request: Request, take: Callable[["Stream"], T], past: list[Turn], *, is_dated: bool
     ) -> T:
         """One attempt, by another egress than the last one in vain where there is another. past:
         gets its turn."""
@@ -103,7 +105,7 @@ class Downloads:
         began = time.monotonic()
         outcome: Outcome | None = None
 
-        def judged(stream: Stream) -> T:
+        def judged(stream: "Stream") -> T:
             nonlocal outcome
             outcome = _outcome(stream, time.monotonic() - began, is_dated=is_dated)
             if stream.status in _REFUSALS:
@@ -145,7 +147,7 @@ def _is_final(error: TransportError) -> bool:
     )
 
 
-def _outcome(stream: Stream, latency_s: float, *, is_dated: bool) -> Outcome:
+def _outcome(stream: "Stream", latency_s: float, *, is_dated: bool) -> Outcome:
     """What the head of an answer says of the egress."""
     if stream.status in _REFUSALS and not is_dated:
         wait = stream.headers.get("retry-after", "")

@@ -227,6 +227,10 @@ class Pool:
         """Whether this is a proxy by which answers of the site came of late."""
         return self._ring.is_healthy(name)
 
+    def is_proxy(self, name: str) -> bool:
+        """As `Ring.is_proxy`."""
+        return self._ring.is_proxy(name)
+
     def is_untold(self, name: str) -> bool:
         """As `Ring.is_untold`."""
         return self._ring.is_untold(name)

@@ -41,7 +41,7 @@ class SavedVisit(msgspec.Struct, frozen=True):
     one is to be asked for; asked_ago_s: when one was asked for, within the last hour. shown_ago_s:
     when a sort of request last passed. Older versions wrote sorts as (kind, whether it is a first
     page). vain: how many sessions in a row were of no use. agent: the user agent that it was opened
-    with. answers: of this session; lives: of the last two that a wall ended.
+    with. answers: of this session; lives: of the last ones that a wall ended.
     """
 
     cookies: dict[str, str]
@@ -158,7 +158,7 @@ class Visit:
             ],
             self._vain,
             answers=max(1, self._lives.of(self.generation)),
-            lives=self._lives.ended,
+            lives=self._lives.told,
         )
 
     def restore(self, saved: SavedVisit, age_s: float, now: float) -> None:
