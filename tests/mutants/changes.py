@@ -659,22 +659,22 @@ CHANGES = [
     Change(
         "short lives that were alike renew no session before its end",
         "fetch/pool/lives.py",
-        "is_rule = len(lives) == needed and",
-        "is_rule = needed == 2 and len(lives) == needed and",
+        "if len(reached) == needed and",
+        "if needed == 2 and len(reached) == needed and",
         f"{FETCH}/test_visit.py",
     ),
     Change(
         "short lives that ended by chance give up sessions",
         "fetch/pool/lives.py",
-        "len(alike) >= _MOST * needed",
-        "bool(alike)",
+        "ended >= _MOST * needed",
+        "ended",
         f"{FETCH}/test_visit.py",
     ),
     Change(
         "after a short life all go at once again",
         "fetch/pool/lives.py",
         "return any(0 < uses - life <= _ALONE for life in self.ended)",
-        "return any(life >= _LEAST and 0 < uses - life <= _ALONE for life in self.ended)",
+        "return any(life >= 20 and 0 < uses - life <= _ALONE for life in self.ended)",
         f"{FETCH}/test_visit.py",
     ),
     Change(

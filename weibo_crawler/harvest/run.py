@@ -178,8 +178,8 @@ class HarvestRun:
         if before != rules and State.DONE in frontier.states():
             frontier.call_depths_bounds("edges or min_fans changed after the walk had begun")
             _log.warning(
-                "this walk began with %s, and goes on with %s: users who are done are not read again, "
-                "and from now on depths are upper bounds; a store of its own has a walk of its own",
+                "this walk began with %s, and goes on with %s: users who are done are not read "
+                "again, and from now on depths are upper bounds; a new store walks anew",
                 *(before, rules),
             )
         notes.RULES.put(frontier, rules)

@@ -1,10 +1,9 @@
 """How many requests a session is good for, learnt from those before it. Pure."""
 
 from collections.abc import Sequence
-from math import ceil
+from math import ceil, inf
 
-_LEAST = 20  # requests: shorter lives may be alike by chance, so two of them do not tell, ...
-_TELLING = 60  # ... but so many that were good for so many requests together do
+_TELLING = 60  # requests: sessions that were good for so many together do not end alike by chance
 _MOST = 0.75  # of those: one may end sooner, by a wall that passes
 _ALONE = 20  # requests that go alone
 _ALIKE = 0.95  # what is counted differs by requests that failed, and by chance where time decides
@@ -15,28 +14,37 @@ class Lives:
     """The sessions of one egress, numbered from 1, and how many requests each has answered.
 
     Some sites end a session after so many requests, others after a while, which is as many at a
-    constant pace. All that is under way then meets a wall, and is asked for again. So where the
-    last two that ended by a wall were good for about as many (of short lives most of more than
-    two, and none for more), the next ones are given up after the smallest number of them, but for
-    one of ten. Of one that is used for longer than one of the last two the next requests go alone,
-    so that its end costs one of them: where sessions live for one or two requests, all do.
+    constant pace. All that is under way then meets a wall, and is asked for again. So where most
+    of the last ones that were good for so many ended right then, the next ones are given up after
+    as many, but for one of ten; the shorter lives are, the more of them tell. Of one that is used
+    for longer than one of the last two the next requests go alone, so that its end costs one of
+    them: where sessions live for one or two requests, all do.
     """
 
     def __init__(self, told: Sequence[int] = ()) -> None:
         self._before = list(told)
         self._ended: list[int] = []  # sessions; answers to the last of them may still come
         self._answers: dict[int, int] = {}
+        self._doubts = 0  # walls of the present session that may or may not be its end
+        self._limit: float | None = None  # of all sessions; None: to be found
 
     def begin(self, number: int, answers: int = 0) -> None:
         """A new session, which has answered so many for the holders before."""
         kept = {*self._ended, number - 1}
         self._answers = {one: n for one, n in self._answers.items() if one in kept}
         self._answers[number] = answers
+        self._doubts, self._limit = 0, None
 
-    def answered(self, number: int) -> None:
-        """By this session a request passed; by one of long ago it tells nothing."""
-        if number in self._answers:
-            self._answers[number] += 1
+    def answered(self, number: int, *, is_doubt: bool = False) -> None:
+        """By this session a request passed, or met a wall that is not its end: the site counts it,
+        too. is_doubt: a wall that is not, if anything passes after it. By a session of long ago it
+        tells nothing."""
+        if is_doubt:
+            self._doubts += 1
+        elif number in self._answers:
+            self._answers[number] += 1 + self._doubts
+            self._doubts = 0
+            self._limit = None if number in self._ended else self._limit
 
     def end(self, number: int) -> None:
         """A wall says that this session is over."""
@@ -46,14 +54,9 @@ class Lives:
 
     def is_spent(self, number: int, uses: int) -> bool:
         """Whether this session, after so many requests, is likely to be over."""
-        last = self.ended
-        if len(last) < 2 or uses < min(last) or number % _TRIED_EVERY == 0:
-            return False
-        needed = 2 if max(last) >= _LEAST else ceil(_TELLING / max(1, *last))
-        lives = self.told[-needed:]
-        alike = [life for life in lives if life >= _ALIKE * max(lives)]
-        is_rule = len(lives) == needed and len(alike) >= _MOST * needed
-        return is_rule and 0 < min(alike) <= uses
+        if self._limit is None:
+            self._limit = _limit(self.told)
+        return uses >= self._limit and number % _TRIED_EVERY != 0
 
     def may_be_over(self, uses: int) -> bool:
         """Whether one of the last two ended after a few requests less."""
@@ -77,3 +80,15 @@ class Lives:
     def told(self) -> list[int]:
         """The same of all that are remembered."""
         return [*self._before, *(self._answers[one] for one in self._ended)]
+
+
+def _limit(lives: Sequence[int]) -> float:
+    """The least number of requests at which most of those ended that were good for as many; inf:
+    there is none that enough of them tell. lives: the latest last."""
+    for life in sorted(set(lives) - {0}):
+        needed = max(2, ceil(_TELLING / life))
+        reached = [one for one in lives if one >= life][-needed:]
+        ended = sum(one * _ALIKE <= life for one in reached)
+        if len(reached) == needed and ended >= _MOST * needed:
+            return life
+    return inf

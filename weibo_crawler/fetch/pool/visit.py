@@ -13,6 +13,7 @@ import msgspec
 
 from weibo_crawler.fetch.pool.lives import Lives
 from weibo_crawler.fetch.pool.login_walls import (
+    CLOSED,
     Enders,
     Refusal,
     Signs,
@@ -25,6 +26,7 @@ from weibo_crawler.records import Kind
 
 _HOUR_S = 3600.0
 _COOLDOWN_CAP_S = 3600.0
+_SOON_S = 1.0
 
 
 class Use(NamedTuple):
@@ -64,8 +66,8 @@ class Visit:
     of the present generation is told by `Signs`.
 
     A session that is likely to be over, after as many requests as those before it (`Lives`), is
-    renewed before it meets a wall where that is possible at once; else it is used by one request
-    after the other for a while.
+    renewed before it meets a wall where that is possible within a second; else it is used by one
+    request after the other for a while.
 
     The first session of an egress is no renewal, so a wall may renew it at once. After a renewal
     the next one waits for the cooldown, and nothing goes by this egress when its session is over.
@@ -99,7 +101,7 @@ class Visit:
         """One more request goes with this session. It may be the last one."""
         self._uses += 1
         if self._lives.is_spent(self.generation, self._uses):
-            self.wanted = self._bar_s(now) == 0
+            self.wanted = self._bar_s(now) < _SOON_S
         return Use(self.generation, self._uses)
 
     def opened(self, cookies: Mapping[str, str], now: float) -> None:
@@ -211,6 +213,8 @@ class Visit:
         wall = self._signs.wall(met, self._uses, now, standing)
         if wall is Wall.OVER:
             self._end()
+        elif wall in CLOSED or wall is Wall.DOUBT:
+            self._lives.answered(use.generation, is_doubt=wall is Wall.DOUBT)
         return wall
 
     def goes_alone(self, use: Use) -> bool:
