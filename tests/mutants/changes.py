@@ -1229,4 +1229,25 @@ CHANGES = [
         "",
         "tests/harvest/test_edges.py",
     ),
+    Change(
+        "what was put off is planned as if nothing of it had been read",
+        "planning/walk.py",
+        "users, fresh = known.lists + n_begun, max(0.0, n - max(n_begun, put_off))",
+        "users, fresh = known.lists + n_begun, n",
+        "tests/planning/test_walk.py",
+    ),
+    Change(
+        "lists under posts that are over are planned again",
+        "planning/walk.py",
+        "return max(0.0, n * min(1.0, done / walk.walked) - over) if walk.walked else 0.0",
+        "return n * min(1.0, done / walk.walked) if walk.walked else 0.0",
+        "tests/planning/test_walk.py",
+    ),
+    Change(
+        "a walk with nothing but what was put off is said to go on as before",
+        "planning/walk.py",
+        "if n == sum(one.entries for one in walk.entries if one.is_put_off):",
+        "if False:",
+        "tests/planning/test_walk.py",
+    ),
 ]
