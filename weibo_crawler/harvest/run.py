@@ -280,13 +280,15 @@ class HarvestRun:
         self._drought.note(self._counters["request.sent"], self._counters["users.kept"])
         if not self._drought.is_here:
             return ""
-        if (await self._committer.call(self._frontier.states)).get(State.RESTING):
+        states = await self._committer.call(self._frontier.states)
+        if states.get(State.RESTING):
             self._drought.begin_anew()
             return ""
         sent, kept = self._drought.lately
+        waiting = states.get(State.QUEUED, 0) + states.get(State.LEASED, 0)
         return (
-            f"hardly anybody new is found ({kept} by the last {sent} requests); the same command "
-            "goes on with what was put off"
+            f"hardly anybody new is found ({kept} by the last {sent} requests); {waiting:,} users "
+            "were put off, with whom the same command goes on"
         )
 
     async def _read_topic(self) -> bool:
