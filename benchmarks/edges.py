@@ -75,7 +75,8 @@ def run(seed: int, users: int, requests: int) -> dict[str, float]:
 
 def run_dry(seed: int, users: int, marks: tuple[int, ...]) -> dict[str, float]:
     """The default walk behind walled lists to its end, in both companies of the simulator: users
-    found by so many requests, by all, how many these were, and who of those there are."""
+    found by so many requests, by all, how many these were, and who of those there are; and posts a
+    request once everybody was visited."""
     found: dict[str, float] = {}
     for company in COMPANIES:
         options = SimulatorOptions(
@@ -86,13 +87,18 @@ def run_dry(seed: int, users: int, marks: tuple[int, ...]) -> dict[str, float]:
         )
         popular = sum(world.fans_announced(i) >= DEFAULT.min_fans for i in range(users))
         with start(options) as site:
-            counters = _walk(site, DEFAULT, world.seeds[:_SEEDS], [*marks, 10**9])
+            posts, marked = Counters(), [*marks, 10**9]
+            after = partial(_posts, posts)
+            counters = _walk(site, DEFAULT, world.seeds[:_SEEDS], marked, after)
         kept = counters["users.kept"]
         for i, mark in enumerate(marks):
             found[f"{company}: by {mark}"] = counters.kept[i] if i < len(counters.kept) else kept
         found[f"{company}: users"] = kept
         found[f"{company}: requests"] = counters["request.sent"]
         found[f"{company}: reach"] = kept / popular
+        sent = counters["request.sent"] + posts["request.sent"]
+        found[f"{company}: posts"] = posts["posts.new"]
+        found[f"{company}: a request"] = posts["posts.new"] / sent
     return found
 
 

@@ -192,7 +192,10 @@ def _to_the_end(dry: Figures, requests: int) -> str:
             _whole(dry[f"{company}: users"]),
             _whole(dry[f"{company}: requests"]),
             _percent(dry[f"{company}: reach"]),
+            _whole(dry[f"{company}: posts"]),
+            f"{dry[f'{company}: a request']:.2f}",
         )
         for company in COMPANIES
     ]
-    return table(("company", *titles, "users at the end", "requests", "of those there are"), rows)
+    ends = ("users at the end", "requests", "of those there are")
+    return table(("company", *titles, *ends, "posts, all visited", "posts a request of both"), rows)

@@ -95,7 +95,9 @@ class Harvest(_Section, frozen=True, forbid_unknown_fields=True):
     page of posts. topic_pages: pages of a topic that are read. keep_edges: keep who was seen in
     whose list, of everybody on each page, also of those with too few fans. keep_posts: keep the
     pages of posts, comments and reposts that were read, some 10 kB each, until `posts` has used
-    them: so it does not ask for them again."""
+    them: so it does not ask for them again. dry_price: where only what promises little is left
+    (posts with few comments), and a new user costs more requests than this, the harvest ends; the
+    next one goes on. 0 = never."""
 
     min_fans: Natural = 10
     max_users: Positive = 10_000_000
@@ -111,6 +113,7 @@ class Harvest(_Section, frozen=True, forbid_unknown_fields=True):
     topic_pages: Count = 1
     keep_edges: bool = True
     keep_posts: bool = True
+    dry_price: Annotated[float, Meta(ge=0, le=1_000_000)] = 50.0
     level_wait_s: Seconds = 900.0
     lease_s: Annotated[float, Meta(ge=3, le=LONGEST_CLAIM_S)] = 60.0
     rest_s: Seconds = 2.0

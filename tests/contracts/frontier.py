@@ -563,9 +563,15 @@ class FrontierContract:
         one, two, three, four = self.claim(frontier)
         self.commit(frontier, page(one, 8, ended="end"), page(two, 9))
         self.commit(frontier, page(three, ended=WALLED)._replace(after=three.progress[Edge.FANS]))
+        frontier.add_seeds([Found(5, "url", "name", 9)], "run", NOW)
+        (five,) = self.claim(frontier, edges=(Edge.FANS, Edge.COMMENTS), deepest=0)
+        at = Progress("?8,9,11")
+        self.commit(frontier, page(five)._replace(edge=Edge.COMMENTS, after=at, found=()))
+        frontier.put_off("me", 5)
         doubt = str(Unsure(Edge.FANS))
         frontier.rest("me", four.uid, now=NOW, until=NOW, why=doubt, counts=False)
         assert set(frontier.read_lists()) == {
+            ReadLists("comments", 9, True, False, False, 1, 0, 3),
             ReadLists("fans", 7, False, True, False, 1, 1),
             ReadLists("fans", 7, True, False, False, 1, 1),
             ReadLists("fans", 7, False, True, True, 1, 0),
@@ -573,6 +579,7 @@ class FrontierContract:
         assert set(frontier.open_entries()) == {
             OpenEntries(0, 7, False, 1),
             OpenEntries(0, 7, True, 1),
+            OpenEntries(0, 9, False, 1, is_put_off=True),
             OpenEntries(1, 50, False, 2),
         }
 

@@ -10,6 +10,7 @@ from random import Random
 
 from weibo_crawler.errors import Interrupted
 from weibo_crawler.fetch import Ask, Fetched
+from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Page, Reading, Request, Verdict
 from weibo_crawler.samples import Samples
 from weibo_crawler.simulator.options import SimulatorOptions
@@ -56,6 +57,7 @@ class SimulatedFetcher:
         self.spoil: Callable[[Request, bytes], bytes] = lambda _, body: body
         self.asked: list[Request] = []
         self.samples = Samples(0.01)
+        self.counters = Counters()
 
     def leave_walls(self) -> None:
         """There is no guard here to tell walls to."""
@@ -69,6 +71,7 @@ class SimulatedFetcher:
         if self._draining:
             raise Interrupted("stopped")
         self.asked.append(request)
+        self.counters.add("request.sent")
         answer = self._pages.answer(request.url.removeprefix(BASE))
         headers = tuple((name.lower(), value) for name, value in answer.headers)
         body = self.spoil(request, answer.body)

@@ -20,6 +20,7 @@ from tests.simulator.ways import Bounds, Ways, kept
 from weibo_crawler.config import Harvest
 from weibo_crawler.errors import SiteSaysNo
 from weibo_crawler.fetch import Ask, Fetched, Room
+from weibo_crawler.harvest import drought
 from weibo_crawler.harvest.edges import THIN
 from weibo_crawler.harvest.run import HarvestRun
 from weibo_crawler.metrics import Counters
@@ -50,10 +51,10 @@ class Crawl:
         return Users(f"sqlite:///{self.folder}/users.db")
 
     def run(self, fetcher: SimulatedFetcher, *, concurrency: int = 8, **how: Any) -> Counters:
-        counters = Counters()
+        counters = fetcher.counters = Counters()
         with self.open() as users:
             run = HarvestRun(
-                Harvest(**{"rest_s": 0.01, "max_failed_share": 1.0} | how),
+                Harvest(**{"rest_s": 0.01, "max_failed_share": 1.0, "dry_price": 0.0} | how),
                 users,
                 SITE,
                 fetcher,  # type: ignore[arg-type]
@@ -202,7 +203,8 @@ def test_posts_with_few_comments_wait_for_all_others(tmp_path: Path) -> None:
     fetcher.odd = note
     counters = crawl.run(fetcher, concurrency=1)
     looked_at, kept = at_first
-    assert kept == looked_at
+    silent = {uid for uid in kept if not world.calendar(world.index(int(uid)) or 0).mids}
+    assert kept - silent == looked_at - silent
     assert len(kept) > 30
     assert counters["entries.put_off"] > 30
     for owner in {owner for owner, _ in announced}:
@@ -214,6 +216,64 @@ def test_posts_with_few_comments_wait_for_all_others(tmp_path: Path) -> None:
     with crawl.open() as users:
         assert "guests are not shown" in users.depths_are_bounds()
     assert {row.state for row in crawl.rows()} == {"done"}
+
+
+def test_a_walk_that_finds_hardly_anybody_any_more_ends_and_loses_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where only what was put off is left, and a user costs more than harvest.dry_price, the
+    harvest ends; further ones go on, and in the end all are found."""
+    monkeypatch.setattr(drought, "WINDOW", 60)
+    world = make_world(7, users=150, mean_posts=20.0)
+    crawl, walls = Crawl(tmp_path, world), wall(Edge.FANS, Edge.FOLLOWS)
+    whole = true_depths(world, [Edge.REPOSTS, Edge.COMMENTS]).keys()
+    states = []
+    for _ in range(10):
+        crawl.run(SimulatedFetcher(world, walls), dry_price=15.0)
+        states.append({row.state for row in crawl.rows()})
+        assert len(crawl.rows()) > 0.9 * len(whole)
+    assert states[0] == {"done", "queued"}
+    assert states[-1] == {"done"}
+    assert crawl.depths().keys() == whole
+
+
+def test_who_announces_no_posts_waits_for_all_others(tmp_path: Path) -> None:
+    """A timeline without posts leads to nobody: such are looked at when nobody else known is left.
+    In the end all were."""
+    world = make_world(7, users=300, mean_posts=3.0)
+    crawl, fetcher = Crawl(tmp_path, world), SimulatedFetcher(world, wall(Edge.FANS, Edge.FOLLOWS))
+    left: list[set[Id]] = []
+
+    def is_silent(uid: Id) -> bool:
+        return not world.calendar(world.index(int(uid)) or 0).mids
+
+    def note(request: Request) -> None:
+        is_it = request.kind is Kind.POSTS and is_silent(request.uid)
+        if is_it and request.uid not in world.seeds:
+            looked_at = {one.uid for one in fetcher.asked if one.kind is Kind.POSTS}
+            left.append({uid for uid in crawl.depths() if not is_silent(uid)} - looked_at)
+
+    fetcher.odd = note
+    crawl.run(fetcher, concurrency=1)
+    assert len(left) > 10
+    assert not any(left)
+    assert {one.uid for one in fetcher.asked if one.kind is Kind.POSTS} == set(crawl.depths())
+
+
+def test_an_empty_timeline_is_kept_with_the_profile_that_confirms_it(tmp_path: Path) -> None:
+    """`posts` need ask for neither. Nothing is kept of an emptiness that a profile contradicts."""
+    world = make_world(7, users=150, mean_posts=3.0)
+    crawl, fetcher = Crawl(tmp_path, world), SimulatedFetcher(world, wall(Edge.FANS, Edge.FOLLOWS))
+    crawl.run(fetcher, comments_posts=1)
+    with crawl.open() as users:
+        kept = users.kept_pages([row.uid for row in crawl.rows()])
+    for uid in crawl.depths():
+        index = world.index(int(uid))
+        assert index is not None
+        urls = {page.url for page in kept.get(uid, ())}
+        is_empty = not world.calendar(index).mids
+        assert (SITE.profile(uid).url in urls) is is_empty
+        assert SITE.posts(uid, "").url in urls
 
 
 def test_the_depth_that_ends_a_walk_leaves_nobody_who_was_put_off(tmp_path: Path) -> None:

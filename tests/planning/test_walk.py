@@ -153,6 +153,27 @@ def test_other_edges_are_planned_as_near_as_they_say() -> None:
     assert 365 <= near < 400
 
 
+def test_what_was_put_off_is_planned_by_what_is_left_of_it() -> None:
+    """Of 300 users with few comments the posts are known that are still to be asked about; 100 who
+    announce no posts take page 1 and a profile. How many users that finds nobody knows, nor when
+    max_users is reached."""
+    asked = Asked({"asked.reposts.posts.ok": 400, "asked.comments.comments.ok": 500})
+    lists = [
+        *(ReadLists(edge, 20, False, True, False, 100, 200) for edge in ("reposts", "comments")),
+        ReadLists("reposts", 20, True, True, False, 300, 300),
+        ReadLists("comments", 20, True, False, False, 300, 100, 700),
+        over(20, 100, 0, walled=True),
+    ]
+    entries = [OpenEntries(1, 20, False, 400, is_put_off=True)]
+    known = walk(edges_if_walled=(Edge.REPOSTS, Edge.COMMENTS), asked=asked, runs=1, last=asked)
+    plan = plan_walk(known._replace(lists=lists, entries=entries, walked=100, users=500))
+    planned = {part.kind: part.requests for part in plan.parts}
+    assert planned["profiles of users without posts"] == 100
+    assert planned["reposts, posts pages"] == 100
+    assert planned["comments, comments"] == 700
+    assert "hardly to be reached from here" in plan.later[0]
+
+
 def test_an_edge_has_a_price() -> None:
     """Requests for each user that it brought, the cheapest first; None where it brought nobody."""
     counters = {

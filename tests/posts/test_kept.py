@@ -120,6 +120,28 @@ def test_one_page_that_is_all_needs_no_proof(crawl_: Crawl, world: ScriptedFetch
     assert (outcomes[UID].status, outcomes[UID].stored, world.asked) == ("stored", 8, [])
 
 
+@pytest.mark.parametrize("is_confirmed", [True, False])
+def test_an_empty_timeline_that_a_profile_confirms_is_not_asked_for(
+    crawl_: Crawl, world: ScriptedFetcher, is_confirmed: bool
+) -> None:
+    """Law 4: an emptiness alone is evidence of the moment."""
+    world.timelines = {UID: []}
+    crawl_.add(UID)
+    keep(crawl_, UID, "", at=NOW)
+    if is_confirmed:
+        profile = KeptPage(f"profile/{UID}", NOW + 1, zlib.compress(b"kept"))
+        crawl_.users.keep_pages(UID, [profile])
+    outcomes = crawl_.run(world, clock=lambda: NOW + 60)
+    asked = [] if is_confirmed else [f"posts/{UID}/", f"profile/{UID}"]
+    assert (outcomes[UID].status, world.asked) == ("unchanged", asked)
+    ledger = crawl_.ledger(UID)
+    assert (ledger.state, ledger.announced, ledger.sure) == ("done", 0, True)
+    assert (ledger.told_at, ledger.profile_at) == (
+        (NOW, NOW + 1) if is_confirmed else (NOW + 60, NOW + 60)
+    )
+    assert crawl_.users.kept_pages(UIDS) == {}
+
+
 def test_a_later_page_that_is_older_than_the_one_before_is_asked_for(
     crawl_: Crawl, world: ScriptedFetcher
 ) -> None:

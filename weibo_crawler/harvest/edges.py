@@ -86,7 +86,8 @@ class Shown(NamedTuple):
 
 class EdgeReader:
     """Reads the edges of one entry. doubted: what earlier walks doubted and no page has settled, in
-    the words of the doubts. puts_off: whether posts with few comments wait for the end of the walk.
+    the words of the doubts. puts_off: whether posts with few comments, and timelines of which no
+    posts are announced, wait for the end of the walk.
     Errors of `read`: Walled, EntryGone, EntryTrouble, Unsure, PutOff."""
 
     def __init__(self, source: Source, entry: Entry) -> None:
@@ -99,8 +100,10 @@ class EdgeReader:
         self._posts: dict[str, Fetched] = {}
         self._read: list[KeptPage] = []
         self._silent: bool | None = None
+        self._told: Fetched | None = None  # the profile that told whether that is so
         self._thin = set[tuple[Edge, Id]]()  # lists under posts, met by this walk, that are short
         self.puts_off = False
+        self._waits = False  # whether the posts are not looked at yet, as none are announced
         self._is_unnamed = False  # the last page did not name the next one, where others do
         self._is_looked = False  # whether an end that is met now was looked at
         self._is_awaited = False  # whether this is the look at an end that an earlier visit met
@@ -303,6 +306,7 @@ class EdgeReader:
             sure = bool(progress.pages) or await self._is_silent(edge)
             expect = Expect.CONTENT if progress.cursor else Expect.UNKNOWN
             await self._end(edge, sure=sure, expect=expect, is_later=bool(progress.cursor))
+            self._keep_nothing(fetched)
             return Shown((), progress, "end", at, sure, is_proof=is_proof)
         found = await find(page)
         found.illegible += len(page.unreadable) + page.illegible * (edge is Edge.REPOSTS)
@@ -326,6 +330,7 @@ class EdgeReader:
     async def _post_page(self, edge: Edge, progress: Progress) -> tuple[Fetched, PostPage | None]:
         """None: the timeline shows no more. A later page was named by the one before it."""
         cursor = progress.cursor
+        self._put_off_postless()
         if cursor not in self._posts:
             expect = Expect.CONTENT if cursor else Expect.UNKNOWN
             self._posts[cursor] = await self._ask_of_owner(edge, progress, expect)
@@ -334,6 +339,13 @@ class EdgeReader:
         record = fetched.reading.record
         return fetched, record if isinstance(record, PostPage) else None
 
+    def _put_off_postless(self) -> None:
+        """Where none are announced and the order is free, raise PutOff, in one visit."""
+        if self.puts_off and not self._posts:
+            self._waits = self._waits or self._source.postless.is_to_wait(self._entry.uid)
+        if self._waits:
+            raise PutOff
+
     def _keep(self, fetched: Fetched) -> None:
         """Keep what has content: an emptiness is evidence of the moment."""
         reading, page = fetched.reading, fetched.page
@@ -341,11 +353,23 @@ class EdgeReader:
         if self._source.settings.keep_posts and is_sure and page is not None:
             self._read.append(pack(page))
 
+    def _keep_nothing(self, empty: Fetched) -> None:
+        """Keep an empty page 1 that is believed, with the profile that was asked because of it and
+        announces no posts: together they are a fact (law 4)."""
+        told, self._told = self._told, None
+        if told is None or empty.page is None or empty.reading.verdict is not Verdict.EMPTY:
+            return
+        profile = told.reading.record
+        if self._source.settings.keep_posts and isinstance(profile, User) and profile.posts == 0:
+            self._read.append(pack(empty.page))
+            self._keep(told)
+
     async def _is_silent(self, edge: Edge) -> bool:
         """Law 4: a timeline without posts is a fact where the profile announces none. Errors:
         Walled where profiles are closed, too."""
         if self._silent is None:
-            record = (await self._profile(edge)).reading.record
+            self._told = await self._profile(edge)
+            record = self._told.reading.record
             self._silent = isinstance(record, User) and not record.posts
         return self._silent
 
@@ -391,6 +415,7 @@ class EdgeReader:
             if page is None:
                 sure = await self._is_silent(edge)
                 await self._end(edge, sure=sure)
+                self._keep_nothing(fetched)
                 return Shown((), progress, "end", fetched_at(fetched), sure, is_proof=False)
             mids = self._longest(which, page)
         if not mids:

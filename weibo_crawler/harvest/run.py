@@ -18,9 +18,10 @@ from weibo_crawler.fetch import Fetched, PageSource, Room
 from weibo_crawler.harvest.asking import KINDS, SHOWN, Asker, People
 from weibo_crawler.harvest.claims import Claims
 from weibo_crawler.harvest.committer import Committer
+from weibo_crawler.harvest.drought import Drought
 from weibo_crawler.harvest.reopening import Reopening
 from weibo_crawler.harvest.seen import SeenSet
-from weibo_crawler.harvest.sightings import Source
+from weibo_crawler.harvest.sightings import Postless, Source
 from weibo_crawler.harvest.topics import TopicReader
 from weibo_crawler.harvest.trouble import (
     EntryGone,
@@ -103,6 +104,7 @@ class HarvestRun:
         self._refused: Counter[Id] = Counter()  # visits of an entry that were refused
         self._noted: set[Edge] = set()
         self._has_other = False
+        self._drought = Drought(settings.dry_price)
         self._nameless: set[Id] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._sharing = asyncio.Lock()
@@ -244,7 +246,10 @@ class HarvestRun:
             self._fetcher, self._counters, keep_drifted, self._evidence, self._rng, {}, set()
         )
         people = People(self._site, asker)
-        source = Source(self._site, asker, people, seen, self._nameless, self._settings)
+        source = Source(
+            *(self._site, asker, people, seen, self._nameless, self._settings),
+            postless=Postless(),
+        )
 
         def may_go_on() -> bool:
             return self._stopping is None
@@ -282,9 +287,28 @@ class HarvestRun:
                     return Ended("nobody new is found", None)
                 if max_depth is not None and await self._is_over(max_depth):
                     return Ended(f"harvest.max_depth = {max_depth} is reached", level)
+            if is_last and (why := await self._has_run_dry()):
+                return Ended(why, level)
             await self._start_walks(level, is_last=is_last)
             await self._wait()
         return Ended(self._stopping, await self._committer.call(self._frontier.next_level))
+
+    async def _has_run_dry(self) -> str:
+        """Why the walk ends where only what promises little is left, which has brought next to
+        nobody of late; "" where it goes on. What rests is waited for, as it may promise more."""
+        self._drought.note(self._counters["request.sent"], self._counters["users.kept"])
+        if not self._drought.is_here:
+            return ""
+        states = await self._committer.call(self._frontier.states)
+        if states.get(State.RESTING):
+            self._drought.begin_anew()
+            return ""
+        sent, kept = self._drought.lately
+        waiting = states.get(State.QUEUED, 0) + states.get(State.LEASED, 0)
+        return (
+            f"hardly anybody new is found ({kept} by the last {sent} requests); {waiting:,} users "
+            "were put off, with whom the same command goes on"
+        )
 
     async def _read_topic(self) -> bool:
         """Read a topic that waits, before any entry is walked, and at the end what came meanwhile;

@@ -11,6 +11,8 @@ from weibo_crawler.records import ILLEGIBLE, EchoPage, Edge, FanPage, Id, User
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Found, Landed, Landing
 
+_REMEMBERED = 100_000  # who announces no posts: some 10 MB
+
 
 class Sightings:
     """Users found on a page, while they are looked up. again, sure, seen, illegible: as in Shown.
@@ -25,9 +27,32 @@ class Sightings:
         self.asked = False
 
 
+class Postless:
+    """Who is kept and announced no posts when this process met them. Their timelines lead to
+    nobody, so they wait for the end of a walk where its order is free."""
+
+    def __init__(self) -> None:
+        self._waited: dict[Id, bool] = {}
+
+    def __contains__(self, uid: Id) -> bool:
+        return uid in self._waited
+
+    def note(self, user: User) -> None:
+        """Remember a new user who announces none."""
+        if user.posts == 0 and len(self._waited) < _REMEMBERED:
+            self._waited[user.uid] = False
+
+    def is_to_wait(self, uid: Id) -> bool:
+        """Whether to put a user off; once, then never again."""
+        is_first = self._waited.get(uid) is False
+        if is_first:
+            self._waited[uid] = True
+        return is_first
+
+
 class Source(NamedTuple):
     """What reading needs, the same for all entries of a run. nameless: who is kept without a name,
-    which a list may show."""
+    which a list may show. postless: who announces no posts."""
 
     site: Site
     asker: Asker
@@ -35,6 +60,7 @@ class Source(NamedTuple):
     seen: SeenSet
     nameless: set[Id]
     settings: Harvest
+    postless: Postless
 
     async def look_up(
         self, users: Iterable[User], uncounted: Iterable[Id], edge: Edge, found: Sightings
@@ -81,6 +107,7 @@ class Source(NamedTuple):
             else:
                 home = self.site.home(user.uid)
                 found[user.uid] = Found(user.uid, home, user.screen_name, user.fans)
+                self.postless.note(user)
         self.asker.counters.add("users.filtered", filtered)
         self.asker.counters.add("users.seen_again", again)
         return tuple(found.values())

@@ -14,6 +14,8 @@ from weibo_crawler.store import OpenEntries, ReadLists
 
 _GATE = 9  # walls by which a run closes an edge (walls.py); then it asks once an hour
 _LISTS = {Edge.FANS: Kind.FANS, Edge.FOLLOWS: Kind.FOLLOWS}
+_ECHOES = {(one.edge, one.kind) for one in ECHO_LISTS}
+_OF_ECHOES = {one.edge for one in ECHO_LISTS}
 # docs/benchmarks.md, "Users found by each edge": users for each request by the default edges, in a
 # simulated world, from three seeds
 _PUBLISHED = {"where lists are shown": 6.48, "where lists are walled": 2.45}
@@ -51,7 +53,7 @@ def plan_walk(walk: Walk) -> Plan:
     entries = [one for one in walk.entries if walk.max_depth is None or one.depth < walk.max_depth]
     n = sum(one.entries for one in entries)
     walk = walk._replace(entries=entries)
-    parts = [_profiles(walk), *_lists(walk)] if n else []
+    parts = [_profiles(walk), *_silent(walk), *_lists(walk)] if n else []
     parts += _topics(walk)
     if parts:
         parts.append(sessions(walk.asked, walk.runs, 1, parts))
@@ -115,7 +117,7 @@ def _to_read(walk: Walk, edge: Edge, known: Lengths) -> float:
     if is_own:
         return float(max(0, n - over))
     done = known.lists - over
-    return n * min(1.0, done / walk.walked) if walk.walked else 0.0
+    return max(0.0, n * min(1.0, done / walk.walked) - over) if walk.walked else 0.0
 
 
 def _list_parts(walk: Walk, edge: Edge, known: Lengths, n: float) -> Iterator[Part]:
@@ -212,9 +214,37 @@ def _other_parts(walk: Walk, edge: Edge, known: Lengths, n: float) -> Iterator[P
 
 
 def _other_part(walk: Walk, edge: Edge, kind: Kind, known: Lengths, n: float) -> Part:
+    if (edge, kind) in _ECHOES:
+        return _echoes_part(walk, edge, kind, known, n)
     sent = walk.asked.of(edge, kind).sent
     why = f"measured: {sent:,} for {known.lists:,} users"
     return Part(f"{edge}, {_NAMES.get(kind, kind)}", sent / known.lists * n, why, sent)
+
+
+def _echoes_part(walk: Walk, edge: Edge, kind: Kind, known: Lengths, n: float) -> Part:
+    """Of lists under posts. Of the entries that were put off it is known which posts are left;
+    those that name none announce no posts."""
+    begun = [one for one in walk.lists if one.edge == edge and one.is_open and not one.is_over]
+    n_begun, left = sum(one.lists for one in begun), sum(one.left for one in begun)
+    put_off = sum(one.entries for one in walk.entries if one.is_put_off)
+    asked = walk.asked.of(edge, kind)
+    users, fresh = known.lists + n_begun, max(0.0, n - max(n_begun, put_off))
+    expected = left * asked.factor + (asked.sent + left) / users * fresh
+    why = f"measured: {asked.sent:,} for {users:,} users"
+    if left:
+        why = f"{left:,} that were put off; others {why}"
+    return Part(f"{edge}, {_NAMES[kind]}", expected, why, asked.sent)
+
+
+def _silent(walk: Walk) -> Iterator[Part]:
+    """Profiles of who was put off because no posts were announced."""
+    put_off = sum(one.entries for one in walk.entries if one.is_put_off)
+    edges = [edge for edge in (*walk.edges, *walk.edges_if_walled) if edge in _OF_ECHOES]
+    for edge in edges[:1]:
+        named = sum(one.lists for one in walk.lists if one.edge == edge and one.left)
+        if put_off > named:
+            n = (put_off - named) * walk.asked.of(edge, Kind.PROFILE).factor
+            yield Part("profiles of users without posts", n, "one for each who was put off")
 
 
 _NAMES = {
@@ -271,6 +301,9 @@ def _rest(walk: Walk, n: int, missing: int) -> tuple[float | None, str]:
         return 0.0, f"to {walk.max_users:,} users: reached"
     if not n:
         said = "not to be reached from here: nobody is left to walk; give more seeds"
+        return None, f"to {walk.max_users:,} users: {said}"
+    if n == sum(one.entries for one in walk.entries if one.is_put_off):
+        said = "hardly to be reached from here: only what promises little is left; give more seeds"
         return None, f"to {walk.max_users:,} users: {said}"
     if walk.max_depth is not None:
         said = "nobody knows how many users that are"

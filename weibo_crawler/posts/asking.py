@@ -181,7 +181,8 @@ class Asker:
                     fetched = await self.fetch(ask)
                     if fetched.reading.verdict is not Verdict.OK:
                         return fetched
-        if ask.request.kind is Kind.POSTS and not ask.request.cursor:
+        is_shown = kept.reading.verdict is Verdict.OK
+        if is_shown and ask.request.kind is Kind.POSTS and not ask.request.cursor:
             self.evidence.know(ask.request)  # one witness alone might go
         self._counters.add("pages.from_harvest")
         self._counters.add(f"asked.{PURPOSE.get()}.{ask.request.kind}.kept")

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from weibo_crawler.fetch import Fetched
 from weibo_crawler.posts.due import Due
 from weibo_crawler.posts.sharing import is_open
-from weibo_crawler.records import Id, Outcome, PostPage, Request, Verdict
+from weibo_crawler.records import Id, Kind, Outcome, PostPage, Reading, Request, Verdict
 from weibo_crawler.sites import Site
 from weibo_crawler.store.kept import KeptPage
 from weibo_crawler.store.sql.walk import Frontier
@@ -61,17 +61,26 @@ class Kept:
 
     def take(self, request: Request, not_before: float = 0.0) -> Fetched | None:
         """The kept answer, if there is one that came at this time or later (seconds since the
-        epoch) and that today's reader still takes for content."""
+        epoch) and that today's reader still takes for content, or for an emptiness that a kept
+        profile confirms."""
         kept = self._pages.pop(request.url, None)
         if kept is None or kept.fetched_at < not_before:
             return None
         page = kept.page()
         reading = self._site.read(request, page)
-        if reading.verdict is not Verdict.OK:
+        if reading.verdict is not Verdict.OK and not self._is_confirmed(request, reading):
             return None
         return Fetched(reading, page)
 
+    def _is_confirmed(self, request: Request, reading: Reading) -> bool:
+        """Whether page 1 is empty, and the profile that says so was kept beside it."""
+        is_empty = reading.verdict is Verdict.EMPTY and request.kind is Kind.POSTS
+        return is_empty and self.holds(self._site.profile(request.uid))
 
-def is_all(page: PostPage) -> bool:
-    """Whether a visit that is shown this as page 1 need not ask for more."""
+
+def is_all(reading: Reading) -> bool:
+    """Whether a visit that is shown this as page 1, or beside it, need not ask for more."""
+    page = reading.record
+    if not isinstance(page, PostPage):  # a profile, or nothing, beside which one was kept
+        return True
     return page.next_cursor is None and all(post.text_complete for post in page.posts)

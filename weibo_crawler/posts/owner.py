@@ -100,7 +100,8 @@ class Owner:
         self._visit.check(asked.reading)
         self._visit.profile = asked.reading.verdict
         if self._visit.profile is Verdict.OK:
-            self._visit.ledger = replace(self._visit.ledger, profile_at=self._visit.env.clock())
+            at = page_of(asked).fetched_at if self._visit.is_kept else self._visit.env.clock()
+            self._visit.ledger = replace(self._visit.ledger, profile_at=at)
             self._shown = record_of(asked, User)
             await self.put(self._shown, page_of(asked))
 

@@ -21,7 +21,7 @@ from weibo_crawler.posts.schedule import Revisit
 from weibo_crawler.posts.sightings import Sightings
 from weibo_crawler.posts.texts import Texts
 from weibo_crawler.posts.writer import Writer
-from weibo_crawler.records import Id, Page, PostPage, Reading, Verdict
+from weibo_crawler.records import Id, Kind, Page, Reading, Verdict
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Table
 from weibo_crawler.store.rows.cells import Ledger
@@ -123,10 +123,10 @@ class UnderWay:
         self.is_kept = False
         if kept is None:
             return await self.env.asker.fetch(ask)
-        is_enough = bool(ask.request.cursor) or is_all(record_of(kept, PostPage))
+        is_enough = bool(ask.request.cursor) or is_all(kept.reading)
         fetched = await self.env.asker.shown_before(ask, kept, is_enough=is_enough)
         self.is_kept = fetched is kept
-        if not ask.request.cursor and self.is_kept:
+        if ask.request.kind is Kind.POSTS and not ask.request.cursor and self.is_kept:
             self.kept_at = page_of(kept).fetched_at
         return fetched
 

@@ -182,18 +182,21 @@ class WalledEdge(NamedTuple):
 
 class OpenEntries(NamedTuple):
     """Entries still to walk, of one depth, who announce `fans`. is_doubted: a list of theirs ended
-    before its announced count, and is to be looked at again."""
+    before its announced count, and is to be looked at again. is_put_off: they wait for all others,
+    as they promise little, or since they rest for long."""
 
     depth: int
     fans: int | None
     is_doubted: bool
     entries: int
+    is_put_off: bool = False
 
 
 class ReadLists(NamedTuple):
     """Lists of an edge that were begun, of users who announce `fans`. is_open: the entries are
     still to walk; is_over: the lists have ended; is_walled: guests were not shown more of them;
-    pages: those that held somebody, of all of them together."""
+    pages: those that held somebody, of all of them together; left: posts that are still to be asked
+    about, as far as their progress names these."""
 
     edge: str
     fans: int | None
@@ -202,6 +205,7 @@ class ReadLists(NamedTuple):
     is_walled: bool
     lists: int
     pages: int
+    left: int = 0
 
 
 class WorkerRow(NamedTuple):

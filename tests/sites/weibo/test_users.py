@@ -471,7 +471,11 @@ def test_no_cards_beside_an_illegible_next_page_are_no_end(token: object) -> Non
 def test_a_user_without_a_legible_name_is_kept(name: object) -> None:
     """The name alone is unknown."""
     page = fans(lambda tree: item(tree)["user"].update(screen_name=name))
-    assert page.users[0] == User(FANS[0], None, 6905)
+    assert (page.users[0].uid, page.users[0].screen_name, page.users[0].fans) == (
+        FANS[0],
+        None,
+        6905,
+    )
     assert [user.uid for user in page.users] == FANS
 
 

@@ -28,7 +28,8 @@ _FANS_IN_WORDS = re.compile(r"粉丝[：:]\s*(\S+)")
 
 
 def read_face(face: Face, *descriptions: object) -> User:
-    """Who somebody is, and the number of fans, which some lists give in words only (`粉丝：143`).
+    """Who somebody is, the number of posts where it is shown, and that of fans, which some lists
+    give in words only (`粉丝：143`).
 
     Errors: Drift, as `uid_of`.
     """
@@ -38,7 +39,8 @@ def read_face(face: Face, *descriptions: object) -> User:
         words = face.followers_count_str
         words = _fans_in_words(descriptions) if words is None else words
         fans = optional_count(words, MOST_FANS)
-    return User(uid, read_name(face.screen_name), fans)
+    posts = optional_count(face.statuses_count, MOST_POSTS)
+    return User(uid, read_name(face.screen_name), fans, posts=posts)
 
 
 def read_person(person: Person) -> User:
@@ -50,7 +52,7 @@ def read_person(person: Person) -> User:
         screen_name=face.screen_name,
         fans=face.fans,
         follows=optional_count(follows, MOST_FANS),
-        posts=optional_count(person.statuses_count, MOST_POSTS),
+        posts=face.posts,
         gender=person.gender if person.gender in ("m", "f") else None,
         description=read_remark(person.description),
         verified=person.verified if isinstance(person.verified, bool) else None,

@@ -32,6 +32,7 @@ class Face(Struct, gc=False):
     screen_name: Any = None
     followers_count: Any = None
     followers_count_str: Any = None
+    statuses_count: Any = None
     profile_url: Any = None
 
 
@@ -40,7 +41,6 @@ class Person(Face, gc=False):
 
     follow_count: Any = None
     friends_count: Any = None
-    statuses_count: Any = None
     gender: Any = None
     description: Any = None
     verified: Any = None

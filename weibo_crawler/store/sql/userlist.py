@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from weibo_crawler.records import Edge, Id
+from weibo_crawler.records import ECHO_LISTS, Edge, Id
 from weibo_crawler.store import (
     WALLED,
     OpenEntries,
@@ -26,12 +26,21 @@ _COLUMNS = ", ".join("id" if name == "uid" else name for name in UserRow._fields
 _IS_OPEN = "state IN ('queued', 'leased', 'resting')"
 _DOUBT = "less was shown"  # of harvest.trouble.Unsure
 _OPEN_ENTRIES = f"""
-    SELECT depth, fans, INSTR(COALESCE(last_error, ''), '{_DOUBT}') > 0 AS is_doubted, COUNT(*)
-    FROM userlist WHERE {_IS_OPEN} GROUP BY depth, fans, is_doubted
+    SELECT depth, fans, INSTR(COALESCE(last_error, ''), '{_DOUBT}') > 0 AS is_doubted, COUNT(*),
+           set_aside
+    FROM userlist WHERE {_IS_OPEN} GROUP BY depth, fans, is_doubted, set_aside
+"""
+_NAMED = ", ".join(
+    f"'{one.edge}'" for one in ECHO_LISTS
+)  # edges whose cursor is posts to ask about
+_LEFT = f"""
+    CASE WHEN ended IS NULL AND cursor <> '' AND edge IN ({_NAMED})
+    THEN LENGTH(cursor) - LENGTH(REPLACE(cursor, ',', '')) + 1 ELSE 0 END
 """
 _READ_LISTS = f"""
     SELECT edge, fans, {_IS_OPEN} AS is_open, ended IS NOT NULL AS is_over,
-           COALESCE(ended, '') = '{WALLED}' AS is_walled, COUNT(*), SUM(pages)
+           COALESCE(ended, '') = '{WALLED}' AS is_walled, COUNT(*), SUM(pages),
+           SUM({_LEFT})
     FROM progress JOIN userlist ON id = uid GROUP BY edge, fans, is_open, is_over, is_walled
 """
 KEPT = "SELECT uid, url, fetched_at, body FROM kept_pages"
@@ -109,15 +118,15 @@ class SqlUserlist:
     def open_entries(self) -> list[OpenEntries]:
         """The entries still to walk, by what they announce."""
         return [
-            OpenEntries(depth, fans, bool(doubted), n)
-            for depth, fans, doubted, n in self._rows(_OPEN_ENTRIES)
+            OpenEntries(depth, fans, bool(doubted), n, bool(put_off))
+            for depth, fans, doubted, n, put_off in self._rows(_OPEN_ENTRIES)
         ]
 
     def read_lists(self) -> list[ReadLists]:
         """The lists that were begun, by edge and by what their owners announce."""
         return [
-            ReadLists(edge, fans, bool(is_open), bool(over), bool(walled), int(n), int(pages))
-            for edge, fans, is_open, over, walled, n, pages in self._rows(_READ_LISTS)
+            ReadLists(edge, fans, *map(bool, (is_open, over, walled)), *map(int, (n, pages, left)))
+            for edge, fans, is_open, over, walled, n, pages, left in self._rows(_READ_LISTS)
         ]
 
     def unsure_lists(self) -> int:
