@@ -103,12 +103,15 @@ def read_visits(
     """All that `plan_visits` needs, for a job that begins now."""
     rows = tables.userlist.scan(columns=USER_COLUMNS)
     every = (due_of(int(row.cells["user:id"]), row.cells) for row in rows if "user:id" in row.cells)
-    shown = {uid for uid, url in users.kept_urls() if url == site.posts(uid, "").url}
-    kept: Counter[str] = Counter()
+    urls = list(users.kept_urls())
+    shown = {uid for uid, url in urls if url == site.posts(uid, "").url}
+    told = {uid for uid, url in urls if url == site.profile(uid).url}
+    kept, kept_profiles = Counter[str](), Counter[str]()
 
     def look(user: Due) -> tuple[Ledger | None, bool]:
         is_to_come = is_due(user, job, now)
         kept[visit_sort(user.ledger)] += is_to_come and user.uid in shown
+        kept_profiles[visit_sort(user.ledger)] += is_to_come and user.uid in told
         return user.ledger, is_to_come
 
     held = read_held(map(look, every), now)
@@ -120,6 +123,7 @@ def read_visits(
         looks=of_kinds(second_looks(users)),
         optional=[kind for kind, name in OPTIONAL.items() if getattr(settings.posts, name)],
         kept=kept,
+        kept_profiles=kept_profiles,
         is_walled=_is_walled(users),
         pace=pace,
         bytes_a_post=bytes_a_post(settings, tables, held.stored),

@@ -48,8 +48,8 @@ class Held(NamedTuple):
 class Visits(NamedTuple):
     """What is known of the posts job. asked: all its runs; runs: how many mappers those had,
     last_runs: those of the last one; looks: as `second_looks`; optional: what visits ask for
-    as a setting says so; kept: of the users of a sort, of how many harvest has kept page 1;
-    is_walled: whether later pages are known to be closed; bytes_a_post: None where not measured."""
+    as a setting says so; kept, kept_profiles: of the users of a sort, of how many harvest has kept
+    page 1, or the profile; is_walled: whether later pages are known to be closed; bytes_a_post: None where not measured."""
 
     held: Held
     asked: Asked
@@ -59,6 +59,7 @@ class Visits(NamedTuple):
     optional: Collection[Kind]
     pace: Pace
     kept: Mapping[str, int] = {}
+    kept_profiles: Mapping[str, int] = {}
     is_walled: bool = False
     bytes_a_post: float | None = None
 
@@ -152,8 +153,7 @@ def _parts(visits: Visits, sort: str, left: float) -> Iterator[Part]:
             if kind not in unwanted:
                 sent = tally.sent / n * left
                 if kind is Kind.PROFILE:
-                    every = sum(asked.of(one, kind).sent for one in _SORTS)
-                    sent = _with_looks(visits, left / n, tally.sent, every, ("profile.",))
+                    sent = _profiles(visits, sort, left / n)
                 why = f"measured: {tally.sent:,} for {whom}"
                 yield Part(f"{name}, {_NAMES.get(kind, kind)}", sent, why)
             continue
@@ -183,6 +183,18 @@ def _parts(visits: Visits, sort: str, left: float) -> Iterator[Part]:
             yield Part(f"{name}, {one.name}", None, f"no {one.name} were read yet")
     if Kind.INFO in visits.optional and sort == "first" and not asked.of(sort, Kind.INFO).told:
         yield Part(f"{name}, basic information", left, "one for each user (posts.info_days)")
+
+
+def _profiles(visits: Visits, sort: str, times: float) -> float:
+    """So many times the profiles of a sort, but for those that harvest has kept."""
+    needed = {
+        one: tally.sent + tally.kept
+        for one in _SORTS
+        for tally in [visits.asked.of(one, Kind.PROFILE)]
+    }
+    every = sum(needed.values())
+    sent = _with_looks(visits, times, needed[sort], every, ("profile.",))
+    return max(0.0, sent - visits.kept_profiles.get(sort, 0))
 
 
 _NAMES = {
