@@ -173,7 +173,7 @@ def test_the_stack_remembers_its_nodes(tmp_path: Path) -> None:
     """`up` says how many; the commands after it need not, and at first there is one."""
     environ = {"WEIBO_STACK_DIR": str(tmp_path)}
     assert settings.read(environ).nodes == 1
-    settings.keep_nodes(settings.read(environ, nodes=3))
+    settings.keep(settings.read(environ, nodes=3))
     assert settings.read(environ).nodes == 3
     for wrong in (0, 9):
         with pytest.raises(settings.StackError, match="1 to 8 nodes"):
