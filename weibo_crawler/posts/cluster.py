@@ -61,7 +61,7 @@ class Cluster:
                     f"store.{name}: the nodes of a cluster cannot reach {masked(address)}: "
                     f"--runner hadoop needs {scheme}://host:port"
                 )
-        _check_key(store.tables)
+        check_key(store.tables)
         archive = settings.archive.folder
         if archive is not None and "://" not in archive:
             raise BadConfig(
@@ -125,7 +125,7 @@ class Cluster:
         return address
 
 
-def _check_key(tables: str) -> None:
+def check_key(tables: str) -> None:
     """Mappers have tokens for HDFS and YARN, and none for a Thrift server."""
     address = parse_address(tables)
     if address.auth and address.keytab is None:
