@@ -78,8 +78,8 @@ status: $(VENV)/.ready ## where the crawl stands
 
 NAMED = $(PYTHON) stack/stack.py $(@:stack-%=%) $(or $(NAME),$(error say which: make $@ NAME=node3))
 
-stack-up: ## start it; says what it starts and where the logs are: make stack-up NODES=8
-	@$(PYTHON) stack/stack.py up $(if $(NODES),--nodes $(NODES))
+stack-up: ## start it; says what it starts and where the logs are: make stack-up NODES=8; KERBEROS=1: with a KDC
+	@$(PYTHON) stack/stack.py up $(if $(NODES),--nodes $(NODES)) $(if $(KERBEROS),--kerberos)
 
 stack-status: ## what of it runs
 	@$(PYTHON) stack/stack.py status

@@ -3,12 +3,13 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 import jars
+import kerberos
 import probes
 import settings
 import sharing
@@ -48,7 +49,8 @@ def of(stack: Stack) -> tuple[Daemon, ...]:
     region server, a process of its own; the first one is in that of the master."""
     nodes = [_node(number) for number in range(1, stack.nodes + 1)]
     second = [_region_server(2)] if stack.nodes > 1 else []
-    return (*_STORAGE, *nodes, *_HISTORY_AND_HBASE, *second, _THRIFT)
+    kdc = [_KDC] if stack.kerberos else []
+    return (*kdc, *_STORAGE, *nodes, *_HISTORY_AND_HBASE, *second, _THRIFT)
 
 
 def named(stack: Stack, name: str) -> Daemon:
@@ -89,6 +91,7 @@ def _region_server(number: int) -> Daemon:
     )
 
 
+_KDC = Daemon("kdc", "Kerberos KDC", ("kdc",), probes.kdc, 10)
 _STORAGE = (
     Daemon("mariadb", "MariaDB", ("mariadb",), probes.mariadb, 150),
     Daemon(
@@ -153,6 +156,10 @@ def command(stack: Stack, daemon: Daemon, java_home: Path) -> list[str]:
     """The command line of a daemon, its data folder prepared."""
     if daemon.name == "mariadb":
         return _mariadb(stack)
+    if daemon.name == "kdc":
+        for words in kerberos.preparation(stack):
+            _prepare(words, environ={**os.environ, **kerberos.environment(stack)})
+        return kerberos.command(stack)
     is_hbase = daemon.kind in ("hbase", "regionserver", "thrift")
     java = _java(stack, java_home, "hbase" if is_hbase else "hadoop")
     if daemon.name == "namenode" and not (stack.data / "namenode/current/VERSION").exists():
@@ -163,12 +170,13 @@ def command(stack: Stack, daemon: Daemon, java_home: Path) -> list[str]:
     return [*java[:1], *own, *java[1:], *_main(stack, daemon.kind)]
 
 
-def environment(java_home: Path) -> dict[str, str]:
+def environment(stack: Stack, java_home: Path) -> dict[str, str]:
     """What daemons get of the caller's environment: no JAVA_TOOL_OPTIONS, which Java would obey,
     and no secret that a setting of the crawler may hold."""
     kept = {name: os.environ[name] for name in ("HOME", "LANG", "TZ") if name in os.environ}
     path = os.environ.get("PATH", "/usr/local/bin:/usr/bin:/bin")
-    return {**kept, "PATH": path, "JAVA_HOME": str(java_home)}
+    own = kerberos.environment(stack) if stack.kerberos else {}
+    return {**kept, **own, "PATH": path, "JAVA_HOME": str(java_home)}
 
 
 def _main(stack: Stack, kind: str) -> list[str]:
@@ -234,8 +242,10 @@ def _compile_shuffle(stack: Stack, java_home: Path) -> None:
     _prepare([*javac, "-cp", f"{jars.folder(stack, 'hadoop')}/*", str(source)])
 
 
-def _prepare(words: list[str], text: str = "") -> None:
-    result = subprocess.run(words, input=text, capture_output=True, text=True, errors="replace")
+def _prepare(words: list[str], text: str = "", environ: Mapping[str, str] | None = None) -> None:
+    result = subprocess.run(
+        words, input=text, capture_output=True, text=True, errors="replace", env=environ
+    )
     if result.returncode != 0:
         last = (result.stdout + result.stderr).strip().splitlines()[-15:]
         raise StackError("\n".join([f"{words[0]} could not prepare a start:", *last]))

@@ -22,6 +22,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PORTS = {
+    "kdc": 8888,
     "mariadb": 3307,
     "namenode": 8020,
     "namenode_web": 9870,
@@ -58,7 +59,8 @@ class StackError(Exception):
 @dataclass(frozen=True)
 class Stack:
     """One stack. root: its folder; cache: the jars, shared by all stacks of this account; nodes:
-    how many NodeManagers; optimizes: whether HBase has the optimizing compiler."""
+    how many NodeManagers; optimizes: whether HBase has the optimizing compiler; kerberos: whether
+    the daemons ask everybody for a ticket."""
 
     root: Path
     cache: Path
@@ -68,6 +70,7 @@ class Stack:
     group: str
     nodes: int = 1
     optimizes: bool = True
+    kerberos: bool = False
 
     @property
     def run(self) -> Path:
@@ -103,9 +106,11 @@ def address(node: int) -> str:
     return f"127.0.0.{node + 1}"
 
 
-def read(environ: Mapping[str, str] = os.environ, nodes: int | None = None) -> Stack:
+def read(
+    environ: Mapping[str, str] = os.environ, nodes: int | None = None, *, kerberos: bool = False
+) -> Stack:
     """The stack that the environment names. nodes: None for as many as it had before, at first 1.
-    StackError for a setting that cannot be."""
+    kerberos: with it, where the stack is new. StackError for a setting that cannot be."""
     root = Path(environ.get("WEIBO_STACK_DIR") or HERE.parent / ".stack").expanduser().resolve()
     cache = Path(environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser().resolve()
     for path in (root, cache):
@@ -129,13 +134,30 @@ def read(environ: Mapping[str, str] = os.environ, nodes: int | None = None) -> S
         group=grp.getgrgid(os.getgid()).gr_name,
         nodes=_nodes(root, nodes),
         optimizes=optimizes == "yes",
+        kerberos=_kerberos(root, kerberos),
     )
 
 
-def keep_nodes(stack: Stack) -> None:
-    """For the commands to come."""
+def keep(stack: Stack) -> None:
+    """For the commands to come: how many nodes, and whether with Kerberos."""
     _nodes_file(stack.root).parent.mkdir(parents=True, exist_ok=True)
     _nodes_file(stack.root).write_text(f"{stack.nodes}\n")
+    if stack.kerberos:
+        _kerberos_file(stack.root).touch()
+
+
+def _kerberos(root: Path, wanted: bool) -> bool:
+    has = _kerberos_file(root).exists()
+    if wanted and not has and _nodes_file(root).exists():
+        raise StackError(
+            f"the stack in {root} was made without Kerberos: delete it first (make stack-clean), "
+            "or set WEIBO_STACK_DIR to another folder"
+        )
+    return wanted or has
+
+
+def _kerberos_file(root: Path) -> Path:
+    return root / "run" / "kerberos"
 
 
 def _nodes(root: Path, wanted: int | None) -> int:

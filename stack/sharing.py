@@ -25,6 +25,8 @@ def flag(stack: Stack, java_home: Path, name: str) -> str:
     made = archive(stack, java_home, name)
     if made.exists():
         return f"-XX:SharedArchiveFile={made}"
+    if stack.kerberos:  # what makes the archives has no ticket
+        return "-Xshare:auto"
     _lists(stack, name).mkdir(parents=True, exist_ok=True)
     return f"-XX:DumpLoadedClassList={_lists(stack, name)}/%p"
 

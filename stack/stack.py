@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A real one-machine cluster: MariaDB, HDFS, YARN, job history, HBase and its Thrift server.
 
-    python stack/stack.py up [--nodes N] | status | down | clean
+    python stack/stack.py up [--nodes N] [--kerberos] | status | down | clean
     python stack/stack.py stop|kill|start NAME...
 
 Needs JDK 17 and Maven; no root, no container. Everything listens on 127.0.0.0/8 and lives in one
@@ -45,7 +45,7 @@ def up(stack: Stack) -> None:
         kept = {daemon.name for daemon in of(stack) if daemon.kind != "node"}
         for daemon in [each for each in of(before) if each.name not in kept]:
             _stop(before, daemon)
-    settings.keep_nodes(stack)
+    settings.keep(stack)
     starting = [daemon for daemon in of(stack) if processes.running(stack, daemon.name) is None]
     _start(stack, starting, of(stack))
     _say(f"all {len(of(stack))} daemons serve, after {time.monotonic() - began:.0f} s")
@@ -55,7 +55,7 @@ def up(stack: Stack) -> None:
 
 def _share_classes(stack: Stack, java_home: Path) -> None:
     """Once for all stacks of this account: without it all goes, and takes longer to start."""
-    if not sharing.missing(stack, java_home):
+    if stack.kerberos or not sharing.missing(stack, java_home):
         return
     _say("making archives of classes, for starts in less time: once, about two minutes")
     try:
@@ -158,7 +158,7 @@ def _start_all(
             _wait(stack, named(stack, name), started, served)
         _say(f"starting {daemon.what}")
         words = command(stack, daemon, java_home)
-        processes.start(stack, daemon.name, words, environment(java_home))
+        processes.start(stack, daemon.name, words, environment(stack, java_home))
         started.append(daemon)
     for daemon in awaited:
         _wait(stack, daemon, started, served)
@@ -230,13 +230,15 @@ def main() -> int:
     parser.add_argument("what", choices=[*alone, "status", *by_name])
     parser.add_argument("names", nargs="*", help="of daemons, for start, stop and kill")
     parser.add_argument("--nodes", type=int, help="for up: 1 to 8; as before, at first 1")
+    parser.add_argument("--kerberos", action="store_true", help="for a first up: with a KDC")
     options = parser.parse_args()
     what, names = options.what, options.names
-    if bool(names) is not (what in by_name) or (options.nodes is not None and what != "up"):
-        parser.error("names are for start, stop and kill, and --nodes is for up")
+    for_up = options.nodes is not None or options.kerberos
+    if bool(names) is not (what in by_name) or (for_up and what != "up"):
+        parser.error("names are for start, stop and kill, --nodes and --kerberos for up")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
     try:
-        stack = settings.read(nodes=options.nodes)
+        stack = settings.read(nodes=options.nodes, kerberos=options.kerberos)
         if what == "status":
             return 0 if status(stack) else 1
         with _alone(stack):

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import jars
+import kerberos
 import processes
 import sharing
 from settings import HERE, MOST_NODES, Stack, address
@@ -51,14 +52,17 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 def jvm_flags(stack: Stack, name: str) -> list[str]:
     """The flags of conf/jvm/<name>, as words."""
     template = (_TEMPLATES / "jvm" / name).read_text()
-    lines = fill(template, {"conf": str(stack.conf)}).splitlines()
+    values = {"conf": str(stack.conf), "kerberos.jvm": kerberos.jvm_flags(stack)}
+    lines = fill(template, values).splitlines()
     return [word for line in lines if not line.startswith("#") for word in line.split()]
 
 
 def addresses(stack: Stack, java_home: Path) -> dict[str, str]:
     """What programs that use the stack need to know; `stack.env` holds the same for a shell."""
     streaming = next(jars.folder(stack, "hadoop").glob("hadoop-streaming-*.jar"))
-    return {
+    # a ticket is for a name
+    host, behind = ("localhost", "?auth=kerberos") if stack.kerberos else ("127.0.0.1", "")
+    return kerberos.addresses(stack) | {
         "STACK_JAVA_HOME": str(java_home),
         "STACK_HADOOP": str(stack.bin / "hadoop"),
         "STACK_HBASE": str(stack.bin / "hbase"),
@@ -66,10 +70,10 @@ def addresses(stack: Stack, java_home: Path) -> dict[str, str]:
         "STACK_STREAMING_JAR": str(streaming),
         "STACK_MYSQL": f"mysql://weibo@127.0.0.1:{stack.ports['mariadb']}/weibo",
         "STACK_MYSQL_PASSWORD_FILE": str(stack.secrets / "mariadb_password"),
-        "STACK_TABLES": f"hbase://127.0.0.1:{stack.ports['thrift']}",
+        "STACK_TABLES": f"hbase://{host}:{stack.ports['thrift']}{behind}",
         "STACK_HDFS": f"hdfs://127.0.0.1:{stack.ports['namenode']}",
-        "STACK_RESOURCEMANAGER": f"http://127.0.0.1:{stack.ports['resourcemanager_web']}",
-        "STACK_JOBHISTORY": f"http://127.0.0.1:{stack.ports['jobhistory_web']}",
+        "STACK_RESOURCEMANAGER": f"http://{host}:{stack.ports['resourcemanager_web']}",
+        "STACK_JOBHISTORY": f"http://{host}:{stack.ports['jobhistory_web']}",
     }
 
 
@@ -94,6 +98,8 @@ def _values(stack: Stack, java_home: Path) -> dict[str, str]:
         "yarn.vcores": str(2 * (os.cpu_count() or 1)),
     }
     values |= {f"port.{name}": str(port) for name, port in stack.ports.items()}
+    values["kerberos.jvm"] = kerberos.jvm_flags(stack)
+    values["kerberos"] = fill(kerberos.properties(stack), values)
     values |= {f"jars.{name}": str(jars.folder(stack, name)) for name in jars.CLASS_PATHS}
     return values | {
         f"share.{name}": sharing.flag(stack, java_home, name) for name in sharing.KINDS

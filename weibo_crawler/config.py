@@ -27,7 +27,7 @@ from weibo_crawler.errors import masked as masked
 from weibo_crawler.records import LONGEST_CLAIM_S, LONGEST_LEASE_S, WAYS, Edge
 
 DEFAULT_FILE = Path("conf/crawler.toml")
-FILE_OPTIONS = ("ssl_ca", "ssl_cert", "ssl_key", "socket")  # of a store's address
+FILE_OPTIONS = ("ssl_ca", "ssl_cert", "ssl_key", "socket", "keytab")  # of a store's address
 # what may name places of this machine; group 2 is a relative one
 _ADDRESS = re.compile(rf"(?s)(\Asqlite:///|[?&](?:{'|'.join(FILE_OPTIONS)})=)([^/~&][^&]*)")
 _PATH = re.compile(r"(?s)(\A)(?!.*://|\s*\Z)([^/~].*)")

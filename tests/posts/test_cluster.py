@@ -11,7 +11,7 @@ from weibo_crawler import config
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig, CrawlerError, StoreError
 from weibo_crawler.posts.archive import WRONG_PYTHON
-from weibo_crawler.posts.cluster import Cluster, outdated
+from weibo_crawler.posts.cluster import Cluster, check_key, outdated
 from weibo_crawler.posts.hdfs import streaming_jar
 from weibo_crawler.posts.submission import Staged, command, ending, environment, jobconf
 from weibo_crawler.posts.yarn import Application, Yarn, exit_codes
@@ -186,3 +186,11 @@ def test_a_job_that_is_staged_takes_one_start_of_hadoop(
     assert call.startswith(f"jar {hadoop.streaming_jar} ")
     assert f"-files {staged.folder}/a.toml#a.toml,{staged.folder}/{script}#{script} " in call
     assert "-D mapreduce.job.reduces=0 " in call
+
+
+def test_mappers_need_a_key_where_thrift_asks_for_a_ticket() -> None:
+    """Our own ticket does not travel: told before anything is uploaded."""
+    check_key("hbase://h")
+    check_key("hbase://h?auth=kerberos&keytab=/key")
+    with pytest.raises(BadConfig, match="keytab=FILE"):
+        check_key("hbase://h?auth=kerberos")

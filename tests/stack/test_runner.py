@@ -169,11 +169,23 @@ def test_a_node_has_an_address_of_its_own(tmp_path: Path) -> None:
     assert len(set(listening)) == len(listening)
 
 
+def test_a_stack_is_made_with_kerberos_or_without(tmp_path: Path) -> None:
+    """The commands after the first `up` need not say it, and it does not change."""
+    with_, without = ({"WEIBO_STACK_DIR": str(tmp_path / name)} for name in ("with", "without"))
+    settings.keep(settings.read(with_, kerberos=True))
+    assert settings.read(with_).kerberos
+    assert daemons.of(settings.read(with_))[0].name == "kdc"
+    settings.keep(settings.read(without))
+    assert "kdc" not in [each.name for each in daemons.of(settings.read(without))]
+    with pytest.raises(settings.StackError, match="made without Kerberos"):
+        settings.read(without, kerberos=True)
+
+
 def test_the_stack_remembers_its_nodes(tmp_path: Path) -> None:
     """`up` says how many; the commands after it need not, and at first there is one."""
     environ = {"WEIBO_STACK_DIR": str(tmp_path)}
     assert settings.read(environ).nodes == 1
-    settings.keep_nodes(settings.read(environ, nodes=3))
+    settings.keep(settings.read(environ, nodes=3))
     assert settings.read(environ).nodes == 3
     for wrong in (0, 9):
         with pytest.raises(settings.StackError, match="1 to 8 nodes"):

@@ -26,6 +26,11 @@ from weibo_crawler.store.hbase.address import Address, parse_address
             Address((("h", 9090),), "", "", "http", "binary", "/ca", "/we", "/key"),
             "posts",
         ),
+        (
+            "hbase://h?auth=kerberos&service=thrift&keytab=/key",
+            Address((("h", 9090),), auth="kerberos", service="thrift", keytab="/key"),
+            "posts",
+        ),
     ],
 )
 def test_what_an_address_names(url: str, address: Address, posts: str) -> None:
@@ -53,6 +58,8 @@ def test_what_an_address_names(url: str, address: Address, posts: str) -> None:
         *("hbase://a,", "hbase://a,b:no", "hbase://a,me:secret@b", "hbase://h#x", "hbase://h?x"),
         *("hbase://h?transport=secret", "hbase://h?protocol=framed", "hbase://h?transport="),
         *("hbase://h?ssl_cert=/we", "hbase://h?ssl_ca=/ca&ssl_key=/key", "hbase://h?socket=/s"),
+        *("hbase://h?auth=secret", "hbase://h?keytab=/key", "hbase://h?service=hbase"),
+        *("hbase://h?auth=kerberos&transport=http", "hbase://h?auth=kerberos&transport=framed"),
     ],
 )
 def test_what_is_no_address_is_told(url: str) -> None:

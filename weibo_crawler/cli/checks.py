@@ -22,6 +22,7 @@ from weibo_crawler.cli.hadoop_conf import web_addresses
 from weibo_crawler.config import Settings, resolve
 from weibo_crawler.errors import BadConfig, CrawlerError, StoreError, StoreFull, how_to_install
 from weibo_crawler.fetch.opening import FILES_BESIDE, PLACES, described_egresses
+from weibo_crawler.kerberos import opener
 from weibo_crawler.resources import resource
 from weibo_crawler.sites import open_site
 from weibo_crawler.store.homes import file_of
@@ -45,6 +46,8 @@ def python(settings: Settings) -> str:
         wanted["pymysql"] = how_to_install("cluster")
     if settings.store.tables.startswith("hbase:"):
         wanted["happybase"] = how_to_install("cluster")
+    if "auth=kerberos" in settings.store.tables:
+        wanted["gssapi"] = how_to_install("kerberos")
     if settings.fetch.transport == "wreq":
         wanted["wreq"] = how_to_install("fast")
     missing = {name: how for name, how in wanted.items() if find_spec(name) is None}
@@ -234,7 +237,7 @@ def _cluster_id(url: str) -> int | None:
     try:
         answer = json.loads(_ask(f"{url}/ws/v1/cluster/info")[0])
         return int(answer["clusterInfo"]["id"])
-    except (OSError, ValueError, LookupError, TypeError):
+    except (OSError, ValueError, LookupError, TypeError, StoreError):
         return None
 
 
@@ -248,10 +251,9 @@ def _json(url: str, path: str, setting: str) -> tuple[Any, float | None]:
 
 def _ask(url: str) -> tuple[bytes, float | None]:
     """The body, and how far the server's clock is from ours; by no proxy of the environment."""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     request = urllib.request.Request(url, headers={"Accept": "application/json"})
     try:
-        answer = opener.open(request, timeout=ANSWER_S)
+        answer = opener().open(request, timeout=ANSWER_S)
     except urllib.error.HTTPError as error:  # an answer all the same
         answer = error
     except urllib.error.URLError as error:

@@ -135,7 +135,7 @@ def _files(site: str | None) -> Iterator[tuple[str, Path | bytes]]:
 
 def _extras() -> tuple[str, ...]:
     """What is optional travels where it is installed: the nodes are to do as we do here."""
-    optional = {"fast": ("wreq",), "archive": ("warcio", "zstandard")}
+    optional = {"fast": ("wreq",), "kerberos": ("gssapi",), "archive": ("warcio", "zstandard")}
     return ("cluster", *(name for name, needs in optional.items() if all(map(find_spec, needs))))
 
 

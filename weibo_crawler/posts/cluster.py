@@ -23,6 +23,7 @@ from weibo_crawler.posts.handover import write_files
 from weibo_crawler.posts.submission import Staged
 from weibo_crawler.posts.yarn import Maps, Yarn
 from weibo_crawler.sites import package_of
+from weibo_crawler.store.hbase.address import parse_address
 from weibo_crawler.store.homes import HBASE, MYSQL, home_of
 from weibo_crawler.store.notes import STOP, Notes, json_note
 from weibo_crawler.store.owners import is_dead
@@ -60,6 +61,7 @@ class Cluster:
                     f"store.{name}: the nodes of a cluster cannot reach {masked(address)}: "
                     f"--runner hadoop needs {scheme}://host:port"
                 )
+        check_key(store.tables)
         archive = settings.archive.folder
         if archive is not None and "://" not in archive:
             raise BadConfig(
@@ -121,6 +123,16 @@ class Cluster:
         held = self.hdfs.names(self.folder) - {archive.name}
         self.hdfs.remove(*(f"{self.folder}/{name}" for name in outdated(held, run_id)))
         return address
+
+
+def check_key(tables: str) -> None:
+    """Mappers have tokens for HDFS and YARN, and none for a Thrift server."""
+    address = parse_address(tables)
+    if address.auth and address.keytab is None:
+        raise BadConfig(
+            "store.tables: auth=kerberos by your own ticket, which mappers do not have: say "
+            "&keytab=FILE behind it, a file that lies on each node, for your account alone"
+        )
 
 
 def outdated(held: set[str], run_id: str) -> list[str]:

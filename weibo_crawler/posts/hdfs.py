@@ -14,6 +14,7 @@ from weibo_crawler.config import Hadoop
 from weibo_crawler.errors import BadConfig, StoreError, masked
 
 _TIMEOUT_S = 600.0
+_NO_TICKET = "Client cannot authenticate via:[TOKEN, KERBEROS]"
 _PRIVATE = ("-D", "fs.permissions.umask-mode=077")  # folders 0700, files 0600
 
 
@@ -88,6 +89,8 @@ class Hdfs:
         if done.returncode != 0:
             said = [line for line in done.stderr.splitlines() if line.strip()]
             last = said[-1].partition("; For more details")[0] if said else ""
+            if _NO_TICKET in last:
+                last = f"{_NO_TICKET}: kinit gets a ticket of Kerberos, KRB5CCNAME says where"
             raise StoreError(f"HDFS: {last or f'exit code {done.returncode}'}")
         return done.stdout
 

@@ -1,7 +1,8 @@
 """YARN's web interfaces: what an application does, and its end.
 
 ResourceManager (state, kill), application master through its proxy (tasks while it runs; no JSON
-in its first seconds), job history (tasks afterwards). Plain HTTP without Kerberos.
+in its first seconds), job history (tasks afterwards). HTTP, where it is asked for
+with a ticket of Kerberos.
 """
 
 import json
@@ -12,6 +13,7 @@ import urllib.request
 from typing import Any, NamedTuple
 
 from weibo_crawler.errors import BadConfig, StoreError
+from weibo_crawler.kerberos import opener
 
 _TIMEOUT_S = 30.0
 _EXIT_CODE = re.compile(r"subprocess failed with code (\d+)")
@@ -47,8 +49,7 @@ class Yarn:
     def __init__(self, resourcemanager: str, jobhistory: str, user: str) -> None:
         self._rm, self._history = resourcemanager.rstrip("/"), jobhistory.rstrip("/")
         self._user = user
-        # a cluster's own addresses are no matter for the proxies of the environment
-        self._http = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        self._http = opener()
 
     def check(self) -> None:
         """Whether there is a ResourceManager at all."""

@@ -1,6 +1,7 @@
 """What `doctor` asks of HBase's Thrift server; leaves no trace in the tables."""
 
 import itertools
+import socket
 from typing import Any, ClassVar
 
 from thriftpy2.thrift import TMessageType, TPayload
@@ -9,6 +10,7 @@ from weibo_crawler.errors import StoreError
 from weibo_crawler.store.hbase.address import WORDS, Address, parse_address
 from weibo_crawler.store.hbase.connection import Connection
 from weibo_crawler.store.hbase.errors import CHECK_SERVER, FAILED, explain
+from weibo_crawler.store.hbase.sasl import REFUSED, UNKNOWN_MECHANISM
 from weibo_crawler.store.hbase.tables import HbaseTables
 
 _ANSWER_S = 4.0
@@ -25,10 +27,22 @@ def protocol(url: str) -> str:
 
 
 def _check(address: Address) -> None:
+    is_kerberos = bool(address.auth)
     try:
         _greet(address)
     except FAILED as error:
         is_silent = isinstance(error, TimeoutError)
+        if not address.auth and _asks_for_ticket(address):
+            raise StoreError(
+                f"{address}: the Thrift server asks for Kerberos: say ?auth=kerberos behind the "
+                "address in store.tables"
+            ) from None
+        address = address._replace(auth="", keytab=None)
+        if is_kerberos and _speaks(address):
+            raise StoreError(
+                f"{address}: the Thrift server asks for no ticket: leave auth=kerberos out of "
+                "store.tables"
+            ) from None
         # a server that expects another way hangs up at once, or waits for the rest of a head
         for transport, spoken in itertools.product(*WORDS.values()):
             other = address._replace(transport=transport, protocol=spoken)
@@ -65,6 +79,17 @@ def _speaks(address: Address) -> bool:
     except (*FAILED, ValueError, MemoryError):  # an answer of another kind may read as anything
         return False
     return True
+
+
+def _asks_for_ticket(address: Address) -> bool:
+    """Whether it refuses a way of proving oneself that there is not, and does so in SASL."""
+    (server,) = address.servers
+    try:
+        with socket.create_connection(server, _ANSWER_S) as wire:
+            wire.sendall(UNKNOWN_MECHANISM)
+            return wire.recv(1) in REFUSED
+    except OSError:
+        return False
 
 
 def _greet(address: Address) -> None:

@@ -15,6 +15,7 @@ from thriftpy2.transport.base import TTransportBase
 from thriftpy2.transport.sslsocket import TSSLSocket
 
 from weibo_crawler.store.hbase.address import Address
+from weibo_crawler.store.hbase.sasl import Sasl
 
 _OK = 200
 
@@ -51,11 +52,16 @@ class Connection(happybase.Connection):  # type: ignore[misc]
         if self._address.transport == "http":
             return _Http(self.host, self.port, self._timeout_s, self._tls)
         milliseconds = int(self._timeout_s * 1000)
-        if self._tls is None:
-            return TSocket(self.host, self.port, socket_timeout=milliseconds)  # type: ignore[no-untyped-call]
-        return TSSLSocket(  # type: ignore[no-untyped-call]
-            self.host, self.port, socket_timeout=milliseconds, ssl_context=self._tls
+        wire = (
+            TSocket(self.host, self.port, socket_timeout=milliseconds)  # type: ignore[no-untyped-call]
+            if self._tls is None
+            else TSSLSocket(  # type: ignore[no-untyped-call]
+                self.host, self.port, socket_timeout=milliseconds, ssl_context=self._tls
+            )
         )
+        if not self._address.auth:
+            return wire
+        return Sasl(wire, self._address.service, self.host, self._address.keytab)
 
 
 class _Http(TTransportBase):
