@@ -25,11 +25,11 @@ MANY := $(if $(filter 1,$(WORKERS)),-p no:xdist,-n $(WORKERS) --dist worksteal)
 # Whole crawls, of real servers or in virtual time, take most of the time, and hardly depend on the Python; nor do
 # statistics over thousands of draws, MariaDB and the tests of the tests.
 WHOLE := --ignore=tests/cli --ignore=tests/benchmarks --ignore=tests/test_forget.py --ignore=tests/fetch/test_allowed.py \
-	--ignore=tests/harvest/test_silence.py --ignore=tests/harvest/test_edges.py \
+	--ignore=tests/harvest/test_silence.py --ignore=tests/harvest/test_edges.py --ignore=tests/harvest/test_topics.py \
 	--ignore=tests/planning/test_worlds.py --ignore-glob='tests/store/test_mysql*' \
 	--ignore=tests/fetch/test_day.py --ignore=tests/mutants --ignore=tests/test_gates.py --ignore=tests/test_samples.py \
 	--ignore=tests/fetch/test_breaker.py --ignore=tests/fetch/test_doubts.py --ignore=tests/posts/test_doubt.py \
-	--ignore=tests/simulator/test_laws.py --ignore=tests/simulator/test_world.py
+	--ignore=tests/simulator/test_laws.py --ignore=tests/simulator/test_world.py --ignore=tests/simulator/test_pages.py
 APART := --ignore=tests/tools --ignore=tests/foreign --ignore=tests/laws/test_laws.py
 
 # a virtual environment that does not run any more is no environment: make looks at the stamps early

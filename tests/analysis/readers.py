@@ -12,6 +12,7 @@ from weibo_crawler.store import Tables
 from weibo_crawler.store.rows.keys import Range
 from weibo_crawler.store.sqlite.tables import SqliteTables
 
+DIES_AT = "08"  # when some ranges have been read
 
 def _tables(url: str) -> Tables:
     if not url.startswith("hbase"):
@@ -33,7 +34,7 @@ def opened(url: str, part: Range) -> Iterator[PostRows]:
 @contextmanager
 def killed(url: str, part: Range) -> Iterator[PostRows]:
     """One of the processes dies in its work."""
-    if part.start == "80":
+    if part.start == DIES_AT:
         os.kill(os.getpid(), signal.SIGKILL)
     with opened(url, part) as rows:
         yield rows
@@ -41,7 +42,7 @@ def killed(url: str, part: Range) -> Iterator[PostRows]:
 
 @contextmanager
 def failing(url: str, part: Range) -> Iterator[PostRows]:
-    if part.start == "80":
+    if part.start == DIES_AT:
         raise StoreError("a row is broken")
     with opened(url, part) as rows:
         yield rows
