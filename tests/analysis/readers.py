@@ -14,6 +14,7 @@ from weibo_crawler.store.sqlite.tables import SqliteTables
 
 DIES_AT = "08"  # when some ranges have been read
 
+
 def _tables(url: str) -> Tables:
     if not url.startswith("hbase"):
         return SqliteTables(url)
