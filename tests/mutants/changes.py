@@ -46,6 +46,13 @@ CHANGES = [
         "test_who_is_found_from_whom_does_not_go_by_the_settings_of_today",
     ),
     Change(
+        "a plan counts profiles that a harvest has kept",
+        "planning/visits.py",
+        "return max(0.0, sent - visits.kept_profiles.get(sort, 0))",
+        "return sent",
+        "tests/planning/test_worlds.py",
+    ),
+    Change(
         "other edges than the walk began with leave depths exact",
         "harvest/run.py",
         "if before != rules and State.DONE in frontier.states():",

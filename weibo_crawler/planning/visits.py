@@ -49,7 +49,8 @@ class Visits(NamedTuple):
     """What is known of the posts job. asked: all its runs; runs: how many mappers those had,
     last_runs: those of the last one; looks: as `second_looks`; optional: what visits ask for
     as a setting says so; kept, kept_profiles: of the users of a sort, of how many harvest has kept
-    page 1, or the profile; is_walled: whether later pages are known to be closed; bytes_a_post: None where not measured."""
+    page 1, or the profile; is_walled: whether later pages are known to be closed; bytes_a_post:
+    None where not measured."""
 
     held: Held
     asked: Asked
