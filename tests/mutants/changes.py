@@ -60,13 +60,6 @@ CHANGES = [
         "tests/harvest/test_run.py",
     ),
     Change(
-        "where the site sets no limit no more is read ahead than there are places",
-        "harvest/run.py",
-        "return self._room.per_s or self._counters[SHOWN] / (time.monotonic() - self._began)",
-        "return self._room.per_s",
-        "tests/harvest/test_run.py",
-    ),
-    Change(
         "who is found beside a wall that is gone again leaves depths exact",
         "harvest/walk.py",
         "if page.found and page.edge not in self._env.source.settings.edges:",

@@ -330,9 +330,8 @@ class HarvestRun:
         where that is the last (is_last), or nothing else could go."""
         if level is None:
             return
-        places = self._room.places
-        ahead = max(places, min(_AHEAD, _AHEAD_S * self._speed()))
-        deepest = level + (self._committer.parked < ahead)
+        places, per_s = self._room
+        deepest = level + (self._committer.parked < max(places, min(_AHEAD, _AHEAD_S * per_s)))
         if self._settings.max_depth is not None:
             deepest = min(deepest, self._settings.max_depth - 1)
         is_idle = not self._claims and len(self._tasks) <= self._committer.parked
@@ -344,10 +343,6 @@ class HarvestRun:
             task = asyncio.create_task(self._guarded(self._walk(entry)))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-
-    def _speed(self) -> float:
-        """Requests a second that egresses allow; without a limit, pages that were shown so far."""
-        return self._room.per_s or self._counters[SHOWN] / (time.monotonic() - self._began)
 
     async def _wait(self) -> None:
         if self._tasks:

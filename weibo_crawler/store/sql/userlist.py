@@ -30,12 +30,10 @@ _OPEN_ENTRIES = f"""
            set_aside
     FROM userlist WHERE {_IS_OPEN} GROUP BY depth, fans, is_doubted, set_aside
 """
-_NAMED = ", ".join(
-    f"'{one.edge}'" for one in ECHO_LISTS
-)  # edges whose cursor is posts to ask about
+_NAMED = ", ".join(f"'{one.edge}'" for one in ECHO_LISTS)  # edges whose cursor names posts
 _LEFT = f"""
-    CASE WHEN ended IS NULL AND cursor <> '' AND edge IN ({_NAMED})
-    THEN LENGTH(cursor) - LENGTH(REPLACE(cursor, ',', '')) + 1 ELSE 0 END
+    CASE WHEN ended IS NULL AND {{cursor}} <> '' AND edge IN ({_NAMED})
+    THEN LENGTH({{cursor}}) - LENGTH(REPLACE({{cursor}}, ',', '')) + 1 ELSE 0 END
 """
 _READ_LISTS = f"""
     SELECT edge, fans, {_IS_OPEN} AS is_open, ended IS NOT NULL AS is_over,
@@ -57,6 +55,7 @@ class SqlUserlist:
     """The userlist, as a reader sees it. Errors: StoreError where the database cannot be read or
     written."""
 
+    next_page: str  # the column of a cursor
     below_all: Id = -1  # an id that comes before all others
 
     def __init__(self, db: Database) -> None:
@@ -124,9 +123,10 @@ class SqlUserlist:
 
     def read_lists(self) -> list[ReadLists]:
         """The lists that were begun, by edge and by what their owners announce."""
+        sql = _READ_LISTS.format(cursor=self.next_page)
         return [
             ReadLists(edge, fans, *map(bool, (is_open, over, walled)), *map(int, (n, pages, left)))
-            for edge, fans, is_open, over, walled, n, pages, left in self._rows(_READ_LISTS)
+            for edge, fans, is_open, over, walled, n, pages, left in self._rows(sql)
         ]
 
     def unsure_lists(self) -> int:
