@@ -111,7 +111,7 @@ class HarvestRun:
         self._failed_by: Counter[str] = Counter()
         self._stopping: str | None = None
         self._failure: BaseException | None = None
-        self._started_at, self._began = time.time(), time.monotonic()
+        self._started_at = time.time()
 
     def stop(self, why: str) -> None:
         """Begin nothing new; what is in flight is finished and stored."""
@@ -464,7 +464,7 @@ class HarvestRun:
 
     async def _keep_house(self) -> None:
         """Renew leases, free what the dead held, report, and watch the clock."""
-        renewed = 0.0
+        renewed, began = 0.0, time.monotonic()
         call, frontier, settings = self._committer.call, self._frontier, self._settings
         try:
             while True:
@@ -480,7 +480,7 @@ class HarvestRun:
                 self._room = self._ask_room()
                 self._evidence.widen(self._room.places)
                 self._progress()
-                if settings.max_time_s and time.monotonic() - self._began >= settings.max_time_s:
+                if settings.max_time_s and time.monotonic() - began >= settings.max_time_s:
                     self.stop(f"harvest.max_time_s = {settings.max_time_s:g} is over")
                 await asyncio.sleep(_REPORT_S)
         except Exception as error:  # noqa: BLE001 - the top of a task: it ends the run, loudly

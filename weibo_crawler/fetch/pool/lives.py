@@ -74,7 +74,7 @@ class Lives:
     @property
     def ended(self) -> list[int]:
         """How many requests the last two answered that ended by a wall."""
-        return self.told[-2:]
+        return [*self._before[-2:], *(self._answers[one] for one in self._ended)][-2:]
 
     @property
     def told(self) -> list[int]:

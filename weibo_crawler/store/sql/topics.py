@@ -32,8 +32,6 @@ _UNREAD = "topics that could not be read may hold shorter ways"
 class SqlTopics(SqlEntries):
     """The table `topics`, and how users are inserted."""
 
-    next_page: str  # the column of a cursor
-
     @abstractmethod
     def _enter(self, cursor: Cursor) -> Any:
         """Wait for the gate, and hold it to the end of the transaction."""
