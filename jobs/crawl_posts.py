@@ -10,11 +10,8 @@ read where the mappers run. All tasks share the egresses by leases in the users'
 
 import gc
 import os
-from collections.abc import Callable, Iterable, Iterator
-from multiprocessing.pool import ThreadPool
+from collections.abc import Iterator
 from pathlib import Path
-
-from mrjob.local import LocalMRJobRunner
 
 from weibo_crawler.home import new_run_id
 from weibo_crawler.mapjob import MapJob
@@ -22,15 +19,6 @@ from weibo_crawler.mapper import OPTIONS, ROWS, Mapper
 from weibo_crawler.printable import guard_streams
 
 _ROWS_FORMAT = "org.apache.hadoop.hbase.mapred.TableInputFormat"
-
-
-class LocalRunner(LocalMRJobRunner):
-    """Waits for its tasks, which are processes, in threads, until one fails. mrjob waits in
-    processes, and for ever where one of those is killed."""
-
-    def _run_multiple(self, tasks: Iterable[Callable[[], None]], _: object = None) -> None:
-        with ThreadPool(self._opts["num_cores"]) as pool:
-            list(pool.imap_unordered(lambda task: task(), tasks))
 
 
 class MRCrawlPosts(MapJob):
@@ -42,11 +30,6 @@ class MRCrawlPosts(MapJob):
         self.add_passthru_arg("--run-id", default=run_id, help="name of the run in the tables")
         for name, how in OPTIONS.items():
             self.add_passthru_arg(name, **how)
-
-    def _runner_class(self) -> type:
-        if self.options.runner == "local":
-            return LocalRunner
-        return super()._runner_class()
 
     def hadoop_input_format(self) -> str:
         return _ROWS_FORMAT if self.options.input == ROWS else super().hadoop_input_format()

@@ -21,13 +21,14 @@ from typing import NamedTuple, TypeVar
 
 from weibo_crawler.store import Put, Tables, UserRow, notes
 from weibo_crawler.store.guard import Guard
-from weibo_crawler.store.rows.cells import user_cells
+from weibo_crawler.store.rows.cells import WALK_CELLS, user_cells
 from weibo_crawler.store.rows.keys import user_key
 from weibo_crawler.store.sql.walk import Frontier
 
 T = TypeVar("T")
 _BLOCK = 2000  # seqs, or rows, of a put: one call to HBase
 _AT_ONCE = 2  # puts: while the server stores one block, the next is written out
+_NOT_IMPORTED = frozenset({"user:run_id", *WALK_CELLS})  # say nothing of what SQL holds
 _OVERLAP_S = 600.0  # a change is stamped before its transaction ends
 
 
@@ -123,8 +124,10 @@ def import_users(
 
 
 def imported(users: Frontier, place: str) -> int:
-    """How many users the tables at `place` hold, by the watermark of their imports."""
-    return users.count_upto(notes.IMPORTED_SEQ.of(place).get(users) or 0)
+    """How many users the tables at `place` hold, by the watermark of their imports, and where jobs
+    harvest, by what these have counted."""
+    by_jobs = notes.HELD.get(users)
+    return by_jobs or users.count_upto(notes.IMPORTED_SEQ.of(place).get(users) or 0)
 
 
 def drop_unknown(tables: Tables, row: UserRow) -> None:
@@ -138,7 +141,10 @@ def drop_unknown(tables: Tables, row: UserRow) -> None:
 def _differs(tables: Tables, row: UserRow) -> bool:
     """Whether the table says something else of this user; which run said it does not count."""
     held = tables.userlist.row(user_key(row.uid), ["user"])
-    return {**held, "user:run_id": ""} != {**user_cells(row, ""), "user:run_id": ""}
+    held = {name: value for name, value in held.items() if name not in _NOT_IMPORTED}
+    return held != {
+        name: value for name, value in user_cells(row, "").items() if name not in _NOT_IMPORTED
+    }
 
 
 def _put(row: UserRow, run_id: str, at: float) -> Put:

@@ -1,13 +1,14 @@
-"""What mrjob needs to know of a job that has maps alone; the scripts in jobs/ inherit it."""
+"""What mrjob needs to know of a job; the scripts in jobs/ inherit it."""
 
 from mrjob.job import MRJob
 from mrjob.protocol import RawValueProtocol
 
-from weibo_crawler.posts.staged import staged_runner
+from weibo_crawler.posts.staged import own_runner
 
 
 class MapJob(MRJob):  # type: ignore[misc]
-    """Lines in, lines out, a map for each line of the input. Two tasks never do one thing."""
+    """Lines in, lines out, a map for each line of the input, and no reducers. Two tasks never do
+    one thing."""
 
     INPUT_PROTOCOL = RawValueProtocol
     OUTPUT_PROTOCOL = RawValueProtocol
@@ -15,4 +16,4 @@ class MapJob(MRJob):  # type: ignore[misc]
     JOBCONF = {"mapreduce.job.reduces": "0", "mapreduce.map.speculative": "false"}  # noqa: RUF012
 
     def _runner_class(self) -> type:
-        return staged_runner(self.options.runner) or super()._runner_class()
+        return own_runner(self.options.runner) or super()._runner_class()

@@ -4,7 +4,6 @@ Everything but what mrjob needs to know, which is in jobs/crawl_posts.py.
 """
 
 import argparse
-import io
 import os
 import signal
 import sys
@@ -24,7 +23,7 @@ from weibo_crawler.posts.due import Job
 from weibo_crawler.posts.feed import Feed, row_uid
 from weibo_crawler.posts.manifest import KeyRange, parse_line
 from weibo_crawler.posts.workers import ended_by, worker_name
-from weibo_crawler.printable import guard_streams, unguarded
+from weibo_crawler.printable import guard_task
 from weibo_crawler.records import Outcome
 from weibo_crawler.store import WorkerRow
 from weibo_crawler.store.owners import new_owner
@@ -57,9 +56,7 @@ class Mapper:
     """
 
     def __init__(self, options: argparse.Namespace, heartbeat: Callable[[str], None]) -> None:
-        if not isinstance(unguarded(sys.stderr), io.TextIOBase):  # mrjob's inline runner: bytes
-            sys.stderr = io.TextIOWrapper(sys.stderr, "utf-8", write_through=True)
-            guard_streams()
+        guard_task()
         job = Job(
             run_id=options.run_id or new_run_id(),
             refresh=options.refresh,

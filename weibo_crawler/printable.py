@@ -84,3 +84,10 @@ def guard_streams() -> None:
 def unguarded(stream: TextIO) -> TextIO:
     """The stream itself, for one who moves the cursor on purpose."""
     return stream.unguarded if isinstance(stream, _Guarded) else stream
+
+
+def guard_task() -> None:
+    """The streams of a job's task: mrjob's inline runner gives it a stderr of bytes."""
+    if not isinstance(unguarded(sys.stderr), io.TextIOBase):
+        sys.stderr = io.TextIOWrapper(sys.stderr, "utf-8", write_through=True)
+        guard_streams()

@@ -107,6 +107,7 @@ def test_settings_reach_the_job() -> None:
             queue="crawl",
             jobconf=("mapreduce.task.timeout = 5", "a=b=c"),
         ),
+        "posts",
         "Run-1",
         by_range=True,
     )

@@ -16,7 +16,7 @@ from tests.posts.worlds import ScriptedFetcher, post
 from tests.stores import claims_at
 from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
 from weibo_crawler.fetch import Ask, Fetched
-from weibo_crawler.posts import crawl
+from weibo_crawler.posts import crawl, orders
 from weibo_crawler.posts.due import holds_users, users_in
 from weibo_crawler.posts.manifest import manifest, parse_line
 from weibo_crawler.posts.profile import UNCOUNTED
@@ -527,8 +527,8 @@ def test_a_driver_elsewhere_is_known_by_its_heartbeat(
 ) -> None:
     """Mappers end when the heartbeat of a driver on another machine stands still, and not while it
     moves, whatever its clock says."""
-    monkeypatch.setattr(crawl, "_DRIVER_PATIENCE_S", 1.5)
-    monkeypatch.setattr(crawl, "_DRIVER_EVERY_S", 0.01)
+    monkeypatch.setattr(orders, "_PATIENCE_S", 1.5)
+    monkeypatch.setattr(orders, "_EVERY_S", 0.01)
     monkeypatch.setattr(crawl, "_REPORT_S", 0.05)
     crawl_.add(*range(1, 40))
     world = {uid: timeline(uid, 15) for uid in range(1, 40)}

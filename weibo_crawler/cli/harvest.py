@@ -30,7 +30,7 @@ from weibo_crawler.harvest.run import Ended, HarvestRun, is_over_share
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.metrics import Counters, OpenMetrics, total
 from weibo_crawler.records import State
-from weibo_crawler.store import WorkerRow
+from weibo_crawler.store import WorkerRow, notes
 from weibo_crawler.store.owners import new_owner
 
 _FEW = 10  # sightings that nobody could read, by chance
@@ -38,19 +38,45 @@ _FEW = 10  # sightings that nobody could read, by chance
 
 def harvest(options: argparse.Namespace) -> Done:
     """Walk until a stop rule holds."""
-    with Home(config.load(options.config), makes=()) as home:
+    makes = () if options.runner is None else ["tables"]
+    with Home(config.load(options.config), makes=makes) as home:
         _require_seeds(home)
+        if options.runner is not None:
+            return _by_levels(home, options)
         if options.plan:
             from weibo_crawler.cli.plans import harvest_plan
 
             return harvest_plan(home)
         if options.of_run is not None:
             return _take_part(home, options.of_run)
+        _check_not_by_jobs(home)
         if options.retry_failed:
             home.users.requeue_failed()
         processes, run_id = options.processes or home.settings.harvest.processes, new_run_id()
         others = Others(processes - 1, run_id, options.config)
         return run_harvest(home, run_id, others)
+
+
+def _by_levels(home: Home, options: argparse.Namespace) -> Done:
+    """As jobs; what they need is imported here, as it is not for others."""
+    for name, is_set in {
+        "--plan": options.plan,
+        "--processes": options.processes is not None,
+    }.items():
+        if is_set:
+            raise BadUsage(f"--runner walks by jobs, and {name} is for one machine: leave one out")
+    from weibo_crawler.cli.levels import harvest_by_levels
+
+    return harvest_by_levels(home, options)
+
+
+def _check_not_by_jobs(home: Home) -> None:
+    """BadUsage where a harvest on one machine would begin anew what jobs have walked."""
+    if notes.HELD.get(home.users):
+        raise BadUsage(
+            f"the users of {home.place('users')} are walked by jobs: add --runner local or "
+            "--runner hadoop, or give other stores (store.users, store.tables)"
+        )
 
 
 def _require_seeds(home: Home) -> None:
@@ -116,18 +142,18 @@ def run_harvest(home: Home, run_id: str | None = None, others: Others | None = N
     is_barren = not summed["entries.done"] and not summed["entries.gone"]
     if not data["kept"] and data["topics"] and not data["topics"].get("done"):
         why = "there is no user to walk, and no topic was shown"
-        _note(home, run_id, why)
+        note_failure(home, run_id, why)
         raise SiteSaysNo(f"{line}\n{why}")
     if is_barren and _is_failed(data["states"], home.settings.harvest):
         why = "nothing was left to walk but what failed earlier: stopped here"
         if failed := summed["entries.failed"]:
             reasons = done.why_failed(summed)
             why = f"nobody could be read: {plural(failed, 'user')} failed again ({reasons})"
-        _note(home, run_id, why)
+        note_failure(home, run_id, why)
         raise SiteSaysNo(f"{line}\n{why}")
     if data["unread"] > max(_FEW, sum(data[one] for one in ("new", "filtered", "seen_again"))):
         why = "hardly anybody on the lists could be read: see what `doctor --site` makes of them"
-        _note(home, run_id, why)
+        note_failure(home, run_id, why)
         raise SiteSaysNo(f"{line}\n{why}")
     return Done(line, data)
 
@@ -138,11 +164,11 @@ def _noted(home: Home, run_id: str) -> Iterator[None]:
     try:
         yield
     except SiteSaysNo as error:
-        _note(home, run_id, str(error))
+        note_failure(home, run_id, str(error))
         raise
 
 
-def _note(home: Home, run_id: str, why: str) -> None:
+def note_failure(home: Home, run_id: str, why: str) -> None:
     """Let `status` say why the run ended with an error after all its processes had ended."""
     now = time.time()
     ended = f"failed: {why}"

@@ -268,6 +268,12 @@ def _crawl_commands(commands: Any) -> None:
         metavar="N",
         help="how many processes walk side by side (default: harvest.processes)",
     )
+    harvest.add_argument(
+        "--runner",
+        choices=["inline", "local", "hadoop"],
+        help="walk by jobs of mrjob, one a level, into the tables; hadoop: on YARN, by the "
+        "settings of [hadoop] (default: no jobs, this machine alone)",
+    )
     # how the first of them starts the others
     harvest.add_argument("--of-run", metavar="ID", help=argparse.SUPPRESS)
     import_ = _command(

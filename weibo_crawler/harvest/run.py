@@ -70,7 +70,9 @@ class HarvestRun:
 
     room: how many walks at once are of use now, asked about once a second, when progress is called
     with the counters' snapshot. Who started it, and others beside it, is to judge the failures of
-    all of them by `judge_failures`.
+    all of them by `judge_failures`. books: where it notes what other processes are to know, and
+    its figures, in place of the frontier. is_known: whether somebody whom the frontier does not
+    hold was found by others; it may wait, and is called in the frontier's thread.
     """
 
     def __init__(
@@ -85,10 +87,13 @@ class HarvestRun:
         run_id: str,
         room: Callable[[], Room],
         progress: Callable[[], None] = lambda: None,
+        books: Frontier | None = None,
+        is_known: Callable[[Id], bool] = lambda uid: False,
     ) -> None:
         others = tuple(edge for edge in settings.edges_if_walled if edge in site.edges)
         settings = replace(settings, edges_if_walled=others)
         self._settings, self._frontier, self._site = settings, frontier, site
+        self._books, self._is_known = books or frontier, is_known
         self._fetcher, self._counters = fetcher, counters
         self._owner, self._run_id, self._ask_room = owner, run_id, room
         self._room = room()
@@ -166,9 +171,9 @@ class HarvestRun:
             edge = Edge(row.found_edge)
             if row.found_from is not None and edge in (Edge.FANS, Edge.FOLLOWS):
                 self._evidence.know(self._site.edge(edge, row.found_from, ""))  # it showed this one
-        has = self._frontier.forgotten().has
+        has = self._books.forgotten().has
         for edge in (Edge.FANS, Edge.FOLLOWS):
-            for page in notes.shown_of_late(self._frontier, KINDS[edge], has, time.time()):
+            for page in notes.shown_of_late(self._books, KINDS[edge], has, time.time()):
                 self._evidence.know(self._site.edge(edge, page.uid, page.cursor), page.nth)
 
     def _note_rules(self) -> None:
@@ -187,18 +192,18 @@ class HarvestRun:
         notes.RULES.put(frontier, rules)
 
     def _note_shown(self) -> None:
-        has = self._frontier.forgotten().has
+        has = self._books.forgotten().has
         for edge in (Edge.FANS, Edge.FOLLOWS):
             pages = self._evidence.shown_pages(KINDS[edge], time.time())
-            notes.note_shown(self._frontier, KINDS[edge], pages, has)
+            notes.note_shown(self._books, KINDS[edge], pages, has)
 
     async def _share_looks(self) -> None:
         """Learn what second looks of other runs have shown, and tell what those of this have. What
         was begun is finished: what is told once is not told again."""
         call, samples = self._committer.call, self._fetcher.samples
         async with self._sharing:
-            if told := samples.exchange(await call(notes.LOOKS.get, self._frontier)):
-                await call(notes.LOOKS.put, self._frontier, told)
+            if told := samples.exchange(await call(notes.LOOKS.get, self._books)):
+                await call(notes.LOOKS.put, self._books, told)
 
     def _make_walker(self, seen: SeenSet) -> Walker:
         call, frontier = self._committer.call, self._frontier
@@ -215,7 +220,7 @@ class HarvestRun:
             page = fetched.page
             if page is not None:
                 await call(
-                    frontier.keep_drifted,
+                    self._books.keep_drifted,
                     *(self._run_id, page.url, fetched.reading.why, page.body, page.fetched_at),
                 )
 
@@ -249,6 +254,7 @@ class HarvestRun:
         source = Source(
             *(self._site, asker, people, seen, self._nameless, self._settings),
             postless=Postless(),
+            is_known=lambda uid: self._committer.ask(self._is_known, uid),
         )
 
         def may_go_on() -> bool:
@@ -474,7 +480,7 @@ class HarvestRun:
                     renewed = now
                 await call(frontier.reclaim_dead)
                 await call(frontier.set_aside, now=now, level_wait_s=settings.level_wait_s)
-                await call(frontier.report, self._worker_row(None))
+                await call(self._books.report, self._worker_row(None))
                 await asyncio.shield(self._share_looks())
                 await call(self._reopening.go_on)
                 self._room = self._ask_room()
@@ -514,7 +520,7 @@ class HarvestRun:
             await self._share_looks()
             await self._committer.call(self._note_shown)
             ended = f"failed: {without_passwords(str(self._failure))}" if self._failure else why
-            await self._committer.call(self._frontier.report, self._worker_row(ended))
+            await self._committer.call(self._books.report, self._worker_row(ended))
         except StoreError as error:
             self._failure = self._failure or error
         finally:

@@ -1,6 +1,6 @@
 """Users found on a page: looked up where it does not tell their fans, filtered, counted."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from weibo_crawler.config import Harvest
@@ -52,7 +52,8 @@ class Postless:
 
 class Source(NamedTuple):
     """What reading needs, the same for all entries of a run. nameless: who is kept without a name,
-    which a list may show. postless: who announces no posts."""
+    which a list may show. postless: who announces no posts. is_known: whether others hold somebody
+    already who is not in `seen`."""
 
     site: Site
     asker: Asker
@@ -61,6 +62,7 @@ class Source(NamedTuple):
     nameless: set[Id]
     settings: Harvest
     postless: Postless
+    is_known: Callable[[Id], Awaitable[bool]]
 
     async def look_up(
         self, users: Iterable[User], uncounted: Iterable[Id], edge: Edge, found: Sightings
@@ -81,7 +83,7 @@ class Source(NamedTuple):
     async def add(self, uid: Id, edge: Edge, found: Sightings) -> None:
         """A user of whom only the uid is known; who is kept already needs no profile. Where the
         profile does not tell the fans either, the user is left out and counted."""
-        if uid in self.seen:
+        if uid in self.seen or await self.is_known(uid):
             found.again += 1
             return
         try:

@@ -23,6 +23,7 @@ from weibo_crawler.posts.echoes import EchoReader
 from weibo_crawler.posts.info import Info
 from weibo_crawler.posts.kept import KeptPages
 from weibo_crawler.posts.manifest import KeyRange
+from weibo_crawler.posts.orders import Orders
 from weibo_crawler.posts.sharing import Sharing
 from weibo_crawler.posts.silence import Silences
 from weibo_crawler.posts.visit import Visitor
@@ -42,7 +43,7 @@ from weibo_crawler.records import ECHO_LISTS, Answer, Edge, Kind, Outcome, Page
 from weibo_crawler.sites import Site
 from weibo_crawler.store import Tables, WorkerRow, notes
 from weibo_crawler.store.guard import Guard, remove_user
-from weibo_crawler.store.owners import is_dead, is_here, new_owner
+from weibo_crawler.store.owners import new_owner
 from weibo_crawler.store.rows.cells import read_ledger
 from weibo_crawler.store.rows.keys import user_key
 from weibo_crawler.store.sql.visits import VisitClaims
@@ -56,9 +57,6 @@ _LEFT = 10_000  # of those whom other runs visit, so many are looked at again at
 _LAST_LOOKS = 10  # ... so often: a process whose run was killed ends what is under way first
 ELSEWHERE = "elsewhere"  # why a user is left alone: another run visits it
 TERMINATED = "terminated"  # this mapper alone was told to end: its work is not done
-# a driver elsewhere that says nothing for so long is gone; a database restarts in less
-_DRIVER_PATIENCE_S = 180.0
-_DRIVER_EVERY_S = 10.0
 
 
 Emit = Callable[[Outcome], None]
@@ -117,9 +115,7 @@ class RangeCrawler:
         self._silences = Silences(frontier)
         self._walls = Walls()
         self._stopping = ""
-        # the driver's last sign of life and when it was new; when it was looked for
-        self._driver_seen: tuple[float | None, float] = None, time.monotonic()
-        self._driver_looked = 0.0
+        self._orders = Orders(frontier, job.run_id, job.driver)
         self._left: list[Due] = []  # to other runs, which visit them
 
     @property
@@ -464,23 +460,8 @@ class RangeCrawler:
             notes.STOP.of(self._job.run_id).put(self._frontier, why)
 
     def _look_for_orders(self) -> None:
-        if why := notes.STOP.of(self._job.run_id).get(self._frontier):
+        if why := self._orders.why():
             self.stop(why)
-        elif self._job.driver and self._is_driver_gone():
-            self.stop("the process that had started the job is gone")
-
-    def _is_driver_gone(self) -> bool:
-        """On this machine its process tells. Elsewhere its heartbeat does, by this machine's clock
-        alone: gone is who changed it last _DRIVER_PATIENCE_S ago."""
-        if is_here(self._job.driver):
-            return is_dead(self._job.driver)
-        beat, since = self._driver_seen
-        if time.monotonic() - self._driver_looked >= _DRIVER_EVERY_S:
-            self._driver_looked = time.monotonic()
-            now = notes.DRIVER.of(self._job.run_id).get(self._frontier)
-            if now != beat:
-                self._driver_seen = beat, since = now, self._driver_looked
-        return time.monotonic() - since > _DRIVER_PATIENCE_S
 
     def _report(self, ended: str | None) -> None:
         # one at a time, the figures taken inside: an older row must not land on a newer one

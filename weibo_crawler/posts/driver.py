@@ -1,4 +1,4 @@
-"""Starts the map job, shows how it goes, and ends it: the part that stays on the user's machine.
+"""Starts a job, shows how it goes, and ends it: the part that stays on the user's machine.
 
 What the mappers did and what ended them stands in the `workers` table, which is the same in every
 runner; a stop is a note in the users' database that every mapper looks for, so it reaches mappers
@@ -14,7 +14,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from weibo_crawler.errors import (
     BadConfig,
@@ -26,7 +26,6 @@ from weibo_crawler.errors import (
     StoreFull,
 )
 from weibo_crawler.posts import workers
-from weibo_crawler.posts.due import Job
 from weibo_crawler.store import WorkerRow, notes
 from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.store.temporary import open_private, owned_folder
@@ -38,8 +37,28 @@ _BEAT_S = 5.0
 _FULL = re.compile(rf"^{StoreFull.__module__}\.StoreFull: (.+)$", re.MULTILINE)
 
 
+class Told(Protocol):
+    """What a job is told. stage: what it is a part of, in the names of jobs and figures; driver:
+    the owner name of the process that waits for it, "" where none does."""
+
+    @property
+    def stage(self) -> str: ...
+    @property
+    def run_id(self) -> str: ...
+    @property
+    def driver(self) -> str: ...
+
+    def options(self) -> list[str]:
+        """As its script is told, but for the run and the driver."""
+        ...
+
+    def stopped(self, counters: Mapping[str, int], *, is_killed: bool) -> str:
+        """What is said of one that was told to stop."""
+        ...
+
+
 class JobFiles(NamedTuple):
-    """script: jobs/crawl_posts.py; manifest: the ranges; log: where the job's output goes."""
+    """script: of the job, in jobs/; manifest: the ranges; log: where the job's output goes."""
 
     script: Path
     manifest: Path
@@ -53,7 +72,7 @@ class JobRun(ABC):
     def __init__(
         self,
         frontier: Frontier,
-        job: Job,
+        job: Told,
         files: JobFiles,
         progress: Callable[[dict[str, int], str], None] = lambda counters, note: None,
     ) -> None:
@@ -109,7 +128,8 @@ class JobRun(ABC):
                     raise kind(message)
         is_broken = failure and not self._stops  # where one was killed, we stopped the others
         if not is_broken and (failure or workers.were_stopped(rows)):
-            raise Interrupted(stopped(self.counters(), is_killed=self._stops >= 2))
+            is_killed = self._stops >= 2
+            raise Interrupted(self._job.stopped(self.counters(), is_killed=is_killed))
         if failure and (full := _told_full(self._files.log)):
             raise StoreFull(full)
         if failure:
@@ -123,7 +143,7 @@ class LocalRun(JobRun):
     def __init__(
         self,
         frontier: Frontier,
-        job: Job,
+        job: Told,
         files: JobFiles,
         progress: Callable[[dict[str, int], str], None] = lambda counters, note: None,
         *,
@@ -145,8 +165,8 @@ class LocalRun(JobRun):
                 self._watch(process)
             finally:
                 end_group(process)
-        code = process.returncode
-        ended = f"the posts job ended early (exit code {code}): a mapper was killed or broke"
+        code, stage = process.returncode, self._job.stage
+        ended = f"the {stage} job ended early (exit code {code}): a mapper was killed or broke"
         self._judge(ended if code else "")
         return self.counters()
 
@@ -168,16 +188,6 @@ class LocalRun(JobRun):
             self._look()
             time.sleep(_POLL_S)
         self._show()
-
-
-def stopped(counters: Mapping[str, int], *, is_killed: bool = False) -> str:
-    """What is said of a run that was told to stop."""
-    left = "is asked for again" if is_killed else "is stored"
-    return (
-        f"stopped; {workers.visited(counters):,} users visited, "
-        f"{counters.get('posts.new', 0):,} new posts; what was in flight {left}, the same command "
-        "goes on"
-    )
 
 
 def start(command: list[str], log: Path, env: Mapping[str, str]) -> "subprocess.Popen[bytes]":

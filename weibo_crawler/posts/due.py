@@ -1,12 +1,13 @@
 """A posts job, the users that it visits, and when."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import inf
 from typing import NamedTuple
 
 from weibo_crawler import config
 from weibo_crawler.posts.manifest import KeyRange
 from weibo_crawler.posts.schedule import Revisit
+from weibo_crawler.posts.workers import stopped
 from weibo_crawler.records import Id
 from weibo_crawler.store import Cells, Tables
 from weibo_crawler.store.kept import KeptPage
@@ -35,6 +36,13 @@ class Job(NamedTuple):
     follow: bool = False
     revisit_posts: float = 0.0
     since: float = 0.0
+
+    @property
+    def stage(self) -> str:
+        return "posts"
+
+    def stopped(self, counters: Mapping[str, int], *, is_killed: bool) -> str:
+        return stopped(counters, is_killed=is_killed)
 
     def options(self) -> list[str]:
         """As the job's script is told whom to come back to."""

@@ -1,4 +1,4 @@
-"""The map job on YARN: handed over, watched, ended. jobs/crawl_posts.py is submitted by mrjob."""
+"""A job on YARN: handed over, watched, ended. Its script is submitted by mrjob."""
 
 import os
 import signal
@@ -18,8 +18,7 @@ from weibo_crawler.posts.cluster import (
     settle,
     wait_for,
 )
-from weibo_crawler.posts.driver import JobFiles, JobRun, end_group, start
-from weibo_crawler.posts.due import Job
+from weibo_crawler.posts.driver import JobFiles, JobRun, Told, end_group, start
 from weibo_crawler.posts.submission import (
     Staged,
     command,
@@ -49,7 +48,7 @@ class HadoopRun(JobRun):
     def __init__(
         self,
         frontier: Frontier,
-        job: Job,
+        job: Told,
         files: JobFiles,
         progress: Callable[[dict[str, int], str], None] = lambda counters, note: None,
         *,
@@ -113,7 +112,7 @@ class HadoopRun(JobRun):
     def _submission(self, staged: Staged) -> list[str]:
         job, cluster = self._job, self._cluster
         hadoop = cluster.settings.hadoop
-        conf = jobconf(hadoop, job.run_id, by_range=not self._table)
+        conf = jobconf(hadoop, job.stage, job.run_id, by_range=not self._table)
         words = command(hadoop, cluster.jar, self._files.script, staged, conf)
         words += ["--run-id", job.run_id]
         words += ["--driver", job.driver] if job.driver else []  # Streaming drops an empty word
@@ -204,7 +203,7 @@ class HadoopRun(JobRun):
             raise BadConfig(
                 "hadoop.resourcemanager: the job ran to its end, but not at "
                 f"{self._cluster.settings.hadoop.resourcemanager}: name the ResourceManager that "
-                f"`{self._cluster.settings.hadoop.command}` submits to; its posts are stored"
+                f"`{self._cluster.settings.hadoop.command}` submits to; what it brought is stored"
             )
         if app is None:
             return "the job was not submitted" if self._stops else not_submitted(self._files.log)

@@ -101,8 +101,7 @@ class Once:
 
     def _submit(self, staged: Staged, folder: Path, told: Callable[[str], None]) -> None:
         hadoop, log = self._cluster.settings.hadoop, folder / "log"
-        conf = jobconf(hadoop, self._run_id, by_range=True)
-        conf["mapreduce.job.name"] = f"weibo-crawler {self._what} {self._run_id}"
+        conf = jobconf(hadoop, self._what, self._run_id, by_range=True)
         words = command(hadoop, self._cluster.jar, self._script, staged, conf)
         words += ["--local-tmp-dir", str(folder), staged.input]
         process = start(words, log, environment(self._env, hadoop, staged))

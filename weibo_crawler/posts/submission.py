@@ -51,13 +51,15 @@ def command(
     return words
 
 
-def jobconf(hadoop: Hadoop, run_id: str, *, by_range: bool) -> dict[str, str]:
+def jobconf(hadoop: Hadoop, stage: str, run_id: str, *, by_range: bool) -> dict[str, str]:
     """The job's settings. They stand in the job history, so there is no secret among them."""
     conf = {
-        "mapreduce.job.name": f"weibo-crawler posts {run_id}",
+        "mapreduce.job.name": f"weibo-crawler {stage} {run_id}",
         "mapreduce.job.tags": run_id.lower(),
         "mapreduce.map.speculative": "false",
+        "mapreduce.reduce.speculative": "false",
         "mapreduce.map.maxattempts": str(hadoop.attempts),
+        "mapreduce.reduce.maxattempts": str(hadoop.attempts),
         "mapreduce.task.timeout": str(hadoop.task_timeout_s * 1000),
     }
     if by_range:

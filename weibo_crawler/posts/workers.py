@@ -22,9 +22,9 @@ SILENT = "users.silent"  # visits that ended because the site showed nothing to 
 BARE = "users.bare"  # first visits that were shown a profile, and none of the posts it announces
 _FIRST_AT_LEAST, _FAILED_AT_LEAST = 20, 5  # fewer say nothing about a share
 _MOST_BARE = 0.5  # many hide their posts, yet not most
-_ATTEMPT = re.compile(r"attempt_(\d+_\d+_m_\d+)_(\d+)")
+_ATTEMPT = re.compile(r"attempt_(\d+_\d+_[mr]_\d+)_(\d+)")
 # what an attempt says of each user again, also of those that attempts before it were done with
-_OUTCOMES = ("users.", "posts.", WAITING)
+_OUTCOMES = ("users.", "posts.", "level.", WAITING)
 
 
 class Said(NamedTuple):
@@ -71,6 +71,16 @@ def were_stopped(rows: Iterable[WorkerRow]) -> bool:
 def visited(counters: Mapping[str, int]) -> int:
     """How many visits were made."""
     return counters.get("users.input", 0) - counters.get("users.existing", 0)
+
+
+def stopped(counters: Mapping[str, int], *, is_killed: bool = False) -> str:
+    """What is said of a run that was told to stop."""
+    left = "is asked for again" if is_killed else "is stored"
+    return (
+        f"stopped; {visited(counters):,} users visited, "
+        f"{counters.get('posts.new', 0):,} new posts; what was in flight {left}, the same command "
+        "goes on"
+    )
 
 
 class Latest:

@@ -95,6 +95,7 @@ SHOWN = json_note("shown_pages.", list[ShownPage])  # of a kind; witnesses for t
 WALLS = _text("walls.")  # of a stage; `Walls.exchange`
 IMPORTED_SEQ = Note("imported_seq ", int, str)  # of a place
 IMPORTED_AT = _seconds("imported_at ")
+HELD = Note("levels.users", int, str)  # where jobs harvest: users in the tables, or about to be
 SILENT = _seconds("silent.")  # of a run: since when it was shown nothing
 
 _SHOWN_S = 3 * 86_400.0  # for so long: after that what is not shown is the site's habit

@@ -39,7 +39,9 @@ FAMILIES: Mapping[str, Mapping[str, int]] = {
     "posts": {"post": 5, "count": 100, "raw": 1},
     **{one.name: {one.one: 3} for one in ECHO_LISTS},
 }
-
+# of family `user`, by jobs that harvest: how the walk of a user ended, that of each of its lists as
+# JSON, and the run
+WALK, LISTS, WALK_RUN = WALK_CELLS = ("user:walk", "user:lists", "user:walk_run")
 
 Moment = Annotated[float, "seconds since the epoch"]
 

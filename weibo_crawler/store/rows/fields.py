@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from weibo_crawler.records import ECHO_LISTS, EchoList, PageInfo, read_id
-from weibo_crawler.store.rows.packed import WholeOriginal
+from weibo_crawler.store.rows.packed import ListEnd, WholeOriginal
 
 NOWHERE = ""  # no cell of a table holds the field
 MORE = "post:more"
@@ -70,6 +70,7 @@ _READ: Mapping[Kind, Callable[[str], Any]] = {
     Kind.NUMBER: int,
     Kind.TRUTH: read_truth,
     Kind.TEXTS: msgspec.json.Decoder(list[str]).decode,
+    Kind.RECORDS: msgspec.json.Decoder(list[dict[str, Any]]).decode,
     Kind.WORDS: msgspec.json.Decoder(dict[str, str]).decode,
 }
 
@@ -198,7 +199,17 @@ def _profiles() -> Mapping[str, Field]:
         "info_fetched_at": Field(
             "profile:info_fetched_at", time, "when the basic information was shown"
         ),
-        "seq": Field("user:seq", number, "the number of the user in the harvest"),
+        "seq": Field(
+            "user:seq", number, "the number of the user in SQL; null: jobs have found the user"
+        ),
+        "walk": Field(
+            "user:walk",
+            text,
+            "how jobs ended the walk of the lists: `done`, `gone`, `failed`; null: none has",
+        ),
+        "lists": Field(
+            "user:lists", Kind.RECORDS, "how far jobs have read each of them", record=ListEnd
+        ),
         "run_id": Field("user:run_id", text, "the run that imported the user"),
     }
 

@@ -1,4 +1,4 @@
-"""`post:more`: what few ask for of a post, packed as compact JSON into one cell. Pure."""
+"""What few ask for, packed as compact JSON into one cell: of a post `post:more`. Pure."""
 
 import msgspec
 from msgspec.structs import astuple
@@ -24,6 +24,17 @@ class PackedOriginal(msgspec.Struct, frozen=True, omit_defaults=True):
     comments: int | None = None
     likes: int | None = None
     page_info: PageInfo | None = None
+
+
+class ListEnd(msgspec.Struct, frozen=True):
+    """How far a list of a user was read, as `user:lists` packs it. ended, sure: as in `PageCommit`;
+    listed: users on it; pages: how many held somebody."""
+
+    edge: str
+    ended: str | None
+    sure: bool
+    listed: int
+    pages: int
 
 
 class More(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -129,6 +129,18 @@ class SqlUserlist:
             for edge, fans, is_open, over, walled, n, pages, left in self._rows(sql)
         ]
 
+    def list_ends(self) -> Iterator[tuple[Id, str, str | None, bool, int, int]]:
+        """How far each list was read, by uid and edge: these, why it ended (None while it goes on),
+        whether that is sure, users on it, pages that held somebody; pages inside, as `users`."""
+        sql = (
+            "SELECT uid, edge, ended, sure, listed, pages FROM progress "
+            "WHERE uid >= %s AND (uid > %s OR edge > %s) ORDER BY uid, edge LIMIT %s"
+        )
+        uid, edge = self.below_all, ""
+        while found := self._rows(sql, uid, uid, edge, PAGE):
+            for uid, edge, ended, sure, listed, pages in found:
+                yield uid, edge, ended, bool(sure), listed, pages
+
     def unsure_lists(self) -> int:
         """Lists whose end contradicts the announced count; walled ones are not among them."""
         return self._count("SELECT COUNT(*) FROM progress WHERE sure = 0 AND ended <> %s", WALLED)

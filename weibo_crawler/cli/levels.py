@@ -1,0 +1,262 @@
+"""harvest --runner: one job after another, a level each."""
+
+import argparse
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from msgspec.structs import replace
+
+from weibo_crawler.cli.harvest import note_failure
+from weibo_crawler.cli.main import Done
+from weibo_crawler.cli.posts import mappers_fed
+from weibo_crawler.cli.show import Progress, grouped, seconds, verdicts
+from weibo_crawler.cli.stopping import stopped_by_signals
+from weibo_crawler.errors import BadUsage, CrawlerError, Interrupted, SiteSaysNo
+from weibo_crawler.harvest.run import is_over_share
+from weibo_crawler.home import Home, new_run_id
+from weibo_crawler.importer import import_users
+from weibo_crawler.levels.dedup import FULL, NEW, OPEN
+from weibo_crawler.levels.entries import STANDING, Standing, Wanted, may_hold
+from weibo_crawler.levels.job import LevelJob
+from weibo_crawler.levels.walking import LEFT, WALKED
+from weibo_crawler.metrics import Counters, OpenMetrics, total
+from weibo_crawler.posts.cluster import Cluster
+from weibo_crawler.posts.driver import JobFiles, JobRun, LocalRun
+from weibo_crawler.posts.hadoop import HadoopRun
+from weibo_crawler.posts.manifest import KeyRange, manifest
+from weibo_crawler.posts.workers import parse_said
+from weibo_crawler.resources import resource
+from weibo_crawler.store import notes
+from weibo_crawler.store.notes import HELD
+from weibo_crawler.store.owners import new_owner
+from weibo_crawler.store.temporary import log_of, owned_folder
+
+Show = Callable[[dict[str, int], str], None]
+
+
+def harvest_by_levels(home: Home, options: argparse.Namespace) -> Done:
+    """Walk level after level until a stop rule holds. Errors: as `harvest`, and those of jobs."""
+    home.bind_site()
+    _check(home)
+    env = dict(os.environ)
+    if options.config is not None:
+        env["WEIBO_CONFIG"] = str(options.config.resolve())
+    cluster = _cluster(home) if options.runner == "hadoop" else None
+    imported = import_users(home.users, home.tables, home.settings.store.tables, new_run_id())
+    HELD.change(home.users, lambda known: (known or 0) + imported.new)
+    walk = _Levels(home, options.runner, cluster, env, retry=options.retry_failed)
+    with stopped_by_signals(walk.stop):
+        why = walk.run()
+    return walk.closed(why)
+
+
+def _check(home: Home) -> None:
+    """BadUsage where this store was, or is to be, walked in another way."""
+    if STANDING.get(home.users) is None and any(home.users.depths().keys() - {0}):
+        raise BadUsage(
+            f"{home.place('users')} was harvested without --runner: go on so, or give other stores "
+            "(store.users, store.tables)"
+        )
+    if home.users.topics():
+        raise BadUsage(
+            "topics are read by `harvest` without --runner alone: give other stores, or seed users"
+        )
+
+
+def _cluster(home: Home) -> Cluster:
+    settings = home.settings
+    fed = mappers_fed(settings, is_cluster=True)
+    if fed is not None:
+        running = min(fed, settings.hadoop.running_maps or fed)
+        settings = replace(settings, hadoop=replace(settings.hadoop, running_maps=running))
+    return Cluster(settings)
+
+
+class _Levels:
+    """The jobs of one command. retry: the first one also walks what failed."""
+
+    def __init__(
+        self, home: Home, runner: str, cluster: Cluster | None, env: dict[str, str], *, retry: bool
+    ) -> None:
+        self._home, self._runner, self._cluster, self._env = home, runner, cluster, env
+        self._settings, self._retry = home.settings.harvest, retry
+        self._began = time.monotonic()
+        self._job: JobRun | None = None
+        self._is_told = False
+        self._counters: dict[str, int] = {}
+        self._shown = Counters()
+        self.levels: list[dict[str, int]] = []
+
+    def stop(self) -> None:
+        """Begin no other job, and stop that which is at work."""
+        self._is_told = True
+        if self._job is not None:
+            self._job.stop()
+
+    def run(self) -> str:
+        """Job after job; why there is no further one. Errors: Interrupted, and what ends a job."""
+        metrics = self._home.settings.metrics
+        with Progress("harvest") as progress, OpenMetrics(metrics, self._shown, "harvest") as om:
+
+            def show(text: str) -> None:
+                om.write()
+                progress.say(text)
+
+            while True:
+                standing = STANDING.get(self._home.users) or Standing()
+                if why := self._why_over(standing.level):
+                    return why
+                counters = self._level(standing, show)
+                self._counters = total([self._counters, counters])
+                if counters.get(FULL):
+                    return self._full
+                if counters.get(LEFT):
+                    return self._timeout
+                standing = STANDING.get(self._home.users) or Standing()
+                if not standing.is_open:
+                    return "nobody new is found"
+                STANDING.put(self._home.users, Standing(standing.level + 1))
+
+    def _why_over(self, level: int) -> str:
+        """Why no job of this level is begun, "" where one is."""
+        most = self._settings.max_depth
+        if self._kept >= self._settings.max_users:
+            return self._full
+        if most is not None and level >= most:
+            return f"harvest.max_depth = {most} is reached"
+        return self._timeout if self._is_late else ""
+
+    @property
+    def _kept(self) -> int:
+        return HELD.get(self._home.users) or 0
+
+    @property
+    def _full(self) -> str:
+        return f"harvest.max_users = {self._settings.max_users:,} is reached"
+
+    @property
+    def _timeout(self) -> str:
+        return f"harvest.max_time_s = {self._settings.max_time_s:g} is over"
+
+    @property
+    def _is_late(self) -> bool:
+        most = self._settings.max_time_s
+        return most is not None and time.monotonic() - self._began >= most
+
+    def _level(self, before: Standing, say: Callable[[str], None]) -> dict[str, int]:
+        """The figures of one job. Its walks count from its end on, but where there was no room for
+        all whom they have found. Errors: Interrupted, SiteSaysNo, and those of `JobRun.run`."""
+        users, run_id = self._home.users, new_run_id()
+        pending = (*before.pending, run_id)
+        wanted = Wanted(before.level, pending, self._retry)
+        lines = self._manifest(wanted)
+        if not lines:
+            return {}
+        STANDING.put(users, replace(before, pending=pending))
+        job = LevelJob(run_id, before.level, self._retry, new_owner())
+        with self._job_run(job, lines, partial(self._show, job, say)) as run:
+            self._job = run
+            if self._is_told:
+                run.stop()
+            counters = run.run()
+        self._retry, self._job = False, None
+        is_open = before.is_open or counters.get(OPEN, 0) > 0
+        STANDING.put(users, Standing(before.level, is_open, pending if counters.get(FULL) else ()))
+        walked = {"level": before.level, "walked": counters.get(WALKED, 0)}
+        self.levels.append(walked | {"new": counters.get(NEW, 0)})
+        self._judge(job, counters)
+        return counters
+
+    def _judge(self, job: LevelJob, counters: dict[str, int]) -> None:
+        users = self._home.users
+        if said := parse_said(notes.STOP.of(job.run_id).get(users) or ""):
+            note_failure(self._home, job.run_id, said.message)
+            raise SiteSaysNo(said.message)
+        if self._is_told:
+            raise Interrupted(job.stopped(counters, is_killed=False))
+        failed = counters.get("entries.failed", 0)
+        walked = sum(counters.get(f"entries.{how}", 0) for how in ("done", "gone"))
+        if is_over_share(failed, failed + walked, self._settings.max_failed_share):
+            why = (
+                f"{failed} of {failed + walked} users could not be walked; their lists are marked "
+                "failed, and `harvest --runner … --retry-failed` asks for them again"
+            )
+            note_failure(self._home, job.run_id, why)
+            raise SiteSaysNo(why)
+
+    def _show(
+        self, job: LevelJob, say: Callable[[str], None], counters: dict[str, int], note: str
+    ) -> None:
+        self._shown.replace(total([self._counters, counters]))
+        if self._is_late and self._job is not None:
+            self._job.stop()
+        parts = [
+            f"level {job.level}: {self._kept:,} users kept",
+            f"{counters.get('entries.done', 0):,} lists read",
+            f"{counters.get('page.ok', 0):,} pages",
+            note,
+        ]
+        say(", ".join(filter(None, parts)))
+
+    def _manifest(self, wanted: Wanted) -> str:
+        """The ranges that may hold users to walk, "" where none does."""
+        held = list[bool]()
+
+        def holds(part: KeyRange) -> bool:
+            held.append(may_hold(self._home.tables, part, wanted))
+            return held[-1]
+
+        lines = manifest(self._home.settings.posts.ranges, holds)
+        return lines if any(held) else ""
+
+    @contextmanager
+    def _job_run(self, job: LevelJob, lines: str, show: Show) -> Iterator[JobRun]:
+        """Its log stays where an error names it."""
+        with owned_folder("harvest") as folder:
+            script = resource("jobs/harvest_level.py")
+            files = JobFiles(script, folder / "ranges.jsonl", log_of(folder))
+            files.manifest.write_text(lines, encoding="utf-8")
+            parts = self._home.users, job, files, show
+            try:
+                if self._cluster is None:
+                    fed = mappers_fed(self._home.settings, is_cluster=False)
+                    yield LocalRun(*parts, runner=self._runner, mappers=fed, env=self._env)
+                else:
+                    yield HadoopRun(*parts, cluster=self._cluster, env=self._env)
+            except CrawlerError as error:
+                if str(files.log) not in str(error):
+                    files.log.unlink(missing_ok=True)
+                raise
+            files.log.unlink(missing_ok=True)
+
+    def closed(self, why: str) -> Done:
+        """The closing line and the figures."""
+        counts, span_s = self._counters, time.monotonic() - self._began
+        new, bounds = counts.get(NEW, 0), self._home.users.depths_are_bounds()
+        level = (STANDING.get(self._home.users) or Standing()).level
+        data = {
+            "stopped": why,
+            "kept": self._kept,
+            "new": new,
+            "filtered": counts.get("users.filtered", 0),
+            "level": level,
+            "levels": self.levels,
+            "depths_exact": not bounds,
+            "counters": counts,
+            "seconds": round(span_s, 3),
+        }
+        lines = [
+            f"harvest: {self._kept:,} users kept ({grouped(new, 'none')} new), "
+            f"{data['filtered']:,} sightings filtered, level {level}, in {seconds(span_s)}: {why}",
+            f"pages: {verdicts(counts)}",
+        ]
+        if failed := counts.get("entries.failed"):
+            lines.append(
+                f"{failed:,} users failed: `harvest --runner … --retry-failed` asks for them again"
+            )
+        if bounds:
+            lines.append(f"depths are upper bounds: {bounds}")
+        return Done("\n".join(lines), data)

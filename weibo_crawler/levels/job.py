@@ -1,0 +1,29 @@
+"""What the job of one level is told, and what its figures say."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class LevelJob(NamedTuple):
+    """level: users of at most this depth are walked; retry: as in `Wanted`."""
+
+    run_id: str
+    level: int
+    retry: bool = False
+    driver: str = ""
+
+    @property
+    def stage(self) -> str:
+        return "harvest"
+
+    def options(self) -> list[str]:
+        """As the job's script is told which users to walk."""
+        return [f"--level={self.level}", *(["--retry"] if self.retry else [])]
+
+    def stopped(self, counters: Mapping[str, int], *, is_killed: bool) -> str:
+        """What is said of a job that was told to stop."""
+        left = "this level is walked again" if is_killed else "what was read is stored"
+        return (
+            f"stopped at level {self.level}; {counters.get('level.new', 0):,} new users; {left}, "
+            "the same command goes on"
+        )
