@@ -21,14 +21,13 @@ from typing import NamedTuple, TypeVar
 
 from weibo_crawler.store import Put, Tables, UserRow, notes
 from weibo_crawler.store.guard import Guard
-from weibo_crawler.store.rows.cells import WALK_CELLS, user_cells
+from weibo_crawler.store.rows.cells import WALK, user_cells
 from weibo_crawler.store.rows.keys import user_key
 from weibo_crawler.store.sql.walk import Frontier
 
 T = TypeVar("T")
 _BLOCK = 2000  # seqs, or rows, of a put: one call to HBase
 _AT_ONCE = 2  # puts: while the server stores one block, the next is written out
-_NOT_IMPORTED = frozenset({"user:run_id", *WALK_CELLS})  # say nothing of what SQL holds
 _OVERLAP_S = 600.0  # a change is stamped before its transaction ends
 
 
@@ -139,12 +138,11 @@ def drop_unknown(tables: Tables, row: UserRow) -> None:
 
 
 def _differs(tables: Tables, row: UserRow) -> bool:
-    """Whether the table says something else of this user; which run said it does not count."""
+    """Whether the table says something else of this user; which run said it does not count. Of whom
+    jobs have walked the table says more than SQL."""
     held = tables.userlist.row(user_key(row.uid), ["user"])
-    held = {name: value for name, value in held.items() if name not in _NOT_IMPORTED}
-    return held != {
-        name: value for name, value in user_cells(row, "").items() if name not in _NOT_IMPORTED
-    }
+    is_other = {**held, "user:run_id": ""} != {**user_cells(row, ""), "user:run_id": ""}
+    return is_other and WALK not in held
 
 
 def _put(row: UserRow, run_id: str, at: float) -> Put:

@@ -1,44 +1,174 @@
 """`harvest --runner`: jobs, one a level, beside a harvest on one machine of the same world."""
 
+import os
+import signal
+import time
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.cli.crawls import Crawl, simulated
+from tests.cli.crawls import Crawl, Truth, simulated, until
+from weibo_crawler.levels.entries import STANDING, Standing
 from weibo_crawler.store.sqlite.frontier import SqliteUsers
 
 ALONE = {"WEIBO_STORE__USERS": "sqlite:///alone.db", "WEIBO_STORE__TABLES": "sqlite:///alone-t.db"}
+JOBS = ("harvest", "--runner", "inline")
+COLUMNS = "id,depth,found_from,found_edge,walk,lists,fans,screen_name,run_id,found_at"
 
 
-def ends(crawl: Crawl) -> dict[int, list[tuple[Any, ...]]]:
+def users_of(crawl: Crawl, file: str = "users.db") -> SqliteUsers:
+    return SqliteUsers(f"sqlite:///{crawl.folder}/{file}")
+
+
+def ends(crawl: Crawl) -> dict[int, list[dict[str, Any]]]:
     """How each list ended, by the harvest on one machine."""
-    users = SqliteUsers(f"sqlite:///{crawl.folder}/alone.db")
-    found: dict[int, list[tuple[Any, ...]]] = {}
-    for uid, *end in users.list_ends():
-        found.setdefault(uid, []).append(tuple(end))
+    users = users_of(crawl, "alone.db")
+    found: dict[int, list[dict[str, Any]]] = {}
+    for uid, edge, ended, sure, listed, pages in users.list_ends():
+        end = {"edge": edge, "ended": ended, "sure": sure, "listed": listed, "pages": pages}
+        found.setdefault(uid, []).append(end)
     users.close()
     return found
 
 
-def imported(crawl: Crawl) -> list[dict[str, Any]]:
-    return crawl.scan("users", "--imported", "--columns", "id,depth,found_from,walk,lists,fans")
+def imported(crawl: Crawl) -> dict[int, dict[str, Any]]:
+    rows = crawl.scan("users", "--imported", "--columns", COLUMNS)
+    return {row["id"]: row for row in rows}
+
+
+def standing(crawl: Crawl) -> Standing:
+    users = users_of(crawl)
+    held = STANDING.get(users)
+    users.close()
+    assert held is not None
+    return held
+
+
+def depths(crawl: Crawl) -> dict[int, int]:
+    return {uid: row["depth"] for uid, row in imported(crawl).items()}
 
 
 def test_jobs_find_what_one_machine_finds(tmp_path: Path) -> None:
-    """Users, depths and ledgers are those of a harvest on one machine, and the truth (law 13). Made
-    again, a level changes nothing."""
-    with simulated(tmp_path, users=150) as (crawl, truth):
+    """Users, depths and ledgers are those of a harvest on one machine, and the truth (law 13); by
+    whom a user was found does not go by what came first. Made again, a level changes nothing; nor
+    does a level without users ask for anything. `posts` goes on from there."""
+    with simulated(tmp_path, users=150, mean_posts=2.0) as (crawl, truth):
         crawl.run("seed", *truth.seeds)
         done = crawl.json("harvest", "--runner", "local")
         crawl.run("seed", *truth.seeds, **ALONE)
         crawl.run("harvest", **ALONE)
         rows = imported(crawl)
-        assert {row["id"]: row["depth"] for row in rows} == truth.depths
-        lists = {
-            row["id"]: [
-                (one["edge"], one["ended"], one["sure"], one["listed"], one["pages"])
-                for one in row["lists"]
-            ]
-            for row in rows
-        }
-        assert lists == ends(crawl)
+        assert {uid: row["depth"] for uid, row in rows.items()} == truth.depths
+        assert {uid: row["lists"] for uid, row in rows.items()} == ends(crawl)
         assert done["kept"] == len(truth.depths)
+        assert done["new"] == len(truth.depths) - len(truth.seeds)
+        assert done["depths_exact"]
+        assert [one["level"] for one in done["levels"]] == list(
+            range(max(truth.depths.values()) + 1)
+        )
+        shown: dict[int, list[int]] = {}
+        alone = users_of(crawl, "alone.db")
+        for page in alone.seen_pages():
+            for uid in page.uids:
+                shown.setdefault(uid, []).append(page.owner)
+        alone.close()
+        for uid, row in rows.items():
+            if row["depth"]:
+                nearest = [by for by in shown[uid] if truth.depths[by] == row["depth"] - 1]
+                assert row["found_from"] == min(nearest)
+
+        asked = len(truth.served())
+        assert crawl.json(*JOBS)["stopped"] == "nobody new is found"
+        assert len(truth.served()) == asked
+
+        users = users_of(crawl)  # as if nobody knew how the job of level 1 had ended
+        runs = {row["run_id"] for row in rows.values() if row["depth"] == 2}
+        STANDING.put(users, Standing(1, pending=tuple(runs)))
+        users.close()
+        crawl.run(*JOBS)
+        assert len(truth.served()) > asked
+        again = imported(crawl)
+        assert {uid: row | {"lists": 0} for uid, row in again.items()} == {
+            uid: row | {"lists": 0} for uid, row in rows.items()
+        }
+        crawl.run("posts", "--runner", "inline")
+        assert {post["mid"] for post in crawl.scan("posts")} == truth.posts().keys()
+        said = crawl.run("harvest", code=2).stderr
+        assert "add --runner local" in said
+        said = crawl.run(*JOBS, code=2, **ALONE).stderr
+        assert "was harvested without --runner" in said
+
+
+def test_a_level_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+    """Ctrl-C in the middle of a level: what was read is stored, who is left is walked by the next
+    job, and no list that was read to its end is read again."""
+    slow = {"faults": "slow=1", "slow_s": 0.05}
+    with simulated(tmp_path, users=150, mean_posts=0.0, **slow) as (crawl, truth):
+        crawl.run("seed", *truth.seeds)
+        few = {"WEIBO_FETCH__CONCURRENCY": "2"}
+        process = crawl.start("harvest", "--runner", "local", **few)
+        until(crawl, process, lambda: len(truth.served()) > 150)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130, crawl.said(process)
+        assert "what was read is stored, the same command goes on" in crawl.said(process)
+        before = imported(crawl)
+        walked = {uid for uid, row in before.items() if row["walk"]}
+        assert len(truth.seeds) <= len(walked) < len(truth.depths)
+        assert not standing(crawl).pending
+        asked = len(truth.served())
+        crawl.run("harvest", "--runner", "local")
+        assert depths(crawl) == truth.depths
+        assert not walked & {int(line.uid) for line in truth.served()[asked:] if line.uid}
+
+
+def test_a_killed_level_is_made_again(tmp_path: Path) -> None:
+    """kill -9 of the whole command and its maps in the middle of a level: nothing is lost, nothing
+    doubled."""
+    slow = {"faults": "slow=1", "slow_s": 0.05}
+    with simulated(tmp_path, users=120, mean_posts=0.0, **slow) as (crawl, truth):
+        crawl.run("seed", *truth.seeds)
+        for requests in (60, 140):
+            process = crawl.start("harvest", "--runner", "local")
+            until(crawl, process, partial(has_served, truth, requests))
+            users = users_of(crawl)
+            tasks = [int(row.worker.split("/")[1]) for row in users.workers() if not row.ended]
+            users.close()
+            process.kill()
+            process.wait()
+            for pid in tasks:
+                kill(pid)
+            time.sleep(0.2)
+        done = crawl.json("harvest", "--runner", "local")
+        assert depths(crawl) == truth.depths
+        assert done["kept"] == len(truth.depths)
+
+
+def has_served(truth: Truth, requests: int) -> bool:
+    return len(truth.served()) > requests
+
+
+def kill(pid: int) -> None:
+    """A map of a command that was killed, if it has not ended by itself."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_jobs_stop_by_the_rules(tmp_path: Path) -> None:
+    """max_users to the very user, and with a larger one the level is walked anew, so that nobody is
+    missing; max_depth; seeds that come later are walked, and their people found."""
+    with simulated(tmp_path, users=120, mean_posts=0.0) as (crawl, truth):
+        first, *others = truth.seeds
+        crawl.run("seed", first)
+        done = crawl.json(*JOBS, WEIBO_HARVEST__MAX_USERS="5")
+        assert "max_users = 5" in done["stopped"]
+        assert len(imported(crawl)) == done["kept"] == 5
+        done = crawl.json(*JOBS, WEIBO_HARVEST__MAX_DEPTH="2")
+        assert "max_depth = 2" in done["stopped"]
+        assert max(depths(crawl).values()) == 2
+        crawl.run(*JOBS)
+        assert len(others) > 0
+        crawl.run("seed", *others)
+        done = crawl.json(*JOBS)
+        assert imported(crawl).keys() == truth.depths.keys()
+        assert not done["depths_exact"]

@@ -55,7 +55,7 @@ CHANGES = [
     Change(
         "other edges than the walk began with leave depths exact",
         "harvest/run.py",
-        "if before != rules and State.DONE in frontier.states():",
+        "if before != rules and is_begun:",
         "if False:",
         "tests/harvest/test_run.py",
     ),

@@ -15,7 +15,7 @@ from weibo_crawler.cli.posts import mappers_fed
 from weibo_crawler.cli.show import Progress, grouped, seconds, verdicts
 from weibo_crawler.cli.stopping import stopped_by_signals
 from weibo_crawler.errors import BadUsage, CrawlerError, Interrupted, SiteSaysNo
-from weibo_crawler.harvest.run import is_over_share
+from weibo_crawler.harvest.run import is_over_share, note_rules
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.importer import import_users
 from weibo_crawler.levels.dedup import FULL, NEW, OPEN
@@ -32,6 +32,7 @@ from weibo_crawler.resources import resource
 from weibo_crawler.store import notes
 from weibo_crawler.store.notes import HELD
 from weibo_crawler.store.owners import new_owner
+from weibo_crawler.store.rows.keys import user_key
 from weibo_crawler.store.temporary import log_of, owned_folder
 
 Show = Callable[[dict[str, int], str], None]
@@ -45,12 +46,26 @@ def harvest_by_levels(home: Home, options: argparse.Namespace) -> Done:
     if options.config is not None:
         env["WEIBO_CONFIG"] = str(options.config.resolve())
     cluster = _cluster(home) if options.runner == "hadoop" else None
-    imported = import_users(home.users, home.tables, home.settings.store.tables, new_run_id())
-    HELD.change(home.users, lambda known: (known or 0) + imported.new)
+    _import_seeds(home)
     walk = _Levels(home, options.runner, cluster, env, retry=options.retry_failed)
     with stopped_by_signals(walk.stop):
         why = walk.run()
     return walk.closed(why)
+
+
+def _import_seeds(home: Home) -> None:
+    """Bring seeds into the tables. Those that come after a walk has begun are walked, too, and may
+    be shorter ways."""
+    users, place = home.users, home.settings.store.tables
+    standing = STANDING.get(users)
+    seeds = users.users(after_seq=notes.IMPORTED_SEQ.of(place).get(users) or 0)
+    keys = [user_key(seed.uid) for seed in seeds]
+    new = sum(1 for key in keys if not home.tables.userlist.row(key, ["user:id"]))
+    import_users(users, home.tables, place, new_run_id())
+    HELD.change(users, lambda held: (held or 0) + new)
+    if keys and standing is not None:
+        users.call_depths_bounds("seeds were added after the walk had begun")
+    note_rules(users, home.settings.harvest, standing is not None)
 
 
 def _check(home: Home) -> None:

@@ -159,7 +159,7 @@ class HarvestRun:
 
     def _begin(self) -> None:
         """Reopen what earlier runs could not read; remember who may be asked for as a witness."""
-        self._note_rules()
+        note_rules(self._frontier, self._settings, State.DONE in self._frontier.states())
         self._reopening.begin()
         self._frontier.requeue_unread()
         self._frontier.requeue_topics()
@@ -175,21 +175,6 @@ class HarvestRun:
         for edge in (Edge.FANS, Edge.FOLLOWS):
             for page in notes.shown_of_late(self._books, KINDS[edge], has, time.time()):
                 self._evidence.know(self._site.edge(edge, page.uid, page.cursor), page.nth)
-
-    def _note_rules(self) -> None:
-        """Who was walked by other rules is not walked again, so that there may be shorter ways."""
-        settings, frontier = self._settings, self._frontier
-        rules = f"harvest.edges = {', '.join(sorted(settings.edges))}, "
-        rules += f"harvest.min_fans = {settings.min_fans}"
-        before = notes.RULES.get(frontier) or rules
-        if before != rules and State.DONE in frontier.states():
-            frontier.call_depths_bounds("edges or min_fans changed after the walk had begun")
-            _log.warning(
-                "this walk began with %s, and goes on with %s: users who are done are not read "
-                "again, and from now on depths are upper bounds; a new store walks anew",
-                *(before, rules),
-            )
-        notes.RULES.put(frontier, rules)
 
     def _note_shown(self) -> None:
         has = self._books.forgotten().has
@@ -546,6 +531,22 @@ class HarvestRun:
         reasons = ", ".join(f"{n} x {why}" for why, n in self._failed_by.most_common(3))
         has_none = counters["session.asked"] and not counters["session.opened"]
         return f"no visitor session could be had; {reasons}" if has_none else reasons
+
+
+def note_rules(frontier: Frontier, settings: Harvest, is_begun: bool) -> None:
+    """Who was walked by other rules is not walked again, so that there may be shorter ways.
+    is_begun: whether anybody was walked."""
+    rules = f"harvest.edges = {', '.join(sorted(settings.edges))}, "
+    rules += f"harvest.min_fans = {settings.min_fans}"
+    before = notes.RULES.get(frontier) or rules
+    if before != rules and is_begun:
+        frontier.call_depths_bounds("edges or min_fans changed after the walk had begun")
+        _log.warning(
+            "this walk began with %s, and goes on with %s: users who are done are not read "
+            "again, and from now on depths are upper bounds; a new store walks anew",
+            *(before, rules),
+        )
+    notes.RULES.put(frontier, rules)
 
 
 def is_over_share(failed: int, of: int, share: float) -> bool:
