@@ -19,6 +19,8 @@ from tests.stack.conftest import ROOT, RUNNER, Running
 from tests.stack.hbase_worlds import drop, make
 from weibo_crawler.posts.handover import SETTINGS
 
+_SCRIPTS = (b"crawl_posts.py", b"harvest_level.py")
+
 
 def on_cluster(stack: Running, crawl: Crawl) -> None:
     """Let the crawl use MariaDB, HBase, Sqoop and YARN of the stack: settings only."""
@@ -102,7 +104,7 @@ def start_again(stack: Running) -> None:
 
 
 def mappers(crawl: Crawl | None = None) -> list[int]:
-    """The process ids of the tasks of a crawl's posts jobs (None: of any) on this machine, those
+    """The process ids of the maps of a crawl's jobs (None: of any) on this machine, those
     that run Python."""
     found = []
     for folder in Path("/proc").iterdir():
@@ -110,7 +112,7 @@ def mappers(crawl: Crawl | None = None) -> list[int]:
             continue
         try:
             words = (folder / "cmdline").read_bytes().split(b"\0")
-            if b"--mapper" in words and any(word.endswith(b"crawl_posts.py") for word in words):
+            if b"--mapper" in words and any(word.endswith(_SCRIPTS) for word in words):
                 settings = "" if crawl is None else (folder / "cwd" / SETTINGS).read_text()
                 if crawl is None or database(crawl) in settings:
                     found.append(int(folder.name))
