@@ -1,11 +1,11 @@
-"""How a posts job grows with the nodes of a cluster, on a site that limits by client address.
+"""How a job grows with the nodes of a cluster, on a site that limits by client address.
 
     python -m benchmarks.nodes [--minutes 10] [--round direct8 ...] [--docs docs/benchmarks.md]
 
 Needs the stack with eight nodes (make stack-up NODES=8): YARN, HBase, MariaDB, and an address for
 each node. Each run has a database, tables and a simulated site of its own. It is stopped after the
 minutes; then the rest is crawled without a limit, and what the tables hold is compared with the
-truth.
+truth. A run of the harvest walks one level: all users of the world are its seeds.
 """
 
 import argparse
@@ -42,13 +42,15 @@ BANS = {"ban", "banned"}
 
 
 class Run(NamedTuple):
-    """One posts job. nodes: how many maps, one on each node; 0: no cluster, one process with the
-    laptop's stores. proxies: shared by all of them, 0: direct connections."""
+    """One job. nodes: how many maps, one on each node; 0: no cluster, one process with the
+    laptop's stores. proxies: shared by all of them, 0: direct connections. stage: "posts", or
+    "harvest"."""
 
     name: str
     what: str
     nodes: int
     proxies: int = 0
+    stage: str = "posts"
 
     @property
     def addresses(self) -> int:
@@ -69,6 +71,8 @@ ROUNDS = {
         Run("pool4", f"4 nodes, {POOL} proxies shared", 4, POOL),
         Run("pool1", f"1 node, {POOL} proxies", 1, POOL),
     ),
+    "harvest-8": (Run("harvest8", "harvest, 8 nodes", 8, stage="harvest"),),
+    "harvest-1": (Run("harvest1", "harvest, 1 node", 1, stage="harvest"),),
 }
 
 
@@ -126,8 +130,12 @@ def _measure(run: Run, folder: Path, options: argparse.Namespace) -> dict[str, A
         found = _run_for(run, world.crawl, world.truth, 60 * options.minutes)
         world.site.stop()
         with start(SimulatorOptions(**world.what)) as site:
-            found["posts"] = len(world.truth.posts())
-            found["differing"] = _finish(world.crawl, world.truth, site.base_url, site.visitor_url)
+            finish = _finish if run.stage == "posts" else _finish_walk
+            address = {
+                "WEIBO_SITE__BASE_URL": site.base_url,
+                "WEIBO_SITE__VISITOR_URL": site.visitor_url,
+            }
+            found["posts"], found["differing"] = finish(world.crawl, world.truth, address)
         return found
 
 
@@ -183,7 +191,11 @@ def _run_for(run: Run, crawl: Crawl, truth: Truth, seconds: float) -> dict[str, 
     """Start the job, and stop it when all its addresses have been at work for so long."""
     runner = "hadoop" if run.nodes else "inline"
     began = time.time()
-    process = crawl.start("posts", "--runner", runner, WEIBO_PACE__REQUESTS_PER_SECOND=str(LIMIT))
+    process = crawl.start(
+        *(run.stage, "--runner", runner),
+        WEIBO_PACE__REQUESTS_PER_SECOND=str(LIMIT),
+        WEIBO_HARVEST__MAX_DEPTH="1",
+    )
     try:
         since = _all_at_work(run, truth, process)
         say(f"{run.what}: all at work after {since - began:.0f} s")
@@ -247,12 +259,25 @@ def figures(
     }
 
 
-def _finish(crawl: Crawl, truth: Truth, base_url: str, visitor_url: str) -> int:
-    """Crawl what is left, without a limit; how many posts then differ from the truth."""
+def _finish(crawl: Crawl, truth: Truth, address: dict[str, str]) -> tuple[int, int]:
+    """Crawl what is left, without a limit; how many posts there are, and how many then differ from
+    the truth."""
     crawl.env.pop("WEIBO_EGRESS__PROXIES_FILE", None)
-    crawl.env |= {"WEIBO_SITE__BASE_URL": base_url, "WEIBO_SITE__VISITOR_URL": visitor_url}
+    crawl.env |= address
     crawl.run("posts", "--runner", "local", WEIBO_POSTS__RANGES="2")
-    return differing(crawl.scan("posts", "--columns", "mid,text"), truth)
+    return len(truth.posts()), differing(crawl.scan("posts", "--columns", "mid,text"), truth)
+
+
+def _finish_walk(crawl: Crawl, truth: Truth, address: dict[str, str]) -> tuple[int, int]:
+    """The same of a harvest: how many users there are, and of how many a list was not read to its
+    end, or holds more or fewer than the true one."""
+    crawl.env |= address
+    crawl.run("harvest", "--runner", "local", WEIBO_HARVEST__MAX_DEPTH="1")
+    rows = crawl.scan("users", "--imported", "--columns", "id,walk,lists")
+    read = {row["id"]: sum(one["listed"] for one in row["lists"] or ()) for row in rows}
+    shown = truth.data["fan_lists"]
+    fans = {uid: len(shown[str(uid)]) for uid in truth.depths}
+    return len(fans), sum(read.get(uid) != fans.get(uid) for uid in read.keys() | fans.keys())
 
 
 def differing(rows: Iterable[Mapping[str, Any]], truth: Truth) -> int:

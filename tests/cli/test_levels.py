@@ -55,6 +55,7 @@ def test_jobs_find_what_one_machine_finds(tmp_path: Path) -> None:
     does a level without users ask for anything. `posts` goes on from there."""
     with simulated(tmp_path, users=150, mean_posts=2.0) as (crawl, truth):
         crawl.run("seed", *truth.seeds)
+        crawl.run("import")
         done = crawl.json("harvest", "--runner", "local")
         crawl.run("seed", *truth.seeds, **ALONE)
         crawl.run("harvest", **ALONE)

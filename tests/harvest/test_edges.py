@@ -50,7 +50,14 @@ class Crawl:
     def open(self) -> "Users":
         return Users(f"sqlite:///{self.folder}/users.db")
 
-    def run(self, fetcher: SimulatedFetcher, *, concurrency: int = 8, **how: Any) -> Counters:
+    def run(
+        self,
+        fetcher: SimulatedFetcher,
+        *,
+        concurrency: int = 8,
+        is_known: Callable[[Any], bool] = lambda uid: False,
+        **how: Any,
+    ) -> Counters:
         counters = fetcher.counters = Counters()
         with self.open() as users:
             run = HarvestRun(
@@ -62,6 +69,7 @@ class Crawl:
                 owner=new_owner(),
                 run_id="run",
                 room=lambda: Room(concurrency),
+                is_known=is_known,
             )
             asyncio.run(run.run())
         return counters

@@ -703,3 +703,15 @@ def test_what_failed_before_is_fetched_as_a_retry(tmp_path: Path) -> None:
 
 
 PAGE = Page("url", 200, (), b"{}", 1_700_000_000.0)
+
+
+def test_whom_others_have_found_is_not_asked_for(tmp_path: Path) -> None:
+    """A walk that shares its users with others asks for no profile of somebody whom these hold,
+    though its own frontier does not."""
+    world = make_world(5, users=60)
+    seed, held, new = world.seeds[0], 7_000_000_001, 7_000_000_002
+    fetcher = pages_of(seed, {"": FanPage(seed, (), None, uncounted=(held, new))})(world)
+    Crawl(tmp_path, world).run(fetcher, is_known=lambda uid: uid == held)
+    asked = {request.uid for request in fetcher.asked if request.kind is Kind.PROFILE}
+    assert new in asked
+    assert held not in asked

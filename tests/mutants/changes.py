@@ -19,6 +19,7 @@ class Change(NamedTuple):
 
 
 FETCH, STORE, POSTS, SITE = "tests/fetch", "tests/store", "tests/posts", "tests/sites"
+LEVELS = "tests/cli/test_levels.py"
 TOY = "tests/cli/test_another_site.py"
 
 CHANGES = [
@@ -1284,5 +1285,62 @@ CHANGES = [
         "if n == sum(one.entries for one in walk.entries if one.is_put_off):",
         "if False:",
         "tests/planning/test_walk.py",
+    ),
+    # a harvest by jobs
+    Change(
+        "what a job has walked counts, though nobody knows that it ended well",
+        "levels/entries.py",
+        "if WALK not in cells or cells.get(WALK_RUN) in self.pending:",
+        "if WALK not in cells:",
+        f"{LEVELS}::test_jobs_find_what_one_machine_finds",
+    ),
+    Change(
+        "a level that is made again writes its users anew",
+        "levels/dedup.py",
+        'if "user:depth" not in row:',
+        "if True:",
+        f"{LEVELS}::test_jobs_find_what_one_machine_finds",
+    ),
+    Change(
+        "by whom a user was found goes by what came last",
+        "levels/lines.py",
+        "if told.seen is None or line.order < told.seen.order:",
+        "if True:",
+        f"{LEVELS}::test_jobs_find_what_one_machine_finds",
+    ),
+    Change(
+        "an import takes from seeds what jobs have read of them",
+        "importer.py",
+        "return is_other and WALK not in held",
+        "return is_other",
+        f"{LEVELS}::test_jobs_find_what_one_machine_finds",
+    ),
+    Change(
+        "reducers store more users than may be",
+        "levels/dedup.py",
+        "taken = max(0, min(wanted, most - (users or 0)))",
+        "taken = wanted",
+        f"{LEVELS}::test_jobs_stop_by_the_rules",
+    ),
+    Change(
+        "a level for whose users there was no room counts as walked",
+        "cli/levels.py",
+        "pending if counters.get(FULL) else ()",
+        "()",
+        f"{LEVELS}::test_jobs_stop_by_the_rules",
+    ),
+    Change(
+        "users whom a stop has kept from being walked count as walked",
+        "levels/walking.py",
+        "is_walked = row.state in _WALKED",
+        "is_walked = True",
+        f"{LEVELS}::test_a_level_goes_on_where_it_was_stopped",
+    ),
+    Change(
+        "a walk asks for profiles of those whom others hold",
+        "harvest/sightings.py",
+        "if uid in self.seen or await self.is_known(uid):",
+        "if uid in self.seen:",
+        "tests/harvest/test_silence.py::test_whom_others_have_found_is_not_asked_for",
     ),
 ]

@@ -72,7 +72,7 @@ def _by_levels(home: Home, options: argparse.Namespace) -> Done:
 
 def _check_not_by_jobs(home: Home) -> None:
     """BadUsage where a harvest on one machine would begin anew what jobs have walked."""
-    if notes.HELD.get(home.users):
+    if notes.HELD.get(home.users) is not None:
         raise BadUsage(
             f"the users of {home.place('users')} are walked by jobs: add --runner local or "
             "--runner hadoop, or give other stores (store.users, store.tables)"

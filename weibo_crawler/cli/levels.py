@@ -57,12 +57,12 @@ def _import_seeds(home: Home) -> None:
     """Bring seeds into the tables. Those that come after a walk has begun are walked, too, and may
     be shorter ways."""
     users, place = home.users, home.settings.store.tables
-    standing = STANDING.get(users)
-    seeds = users.users(after_seq=notes.IMPORTED_SEQ.of(place).get(users) or 0)
-    keys = [user_key(seed.uid) for seed in seeds]
+    standing, seq = STANDING.get(users), notes.IMPORTED_SEQ.of(place).get(users) or 0
+    keys = [user_key(seed.uid) for seed in users.users(after_seq=seq)]
     new = sum(1 for key in keys if not home.tables.userlist.row(key, ["user:id"]))
     import_users(users, home.tables, place, new_run_id())
-    HELD.change(users, lambda held: (held or 0) + new)
+    before = users.count_upto(seq)
+    HELD.change(users, lambda held: (before if held is None else held) + new)
     if keys and standing is not None:
         users.call_depths_bounds("seeds were added after the walk had begun")
     note_rules(users, home.settings.harvest, standing is not None)
