@@ -93,6 +93,11 @@ def test_jobs_find_what_one_machine_finds(tmp_path: Path) -> None:
         assert {uid: row | {"lists": 0} for uid, row in again.items()} == {
             uid: row | {"lists": 0} for uid, row in rows.items()
         }
+        live = {user["id"]: user for user in crawl.scan("users")}
+        assert {uid: user["depth"] for uid, user in live.items()} == truth.depths
+        assert {user["state"] for user in live.values()} == {"done"}
+        status = crawl.json("status")
+        assert status["states"] == {"done": len(truth.depths)}
         crawl.run("posts", "--runner", "inline")
         assert {post["mid"] for post in crawl.scan("posts")} == truth.posts().keys()
         said = crawl.run("harvest", code=2).stderr

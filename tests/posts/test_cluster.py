@@ -115,6 +115,8 @@ def test_settings_reach_the_job() -> None:
         "mapreduce.job.name": "weibo-crawler posts Run-1",
         "mapreduce.job.tags": "run-1",
         "mapreduce.map.speculative": "false",
+        "mapreduce.reduce.speculative": "false",
+        "mapreduce.reduce.maxattempts": "3",
         "mapreduce.map.maxattempts": "3",
         "mapreduce.task.timeout": "5",
         "mapreduce.input.lineinputformat.linespermap": "1",

@@ -11,6 +11,7 @@ from weibo_crawler import samples
 from weibo_crawler.analysis.completeness import Completeness, Tally, read_ledgers, share_of
 from weibo_crawler.analysis.contents import COLUMNS, Contents, Pair
 from weibo_crawler.analysis.second_looks import second_looks
+from weibo_crawler.analysis.userlists import Kept
 from weibo_crawler.metrics import total
 from weibo_crawler.records import Id, Verdict
 from weibo_crawler.store import Tables, Topic, UserRow
@@ -86,13 +87,13 @@ class Stored:
         self.contents.merge(other.contents)
 
 
-def gather(users: Frontier, stored: Stored) -> Figures:
-    """Read the users once. stored: what the tables hold."""
-    growth, fans = GrowthTally(), [0] * len(FANS_EDGES)
+def gather(users: Frontier, stored: Stored, people: Kept | None = None) -> Figures:
+    """Read the users once. stored: what the tables hold. people: who was kept, None: `users`."""
+    people, growth, fans = people or users, GrowthTally(), [0] * len(FANS_EDGES)
     counters = total([worker.counters for worker in users.workers()])
     pages = {str(verdict): n for verdict in Verdict if (n := counters.get(f"page.{verdict}", 0))}
-    top = heapq.nlargest(_TOP, _tallied(users, growth, fans), key=lambda row: row.fans or 0)
-    states = users.states()
+    top = heapq.nlargest(_TOP, _tallied(people, growth, fans), key=lambda row: row.fans or 0)
+    states = people.states()
     pairs = stored.contents.pairs.top(_PAIRS)
     named = {uid for pair, _ in pairs for uid in pair}
     named |= {parse_post_key(post.key)[0] for post in stored.contents.liked}
@@ -102,7 +103,7 @@ def gather(users: Frontier, stored: Stored) -> Figures:
         second_looks=second_looks(users),
         topics=users.topics(),
         states=states,
-        depths=dict(sorted(users.depths().items())),
+        depths=dict(sorted(people.depths().items())),
         growth=growth,
         fans=fans,
         top=top,
@@ -111,7 +112,7 @@ def gather(users: Frontier, stored: Stored) -> Figures:
         posts=stored.posts,
         contents=stored.contents,
         pairs=pairs,
-        people={row.uid: row for row in users.users(uids=sorted(named, key=str))},
+        people={row.uid: row for row in people.users(uids=sorted(named, key=str))},
         completeness=stored.ledgers.result(),
         shares=stored.shares,
     )
@@ -226,7 +227,7 @@ def share_bin(share: float) -> int:
     return len(SHARE_BINS) - 1 if share >= 1 else 1 + int(share * 10)
 
 
-def _tallied(users: Frontier, growth: GrowthTally, fans: list[int]) -> Iterator[UserRow]:
+def _tallied(users: Kept, growth: GrowthTally, fans: list[int]) -> Iterator[UserRow]:
     for row in users.users():
         growth.add(row.found_at, row.depth)
         if row.fans is not None:

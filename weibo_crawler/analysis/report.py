@@ -12,6 +12,7 @@ from weibo_crawler.analysis.keyfigures import key_figures
 from weibo_crawler.analysis.numbers import minute, percent, plural, short
 from weibo_crawler.analysis.page import Link, hint, key_table, lead, page, section, table
 from weibo_crawler.analysis.plots import Bar
+from weibo_crawler.analysis.userlists import Kept
 from weibo_crawler.printable import printable
 from weibo_crawler.records import FACTS, REFUSALS
 from weibo_crawler.store.sql.walk import Frontier
@@ -38,13 +39,15 @@ def write_report(
     *,
     depths_are_bounds: str = "",
     origin: Origin = _NOWHERE,
+    people: Kept | None = None,
 ) -> None:
     """Read the users once and write the report, whole or not at all.
 
     stored: what the tables hold, as of `now`, seconds since the epoch. depths_are_bounds: what the
-    frontier says of its depths. StoreError, StoreFull, BadUsage as files.replacing has them.
+    frontier says of its depths. people: as in `gather`. StoreError, StoreFull, BadUsage as
+    files.replacing has them.
     """
-    html = render(gather(users, stored), now, depths_are_bounds, origin)
+    html = render(gather(users, stored, people), now, depths_are_bounds, origin)
     with replacing(path) as file:
         file.write(printable(html).encode(errors="replace"))
 

@@ -6,6 +6,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, TypedDict, TypeVar, Unpack
 
+from weibo_crawler.analysis.userlists import Kept
 from weibo_crawler.errors import BadUsage
 from weibo_crawler.records import EchoList, Id
 from weibo_crawler.store import Row, Table, Tables, UserRow
@@ -51,7 +52,7 @@ class Selection(TypedDict, total=False):
     clock: tzinfo
 
 
-def scan_users(users: Frontier, **which: Unpack[Selection]) -> Iterator[dict[str, Any]]:
+def scan_users(users: Kept, **which: Unpack[Selection]) -> Iterator[dict[str, Any]]:
     """Kept users from the live userlist, in the order they were found; columns.USERS."""
     uids = which.get("uids")
     wanted = None if uids is None else tuple(dict.fromkeys(uids))

@@ -9,6 +9,7 @@ import msgspec
 from weibo_crawler.analysis.completeness import Completeness, left_out
 from weibo_crawler.analysis.numbers import duration, grouped, minute, percent, plural
 from weibo_crawler.analysis.second_looks import looks_dict, looks_lines, second_looks
+from weibo_crawler.analysis.userlists import Kept
 from weibo_crawler.records import State
 from weibo_crawler.samples import Figures
 from weibo_crawler.store import Topic, WalledEdge, WorkerRow
@@ -64,9 +65,16 @@ class StatusReport(msgspec.Struct, frozen=True):
     topics: tuple[Topic, ...] = ()
 
 
-def status(users: Frontier, now: float, completeness: Completeness | None = None) -> StatusReport:
-    """Read the figures. completeness: of the tables, where the caller has it."""
-    states = users.states()
+def status(
+    users: Frontier,
+    now: float,
+    completeness: Completeness | None = None,
+    people: Kept | None = None,
+) -> StatusReport:
+    """Read the figures. completeness: of the tables, where the caller has it. people: who was kept,
+    None: `users`."""
+    people = people or users
+    states = people.states()
     by_stage: dict[str, list[WorkerRow]] = {}
     for worker in users.workers():
         by_stage.setdefault(worker.stage, []).append(worker)
@@ -80,7 +88,7 @@ def status(users: Frontier, now: float, completeness: Completeness | None = None
             stages.append(_stage(stage, live, now, to_do.get(stage)))
         else:
             last.append((stage, *_last(workers, now)))
-    depths = dict(sorted(users.depths().items()))
+    depths = dict(sorted(people.depths().items()))
     return StatusReport(
         now,
         states,

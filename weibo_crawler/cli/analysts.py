@@ -60,7 +60,9 @@ def rows_of(options: argparse.Namespace, home: Home, part: Range = ALL) -> Itera
         return scans.user_history(home.tables, **which)
     if _is_imported(options):
         return scans.scan_imported(home.tables, **which)
-    return scans.scan_users(home.users, **which)
+    from weibo_crawler.analysis.userlists import kept_in
+
+    return scans.scan_users(kept_in(home.users, home.tables), **which)
 
 
 def check_uids(options: argparse.Namespace, home: Home) -> None:
@@ -286,6 +288,7 @@ def report(options: argparse.Namespace) -> Done:
             with reading(home, options.processes) as by:
                 return _completeness(home, form, by.stored(now, is_whole=False))
         from weibo_crawler.analysis.report import write_report
+        from weibo_crawler.analysis.userlists import kept_in
 
         _check_output(options)
         bounds = home.users.depths_are_bounds()
@@ -294,7 +297,10 @@ def report(options: argparse.Namespace) -> Done:
             stored = by.stored(now, is_whole=True)
         origin = origin_of(home, options.config)
         write_report(
-            home.users, stored, options.output, now, depths_are_bounds=bounds, origin=origin
+            *(home.users, stored, options.output, now),
+            depths_are_bounds=bounds,
+            origin=origin,
+            people=kept_in(home.users, home.tables),
         )
     return Done(
         f"report: written to {options.output}; open it in a browser", {"file": str(options.output)}
@@ -336,11 +342,14 @@ def status(options: argparse.Namespace) -> Done:
     """Tell where the crawl stands."""
     from weibo_crawler.analysis import status as figures
     from weibo_crawler.analysis.completeness import completeness
+    from weibo_crawler.analysis.userlists import kept_in
 
     with Home(config.load(options.config), makes=()) as home:
         stores = {name: home.place(name) for name in ("users", "tables")}
         home.users.states()  # first of all: who gave a wrong address is to hear of the users
-        now = figures.status(home.users, time.time(), completeness(home.tables, time.time()))
+        people = kept_in(home.users, home.tables)
+        held = completeness(home.tables, time.time())
+        now = figures.status(home.users, time.time(), held, people)
         if options.openmetrics:
             from weibo_crawler.analysis import gauges
 

@@ -1,0 +1,70 @@
+"""Where the users stand that a harvest has kept: in SQL, or in the tables, where jobs harvest."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from weibo_crawler.records import Edge, Id, State, read_id
+from weibo_crawler.store import Cells, Row, Tables, UserRow
+from weibo_crawler.store.notes import HELD
+from weibo_crawler.store.rows.cells import WALK, from_iso
+from weibo_crawler.store.rows.keys import parse_user_key, user_key
+from weibo_crawler.store.sql.walk import Frontier
+
+
+class Kept(Protocol):
+    """Users, as a `Frontier` tells them."""
+
+    def users(self, *, uids: Sequence[Id] | None = None) -> Iterator[UserRow]: ...
+    def states(self) -> dict[str, int]: ...
+    def depths(self) -> dict[int, int]: ...
+
+
+def kept_in(users: Frontier, tables: Tables) -> Kept:
+    """The userlist of a crawl."""
+    return users if HELD.get(users) is None else _Rows(tables)
+
+
+class _Rows:
+    """Those of the tables. Who was not walked yet is queued. Each method reads all rows, but for
+    some `uids`."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._userlist = tables.userlist
+
+    def users(self, *, uids: Sequence[Id] | None = None) -> Iterator[UserRow]:
+        if uids is None:
+            rows = ((parse_user_key(row.key), row.cells) for row in self._scan("user"))
+        else:
+            rows = ((uid, self._userlist.row(user_key(uid), ["user"])) for uid in uids)
+        return (_user(uid, cells) for uid, cells in rows if "user:id" in cells)
+
+    def states(self) -> dict[str, int]:
+        return Counter(_state(row.cells) for row in self._scan("user:id", WALK))
+
+    def depths(self) -> dict[int, int]:
+        return Counter(int(row.cells["user:depth"]) for row in self._scan("user:depth"))
+
+    def _scan(self, *columns: str) -> Iterator[Row]:
+        return self._userlist.scan(columns=columns)
+
+
+def _state(cells: Cells) -> str:
+    return cells.get(WALK) or State.QUEUED.value
+
+
+def _user(uid: Id, cells: Cells) -> UserRow:
+    fans, found_from = cells.get("user:fans"), cells.get("user:found_from")
+    return UserRow(
+        seq=int(cells.get("user:seq") or 0),
+        uid=uid,
+        url=cells["user:url"],
+        screen_name=cells.get("user:screen_name"),
+        fans=int(fans) if fans else None,
+        depth=int(cells["user:depth"]),
+        found_from=read_id(found_from) if found_from else None,
+        found_edge=cells.get("user:found_edge", Edge.SEED),
+        found_at=from_iso(cells["user:found_at"]),
+        state=_state(cells),
+        run_id=cells.get("user:run_id", ""),
+    )
