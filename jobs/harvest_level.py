@@ -24,9 +24,12 @@ class MRHarvestLevel(MapJob):
     # what reducers wait for takes hours: they would hold the containers of maps
     JOBCONF = {  # noqa: RUF012
         **MapJob.JOBCONF,
-        "mapreduce.job.reduces": "4",
         "mapreduce.job.reduce.slowstart.completedmaps": "1.0",
     }
+
+    def jobconf(self) -> dict[str, str]:
+        reducers = 4 if self.options.runner == "hadoop" else 1
+        return {**super().jobconf(), "mapreduce.job.reduces": str(reducers)}
 
     def configure_args(self) -> None:
         super().configure_args()

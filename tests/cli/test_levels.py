@@ -56,17 +56,19 @@ def test_jobs_find_what_one_machine_finds(tmp_path: Path) -> None:
     with simulated(tmp_path, users=150, mean_posts=2.0) as (crawl, truth):
         crawl.run("seed", *truth.seeds)
         crawl.run("import")
-        done = crawl.json("harvest", "--runner", "local")
+        first = crawl.json("harvest", "--runner", "local", WEIBO_HARVEST__MAX_DEPTH="1")
+        assert [one["level"] for one in first["levels"]] == [0]
+        done = crawl.json(*JOBS)
         crawl.run("seed", *truth.seeds, **ALONE)
         crawl.run("harvest", **ALONE)
         rows = imported(crawl)
         assert {uid: row["depth"] for uid, row in rows.items()} == truth.depths
         assert {uid: row["lists"] for uid, row in rows.items()} == ends(crawl)
         assert done["kept"] == len(truth.depths)
-        assert done["new"] == len(truth.depths) - len(truth.seeds)
+        assert first["new"] + done["new"] == len(truth.depths) - len(truth.seeds)
         assert done["depths_exact"]
         assert [one["level"] for one in done["levels"]] == list(
-            range(max(truth.depths.values()) + 1)
+            range(1, max(truth.depths.values()) + 1)
         )
         shown: dict[int, list[int]] = {}
         alone = users_of(crawl, "alone.db")
@@ -113,7 +115,7 @@ def test_a_level_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     with simulated(tmp_path, users=150, mean_posts=0.0, **slow) as (crawl, truth):
         crawl.run("seed", *truth.seeds)
         few = {"WEIBO_FETCH__CONCURRENCY": "2"}
-        process = crawl.start("harvest", "--runner", "local", **few)
+        process = crawl.start(*JOBS, **few)
         until(crawl, process, lambda: len(truth.served()) > 150)
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130, crawl.said(process)
@@ -123,7 +125,7 @@ def test_a_level_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
         assert len(truth.seeds) <= len(walked) < len(truth.depths)
         assert not standing(crawl).pending
         asked = len(truth.served())
-        crawl.run("harvest", "--runner", "local")
+        crawl.run(*JOBS)
         assert depths(crawl) == truth.depths
         assert not walked & {int(line.uid) for line in truth.served()[asked:] if line.uid}
 
@@ -135,7 +137,7 @@ def test_a_killed_level_is_made_again(tmp_path: Path) -> None:
     with simulated(tmp_path, users=120, mean_posts=0.0, **slow) as (crawl, truth):
         crawl.run("seed", *truth.seeds)
         for requests in (60, 140):
-            process = crawl.start("harvest", "--runner", "local")
+            process = crawl.start(*JOBS)
             until(crawl, process, partial(has_served, truth, requests))
             users = users_of(crawl)
             tasks = [int(row.worker.split("/")[1]) for row in users.workers() if not row.ended]
@@ -145,7 +147,7 @@ def test_a_killed_level_is_made_again(tmp_path: Path) -> None:
             for pid in tasks:
                 kill(pid)
             time.sleep(0.2)
-        done = crawl.json("harvest", "--runner", "local")
+        done = crawl.json(*JOBS)
         assert depths(crawl) == truth.depths
         assert done["kept"] == len(truth.depths)
 
