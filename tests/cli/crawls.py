@@ -132,8 +132,8 @@ class Crawl:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
 
-    def scan(self, *arguments: str) -> list[dict[str, Any]]:
-        done = self.run("scan", *arguments, "--format", "jsonl")
+    def scan(self, *arguments: str, **env: str) -> list[dict[str, Any]]:
+        done = self.run("scan", *arguments, "--format", "jsonl", **env)
         return [json.loads(line) for line in done.stdout.splitlines()]
 
 

@@ -116,7 +116,7 @@ def test_a_level_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
         crawl.run("seed", *truth.seeds)
         few = {"WEIBO_FETCH__CONCURRENCY": "2"}
         process = crawl.start(*JOBS, **few)
-        until(crawl, process, lambda: len(truth.served()) > 150)
+        until(crawl, process, lambda: len(truth.served()) > 40)
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130, crawl.said(process)
         assert "what was read is stored, the same command goes on" in crawl.said(process)
@@ -127,6 +127,7 @@ def test_a_level_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
         asked = len(truth.served())
         crawl.run(*JOBS)
         assert depths(crawl) == truth.depths
+        assert {row["walk"] for row in imported(crawl).values()} == {"done"}
         assert not walked & {int(line.uid) for line in truth.served()[asked:] if line.uid}
 
 
@@ -174,9 +175,28 @@ def test_jobs_stop_by_the_rules(tmp_path: Path) -> None:
         done = crawl.json(*JOBS, WEIBO_HARVEST__MAX_DEPTH="2")
         assert "max_depth = 2" in done["stopped"]
         assert max(depths(crawl).values()) == 2
+        crawl.run("seed", first, **ALONE)
+        crawl.run("harvest", **ALONE, WEIBO_HARVEST__MAX_DEPTH="2")
+        alone = users_of(crawl, "alone.db")
+        assert depths(crawl) == {row.uid: row.depth for row in alone.users()}
+        alone.close()
         crawl.run(*JOBS)
         assert len(others) > 0
         crawl.run("seed", *others)
         done = crawl.json(*JOBS)
         assert imported(crawl).keys() == truth.depths.keys()
         assert not done["depths_exact"]
+
+
+def test_maps_tell_each_other_of_walls(tmp_path: Path) -> None:
+    """What one map has found closed to guests, the next ones do not ask for: on a site of which all
+    lists are walled, jobs meet hardly more walls than one machine does."""
+    walled = {"users": 120, "mean_posts": 4.0, "guests": "2026", "fans_walled": True}
+    with simulated(tmp_path, **walled) as (crawl, truth):
+        crawl.run("seed", *truth.seeds)
+        done = crawl.json(*JOBS)
+        crawl.run("seed", *truth.seeds, **ALONE)
+        alone = crawl.json("harvest", **ALONE)
+        assert depths(crawl).keys() == {user["id"] for user in crawl.scan("users", **ALONE)}
+        walls = alone["counters"]["page.login_wall"]
+        assert done["counters"]["page.login_wall"] < walls + len(done["levels"]) * 2 * 10

@@ -43,13 +43,13 @@ def harvest(options: argparse.Namespace) -> Done:
         _require_seeds(home)
         if options.runner is not None:
             return _by_levels(home, options)
+        _check_not_by_jobs(home)
         if options.plan:
             from weibo_crawler.cli.plans import harvest_plan
 
             return harvest_plan(home)
         if options.of_run is not None:
             return _take_part(home, options.of_run)
-        _check_not_by_jobs(home)
         if options.retry_failed:
             home.users.requeue_failed()
         processes, run_id = options.processes or home.settings.harvest.processes, new_run_id()

@@ -184,11 +184,16 @@ class HarvestRun:
 
     async def _share_looks(self) -> None:
         """Learn what second looks of other runs have shown, and tell what those of this have. What
-        was begun is finished: what is told once is not told again."""
-        call, samples = self._committer.call, self._fetcher.samples
+        was begun is finished: what is told once is not told again. One of many that each walk a
+        part shares its walls as well; else a run begins with trying them."""
+        call, books, walls = self._committer.call, self._books, notes.WALLS.of("harvest")
         async with self._sharing:
-            if told := samples.exchange(await call(notes.LOOKS.get, self._books)):
-                await call(notes.LOOKS.put, self._books, told)
+            if told := self._fetcher.samples.exchange(await call(notes.LOOKS.get, books)):
+                await call(notes.LOOKS.put, books, told)
+            if books is self._frontier:
+                return
+            if told := self._walls.exchange(await call(walls.get, books), now=time.time()):
+                await call(walls.put, books, told)
 
     def _make_walker(self, seen: SeenSet) -> Walker:
         call, frontier = self._committer.call, self._frontier
