@@ -27,7 +27,7 @@ _MENTIONS = {"posts": "post:more", "userlist": "user:found_from"}  # table -> co
 
 
 class Removed(NamedTuple):
-    """What `forget_users` removed. users: rows of the SQL userlist; posts: rows of `posts`;
+    """What `forget_users` removed. users: rows of the userlist; posts: rows of `posts`;
     reposts: reposts by others that had packed a post of theirs; comments, reposts_below: rows of
     theirs below the posts of others; found: users who had been found on their lists; paper: rows of
     the table of `import --paper`, None where there is no such table. edges: people in rows of
@@ -63,6 +63,7 @@ def forget_users(
         tables = _Unwritten(tables)
     unknown = _unknown(frontier, tables, uids)
     edges = _edges(frontier, set(uids))
+    rows = sum(1 for uid in uids if tables.userlist.row(user_key(uid), ["user:id"]))
     if dry_run:
         given = set(uids)
         users, is_gone = sum(1 for _ in frontier.users(uids=uids)), lambda uid: uid in given
@@ -71,6 +72,9 @@ def forget_users(
         for kind in OF_USERS:
             notes.SHOWN.of(kind).clear(frontier)  # it names users
         is_gone = frontier.forgotten().has
+        if notes.HELD.get(frontier) is not None:
+            notes.HELD.change(frontier, lambda held: (held or 0) - rows)
+    users = max(users, rows)
     posts = sum(remove_user(tables, uid) for uid in uids)
     reposts = _cut_mentions(tables.posts, "posts", is_gone, progress)
     found = _cut_mentions(tables.userlist, "userlist", is_gone, progress)

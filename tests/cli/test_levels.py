@@ -102,6 +102,12 @@ def test_jobs_find_what_one_machine_finds(tmp_path: Path) -> None:
         assert status["states"] == {"done": len(truth.depths)}
         crawl.run("posts", "--runner", "inline")
         assert {post["mid"] for post in crawl.scan("posts")} == truth.posts().keys()
+        gone = next(uid for uid, row in rows.items() if row["depth"] == 1)
+        assert crawl.json("forget", str(gone), "--yes")["users"] == 1
+        assert gone not in {
+            uid for row in imported(crawl).values() for uid in (row["id"], row["found_from"])
+        }
+        assert crawl.json(*JOBS)["kept"] == len(truth.depths) - 1
         said = crawl.run("harvest", code=2).stderr
         assert "add --runner local" in said
         said = crawl.run(*JOBS, code=2, **ALONE).stderr
@@ -124,6 +130,10 @@ def test_a_level_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
         walked = {uid for uid, row in before.items() if row["walk"]}
         assert len(truth.seeds) <= len(walked) < len(truth.depths)
         assert not standing(crawl).pending
+        done = crawl.json(*JOBS, **few, WEIBO_HARVEST__MAX_TIME_S="0.1")
+        assert "max_time_s" in done["stopped"]
+        walked = {uid for uid, row in imported(crawl).items() if row["walk"]}
+        assert len(walked) < len(truth.depths)
         asked = len(truth.served())
         crawl.run(*JOBS)
         assert depths(crawl) == truth.depths

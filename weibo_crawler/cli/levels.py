@@ -100,7 +100,7 @@ class _Levels:
         self._settings, self._retry = home.settings.harvest, retry
         self._began = time.monotonic()
         self._job: JobRun | None = None
-        self._is_told = False
+        self._is_told = self._is_timed_out = False
         self._counters: dict[str, int] = {}
         self._shown = Counters()
         self.levels: list[dict[str, int]] = []
@@ -206,7 +206,8 @@ class _Levels:
         self, job: LevelJob, say: Callable[[str], None], counters: dict[str, int], note: str
     ) -> None:
         self._shown.replace(total([self._counters, counters]))
-        if self._is_late and self._job is not None:
+        if self._is_late and self._job is not None and not self._is_timed_out:
+            self._is_timed_out = True  # a second call would kill it
             self._job.stop()
         parts = [
             f"level {job.level}: {self._kept:,} users kept",
