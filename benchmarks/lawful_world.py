@@ -128,10 +128,10 @@ class Lawful:
         """A walled list ends where the wall is, which an all-knowing crawler does not ask for."""
         laws, pages = self._world.laws, len(self._sheets(kind, index))
         wall = laws.fans_wall if kind is Kind.FANS else laws.posts_wall
-        if wall is not None and pages >= wall:
-            return Extent(wall, is_open=False)
-        sheets = enumerate(self._sheets(kind, index), 1)
+        sheets = enumerate(self._sheets(kind, index)[:wall], 1)
         first = next((n for n, sheet in sheets if any(p.thing is not None for p in sheet)), 0)
+        if wall is not None and pages >= wall:
+            return Extent(wall, is_open=False, first=first)
         if not pages:
             return Extent(0, is_open=True)
         if kind is Kind.FANS and laws.fans_next == "silent":

@@ -1,3 +1,4 @@
+import asyncio
 import sys
 from collections import Counter
 from itertools import pairwise
@@ -10,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from tests.examples import examples
 from tests.fetch.rings import standings
+from tests.fetch.virtual import run
 from weibo_crawler.config import Pace
 from weibo_crawler.fetch.egress import DIRECT, Egress
 from weibo_crawler.fetch.pool.ring import Choice, Ring
@@ -319,13 +321,13 @@ def test_a_rate_that_was_refused_by_mistake_is_forgotten() -> None:
 
 
 class _Limit:
-    """A site that allows one request in so many seconds, and refuses what comes sooner."""
+    """A site that allows one request in so many seconds, and so many at once, and refuses more."""
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds, self._tokens, self._at = seconds, 1.0, 0.0
+    def __init__(self, seconds: float, at_once: float = 1.0) -> None:
+        self._seconds, self._at_once, self._tokens, self._at = seconds, at_once, at_once, 0.0
 
     def allows(self, now: float) -> bool:
-        self._tokens = min(1.0, self._tokens + (now - self._at) / self._seconds)
+        self._tokens = min(self._at_once, self._tokens + (now - self._at) / self._seconds)
         self._at = now
         is_allowed = self._tokens >= 1.0
         self._tokens -= is_allowed
@@ -479,27 +481,77 @@ def test_short_rests_without_a_limit() -> None:
         ring.choose(now, Random(0))
 
 
-def test_a_rate_is_told_by_refusals_in_a_row() -> None:
-    """Where the pace has no limit three refusals in a row say that an egress is too fast: what was
-    answered within the last second is its rate. One alone, or a ban, says nothing of the kind, and
-    where the rate falls as low as rests alone keep it there is none again."""
+@pytest.mark.parametrize("is_ban", [False, True])
+def test_a_rate_is_told_by_refusals_in_a_row(*, is_ban: bool) -> None:
+    """Where the pace has no limit three refusals in a row say that an egress is too fast, whatever
+    they are called: what was answered within the last second is its rate. One alone, or two, say
+    nothing of the kind, and where the rate falls as low as rests alone keep it there is none
+    again."""
     ring, rng = Ring([DIRECT], Pace(requests_per_second=0)), Random(0)
     for n in range(400):
         ring.answered("direct", n / 200, 0.001)
         if n % 50 == 0:
-            ring.refused("direct", n / 200, rng)
-            ring.refused("direct", n / 200, rng, is_ban=True)
-            ring.refused("direct", n / 200, rng)
+            ring.refused("direct", n / 200, rng, is_ban=is_ban)
+            ring.refused("direct", n / 200, rng, is_ban=is_ban)
     assert standings(ring)[0].rate == 0.0
     rates = []
-    for n in range(9):
-        ring.refused("direct", 2.0, rng)
+    for n in range(16):
+        ring.refused("direct", 2.0, rng, is_ban=is_ban)
         rates.append(standings(ring)[0].rate)
         ring.choose(100.0 * n + 100.0, rng)
     rate = 199 * 0.75
     assert rates[:5] == pytest.approx([0.0, 0.0, rate, 0.75 * rate, 0.75**2 * rate])
-    assert min(rate for rate in rates if rate) > 32.0
+    assert min(rate for rate in rates if rate) > 4.0
     assert rates[-1] == 0.0
+
+
+def test_few_answers_tell_no_rate() -> None:
+    """Refusals in a row right at the start, or where others have used up what an address may ask
+    for, say nothing of how much that is: there is no rate yet."""
+    ring, rng = Ring([DIRECT], Pace(requests_per_second=0)), Random(0)
+    for n in range(9):
+        ring.answered("direct", 0.1 * n, 0.01)
+        ring.refused("direct", 0.1 * n, rng)
+    assert standings(ring)[0].rate == 0.0
+
+
+@pytest.mark.parametrize("is_ban", [False, True])
+@pytest.mark.parametrize("allowed", [20.0, 100.0])
+@pytest.mark.parametrize("processes", [1, 3])
+def test_a_limit_is_found_where_no_pace_is_set(
+    processes: int, allowed: float, *, is_ban: bool
+) -> None:
+    """Law 10: whatever a site calls a refusal, and however many processes ask by one address, they
+    get most of what it allows, and after the beginning one request of twenty is refused at most.
+    Each has twenty callers, who are answered within 30 ms."""
+    limit, rng = _Limit(1 / allowed, allowed), Random(0)
+    outcomes: list[tuple[float, bool]] = []
+
+    async def ask(ring: Ring) -> None:
+        loop = asyncio.get_running_loop()
+        while loop.time() < 60.0:
+            choice = ring.choose(loop.time(), rng)
+            await asyncio.sleep(choice.wait_s)
+            while wait_s := ring.go(choice, loop.time()):
+                await asyncio.sleep(wait_s)
+            if wait_s is None:
+                continue
+            await asyncio.sleep(rng.uniform(0.01, 0.03))
+            ring.landed(choice)
+            outcomes.append((loop.time(), limit.allows(loop.time())))
+            if outcomes[-1][1]:
+                ring.answered("direct", loop.time(), 0.03)
+            else:
+                ring.refused("direct", loop.time(), rng, is_ban=is_ban)
+
+    async def ask_all() -> None:
+        rings = [Ring([DIRECT], Pace(requests_per_second=0)) for _ in range(processes)]
+        await asyncio.gather(*(ask(ring) for ring in rings for _ in range(20)))
+
+    run(ask_all())
+    late = [is_allowed for at, is_allowed in outcomes if at > 10.0]
+    assert sum(late) > 0.8 * allowed * 50.0
+    assert late.count(False) < 0.05 * len(late)
 
 
 def test_the_floor_and_the_steps_are_settings() -> None:

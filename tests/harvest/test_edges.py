@@ -24,7 +24,7 @@ from weibo_crawler.harvest import drought
 from weibo_crawler.harvest.edges import THIN
 from weibo_crawler.harvest.run import HarvestRun
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import WAYS, Edge, FanPage, Id, Kind, Request, Verdict
+from weibo_crawler.records import WAYS, Edge, FanPage, Id, Kind, Reading, Request, Verdict
 from weibo_crawler.simulator.world import World
 from weibo_crawler.store import Found, UserRow, WalledEdge
 from weibo_crawler.store.owners import new_owner
@@ -452,6 +452,60 @@ def test_later_pages_that_are_walled_leave_the_first(tmp_path: Path) -> None:
         assert row.state == "done"
     cut = sum(world.fans_announced(world.index(int(row.uid)) or 0) > 20 for row in rows)
     assert crawl.walled()[Edge.FANS] >= cut > WINDOW
+
+
+@pytest.mark.parametrize("is_shown_to_some", [False, True])
+def test_walls_behind_pages_without_users(tmp_path: Path, *, is_shown_to_some: bool) -> None:
+    """Law 16: once second pages are known to be walled, a first page that shows nobody and names
+    the second one asks for it no more than others do. Where two of three are shown, all such are
+    asked for, if there is nobody else of whom such pages are shown."""
+    world = make_world(5, users=400)
+
+    def is_blank(request: Request) -> bool:
+        has_second = world.fans_announced(world.index(int(request.uid)) or 0) > 20
+        is_one = has_second if is_shown_to_some else int(request.uid) % 3 == 0
+        return request.kind is Kind.FANS and not request.cursor and is_one
+
+    def is_walled(request: Request) -> bool:
+        return is_later(request) and not (is_shown_to_some and int(request.uid) % 3)
+
+    def is_later(request: Request) -> bool:
+        return request.kind is Kind.FANS and request.cursor != ""
+
+    class Blank(SimulatedFetcher):
+        async def fetch(self, ask: Ask) -> Fetched:
+            fetched, uid = await super().fetch(ask), ask.request.uid
+            if not is_blank(ask.request):
+                return fetched
+            blank = FanPage(uid, (), "2", is_next_named=True)
+            return Fetched(Reading(Verdict.OK, blank, ambiguous=True), fetched.page)
+
+    fetcher = Blank(world, is_walled)
+    Crawl(tmp_path, world).run(fetcher, concurrency=4)
+    blank = {request.uid for request in fetcher.asked if is_blank(request)}
+    behind = {request.uid for request in fetcher.asked if is_later(request)} & blank
+    assert len(blank) > 3 * WINDOW
+    assert behind == blank if is_shown_to_some else len(behind) <= WINDOW + 4
+
+
+def test_an_unconfirmed_wall_behind_a_page_without_users_fails_nobody(tmp_path: Path) -> None:
+    """Where it is met again it is a wall, and the list is one of which the first page was shown."""
+    world = make_world(5, users=200)
+    seed = world.seeds[0]
+
+    class Unsure(SimulatedFetcher):
+        async def fetch(self, ask: Ask) -> Fetched:
+            fetched = await super().fetch(ask)
+            if ask.request.kind is not Kind.FANS or ask.request.uid != seed:
+                return fetched
+            blank = Reading(Verdict.OK, FanPage(seed, (), "2", is_next_named=True), ambiguous=True)
+            is_first, wall = not ask.request.cursor, Reading(Verdict.LOGIN_WALL, ambiguous=True)
+            return fetched._replace(reading=blank if is_first else wall)
+
+    crawl = Crawl(tmp_path, world)
+    crawl.run(Unsure(world), edges_if_walled=())
+    assert {row.state for row in crawl.rows()} == {"done"}
+    assert crawl.walled() == {Edge.FANS: 1}
 
 
 def test_names_are_asked_for_once(tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ from weibo_crawler.records import (
 )
 from weibo_crawler.store import Entry, Progress
 from weibo_crawler.store.kept import KeptPage, pack
+from weibo_crawler.walls import Walls
 
 _EDGES = frozenset(map(str, Edge))
 _ECHOES = {one.edge: one for one in ECHO_LISTS}
@@ -85,13 +86,15 @@ class Shown(NamedTuple):
 
 
 class EdgeReader:
-    """Reads the edges of one entry. doubted: what earlier walks doubted and no page has settled, in
-    the words of the doubts. puts_off: whether posts with few comments, and timelines of which no
-    posts are announced, wait for the end of the walk.
+    """Reads the edges of one entry. walls: which pages others are refused; whoever calls `read`
+    asks them before, and tells them after it. doubted: what earlier walks doubted and no page has
+    settled, in the words of the doubts. puts_off: whether posts with few comments, and timelines of
+    which no posts are announced, wait for the end of the walk. behind: so many pages that show
+    nobody the last `read` passed.
     Errors of `read`: Walled, EntryGone, EntryTrouble, Unsure, PutOff."""
 
-    def __init__(self, source: Source, entry: Entry) -> None:
-        self._source, self._entry = source, entry
+    def __init__(self, source: Source, entry: Entry, walls: Walls) -> None:
+        self._source, self._entry, self._walls = source, entry, walls
         self.doubted = {said for said in entry.last_error.split(DOUBTS) if _edge_of(said)}
         self._listed = {edge: set(done.last_ids) for edge, done in entry.progress.items()}
         self._barren = dict.fromkeys(entry.progress, 0)
@@ -103,6 +106,7 @@ class EdgeReader:
         self._told: Fetched | None = None  # the profile that told whether that is so
         self._thin = set[tuple[Edge, Id]]()  # lists under posts, met by this walk, that are short
         self.puts_off = False
+        self.behind = 0
         self._waits = False  # whether the posts are not looked at yet, as none are announced
         self._is_unnamed = False  # the last page did not name the next one, where others do
         self._is_looked = False  # whether an end that is met now was looked at
@@ -174,12 +178,11 @@ class EdgeReader:
         """A page, or the first one behind a few that show nobody and name the next. Where these do
         not end, whoever asks again later begins with the first of them."""
         at = progress
-        for _ in range(1 + _BARREN_PAGES):
-            try:
-                fetched = await self._ask_of_owner(edge, at, expect)
-            except Walled as wall:
-                wall.behind = at.pages - progress.pages
-                raise
+        for behind in range(1 + _BARREN_PAGES):
+            self.behind = behind
+            if behind and not self._walls.may_ask(edge, at.pages + 1, time.time()):
+                raise Walled(Verdict.LOGIN_WALL)
+            fetched = await self._ask_of_owner(edge, at, expect)
             record = fetched.reading.record
             if not (isinstance(record, FanPage) and fetched.reading.ambiguous):
                 return await self._listed_page(edge, at, expect, fetched)

@@ -73,10 +73,7 @@ class UsersFull(Exception):
 
 
 class Walled(Exception):
-    """A page that guests are not shown: the edge is to blame, not the entry. behind: so many pages
-    that showed nobody were passed before it."""
-
-    behind = 0
+    """A page that guests are not shown: the edge is to blame, not the entry."""
 
 
 class PutOff(Exception):

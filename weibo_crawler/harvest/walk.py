@@ -116,7 +116,7 @@ class _Visit:
 
     def __init__(self, env: Walker, entry: Entry) -> None:
         self._env, self._entry = env, entry
-        self._reader = EdgeReader(env.source, entry)
+        self._reader = EdgeReader(env.source, entry, env.walls)
         self._troubles: list[EntryTrouble] = []
         self._is_done = self._is_put_off = False
         self.walled: dict[Edge, str] = {}  # what the site said
@@ -177,8 +177,8 @@ class _Visit:
         while self._env.may_go_on():
             try:
                 shown = await self._show(edge, progress)
-            except Walled as wall:
-                if not (progress.pages or wall.behind):
+            except Walled:
+                if not (progress.pages or self._reader.behind):
                     raise
                 await self._mark_walled(edge, progress, is_last)  # guests are shown so much of it
                 return
@@ -195,15 +195,16 @@ class _Visit:
     async def _show(self, edge: Edge, progress: Progress) -> Shown:
         """The next page of a list, if the edge may be asked for. Errors: Walled, and others."""
         walls, nth, now = self._env.walls, progress.pages + 1, time.time()
+        self._reader.behind = 0
         if not walls.may_ask(edge, nth, now):
             raise Walled(Verdict.LOGIN_WALL)
         try:
             shown = await self._reader.read(edge, progress)
-        except Walled as wall:
-            walls.met(edge, nth + wall.behind, now)
+        except Walled:
+            walls.met(edge, nth + self._reader.behind, now)
             raise
         if shown.is_proof:
-            walls.passed(edge, nth)
+            walls.passed(edge, nth + self._reader.behind)
         await self._env.note_shown(self._entry.uid)
         return shown
 

@@ -20,7 +20,7 @@ _STALL_S = 3.0  # a failure that took so long is enough
 _DEAD_REST = 4.0  # intervals: the first rest of a dead one
 _STALL_REST = 4.0  # times as long as its probe takes is the longest rest of who stalls, at least
 _PACE_JITTER = 0.015  # of an interval: at most so much more than the least gap
-_LEAST_RATE = 32.0  # requests per second, where no pace is set
+_LEAST_RATE = 4.0  # requests per second, where no pace is set: rests alone keep to less
 _SHORT_REST = 2.0  # intervals: the first rest of who was only too fast
 _FORGIVEN = 24  # answers to one egress at the cadence: then all others go at it as well
 _TRIAL_S = 5.0  # nobody else goes meanwhile by an egress that has not answered yet
@@ -54,10 +54,11 @@ class Ring:
     time between the probes of a dead proxy at one. Retry-After is obeyed up to four times the cap
     (longest_s, at most an hour).
 
-    Where the pace has no limit an egress goes without one until it is refused for haste several
-    times in a row. Then what was answered within the last second is its rate, which falls and rises
-    as any other does, but without a ceiling. Where it falls to _LEAST_RATE it was no haste, or
-    rests alone serve better, and there is no limit again.
+    Where the pace has no limit an egress goes without one until it is refused several times in a
+    row, in whatever words: some sites say 403 to who is too fast. Then what was answered within the
+    last second is its rate, and the one that was refused; it falls and rises as any other does, but
+    without a ceiling. Where it is no more than _LEAST_RATE it was no haste, or rests alone serve
+    better, and there is no limit again.
 
     is_leased: the ring begins empty; egresses are admitted, retired and lost as their leases come
     and go, and nothing goes from `until` on. What is said of an egress that is not here any more
@@ -208,14 +209,16 @@ class Ring:
         *,
         is_ban: bool = False,
     ) -> None:
-        """The site refused this egress. is_ban: not because this request came too early. The pace
-        of one that goes at the cadence stays: it may have been the jitter of arrivals."""
+        """The site refused this egress. is_ban: not because this request came too early, as far as
+        the words tell. The pace of one that goes at the cadence stays: it may have been the jitter
+        of arrivals."""
         slot = self._by_name.get(name)
         if slot is None:
             return
         asked_s = min(retry_after_s or 0.0, self.longest_s)
+        is_ban = is_ban and self.ceiling > 0  # where rests are short, what ends with one was haste
         if not is_ban:
-            slot.was_hasty(now)
+            slot.was_hasty(now, self._floor)
         if slot.health is Health.RESTING:
             if now + asked_s > slot.next_free:
                 self._put_out(slot, Health.RESTING, now + asked_s)

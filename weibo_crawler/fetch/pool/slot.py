@@ -169,13 +169,15 @@ class Slot:
             rate = self.rate + min(step, self.rate * _CAREFUL)
         self.rate = min(rate, ceiling)
 
-    def was_hasty(self, now: float) -> None:
-        """Take what was answered of late for the rate, where there is none, and several refusals in
-        a row say that there should be one."""
+    def was_hasty(self, now: float, least: float) -> None:
+        """Where there is no rate, and several refusals in a row say that there should be one, take
+        what was answered of late for the one that was refused, if it is more than the least."""
         self.refusals += not self.rate
         if self.refusals >= _HASTY:
             self._forget(now)
-            self.rate, self.refusals = len(self.came) / _OF_LATE_S, 0
+            rate, self.refusals = len(self.came) / _OF_LATE_S, 0
+            if rate > least:
+                self.rate = self.refused_rate = rate
 
     def _forget(self, now: float) -> None:
         while self.came and self.came[0] <= now - _OF_LATE_S:
