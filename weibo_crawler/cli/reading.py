@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -92,8 +92,17 @@ def counted(rows: Iterable[T], what: str, say: Callable[[str], None]) -> Iterato
 
 @contextmanager
 def _opened(settings: Settings, read: Callable[[Home, Range], T], part: Range) -> Iterator[T]:
-    with Home(settings, makes=()) as home:
-        yield read(home, part)
+    yield read(_home(settings), part)
+
+
+@cache
+def _home(settings: Settings) -> Home:
+    """Opened once in each process, for all its ranges, and closed with it."""
+    from multiprocessing.util import Finalize
+
+    home = Home(settings, makes=())
+    Finalize(None, home.__exit__, (None, None, None), exitpriority=0)
+    return home
 
 
 def _result(settings: Settings, read: Callable[[Home, Range], T], part: Range) -> T:
