@@ -32,7 +32,7 @@ from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.store.temporary import open_private, owned_folder
 
 RUNNERS = ("inline", "local")
-# mrjob imports distutils: setuptools would put its own in the place of Python's, and be imported whole
+# mrjob imports distutils, in whose place setuptools would put its own, and be imported whole
 _HAS_DISTUTILS = sys.version_info < (3, 12)
 _OWN_DISTUTILS = {"SETUPTOOLS_USE_DISTUTILS": "stdlib"} if _HAS_DISTUTILS else {}
 _POLL_S = 0.2
