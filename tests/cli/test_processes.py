@@ -59,8 +59,8 @@ def soon(holds: Callable[[], bool]) -> bool:
 
 @pytest.mark.parametrize("what", ["comments", "posts --history", "users --as-of 2100-01-01"])
 def test_two_processes_export_what_one_does(crawl: Crawl, what: str) -> None:
-    """Also what is no table of posts as it is now (tests/analysis/test_parallel.py); each closes
-    its stores, or their logs would be left."""
+    """Also what is no table of posts as it is now (tests/analysis/test_parallel.py). No
+    log of a store is left."""
     for n in "12":
         crawl.run("export", *what.split(), "-o", f"{n}.csv", "--processes", n)
     one, two = (crawl.folder / f"{n}.csv" for n in "12")

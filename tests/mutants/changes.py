@@ -36,13 +36,6 @@ CHANGES = [
         "{**self._env,",
         f"{POSTS}/test_driver.py::test_a_job_loads_no_setuptools_where_python_has_distutils",
     ),
-    Change(
-        "processes that read leave the log of a store behind",
-        "cli/reading.py",
-        "Finalize(None, home.__exit__, (None, None, None), exitpriority=0)",
-        "del Finalize",
-        "tests/cli/test_processes.py::test_two_processes_export_what_one_does",
-    ),
     # sessions, stores, evidence
     Change(
         "the entry page is asked for again and again",

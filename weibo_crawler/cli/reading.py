@@ -65,6 +65,8 @@ def reading(home: Home, processes: int, output: Path | None = None) -> Iterator[
         return
     from weibo_crawler.analysis.parallel import Readers
 
+    # opens them here until the others are gone: of several who close at once none empties the log
+    home.tables.userlist.row("0")
     with Readers(processes, output) as readers:
         yield Reading(home, readers)
 
@@ -97,12 +99,8 @@ def _opened(settings: Settings, read: Callable[[Home, Range], T], part: Range) -
 
 @cache
 def _home(settings: Settings) -> Home:
-    """Opened once in each process, for all its ranges, and closed with it."""
-    from multiprocessing.util import Finalize
-
-    home = Home(settings, makes=())
-    Finalize(None, home.__exit__, (None, None, None), exitpriority=0)
-    return home
+    """Opened once in each process, for all its ranges, and gone with it."""
+    return Home(settings, makes=())
 
 
 def _result(settings: Settings, read: Callable[[Home, Range], T], part: Range) -> T:
