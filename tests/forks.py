@@ -189,9 +189,20 @@ def _serve(line: socket.socket) -> None:
                 os.close(fd)
 
 
+class _NoPandas:
+    """Where there is one, Arrow takes half a second to import it, to look whether what it is given
+    is of its types. Nothing here is, and none of our extras installs it."""
+
+    @staticmethod
+    def find_spec(name: str, *_: object) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
+
+
 def _import_all() -> None:
     import weibo_crawler
 
+    sys.meta_path.insert(0, _NoPandas)  # type: ignore[arg-type]
     for module in pkgutil.walk_packages(weibo_crawler.__path__, "weibo_crawler."):
         if module.name not in _HEAVY:
             with contextlib.suppress(ImportError):  # an extra that is not installed

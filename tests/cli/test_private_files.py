@@ -5,8 +5,10 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -42,15 +44,22 @@ def test_stores_are_private_and_exports_are_as_the_umask_says(tmp_path: Path, um
         lines = [f"seed {truth.seeds[0]}", "harvest", "import", "posts --runner inline"]
         lines += ["export users -o users.csv", "report -o report.html"]
         crawl.env["WEIBO_POSTS__RANGES"] = "1"
-        watch = "(for i in $(seq 6000); do stat -c '%n %a' *.db*; sleep .02; done 2>/dev/null) & "
-        done = crawl.shell(
-            f"umask {umask}; {watch} W=$!; "
-            + "".join(f"{program} {line} >&2 || exit 9; " for line in lines)
-            + "kill $W"
-        )
+        seen: set[tuple[str, int]] = set()
+        is_done = threading.Event()
+
+        def watch() -> None:
+            while not is_done.wait(0.01):
+                for file in crawl.folder.glob("*.db*"):
+                    with suppress(FileNotFoundError):
+                        seen.add((file.name, file.stat().st_mode & 0o777))
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        done = crawl.shell(f"umask {umask}; " + " && ".join(f"{program} {each}" for each in lines))
+        is_done.set()
+        watcher.join()
     assert done.returncode == 0, done.stderr
-    seen = {tuple(line.split()) for line in done.stdout.splitlines()}
-    assert {mode for _, mode in seen} == {"600"}, seen
+    assert {mode for _, mode in seen} == {0o600}, seen
     assert {"users.db", "users.db-wal", "users.db-shm", "tables.db-wal"} <= {n for n, _ in seen}
     as_told = 0o666 & ~int(umask, 8)
     modes = _modes(crawl.folder)

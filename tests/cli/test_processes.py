@@ -59,12 +59,14 @@ def soon(holds: Callable[[], bool]) -> bool:
 
 @pytest.mark.parametrize("what", ["comments", "posts --history", "users --as-of 2100-01-01"])
 def test_two_processes_export_what_one_does(crawl: Crawl, what: str) -> None:
-    """Also what is no table of posts as it is now (tests/analysis/test_parallel.py)."""
+    """Also what is no table of posts as it is now (tests/analysis/test_parallel.py). No
+    log of a store is left."""
     for n in "12":
         crawl.run("export", *what.split(), "-o", f"{n}.csv", "--processes", n)
     one, two = (crawl.folder / f"{n}.csv" for n in "12")
     assert two.read_bytes() == one.read_bytes()
     assert len(one.read_bytes().splitlines()) > 20
+    assert {file.name for file in crawl.folder.glob("*.db*")} == {"users.db", "tables.db"}
 
 
 def test_a_dataset_is_the_same(crawl: Crawl) -> None:

@@ -149,13 +149,13 @@ def _mids(truth: Truth, uid: int) -> set[str]:
 def test_a_killed_refresh_goes_on(tmp_path: Path) -> None:
     """Laws 6, 7, 8: kill -9 in the middle of a refresh, several times; then no post is lost or
     doubled, changes are told right, and no gap is invented."""
-    knobs = {"users": 100, "seed": 5, "mean_posts": 15.0}
+    knobs = {"users": 60, "seed": 5, "mean_posts": 12.0}
     with simulated(tmp_path, **knobs) as (crawl, before):
         whole_way(crawl, before)
     slow = {"faults": "slow=0.3", "slow_s": 0.05}
     with days_later(crawl, tmp_path, 25.0, **knobs, **CHANGING, **slow) as now:
         now.depths = before.depths
-        for requests in (20, 60, 90):
+        for requests in (15, 30, 45):
             code = signal_after(crawl, now, requests, signal.SIGKILL, "posts", "--refresh", "--all")
             assert code == -signal.SIGKILL
         done = crawl.json("posts", "--refresh", "--all", *INLINE)
@@ -172,12 +172,12 @@ def test_a_guest_who_comes_back_late_knows_what_was_missed(tmp_path: Path) -> No
     """Law 12, with kill -9 on the way: where guests see page 1, each user whose page 1 holds
     nothing known has a gap, with the dates of the posts at its ends; what was missed lies in gaps,
     all of it; nobody else has one."""
-    knobs = {"users": 100, "seed": 9, "mean_posts": 20.0, "guests": "2026"}
+    knobs = {"users": 60, "seed": 9, "mean_posts": 16.0, "guests": "2026"}
     with simulated(tmp_path, **knobs) as (crawl, before):
         whole_way(crawl, before)
     with days_later(crawl, tmp_path, 40.0, **knobs, faults="slow=0.3", slow_s=0.03) as now:
         now.depths = before.depths
-        signal_after(crawl, now, 60, signal.SIGKILL, "posts", "--refresh", "--all")
+        signal_after(crawl, now, 40, signal.SIGKILL, "posts", "--refresh", "--all")
         crawl.run("posts", "--refresh", "--all", *INLINE)
         text = crawl.run("report", "--completeness", "--format", "jsonl").stdout
         rows = {row["id"]: row for row in map(json.loads, text.splitlines())}

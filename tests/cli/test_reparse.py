@@ -118,8 +118,8 @@ def test_tables_come_out_as_they_were(tmp_path: Path, knobs: dict[str, Any]) -> 
     """Users with depth, state and fans, posts and ledgers: of a crawl that met refusals, faults,
     walls and second looks, without a request; and the same again adds nothing. Where lists are
     walled depths are bounds, and those of the archive are any."""
-    with simulated(tmp_path, users=120, mean_posts=14.0, **knobs) as (crawl, truth):
-        folder = archived(crawl, WEIBO_ARCHIVE__MAX_FILE_BYTES="200000")
+    with simulated(tmp_path, users=90, mean_posts=12.0, **knobs) as (crawl, truth):
+        folder = archived(crawl, WEIBO_ARCHIVE__MAX_FILE_BYTES="100000")
         main_job(crawl, truth)
         crawl.run("posts", "--runner", "inline", "--refresh", "--all")
         files = sorted(folder.iterdir())
@@ -128,7 +128,7 @@ def test_tables_come_out_as_they_were(tmp_path: Path, knobs: dict[str, Any]) -> 
         other = again(tmp_path / "again", folder)
         assert_equal(crawl, other)
         if "fans_walled" in knobs:
-            true = other_truth(truth, ("reposts", "comments"), mean_posts=14.0)
+            true = other_truth(truth, ("reposts", "comments"), mean_posts=12.0)
             assert bounds(crawl) == (True, True)
         else:
             true = truth.depths
@@ -150,7 +150,7 @@ def test_tables_come_out_as_they_were(tmp_path: Path, knobs: dict[str, Any]) -> 
 
 def test_posts_that_were_asked_for_by_their_ids_come_out_too(tmp_path: Path) -> None:
     """Those of nobody's timeline, edited and deleted ones, between the visits before and after."""
-    knobs = {"users": 60, "seed": 9, "mean_posts": 8.0}
+    knobs = {"users": 40, "seed": 9, "mean_posts": 8.0}
     with simulated(tmp_path, **knobs) as (crawl, truth):
         folder = archived(crawl)
         main_job(crawl, truth)
@@ -166,7 +166,7 @@ def test_posts_that_were_asked_for_by_their_ids_come_out_too(tmp_path: Path) -> 
 
 def test_who_showed_nothing_is_asked_for_by_the_profile_again_too(tmp_path: Path) -> None:
     """A visit that begins with the profile, as second looks at such have shown nothing more."""
-    with simulated(tmp_path, users=120, laws=303) as (crawl, truth):
+    with simulated(tmp_path, users=80, laws=303) as (crawl, truth):
         folder = archived(crawl)
         main_job(crawl, truth)
         with closing(SqliteUsers(f"sqlite:///{crawl.folder}/users.db")) as users:
@@ -194,7 +194,7 @@ def test_the_posts_of_seeds_come_out_without_a_harvest(tmp_path: Path) -> None:
 def test_a_walk_that_asked_for_samples_only(tmp_path: Path, knobs: dict[str, Any]) -> None:
     """With more than three hundred lists a harvest knows which second looks show nothing, and takes
     a sample of them. What the archive lacks for that stops no user and no level."""
-    with simulated(tmp_path, users=800, mean_posts=1.0, **knobs) as (crawl, truth):
+    with simulated(tmp_path, users=450, mean_posts=1.0, **knobs) as (crawl, truth):
         folder = archived(crawl)
         crawl.run("seed", *truth.seeds)
         looks = crawl.json("harvest")["second_looks"]
@@ -256,7 +256,7 @@ def test_a_harvest_killed_in_the_middle(tmp_path: Path) -> None:
 
 def test_who_is_forgotten_is_not_in_the_archive(tmp_path: Path) -> None:
     """Nor in tables that come from it."""
-    with simulated(tmp_path, users=120, mean_posts=10.0, seed=3) as (crawl, truth):
+    with simulated(tmp_path, users=80, mean_posts=8.0, seed=3) as (crawl, truth):
         folder = archived(crawl)
         main_job(crawl, truth)
         uid, name = most_reposted(crawl, truth)

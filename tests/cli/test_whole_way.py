@@ -320,14 +320,14 @@ def test_a_store_that_vanishes_is_said(tmp_path: Path) -> None:
 def test_a_killed_posts_job_goes_on(tmp_path: Path) -> None:
     """Law 8: the driver alone is killed; its mappers end by themselves, and the same command stores
     all posts without doubling any."""
-    with simulated(tmp_path, users=150, mean_posts=15.0, faults="slow=0.3", slow_s=0.1) as (
+    with simulated(tmp_path, users=100, mean_posts=12.0, faults="slow=0.3", slow_s=0.1) as (
         crawl,
         truth,
     ):
         crawl.run("seed", *truth.seeds)
         crawl.run("harvest")
         crawl.run("import")
-        for requests in (50, 150, 100):
+        for requests in (30, 80, 60):
             code = signal_after(crawl, truth, requests, signal.SIGKILL, "posts")
             assert code == -signal.SIGKILL
         crawl.run("posts")
@@ -337,7 +337,7 @@ def test_a_killed_posts_job_goes_on(tmp_path: Path) -> None:
 def test_whichever_process_of_the_job_is_killed_the_run_ends(tmp_path: Path) -> None:
     """Law 8: the job, or any process below it, is killed alone: the command ends with exit code 1,
     says so, and the same command stores the rest."""
-    with simulated(tmp_path, users=150, mean_posts=15.0, faults="slow=0.5", slow_s=0.2) as (
+    with simulated(tmp_path, users=100, mean_posts=12.0, faults="slow=0.5", slow_s=0.2) as (
         crawl,
         truth,
     ):
@@ -369,7 +369,7 @@ def below_of(pid: int) -> list[int]:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_ctrl_c_ends_children_and_goes_on(tmp_path: Path, number: signal.Signals) -> None:
     """Exit code 130 after a clean stop; no mapper is left, and a later run stores the rest."""
-    with simulated(tmp_path, users=120, mean_posts=12.0, faults="slow=0.6", slow_s=0.3) as (
+    with simulated(tmp_path, users=70, mean_posts=8.0, faults="slow=0.6", slow_s=0.3) as (
         crawl,
         truth,
     ):
@@ -378,7 +378,7 @@ def test_ctrl_c_ends_children_and_goes_on(tmp_path: Path, number: signal.Signals
         assert not [user for user in crawl.scan("users") if user["state"] == "leased"]
         crawl.run("harvest")
         crawl.run("import")
-        assert signal_after(crawl, truth, 50, number, "posts") == 130
+        assert signal_after(crawl, truth, 30, number, "posts") == 130
         asked = len(truth.served())
         time.sleep(1)
         assert len(truth.served()) == asked

@@ -30,6 +30,13 @@ CHANGES = [
         "if False:",
         f"{POSTS}/test_cluster.py::test_mappers_need_a_key_where_thrift_asks_for_a_ticket",
     ),
+    Change(
+        "a job loads all of setuptools before it begins",
+        "posts/driver.py",
+        "{**self._env, **_OWN_DISTUTILS,",
+        "{**self._env,",
+        f"{POSTS}/test_driver.py::test_a_job_loads_no_setuptools_where_python_has_distutils",
+    ),
     # sessions, stores, evidence
     Change(
         "the entry page is asked for again and again",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
@@ -32,7 +32,7 @@ class Batches:
 
     def __init__(self, arrow: Any, fields: Mapping[str, Field]) -> None:
         self._arrow, self._fields = arrow, fields
-        types = [(name, self._type(field)) for name, field in fields.items()]
+        types = [(name, _type(arrow, field)) for name, field in fields.items()]
         self.schema = arrow.schema(types)
 
     def of(self, rows: Rows | Parted) -> Iterator[Any]:
@@ -80,32 +80,31 @@ class Batches:
             values = [None if value is None else [*value.items()] for value in values]
         return self._arrow.array(values, type)
 
-    def _type(self, field: Field) -> Any:
-        arrow = self._arrow
-        if field.record is not None:
-            record = self._type_of(field.record)
-            return record if field.kind is Kind.RECORD else arrow.list_(record)
-        if field.kind in _SIMPLE:
-            return self._type_of(_SIMPLE[field.kind])
-        if field.kind is Kind.WORDS:
-            return arrow.map_(arrow.string(), arrow.string())
-        return arrow.timestamp("ms", tz=field.zone)
 
-    def _type_of(self, hint: Any) -> Any:
-        """The type of Arrow for that of a value, or of one that may be None."""
-        arrow = self._arrow
-        simple = {str: arrow.string(), int: arrow.int64(), bool: arrow.bool_()}
-        simple[float] = arrow.float64()
-        if hint in simple:
-            return simple[hint]
-        if get_origin(hint) is tuple:
-            return arrow.list_(self._type_of(get_args(hint)[0]))
-        if get_args(hint):
-            return self._type_of(get_args(hint)[0])
-        fields = get_type_hints(hint)
-        return arrow.struct(
-            [(name, self._type_of(fields[name])) for name in hint.__struct_fields__]
-        )
+def _type(arrow: Any, field: Field) -> Any:
+    if field.record is not None:
+        record = _type_of(arrow, field.record)
+        return record if field.kind is Kind.RECORD else arrow.list_(record)
+    if field.kind in _SIMPLE:
+        return _type_of(arrow, _SIMPLE[field.kind])
+    if field.kind is Kind.WORDS:
+        return arrow.map_(arrow.string(), arrow.string())
+    return arrow.timestamp("ms", tz=field.zone)
+
+
+@cache  # asking a record for the types of its fields takes longer than a range with few rows
+def _type_of(arrow: Any, hint: Any) -> Any:
+    """The type of Arrow for that of a value, or of one that may be None."""
+    simple = {str: arrow.string(), int: arrow.int64(), bool: arrow.bool_()}
+    simple[float] = arrow.float64()
+    if hint in simple:
+        return simple[hint]
+    if get_origin(hint) is tuple:
+        return arrow.list_(_type_of(arrow, get_args(hint)[0]))
+    if get_args(hint):
+        return _type_of(arrow, get_args(hint)[0])
+    fields = get_type_hints(hint)
+    return arrow.struct([(name, _type_of(arrow, fields[name])) for name in hint.__struct_fields__])
 
 
 def _write_batches(fields: Mapping[str, Field], rows: Rows, file: Path) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -65,6 +65,8 @@ def reading(home: Home, processes: int, output: Path | None = None) -> Iterator[
         return
     from weibo_crawler.analysis.parallel import Readers
 
+    # opens them here until the others are gone: of several who close at once none empties the log
+    home.tables.userlist.row("0")
     with Readers(processes, output) as readers:
         yield Reading(home, readers)
 
@@ -92,8 +94,13 @@ def counted(rows: Iterable[T], what: str, say: Callable[[str], None]) -> Iterato
 
 @contextmanager
 def _opened(settings: Settings, read: Callable[[Home, Range], T], part: Range) -> Iterator[T]:
-    with Home(settings, makes=()) as home:
-        yield read(home, part)
+    yield read(_home(settings), part)
+
+
+@cache
+def _home(settings: Settings) -> Home:
+    """Opened once in each process, for all its ranges, and gone with it."""
+    return Home(settings, makes=())
 
 
 def _result(settings: Settings, read: Callable[[Home, Range], T], part: Range) -> T:

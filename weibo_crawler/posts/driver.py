@@ -31,6 +31,9 @@ from weibo_crawler.store.sql.walk import Frontier
 from weibo_crawler.store.temporary import open_private, owned_folder
 
 RUNNERS = ("inline", "local")
+# mrjob imports distutils, in whose place setuptools would put its own, and be imported whole
+_HAS_DISTUTILS = sys.version_info < (3, 12)
+_OWN_DISTUTILS = {"SETUPTOOLS_USE_DISTUTILS": "stdlib"} if _HAS_DISTUTILS else {}
 _POLL_S = 0.2
 _LOOK_S = 1.0
 _BEAT_S = 5.0
@@ -159,7 +162,7 @@ class LocalRun(JobRun):
 
     def run(self) -> dict[str, int]:
         with owned_folder("job") as folder:
-            env = {**self._env, "WEIBO_BASE_DIR": _base(self._env)}
+            env = {**self._env, **_OWN_DISTUTILS, "WEIBO_BASE_DIR": _base(self._env)}
             process = start(self._command(str(folder)), self._files.log, env)
             try:
                 self._watch(process)
