@@ -1356,6 +1356,7 @@ CHANGES = [
         "if books is self._frontier:",
         "if True:",
         f"{LEVELS}::test_maps_tell_each_other_of_walls",
+    ),
     Change(
         "haste that is called a ban teaches no pace where none is set",
         "fetch/pool/ring.py",

@@ -308,6 +308,8 @@ def test_a_user_comes_back(profile: User, info: BasicInfo, fetched_at: float) ->
         "found_at": "1970-01-01T00:00:01.250Z",
         "url": "https://site.example/u/1001",
         "seq": 7,
+        "walk": None,
+        "lists": None,
         "profile_screen_name": profile.screen_name,
         "gender": info.gender or profile.gender,
         "description": profile.description,
