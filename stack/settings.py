@@ -139,9 +139,13 @@ def read(
 
 
 def keep(stack: Stack) -> None:
-    """For the commands to come: how many nodes, and whether with Kerberos."""
-    _nodes_file(stack.root).parent.mkdir(parents=True, exist_ok=True)
-    _nodes_file(stack.root).write_text(f"{stack.nodes}\n")
+    """For the commands to come: how many nodes, and whether with Kerberos. One that runs meanwhile
+    reads a whole file."""
+    file = _nodes_file(stack.root)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_name(f"{file.name}.draft")
+    draft.write_text(f"{stack.nodes}\n")
+    draft.replace(file)
     if stack.kerberos:
         _kerberos_file(stack.root).touch()
 
