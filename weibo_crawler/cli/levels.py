@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from weibo_crawler.cli.harvest import note_failure
 from weibo_crawler.cli.main import Done
-from weibo_crawler.cli.posts import mappers_fed
+from weibo_crawler.cli.posts import job_files, mappers_fed, open_cluster
 from weibo_crawler.cli.show import Progress, grouped, seconds, verdicts
 from weibo_crawler.cli.stopping import stopped_by_signals
-from weibo_crawler.errors import BadUsage, CrawlerError, Interrupted, SiteSaysNo
+from weibo_crawler.errors import BadUsage, Interrupted, SiteSaysNo
 from weibo_crawler.harvest.run import is_over_share, note_rules
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.importer import import_users
@@ -24,16 +24,14 @@ from weibo_crawler.levels.job import LevelJob
 from weibo_crawler.levels.walking import LEFT, WALKED
 from weibo_crawler.metrics import Counters, OpenMetrics, total
 from weibo_crawler.posts.cluster import Cluster
-from weibo_crawler.posts.driver import JobFiles, JobRun, LocalRun
+from weibo_crawler.posts.driver import JobRun, LocalRun
 from weibo_crawler.posts.hadoop import HadoopRun
 from weibo_crawler.posts.manifest import KeyRange, manifest
 from weibo_crawler.posts.workers import parse_said
-from weibo_crawler.resources import resource
 from weibo_crawler.store import notes
 from weibo_crawler.store.notes import HELD
 from weibo_crawler.store.owners import new_owner
 from weibo_crawler.store.rows.keys import user_key
-from weibo_crawler.store.temporary import log_of, owned_folder
 
 Show = Callable[[dict[str, int], str], None]
 
@@ -45,7 +43,7 @@ def harvest_by_levels(home: Home, options: argparse.Namespace) -> Done:
     env = dict(os.environ)
     if options.config is not None:
         env["WEIBO_CONFIG"] = str(options.config.resolve())
-    cluster = _cluster(home) if options.runner == "hadoop" else None
+    cluster = open_cluster(home.settings) if options.runner == "hadoop" else None
     _import_seeds(home)
     walk = _Levels(home, options.runner, cluster, env, retry=options.retry_failed)
     with stopped_by_signals(walk.stop):
@@ -79,15 +77,6 @@ def _check(home: Home) -> None:
         raise BadUsage(
             "topics are read by `harvest` without --runner alone: give other stores, or seed users"
         )
-
-
-def _cluster(home: Home) -> Cluster:
-    settings = home.settings
-    fed = mappers_fed(settings, is_cluster=True)
-    if fed is not None:
-        running = min(fed, settings.hadoop.running_maps or fed)
-        settings = replace(settings, hadoop=replace(settings.hadoop, running_maps=running))
-    return Cluster(settings)
 
 
 class _Levels:
@@ -230,23 +219,14 @@ class _Levels:
 
     @contextmanager
     def _job_run(self, job: LevelJob, lines: str, show: Show) -> Iterator[JobRun]:
-        """Its log stays where an error names it."""
-        with owned_folder("harvest") as folder:
-            script = resource("jobs/harvest_level.py")
-            files = JobFiles(script, folder / "ranges.jsonl", log_of(folder))
-            files.manifest.write_text(lines, encoding="utf-8")
+        """The job of a level, to be run inside."""
+        with job_files("harvest", "jobs/harvest_level.py", lines) as files:
             parts = self._home.users, job, files, show
-            try:
-                if self._cluster is None:
-                    fed = mappers_fed(self._home.settings, is_cluster=False)
-                    yield LocalRun(*parts, runner=self._runner, mappers=fed, env=self._env)
-                else:
-                    yield HadoopRun(*parts, cluster=self._cluster, env=self._env)
-            except CrawlerError as error:
-                if str(files.log) not in str(error):
-                    files.log.unlink(missing_ok=True)
-                raise
-            files.log.unlink(missing_ok=True)
+            if self._cluster is None:
+                fed = mappers_fed(self._home.settings, is_cluster=False)
+                yield LocalRun(*parts, runner=self._runner, mappers=fed, env=self._env)
+            else:
+                yield HadoopRun(*parts, cluster=self._cluster, env=self._env)
 
     def closed(self, why: str) -> Done:
         """The closing line and the figures."""

@@ -230,18 +230,23 @@ def run_posts(home: Home, how: How, env: dict[str, str]) -> Done:
 
 def prepared(home: Home, how: How) -> Cluster | None:
     """Look at all that a job needs before one is started. Errors: BadConfig, StoreError."""
-    settings, is_cluster = home.settings, how.runner == "hadoop"
-    fed = mappers_fed(settings, is_cluster=is_cluster)
-    if fed is not None:
-        running = min(fed, settings.hadoop.running_maps or fed)
-        settings = replace(settings, hadoop=replace(settings.hadoop, running_maps=running))
-    cluster = Cluster(settings) if is_cluster else None
+    cluster = open_cluster(home.settings) if how.runner == "hadoop" else None
     home.bind_site()
     # opened here, before several mappers ask for it at once; what they could not read, we cannot
     next(iter(home.tables.posts.scan(limit=1)), None)
     next(iter(home.tables.userlist.scan(limit=1)), None)
     _warn_of_others(home)
     return cluster
+
+
+def open_cluster(settings: Settings) -> Cluster:
+    """The cluster, on which no more maps run at once than the egresses can feed. Errors: as
+    `Cluster`."""
+    fed = mappers_fed(settings, is_cluster=True)
+    if fed is not None:
+        running = min(fed, settings.hadoop.running_maps or fed)
+        settings = replace(settings, hadoop=replace(settings.hadoop, running_maps=running))
+    return Cluster(settings)
 
 
 def mappers_fed(settings: Settings, *, is_cluster: bool) -> int | None:
@@ -265,25 +270,26 @@ def job_run(
     show: Callable[[dict[str, int], str], None],
     ranges: int | None = None,
 ) -> Iterator[JobRun]:
-    """A job that is to be run inside. ranges: of its input, None: posts.ranges. Its log stays where
-    an error names it."""
-    with owned_folder("posts") as folder:
-        files = JobFiles(
-            script=resource("jobs/crawl_posts.py"),
-            manifest=folder / "ranges.jsonl",
-            log=log_of(folder),
-        )
-        lines = manifest(ranges or home.settings.posts.ranges, partial(holds_users, home.tables))
-        files.manifest.write_text(lines, encoding="utf-8")
+    """A job that is to be run inside. ranges: of its input, None: posts.ranges."""
+    lines = manifest(ranges or home.settings.posts.ranges, partial(holds_users, home.tables))
+    with job_files("posts", "jobs/crawl_posts.py", lines) as files:
         parts = home.users, job, files, show
+        if cluster is None:
+            fed = mappers_fed(home.settings, is_cluster=False)
+            yield LocalRun(*parts, runner=how.runner, mappers=fed, env=env)
+        else:
+            yield HadoopRun(*parts, cluster=cluster, table=how.table, detach=how.detach, env=env)
+
+
+@contextmanager
+def job_files(what: str, script: str, lines: str) -> Iterator[JobFiles]:
+    """The files of a job that runs inside. lines: of its input. The log stays where an error names
+    it."""
+    with owned_folder(what) as folder:
+        files = JobFiles(resource(script), folder / "ranges.jsonl", log_of(folder))
+        files.manifest.write_text(lines, encoding="utf-8")
         try:
-            if cluster is None:
-                fed = mappers_fed(home.settings, is_cluster=False)
-                yield LocalRun(*parts, runner=how.runner, mappers=fed, env=env)
-            else:
-                yield HadoopRun(
-                    *parts, cluster=cluster, table=how.table, detach=how.detach, env=env
-                )
+            yield files
         except CrawlerError as error:
             if str(files.log) not in str(error):
                 files.log.unlink(missing_ok=True)
