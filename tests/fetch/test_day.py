@@ -69,7 +69,7 @@ def test_a_day_of_a_hostile_site() -> None:
 
     run(scenario())
     assert not world.breaker.tripped
-    empty = got.pop(("", Verdict.EMPTY), 0)
+    empty = sum(got.pop((cursor, Verdict.EMPTY), 0) for cursor in ("", "2"))
     assert set(got) == {("", Verdict.OK), ("2", Verdict.LOGIN_WALL)}
     assert empty < got["", Verdict.OK] / 500
     assert got.total() > len(EGRESSES) * DAY_S / 40.0 / 2

@@ -76,21 +76,27 @@ def test_a_caller_between_the_answer_and_the_loop() -> None:
     assert asyncio.run(scenario()) == [True, False, True, False]
 
 
-def test_nobody_has_a_turn_beside_the_first_request_with_a_renewed_session() -> None:
-    """Else its wall would prove nothing. Whoever waits goes on when it is answered."""
+def test_no_more_have_a_turn_than_a_session_has_answered_and_one() -> None:
+    """Law 16: nobody knows how long it lives. Beside the first request there is none, else its wall
+    would prove nothing. Whoever waits goes on when one is answered."""
 
     async def scenario() -> None:
         visitor = Visitor(ScriptedSite(has_sessions=True), Counters(), Random(1))
-        visitor.adopt(DIRECT, {"SUB": "1"})
-        _, use = visitor.headers(DIRECT)
-        visitor.begin(DIRECT, use)
-        assert visitor.bar_s(DIRECT, 0.0) == 0.0  # the first session of all is no renewal
-        visitor.adopt(DIRECT, {"SUB": "2"})
-        _, use = visitor.headers(DIRECT)
-        visitor.begin(DIRECT, use)
-        assert visitor.bar_s(DIRECT, 0.0) is None
-        visitor.ended(DIRECT, use)
-        assert visitor.bar_s(DIRECT, 0.0) == 0.0
+        request = ask().request
+        for session in "12":
+            visitor.adopt(DIRECT, {"SUB": session})
+            for answered in range(3):
+                under_way = []
+                while visitor.bar_s(DIRECT, 0.0) == 0.0:
+                    under_way.append(visitor.headers(DIRECT)[1])
+                assert len(under_way) == 2**answered
+                assert visitor.bar_s(DIRECT, 0.0) is None
+                waiter = asyncio.create_task(visitor.settled(DIRECT))
+                await asyncio.sleep(0)
+                for use in under_way:
+                    visitor.ended(DIRECT, use)
+                    visitor.passed(DIRECT, use, request, 1, None, 0.0)
+                assert await waiter
 
     run(scenario())
 

@@ -364,7 +364,6 @@ class Pool:
         patience = self._ring.patience(choice)
         if self._visitor.is_ready(egress):
             headers, use = self._visitor.headers(egress)
-            self._visitor.begin(egress, use)
             return Turn(request, egress, headers, use, choice, nth, patience)
         turn = Turn(request, egress, (), Use(0, 0), choice, nth, patience)
         asking = self._visitor.open(egress, self._sender.send)

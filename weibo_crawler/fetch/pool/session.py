@@ -63,7 +63,7 @@ class Visitor:
         self.is_news = False  # whether a session was opened that others do not know of
         self._can_be_had = False  # whether any session was opened, here or by who handed it on
         self._opening: dict[str, asyncio.Task[EgressFailed | None]] = {}
-        self._firsts: dict[str, tuple[Use, asyncio.Event]] = {}
+        self._landings: dict[str, asyncio.Event] = {}  # of the egresses whose sessions are full
         self._next: dict[str, list[Request]] = {}  # by egress: steps taken, the next one
 
     def is_ready(self, egress: Egress) -> bool:
@@ -72,8 +72,8 @@ class Visitor:
         return not self._visit(egress).wanted and self._asking(egress) is None
 
     async def settled(self, egress: Egress) -> bool:
-        """Wait for a session that is being asked for, or for the answer to the first request with
-        a renewed one; False: there was none to wait for.
+        """Wait for a session that is being asked for, or until no more than may be is under way
+        with it; False: there was nothing to wait for.
 
         Where one was asked for without success, the pause before the next try is waited for as
         well. Errors: EgressFailed, for all who waited, where the egress and not the site failed.
@@ -84,10 +84,10 @@ class Visitor:
             if failure is not None:  # to each who waits an error of its own
                 raise EgressFailed(str(failure))
             return True
-        if egress.name in self._firsts:
-            await self._firsts[egress.name][1].wait()
-            return True
         visit = self._visit(egress)
+        if visit.is_full:
+            await self._landings.setdefault(egress.name, asyncio.Event()).wait()
+            return True
         pause_s = visit.retry_at - asyncio.get_running_loop().time() if visit.wanted else 0.0
         if pause_s <= 0:
             return False
@@ -95,11 +95,11 @@ class Visitor:
         return True
 
     def bar_s(self, egress: Egress, now: float) -> float | None:
-        """None: somebody asks for a session of this egress, or has sent the first request with a
-        renewed one. More than 0: it wants one, and may not
-        ask for so long, as the last one is too young, or as it has asked for as many as it may in
-        an hour. 0: the next turn is for a page, or to ask for a session."""
-        if self._asking(egress) is not None or egress.name in self._firsts:
+        """None: somebody asks for a session of this egress, or as much as may be is under way with
+        the one that there is. More than 0: it wants one, and may not ask for so long, as the last
+        one is too young, or as it has asked for as many as it may in an hour. 0: the next turn is
+        for a page, or to ask for a session."""
+        if self._asking(egress) is not None or self._visit(egress).is_full:
             return None
         if egress.name in self._next:
             return 0.0  # it belongs to what was asked for already
@@ -140,19 +140,13 @@ class Visitor:
             headers = self._headers[egress.name] = self._site.session_headers(visit.cookies)
         return headers, visit.use(asyncio.get_running_loop().time())
 
-    def begin(self, egress: Egress, use: Use) -> None:
-        """A page is about to be asked for. The first request with a renewed session goes alone:
-        where it meets a wall nothing else can have ended the session. So do those at which it is
-        likely to be over: all that is under way would meet a wall."""
-        if self._visit(egress).goes_alone(use):
-            self._firsts[egress.name] = use, asyncio.Event()
-
     def ended(self, egress: Egress, use: Use) -> None:
         """That request was answered, or nobody waits for its answer any more."""
-        first = self._firsts.get(egress.name)
-        if first is not None and first[0] == use:
-            del self._firsts[egress.name]
-            first[1].set()
+        visit = self._visits.get(egress.name)
+        if visit is not None:
+            visit.landed(use)
+        if egress.name in self._landings and not (visit and visit.is_full):
+            self._landings.pop(egress.name).set()
 
     def passed(
         self,

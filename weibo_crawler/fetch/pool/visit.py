@@ -65,9 +65,11 @@ class Visit:
     A wall met with an older generation says nothing: ask again with the present one. What one says
     of the present generation is told by `Signs`.
 
-    A session that is likely to be over, after as many requests as those before it (`Lives`), is
-    renewed before it meets a wall where that is possible within a second; else it is used by one
-    request after the other for a while.
+    No more requests are under way with a session than it has answered, and one: where it is over
+    soon, all that is under way meets a wall, and the first one, where it meets one, tells of the
+    page, for nothing else can have ended the session. One that is likely to be over, after as many
+    requests as those before it (`Lives`), is renewed before it meets a wall where that is possible
+    within a second; else it is used by one request after the other for a while.
 
     The first session of an egress is no renewal, so a wall may renew it at once. After a renewal
     the next one waits for the cooldown, and nothing goes by this egress when its session is over.
@@ -94,12 +96,17 @@ class Visit:
         self._renewed_at: float | None = None
         self._vain = 0  # generations in a row by which nothing passed, before this one
         self._uses = 0  # requests of this generation
+        self._under_way: set[int] = set()  # those of them that have not landed
+        self._lone: int | None = None  # the last one beside which no other goes
         self._signs = Signs(wall_memory_s, enders or Enders(wall_memory_s))
         self._lives = Lives()
 
     def use(self, now: float) -> Use:
         """One more request goes with this session. It may be the last one."""
         self._uses += 1
+        self._under_way.add(self._uses)
+        if not self._signs.is_in_doubt and self._lives.may_be_over(self._uses):
+            self._lone = self._uses
         if self._lives.is_spent(self.generation, self._uses):
             self.wanted = self._bar_s(now) < _SOON_S
         return Use(self.generation, self._uses)
@@ -217,15 +224,18 @@ class Visit:
             self._lives.answered(use.generation, is_doubt=wall is Wall.DOUBT)
         return wall
 
-    def goes_alone(self, use: Use) -> bool:
-        """Whether nothing else goes before this request is answered: the first with a renewed
-        session, while it is unanswered, and those at which one like those before it is over, until
-        a wall leaves a doubt that others are to settle."""
-        if use.generation != self.generation:
-            return False
-        is_new = not self._signs.is_answered and self._renewed_at is not None
-        is_first = use.number == 1 and is_new
-        return is_first or (not self._signs.is_in_doubt and self._lives.may_be_over(use.number))
+    def landed(self, use: Use) -> None:
+        """That request was answered, or nobody waits for its answer any more."""
+        if use.generation == self.generation:
+            self._under_way.discard(use.number)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the next request waits until one has landed. A wall that leaves a doubt which
+        others are to settle lets them go, however soon a session like those before it is over."""
+        if self._lone in self._under_way and not self._signs.is_in_doubt:
+            return True
+        return self.generation > 0 and len(self._under_way) > self._lives.of(self.generation)
 
     def has_shown(self, sort: Sort, now: float) -> bool:
         """As `Signs.has_shown`."""
@@ -265,4 +275,6 @@ class Visit:
         self.cookies = dict(cookies)
         self._renewed_at = renewed_at
         self._uses = 0
+        self._under_way.clear()
+        self._lone = None
         self._signs.begin()
