@@ -36,7 +36,8 @@ class _Rows:
         if uids is None:
             rows = ((parse_user_key(row.key), row.cells) for row in self._scan("user"))
         else:
-            rows = ((uid, self._userlist.row(user_key(uid), ["user"])) for uid in uids)
+            known = self._userlist.rows([user_key(uid) for uid in uids], ["user"])
+            rows = ((uid, known[user_key(uid)]) for uid in uids)
         return (_user(uid, cells) for uid, cells in rows if "user:id" in cells)
 
     def states(self) -> dict[str, int]:

@@ -57,7 +57,7 @@ def _import_seeds(home: Home) -> None:
     users, place = home.users, home.settings.store.tables
     standing, seq = STANDING.get(users), notes.IMPORTED_SEQ.of(place).get(users) or 0
     keys = [user_key(seed.uid) for seed in users.users(after_seq=seq)]
-    new = sum(1 for key in keys if not home.tables.userlist.row(key, ["user:id"]))
+    new = sum(not cells for cells in home.tables.userlist.rows(keys, ["user:id"]).values())
     import_users(users, home.tables, place, new_run_id())
     before = users.count_upto(seq)
     HELD.change(users, lambda held: (before if held is None else held) + new)

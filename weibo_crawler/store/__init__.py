@@ -55,6 +55,12 @@ class Table(Protocol):
         """The newest cells of one row, {} where there is none. columns: "fam" or "fam:qual"."""
         ...
 
+    def rows(
+        self, keys: Sequence[str], columns: Sequence[str] | None = None
+    ) -> dict[str, dict[str, str]]:
+        """Of each of these keys what `row` gives; many at once cost little more than one."""
+        ...
+
     def versions(self, key: str, column: str) -> list[Cell]:
         """The kept versions of one cell, newest first."""
         ...
