@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.crawls import Crawl, Truth, simulated, until
+from tests.forks import simulator
 from weibo_crawler.levels.entries import STANDING, Standing
+from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.store.sqlite.frontier import SqliteUsers
 
 ALONE = {"WEIBO_STORE__USERS": "sqlite:///alone.db", "WEIBO_STORE__TABLES": "sqlite:///alone-t.db"}
@@ -25,7 +27,7 @@ def ends(crawl: Crawl) -> dict[int, list[dict[str, Any]]]:
     """How each list ended, by the harvest on one machine."""
     users = users_of(crawl, "alone.db")
     found: dict[int, list[dict[str, Any]]] = {}
-    for uid, edge, ended, sure, listed, pages in users.list_ends():
+    for uid, edge, ended, sure, listed, pages, _ in users.list_ends():
         end = {"edge": edge, "ended": ended, "sure": sure, "listed": listed, "pages": pages}
         found.setdefault(uid, []).append(end)
     users.close()
@@ -198,9 +200,53 @@ def test_jobs_stop_by_the_rules(tmp_path: Path) -> None:
         assert not done["depths_exact"]
 
 
+def told(crawl: Crawl, **where: str) -> dict[int, tuple[Any, ...]]:
+    """What each user's row says of the walk."""
+    rows = crawl.scan("users", **where)
+    return {row["id"]: (row["depth"], row["state"], row["screen_name"], row["fans"]) for row in rows}
+
+
+def assert_as_alone(crawl: Crawl) -> None:
+    """Users, what is known of them, and ledgers are those of the harvest on one machine."""
+    assert told(crawl) == told(crawl, **ALONE)
+    lists = {uid: row["lists"] for uid, row in imported(crawl).items()}
+    for end in (end for some in lists.values() for end in some or ()):
+        end.pop("cursor", None)
+    assert {uid: some for uid, some in lists.items() if some} == ends(crawl)
+
+
+def test_lists_that_were_walled_are_read_when_they_open(tmp_path: Path) -> None:
+    """As by a harvest on one machine: each command tries a few, and reads all of an edge that has
+    opened, though max_depth was reached; then there is nothing left to ask for."""
+    knobs = {"seed": 3, "users": 100, "mean_posts": 4.0, "guests": "2026"}
+    edges = {"WEIBO_HARVEST__EDGES": "fans,comments", "WEIBO_HARVEST__EDGES_IF_WALLED": ""}
+    with simulated(tmp_path, **knobs, fans_walled=True) as (crawl, truth):
+        crawl.env |= edges | {"WEIBO_HARVEST__MAX_DEPTH": "3"}
+        crawl.run("seed", *truth.seeds)
+        crawl.run("seed", *truth.seeds, **ALONE)
+        first = crawl.json(*JOBS)
+        crawl.run("harvest", **ALONE)
+        assert_as_alone(crawl)
+        walled = [row for row in imported(crawl).values() if "login_wall" in str(row["lists"])]
+        assert len(walled) > 20
+        again = crawl.json(*JOBS)
+        assert 0 < again["counters"]["page.login_wall"] <= 2 * 2 * 10  # each may be asked for twice
+        assert again["new"] == 0
+        with simulator(SimulatorOptions(**knobs)) as site:
+            crawl.env |= Crawl(crawl.folder, site.base_url, site.visitor_url).env
+            crawl.env |= edges | {"WEIBO_HARVEST__MAX_DEPTH": "3"}
+            done = crawl.json(*JOBS)
+            assert done["kept"] > first["kept"]
+            assert not done["depths_exact"]
+            crawl.run("harvest", **ALONE)
+            assert told(crawl).keys() == told(crawl, **ALONE).keys()
+            asked = crawl.json(*JOBS)["counters"].get("request.sent", 0)
+            assert not asked
+
+
 def test_maps_tell_each_other_of_walls(tmp_path: Path) -> None:
     """What one map has found closed to guests, the next ones do not ask for: on a site of which all
-    lists are walled, jobs meet hardly more walls than one machine does."""
+    lists are walled, jobs meet them in the first two levels alone."""
     walled = {"users": 120, "mean_posts": 4.0, "guests": "2026", "fans_walled": True}
     with simulated(tmp_path, **walled) as (crawl, truth):
         crawl.run("seed", *truth.seeds)
@@ -208,5 +254,5 @@ def test_maps_tell_each_other_of_walls(tmp_path: Path) -> None:
         crawl.run("seed", *truth.seeds, **ALONE)
         alone = crawl.json("harvest", **ALONE)
         assert depths(crawl).keys() == {user["id"] for user in crawl.scan("users", **ALONE)}
-        walls = alone["counters"]["page.login_wall"]
-        assert done["counters"]["page.login_wall"] < walls + len(done["levels"]) * 2 * 10
+        walls = alone["counters"]["page.login_wall"]  # those under way when the first ones are met
+        assert done["counters"]["page.login_wall"] < 3 * walls

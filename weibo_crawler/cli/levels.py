@@ -29,7 +29,7 @@ from weibo_crawler.posts.hadoop import HadoopRun
 from weibo_crawler.posts.manifest import KeyRange, manifest
 from weibo_crawler.posts.workers import parse_said
 from weibo_crawler.store import notes
-from weibo_crawler.store.notes import HELD
+from weibo_crawler.store.notes import HELD, WALLS
 from weibo_crawler.store.owners import new_owner
 from weibo_crawler.store.rows.keys import user_key
 
@@ -45,6 +45,7 @@ def harvest_by_levels(home: Home, options: argparse.Namespace) -> Done:
         env["WEIBO_CONFIG"] = str(options.config.resolve())
     cluster = open_cluster(home.settings) if options.runner == "hadoop" else None
     _import_seeds(home)
+    WALLS.of("harvest").clear(home.users)  # a command begins with trying them
     walk = _Levels(home, options.runner, cluster, env, retry=options.retry_failed)
     with stopped_by_signals(walk.stop):
         why = walk.run()
@@ -80,13 +81,16 @@ def _check(home: Home) -> None:
 
 
 class _Levels:
-    """The jobs of one command. retry: the first one also walks what failed."""
+    """The jobs of one command. The first one also reads what earlier commands could not; retry: and
+    walks what failed."""
 
     def __init__(
         self, home: Home, runner: str, cluster: Cluster | None, env: dict[str, str], *, retry: bool
     ) -> None:
         self._home, self._runner, self._cluster, self._env = home, runner, cluster, env
         self._settings, self._retry = home.settings.harvest, retry
+        self._is_first = True
+        self._goes_on = True  # whether users above max_depth may be left, though it was reached
         self._began = time.monotonic()
         self._job: JobRun | None = None
         self._is_told = self._is_timed_out = False
@@ -113,25 +117,42 @@ class _Levels:
                 standing = STANDING.get(self._home.users) or Standing()
                 if why := self._why_over(standing.level):
                     return why
-                counters = self._level(standing, show)
+                level = self._within(standing.level)
+                counters = self._level(standing, level, show)
                 self._counters = total([self._counters, counters])
-                if counters.get(FULL):
+                if counters.get(FULL) and self._is_full:
                     return self._full
                 if counters.get(LEFT):
                     return self._timeout
+                self._goes_on = level < standing.level and counters.get(OPEN, 0) > 0
+                if level < standing.level or counters.get(FULL):
+                    continue
                 standing = STANDING.get(self._home.users) or Standing()
                 if not standing.is_open:
                     return "nobody new is found"
                 STANDING.put(self._home.users, Standing(standing.level + 1))
 
+    def _within(self, level: int) -> int:
+        """The level of a job, at most the last one that is walked."""
+        most = self._settings.max_depth
+        return level if most is None else min(level, most - 1)
+
     def _why_over(self, level: int) -> str:
         """Why no job of this level is begun, "" where one is."""
         most = self._settings.max_depth
-        if self._kept >= self._settings.max_users:
+        if self._is_full:
             return self._full
-        if most is not None and level >= most:
+        if most is not None and level >= most and not self._goes_on:
             return f"harvest.max_depth = {most} is reached"
         return self._timeout if self._is_late else ""
+
+    @property
+    def _is_full(self) -> bool:
+        """Whether no room is left, also when what reducers took that were killed is given back."""
+        if self._kept >= self._settings.max_users:
+            rows = self._home.tables.userlist.scan(columns=["user:depth"])
+            HELD.put(self._home.users, sum(1 for _ in rows))
+        return self._kept >= self._settings.max_users
 
     @property
     def _kept(self) -> int:
@@ -150,26 +171,27 @@ class _Levels:
         most = self._settings.max_time_s
         return most is not None and time.monotonic() - self._began >= most
 
-    def _level(self, before: Standing, say: Callable[[str], None]) -> dict[str, int]:
+    def _level(self, before: Standing, level: int, say: Callable[[str], None]) -> dict[str, int]:
         """The figures of one job. Its walks count from its end on, but where there was no room for
         all whom they have found. Errors: Interrupted, SiteSaysNo, and those of `JobRun.run`."""
         users, run_id = self._home.users, new_run_id()
         pending = (*before.pending, run_id)
-        wanted = Wanted(before.level, pending, self._retry)
+        wanted = Wanted(level, pending, self._is_first, self._retry)
+        job = LevelJob(run_id, level, self._is_first, self._retry, new_owner())
+        self._is_first = self._retry = False
         lines = self._manifest(wanted)
         if not lines:
             return {}
         STANDING.put(users, replace(before, pending=pending))
-        job = LevelJob(run_id, before.level, self._retry, new_owner())
         with self._job_run(job, lines, partial(self._show, job, say)) as run:
             self._job = run
             if self._is_told:
                 run.stop()
             counters = run.run()
-        self._retry, self._job = False, None
+        self._job = None
         is_open = before.is_open or counters.get(OPEN, 0) > 0
         STANDING.put(users, Standing(before.level, is_open, pending if counters.get(FULL) else ()))
-        walked = {"level": before.level, "walked": counters.get(WALKED, 0)}
+        walked = {"level": level, "walked": counters.get(WALKED, 0)}
         self.levels.append(walked | {"new": counters.get(NEW, 0)})
         self._judge(job, counters)
         return counters

@@ -277,11 +277,11 @@ class HarvestRun:
             if not self._tasks and not self._claims:
                 if await self._read_topic():
                     continue
-                if level is None:
+                if level is None or (max_depth is not None and await self._is_over(max_depth)):
                     if await self._committer.call(self._reopening.go_on):
                         continue
-                    return Ended("nobody new is found", None)
-                if max_depth is not None and await self._is_over(max_depth):
+                    if level is None:
+                        return Ended("nobody new is found", None)
                     return Ended(f"harvest.max_depth = {max_depth} is reached", level)
             if is_last and (why := await self._has_run_dry()):
                 return Ended(why, level)

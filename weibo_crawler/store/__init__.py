@@ -214,6 +214,19 @@ class ReadLists(NamedTuple):
     left: int = 0
 
 
+class EndOfList(NamedTuple):
+    """How far the list `edge` of a user was read: ended, sure: as in `PageCommit`, None while it
+    goes on; listed: users on it; pages: those that held somebody; cursor: of the next one."""
+
+    uid: Id
+    edge: str
+    ended: str | None
+    sure: bool
+    listed: int
+    pages: int
+    cursor: str
+
+
 class WorkerRow(NamedTuple):
     """What one process did in one run: absolute figures, rewritten while it works.
 
