@@ -130,11 +130,14 @@ def _virtual(began_at: float) -> Iterator[None]:
     def now() -> float:
         return loops[-1].time() if loops else 0.0
 
+    def wall_clock() -> float:
+        return began_at + now()
+
     asyncio.set_event_loop_policy(Policy())
     try:
         with (
             mock.patch.object(time, "monotonic", now),
-            mock.patch.object(time, "time", lambda: began_at + now()),
+            mock.patch.object(time, "time", wall_clock),
         ):
             yield
     finally:
@@ -142,15 +145,8 @@ def _virtual(began_at: float) -> Iterator[None]:
 
 
 def _only(site: VirtualSite) -> Callable[[config.Fetch], Any]:
-    """In place of `choose_transport`."""
-
-    class Only:
-        most_at_once = site.most_at_once
-
-        def __new__(cls, _: config.Fetch) -> VirtualSite:
-            return site
-
-    return lambda _: Only
+    """In place of `choose_transport`: what it gives makes a transport of settings."""
+    return lambda _: mock.Mock(return_value=site, most_at_once=site.most_at_once)
 
 
 def _settings(folder: Path, options: SimulatorOptions) -> config.Settings:
@@ -200,6 +196,7 @@ def _held(home: Home, world: World) -> Held:
         ledger, uid = read_ledger(row.cells), parse_user_key(row.key)
         if ledger is None:
             continue
+        assert isinstance(uid, int)
         index = world.index(uid)
         assert index is not None
         true = {str(post.mid): post.writing.text for post in world.posts(index)}

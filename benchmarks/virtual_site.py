@@ -7,6 +7,7 @@ requests arrive with other gaps than they were sent with.
 
 import asyncio
 from collections import Counter
+from math import inf
 from random import Random
 from typing import NamedTuple
 
@@ -82,6 +83,7 @@ class VirtualSite:
         self, options: SimulatorOptions, answers: Answers, delays: Delays, began_at: float = 0.0
     ) -> None:
         self.proxies = proxies_of(options)
+        self.until = inf
         self._answers, self._began_at, self._jitter = answers, began_at, delays.jitter
         self._rng = Random(f"{options.seed} delays")
         self._round_trip_s = {p.number: self._rng.uniform(*delays.round_trip) for p in self.proxies}

@@ -12,6 +12,7 @@ from tests.cli.crawls import Crawl, Truth, simulated, until
 from tests.forks import simulator
 from weibo_crawler.levels.entries import STANDING, Standing
 from weibo_crawler.simulator.options import SimulatorOptions
+from weibo_crawler.store.notes import HELD
 from weibo_crawler.store.sqlite.frontier import SqliteUsers
 
 ALONE = {"WEIBO_STORE__USERS": "sqlite:///alone.db", "WEIBO_STORE__TABLES": "sqlite:///alone-t.db"}
@@ -175,6 +176,24 @@ def kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
+def test_a_plan_is_what_jobs_then_ask_for(tmp_path: Path) -> None:
+    """By the rows of the tables, as near as the plan itself says; and it says that a level is a
+    job."""
+    with simulated(tmp_path, users=400, mean_posts=0.0) as (crawl, truth):
+        crawl.run("seed", *truth.seeds)
+        assert crawl.json(*JOBS, "--plan")["requests"] is None
+        crawl.run(*JOBS, WEIBO_HARVEST__MAX_DEPTH="2")
+        plan = crawl.json(*JOBS, "--plan", WEIBO_HARVEST__MAX_DEPTH="3")
+        depth = {uid: row["depth"] for uid, row in imported(crawl).items()}
+        assert plan["users"] == sum(n == 2 for n in depth.values())
+        assert plan["next_level"] == 2
+        before = len(truth.served())
+        crawl.run(*JOBS, WEIBO_HARVEST__MAX_DEPTH="3")
+        asked = len(truth.served()) - before
+        assert abs(plan["requests"] / asked - 1) <= max(0.1, plan["spread"])
+        assert "one job a level" in crawl.run(*JOBS, "--plan").stdout
+
+
 def test_jobs_stop_by_the_rules(tmp_path: Path) -> None:
     """max_users to the very user, and with a larger one the level is walked anew, so that nobody is
     missing; max_depth; seeds that come later are walked, and their people found."""
@@ -184,6 +203,11 @@ def test_jobs_stop_by_the_rules(tmp_path: Path) -> None:
         done = crawl.json(*JOBS, WEIBO_HARVEST__MAX_USERS="5")
         assert "max_users = 5" in done["stopped"]
         assert len(imported(crawl)) == done["kept"] == 5
+        users = users_of(crawl)  # as if a reducer had been killed that had taken room for 15
+        HELD.put(users, 20)
+        users.close()
+        done = crawl.json(*JOBS, WEIBO_HARVEST__MAX_USERS="12")
+        assert len(imported(crawl)) == done["kept"] == 12
         done = crawl.json(*JOBS, WEIBO_HARVEST__MAX_DEPTH="2")
         assert "max_depth = 2" in done["stopped"]
         assert max(depths(crawl).values()) == 2
@@ -203,7 +227,9 @@ def test_jobs_stop_by_the_rules(tmp_path: Path) -> None:
 def told(crawl: Crawl, **where: str) -> dict[int, tuple[Any, ...]]:
     """What each user's row says of the walk."""
     rows = crawl.scan("users", **where)
-    return {row["id"]: (row["depth"], row["state"], row["screen_name"], row["fans"]) for row in rows}
+    return {
+        row["id"]: (row["depth"], row["state"], row["screen_name"], row["fans"]) for row in rows
+    }
 
 
 def assert_as_alone(crawl: Crawl) -> None:

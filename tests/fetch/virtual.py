@@ -32,11 +32,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._jumping.now
 
-    def run_in_executor(
-        self, executor: Any, func: Callable[..., T], *args: Any
-    ) -> "asyncio.Future[T]":
+    def run_in_executor(  # type: ignore[override]
+        self, executor: Any, func: Callable[..., Any], *args: Any
+    ) -> Any:
         self._jumping.threads += 1
-        future: asyncio.Future[T] = super().run_in_executor(executor, func, *args)
+        future = super().run_in_executor(executor, func, *args)
         future.add_done_callback(self._ended)
         return future
 

@@ -18,11 +18,11 @@ from weibo_crawler.errors import BadUsage, Interrupted, SiteSaysNo
 from weibo_crawler.harvest.run import is_over_share, note_rules
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.importer import import_users
-from weibo_crawler.levels.dedup import FULL, NEW, OPEN
+from weibo_crawler.levels.dedup import FULL, OPEN
 from weibo_crawler.levels.entries import STANDING, Standing, Wanted, may_hold
 from weibo_crawler.levels.job import LevelJob
 from weibo_crawler.levels.walking import LEFT, WALKED
-from weibo_crawler.metrics import Counters, OpenMetrics, total
+from weibo_crawler.metrics import NEW, Counters, OpenMetrics, total
 from weibo_crawler.posts.cluster import Cluster
 from weibo_crawler.posts.driver import JobRun, LocalRun
 from weibo_crawler.posts.hadoop import HadoopRun

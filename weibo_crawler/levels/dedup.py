@@ -7,7 +7,7 @@ from itertools import islice
 from weibo_crawler.levels.entries import found_cells, walked_cells
 from weibo_crawler.levels.lines import Met, Seen, Told, together
 from weibo_crawler.levels.task import Task
-from weibo_crawler.metrics import Counters
+from weibo_crawler.metrics import NEW, Counters
 from weibo_crawler.records import Id, read_id
 from weibo_crawler.store import Cells, Put
 from weibo_crawler.store.guard import Guard
@@ -17,13 +17,14 @@ from weibo_crawler.store.rows.keys import user_key
 
 _BATCH = 500  # users
 _COLUMNS = ("user:depth", "user:screen_name", WALK)
-NEW, OPEN, FULL = "level.new", "level.open", "level.full"
+OPEN, FULL = "level.open", "level.full"
 
 
 class LevelReducer:
     """Stores who is new. A row that is there stands as it is, so that a job which is made again
-    changes nothing; but whom it left without a name a list may name. Counters: `level.new`, `level.open` (users who are to be walked, new or not),
-    `level.full` (users for whom harvest.max_users has left no room)."""
+    changes nothing; but whom it left without a name a list may name. Counters: `level.new`,
+    `level.open` (users who are to be walked, new or not), `level.full` (users for whom
+    harvest.max_users has left no room)."""
 
     def __init__(self, task: Task) -> None:
         self._task, self._guard = task, Guard(task.home.users)

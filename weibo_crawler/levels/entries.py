@@ -10,7 +10,7 @@ from weibo_crawler.posts.manifest import KeyRange
 from weibo_crawler.records import SCHEMA_VERSION, Id, State
 from weibo_crawler.store import WALLED, Cells, Tables
 from weibo_crawler.store.notes import json_note
-from weibo_crawler.store.rows.cells import LISTS, WALK, WALK_CELLS, WALK_RUN, to_iso
+from weibo_crawler.store.rows.cells import LISTS, WALK, WALK_CELLS, WALK_RUN, read_ends, to_iso
 from weibo_crawler.store.rows.keys import parse_user_key
 from weibo_crawler.store.rows.packed import ListEnd
 
@@ -70,7 +70,7 @@ def entries(tables: Tables, part: KeyRange, wanted: Wanted) -> Iterator[Entry]:
     """Those of a key range."""
     for row in tables.userlist.scan(start=part.start, stop=part.stop, columns=_COLUMNS):
         if wanted.has(row.cells):
-            lists = () if wanted.has_whole(row.cells) else _lists(row.cells)
+            lists = () if wanted.has_whole(row.cells) else read_ends(row.cells)
             yield _entry(parse_user_key(row.key), row.cells, lists)
 
 
@@ -87,13 +87,8 @@ def may_hold(tables: Tables, part: KeyRange, wanted: Wanted) -> bool:
     return looked == _LOOKED_AT
 
 
-def _lists(cells: Cells) -> tuple[ListEnd, ...]:
-    lists = cells.get(LISTS, "")
-    return msgspec.json.decode(lists, type=tuple[ListEnd, ...]) if lists else ()
-
-
 def _is_unsure(cells: Cells) -> bool:
-    return any(not end.sure and end.ended != WALLED for end in _lists(cells))
+    return any(not end.sure and end.ended != WALLED for end in read_ends(cells))
 
 
 def _entry(uid: Id, cells: Cells, lists: tuple[ListEnd, ...]) -> Entry:

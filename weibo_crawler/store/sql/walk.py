@@ -105,8 +105,7 @@ class Frontier(SqlTopics):
             columns = ("ended", "sure", "listed", "pages", self.next_page)
             cursor.executemany(
                 f"INSERT INTO progress (uid, edge, {', '.join(columns)}, last_ids) "
-                "VALUES (%s, %s, %s, %s, %s, %s, %s, %s) "
-                + self._db.upsert("uid, edge", *columns),
+                "VALUES (%s, %s, %s, %s, %s, %s, %s, %s) " + self._db.upsert("uid, edge", *columns),
                 [(*end, pack_ids(())) for end in ends],
             )
             those, ids = self._among({end.uid for end in ends})
