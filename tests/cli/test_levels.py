@@ -241,6 +241,20 @@ def assert_as_alone(crawl: Crawl) -> None:
     assert {uid: some for uid, some in lists.items() if some} == ends(crawl)
 
 
+def test_jobs_find_what_one_machine_finds_in_a_drawn_world(tmp_path: Path) -> None:
+    """Where lists are walled behind page 2, end in several ways, and show people without a name, or
+    without their fans."""
+    options = {"seed": 977, "laws": 977, "users": 150, "mean_posts": 1.0}
+    with simulated(tmp_path, **options) as (crawl, truth):
+        crawl.env |= {"WEIBO_HARVEST__EDGES_IF_WALLED": "", "WEIBO_HARVEST__REST_S": "0.1"}
+        for where in ({}, ALONE):
+            crawl.run("seed", *truth.seeds, **where)
+        crawl.run(*JOBS)
+        crawl.run("harvest", **ALONE)
+        assert_as_alone(crawl)
+        assert depths(crawl) == truth.depths
+
+
 def test_lists_that_were_walled_are_read_when_they_open(tmp_path: Path) -> None:
     """As by a harvest on one machine: each command tries a few, and reads all of an edge that has
     opened, though max_depth was reached; then there is nothing left to ask for."""
