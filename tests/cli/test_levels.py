@@ -241,6 +241,34 @@ def assert_as_alone(crawl: Crawl) -> None:
     assert {uid: some for uid, some in lists.items() if some} == ends(crawl)
 
 
+def test_jobs_read_topics(tmp_path: Path) -> None:
+    """Before all levels, each page once: users and depths are the truth, to the very user where
+    max_users is reached; a topic that comes later is read by the next command, and whom it shows is
+    kept as he was found."""
+    topics = ("#河边的信#", "#纸船#")
+    knobs = {"users": 120, "mean_posts": 4.0, "truth_topics": topics, "topic_pages": 2}
+    with simulated(tmp_path, **knobs) as (crawl, truth):
+        crawl.env["WEIBO_HARVEST__TOPIC_PAGES"] = "2"
+        crawl.run("seed", *truth.seeds, *topics)
+        few = len(truth.seeds) + 2
+        done = crawl.json(*JOBS, WEIBO_HARVEST__MAX_USERS=str(few))
+        assert len(depths(crawl)) == done["kept"] == few
+        done = crawl.json(*JOBS)
+        assert depths(crawl) == truth.depths
+        assert done["depths_exact"]
+        assert done["topics"] == {"done": 2}
+        asked = len(truth.served())
+        crawl.run(*JOBS)
+        assert len(truth.served()) == asked
+        by_topic = {uid for uid, row in imported(crawl).items() if row["found_edge"] == "topic"}
+        assert by_topic
+        crawl.run("seed", "#夜班 邮差#")
+        crawl.run(*JOBS)
+        later = depths(crawl)
+        assert truth.depths.items() <= later.items()
+        assert len(truth.served()) > asked
+
+
 def test_jobs_find_what_one_machine_finds_in_a_drawn_world(tmp_path: Path) -> None:
     """Where lists are walled behind page 2, end in several ways, and show people without a name, or
     without their fans."""

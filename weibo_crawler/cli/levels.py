@@ -9,6 +9,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from weibo_crawler.analysis.status import topic_lines, topics_dict
 from weibo_crawler.cli.harvest import note_failure
 from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.posts import job_files, mappers_fed, open_cluster
@@ -55,16 +56,22 @@ def harvest_by_levels(home: Home, options: argparse.Namespace) -> Done:
 def _import_seeds(home: Home) -> None:
     """Bring seeds into the tables. Those that come after a walk has begun are walked, too, and may
     be shorter ways."""
+    users, standing = home.users, STANDING.get(home.users)
+    if _import(home) and standing is not None:
+        users.call_depths_bounds("seeds were added after the walk had begun")
+    note_rules(users, home.settings.harvest, standing is not None)
+
+
+def _import(home: Home) -> int:
+    """Bring who is new in SQL into the tables; how many they are."""
     users, place = home.users, home.settings.store.tables
-    standing, seq = STANDING.get(users), notes.IMPORTED_SEQ.of(place).get(users) or 0
+    seq = notes.IMPORTED_SEQ.of(place).get(users) or 0
     keys = [user_key(seed.uid) for seed in users.users(after_seq=seq)]
     new = sum(not cells for cells in home.tables.userlist.rows(keys, ["user:id"]).values())
     import_users(users, home.tables, place, new_run_id())
     before = users.count_upto(seq)
     HELD.change(users, lambda held: (before if held is None else held) + new)
-    if keys and standing is not None:
-        users.call_depths_bounds("seeds were added after the walk had begun")
-    note_rules(users, home.settings.harvest, standing is not None)
+    return len(keys)
 
 
 def _check(home: Home) -> None:
@@ -73,10 +80,6 @@ def _check(home: Home) -> None:
         raise BadUsage(
             f"{home.place('users')} was harvested without --runner: go on so, or give other stores "
             "(store.users, store.tables)"
-        )
-    if home.users.topics():
-        raise BadUsage(
-            "topics are read by `harvest` without --runner alone: give other stores, or seed users"
         )
 
 
@@ -89,7 +92,7 @@ class _Levels:
     ) -> None:
         self._home, self._runner, self._cluster, self._env = home, runner, cluster, env
         self._settings, self._retry = home.settings.harvest, retry
-        self._is_first = True
+        self._is_first, self._by_topics = True, 0
         self._goes_on = True  # whether users above max_depth may be left, though it was reached
         self._began = time.monotonic()
         self._job: JobRun | None = None
@@ -113,6 +116,7 @@ class _Levels:
                 om.write()
                 progress.say(text)
 
+            self._read_topics(show)
             while True:
                 standing = STANDING.get(self._home.users) or Standing()
                 if why := self._why_over(standing.level):
@@ -131,6 +135,28 @@ class _Levels:
                 if not standing.is_open:
                     return "nobody new is found"
                 STANDING.put(self._home.users, Standing(standing.level + 1))
+
+    def _read_topics(self, show: Callable[[str], None]) -> None:
+        """By one map, before all levels: who wrote there stands one step from the seeds. Errors: as
+        `_level`."""
+        users, before = self._home.users, STANDING.get(self._home.users) or Standing()
+        is_left = any(topic.state != "done" for topic in users.topics())
+        if not is_left or self._settings.max_depth == 0 or self._is_full:
+            return
+        STANDING.put(users, before)
+        job = LevelJob(new_run_id(), before.level, driver=new_owner(), topics=True)
+        counters = self._run(job, manifest(1), show)
+        self._counters = total([self._counters, counters])
+        self._by_topics = _import(self._home)
+        if self._by_topics:
+            STANDING.put(users, replace(before, is_open=True))
+            if before.level:
+                users.call_depths_bounds("topics were read after the walk had begun")
+        self._judge(job, counters)
+        if not self._kept:
+            why = "there is no user to walk, and no topic was shown"
+            note_failure(self._home, job.run_id, why)
+            raise SiteSaysNo(why)
 
     def _within(self, level: int) -> int:
         """The level of a job, at most the last one that is walked."""
@@ -183,17 +209,21 @@ class _Levels:
         if not lines:
             return {}
         STANDING.put(users, replace(before, pending=pending))
+        counters = self._run(job, lines, say)
+        is_open = before.is_open or counters.get(OPEN, 0) > 0
+        STANDING.put(users, Standing(before.level, is_open, pending if counters.get(FULL) else ()))
+        walked = {"level": level, "walked": counters.get(WALKED, 0)}
+        self.levels.append(walked | {"new": counters.get(NEW, 0)})
+        self._judge(job, counters)
+        return counters
+
+    def _run(self, job: LevelJob, lines: str, say: Callable[[str], None]) -> dict[str, int]:
         with self._job_run(job, lines, partial(self._show, job, say)) as run:
             self._job = run
             if self._is_told:
                 run.stop()
             counters = run.run()
         self._job = None
-        is_open = before.is_open or counters.get(OPEN, 0) > 0
-        STANDING.put(users, Standing(before.level, is_open, pending if counters.get(FULL) else ()))
-        walked = {"level": level, "walked": counters.get(WALKED, 0)}
-        self.levels.append(walked | {"new": counters.get(NEW, 0)})
-        self._judge(job, counters)
         return counters
 
     def _judge(self, job: LevelJob, counters: dict[str, int]) -> None:
@@ -253,7 +283,8 @@ class _Levels:
     def closed(self, why: str) -> Done:
         """The closing line and the figures."""
         counts, span_s = self._counters, time.monotonic() - self._began
-        new, bounds = counts.get(NEW, 0), self._home.users.depths_are_bounds()
+        bounds, topics = self._home.users.depths_are_bounds(), self._home.users.topics()
+        new = counts.get(NEW, 0) + self._by_topics
         level = (STANDING.get(self._home.users) or Standing()).level
         data = {
             "stopped": why,
@@ -263,6 +294,7 @@ class _Levels:
             "level": level,
             "levels": self.levels,
             "depths_exact": not bounds,
+            "topics": topics_dict(topics),
             "counters": counts,
             "seconds": round(span_s, 3),
         }
@@ -277,4 +309,4 @@ class _Levels:
             )
         if bounds:
             lines.append(f"depths are upper bounds: {bounds}")
-        return Done("\n".join(lines), data)
+        return Done("\n".join([*lines, *topic_lines(topics)]), data)

@@ -20,6 +20,7 @@ OPTIONS: dict[str, dict[str, Any]] = {  # of the job, as argparse takes them; --
     "--driver": {"default": "", "help": "end when this lease owner is dead"},
     "--level": {"type": int, "default": 0, "help": "walk users of at most this depth"},
     "--first": {"action": "store_true", "help": "the first job of a command"},
+    "--topics": {"action": "store_true", "help": "read topics, in place of lists"},
     "--retry": {"action": "store_true", "help": "also lists that failed, or ended in doubt"},
 }
 
@@ -34,6 +35,7 @@ class Task:
         self.driver: str = options.driver
         self.level: int = options.level
         self.is_first: bool = options.first
+        self.topics: bool = options.topics
         self.retry: bool = options.retry
         self.heartbeat = heartbeat
         self.worker = worker_name(os.environ, new_owner())

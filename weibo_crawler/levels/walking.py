@@ -54,7 +54,7 @@ class LevelMap:
         with task.ending_in_order(), owned_folder("level") as folder:
             frontier = self._frontier(folder)
             counters = Counters()
-            if self._seed(frontier):
+            if task.topics or self._seed(frontier):
                 asyncio.run(self._walk(frontier, counters))
             if why := frontier.depths_are_bounds():
                 task.home.users.call_depths_bounds(why)
@@ -108,13 +108,14 @@ class LevelMap:
             task.heartbeat(f"{counters['page.ok']:,} pages{waits}")
 
         run = HarvestRun(
-            _one_step(home.settings.harvest),
+            self._settings(),
             *(frontier, home.site, fetcher, counters),
             owner=task.worker,
             run_id=task.run_id,
             room=fetcher.room,
             progress=progress,
             books=home.users,
+            topics=home.users if task.topics else None,
             is_known=self._is_known,
         )
         try:
@@ -125,6 +126,14 @@ class LevelMap:
             notes.STOP.of(task.run_id).put(home.users, ended_by(no.exit_code, str(no)))
         finally:
             await fetcher.close()
+
+    def _settings(self) -> Harvest:
+        """Of topics: no more users come into SQL than the tables have room for."""
+        settings, users = self._task.home.settings.harvest, self._task.home.users
+        if not self._task.topics:
+            return _one_step(settings)
+        room = max(0, settings.max_users - (notes.HELD.get(users) or 0))
+        return replace(_one_step(settings), max_users=sum(users.states().values()) + room)
 
     def _is_known(self, uid: Id) -> bool:
         return bool(self._task.home.tables.userlist.row(user_key(uid), ["user:id"]))
