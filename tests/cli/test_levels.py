@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.cli.crawls import Crawl, Truth, simulated, until
 from tests.forks import simulator
 from weibo_crawler.levels.entries import STANDING, Standing
@@ -191,6 +193,12 @@ def test_a_plan_is_what_jobs_then_ask_for(tmp_path: Path) -> None:
         crawl.run(*JOBS, WEIBO_HARVEST__MAX_DEPTH="3")
         asked = len(truth.served()) - before
         assert abs(plan["requests"] / asked - 1) <= max(0.1, plan["spread"])
+        plan = crawl.json(*JOBS, "--plan", WEIBO_HARVEST__MAX_USERS="1000")
+        met = {uid: row["run_id"] for uid, row in imported(crawl).items()}
+        last = max(met.values())
+        new = sum(run_id == last for run_id in met.values())
+        sent = len(truth.served()) - before
+        assert plan["to_max_users"] == pytest.approx((1000 - len(met)) * sent / new, rel=0.1)
         assert "one job a level" in crawl.run(*JOBS, "--plan").stdout
 
 
