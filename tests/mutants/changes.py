@@ -1184,7 +1184,7 @@ CHANGES = [
     Change(
         "a topic that failed is not asked for again",
         "harvest/run.py",
-        "        self._frontier.requeue_topics()\n",
+        "        self._topics_in.requeue_topics()\n",
         "",
         "tests/harvest/test_topics.py",
     ),
