@@ -13,12 +13,12 @@ from typing import Any
 
 RESULTS = Path("benchmarks/results")
 _PACKAGES = ("weibo-hadoop", "wreq", "requests", "msgspec", "aiohttp")
-_STARTED = time.monotonic()
+_STARTED = time.perf_counter()
 
 
 def say(text: str) -> None:
     """One line of progress, on stderr."""
-    print(f"[{time.monotonic() - _STARTED:5.0f} s] {text}", file=sys.stderr, flush=True)
+    print(f"[{time.perf_counter() - _STARTED:5.0f} s] {text}", file=sys.stderr, flush=True)
 
 
 def medians(runs: Sequence[Mapping[str, float]]) -> dict[str, float]:

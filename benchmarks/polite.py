@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks import edges, faults, hours, polite_tables, schedulers, sockets
+from benchmarks import edges, faults, hours, hours_posts, polite_tables, schedulers, sockets
 from benchmarks.common import (
     RESULTS,
     described,
@@ -81,10 +81,17 @@ def measure_proxies(sizes: Sizes) -> dict[str, list[Figures]]:
     return measured
 
 
-def measure_hours(sizes: Sizes) -> dict[str, list[float]]:
-    """By hour, in a process of its own: memory is measured."""
-    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        return pool.submit(hours.run, sizes.hour_proxies, sizes.hours).result()
+def measure_hours(sizes: Sizes) -> dict[str, dict[str, list[float]]]:
+    """By hour, each in a process of its own: memory is measured."""
+    parts: dict[str, tuple[Callable[..., dict[str, list[float]]], int]] = {
+        "fetcher": (hours.run, sizes.hour_proxies),
+        "posts": (hours_posts.run, sizes.hour_post_proxies),
+    }
+    measured = {}
+    for name, (measure, proxies) in parts.items():
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            measured[name] = pool.submit(measure, proxies, sizes.hours).result()
+    return measured
 
 
 # -- faults

@@ -80,10 +80,33 @@ def show_proxies(measured: Mapping[str, list[Figures]], sizes: Sizes) -> str:
     )
 
 
-def show_hours(measured: Mapping[str, Sequence[float]], sizes: Sizes) -> str:
-    """One table, a row for each part of the hours."""
+def show_hours(both: Mapping[str, Mapping[str, Sequence[float]]], sizes: Sizes) -> str:
+    """A table of the fetcher alone, and one of the posts stage."""
+    fetcher, posts = both["fetcher"], both["posts"]
+    return "\n\n".join(
+        (
+            f"### {sizes.hours} hours, {sizes.hour_proxies} proxies of mixed health",
+            "One request in 3 s an address, by the virtual clock; fetcher, ring, sessions and "
+            f"reader without stores. {_percent(fetcher['share'][0])} of the budget used, "
+            f"{_whole(fetcher['requests'][0])} requests, {_whole(fetcher['refused'][0])} of them "
+            f"refused, {_whole(fetcher['bans'][0])} bans; {_growth(fetcher['memory'])}.",
+            _hours_table(fetcher),
+            f"### {sizes.hours} hours of the posts stage, {sizes.hour_post_proxies} proxies",
+            "The crawler of a mapper with leases, claims, ledgers and SQLite stores, by the "
+            "virtual clock, which stands still while a store writes; the site is in a process of "
+            f"its own. {_whole(posts['requests'][0])} requests; {_whole(posts['users'][0])} users "
+            f"to their end, with {_whole(posts['posts'][0])} posts in truth: "
+            f"{_whole(posts['missing'][0])} of them missing; {_whole(posts['false'][0])} stored "
+            f"that nobody wrote so; {_whole(posts['others'][0])} users under way or cut, which "
+            f"their ledgers say; {_growth(posts['memory'])}.",
+            _hours_table(posts),
+        )
+    )
+
+
+def _hours_table(measured: Mapping[str, Sequence[float]]) -> str:
+    """A row for each part of the hours."""
     pages, memory = measured["by_hour"], measured["memory"]
-    parts = [range(i * len(pages) // _PARTS, (i + 1) * len(pages) // _PARTS) for i in range(_PARTS)]
     rows = [
         (
             f"{part.start + 1} to {part.stop}",
@@ -92,21 +115,20 @@ def show_hours(measured: Mapping[str, Sequence[float]], sizes: Sizes) -> str:
             f"{_whole(max(pages[hour] for hour in part))}",
             _whole(max(memory[hour] for hour in part)),
         )
-        for part in parts
-        if part
+        for part in _parts(len(pages))
     ]
-    return "\n\n".join(
-        (
-            f"### {sizes.hours} hours, {sizes.hour_proxies} proxies of mixed health",
-            "One request in 3 s an address, by the virtual clock; fetcher, ring, sessions and "
-            f"reader without stores. {_percent(measured['share'][0])} of the budget used, "
-            f"{_whole(measured['requests'][0])} requests, {_whole(measured['refused'][0])} of them "
-            f"refused, {_whole(measured['bans'][0])} bans; memory in the last part "
-            f"{max(memory[parts[-1].start :]) / max(memory[parts[0].start : parts[0].stop]):.2f} "
-            "times that in the first.",
-            table(("hours", "pages an hour (median)", "least to most", "most MB resident"), rows),
-        )
-    )
+    return table(("hours", "pages an hour (median)", "least to most", "most MB resident"), rows)
+
+
+def _growth(memory: Sequence[float]) -> str:
+    first, *_, last = _parts(len(memory))
+    times = max(memory[last.start :]) / max(memory[first.start : first.stop])
+    return f"memory in the last part {times:.2f} times that in the first"
+
+
+def _parts(hours: int) -> list[range]:
+    all_ = [range(i * hours // _PARTS, (i + 1) * hours // _PARTS) for i in range(_PARTS)]
+    return [part for part in all_ if part]
 
 
 def _scheduler_row(title: str, runs: list[Figures]) -> list[str]:

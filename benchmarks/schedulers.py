@@ -18,6 +18,7 @@ from benchmarks.budget import (
 from benchmarks.virtual_site import (
     BASE_URL,
     INTERNET,
+    Answers,
     Delays,
     VirtualSite,
     egress_of,
@@ -126,7 +127,8 @@ def _run(
 ) -> dict[str, float]:
     options = options_of(seed, proxies)
     world = world_of(options)
-    transport = VirtualSite(options, world, delays)
+    answers = Answers(options, world)
+    transport = VirtualSite(options, answers, delays)
     site = Weibo(BASE_URL, BASE_URL + VISITOR, config.Site().user_agent)
     counters, rng = Counters(), Random(seed)
     visitor = Visitor(site, counters, rng, per_hour=per_hour)
@@ -138,7 +140,7 @@ def _run(
     async def tell() -> None:
         while hourly is not None:
             await asyncio.sleep(HOUR_S)
-            hourly(sum(n for (_, label), n in transport.served.items() if label == "ok"))
+            hourly(sum(n for (_, label), n in answers.served.items() if label == "ok"))
 
     async def crawled() -> Tally:
         telling = asyncio.create_task(tell())
@@ -149,4 +151,4 @@ def _run(
             telling.cancel()
             await fetcher.close()
 
-    return figures(run(crawled()), transport.served, transport.proxies, seconds)
+    return figures(run(crawled()), answers.served, transport.proxies, seconds)

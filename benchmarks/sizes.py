@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 class Sizes(NamedTuple):
     """seconds, real_s: of the virtual and of the real clock. hours, hour_proxies: of the long run
-    by the virtual clock. fault_users, edge_users: of the
+    by the virtual clock; hour_post_proxies: of that which stores. fault_users, edge_users: of the
     worlds. passes: of the posts job, at most."""
 
     runs: int = 3
@@ -14,6 +14,7 @@ class Sizes(NamedTuple):
     real_s: float = 60.0
     hours: int = 30
     hour_proxies: int = 20
+    hour_post_proxies: int = 6
     fault_users: int = 1900
     passes: int = 3
     edge_users: int = 20_000
@@ -27,6 +28,7 @@ QUICK = Sizes(
     real_s=6.0,
     hours=4,
     hour_proxies=4,
+    hour_post_proxies=1,
     fault_users=40,
     passes=1,
     edge_users=300,

@@ -39,46 +39,18 @@ INTERNET = Delays((0.04, 0.2), 0.01)
 LOOPBACK = Delays((0.001, 0.003), 0.001)
 
 
-class VirtualSite:
-    """A `Transport`. served: (address, label) -> times, as the simulator's served log would say."""
+class Answers:
+    """What the site, or a proxy in its place, answers. served: (address, label) -> times, as the
+    simulator's served log would say."""
 
-    name = "virtual"
-
-    def __init__(self, options: SimulatorOptions, world: World, delays: Delays) -> None:
-        self.proxies = proxies_of(options)
+    def __init__(self, options: SimulatorOptions, world: World) -> None:
         self.served: Counter[tuple[str, str]] = Counter()
-        self.until = inf
-        self._seed, self._jitter = options.seed, delays.jitter
-        self._rng = Random(f"{options.seed} delays")
-        self._round_trip_s = {p.number: self._rng.uniform(*delays.round_trip) for p in self.proxies}
+        self._seed = options.seed
         self._weibo = Weibo(world, options)
         self._other_user = Site(world, options, None).other_user
         self._requests: Counter[str] = Counter()
-        self._by_name = {egress_of(proxy).name: proxy for proxy in self.proxies}
 
-    async def send(self, request: Request, headers: Headers, egress: Egress) -> Page:
-        """One exchange. Errors: EgressFailed; BodyCut where the proxy goes down under way."""
-        loop, proxy = asyncio.get_running_loop(), self._by_name[egress.name]
-        await asyncio.sleep(self._way_s(proxy))
-        if not is_up(proxy, loop.time()):
-            raise EgressFailed(f"{egress.name}: refuses connections")
-        if proxy.late_s:
-            await asyncio.sleep(proxy.late_s)
-        answer = self._answer(proxy, request, dict(headers).get("Cookie", ""), loop.time())
-        await asyncio.sleep(self._way_s(proxy))
-        if not is_up(proxy, loop.time()):
-            raise BodyCut(f"{egress.name}: the connection broke")
-        kept = tuple((name.lower(), value) for name, value in answer.headers)
-        return Page(request.url, answer.status, kept, answer.body, loop.time(), egress.name)
-
-    async def close(self) -> None:
-        """Nothing is open."""
-
-    def _way_s(self, proxy: Proxy) -> float:
-        half_s = self._round_trip_s[proxy.number] / 2
-        return half_s + self._rng.expovariate(1 / self._jitter)
-
-    def _answer(self, proxy: Proxy, request: Request, cookies: str, now: float) -> Answer:
+    def answer(self, proxy: Proxy, request: Request, cookies: str, now: float) -> Answer:
         deed = proxy.deed(self._seed, self._requests[proxy.address])
         self._requests[proxy.address] += 1
         address = request.url.removeprefix(BASE_URL)
@@ -95,6 +67,51 @@ class VirtualSite:
             answer = self._weibo.serve(Visit(address, cookies, proxy.address, now)).answer
         self.served[proxy.address, answer.label] += 1
         return answer
+
+    def count(self, label: str = "") -> int:
+        """How many of these there were, "": of all."""
+        return sum(n for (_, said), n in self.served.items() if label in ("", said))
+
+
+class VirtualSite:
+    """A `Transport`. answers: those of the site; began_at: when pages say that the virtual clock
+    began, in seconds since the epoch."""
+
+    name, most_at_once = "virtual", 1000
+
+    def __init__(
+        self, options: SimulatorOptions, answers: Answers, delays: Delays, began_at: float = 0.0
+    ) -> None:
+        self.proxies = proxies_of(options)
+        self.until = inf
+        self._answers, self._began_at, self._jitter = answers, began_at, delays.jitter
+        self._rng = Random(f"{options.seed} delays")
+        self._round_trip_s = {p.number: self._rng.uniform(*delays.round_trip) for p in self.proxies}
+        self._by_name = {egress_of(proxy).name: proxy for proxy in self.proxies}
+
+    async def send(self, request: Request, headers: Headers, egress: Egress) -> Page:
+        """One exchange. Errors: EgressFailed; BodyCut where the proxy goes down under way."""
+        loop, proxy = asyncio.get_running_loop(), self._by_name[egress.name]
+        await asyncio.sleep(self._way_s(proxy))
+        if not is_up(proxy, loop.time()):
+            raise EgressFailed(f"{egress.name}: refuses connections")
+        if proxy.late_s:
+            await asyncio.sleep(proxy.late_s)
+        cookies = dict(headers).get("Cookie", "")
+        answer = self._answers.answer(proxy, request, cookies, loop.time())
+        await asyncio.sleep(self._way_s(proxy))
+        if not is_up(proxy, loop.time()):
+            raise BodyCut(f"{egress.name}: the connection broke")
+        kept = tuple((name.lower(), value) for name, value in answer.headers)
+        at = self._began_at + loop.time()
+        return Page(request.url, answer.status, kept, answer.body, at, egress.name)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    def _way_s(self, proxy: Proxy) -> float:
+        half_s = self._round_trip_s[proxy.number] / 2
+        return half_s + self._rng.expovariate(1 / self._jitter)
 
 
 def proxies_of(options: SimulatorOptions) -> tuple[Proxy, ...]:

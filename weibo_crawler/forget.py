@@ -63,7 +63,8 @@ def forget_users(
         tables = _Unwritten(tables)
     unknown = _unknown(frontier, tables, uids)
     edges = _edges(frontier, set(uids))
-    rows = sum(1 for uid in uids if tables.userlist.row(user_key(uid), ["user:id"]))
+    held = tables.userlist.rows([user_key(uid) for uid in uids], ["user:id"])
+    rows = sum(map(bool, held.values()))
     if dry_run:
         given = set(uids)
         users, is_gone = sum(1 for _ in frontier.users(uids=uids)), lambda uid: uid in given
@@ -96,7 +97,8 @@ class _UnwrittenTable:
 
     def __init__(self, table: Table) -> None:
         self._table, self._deleted = table, set[str]()
-        self.row, self.versions, self.states = table.row, table.versions, table.states
+        self.row, self.rows = table.row, table.rows
+        self.versions, self.states = table.versions, table.states
 
     def scan(self, **which: Any) -> Iterator[Row]:
         return (row for row in self._table.scan(**which) if row.key not in self._deleted)

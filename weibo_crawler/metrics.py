@@ -26,6 +26,7 @@ from weibo_crawler.outputs import is_by_hand, is_of_database
 LEFT_OUT = "left_out."
 # what requests are sent for: an edge of a walk, the first or a later visit of a user, ids of posts.
 # A task hands it down to the tasks that it starts
+NEW = "level.new"  # users whom reducers of a harvest by jobs have stored
 PURPOSE: ContextVar[str] = ContextVar("purpose", default="other")
 _ANSWERED = "answer_ms."  # and an upper bound of milliseconds: answers that took so long
 _ANSWERED_IN_ALL = f"{_ANSWERED}sum"

@@ -125,6 +125,20 @@ class TableContract:
         assert tables.posts.row("l") == {}
         assert tables.userlist.row("k") == {}
 
+    def test_rows_come_by_their_keys(self, tables: Tables) -> None:
+        """Each as `row` gives it, in any order, also keys that are not there, and more than one
+        call takes; a row beside them is not among them."""
+        puts = [Put(f"k{n}", {"post:text": f"{n}", "count:likes": "1"}, 5) for n in range(1500)]
+        tables.posts.put([*puts, Put("k7", {"post:text": "new"}, 9)])
+        keys = [*(f"k{n}" for n in range(1499, 0, -1)), "none"]
+        for columns in (None, ["post:text"], ["count"], ["raw"]):
+            found = tables.posts.rows(keys, columns)
+            assert list(found) == keys
+            for key in ("k1499", "k7", "k1", "none"):
+                assert found[key] == tables.posts.row(key, columns)
+        assert tables.posts.rows([]) == {}
+        assert tables.posts.rows(["none"]) == {"none": {}}
+
     def test_puts_come_from_any_iterable(self, tables: Tables) -> None:
         """A generator is taken; no puts, and puts without cells, write nothing."""
         tables.posts.put(Put(f"{i}", {"post:text": "x"}, 1) for i in range(3))

@@ -1,8 +1,11 @@
-"""An event loop whose clock jumps to the next thing to do: hours of waiting take no time."""
+"""An event loop whose clock jumps to the next thing to do: hours of waiting take no time.
+
+While a thread works for the loop, as one that stores something does, the clock stands still.
+"""
 
 import asyncio
 import selectors
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -10,8 +13,11 @@ T = TypeVar("T")
 
 class _Jumping(selectors.SelectSelector):
     now = 0.0
+    threads = 0  # that work for the loop
 
     def select(self, timeout: float | None = None) -> list[Any]:
+        if self.threads and timeout != 0:
+            return super().select(None)  # the thread wakes the loop when it has ended
         if timeout is None:
             raise RuntimeError("nothing will ever happen again: every task waits for another one")
         self.now += max(0.0, timeout)
@@ -25,6 +31,22 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self._jumping.now
+
+    def run_in_executor(  # type: ignore[override]
+        self, executor: Any, func: Callable[..., Any], *args: Any
+    ) -> Any:
+        self._jumping.threads += 1
+        future = super().run_in_executor(executor, func, *args)
+        future.add_done_callback(self._ended)
+        return future
+
+    async def shutdown_default_executor(self) -> None:
+        self._jumping.threads += 1
+        await super().shutdown_default_executor()
+        self._jumping.threads -= 1
+
+    def _ended(self, _: "asyncio.Future[Any]") -> None:
+        self._jumping.threads -= 1
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:

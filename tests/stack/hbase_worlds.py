@@ -70,6 +70,12 @@ class PartOfTable:
     def row(self, key: str, columns: Sequence[str] | None = None) -> dict[str, str]:
         return self._table.row(self._part + key, columns)
 
+    def rows(
+        self, keys: Sequence[str], columns: Sequence[str] | None = None
+    ) -> dict[str, dict[str, str]]:
+        found = self._table.rows([self._part + key for key in keys], columns)
+        return {key.removeprefix(self._part): cells for key, cells in found.items()}
+
     def states(self, key: str) -> Iterator[tuple[int, dict[str, str]]]:
         return self._table.states(self._part + key)
 

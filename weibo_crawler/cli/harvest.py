@@ -41,13 +41,14 @@ def harvest(options: argparse.Namespace) -> Done:
     makes = () if options.runner is None else ["tables"]
     with Home(config.load(options.config), makes=makes) as home:
         _require_seeds(home)
-        if options.runner is not None:
-            return _by_levels(home, options)
-        _check_not_by_jobs(home)
+        if options.runner is None:
+            _check_not_by_jobs(home)
         if options.plan:
             from weibo_crawler.cli.plans import harvest_plan
 
-            return harvest_plan(home)
+            return harvest_plan(home, by_jobs=options.runner is not None)
+        if options.runner is not None:
+            return _by_levels(home, options)
         if options.of_run is not None:
             return _take_part(home, options.of_run)
         if options.retry_failed:
@@ -59,12 +60,8 @@ def harvest(options: argparse.Namespace) -> Done:
 
 def _by_levels(home: Home, options: argparse.Namespace) -> Done:
     """As jobs; what they need is imported here, as it is not for others."""
-    for name, is_set in {
-        "--plan": options.plan,
-        "--processes": options.processes is not None,
-    }.items():
-        if is_set:
-            raise BadUsage(f"--runner walks by jobs, and {name} is for one machine: leave one out")
+    if options.processes is not None:
+        raise BadUsage("--runner walks by jobs, and --processes is for one machine: leave one out")
     from weibo_crawler.cli.levels import harvest_by_levels
 
     return harvest_by_levels(home, options)

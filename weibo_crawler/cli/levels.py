@@ -9,6 +9,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from weibo_crawler.analysis.status import topic_lines, topics_dict
 from weibo_crawler.cli.harvest import note_failure
 from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.posts import job_files, mappers_fed, open_cluster
@@ -18,18 +19,18 @@ from weibo_crawler.errors import BadUsage, Interrupted, SiteSaysNo
 from weibo_crawler.harvest.run import is_over_share, note_rules
 from weibo_crawler.home import Home, new_run_id
 from weibo_crawler.importer import import_users
-from weibo_crawler.levels.dedup import FULL, NEW, OPEN
+from weibo_crawler.levels.dedup import FULL, OPEN
 from weibo_crawler.levels.entries import STANDING, Standing, Wanted, may_hold
 from weibo_crawler.levels.job import LevelJob
 from weibo_crawler.levels.walking import LEFT, WALKED
-from weibo_crawler.metrics import Counters, OpenMetrics, total
+from weibo_crawler.metrics import NEW, Counters, OpenMetrics, total
 from weibo_crawler.posts.cluster import Cluster
 from weibo_crawler.posts.driver import JobRun, LocalRun
 from weibo_crawler.posts.hadoop import HadoopRun
 from weibo_crawler.posts.manifest import KeyRange, manifest
 from weibo_crawler.posts.workers import parse_said
 from weibo_crawler.store import notes
-from weibo_crawler.store.notes import HELD
+from weibo_crawler.store.notes import HELD, WALLS
 from weibo_crawler.store.owners import new_owner
 from weibo_crawler.store.rows.keys import user_key
 
@@ -45,6 +46,7 @@ def harvest_by_levels(home: Home, options: argparse.Namespace) -> Done:
         env["WEIBO_CONFIG"] = str(options.config.resolve())
     cluster = open_cluster(home.settings) if options.runner == "hadoop" else None
     _import_seeds(home)
+    WALLS.of("harvest").clear(home.users)  # a command begins with trying them
     walk = _Levels(home, options.runner, cluster, env, retry=options.retry_failed)
     with stopped_by_signals(walk.stop):
         why = walk.run()
@@ -54,16 +56,22 @@ def harvest_by_levels(home: Home, options: argparse.Namespace) -> Done:
 def _import_seeds(home: Home) -> None:
     """Bring seeds into the tables. Those that come after a walk has begun are walked, too, and may
     be shorter ways."""
+    users, standing = home.users, STANDING.get(home.users)
+    if _import(home) and standing is not None:
+        users.call_depths_bounds("seeds were added after the walk had begun")
+    note_rules(users, home.settings.harvest, standing is not None)
+
+
+def _import(home: Home) -> int:
+    """Bring who is new in SQL into the tables; how many they are."""
     users, place = home.users, home.settings.store.tables
-    standing, seq = STANDING.get(users), notes.IMPORTED_SEQ.of(place).get(users) or 0
+    seq = notes.IMPORTED_SEQ.of(place).get(users) or 0
     keys = [user_key(seed.uid) for seed in users.users(after_seq=seq)]
-    new = sum(1 for key in keys if not home.tables.userlist.row(key, ["user:id"]))
+    new = sum(not cells for cells in home.tables.userlist.rows(keys, ["user:id"]).values())
     import_users(users, home.tables, place, new_run_id())
     before = users.count_upto(seq)
     HELD.change(users, lambda held: (before if held is None else held) + new)
-    if keys and standing is not None:
-        users.call_depths_bounds("seeds were added after the walk had begun")
-    note_rules(users, home.settings.harvest, standing is not None)
+    return len(keys)
 
 
 def _check(home: Home) -> None:
@@ -73,20 +81,19 @@ def _check(home: Home) -> None:
             f"{home.place('users')} was harvested without --runner: go on so, or give other stores "
             "(store.users, store.tables)"
         )
-    if home.users.topics():
-        raise BadUsage(
-            "topics are read by `harvest` without --runner alone: give other stores, or seed users"
-        )
 
 
 class _Levels:
-    """The jobs of one command. retry: the first one also walks what failed."""
+    """The jobs of one command. The first one also reads what earlier commands could not; retry: and
+    walks what failed."""
 
     def __init__(
         self, home: Home, runner: str, cluster: Cluster | None, env: dict[str, str], *, retry: bool
     ) -> None:
         self._home, self._runner, self._cluster, self._env = home, runner, cluster, env
         self._settings, self._retry = home.settings.harvest, retry
+        self._is_first, self._by_topics = True, 0
+        self._goes_on = True  # whether users above max_depth may be left, though it was reached
         self._began = time.monotonic()
         self._job: JobRun | None = None
         self._is_told = self._is_timed_out = False
@@ -109,29 +116,69 @@ class _Levels:
                 om.write()
                 progress.say(text)
 
+            self._read_topics(show)
             while True:
                 standing = STANDING.get(self._home.users) or Standing()
                 if why := self._why_over(standing.level):
                     return why
-                counters = self._level(standing, show)
+                level = self._within(standing.level)
+                counters = self._level(standing, level, show)
                 self._counters = total([self._counters, counters])
-                if counters.get(FULL):
+                if counters.get(FULL) and self._is_full:
                     return self._full
                 if counters.get(LEFT):
                     return self._timeout
+                self._goes_on = level < standing.level and counters.get(OPEN, 0) > 0
+                if level < standing.level or counters.get(FULL):
+                    continue
                 standing = STANDING.get(self._home.users) or Standing()
                 if not standing.is_open:
                     return "nobody new is found"
                 STANDING.put(self._home.users, Standing(standing.level + 1))
 
+    def _read_topics(self, show: Callable[[str], None]) -> None:
+        """By one map, before all levels: who wrote there stands one step from the seeds. Errors: as
+        `_level`."""
+        users, before = self._home.users, STANDING.get(self._home.users) or Standing()
+        is_left = any(topic.state != "done" for topic in users.topics())
+        if not is_left or self._settings.max_depth == 0 or self._is_full:
+            return
+        STANDING.put(users, before)
+        job = LevelJob(new_run_id(), before.level, driver=new_owner(), topics=True)
+        counters = self._run(job, manifest(1), show)
+        self._counters = total([self._counters, counters])
+        self._by_topics = _import(self._home)
+        if self._by_topics:
+            STANDING.put(users, replace(before, is_open=True))
+            if before.level:
+                users.call_depths_bounds("topics were read after the walk had begun")
+        self._judge(job, counters)
+        if not self._kept:
+            why = "there is no user to walk, and no topic was shown"
+            note_failure(self._home, job.run_id, why)
+            raise SiteSaysNo(why)
+
+    def _within(self, level: int) -> int:
+        """The level of a job, at most the last one that is walked."""
+        most = self._settings.max_depth
+        return level if most is None else min(level, most - 1)
+
     def _why_over(self, level: int) -> str:
         """Why no job of this level is begun, "" where one is."""
         most = self._settings.max_depth
-        if self._kept >= self._settings.max_users:
+        if self._is_full:
             return self._full
-        if most is not None and level >= most:
+        if most is not None and level >= most and not self._goes_on:
             return f"harvest.max_depth = {most} is reached"
         return self._timeout if self._is_late else ""
+
+    @property
+    def _is_full(self) -> bool:
+        """Whether no room is left, also when what reducers took that were killed is given back."""
+        if self._kept >= self._settings.max_users:
+            rows = self._home.tables.userlist.scan(columns=["user:depth"])
+            HELD.put(self._home.users, sum(1 for _ in rows))
+        return self._kept >= self._settings.max_users
 
     @property
     def _kept(self) -> int:
@@ -150,28 +197,33 @@ class _Levels:
         most = self._settings.max_time_s
         return most is not None and time.monotonic() - self._began >= most
 
-    def _level(self, before: Standing, say: Callable[[str], None]) -> dict[str, int]:
+    def _level(self, before: Standing, level: int, say: Callable[[str], None]) -> dict[str, int]:
         """The figures of one job. Its walks count from its end on, but where there was no room for
         all whom they have found. Errors: Interrupted, SiteSaysNo, and those of `JobRun.run`."""
         users, run_id = self._home.users, new_run_id()
         pending = (*before.pending, run_id)
-        wanted = Wanted(before.level, pending, self._retry)
+        wanted = Wanted(level, pending, self._is_first, self._retry)
+        job = LevelJob(run_id, level, self._is_first, self._retry, new_owner())
+        self._is_first = self._retry = False
         lines = self._manifest(wanted)
         if not lines:
             return {}
         STANDING.put(users, replace(before, pending=pending))
-        job = LevelJob(run_id, before.level, self._retry, new_owner())
+        counters = self._run(job, lines, say)
+        is_open = before.is_open or counters.get(OPEN, 0) > 0
+        STANDING.put(users, Standing(before.level, is_open, pending if counters.get(FULL) else ()))
+        walked = {"level": level, "walked": counters.get(WALKED, 0)}
+        self.levels.append(walked | {"new": counters.get(NEW, 0)})
+        self._judge(job, counters)
+        return counters
+
+    def _run(self, job: LevelJob, lines: str, say: Callable[[str], None]) -> dict[str, int]:
         with self._job_run(job, lines, partial(self._show, job, say)) as run:
             self._job = run
             if self._is_told:
                 run.stop()
             counters = run.run()
-        self._retry, self._job = False, None
-        is_open = before.is_open or counters.get(OPEN, 0) > 0
-        STANDING.put(users, Standing(before.level, is_open, pending if counters.get(FULL) else ()))
-        walked = {"level": before.level, "walked": counters.get(WALKED, 0)}
-        self.levels.append(walked | {"new": counters.get(NEW, 0)})
-        self._judge(job, counters)
+        self._job = None
         return counters
 
     def _judge(self, job: LevelJob, counters: dict[str, int]) -> None:
@@ -231,7 +283,8 @@ class _Levels:
     def closed(self, why: str) -> Done:
         """The closing line and the figures."""
         counts, span_s = self._counters, time.monotonic() - self._began
-        new, bounds = counts.get(NEW, 0), self._home.users.depths_are_bounds()
+        bounds, topics = self._home.users.depths_are_bounds(), self._home.users.topics()
+        new = counts.get(NEW, 0) + self._by_topics
         level = (STANDING.get(self._home.users) or Standing()).level
         data = {
             "stopped": why,
@@ -241,6 +294,7 @@ class _Levels:
             "level": level,
             "levels": self.levels,
             "depths_exact": not bounds,
+            "topics": topics_dict(topics),
             "counters": counts,
             "seconds": round(span_s, 3),
         }
@@ -255,4 +309,4 @@ class _Levels:
             )
         if bounds:
             lines.append(f"depths are upper bounds: {bounds}")
-        return Done("\n".join(lines), data)
+        return Done("\n".join([*lines, *topic_lines(topics)]), data)

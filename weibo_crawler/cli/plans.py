@@ -11,6 +11,7 @@ from weibo_crawler.cli.main import Done
 from weibo_crawler.errors import BadConfig, ReadOnly
 from weibo_crawler.fetch.opening import load_egresses
 from weibo_crawler.home import Home
+from weibo_crawler.levels.entries import STANDING, Standing
 from weibo_crawler.planning import outset, reading, shown
 from weibo_crawler.planning.plan import Pace, Plan, pace_of
 from weibo_crawler.planning.visits import plan_visits
@@ -20,11 +21,18 @@ from weibo_crawler.records import EgressState
 from weibo_crawler.store.homes import HBASE, file_of, home_of
 
 
-def harvest_plan(home: Home) -> Done:
+def harvest_plan(home: Home, *, by_jobs: bool = False) -> Done:
     """Tell what the harvest would cost from here."""
     runs = reading.read_runs(home.users, "harvest")
-    pace = pace_now(home, runs.speed)
-    return _done(plan_walk(reading.read_walk(home.settings, home.site, home.users, runs, pace)))
+    pace, stores = pace_now(home, runs.speed), (home.users, home.tables)
+    plan = plan_walk(reading.read_walk(home.settings, home.site, *stores, runs, pace))
+    if by_jobs:
+        level = (STANDING.get(home.users) or Standing()).level
+        said = f"one job a level, the next is level {level}; nobody knows how many follow"
+        plan = plan._replace(
+            later=(*plan.later, said), figures={**plan.figures, "next_level": level}
+        )
+    return _done(plan)
 
 
 def posts_plan(home: Home, *, refresh: bool, every: bool) -> Done:

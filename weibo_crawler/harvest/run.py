@@ -71,8 +71,9 @@ class HarvestRun:
     room: how many walks at once are of use now, asked about once a second, when progress is called
     with the counters' snapshot. Who started it, and others beside it, is to judge the failures of
     all of them by `judge_failures`. books: where it notes what other processes are to know, and
-    its figures, in place of the frontier. is_known: whether somebody whom the frontier does not
-    hold was found by others; it may wait, and is called in the frontier's thread.
+    its figures, in place of the frontier. topics: where the topics stand that it reads, and who is
+    found there. is_known: whether somebody whom the frontier does not hold was found by others; it
+    may wait, and is called in the frontier's thread.
     """
 
     def __init__(
@@ -88,12 +89,14 @@ class HarvestRun:
         room: Callable[[], Room],
         progress: Callable[[], None] = lambda: None,
         books: Frontier | None = None,
+        topics: Frontier | None = None,
         is_known: Callable[[Id], bool] = lambda uid: False,
     ) -> None:
         others = tuple(edge for edge in settings.edges_if_walled if edge in site.edges)
         settings = replace(settings, edges_if_walled=others)
         self._settings, self._frontier, self._site = settings, frontier, site
         self._books, self._is_known = books or frontier, is_known
+        self._topics_in = topics or frontier
         self._fetcher, self._counters = fetcher, counters
         self._owner, self._run_id, self._ask_room = owner, run_id, room
         self._room = room()
@@ -162,7 +165,7 @@ class HarvestRun:
         note_rules(self._frontier, self._settings, State.DONE in self._frontier.states())
         self._reopening.begin()
         self._frontier.requeue_unread()
-        self._frontier.requeue_topics()
+        self._topics_in.requeue_topics()
         for row in islice(self._frontier.users(), _FIRST_USERS):
             if row.screen_name is None and row.fans is not None:
                 self._nameless.add(row.uid)
@@ -233,8 +236,7 @@ class HarvestRun:
             self._counters.add("pages.kept", len(pages))
 
         async def commit_topic(page: TopicPage) -> Landed:
-            max_users = self._settings.max_users
-            return await call(frontier.commit_topic, page, self._run_id, max_users=max_users)
+            return await call(self._commit_topic, page)
 
         self._fetcher.leave_walls()
         self._asker = asker = Asker(
@@ -265,6 +267,12 @@ class HarvestRun:
             may_go_on=may_go_on,
         )
 
+    def _commit_topic(self, page: TopicPage) -> Landed:
+        new = tuple(user for user in page.found if not self._is_known(user.uid))
+        max_users = self._settings.max_users
+        page = page._replace(found=new)
+        return self._topics_in.commit_topic(page, self._run_id, max_users=max_users)
+
     # -- the loop
 
     async def _loop(self) -> Ended:
@@ -277,11 +285,11 @@ class HarvestRun:
             if not self._tasks and not self._claims:
                 if await self._read_topic():
                     continue
-                if level is None:
+                if level is None or (max_depth is not None and await self._is_over(max_depth)):
                     if await self._committer.call(self._reopening.go_on):
                         continue
-                    return Ended("nobody new is found", None)
-                if max_depth is not None and await self._is_over(max_depth):
+                    if level is None:
+                        return Ended("nobody new is found", None)
                     return Ended(f"harvest.max_depth = {max_depth} is reached", level)
             if is_last and (why := await self._has_run_dry()):
                 return Ended(why, level)
@@ -311,7 +319,7 @@ class HarvestRun:
         whether there was one. Another process may do the same: it seldom draws the same one."""
         if self._settings.max_depth == 0:  # nobody is kept but the seeds
             return False
-        waiting = await self._committer.ask(self._frontier.topics, "queued")
+        waiting = await self._committer.ask(self._topics_in.topics, "queued")
         if waiting:
             await self._guarded(self._topics.read(self._rng.choice(waiting)))
         return bool(waiting)

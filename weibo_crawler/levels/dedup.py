@@ -7,7 +7,7 @@ from itertools import islice
 from weibo_crawler.levels.entries import found_cells, walked_cells
 from weibo_crawler.levels.lines import Met, Seen, Told, together
 from weibo_crawler.levels.task import Task
-from weibo_crawler.metrics import Counters
+from weibo_crawler.metrics import NEW, Counters
 from weibo_crawler.records import Id, read_id
 from weibo_crawler.store import Cells, Put
 from weibo_crawler.store.guard import Guard
@@ -16,13 +16,15 @@ from weibo_crawler.store.rows.cells import WALK
 from weibo_crawler.store.rows.keys import user_key
 
 _BATCH = 500  # users
-NEW, OPEN, FULL = "level.new", "level.open", "level.full"
+_COLUMNS = ("user:depth", "user:screen_name", WALK)
+OPEN, FULL = "level.open", "level.full"
 
 
 class LevelReducer:
     """Stores who is new. A row that is there stands as it is, so that a job which is made again
-    changes nothing. Counters: `level.new`, `level.open` (users who are to be walked, new or not),
-    `level.full` (users for whom harvest.max_users has left no room)."""
+    changes nothing; but whom it left without a name a list may name. Counters: `level.new`,
+    `level.open` (users who are to be walked, new or not), `level.full` (users for whom
+    harvest.max_users has left no room)."""
 
     def __init__(self, task: Task) -> None:
         self._task, self._guard = task, Guard(task.home.users)
@@ -48,14 +50,19 @@ class LevelReducer:
         """First who was found, then how the walks ended that have found them."""
         waiting, self._waiting = self._waiting, {}
         found: dict[Id, tuple[Seen, Met]] = {}
+        named: dict[Id, Met] = {}
+        rows = self._userlist.rows([user_key(uid) for uid in waiting], _COLUMNS)
         for uid, told in sorted(waiting.items()):
+            row = rows[user_key(uid)]
             if told.seen is None or told.met is None:
                 continue
-            row = self._userlist.row(user_key(uid), ["user:depth", WALK])
             if "user:depth" not in row:
                 found[uid] = told.seen, told.met
-            elif WALK not in row and told.walked is None:
+                continue
+            if WALK not in row and told.walked is None:
                 self._counters.add(OPEN)
+            if "user:screen_name" not in row and told.met.screen_name is not None:
+                named[uid] = told.met
         room = self._take_room(len(found))
         new = dict(islice(found.items(), room))
         self._counters.add(NEW, room)
@@ -63,6 +70,10 @@ class LevelReducer:
         self._counters.add(FULL, len(found) - room)
         self._put(
             {uid: self._row(uid, *of) for uid, of in new.items()}, [m.at for _, m in new.values()]
+        )
+        self._put(
+            {uid: {"user:screen_name": met.screen_name or ""} for uid, met in named.items()},
+            [met.at for met in named.values()],
         )
         ended = {uid: told.walked for uid, told in waiting.items() if told.walked is not None}
         run_id = self._task.run_id

@@ -8,9 +8,9 @@ import msgspec
 from weibo_crawler.levels.lines import Met, Seen, Walked
 from weibo_crawler.posts.manifest import KeyRange
 from weibo_crawler.records import SCHEMA_VERSION, Id, State
-from weibo_crawler.store import Cells, Tables
+from weibo_crawler.store import WALLED, Cells, Tables
 from weibo_crawler.store.notes import json_note
-from weibo_crawler.store.rows.cells import LISTS, WALK, WALK_CELLS, WALK_RUN, to_iso
+from weibo_crawler.store.rows.cells import LISTS, WALK, WALK_CELLS, WALK_RUN, read_ends, to_iso
 from weibo_crawler.store.rows.keys import parse_user_key
 from weibo_crawler.store.rows.packed import ListEnd
 
@@ -32,20 +32,24 @@ STANDING = json_note("levels", Standing)
 
 
 class Entry(NamedTuple):
-    """A user to walk."""
+    """A user to walk. lists: how they ended by an earlier walk, of which those that guests were not
+    shown may be read now; () of a user who is walked from the beginning."""
 
     uid: Id
     depth: int
     screen_name: str | None
     fans: int | None
+    lists: tuple[ListEnd, ...] = ()
 
 
 class Wanted(NamedTuple):
-    """Which users a job walks. level: the largest depth; pending: as in `Standing`; retry: also who
-    failed, or whose list ended against its announced count."""
+    """Which users a job walks. level: the largest depth; pending: as in `Standing`. is_first: it is
+    the first job of a command, which has users also with lists that guests were not shown; retry:
+    and who failed, or whose list ended against its announced count."""
 
     level: int
     pending: tuple[str, ...] = ()
+    is_first: bool = False
     retry: bool = False
 
     def has(self, cells: Cells) -> bool:
@@ -53,16 +57,21 @@ class Wanted(NamedTuple):
         depth = cells.get("user:depth")  # a ledger alone is no user
         if depth is None or int(depth) > self.level:
             return False
+        return self.has_whole(cells) or (self.is_first and f'"{WALLED}"' in cells.get(LISTS, ""))
+
+    def has_whole(self, cells: Cells) -> bool:
+        """Whether such a user is walked from the beginning."""
         if WALK not in cells or cells.get(WALK_RUN) in self.pending:
             return True
-        return self.retry and (cells[WALK] == State.FAILED or _is_unsure(cells.get(LISTS, "")))
+        return self.retry and (cells[WALK] == State.FAILED or _is_unsure(cells))
 
 
 def entries(tables: Tables, part: KeyRange, wanted: Wanted) -> Iterator[Entry]:
     """Those of a key range."""
     for row in tables.userlist.scan(start=part.start, stop=part.stop, columns=_COLUMNS):
         if wanted.has(row.cells):
-            yield _entry(parse_user_key(row.key), row.cells)
+            lists = () if wanted.has_whole(row.cells) else read_ends(row.cells)
+            yield _entry(parse_user_key(row.key), row.cells, lists)
 
 
 def may_hold(tables: Tables, part: KeyRange, wanted: Wanted) -> bool:
@@ -78,18 +87,18 @@ def may_hold(tables: Tables, part: KeyRange, wanted: Wanted) -> bool:
     return looked == _LOOKED_AT
 
 
-def _is_unsure(lists: str) -> bool:
-    ends = msgspec.json.decode(lists, type=tuple[ListEnd, ...]) if lists else ()
-    return any(not end.sure for end in ends)
+def _is_unsure(cells: Cells) -> bool:
+    return any(not end.sure and end.ended != WALLED for end in read_ends(cells))
 
 
-def _entry(uid: Id, cells: Cells) -> Entry:
+def _entry(uid: Id, cells: Cells, lists: tuple[ListEnd, ...]) -> Entry:
     fans = cells.get("user:fans")
     return Entry(
         uid,
         int(cells["user:depth"]),
         cells.get("user:screen_name"),
         int(fans) if fans else None,
+        lists,
     )
 
 

@@ -5,12 +5,15 @@ from typing import NamedTuple
 
 
 class LevelJob(NamedTuple):
-    """level: users of at most this depth are walked; retry: as in `Wanted`."""
+    """level: users of at most this depth are walked; is_first, retry: as in `Wanted`. topics: it
+    reads topics, in place of lists; who wrote there stands in SQL then, as seeds do."""
 
     run_id: str
     level: int
+    is_first: bool = False
     retry: bool = False
     driver: str = ""
+    topics: bool = False
 
     @property
     def stage(self) -> str:
@@ -18,7 +21,8 @@ class LevelJob(NamedTuple):
 
     def options(self) -> list[str]:
         """As the job's script is told which users to walk."""
-        return [f"--level={self.level}", *(["--retry"] if self.retry else [])]
+        told = {"--first": self.is_first, "--retry": self.retry, "--topics": self.topics}
+        return [f"--level={self.level}", *(name for name, is_set in told.items() if is_set)]
 
     def stopped(self, counters: Mapping[str, int], *, is_killed: bool) -> str:
         """What is said of a job that was told to stop."""

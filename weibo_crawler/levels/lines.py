@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from weibo_crawler.errors import StoreError
 from weibo_crawler.records import Edge, Id
@@ -31,6 +32,11 @@ class Met(msgspec.Struct, frozen=True, array_like=True, tag="met"):
     at: float
     fans: int | None
     screen_name: str | None
+
+    def beside(self, other: "Met") -> "Met":
+        """Of two such the earlier one; whom it left without a name the other may name."""
+        first, second = sorted((self, other), key=lambda met: met.at)
+        return replace(first, screen_name=first.screen_name or second.screen_name)
 
 
 class Walked(msgspec.Struct, frozen=True, array_like=True, tag="walked"):
@@ -74,8 +80,7 @@ def together(lines: Iterable[str]) -> Told:
             if told.seen is None or line.order < told.seen.order:
                 told = told._replace(seen=line)
         elif isinstance(line, Met):
-            if told.met is None or line.at < told.met.at:
-                told = told._replace(met=line)
+            told = told._replace(met=line if told.met is None else told.met.beside(line))
         else:
             told = told._replace(walked=line)
     return told

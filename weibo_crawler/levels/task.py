@@ -19,6 +19,8 @@ from weibo_crawler.store.owners import new_owner
 OPTIONS: dict[str, dict[str, Any]] = {  # of the job, as argparse takes them; --run-id beside them
     "--driver": {"default": "", "help": "end when this lease owner is dead"},
     "--level": {"type": int, "default": 0, "help": "walk users of at most this depth"},
+    "--first": {"action": "store_true", "help": "the first job of a command"},
+    "--topics": {"action": "store_true", "help": "read topics, in place of lists"},
     "--retry": {"action": "store_true", "help": "also lists that failed, or ended in doubt"},
 }
 
@@ -32,6 +34,8 @@ class Task:
         self.run_id: str = options.run_id
         self.driver: str = options.driver
         self.level: int = options.level
+        self.is_first: bool = options.first
+        self.topics: bool = options.topics
         self.retry: bool = options.retry
         self.heartbeat = heartbeat
         self.worker = worker_name(os.environ, new_owner())

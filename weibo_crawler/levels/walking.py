@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from weibo_crawler.config import Harvest, Store
 from weibo_crawler.errors import Interrupted, SiteSaysNo
@@ -22,7 +22,7 @@ from weibo_crawler.posts.manifest import KeyRange, parse_line
 from weibo_crawler.posts.orders import Orders
 from weibo_crawler.posts.workers import ended_by
 from weibo_crawler.records import Id, State
-from weibo_crawler.store import Found, homes, notes
+from weibo_crawler.store import WALLED, EndOfList, Found, homes, notes
 from weibo_crawler.store.rows.keys import user_key
 from weibo_crawler.store.rows.packed import ListEnd
 from weibo_crawler.store.sql.walk import Frontier
@@ -42,6 +42,7 @@ class LevelMap:
     def __init__(self, task: Task) -> None:
         self._task, self._parts = task, list[KeyRange]()
         self._depths: dict[Id, int] = {}
+        self._before: dict[Id, tuple[ListEnd, ...]] = {}  # of who was walked by earlier jobs
 
     def take(self, line: str) -> None:
         """One line of the input."""
@@ -53,7 +54,7 @@ class LevelMap:
         with task.ending_in_order(), owned_folder("level") as folder:
             frontier = self._frontier(folder)
             counters = Counters()
-            if self._seed(frontier):
+            if task.topics or self._seed(frontier):
                 asyncio.run(self._walk(frontier, counters))
             if why := frontier.depths_are_bounds():
                 task.home.users.call_depths_bounds(why)
@@ -71,7 +72,7 @@ class LevelMap:
         """Put the users to walk into the frontier; whether there are any."""
         task = self._task
         standing = STANDING.get(task.home.users) or Standing()
-        wanted = Wanted(task.level, standing.pending, task.retry)
+        wanted = Wanted(task.level, standing.pending, task.is_first, task.retry)
         gone = task.home.users.forgotten()
         found = chain.from_iterable(entries(task.home.tables, part, wanted) for part in self._parts)
         while some := list(islice(found, _CHUNK)):
@@ -84,6 +85,9 @@ class LevelMap:
         seeds = [Found(one.uid, site.home(one.uid), one.screen_name, one.fans) for one in some]
         frontier.add_seeds(seeds, self._task.run_id, time.time())
         self._depths.update({one.uid: one.depth for one in some})
+        self._before.update({one.uid: one.lists for one in some if one.lists})
+        ends = [EndOfList(one.uid, *astuple(end)) for one in some for end in one.lists]
+        frontier.take_for_walked(ends, time.time())
 
     async def _walk(self, frontier: Frontier, counters: Counters) -> None:
         """Walk them all, or until the job is told to stop. What the site says against it stops the
@@ -104,13 +108,14 @@ class LevelMap:
             task.heartbeat(f"{counters['page.ok']:,} pages{waits}")
 
         run = HarvestRun(
-            _one_step(home.settings.harvest),
+            self._settings(),
             *(frontier, home.site, fetcher, counters),
             owner=task.worker,
             run_id=task.run_id,
             room=fetcher.room,
             progress=progress,
             books=home.users,
+            topics=home.users if task.topics else None,
             is_known=self._is_known,
         )
         try:
@@ -121,6 +126,14 @@ class LevelMap:
             notes.STOP.of(task.run_id).put(home.users, ended_by(no.exit_code, str(no)))
         finally:
             await fetcher.close()
+
+    def _settings(self) -> Harvest:
+        """Of topics: no more users come into SQL than the tables have room for."""
+        settings, users = self._task.home.settings.harvest, self._task.home.users
+        if not self._task.topics:
+            return _one_step(settings)
+        room = max(0, settings.max_users - (notes.HELD.get(users) or 0))
+        return replace(_one_step(settings), max_users=sum(users.states().values()) + room)
 
     def _is_known(self, uid: Id) -> bool:
         return bool(self._task.home.tables.userlist.row(user_key(uid), ["user:id"]))
@@ -138,12 +151,13 @@ class LevelMap:
             if row.uid not in self._depths:
                 yield str(row.uid), to_line(Met(row.found_at, row.fans, row.screen_name))
                 continue
+            lists, before = ends.get(row.uid, ()), self._before.get(row.uid)
+            if before is not None and (lists == before or row.state not in _WALKED):
+                continue  # guests are shown no more of them
             is_walked = row.state in _WALKED
             counters.add(WALKED if is_walked else LEFT)
             if is_walked:
-                walked = Walked(
-                    *(time.time(), row.state, ends.get(row.uid, ())), row.fans, row.screen_name
-                )
+                walked = Walked(time.time(), row.state, lists, row.fans, row.screen_name)
                 yield str(row.uid), to_line(walked)
         known = SeenSet(frontier.known_ids())
         for page in frontier.seen_pages():
@@ -168,6 +182,7 @@ def _one_step(settings: Harvest) -> Harvest:
 
 def _ends(frontier: Frontier) -> dict[Id, tuple[ListEnd, ...]]:
     ends = defaultdict[Id, tuple[ListEnd, ...]](tuple)
-    for uid, edge, ended, sure, listed, pages in frontier.list_ends():
-        ends[uid] += (ListEnd(edge, ended, sure, listed, pages),)
+    for end in frontier.list_ends():
+        cursor = end.cursor if end.ended == WALLED else ""
+        ends[end.uid] += (ListEnd(*end[1:-1], cursor),)
     return ends

@@ -9,8 +9,9 @@ from typing import NamedTuple
 from weibo_crawler.analysis.asked import Asked
 from weibo_crawler.analysis.second_looks import second_looks
 from weibo_crawler.analysis.status import topics_dict
+from weibo_crawler.analysis.userlists import kept_in
 from weibo_crawler.config import Settings
-from weibo_crawler.metrics import total
+from weibo_crawler.metrics import NEW, total
 from weibo_crawler.planning.outset import Known, Outset
 from weibo_crawler.planning.plan import Pace
 from weibo_crawler.planning.visits import Visits, read_held
@@ -46,22 +47,29 @@ class Runs(NamedTuple):
 def read_runs(users: Frontier, stage: str) -> Runs:
     """All runs of a stage that counted their requests by kind: older ones did not, and who fills
     the stores from an archive asks for nothing."""
-    counted = (row for row in users.workers() if row.stage == stage)
-    rows = [row for row in counted if any(name.startswith("asked.") for name in row.counters)]
+    staged = [row for row in users.workers() if row.stage == stage]
+    counted = (row for row in staged if any(name.startswith("asked.") for name in row.counters))
+    rows = [*counted, *(row for row in staged if NEW in row.counters)]
     by_run: dict[str, list[WorkerRow]] = {}
     for row in rows:
         by_run.setdefault(row.run_id, []).append(row)
     last = max(by_run.values(), key=lambda run: max(row.updated_at for row in run), default=[])
     speeds = {max(row.updated_at for row in run): _speed(run) for run in by_run.values()}
     known = [speeds[at] for at in sorted(speeds) if speeds[at] is not None]
-    return Runs(_sum(rows), _sum(last), len(rows), len(last), known[-1] if known else None)
+    n, n_last = (sum(NEW not in row.counters for row in some) for some in (rows, last))
+    return Runs(_sum(rows), _sum(last), n, n_last, known[-1] if known else None)
 
 
-def read_walk(settings: Settings, site: Site, users: Frontier, runs: Runs, pace: Pace) -> Walk:
+def read_walk(
+    settings: Settings, site: Site, users: Frontier, tables: Tables, runs: Runs, pace: Pace
+) -> Walk:
     """All that `plan_walk` needs."""
-    harvest, states = settings.harvest, users.states()
+    userlist = kept_in(users, tables)
+    harvest, states = settings.harvest, userlist.states()
     kept = sum(states.values())
     size = _file_bytes(settings.store.users)
+    if userlist is not users:
+        size = kept * round(_cell_bytes(tables.userlist))
     return Walk(
         edges=harvest.edges,
         edges_if_walled=harvest.edges_if_walled,
@@ -69,8 +77,8 @@ def read_walk(settings: Settings, site: Site, users: Frontier, runs: Runs, pace:
         max_depth=harvest.max_depth,
         users=kept,
         walked=sum(states.get(state, 0) for state in _OVER),
-        entries=users.open_entries(),
-        lists=users.read_lists(),
+        entries=userlist.open_entries(),
+        lists=userlist.read_lists(),
         asked=runs.asked,
         runs=runs.n,
         last=runs.last,
@@ -183,7 +191,12 @@ def _file_bytes(url: str) -> int:
 
 
 def _sum(rows: Iterable[WorkerRow]) -> Asked:
-    return Asked(total([row.counters for row in rows]))
+    """Of jobs the reducers count who is new: maps keep whom others keep as well."""
+    counters = total([row.counters for row in rows])
+    if NEW in counters:
+        counters = {name: n for name, n in counters.items() if not name.endswith(".kept")}
+        counters["users.kept"] = counters[NEW]
+    return Asked(counters)
 
 
 def _speed(run: Sequence[WorkerRow]) -> float | None:

@@ -330,8 +330,9 @@ class RangeCrawler:
         row was read, and whom one visits now. A visit that it left unfinished is this run's."""
         mine = self._sharing.take(due)
         visits, visited, held = list[Due](), list[Due](), list[Due]()
+        rows = self._tables.userlist.rows([user_key(user.uid) for user in due], USER_COLUMNS)
         for user in due:
-            ledger = read_ledger(self._tables.userlist.row(user_key(user.uid), USER_COLUMNS))
+            ledger = read_ledger(rows[user_key(user.uid)])
             is_as_read = ledger == user.ledger
             if user.uid in mine and (is_as_read or (ledger and ledger.state == "partial")):
                 visits.append(user._replace(ledger=ledger))

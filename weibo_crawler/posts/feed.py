@@ -69,8 +69,8 @@ class Feed:
         return Chunk(self._with_ledgers(uids), True)
 
     def _with_ledgers(self, uids: list[Id]) -> list[Due]:
-        userlist = self._tables.userlist
-        return [due_of(uid, userlist.row(user_key(uid), USER_COLUMNS)) for uid in uids]
+        rows = self._tables.userlist.rows([user_key(uid) for uid in uids], USER_COLUMNS)
+        return [due_of(uid, rows[user_key(uid)]) for uid in uids]
 
 
 def row_uid(line: str) -> Id:

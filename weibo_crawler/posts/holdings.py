@@ -2,7 +2,7 @@
 thread of the tables."""
 
 import heapq
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from weibo_crawler.posts.changes import Held, Span
 from weibo_crawler.records import Id, Post
@@ -37,27 +37,33 @@ class Holdings:
             stop = post_key(self._uid, span.oldest) + "\0"  # the smallest key after it
             for row in self._posts.scan(start=start, stop=stop, columns=["post"]):
                 held[parse_post_key(row.key)[1]] = read_post(row)
-        for mid in others:
-            key = post_key(self._uid, mid)
-            if mid not in held and (cells := self._posts.row(key, ["post"])):
-                held[mid] = read_post(Row(key, cells))
+        for mid, cells in self._rows(set(others) - held.keys(), ["post"]):
+            if cells:
+                held[mid] = read_post(Row(post_key(self._uid, mid), cells))
         return held
 
     def cut(self, mids: Iterable[Id]) -> dict[Id, str]:
         """Those of these posts whose text is not whole, and what is stored of it."""
         columns = ["post:text_complete", "post:text"]
-        rows = ((mid, self._posts.row(post_key(self._uid, mid), columns)) for mid in mids)
         return {
             mid: cells.get("post:text", "")
-            for mid, cells in rows
+            for mid, cells in self._rows(mids, columns)
             if cells.get("post:text_complete") != "true"
         }
 
     def dates(self, mids: Iterable[Id]) -> Mapping[Id, str]:
         """When these posts were written, as stored; those not stored are left out."""
         column = "post:created_at"
-        rows = ((mid, self._posts.row(post_key(self._uid, mid), [column])) for mid in mids)
+        rows = self._rows(mids, [column])
         return {mid: cells[column] for mid, cells in rows if column in cells}
+
+    def _rows(
+        self, mids: Iterable[Id], columns: Sequence[str]
+    ) -> Iterator[tuple[Id, dict[str, str]]]:
+        """Of each post what is stored, {} for nothing."""
+        keys = {mid: post_key(self._uid, mid) for mid in mids}
+        rows = self._posts.rows([*keys.values()], columns)
+        return ((mid, rows[key]) for mid, key in keys.items())
 
     def newest_times(self, n: int, since: int) -> list[float]:
         """When the newest posts were written, at most n, seconds: those of mids from `since` on."""

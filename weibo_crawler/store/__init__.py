@@ -55,6 +55,12 @@ class Table(Protocol):
         """The newest cells of one row, {} where there is none. columns: "fam" or "fam:qual"."""
         ...
 
+    def rows(
+        self, keys: Sequence[str], columns: Sequence[str] | None = None
+    ) -> dict[str, dict[str, str]]:
+        """Of each of these keys what `row` gives; many at once cost little more than one."""
+        ...
+
     def versions(self, key: str, column: str) -> list[Cell]:
         """The kept versions of one cell, newest first."""
         ...
@@ -206,6 +212,19 @@ class ReadLists(NamedTuple):
     lists: int
     pages: int
     left: int = 0
+
+
+class EndOfList(NamedTuple):
+    """How far the list `edge` of a user was read: ended, sure: as in `PageCommit`, None while it
+    goes on; listed: users on it; pages: those that held somebody; cursor: of the next one."""
+
+    uid: Id
+    edge: str
+    ended: str | None
+    sure: bool
+    listed: int
+    pages: int
+    cursor: str
 
 
 class WorkerRow(NamedTuple):

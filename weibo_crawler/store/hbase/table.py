@@ -69,6 +69,12 @@ class HbaseTable:
         rows = self._call("getRowWithColumns", key.encode(), self._columns(columns), {})
         return self._row(rows[0]).cells if rows else {}
 
+    def rows(
+        self, keys: Sequence[str], columns: Sequence[str] | None = None
+    ) -> dict[str, dict[str, str]]:
+        found = dict[str, dict[str, str]](self._got(keys, columns))
+        return {key: found.get(key, {}) for key in keys}
+
     def versions(self, key: str, column: str) -> list[Cell]:
         kept = self._families[self._family(column)]
         cells = self._call("getVer", key.encode(), column.encode(), kept, {})
@@ -141,15 +147,20 @@ class HbaseTable:
                 rows = self._rows(keys[0], keys[-1] + "\0", None, None, as_of)
                 yield from (row for row in rows if row.key in wanted)
                 continue
-            for n in range(0, len(keys), _GOT_ROWS):
-                yield from self._got(keys[n : n + _GOT_ROWS], as_of)
+            yield from self._got(keys, None, as_of)
 
-    def _got(self, keys: Sequence[str], as_of: int | None) -> Iterator[Row]:
-        names = [key.encode() for key in keys]
-        if as_of is None:
-            return map(self._row, self._call("getRowsWithColumns", names, None, {}))
-        rows = self._call("getRowsWithColumnsTs", names, None, as_of + 1, {})
-        return map(self._row, rows)
+    def _got(
+        self, keys: Sequence[str], columns: Sequence[str] | None, as_of: int | None = None
+    ) -> Iterator[Row]:
+        """The rows of these keys that are there."""
+        wanted = self._columns(columns)
+        for n in range(0, len(keys), _GOT_ROWS):
+            names = [key.encode() for key in keys[n : n + _GOT_ROWS]]
+            if as_of is None:
+                rows = self._call("getRowsWithColumns", names, wanted, {})
+            else:
+                rows = self._call("getRowsWithColumnsTs", names, wanted, as_of + 1, {})
+            yield from map(self._row, rows)
 
     def _page(
         self,

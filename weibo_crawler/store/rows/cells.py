@@ -29,7 +29,7 @@ from weibo_crawler.store import Cells, Row, UserRow
 from weibo_crawler.store.rows.fields import IMPORTED, POSTS, in_cells, read_truth
 from weibo_crawler.store.rows.gaps import Gap, pack_gaps, unpack_gaps
 from weibo_crawler.store.rows.keys import parse_post_key, parse_user_key
-from weibo_crawler.store.rows.packed import Glimpse, Unpacked, glimpse, pack, unpack
+from weibo_crawler.store.rows.packed import Glimpse, ListEnd, Unpacked, glimpse, pack, unpack
 
 T = TypeVar("T")
 
@@ -320,6 +320,12 @@ def read_ledger(cells: Cells) -> Ledger | None:
     fields["announced"] = possible_posts(fields["announced"])
     # what is missing, or was cleared, is at its default
     return Ledger(**{name: value for name, value in fields.items() if value is not None})
+
+
+def read_ends(cells: Cells) -> tuple[ListEnd, ...]:
+    """How the lists of a user ended, as jobs have written it."""
+    lists = cells.get(LISTS, "")
+    return msgspec.json.decode(lists, type=tuple[ListEnd, ...]) if lists else ()
 
 
 def read_post(row: Row) -> dict[str, Any]:

@@ -26,15 +26,17 @@ class PackedOriginal(msgspec.Struct, frozen=True, omit_defaults=True):
     page_info: PageInfo | None = None
 
 
-class ListEnd(msgspec.Struct, frozen=True):
+class ListEnd(msgspec.Struct, frozen=True, omit_defaults=True):
     """How far a list of a user was read, as `user:lists` packs it. ended, sure: as in `PageCommit`;
-    listed: users on it; pages: how many held somebody."""
+    listed: users on it; pages: how many held somebody; cursor: of a walled one, whence it goes on.
+    """
 
     edge: str
     ended: str | None
     sure: bool
     listed: int
     pages: int
+    cursor: str = ""
 
 
 class More(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -11,6 +11,7 @@ from typing import Any
 from weibo_crawler.records import ECHO_LISTS, Edge, Id
 from weibo_crawler.store import (
     WALLED,
+    EndOfList,
     OpenEntries,
     ReadLists,
     SeenPage,
@@ -129,17 +130,16 @@ class SqlUserlist:
             for edge, fans, is_open, over, walled, n, pages, left in self._rows(sql)
         ]
 
-    def list_ends(self) -> Iterator[tuple[Id, str, str | None, bool, int, int]]:
-        """How far each list was read, by uid and edge: these, why it ended (None while it goes on),
-        whether that is sure, users on it, pages that held somebody; pages inside, as `users`."""
+    def list_ends(self) -> Iterator[EndOfList]:
+        """How far each list was read, by uid and edge; pages inside, as `users`."""
         sql = (
-            "SELECT uid, edge, ended, sure, listed, pages FROM progress "
+            f"SELECT uid, edge, ended, sure, listed, pages, {self.next_page} FROM progress "
             "WHERE uid >= %s AND (uid > %s OR edge > %s) ORDER BY uid, edge LIMIT %s"
         )
         uid, edge = self.below_all, ""
         while found := self._rows(sql, uid, uid, edge, PAGE):
-            for uid, edge, ended, sure, listed, pages in found:
-                yield uid, edge, ended, bool(sure), listed, pages
+            for uid, edge, ended, sure, *far in found:
+                yield EndOfList(uid, edge, ended, bool(sure), *far)
 
     def unsure_lists(self) -> int:
         """Lists whose end contradicts the announced count; walled ones are not among them."""

@@ -11,7 +11,15 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from weibo_crawler.records import Edge, Id
-from weibo_crawler.store import WALLED, Entry, Found, Landed, PageCommit, Progress
+from weibo_crawler.store import (
+    WALLED,
+    EndOfList,
+    Entry,
+    Found,
+    Landed,
+    PageCommit,
+    Progress,
+)
 from weibo_crawler.store.sql.cursor import Cursor, pack_ids, rows, unpack_ids
 from weibo_crawler.store.sql.entries import RELEASE
 from weibo_crawler.store.sql.landing import Batch, NewUser, held_entries, to_keep, users_of
@@ -89,6 +97,24 @@ class Frontier(SqlTopics):
             return new
 
         return self._db.transaction(work)
+
+    def take_for_walked(self, ends: Sequence[EndOfList], now: float) -> None:
+        """Users of these lists were walked elsewhere, and ended so."""
+
+        def work(cursor: Cursor) -> None:
+            columns = ("ended", "sure", "listed", "pages", self.next_page)
+            cursor.executemany(
+                f"INSERT INTO progress (uid, edge, {', '.join(columns)}, last_ids) "
+                "VALUES (%s, %s, %s, %s, %s, %s, %s, %s) " + self._db.upsert("uid, edge", *columns),
+                [(*end, pack_ids(())) for end in ends],
+            )
+            those, ids = self._among({end.uid for end in ends})
+            cursor.execute(f"UPDATE userlist SET state = 'done', {RELEASE} WHERE id {those}", ids)
+
+        if ends:
+            self._db.transaction(work)
+        for edge in {end.edge for end in ends if end.ended == WALLED}:
+            self.note_walled(Edge(edge), now)
 
     # -- claims: outside the gate, they wait for nobody
 

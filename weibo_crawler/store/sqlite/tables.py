@@ -20,6 +20,7 @@ from weibo_crawler.records import ECHO_LISTS
 from weibo_crawler.store import Cell, Put, Row, Table
 from weibo_crawler.store.rows.cells import FAMILIES, family_of
 from weibo_crawler.store.rows.keys import key_bounds
+from weibo_crawler.store.sql.cursor import chunks
 from weibo_crawler.store.sqlite.base import Database, immediate
 
 _CREATE = """
@@ -173,6 +174,15 @@ class SqliteTable:
             if family in wanted.families:
                 cells.update(_decode(packed))
         return wanted.pick(cells)
+
+    def rows(
+        self, keys: Sequence[str], columns: Sequence[str] | None = None
+    ) -> dict[str, dict[str, str]]:
+        wanted, found = self._columns(columns), dict[str, dict[str, str]]()
+        for some in chunks(keys, _PAGE_ROWS):
+            rows = self._rows(min(some), None, wanted, _PAGE_ROWS, None, _encode(some))
+            found.update(rows)
+        return {key: found.get(key, {}) for key in keys}
 
     def versions(self, key: str, column: str) -> list[Cell]:
         family = self._family_of[column]
