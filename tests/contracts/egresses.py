@@ -3,7 +3,6 @@
 A backend adds a subclass with `open`, which opens the same database again at each call.
 """
 
-import multiprocessing
 import os
 import signal
 import time
@@ -27,6 +26,7 @@ from hypothesis.stateful import (
 
 from tests.examples import examples
 from tests.fetch.rings import standings
+from tests.processes import CLEAN
 from weibo_crawler.config import Pace
 from weibo_crawler.fetch.egress import Egress
 from weibo_crawler.fetch.pool.ring import Ring
@@ -553,9 +553,8 @@ class EgressContract:
 
     def test_a_killed_process_is_found_dead_at_once(self) -> None:
         """Kill -9 on the same machine: who asks next has its egresses, after an interval."""
-        context = multiprocessing.get_context("spawn")
-        ours, theirs = context.Pipe()
-        child = context.Process(target=hold_forever, args=(self.open, theirs))
+        ours, theirs = CLEAN.Pipe()
+        child = CLEAN.Process(target=hold_forever, args=(self.open, theirs))
         child.start()
         assert ours.recv() == ["a:1", "b:1"]
         leases = self.open(new_owner())
