@@ -542,14 +542,14 @@ class EgressContract:
         assert (lost.held, other.held) == ({"a:1"}, {"b:1"})
 
     def test_thousands_of_egresses(self) -> None:
-        """Ten thousand are taken, shared and handed back in a few calls."""
-        names = [f"proxy{n}:80" for n in range(10_000)]
+        """More than go into a few statements are taken, shared and handed back in a few calls."""
+        names = [f"proxy{n}:80" for n in range(2400)]
         first, second = self.process("first", names), self.process("second", names)
         self.rounds(3, first, second)
-        assert (len(first.held), len(second.held)) == (5000, 5000)
+        assert (len(first.held), len(second.held)) == (1200, 1200)
         first.leave()
         self.rounds(2, second)
-        assert len(second.held) == 10_000
+        assert len(second.held) == 2400
 
     def test_a_killed_process_is_found_dead_at_once(self) -> None:
         """Kill -9 on the same machine: who asks next has its egresses, after an interval."""

@@ -25,6 +25,7 @@ class Switch:
 
     def __init__(self, folder: Path, port: int) -> None:
         self.folder, self.port = folder, port
+        self._read, self._answers = 0, list[tuple[str, str]]()
 
     def set(self, state: str) -> None:
         (self.folder / "switch.new").write_text(state)
@@ -32,8 +33,13 @@ class Switch:
 
     @property
     def log(self) -> list[tuple[str, str]]:
-        text = (self.folder / "log").read_text("utf-8")
-        return [tuple(json.loads(line)) for line in text[: text.rfind("\n") + 1].splitlines()]
+        with (self.folder / "log").open("rb") as file:
+            file.seek(self._read)
+            new = file.read()
+        new = new[: new.rfind(b"\n") + 1]
+        self._read += len(new)
+        self._answers += [tuple(json.loads(line)) for line in new.splitlines()]
+        return self._answers
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from typing import Any
 from tests.cli.crawls import Crawl
 from tests.ports import free_port
 
-USERS = 200
+USERS = 140
 _UP_S = 20.0
 
 
