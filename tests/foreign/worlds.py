@@ -15,7 +15,7 @@ from typing import Any
 from tests.cli.crawls import Crawl
 from tests.ports import free_port
 
-USERS = 140
+USERS = 200
 _UP_S = 20.0
 
 
