@@ -4,7 +4,8 @@ rest (`pytest --rest`).
 The rule: on every Python runs what hangs on the Python, which is its syntax, its library, and the
 packages that are built for it. What takes long for another reason runs once: whole crawls, of real
 servers or in virtual time; MariaDB; statistics over thousands of draws; many processes at once; the
-tests of the tests. One whole crawl stays, and one whose users are in MariaDB, for its driver.
+tests of the tests. Of whole crawls one stays for each room that nothing else would exercise there,
+and one whose users are in MariaDB, for its driver.
 """
 
 ONCE = (
@@ -48,7 +49,17 @@ ONCE = (
     "tests/store/test_sqlite_egresses.py::Testleases_at::test_thousands_of_egresses",
 )
 STAY = (
+    "tests/cli/test_by_ids.py::test_the_figures_for_machines",
+    "tests/cli/test_commands.py::test_forget_removes_a_person_for_good",
+    "tests/cli/test_dataset.py::test_what_a_killed_export_left_is_removed_by_the_next",
+    "tests/cli/test_doctor.py::test_a_home_that_is_well",
+    "tests/cli/test_harvesters.py::test_several_processes_give_the_truth[2]",
+    "tests/cli/test_levels.py::test_jobs_stop_by_the_rules",
+    "tests/cli/test_media.py::test_pictures_and_videos_come_once",
+    "tests/cli/test_proxies.py::test_a_check_keeps_the_sessions_it_opened",
+    "tests/cli/test_reparse.py::test_the_posts_of_seeds_come_out_without_a_harvest",
     "tests/cli/test_whole_way.py::test_the_crawl_is_the_truth[faults]",
+    "tests/store/test_mysql_check.py",
     "tests/store/test_mysql_texts.py",
 )
 

@@ -28,7 +28,7 @@ def test_a_file_of_which_one_test_stays_is_read() -> None:
     """And the folders above it; others are not, so that what they import need not be installed."""
     for path in ("tests/cli", "tests/cli/test_whole_way.py", "tests/fetch/test_leases.py"):
         assert is_read(path)
-    assert not is_read("tests/cli/test_dataset.py")
+    assert not is_read("tests/cli/test_analysts_doc.py")
     assert not is_read("tests/store/test_mysql.py")
 
 
