@@ -22,14 +22,6 @@ WORKERS ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 2) * 3 / 2)))
 PYTEST := $(BIN)/python -m pytest
 # One worker would be a second process that collects all tests as well.
 MANY := $(if $(filter 1,$(WORKERS)),-p no:xdist,-n $(WORKERS) --dist worksteal)
-# Whole crawls, of real servers or in virtual time, take most of the time, and hardly depend on the Python; nor do
-# statistics over thousands of draws, MariaDB and the tests of the tests.
-WHOLE := --ignore=tests/cli --ignore=tests/benchmarks --ignore=tests/test_forget.py --ignore=tests/fetch/test_allowed.py \
-	--ignore=tests/harvest/test_silence.py --ignore=tests/harvest/test_edges.py --ignore=tests/harvest/test_topics.py \
-	--ignore=tests/planning/test_worlds.py --ignore-glob='tests/store/test_mysql*' \
-	--ignore=tests/fetch/test_day.py --ignore=tests/mutants --ignore=tests/test_gates.py --ignore=tests/test_samples.py \
-	--ignore=tests/fetch/test_breaker.py --ignore=tests/fetch/test_doubts.py --ignore=tests/posts/test_doubt.py \
-	--ignore=tests/simulator/test_laws.py --ignore=tests/simulator/test_world.py --ignore=tests/simulator/test_pages.py
 APART := --ignore=tests/tools --ignore=tests/foreign --ignore=tests/laws/test_laws.py
 
 # a virtual environment that does not run any more is no environment: make looks at the stamps early
@@ -129,8 +121,8 @@ test-foreign: $(VENV)/.ready-dev ## the whole way on worlds by another hand (ngi
 test-tools: $(VENV)/.ready-dev $(VENV)/.ready-tools ## Spark, Hive and a notebook over a dataset (JDK 17, Maven; 1 GB)
 	@$(PYTEST) tests/tools $(ARGS)
 
-# The Python of $(VENV) comes first, with all tests; the others get what hangs on the Python: its syntax, its library,
-# what is compiled for it. They draw a tenth of the examples. In CI none may be missing. They run side by side, with
+# The Python of $(VENV) comes first, with all tests; the others get what hangs on the Python: tests/rest.py says which
+# tests they leave out. They draw a tenth of the examples. In CI none may be missing. They run side by side, with
 # half of the workers each: every worker collects all tests, and compiles them the first time. Installing writes into
 # the checkout, so that is done before.
 PYTHONS := 3.11 3.12 3.13
@@ -147,7 +139,7 @@ test-on-%: FORCE
 	if [ -z "$$python" ]; then echo "Python $*: not at hand, not tested"; [ -z "$$CI" ]; exit; fi; \
 	echo "Python $*: $$python"; \
 	$(MAKE) --no-print-directory $(if $(INSTALL),.venv-$*/.ready-test,test) PYTHON="$$python" VENV=.venv-$* TOOLS=test \
-		HYPOTHESIS_PROFILE=brief LEFT_OUT="$(WHOLE)"
+		HYPOTHESIS_PROFILE=brief LEFT_OUT=--rest
 
 test-laws: $(VENV)/.ready-dev ## whole crawls of worlds whose rules are drawn: make test-laws SEEDS=200, or 40-60,71
 	@LAWS_SEEDS=$(if $(filter seeds.txt,$(SEEDS)),200,$(SEEDS)) $(PYTEST) $(MANY) tests/laws $(ARGS)

@@ -8,18 +8,22 @@ up for longer than 0.2 s. In CI it draws the same examples each time: what it fi
 whoever runs it by hand. HYPOTHESIS_PROFILE=long (`make test-long`) draws ten times as many, brief
 (`make test-all` on all Pythons but one) a tenth: what depends on the Python shows in any example.
 
+`pytest --rest` (on all Pythons but one) leaves out what tests/rest.py lists.
+
 In CI a test that is skipped fails the run, unless its reason is one of MAY_BE_SKIPPED.
 """
 
 import os
 import re
 import signal
+from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
 
 from tests.examples import TIMES_BY_PROFILE
+from tests.rest import is_left_out, is_read
 
 IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
 MAY_BE_SKIPPED = (
@@ -47,6 +51,24 @@ for number in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(number) is signal.SIG_IGN:
         default = signal.default_int_handler if number is signal.SIGINT else signal.SIG_DFL
         signal.signal(number, default)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rest", action="store_true", help="without what runs on one Python alone")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    if config.getoption("--rest") and collection_path.is_relative_to(config.rootpath):
+        return not is_read(str(collection_path.relative_to(config.rootpath))) or None
+    return None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--rest"):
+        left_out = [item for item in items if is_left_out(item.nodeid)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not is_left_out(item.nodeid)]
+
 
 _skipped: set[str] = set()  # of this process, and of the workers that have ended
 

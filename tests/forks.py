@@ -2,10 +2,10 @@
 
 Importing the program takes longer than most commands. So a server imports it once, and forks for
 each command: `Forks.run` gives what subprocess.run would, and `simulator` what `run.start` of the
-simulator gives. A posts job on this machine that a forked command starts is forked by the same
-server, and its tasks by a server in the job's own group. What Python itself reads at its start
-(PYTHON*, the locale) is that of the server, so who sets it needs a real start. Who asked and is
-gone takes the command with it.
+simulator gives. A job on this machine that a forked command starts, of posts or of a level, is
+forked by the same server, and its tasks by a server in the job's own group. What Python itself
+reads at its start (PYTHON*, the locale) is that of the server, so who sets it needs a real start.
+Who asked and is gone takes the command with it.
 """
 
 import atexit
@@ -38,6 +38,8 @@ _ROOT = Path(__file__).parents[1]
 CRAWLER, _SIMULATOR = "weibo_crawler", "weibo_crawler.simulator"
 _HEAVY = ("weibo_crawler.__main__", "weibo_crawler.simulator.__main__")
 JOB = str(_ROOT / "jobs" / "crawl_posts.py")
+_JOBS = (JOB, str(_ROOT / "jobs" / "harvest_level.py"))
+_TASKS = [Path(job).name for job in _JOBS]
 
 
 class Forks:
@@ -208,7 +210,8 @@ def _import_all() -> None:
             with contextlib.suppress(ImportError):  # an extra that is not installed
                 importlib.import_module(module.name)
     importlib.import_module("mrjob.inline")
-    runpy.run_path(JOB)
+    for job in _JOBS:
+        runpy.run_path(job)
     assert threading.active_count() == 1, "a thread does not survive a fork"
 
 
@@ -223,7 +226,7 @@ def _carry(asks: socket.socket, talk_fd: int, *files: int) -> None:
         program, words, folder, env = json.loads(talk.readline())
         pid = os.fork()
         if pid == 0:
-            if program in (JOB, _SIMULATOR):
+            if program in (*_JOBS, _SIMULATOR):
                 os.setsid()
             talk.write(f"{os.getpid()}\n")
             talk.flush()
@@ -280,8 +283,8 @@ def _command(
 
 
 def _main(program: str, asks: socket.socket) -> Callable[[list[str]], Any]:
-    if program == JOB:
-        return lambda _: _run_job()
+    if program in _JOBS:
+        return lambda _: _run_job(program)
     if program not in (CRAWLER, _SIMULATOR):
         return lambda _: _run_script(program)
     if program == _SIMULATOR:
@@ -295,7 +298,7 @@ def _main(program: str, asks: socket.socket) -> Callable[[list[str]], Any]:
     return main
 
 
-def _run_job() -> None:
+def _run_job(script: str) -> None:
     """The job, and a server of its tasks: who ends the group of the job ends them, too."""
     from mrjob import local
 
@@ -308,7 +311,7 @@ def _run_job() -> None:
     theirs.close()
     local.check_call = _task_runner(ours, local.check_call)
     try:
-        _run_script(JOB)
+        _run_script(script)
     finally:
         ours.close()
         os.waitpid(server, 0)
@@ -324,7 +327,7 @@ def _task_runner(asks: socket.socket, run: Callable[..., Any]) -> Callable[..., 
     def run_or_fork(command: list[str], **how: Any) -> None:
         python, script, *words = command
         env = how["env"]
-        if (python, script) != (sys.executable, Path(JOB).name) or needs_a_start(env):
+        if python != sys.executable or script not in _TASKS or needs_a_start(env):
             run(command, **how)
             return
         files = [how[name].fileno() for name in ("stdout", "stderr", "stdin")]
@@ -340,7 +343,7 @@ def _job_starter(asks: socket.socket, start: Callable[..., Any]) -> Callable[...
 
     def start_or_fork(command: list[str], log: Path, env: Mapping[str, str]) -> Any:
         python, script, *words = command
-        if (python, script) != (sys.executable, JOB) or needs_a_start(env):
+        if python != sys.executable or script not in _JOBS or needs_a_start(env):
             return start(command, log, env)
         with open(log, "wb", opener=open_private) as file:
             out = file.fileno()

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.analysis.worlds import T0, open_tables, put_ledger, put_users, user
+from tests.examples import examples
 from weibo_crawler.analysis.completeness import (
     Completeness,
     Tally,
@@ -54,6 +55,7 @@ def test_users_add_up(ledgers: list[Ledger | None]) -> None:
     assert found.visited == sum((found.done, found.partial, found.gone, found.failed, found.empty))
 
 
+@examples(40)
 @given(st.lists(st.lists(st.none() | LEDGERS)))
 def test_parts_add_up(parts: list[list[Ledger | None]]) -> None:
     """Ledgers counted by several, and merged, give what one who counts them all gives."""

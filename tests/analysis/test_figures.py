@@ -3,6 +3,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from weibo_crawler.analysis.figures import (
     FANS_EDGES,
     SHARE_BINS,
@@ -56,7 +57,7 @@ def test_share_bins_keep_none_and_all_apart() -> None:
 DAYS = st.dates().map(lambda day: day.isoformat() + "T11:00:31+08:00")
 
 
-@settings(deadline=None)
+@examples(40)
 @given(st.lists(DAYS | st.text(max_size=12), max_size=50))
 def test_every_post_is_counted_once(created_at: list[str]) -> None:
     """Bars and undated posts add up to all posts, and there are never too many bars."""

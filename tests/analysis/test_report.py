@@ -21,6 +21,7 @@ from tests.analysis.worlds import (
     retweet,
     user,
 )
+from tests.examples import examples
 from weibo_crawler.analysis.content_sections import Origin
 from weibo_crawler.analysis.figures import Stored, gather
 from weibo_crawler.analysis.plots import Bar, Link, areas, bars, network, rows, ticks
@@ -227,7 +228,7 @@ BARS = st.lists(
 )
 
 
-@settings(deadline=None)
+@examples(30)
 @given(BARS)
 def test_every_value_is_in_the_plot(data: list[Bar]) -> None:
     """Any values and any labels, equal ones too, give a well-formed plot that tells each, whatever

@@ -88,7 +88,7 @@ def test_a_walk_that_runs_dry_has_found_whom_it_leads_to() -> None:
     """Behind walled lists the default finds at its end exactly whom its edges lead to, and never
     fewer at a later mark; pages land in the order of their level, so that many may land at once.
     The seeds alone cost some 70 requests, which may all be sent before anybody is kept."""
-    seed, users = 3, 150
+    seed, users = 3, 100
     found = edges.run_dry(seed, users, (90, 150))
     options = SimulatorOptions(seed=seed, users=users)
     for company in COMPANIES:

@@ -126,22 +126,13 @@ def _smoke(suites: list[str], work: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
 
 
-def test_benchmarks_of_this_machine_alone_run(tmp_path: Path) -> None:
-    """A userlist, a start and an export, each compared with the truth; no stack is a word."""
-    done = _smoke(["userlist", "start"], tmp_path)
+def test_a_benchmark_runs(tmp_path: Path) -> None:
+    """A userlist, compared with the truth; no stack is a word. `make bench-smoke` runs them all."""
+    done = _smoke(["userlist"], tmp_path)
     assert done.returncode == 0, done.stderr
     assert "page into 2,000 users, SQLite" in done.stdout
     assert "restart with 2,000 users, SQLite" in done.stdout
-    assert "mapper: start to first request" in done.stdout
     assert "userlist in MariaDB is skipped" in done.stderr
-
-
-@pytest.mark.skipif(importlib.util.find_spec("pyarrow") is None, reason="no pyarrow")
-def test_the_benchmark_of_exports_runs(tmp_path: Path) -> None:
-    """Rows written, read three ways, and compared with the file."""
-    done = _smoke(["export"], tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "export of 1,000 posts, SQLite" in done.stdout
 
 
 @pytest.mark.skipif(

@@ -15,7 +15,7 @@ def test_each_question_is_answered(tmp_path: Path) -> None:
     lines = re.findall(r"```sql\n(.*?)```", _DOC, re.DOTALL)
     questions = re.findall(r"^(\d+)\. ", _DOC, re.MULTILINE)
     assert [*map(int, questions)] == [*range(1, len(lines) + 1)] == [*range(1, 21)]
-    with simulated(tmp_path, users=120, mean_posts=12.0) as (crawl, truth):
+    with simulated(tmp_path, users=60, mean_posts=12.0) as (crawl, truth):
         crawl.run("seed", *truth.seeds)
         crawl.run("harvest")
         crawl.run("import")

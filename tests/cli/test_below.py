@@ -104,7 +104,7 @@ def test_a_killed_job_loses_no_reposts(tmp_path: Path) -> None:
 def test_who_reposted_leads_on_where_lists_are_walled(tmp_path: Path) -> None:
     """The edge `reposters` finds whom the site shows under the most reposted posts, and what it
     read is stored without being asked for again (law 16)."""
-    knobs = {"guests": "2026", "fans_walled": True}
+    knobs = {"users": 100, "guests": "2026", "fans_walled": True}
     with simulated(tmp_path, **knobs) as (crawl, truth):
         crawl.run("seed", *truth.seeds)
         done = crawl.json("harvest", WEIBO_HARVEST__EDGES_IF_WALLED="reposters")

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
-import duckdb
 import pyarrow.parquet as pq
 import pytest
 
@@ -62,6 +61,8 @@ def test_everything_is_there_once(crawl: Crawl, by: str | None) -> None:
     assert found["users"] == found["ledgers"] == len(list(crawl.scan("users", "--imported")))
     assert found["comments"] > 0 < found["edges"]
     assert found["reposts"] == len(list(crawl.scan("reposts"))) > 0
+    import duckdb  # here: on all Pythons but one it is not installed
+
     with duckdb.connect() as db:
         hive = f"read_parquet('{folder}/posts/**/*.parquet', hive_partitioning = true)"
         query = f"select count(distinct mid) {f', count(distinct {by})' if by else ''} from {hive}"

@@ -84,7 +84,7 @@ def assert_changes_told(crawl: Crawl, before: Truth, now: Truth) -> None:
 def test_coming_back_tells_what_changed(tmp_path: Path) -> None:
     """New posts are stored, edits and deletions recorded with the old texts kept, counts sampled;
     the closing line and the report say how many; before they are due, nobody is asked."""
-    knobs = {"users": 120, "seed": 9, "mean_posts": 12.0}
+    knobs = {"users": 70, "seed": 9, "mean_posts": 12.0}
     with simulated(tmp_path, **knobs) as (crawl, before):
         whole_way(crawl, before)
         asked = len(before.served())

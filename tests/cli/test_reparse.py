@@ -118,8 +118,8 @@ def test_tables_come_out_as_they_were(tmp_path: Path, knobs: dict[str, Any]) -> 
     """Users with depth, state and fans, posts and ledgers: of a crawl that met refusals, faults,
     walls and second looks, without a request; and the same again adds nothing. Where lists are
     walled depths are bounds, and those of the archive are any."""
-    with simulated(tmp_path, users=90, mean_posts=12.0, **knobs) as (crawl, truth):
-        folder = archived(crawl, WEIBO_ARCHIVE__MAX_FILE_BYTES="100000")
+    with simulated(tmp_path, users=60, mean_posts=9.0, **knobs) as (crawl, truth):
+        folder = archived(crawl, WEIBO_ARCHIVE__MAX_FILE_BYTES="50000")
         main_job(crawl, truth)
         crawl.run("posts", "--runner", "inline", "--refresh", "--all")
         files = sorted(folder.iterdir())
@@ -128,7 +128,7 @@ def test_tables_come_out_as_they_were(tmp_path: Path, knobs: dict[str, Any]) -> 
         other = again(tmp_path / "again", folder)
         assert_equal(crawl, other)
         if "fans_walled" in knobs:
-            true = other_truth(truth, ("reposts", "comments"), mean_posts=12.0)
+            true = other_truth(truth, ("reposts", "comments"), mean_posts=9.0)
             assert bounds(crawl) == (True, True)
         else:
             true = truth.depths
@@ -235,7 +235,7 @@ def test_every_answer_of_the_site_is_kept(tmp_path: Path) -> None:
 
 def test_a_harvest_killed_in_the_middle(tmp_path: Path) -> None:
     """What is in the tables after kill -9 is in the archive; the same after it went on."""
-    knobs = {"users": 150, "seed": 5, "faults": "slow=0.3", "slow_s": 0.05}
+    knobs = {"users": 100, "seed": 5, "faults": "slow=0.3", "slow_s": 0.05}
     with simulated(tmp_path, **knobs) as (crawl, truth):
         folder = archived(crawl)
         crawl.run("seed", *truth.seeds)

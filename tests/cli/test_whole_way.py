@@ -320,14 +320,14 @@ def test_a_store_that_vanishes_is_said(tmp_path: Path) -> None:
 def test_a_killed_posts_job_goes_on(tmp_path: Path) -> None:
     """Law 8: the driver alone is killed; its mappers end by themselves, and the same command stores
     all posts without doubling any."""
-    with simulated(tmp_path, users=100, mean_posts=12.0, faults="slow=0.3", slow_s=0.1) as (
+    with simulated(tmp_path, users=60, mean_posts=8.0, faults="slow=0.3", slow_s=0.1) as (
         crawl,
         truth,
     ):
         crawl.run("seed", *truth.seeds)
         crawl.run("harvest")
         crawl.run("import")
-        for requests in (30, 80, 60):
+        for requests in (20, 40, 30):
             code = signal_after(crawl, truth, requests, signal.SIGKILL, "posts")
             assert code == -signal.SIGKILL
         crawl.run("posts")
@@ -337,7 +337,7 @@ def test_a_killed_posts_job_goes_on(tmp_path: Path) -> None:
 def test_whichever_process_of_the_job_is_killed_the_run_ends(tmp_path: Path) -> None:
     """Law 8: the job, or any process below it, is killed alone: the command ends with exit code 1,
     says so, and the same command stores the rest."""
-    with simulated(tmp_path, users=100, mean_posts=12.0, faults="slow=0.5", slow_s=0.2) as (
+    with simulated(tmp_path, users=60, mean_posts=8.0, faults="slow=0.5", slow_s=0.2) as (
         crawl,
         truth,
     ):
@@ -348,7 +348,7 @@ def test_whichever_process_of_the_job_is_killed_the_run_ends(tmp_path: Path) -> 
         while n <= deepest:
             asked = len(truth.served())
             process = crawl.start("posts", "--runner", "local")
-            until(crawl, process, lambda: len(truth.served()) >= asked + 30)  # noqa: B023
+            until(crawl, process, lambda: len(truth.served()) >= asked + 10)  # noqa: B023
             below = below_of(process.pid)
             deepest = len(below) - 1
             os.kill(below[n], signal.SIGKILL)
@@ -369,7 +369,7 @@ def below_of(pid: int) -> list[int]:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_ctrl_c_ends_children_and_goes_on(tmp_path: Path, number: signal.Signals) -> None:
     """Exit code 130 after a clean stop; no mapper is left, and a later run stores the rest."""
-    with simulated(tmp_path, users=70, mean_posts=8.0, faults="slow=0.6", slow_s=0.3) as (
+    with simulated(tmp_path, users=40, mean_posts=5.0, faults="slow=0.6", slow_s=0.3) as (
         crawl,
         truth,
     ):

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from tests.contracts.frontier_processes import SEEDS, seed, true_depths, walk
 from tests.examples import examples
+from tests.processes import CLEAN
 from weibo_crawler.harvest.trouble import Unsure
 from weibo_crawler.records import LONGEST_CLAIM_S, Edge, Id, State
 from weibo_crawler.store import (
@@ -43,7 +44,6 @@ from weibo_crawler.store.owners import new_owner
 from weibo_crawler.store.sql.walk import Frontier
 
 NOW, DAY_S = 1_700_000_000.0, 86_400.0
-SPAWN = multiprocessing.get_context("spawn")
 # one home, empty or not, serves all examples of a test, and each home's class runs the test
 SHARED = [HealthCheck.function_scoped_fixture, HealthCheck.differing_executors]
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
@@ -245,9 +245,8 @@ class FrontierContract:
     def test_a_dead_owner_is_reclaimed_at_once(self, frontier: Frontier) -> None:
         """Law 8: after kill -9 nobody waits for the lease to end."""
         frontier.add_seeds(found(1, 2), "run", NOW)
-        context = multiprocessing.get_context("spawn")
-        names = context.Queue()
-        child = context.Process(target=_hold, args=(names,))
+        names = CLEAN.Queue()
+        child = CLEAN.Process(target=_hold, args=(names,))
         child.start()
         owner = names.get(timeout=30)
         self.claim(frontier, owner, 1)
@@ -905,8 +904,8 @@ class FrontierContract:
         They begin together: else the first might be done before the last has started."""
         walks = []
         for _ in range(n):
-            here, there = SPAWN.Pipe()
-            process = SPAWN.Process(target=walk, args=(self.open, there, max_users))
+            here, there = CLEAN.Pipe()
+            process = CLEAN.Process(target=walk, args=(self.open, there, max_users))
             process.start()
             there.close()
             walks.append((process, here))

@@ -3,7 +3,6 @@
 A backend adds a subclass with `opener`.
 """
 
-import multiprocessing
 import os
 import signal
 import threading
@@ -25,13 +24,13 @@ from tests.contracts.table_processes import (
     write_until_killed,
 )
 from tests.examples import examples
+from tests.processes import CLEAN
 from tests.stores import table_of
 from weibo_crawler.errors import StoreError
 from weibo_crawler.store import Cell, Put, Row, Tables
 from weibo_crawler.store.rows.cells import FAMILIES
 from weibo_crawler.store.rows.keys import prefix_end
 
-SPAWN = multiprocessing.get_context("spawn")
 _example = count()
 
 
@@ -535,7 +534,7 @@ class TableContract:
         """Nothing is lost and nobody is told that the store is locked."""
         batches = 30
         writers = [
-            SPAWN.Process(target=write_batches, args=(open_again, i, batches)) for i in range(4)
+            CLEAN.Process(target=write_batches, args=(open_again, i, batches)) for i in range(4)
         ]
         for process in writers:
             process.start()
@@ -550,7 +549,7 @@ class TableContract:
 
     def test_many_processes_create_at_once(self, open_again: Callable[[], Tables]) -> None:
         """Whoever comes first creates the tables, all of them can write."""
-        processes = [SPAWN.Process(target=create, args=(open_again, i)) for i in range(4)]
+        processes = [CLEAN.Process(target=create, args=(open_again, i)) for i in range(4)]
         for process in processes:
             process.start()
         for process in processes:
@@ -575,8 +574,8 @@ class TableContract:
 
 def kill_a_writer(opener: Callable[[], Tables], *, after: int) -> list[int]:
     """Let a process write, kill it after some puts; the numbers of those it saw acknowledged."""
-    receiver, sender = SPAWN.Pipe(duplex=False)
-    process = SPAWN.Process(target=write_until_killed, args=(opener, sender))
+    receiver, sender = CLEAN.Pipe(duplex=False)
+    process = CLEAN.Process(target=write_until_killed, args=(opener, sender))
     process.start()
     sender.close()
     acknowledged = [receiver.recv() for _ in range(after)]

@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
-from tests.contracts.frontier import SPAWN
+from tests.processes import CLEAN
 from weibo_crawler.records import Id
 from weibo_crawler.store.owners import new_owner
 from weibo_crawler.store.sql.visits import VisitClaims
@@ -70,7 +70,7 @@ class VisitContract:
 
     def test_claims_of_the_dead_are_free_at_once(self) -> None:
         """Of a process of this machine that is gone (law 8)."""
-        with ThreadPoolExecutor(1) as pool, SPAWN.Pool(1) as processes:
+        with ThreadPoolExecutor(1) as pool, CLEAN.Pool(1) as processes:
             owner = pool.submit(processes.apply, new_owner).result()
             with (
                 closing(self.open(owner, "a")) as one,

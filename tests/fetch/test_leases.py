@@ -1,7 +1,6 @@
 """Several processes, real proxies and one database: the pace of each proxy as a site sees it."""
 
 import asyncio
-import multiprocessing
 import os
 import signal
 import sqlite3
@@ -19,6 +18,7 @@ import pytest
 
 from tests.fetch.servers import ACCOUNT, Reader, Writer, forward_proxy, head, http, serve
 from tests.fetch.worlds import ScriptedSite
+from tests.processes import CLEAN
 from tests.stores import leases_at
 from weibo_crawler.config import Egress, Fetch, Pace, Settings, Site
 from weibo_crawler.errors import Interrupted, SiteSaysNo, StoreError
@@ -31,7 +31,6 @@ RATE, LEASE_S = 2.0, 3.0
 # interval, so one request too many is seen
 GRAIN_S = 0.45
 PROXIES = [f"127.0.0.{n}" for n in range(11, 15)]
-SPAWN = multiprocessing.get_context("spawn")
 
 
 class Seen(NamedTuple):
@@ -156,7 +155,7 @@ class Crew:
         self.url = f"sqlite:///{self.file}"
         args = (network.base_url, self.url, str(proxies))
         self.processes: dict[int, BaseProcess] = {
-            n: SPAWN.Process(target=crawl, args=(*args, n)) for n in range(processes)
+            n: CLEAN.Process(target=crawl, args=(*args, n)) for n in range(processes)
         }
         for process in self.processes.values():
             process.start()

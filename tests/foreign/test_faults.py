@@ -37,11 +37,10 @@ def _assert_truth(crawl: Crawl, world: World) -> None:
     assert cut.keys() <= told
 
 
-@pytest.mark.parametrize("share", ["0.2", "0.4"])
-def test_a_site_that_spoils_answers_hides_nothing(world: World, tmp_path: Path, share: str) -> None:
+def test_a_site_that_spoils_answers_hides_nothing(world: World, tmp_path: Path) -> None:
     """Eighteen kinds of spoilt answers, each address at most twice: nobody's emptiness was
-    believed."""
-    with site(world, "--faults", share) as port, crawl_of(tmp_path / "crawl", port) as crawl:
+    believed. A share of 0.2 is below, with sessions that end."""
+    with site(world, "--faults", "0.4") as port, crawl_of(tmp_path / "crawl", port) as crawl:
         _assert_truth(crawl, world)
         counted = stats(port)
     assert counted["soft_empty"]

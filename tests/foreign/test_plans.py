@@ -39,7 +39,7 @@ class Log:
 def test_a_plan_is_what_the_site_then_counts(tools: Path, nginx: None, tmp_path: Path) -> None:
     """By the log of nginx; the plan knows three lists of seeds when it is made."""
     with open_folder() as folder:
-        world = Foreign(tools, folder, 1200)
+        world = Foreign(tools, folder, 800)
         with world.served() as (base, visitor):
             crawl = Crawl(tmp_path, base, visitor)
             crawl.env["WEIBO_HARVEST__EDGES_IF_WALLED"] = ""

@@ -118,7 +118,7 @@ def assert_found_as_said(world: World, rows: Sequence[UserRow], bounds: Bounds) 
             assert world.index(int(row.uid)) in set(ways[row.found_edge](owner))
 
 
-@examples(12)
+@examples(8)
 @given(
     st.integers(0, 10**6),
     subsets,

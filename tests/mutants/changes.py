@@ -1262,7 +1262,7 @@ CHANGES = [
         "who announces no posts is never looked at",
         "harvest/sightings.py",
         "            self._waited[uid] = True\n",
-        "",
+        "            pass\n",
         "tests/harvest/test_edges.py",
     ),
     Change(

@@ -20,12 +20,16 @@ pytest.importorskip("happybase", reason="the archive holds the cluster extra")
 
 
 @pytest.fixture(scope="module")
-def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def packed() -> bytes:
+    written = io.BytesIO()
+    Archive().write(written)
+    return written.getvalue()
+
+
+@pytest.fixture(scope="module")
+def unpacked(packed: bytes, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("env")
-    packed = io.BytesIO()
-    Archive().write(packed)
-    packed.seek(0)
-    with tarfile.open(fileobj=packed) as tar:
+    with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
         tar.extraction_filter = getattr(tarfile, "data_filter", None)  # 3.11.2 has no argument
         tar.extractall(folder)
     return folder
@@ -62,14 +66,13 @@ def test_nodes_fetch_as_we_do_here(unpacked: Path) -> None:
     assert done.stdout.strip() == choose_transport(config.Fetch()).name, done.stderr
 
 
-def test_the_same_files_give_the_same_archive() -> None:
+def test_the_same_files_give_the_same_archive(packed: bytes) -> None:
     """Name and bytes depend on the content alone, so an archive is uploaded once."""
-    first, second = io.BytesIO(), io.BytesIO()
+    again = io.BytesIO()
     one, other = Archive(), Archive()
-    one.write(first)
-    other.write(second)
+    other.write(again)
     assert one.name == other.name
-    assert first.getvalue() == second.getvalue()
+    assert again.getvalue() == packed
 
 
 def test_another_content_is_another_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ from pymysql.cursors import Cursor
 
 from tests.contracts.forget import ForgetContract
 from tests.contracts.frontier import NOW, FrontierContract, found, page
+from tests.processes import CLEAN
 from tests.store import mariadb
 from tests.store.mariadb import PASSWORD, MariaDb
 from weibo_crawler.config import load
@@ -526,9 +527,8 @@ def test_a_mapper_waits_for_a_server_that_is_away_at_its_start(server: MariaDb, 
 
 def test_a_killed_process_holds_no_lock(users: MysqlUsers, url: str) -> None:
     """Law 8: kill -9 behind the gate opens it, and nothing of the transaction stands."""
-    context = multiprocessing.get_context("spawn")
-    here, there = context.Pipe(duplex=False)
-    process = context.Process(target=hold_the_gate, args=(url, there))
+    here, there = CLEAN.Pipe(duplex=False)
+    process = CLEAN.Process(target=hold_the_gate, args=(url, there))
     users.add_seeds(found(1), "run", NOW)
     process.start()
     here.recv()

@@ -17,7 +17,8 @@ from queue import Queue
 import pytest
 
 from tests.contracts.table_processes import ROWS
-from tests.contracts.tables import SPAWN, TableContract, kill_a_writer
+from tests.contracts.tables import TableContract, kill_a_writer
+from tests.processes import CLEAN
 from weibo_crawler.errors import BadConfig, NewerSchema, NoStore, StoreError, StoreFull
 from weibo_crawler.store import Cell, Put, Row, Tables
 from weibo_crawler.store.sqlite import base
@@ -131,8 +132,8 @@ def _big_rows(number: int) -> list[Put]:
 
 def test_a_full_disk_is_named_and_survived(url: str, path: Path) -> None:
     """No room: StoreFull with path and remedy, earlier puts are whole, and with room it goes on."""
-    receiver, sender = SPAWN.Pipe(duplex=False)
-    process = SPAWN.Process(target=fill_up, args=(url, sender))
+    receiver, sender = CLEAN.Pipe(duplex=False)
+    process = CLEAN.Process(target=fill_up, args=(url, sender))
     process.start()
     sender.close()
     number, error = receiver.recv()
@@ -174,8 +175,8 @@ def leave_in_log(url: str, told: Connection) -> None:
 def test_commits_that_only_the_log_has_room_for_are_told(url: str, path: Path) -> None:
     """Who closes a file that has no room for its log says where the commits are: all are there, and
     in the file as soon as there is room."""
-    receiver, sender = SPAWN.Pipe(duplex=False)
-    process = SPAWN.Process(target=leave_in_log, args=(url, sender))
+    receiver, sender = CLEAN.Pipe(duplex=False)
+    process = CLEAN.Process(target=leave_in_log, args=(url, sender))
     process.start()
     sender.close()
     quiet, told, kept = receiver.recv()
