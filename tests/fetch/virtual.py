@@ -40,9 +40,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         future.add_done_callback(self._ended)
         return future
 
-    async def shutdown_default_executor(self) -> None:
+    async def shutdown_default_executor(self, *timeout: Any) -> None:  # from Python 3.12 on
         self._jumping.threads += 1
-        await super().shutdown_default_executor()
+        await super().shutdown_default_executor(*timeout)
         self._jumping.threads -= 1
 
     def _ended(self, _: "asyncio.Future[Any]") -> None:

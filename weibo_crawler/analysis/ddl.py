@@ -43,7 +43,7 @@ def _sql(arrow: Any, type: Any) -> str:
         return f"ARRAY<{_sql(arrow, type.value_type)}>"
     if arrow.types.is_map(type):
         return f"MAP<{_sql(arrow, type.key_type)}, {_sql(arrow, type.item_type)}>"
-    return "STRUCT<" + ", ".join(f"{one.name}: {_sql(arrow, one.type)}" for one in type) + ">"
+    return "STRUCT<" + ", ".join(f"`{one.name}`: {_sql(arrow, one.type)}" for one in type) + ">"
 
 
 def _quoted(text: str) -> str:
