@@ -2,6 +2,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Coroutine
 from itertools import pairwise
+from math import inf
 from random import Random
 from typing import Any
 
@@ -20,7 +21,7 @@ from weibo_crawler.fetch.pool.session import Visitor
 from weibo_crawler.fetch.pool.visit import SavedVisit
 from weibo_crawler.fetch.source import Fetched
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import Health, Kind, Page, Reading, Request, Verdict
+from weibo_crawler.records import Expect, Health, Kind, Page, Reading, Request, Verdict
 
 OK, WALL = Reading(Verdict.OK), Reading(Verdict.LOGIN_WALL, why="ok:-100")
 
@@ -269,6 +270,50 @@ def test_requests_that_overtake_each_other_at_the_end_of_a_session(
     verdicts = run(_all(*(world.fetcher.fetch(request) for request in requests)))
     unread = {Verdict.REFUSED} if deepest > 1 else set()
     assert set(verdicts) - unread == {Verdict.OK}
+
+
+@pytest.mark.parametrize("is_walled", [False, True])
+@pytest.mark.parametrize("every", [2, 3])
+def test_sessions_that_are_over_from_the_start_close_nothing(
+    every: int, *, is_walled: bool
+) -> None:
+    """Law 4: a session by which nothing passes is no witness of what visitors are not shown. What is
+    walled is told all the while."""
+    uses: Counter[str] = Counter()
+
+    def answer(request: Request, egress: Egress, headers: dict[str, str]) -> Reading:
+        cookie = headers["Cookie"]
+        uses[cookie] += 1
+        is_in = int(cookie.rpartition("visitor")[2]) % every and uses[cookie] <= 3
+        return OK if is_in and not (is_walled and request.kind is Kind.FANS) else WALL
+
+    shown_at, lock = -inf, asyncio.Lock()
+
+    shown = ask("", Kind.POSTS, 999, expect=Expect.SHOWN)
+
+    async def witness(at: float) -> bool:
+        nonlocal shown_at
+        async with lock:
+            if shown_at <= at:
+                begun = asyncio.get_running_loop().time()
+                page = await world.fetcher.fetch(shown)
+                shown_at = begun if page.reading.verdict is Verdict.OK else shown_at
+            return shown_at > at
+
+    world = World(answer, has_sessions=True, attempts=3, takes_s=0.2)
+    kinds = [Kind.FANS if n % 4 == 3 else Kind.POSTS for n in range(80)]
+    asks = [
+        ask(str(n % 5 or ""), kind, n, nth=1 + n % 5, witness=witness)
+        for n, kind in enumerate(kinds)
+    ]
+
+    async def scenario() -> list[Verdict]:
+        async with asyncio.timeout(86_400.0):
+            return await _all(*(world.fetcher.fetch(ask) for ask in asks))
+
+    verdicts = run(scenario())
+    shut = Verdict.LOGIN_WALL if is_walled else Verdict.OK
+    assert verdicts == [shut if kind is Kind.FANS else Verdict.OK for kind in kinds]
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -616,6 +616,20 @@ CHANGES = [
         f"{FETCH}/test_answers.py {FETCH}/test_session.py {FETCH}/test_fetcher.py",
     ),
     Change(
+        "a session that has shown nothing is believed when it walls a page",
+        "fetch/fetcher.py",
+        "if not is_closed(met) or self._pool.is_proven(turn):",
+        "if True:",
+        f"{FETCH}/test_session.py",
+    ),
+    Change(
+        "a witness that meets a dead session is walled",
+        "fetch/fetcher.py",
+        "_OVER_FROM_START = 2",
+        "_OVER_FROM_START = 0",
+        f"{FETCH}/test_session.py",
+    ),
+    Change(
         "two sessions that ended confirm a wall",
         "fetch/pool/login_walls.py",
         "is_witnessed = is_told and is_trusted",
@@ -695,7 +709,7 @@ CHANGES = [
     Change(
         "after a short life all go at once again",
         "fetch/pool/lives.py",
-        "return any(0 < uses - life <= _ALONE for life in self.ended)",
+        "return any(life and 0 < uses - life <= _ALONE for life in self.ended)",
         "return any(life >= 20 and 0 < uses - life <= _ALONE for life in self.ended)",
         f"{FETCH}/test_visit.py",
     ),

@@ -607,13 +607,14 @@ def _disproved(reading: Reading, asked: Asked, before: Sequence[Met], met: Met) 
         if earlier.egress == met.egress or (doubt is not None and doubt is own):
             continue
         is_empty = doubt in (_Doubt.EMPTY, _Doubt.GONE, _Doubt.BARE)
-        is_broken = doubt is not None or _is_trouble(earlier.answer) or _is_closed(earlier)
+        is_broken = doubt is not None or _is_trouble(earlier.answer) or is_closed(earlier)
         if is_content if is_empty else is_broken:
             wrong.setdefault((earlier.egress, is_empty), i)
     return tuple(wrong.values())
 
 
-def _is_closed(met: Met) -> bool:
+def is_closed(met: Met) -> bool:
+    """Whether it is a login wall by a session that was alive, as far as the pool knows."""
     return met.wall in CLOSED and _verdict(met) is Verdict.LOGIN_WALL
 
 

@@ -22,6 +22,7 @@ from weibo_crawler.fetch.answers import (
     is_alone,
     is_ban,
     is_blank,
+    is_closed,
     is_nothing,
     is_of_no_session,
     is_said_gone,
@@ -50,6 +51,7 @@ from weibo_crawler.samples import Samples, look_at
 from weibo_crawler.sites import Site
 
 _FIRST_LOOKS = 30  # second looks that are to be known before no third one is needed
+_OVER_FROM_START = 2  # sessions in a row that a witness may end
 _SPARED = Reading(Verdict.SERVER_TROUBLE, why="other such pages of this user went wrong")
 
 
@@ -129,7 +131,7 @@ class Fetcher:
                 self._exchange.note(ask, None, None, reading)
                 return Fetched(reading, None)
             patience *= 2.0 if isinstance(met.answer, TimedOut) else 1.0
-            met = self._spared(asked, past, met)
+            met = await self._proven(asked, turn, self._spared(asked, past, met), past)
             action = decide(asked, [one.met for one in past], met)
             if turn.outcome is None:
                 self._pool.tell(turn, action.outcome, page)
@@ -219,6 +221,23 @@ class Fetcher:
             return replace(met, is_spared=not self.samples.has_found(_nth_look(asked, met, 2)))
         kind = _nth_look(asked, met, 2)
         return replace(met, is_spared=not self.samples.wants(kind, self._rng))
+
+    async def _proven(self, asked: Asked, turn: Turn, met: Met, past: list[_Past]) -> Met:
+        """Take the word of a session that has shown nothing, that guests are not shown this page,
+        only where a witness says that it is alive: some are over from the start. A witness that is
+        walled says that it is not, since it was shown before; so do two at most, one after the
+        other, as it may be shown no more."""
+        if not is_closed(met) or self._pool.is_proven(turn):
+            return met
+        ask, begun = asked.ask, asyncio.get_running_loop().time()
+        if ask.expect is Expect.SHOWN:
+            if sum(one.met.wall is Wall.OVER for one in past) >= _OVER_FROM_START:
+                return met
+            self._pool.retire(turn)
+            return replace(met, wall=Wall.OVER)
+        if ask.witness is None or not await ask.witness(begun) or self._pool.is_proven(turn):
+            return met
+        return replace(met, wall=Wall.DOUBT)
 
     async def _banned(self, asked: Asked, bans: list[_Past]) -> Asked:
         """Note when the first ban came: what others are shown from then on tells whether it is one.

@@ -67,8 +67,8 @@ class Lives:
         return uses >= self._limit and number % self._tried_every != 0
 
     def may_be_over(self, uses: int) -> bool:
-        """Whether one of the last two ended after a few requests less."""
-        return any(0 < uses - life <= _ALONE for life in self.ended)
+        """Whether one of the last two that answered ended after a few requests less."""
+        return any(life and 0 < uses - life <= _ALONE for life in self.ended)
 
     def were_over(self, uses: int) -> bool:
         """Whether the last two both ended after a few requests less."""

@@ -223,6 +223,14 @@ class Pool:
             self._slots.release()
             self._visitor.ended(turn.egress, turn.use)
 
+    def is_proven(self, turn: Turn) -> bool:
+        """As `Visitor.is_proven`."""
+        return self._visitor.is_proven(turn.egress, turn.use)
+
+    def retire(self, turn: Turn) -> None:
+        """As `Visitor.retire`."""
+        self._visitor.retire(turn.egress, turn.use)
+
     def is_healthy(self, name: str) -> bool:
         """Whether this is a proxy by which answers of the site came of late."""
         return self._ring.is_healthy(name)

@@ -200,6 +200,10 @@ class Visitor:
         now = asyncio.get_running_loop().time()
         return self._visit(egress).has_shown((request.kind, nth), now)
 
+    def is_proven(self, egress: Egress, use: Use) -> bool:
+        """Whether something passed by the session of this request, or there was none."""
+        return not self.has_session(egress) or self._visit(egress).has_passed(use)
+
     def has_session(self, egress: Egress) -> bool:
         """Whether its last session could be had."""
         return self._visit(egress).is_open

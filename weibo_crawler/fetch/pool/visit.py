@@ -221,7 +221,8 @@ class Visit:
         if wall is Wall.OVER:
             self._end()
         elif wall in CLOSED or wall is Wall.DOUBT:
-            self._lives.answered(use.generation, is_doubt=wall is Wall.DOUBT)
+            is_doubt = wall is Wall.DOUBT or not (is_refusal or self._signs.last_pass)
+            self._lives.answered(use.generation, is_doubt=is_doubt)
         return wall
 
     def landed(self, use: Use) -> None:
@@ -236,6 +237,10 @@ class Visit:
         if self._lone in self._under_way and not self._signs.is_in_doubt:
             return True
         return self.generation > 0 and len(self._under_way) > self._lives.of(self.generation)
+
+    def has_passed(self, use: Use) -> bool:
+        """Whether anything did by the session of this request: some are over from the start."""
+        return self._lives.of(use.generation) > 0
 
     def has_shown(self, sort: Sort, now: float) -> bool:
         """As `Signs.has_shown`."""
