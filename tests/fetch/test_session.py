@@ -277,8 +277,8 @@ def test_requests_that_overtake_each_other_at_the_end_of_a_session(
 def test_sessions_that_are_over_from_the_start_close_nothing(
     every: int, *, is_walled: bool
 ) -> None:
-    """Law 4: a session by which nothing passes is no witness of what visitors are not shown. What is
-    walled is told all the while."""
+    """Law 4: a session by which nothing passes is no witness of what visitors are not shown. What
+    is walled is told all the while."""
     uses: Counter[str] = Counter()
 
     def answer(request: Request, egress: Egress, headers: dict[str, str]) -> Reading:
