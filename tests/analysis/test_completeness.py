@@ -1,6 +1,7 @@
 import math
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -139,6 +140,45 @@ def test_quantiles_are_told_to_five_percent(ages_s: list[float], share: float) -
     told = ages.quantile(share)
     assert told is not None
     assert true * 0.999 <= told <= max(60.0, true) * 1.051
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0, 1e9) | st.just(math.inf), min_size=1), st.floats(0.01, 1))
+def test_what_a_share_reaches_is_told_to_five_percent(ages_s: list[float], share: float) -> None:
+    """Of any ages: the largest that such a share reaches, and up to 5 % (or all of a minute)
+    less; infinite only where the share's are."""
+    ages = Ages()
+    for age_s in ages_s:
+        ages.add(age_s)
+    falling = sorted(ages_s, reverse=True)
+    true = falling[math.ceil(share * len(ages_s)) - 1]
+    told = ages.reached(share)
+    assert told is not None
+    assert math.isinf(told) == math.isinf(true)
+    if not math.isinf(true):
+        assert (true / 1.051 if true > 60 else 0.0) <= told <= true * 1.001
+
+
+def test_how_far_back_nothing_lacks() -> None:
+    """Of half of the users who are not gone, and of nine tenths: from the last visit back to the
+    newest gap, or to the first post; nothing is promised of whom a visit was cut short."""
+    day = 86_400.0
+
+    def seen(days: float, *before: float, **more: Any) -> Ledger:
+        gaps = [
+            Gap(before=round(1e12 - at), before_at=to_iso(T0 - days * day - at * day))
+            for at in before
+        ]
+        return Ledger("done", visited_at=T0 - days * day, gaps=tuple(gaps), **more)
+
+    whole = Ledger("done", visited_at=T0, stopped="end", whole=True)
+    gone = Ledger("gone", visited_at=T0)
+    cut = msgspec.structs.replace(seen(1, 50), state="partial")
+    found = summarise([whole, gone, seen(3, 90, 10), seen(0, 40)], T0)
+    assert found.half_back_days == pytest.approx(40, rel=0.06)
+    assert found.tenths_back_days == pytest.approx(10, rel=0.06)
+    assert summarise([whole, gone], T0).tenths_back_days is None
+    assert summarise([whole, cut], T0).tenths_back_days == 0
 
 
 def test_gone_posts_are_not_held() -> None:

@@ -630,6 +630,13 @@ CHANGES = [
         f"{FETCH}/test_session.py",
     ),
     Change(
+        "timelines are called read behind their newest gap",
+        "analysis/completeness.py",
+        "gap = max(ledger.gaps,",
+        "gap = min(ledger.gaps,",
+        "tests/analysis/test_completeness.py",
+    ),
+    Change(
         "two sessions that ended confirm a wall",
         "fetch/pool/login_walls.py",
         "is_witnessed = is_told and is_trusted",

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from math import inf
+from math import inf, isinf
 
 import msgspec
 
@@ -12,7 +12,7 @@ from weibo_crawler.analysis.numbers import plural
 from weibo_crawler.analysis.yields import visits_a_day
 from weibo_crawler.records import Id
 from weibo_crawler.store import Tables
-from weibo_crawler.store.rows.cells import Ledger, read_ledger
+from weibo_crawler.store.rows.cells import Ledger, from_iso, read_ledger
 from weibo_crawler.store.rows.keys import ALL, Range, parse_user_key
 
 WHY = {
@@ -58,7 +58,10 @@ class Completeness(msgspec.Struct, frozen=True):
     gaps: parts between two visits that no visit read, of gap_users, gap_days long together;
     longest_gap_days, the longest; gap_posts: how many posts they are likely to hold, by each user's
     posting rate, at most those announced that are not held; oldest_unread: users whose oldest posts
-    were never read.
+    were never read. half_back_days: so many days back from its last visit, or more, the timeline of
+    each of half of the visited users was read without a gap, to 5 %; tenths_back_days: of nine
+    tenths. None where that is as far as the site shows, or nobody was visited; who is gone is not
+    counted.
     cut_texts: long texts still cut; restricted_texts: those that the site shows to others only.
     unreadable: posts that were shown and could not be read, of unreadable_users. Visits: seconds
     since the epoch. age_s: of the last complete visits, to 5 %: half of the users' are not older,
@@ -90,6 +93,8 @@ class Completeness(msgspec.Struct, frozen=True):
     longest_gap_days: float = 0.0
     gap_posts: float = 0.0
     oldest_unread: int = 0
+    half_back_days: float | None = None
+    tenths_back_days: float | None = None
     cut_texts: int = 0
     restricted_texts: int = 0
     unreadable: int = 0
@@ -144,6 +149,20 @@ def is_sure(ledger: Ledger) -> bool:
     return ledger.sure and (ledger.state == "gone" or (ledger.state == "done" and ledger.whole))
 
 
+def back_s(ledger: Ledger) -> float:
+    """How long before its last visit this timeline was read without a gap, in seconds: infinite
+    where that is all that the site shows, 0.0 where nobody knows."""
+    if ledger.state == "done" and ledger.whole:
+        return inf
+    gap = max(ledger.gaps, key=lambda gap: gap.before, default=None)
+    if ledger.state != "done" or ledger.told_at is None or gap is None or gap.before_at is None:
+        return 0.0
+    try:
+        return max(0.0, ledger.told_at - from_iso(gap.before_at))
+    except ValueError:
+        return 0.0
+
+
 class Tally:
     """Ledgers on their way, counted. now: seconds since the epoch."""
 
@@ -154,7 +173,7 @@ class Tally:
         self._stopped: Counter[str] = Counter()
         self._held = self._seen = self._sure = self._dated = 0
         self._since = self._a_day = 0.0
-        self._gaps, self._ages = GapTally(), Ages()
+        self._gaps, self._ages, self._backs = GapTally(), Ages(), Ages()
         self._visits: tuple[float, float] | None = None  # oldest, newest
 
     def add(self, ledger: Ledger | None) -> None:
@@ -185,6 +204,8 @@ class Tally:
         self._sure += is_sure(ledger)
         missing = inf if ledger.announced is None else ledger.announced - held(ledger)
         self._gaps.add(ledger.gaps, ledger.posts_per_day or 0.0, missing)
+        if ledger.state != "gone":
+            self._backs.add(back_s(ledger))
         self._add_age(ledger)
 
     def _add_age(self, ledger: Ledger) -> None:
@@ -213,6 +234,7 @@ class Tally:
         self._a_day += other._a_day
         self._gaps.merge(other._gaps)
         self._ages.merge(other._ages)
+        self._backs.merge(other._backs)
         visits = [*(self._visits or ()), *(other._visits or ())]
         self._visits = (min(visits), max(visits)) if visits else None
 
@@ -233,6 +255,8 @@ class Tally:
             longest_gap_days=round(self._gaps.longest_days, 2),
             gap_posts=round(self._gaps.posts, 1),
             oldest_unread=self._gaps.oldest_unread,
+            half_back_days=_days(self._backs.reached(0.5)),
+            tenths_back_days=_days(self._backs.reached(0.9)),
             stopped=dict(self._stopped.most_common()),
             oldest_visit=oldest,
             newest_visit=newest,
@@ -241,6 +265,10 @@ class Tally:
             visits_a_day=round(self._a_day, 3),
             due_share=self._figures["due"] / self._dated if self._dated else None,
         )
+
+
+def _days(seconds: float | None) -> float | None:
+    return None if seconds is None or isinf(seconds) else round(seconds / _DAY_S, 2)
 
 
 def summarise(ledgers: Iterable[Ledger | None], now: float) -> Completeness:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from weibo_crawler.analysis.asked import Asked
 from weibo_crawler.analysis.completeness import Completeness, left_out
 from weibo_crawler.analysis.figures import Figures
+from weibo_crawler.analysis.ledgers import back
 from weibo_crawler.analysis.numbers import duration, grouped, minute, percent, plural
 from weibo_crawler.analysis.second_looks import looks_lines
 from weibo_crawler.analysis.status import topic_lines, topics_dict
@@ -135,6 +136,13 @@ def _lacks(held: Completeness) -> Iterator[KeyFigure]:
         f"{grouped(held.gap_days)} days in all, with about {grouped(held.gap_posts)} posts by the "
         f"rates at which these users write. The oldest posts of "
         f"{plural(held.oldest_unread, 'user')} were never read.",
+    )
+    yield (
+        "Read back without a gap",
+        back(held, held.half_back_days),
+        "From the last visit, of half of the users who were visited and are not gone, at least; of "
+        f"nine tenths: {back(held, held.tenths_back_days)}. For so long the sample of a user lacks "
+        "no post that the site shows.",
     )
     yield (
         "Posts gone",

@@ -121,6 +121,8 @@ def _gaps(figures: Completeness) -> list[tuple[str, str]]:
         ("  days of the longest", grouped(figures.longest_gap_days)),
         ("  posts in them, about", grouped(figures.gap_posts)),
         ("users whose oldest posts are unread", grouped(figures.oldest_unread)),
+        ("back without a gap, half at least", back(figures, figures.half_back_days)),
+        ("back without a gap, nine tenths at least", back(figures, figures.tenths_back_days)),
     ]
 
 
@@ -134,6 +136,13 @@ def _visits(figures: Completeness) -> list[tuple[str, str]]:
         ("  share of those with a date", percent(figures.due_share)),
         ("visits a day to follow them all", grouped(figures.visits_a_day)),
     ]
+
+
+def back(figures: Completeness, days: float | None) -> str:
+    """How far back timelines were read, for people. days: as in `Completeness`."""
+    if days is not None:
+        return duration(days * 86_400)
+    return "all that is shown" if figures.visited > figures.gone else "unknown"
 
 
 def _age(age_s: float | None) -> str:
