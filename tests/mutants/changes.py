@@ -630,6 +630,27 @@ CHANGES = [
         f"{FETCH}/test_session.py",
     ),
     Change(
+        "a pace that ends sessions is kept",
+        "fetch/pool/visit.py",
+        "self._tempo.over(uses, after_s, self._bar_s(now))",
+        "pass",
+        f"{FETCH}/test_tempo.py",
+    ),
+    Change(
+        "slower is kept where it does not help",
+        "fetch/pool/tempo.py",
+        "if not self._lasting:\n                self._leave()",
+        "if not self._lasting:\n                self._lasting = self.rate",
+        f"{FETCH}/test_tempo.py",
+    ),
+    Change(
+        "one session that is over soon slows an egress",
+        "fetch/pool/tempo.py",
+        "_IN_A_ROW = 2",
+        "_IN_A_ROW = 1",
+        f"{FETCH}/test_tempo.py",
+    ),
+    Change(
         "timelines are called read behind their newest gap",
         "analysis/completeness.py",
         "gap = max(ledger.gaps,",

@@ -197,6 +197,7 @@ class Pool:
                 pass
             case _:
                 assert_never(outcome)
+        self._ring.keep_to(name, self._visitor.most_per_s(turn.egress))
         return wall
 
     def disprove(self, name: str, took_s: float = 0.0) -> None:

@@ -231,6 +231,12 @@ class Ring:
         slot.failures = slot.deaths = 0
         self._rest(slot, now, rng, asked_s, inf if is_ban else _SHORT_REST * slot.interval_s)
 
+    def keep_to(self, name: str, most_per_s: float) -> None:
+        """From now on so many requests a second by this egress at most, inf: as it is allowed."""
+        slot = self._by_name.get(name)
+        if slot is not None:
+            slot.most_per_s = most_per_s
+
     def rest(self, name: str, now: float, for_s: float) -> None:
         """Nothing by this egress for so long, though nobody refused it."""
         slot = self._by_name.get(name)
@@ -325,8 +331,8 @@ class Ring:
         if not self.ceiling:
             return 0.0, 0.0
         usable = [slot for slot in self._slots.values() if not slot.is_out and not slot.is_down]
-        per_s = sum(slot.rate for slot in usable)
-        return per_s, sum(slot.rate * (slot.latency_s or self._usual_s) for slot in usable)
+        per_s = sum(slot.pace for slot in usable)
+        return per_s, sum(slot.pace * (slot.latency_s or self._usual_s) for slot in usable)
 
     def outage(self, now: float) -> str:
         """Why nothing may go, in words, where all that is here rests or is dead; else ""."""

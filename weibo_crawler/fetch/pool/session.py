@@ -204,6 +204,10 @@ class Visitor:
         """Whether something passed by the session of this request, or there was none."""
         return not self.has_session(egress) or self._visit(egress).has_passed(use)
 
+    def most_per_s(self, egress: Egress) -> float:
+        """As `Visit.most_per_s`."""
+        return self._visit(egress).most_per_s
+
     def has_session(self, egress: Egress) -> bool:
         """Whether its last session could be had."""
         return self._visit(egress).is_open

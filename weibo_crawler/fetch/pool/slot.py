@@ -50,6 +50,7 @@ class Slot:
     after the one before it arrived at the latest: a request may be on its way for longer than one
     need be, and the next one, which need not be, would come too early.
     refused_rate: the last one that was refused, inf: none, or it proved to be allowed.
+    most_per_s: a limit of its own (`Tempo`).
     came: when answers came of late, and refusals: how many came in a row, as long as there is no
     rate.
     """
@@ -75,6 +76,7 @@ class Slot:
     answers: int = 0
     least_s: float = inf  # the quickest of them
     refused_rate: float = inf
+    most_per_s: float = inf
     came: deque[float] = field(default_factory=deque)
     refusals: int = 0
     latency_s: float = 0.0
@@ -97,8 +99,14 @@ class Slot:
         return self.health in (Health.DEAD, Health.PROBING)
 
     @property
+    def pace(self) -> float:
+        """Requests a second; 0.0: any."""
+        rate = min(self.rate or inf, self.most_per_s)
+        return rate if rate < inf else 0.0
+
+    @property
     def interval_s(self) -> float:
-        return 1.0 / self.rate if self.rate else 0.0
+        return 1.0 / self.pace if self.pace else 0.0
 
     @property
     def gap_s(self) -> float:

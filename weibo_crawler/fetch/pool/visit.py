@@ -22,6 +22,7 @@ from weibo_crawler.fetch.pool.login_walls import (
     Wall,
     sort_of,
 )
+from weibo_crawler.fetch.pool.tempo import Tempo
 from weibo_crawler.records import Kind
 
 _HOUR_S = 3600.0
@@ -100,6 +101,7 @@ class Visit:
         self._lone: int | None = None  # the last one beside which no other goes
         self._signs = Signs(wall_memory_s, enders or Enders(wall_memory_s))
         self._lives = Lives()
+        self._tempo = Tempo()
 
     def use(self, now: float) -> Use:
         """One more request goes with this session. It may be the last one."""
@@ -188,7 +190,9 @@ class Visit:
     def passed(self, use: Use, sort: Sort, now: float, *, is_shown: bool = True) -> bool:
         """As `Signs.passed`."""
         self._lives.answered(use.generation)
-        if use.generation != self.generation:
+        if use.generation == self.generation:
+            self._tempo.answered()
+        else:
             return self._signs.passed(None, sort, now, is_shown=is_shown)
         is_news, self._vain = self._vain > 0, 0
         return self._signs.passed(use.number, sort, now, is_shown=is_shown) or is_news
@@ -219,7 +223,7 @@ class Visit:
         )
         wall = self._signs.wall(met, self._uses, now, standing)
         if wall is Wall.OVER:
-            self._end()
+            self._end(now)
         elif wall in CLOSED or wall is Wall.DOUBT:
             is_doubt = wall is Wall.DOUBT or not (is_refusal or self._signs.last_pass)
             self._lives.answered(use.generation, is_doubt=is_doubt)
@@ -242,6 +246,11 @@ class Visit:
         """Whether anything did by the session of this request: some are over from the start."""
         return self._lives.of(use.generation) > 0
 
+    @property
+    def most_per_s(self) -> float:
+        """Requests a second at most, as a faster pace ends sessions; inf: any."""
+        return self._tempo.rate
+
     def has_shown(self, sort: Sort, now: float) -> bool:
         """As `Signs.has_shown`."""
         return self._signs.has_shown(sort, now)
@@ -261,10 +270,13 @@ class Visit:
         """Whether it was renewed so short a time ago."""
         return self._renewed_at is not None and now - self._renewed_at < seconds
 
-    def _end(self) -> None:
+    def _end(self, now: float) -> None:
         self.wanted = True
         if self.is_open:
             self._lives.end(self.generation)
+            if self._renewed_at is not None:
+                uses, after_s = self._lives.of(self.generation), now - self._renewed_at
+                self._tempo.over(uses, after_s, self._bar_s(now))
 
     def _drop_old(self, now: float) -> None:
         while self._asked and self._asked[0] <= now - _HOUR_S:
