@@ -1,10 +1,12 @@
 """When an edge is closed to guests, and when it is asked again: in virtual time."""
 
+from random import Random
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from weibo_crawler.records import Edge
-from weibo_crawler.walls import WINDOW, Walls
+from weibo_crawler.walls import IN_A_ROW, Walls
 
 FANS = Edge.FANS
 HOUR = 3600.0
@@ -30,7 +32,7 @@ def test_a_probe_that_passes_opens_the_edge() -> None:
     """At once, and for all."""
     walls = closed_at(0.0)
     assert not walls.is_proven_open(FANS)
-    walls.passed(FANS, 1)
+    walls.passed(FANS, 1, 0.0)
     assert not walls.is_closed(FANS)
     assert walls.is_proven_open(FANS)
     assert all(walls.may_ask(FANS, 1, 1.0) for _ in range(50))
@@ -50,8 +52,8 @@ def test_edges_and_later_pages_are_apart() -> None:
     walls = closed_at(0.0)
     assert walls.may_ask(Edge.FOLLOWS, 1, 0.0)
     walls = Walls()
-    for _ in range(WINDOW):
-        walls.passed(FANS, 1)
+    for _ in range(IN_A_ROW):
+        walls.passed(FANS, 1, 0.0)
         walls.met(FANS, 2, 0.0)
     assert walls.may_ask(FANS, 1, 1.0)
     assert not walls.may_ask(FANS, 2, 1.0)
@@ -63,17 +65,17 @@ def test_a_wall_closes_its_page_and_those_behind_it_alone() -> None:
     """Guests who see two pages of a list meet walls at page 3, and nothing before it is closed,
     however many of them there are; a probe that passes opens all that lies before it."""
     walls = Walls()
-    for n in range(3 * WINDOW):
-        walls.passed(FANS, 1)
+    for n in range(3 * IN_A_ROW):
+        walls.passed(FANS, 1, 0.0)
         if n % 3 == 0:
-            walls.passed(FANS, 2)
+            walls.passed(FANS, 2, 0.0)
         walls.met(FANS, 3, 0.0)
     assert walls.may_ask(FANS, 2, 1.0)
     assert not walls.may_ask(FANS, 3, 1.0)
     assert not walls.may_ask(FANS, 7, 1.0)
     assert not walls.is_proven_open(FANS)
     assert walls.may_ask(FANS, 7, HOUR)
-    walls.passed(FANS, 7)
+    walls.passed(FANS, 7, 0.0)
     assert walls.may_ask(FANS, 3, HOUR)
 
 
@@ -85,19 +87,45 @@ def test_nothing_is_proven_by_silence() -> None:
     assert not walls.is_proven_open(FANS)
 
 
-@given(st.lists(st.booleans(), max_size=60))
-def test_a_wall_now_and_then_closes_nothing(answers: list[bool]) -> None:
-    """Two passes among the last ten keep an edge open; nine walls close it."""
+@given(st.lists(st.booleans(), max_size=60), st.randoms())
+def test_walls_of_some_close_nothing(answers: list[bool], dice: Random) -> None:
+    """While some are shown what is asked for, a row of walls is what chance makes of it: of so many
+    users in a row 40 % are walled, in whatever order their answers come. Ten walls and nothing else
+    close."""
+    walls = Walls()
+    asked = [dice.random() < 0.4 for _ in range(100)] + [False]
+    dice.shuffle(order := [*range(10, 101)])
+    for n in [*range(10), *order]:
+        if asked[n]:
+            walls.met(FANS, 1, float(n))
+        else:
+            walls.passed(FANS, 1, float(n))
+    if any(not is_wall for is_wall in asked[:10]):
+        assert not walls.is_closed(FANS)
     walls = Walls()
     for n, is_wall in enumerate(answers):
         if is_wall:
             walls.met(FANS, 1, float(n))
         else:
-            walls.passed(FANS, 1)
+            walls.passed(FANS, 1, float(n))
         if walls.is_closed(FANS):
-            assert sum(answers[max(0, n + 1 - WINDOW) : n + 1]) >= 9
+            assert all(answers[n + 1 - IN_A_ROW : n + 1])
             return
-    assert sum(answers[-WINDOW:]) < WINDOW
+    assert not answers or not all(answers) or len(answers) < IN_A_ROW
+
+
+def test_walls_that_come_late_close_nothing() -> None:
+    """Pages that are shown come at once; walls are asked for again, and come together at the
+    end."""
+    walls = Walls()
+    for n in range(16):
+        walls.passed(FANS, 1, float(n))
+    for n in range(12):
+        walls.met(FANS, 1, n + 0.5)
+    assert not walls.is_closed(FANS)
+    for n in range(16, 40):
+        walls.met(FANS, 1, float(n))
+    assert walls.is_closed(FANS)
 
 
 # -- what runs tell each other
@@ -113,7 +141,7 @@ def told(note: str | None) -> str:
 
 
 def close(walls: Walls, now: float = 0.0) -> None:
-    for _ in range(WINDOW):
+    for _ in range(IN_A_ROW):
         walls.met(FANS, 2, now)
 
 
@@ -177,7 +205,7 @@ def test_who_passes_opens_for_all() -> None:
     close(one)
     note = told(one.exchange(None, 0.0))
     other.exchange(note, 0.0)
-    other.passed(FANS, 2)
+    other.passed(FANS, 2, 0.0)
     opened = told(other.exchange(note, 0.0))
     assert not closed(other)
     one.exchange(opened, 0.0)

@@ -7,36 +7,66 @@ then.
 """
 
 import json
-from collections import deque
+from bisect import bisect_right, insort
+from math import ceil, inf, log
 
-WINDOW = 10  # answers of a kind; so few that all kinds together stay below a pace.stop_window
-_CLOSED_AT = 9  # walls among them
+IN_A_ROW = 10  # walls, where nobody is shown such a page; so few that all kinds together stay below
+# a pace.stop_window
+_BY_CHANCE = 1e-6  # that so many are walled in a row where some are shown
 PROBE_AFTER_S = 3600.0  # a closed kind is asked for again by one request an hour
 
 
 class _Gate:
-    """The last answers to pages of one number of a kind: True where it was a wall. is_shown:
-    whether such a page, or a later one, was shown."""
+    """What was met at pages of one number of a kind. row: when the walls were asked for that were
+    asked for after the last page that was shown, in order. is_shown: whether such a page, or a
+    later one, was shown."""
 
     def __init__(self) -> None:
-        self.answers: deque[bool] = deque(maxlen=WINDOW)
-        self.is_shown = False
+        self.walls = self.pages = 0
+        self.row: list[float] = []
+        self.shown_at = -inf  # when the last one was asked for
+        self.is_shown = self.is_closed = False
         self.probe_at = 0.0
 
-    @property
-    def is_closed(self) -> bool:
-        return self.answers.count(True) >= _CLOSED_AT
+    def met(self, asked_at: float) -> bool:
+        """Count a wall; whether it closes the gate. Walls come later than pages, as they are asked
+        for again, so what counts is the order in which they were asked for."""
+        self.walls += 1
+        if asked_at >= self.shown_at:
+            insort(self.row, asked_at)
+        was_closed = self.is_closed
+        self.is_closed |= len(self.row) >= self._needed()
+        return self.is_closed and not was_closed
+
+    def passed(self, asked_at: float) -> None:
+        """Count a page that was shown."""
+        self.pages += 1
+        self.shown_at = max(self.shown_at, asked_at)
+        self.row = self.row[bisect_right(self.row, asked_at) :]
+
+    def open(self) -> None:
+        """Take it for open, until as many walls come again."""
+        self.is_closed = False
+        self.row = []
 
     def close(self, probe_at: float) -> None:
         """Take it for closed, as others found it."""
-        if not self.is_closed:
-            self.answers.extend([True] * WINDOW)
+        self.is_closed = True
         self.probe_at = max(self.probe_at, probe_at)
+
+    def _needed(self) -> int:
+        """How many walls in a row are no chance: where lists of some are walled, and those of
+        others are shown, a row of them says nothing of the kind."""
+        if not self.pages:
+            return IN_A_ROW
+        before = self.walls - len(self.row)
+        share = (before + 1) / (before + self.pages + 2)
+        return max(IN_A_ROW, ceil(log(_BY_CHANCE) / log(share)))
 
 
 class Walls:
-    """Open until 9 of the last 10 answers were login walls; then closed, but for a probe an hour.
-    A probe that passes opens it again.
+    """Open until ten answers in a row were login walls, or as many as are no chance where some were
+    shown; then closed, but for a probe an hour. A probe that passes opens it again.
 
     A kind is an edge of a harvest, or what a request of a visit asks for. Its pages are told apart
     by their number, from 1: guests who see two pages of a list meet walls at page 3 alone, and more
@@ -59,11 +89,9 @@ class Walls:
         return True
 
     def met(self, kind: str, nth: int, now: float) -> None:
-        """A request was answered by a login wall."""
+        """A request that was sent at this time was answered by a login wall."""
         gate = self._gate(kind, nth)
-        was_closed = gate.is_closed
-        gate.answers.append(True)
-        if gate.is_closed and not was_closed:
+        if gate.met(now):
             gate.probe_at = now + PROBE_AFTER_S
 
     def shut(self, kind: str, nth: int, now: float) -> None:
@@ -72,14 +100,13 @@ class Walls:
         if not gate.is_closed:
             gate.close(now + PROBE_AFTER_S)
 
-    def passed(self, kind: str, nth: int) -> None:
-        """A page was shown."""
-        asked = self._gate(kind, nth)
+    def passed(self, kind: str, nth: int, now: float) -> None:
+        """A page was shown that was asked for at this time."""
+        self._gate(kind, nth).passed(now)
         for gate in self._until(kind, nth):
             gate.is_shown = True
             if gate.is_closed:
-                gate.answers.clear()
-        asked.answers.append(False)
+                gate.open()
 
     def told_nothing(self, kind: str, nth: int, now: float) -> None:
         """A request was answered by neither: a probe that says nothing is no probe."""
@@ -92,7 +119,7 @@ class Walls:
 
     def is_proven_open(self, kind: str) -> bool:
         """Whether all that was asked of the kind was also shown to somebody, and still is."""
-        gates = [gate for gate in self._gates.get(kind, {}).values() if gate.answers]
+        gates = [gate for gate in self._gates.get(kind, {}).values() if gate.walls or gate.pages]
         return bool(gates) and all(gate.is_shown and not gate.is_closed for gate in gates)
 
     def exchange(self, note: str | None, now: float) -> str | None:
@@ -102,7 +129,7 @@ class Walls:
         noted, mine = _read(note, now), self._closed()
         opened = self._noted.keys() - mine.keys()
         for kind, nth in (self._noted.keys() & mine.keys()) - noted.keys():
-            self._gate(kind, nth).answers.clear()  # others passed
+            self._gate(kind, nth).open()  # others passed
         for (kind, nth), probe_at in noted.items():
             if (kind, nth) not in opened:
                 self._gate(kind, nth).close(probe_at)

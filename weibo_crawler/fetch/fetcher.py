@@ -51,7 +51,7 @@ from weibo_crawler.samples import Samples, look_at
 from weibo_crawler.sites import Site
 
 _FIRST_LOOKS = 30  # second looks that are to be known before no third one is needed
-_OVER_FROM_START = 2  # sessions in a row that a witness may end
+_OVER_FROM_START = 2  # sessions in a row that may be doubted for one page
 _SPARED = Reading(Verdict.SERVER_TROUBLE, why="other such pages of this user went wrong")
 
 
@@ -225,8 +225,8 @@ class Fetcher:
     async def _proven(self, asked: Asked, turn: Turn, met: Met, past: list[_Past]) -> Met:
         """Take the word of a session that has shown nothing, that guests are not shown this page,
         only where a witness says that it is alive: some are over from the start. A witness that is
-        walled says that it is not, since it was shown before; so do two at most, one after the
-        other, as it may be shown no more."""
+        walled says that it is not, since it was shown before. Two are doubted so, one after the
+        other: the page may be walled, and the witness shown no more."""
         if not is_closed(met) or self._pool.is_proven(turn):
             return met
         ask, begun = asked.ask, asyncio.get_running_loop().time()
@@ -235,6 +235,8 @@ class Fetcher:
                 return met
             self._pool.retire(turn)
             return replace(met, wall=Wall.OVER)
+        if sum(one.met.wall is Wall.DOUBT for one in past) >= _OVER_FROM_START:
+            return met
         if ask.witness is None or not await ask.witness(begun) or self._pool.is_proven(turn):
             return met
         return replace(met, wall=Wall.DOUBT)

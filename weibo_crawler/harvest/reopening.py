@@ -4,7 +4,7 @@ run, as a probe, and the others once their edge proves to be open."""
 from weibo_crawler.config import Harvest
 from weibo_crawler.records import Edge, Id
 from weibo_crawler.store.sql.walk import Frontier
-from weibo_crawler.walls import WINDOW, Walls
+from weibo_crawler.walls import IN_A_ROW, Walls
 
 _BATCH = 1000  # lists of one transaction
 
@@ -22,7 +22,7 @@ class Reopening:
         """Reopen the probes."""
         for one in self._frontier.walled():
             if one.edge in self._edges:
-                self._reopen(one.edge, 0, WINDOW)
+                self._reopen(one.edge, 0, IN_A_ROW)
 
     def is_news(self, uid: Id) -> bool:
         """Whether `shown` is to be told of a page of this user."""

@@ -58,7 +58,7 @@ class TopicReader(NamedTuple):
             state = "done" if topic.pages else "failed"
             why = "" if topic.pages else f"nothing is shown ({fetched.reading.verdict})"
             return TopicPage(topic, topic_then._replace(state=state, why=why))
-        self.walls.passed(Edge.TOPIC, nth)
+        self.walls.passed(Edge.TOPIC, nth, now)
         found = await self._found(record)
         is_last = record.next_cursor is None or nth >= source.settings.topic_pages
         state, at = "done" if is_last else "queued", fetched_at(fetched)

@@ -98,7 +98,7 @@ class Walker(NamedTuple):
             if entry.begun or any(edge in entry.progress for edge in self.source.settings.edges):
                 raise
             return entry  # its lists were read in earlier runs
-        walls.passed(Edge.SEED, 1)
+        walls.passed(Edge.SEED, 1, now)
         reading = fetched.reading
         if reading.verdict is Verdict.GONE:
             await asker.raise_gone(entry.uid, Edge.SEED)
@@ -204,7 +204,7 @@ class _Visit:
             walls.met(edge, nth + self._reader.behind, now)
             raise
         if shown.is_proof:
-            walls.passed(edge, nth + self._reader.behind)
+            walls.passed(edge, nth + self._reader.behind, now)
         await self._env.note_shown(self._entry.uid)
         return shown
 

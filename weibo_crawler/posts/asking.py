@@ -118,7 +118,7 @@ class Asker:
                 raise Unreached(reading.why)
             return fetched
         self._has_answered = True
-        self._note_wall(ask, reading)
+        self._note_wall(ask, reading, begun)
         place = place_of(ask.request)
         if reading.verdict is Verdict.DRIFTED:
             await self._keep(page, reading.why, page.body)
@@ -161,13 +161,13 @@ class Asker:
         `Walls`)."""
         return self.walls.may_ask(ask.request.kind, ask.nth, self._clock())
 
-    def _note_wall(self, ask: Ask, reading: Reading) -> None:
+    def _note_wall(self, ask: Ask, reading: Reading, begun: float) -> None:
         is_wall = reading.verdict is Verdict.LOGIN_WALL
         is_of_all = ask.nth == 1 and ask.request.kind in OF_USERS  # it tells of no kind, no depth
         if is_wall and not (reading.ambiguous or is_of_all):
-            self.walls.met(ask.request.kind, ask.nth, self._clock())
+            self.walls.met(ask.request.kind, ask.nth, begun)
         elif reading.verdict in (Verdict.OK, Verdict.RESTRICTED):
-            self.walls.passed(ask.request.kind, ask.nth)
+            self.walls.passed(ask.request.kind, ask.nth, begun)
         elif not is_wall:  # an emptiness does not tell
             self.walls.told_nothing(ask.request.kind, ask.nth, self._clock())
 
