@@ -273,7 +273,7 @@ def test_requests_that_overtake_each_other_at_the_end_of_a_session(
 
 
 @pytest.mark.parametrize("is_walled", [False, True])
-@pytest.mark.parametrize("every", [2, 3])
+@pytest.mark.parametrize("every", [3, 4])
 def test_sessions_that_are_over_from_the_start_close_nothing(
     every: int, *, is_walled: bool
 ) -> None:

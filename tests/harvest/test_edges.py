@@ -29,7 +29,7 @@ from weibo_crawler.simulator.world import World
 from weibo_crawler.store import Found, UserRow, WalledEdge
 from weibo_crawler.store.owners import new_owner
 from weibo_crawler.store.sqlite.frontier import SqliteUsers
-from weibo_crawler.walls import WINDOW
+from weibo_crawler.walls import IN_A_ROW
 
 EDGES = WAYS
 OTHERS = EDGES[1:]
@@ -231,7 +231,7 @@ def test_a_walk_that_finds_hardly_anybody_any_more_ends_and_loses_nobody(
 ) -> None:
     """Where only what was put off is left, and a user costs more than harvest.dry_price, the
     harvest ends; further ones go on, and in the end all are found."""
-    monkeypatch.setattr(drought, "WINDOW", 60)
+    monkeypatch.setattr(drought, "IN_A_ROW", 60)
     world = make_world(7, users=150, mean_posts=20.0)
     crawl, walls = Crawl(tmp_path, world), wall(Edge.FANS, Edge.FOLLOWS)
     whole = true_depths(world, [Edge.REPOSTS, Edge.COMMENTS]).keys()
@@ -331,14 +331,14 @@ def test_a_walled_edge_is_asked_a_few_times_only(tmp_path: Path) -> None:
     none of it makes anybody fail. What these lists hold nobody knows, so depths are bounds."""
     world = make_world(3, users=300)
     crawl = Crawl(tmp_path, world)
-    for reopened in (10**6, WINDOW):
+    for reopened in (10**6, IN_A_ROW):
         fetcher = SimulatedFetcher(world, wall(Edge.FANS, Edge.FOLLOWS))
         counters = crawl.run(fetcher, concurrency=4)
         assert 0 < counters["edge.fans.walled"] <= reopened
         asked = Counter(request.kind for request in fetcher.asked)
-        assert 0 < asked[Kind.FANS] <= WINDOW + 4
-        assert 0 < asked[Kind.FOLLOWS] <= WINDOW + 4
-    assert len(crawl.rows()) > 5 * WINDOW
+        assert 0 < asked[Kind.FANS] <= IN_A_ROW + 4
+        assert 0 < asked[Kind.FOLLOWS] <= IN_A_ROW + 4
+    assert len(crawl.rows()) > 5 * IN_A_ROW
     assert crawl.depths().keys() == true_depths(world, (Edge.REPOSTS, Edge.COMMENTS)).keys()
     assert crawl.walled() == dict.fromkeys((Edge.FANS, Edge.FOLLOWS), len(crawl.rows()))
     with crawl.open() as users:
@@ -354,7 +354,7 @@ def test_what_was_walled_is_read_when_it_opens(tmp_path: Path) -> None:
     crawl.run(SimulatedFetcher(world, wall(Edge.FANS)), **how)
     before = set(crawl.depths())
     assert crawl.walled() == {Edge.FANS: len(before)}
-    assert len(before) > 2 * WINDOW
+    assert len(before) > 2 * IN_A_ROW
     crawl.run(SimulatedFetcher(world), **how)
     assert set(crawl.depths()) == set(world.kept(before, MIN_FANS)) > before
     assert crawl.walled() == {}
@@ -406,8 +406,8 @@ def test_users_without_names_do_not_keep_a_walled_edge_open(tmp_path: Path) -> N
     fetcher = SimulatedFetcher(world, wall(Edge.MENTIONS))
     Crawl(tmp_path, world).run(fetcher, edges=(Edge.MENTIONS, Edge.FANS), concurrency=2)
     asked = Counter(request.kind for request in fetcher.asked)
-    assert asked[Kind.POSTS] > 5 * WINDOW
-    assert 0 < asked[Kind.NAME] <= WINDOW + 2
+    assert asked[Kind.POSTS] > 5 * IN_A_ROW
+    assert 0 < asked[Kind.NAME] <= IN_A_ROW + 2
 
 
 def test_a_user_whose_list_is_hidden_does_not_close_the_edge(tmp_path: Path) -> None:
@@ -451,7 +451,7 @@ def test_later_pages_that_are_walled_leave_the_first(tmp_path: Path) -> None:
         assert row.found_edge in ("seed", "fans")
         assert row.state == "done"
     cut = sum(world.fans_announced(world.index(int(row.uid)) or 0) > 20 for row in rows)
-    assert crawl.walled()[Edge.FANS] >= cut > WINDOW
+    assert crawl.walled()[Edge.FANS] >= cut > IN_A_ROW
 
 
 @pytest.mark.parametrize("is_shown_to_some", [False, True])
@@ -484,8 +484,8 @@ def test_walls_behind_pages_without_users(tmp_path: Path, *, is_shown_to_some: b
     Crawl(tmp_path, world).run(fetcher, concurrency=4)
     blank = {request.uid for request in fetcher.asked if is_blank(request)}
     behind = {request.uid for request in fetcher.asked if is_later(request)} & blank
-    assert len(blank) > 3 * WINDOW
-    assert behind == blank if is_shown_to_some else len(behind) <= WINDOW + 4
+    assert len(blank) > 3 * IN_A_ROW
+    assert behind == blank if is_shown_to_some else len(behind) <= IN_A_ROW + 4
 
 
 def test_an_unconfirmed_wall_behind_a_page_without_users_fails_nobody(tmp_path: Path) -> None:

@@ -51,7 +51,8 @@ from weibo_crawler.samples import Samples, look_at
 from weibo_crawler.sites import Site
 
 _FIRST_LOOKS = 30  # second looks that are to be known before no third one is needed
-_OVER_FROM_START = 2  # sessions in a row that may be doubted for one page
+_OVER_FROM_START = 2  # sessions in a row that a witness may end
+_MOST_DOUBTED = 4  # walls of one page
 _SPARED = Reading(Verdict.SERVER_TROUBLE, why="other such pages of this user went wrong")
 
 
@@ -235,7 +236,7 @@ class Fetcher:
                 return met
             self._pool.retire(turn)
             return replace(met, wall=Wall.OVER)
-        if sum(one.met.wall is Wall.DOUBT for one in past) >= _OVER_FROM_START:
+        if sum(one.met.wall is Wall.DOUBT for one in past) >= _MOST_DOUBTED:
             return met
         if ask.witness is None or not await ask.witness(begun) or self._pool.is_proven(turn):
             return met
