@@ -90,7 +90,7 @@ def test_nothing_is_proven_by_silence() -> None:
 @given(st.lists(st.booleans(), max_size=60), st.randoms())
 def test_walls_of_some_close_nothing(answers: list[bool], dice: Random) -> None:
     """While some are shown what is asked for, a row of walls is what chance makes of it: of so many
-    users in a row 40 % are walled, in whatever order their answers come. Ten walls and nothing else
+    users in a row 40 % are walled, in whatever order their answers come. Nine walls and nothing else
     close."""
     walls = Walls()
     asked = [dice.random() < 0.4 for _ in range(100)] + [False]

@@ -10,7 +10,7 @@ import json
 from bisect import bisect_right, insort
 from math import ceil, inf, log
 
-IN_A_ROW = 10  # walls, where nobody is shown such a page; so few that all kinds together stay below
+IN_A_ROW = 9  # walls, where nobody is shown such a page; so few that all kinds together stay below
 # a pace.stop_window
 _BY_CHANCE = 1e-6  # that so many are walled in a row where some are shown
 PROBE_AFTER_S = 3600.0  # a closed kind is asked for again by one request an hour
@@ -65,7 +65,7 @@ class _Gate:
 
 
 class Walls:
-    """Open until ten answers in a row were login walls, or as many as are no chance where some were
+    """Open until nine answers in a row were login walls, or as many as are no chance where some were
     shown; then closed, but for a probe an hour. A probe that passes opens it again.
 
     A kind is an edge of a harvest, or what a request of a visit asks for. Its pages are told apart

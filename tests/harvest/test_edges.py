@@ -231,7 +231,7 @@ def test_a_walk_that_finds_hardly_anybody_any_more_ends_and_loses_nobody(
 ) -> None:
     """Where only what was put off is left, and a user costs more than harvest.dry_price, the
     harvest ends; further ones go on, and in the end all are found."""
-    monkeypatch.setattr(drought, "IN_A_ROW", 60)
+    monkeypatch.setattr(drought, "WINDOW", 60)
     world = make_world(7, users=150, mean_posts=20.0)
     crawl, walls = Crawl(tmp_path, world), wall(Edge.FANS, Edge.FOLLOWS)
     whole = true_depths(world, [Edge.REPOSTS, Edge.COMMENTS]).keys()
