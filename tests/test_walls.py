@@ -5,6 +5,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from weibo_crawler.records import Edge
 from weibo_crawler.walls import IN_A_ROW, Walls
 
@@ -87,21 +88,10 @@ def test_nothing_is_proven_by_silence() -> None:
     assert not walls.is_proven_open(FANS)
 
 
-@given(st.lists(st.booleans(), max_size=60), st.randoms())
-def test_walls_of_some_close_nothing(answers: list[bool], dice: Random) -> None:
-    """While some are shown what is asked for, a row of walls is what chance makes of it: of so many
-    users in a row 40 % are walled, in whatever order their answers come. Nine walls and nothing else
-    close."""
-    walls = Walls()
-    asked = [dice.random() < 0.4 for _ in range(100)] + [False]
-    dice.shuffle(order := [*range(10, 101)])
-    for n in [*range(10), *order]:
-        if asked[n]:
-            walls.met(FANS, 1, float(n))
-        else:
-            walls.passed(FANS, 1, float(n))
-    if any(not is_wall for is_wall in asked[:10]):
-        assert not walls.is_closed(FANS)
+@given(st.lists(st.booleans(), max_size=60))
+def test_walls_in_a_row_close(answers: list[bool]) -> None:
+    """Nine walls and nothing else close; after a page that was shown it takes a row of at least as
+    many."""
     walls = Walls()
     for n, is_wall in enumerate(answers):
         if is_wall:
@@ -112,6 +102,32 @@ def test_walls_of_some_close_nothing(answers: list[bool], dice: Random) -> None:
             assert all(answers[n + 1 - IN_A_ROW : n + 1])
             return
     assert not answers or not all(answers) or len(answers) < IN_A_ROW
+
+
+@examples(20)
+@given(st.integers(0, 10**6), st.floats(0.1, 0.6))
+def test_walls_of_some_close_nothing(seed: int, share: float) -> None:
+    """Where the lists of some are walled a row of walls is chance, in whatever order the answers
+    come: of 2,000 users the lists of all are asked for."""
+    walls, dice = Walls(), Random(seed)
+    for n in range(40):  # half and half are known
+        (walls.met if n % 2 else walls.passed)(FANS, 1, float(n))
+    order = [*range(40, 2_040)]
+    for k in range(0, len(order), 20):  # so many are under way
+        order[k : k + 20] = dice.sample(order[k : k + 20], 20)
+    for n in order:
+        (walls.met if dice.random() < share else walls.passed)(FANS, 1, float(n))
+        assert not walls.is_closed(FANS)
+
+
+def test_a_row_that_is_no_chance_closes() -> None:
+    """Also where some were shown before: the site has changed."""
+    walls = Walls()
+    for n in range(100):
+        walls.passed(FANS, 1, float(n))
+    for n in range(9):
+        walls.met(FANS, 1, 100.0 + n)
+    assert walls.is_closed(FANS)
 
 
 def test_walls_that_come_late_close_nothing() -> None:

@@ -65,8 +65,8 @@ class _Gate:
 
 
 class Walls:
-    """Open until nine answers in a row were login walls, or as many as are no chance where some were
-    shown; then closed, but for a probe an hour. A probe that passes opens it again.
+    """Open until nine answers in a row were login walls, or as many as are no chance where some
+    were shown; then closed, but for a probe an hour. A probe that passes opens it again.
 
     A kind is an edge of a harvest, or what a request of a visit asks for. Its pages are told apart
     by their number, from 1: guests who see two pages of a list meet walls at page 3 alone, and more
