@@ -1,6 +1,7 @@
 """`proxies check` against proxies that never come to an end: it always does."""
 
 import asyncio
+import re
 import time
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -147,8 +148,8 @@ def test_a_turn_that_is_far_away_is_not_waited_for(
             return rows, took_s, known.next_free_s
 
     rows, took_s, next_free_s = asyncio.run(scenario())
-    assert took_s < 10.0
+    assert took_s < 60.0  # and not a century
     assert rows[0]["state"] == state
     assert next_free_s <= 3600.0 + 2 / rate
     [said] = [one for one in caplog.messages if "did a clock jump" in one]
-    assert "was to wait 3200000000 s" in said or "was to wait 3199999999 s" in said
+    assert re.search(r"was to wait (3200000000|31999999\d\d) s", said)
