@@ -148,7 +148,7 @@ def test_a_turn_that_is_far_away_is_not_waited_for(
             return rows, took_s, known.next_free_s
 
     rows, took_s, next_free_s = asyncio.run(scenario())
-    assert took_s < 60.0  # and not a century
+    assert took_s < 10.0
     assert rows[0]["state"] == state
     assert next_free_s <= 3600.0 + 2 / rate
     [said] = [one for one in caplog.messages if "did a clock jump" in one]

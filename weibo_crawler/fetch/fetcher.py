@@ -52,7 +52,7 @@ from weibo_crawler.sites import Site
 
 _FIRST_LOOKS = 30  # second looks that are to be known before no third one is needed
 _OVER_FROM_START = 2  # sessions in a row that a witness may end
-_MOST_DOUBTED = 4  # walls of one page
+_MOST_DOUBTED = 4  # walls of one page before one is believed
 _SPARED = Reading(Verdict.SERVER_TROUBLE, why="other such pages of this user went wrong")
 
 
@@ -224,10 +224,10 @@ class Fetcher:
         return replace(met, is_spared=not self.samples.wants(kind, self._rng))
 
     async def _proven(self, asked: Asked, turn: Turn, met: Met, past: list[_Past]) -> Met:
-        """Take the word of a session that has shown nothing, that guests are not shown this page,
-        only where a witness says that it is alive: some are over from the start. A witness that is
-        walled says that it is not, since it was shown before. Two are doubted so, one after the
-        other: the page may be walled, and the witness shown no more."""
+        """Doubt a wall by a session that has shown nothing, where a witness is shown by another
+        session meanwhile: some sessions are over from the start. A witness that meets such a wall
+        ends the session, since it was shown before; it ends two at most, as it may be shown no
+        more."""
         if not is_closed(met) or self._pool.is_proven(turn):
             return met
         ask, begun = asked.ask, asyncio.get_running_loop().time()

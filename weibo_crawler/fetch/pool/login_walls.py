@@ -56,7 +56,6 @@ SESSIONLESS_ATTEMPTS = 1  # egresses that could get none
 UNSURE_ATTEMPTS = 1  # with sessions that may be over, while it is too early for a new one
 # And those that are not.
 WITNESSES = 2
-WALLS_UNPROVEN = 2  # a session by which nothing passed is not given up at the second one
 LOOKS = 3  # at a wall where no second witness can be had
 VAIN = 2  # sessions in a row before one that could not be had tells that none can
 # The walls of others, as a witness.
@@ -174,7 +173,9 @@ class Signs:
         self.last_pass = 0  # of this session: the last request that passed
         self.is_answered = False  # whether any of its requests was answered
         self._unsure: tuple[Sort, int] | None = None  # walled in doubt, and up to which use
-        self._unproven = 0  # walls before anything passed, beside the first answer
+        self._is_doubted = (
+            False  # whether it was walled, beside its first answer, and nothing passed
+        )
         self._suspects: dict[str, int] = {}  # pages: how many uses there were when it was refused
         self._doubt: int | None = None  # the same of the last one of a sort that is not shown
         self._closed: dict[Sort, tuple[str, float]] = {}  # one page of the sort, and until when
@@ -185,7 +186,7 @@ class Signs:
         """Another session; uses: how many requests it answered for the holders before."""
         self.last_pass, self.is_answered = uses, uses > 0
         self._suspects.clear()
-        self._unproven = 0
+        self._is_doubted = False
         self._doubt = self._unsure = None
 
     def passed(self, use: int | None, sort: Sort, now: float, *, is_shown: bool) -> bool:
@@ -226,11 +227,10 @@ class Signs:
             return self._closed_again(met, uses, is_shown=is_shown)
         if is_shown and met.use < self.last_pass:
             return Wall.DOUBT
-        if standing.is_young and met.is_wall and not self.last_pass:
-            self._unproven += 1  # it may be alive: others, or a witness, are to tell
-            if self._unproven < WALLS_UNPROVEN:
-                self._suspect(met, uses, is_shown=is_shown)
-                return Wall.DOUBT
+        if standing.is_young and met.is_wall and not (self.last_pass or self._is_doubted):
+            self._is_doubted = True  # it may be alive: others, or a witness, are to tell
+            self._suspect(met, uses, is_shown=is_shown)
+            return Wall.DOUBT
         if standing.were_over:
             return Wall.OVER
         if is_shown:

@@ -190,10 +190,9 @@ class Visit:
     def passed(self, use: Use, sort: Sort, now: float, *, is_shown: bool = True) -> bool:
         """As `Signs.passed`."""
         self._lives.answered(use.generation)
-        if use.generation == self.generation:
-            self._tempo.answered()
-        else:
+        if use.generation != self.generation:
             return self._signs.passed(None, sort, now, is_shown=is_shown)
+        self._tempo.answered()
         is_news, self._vain = self._vain > 0, 0
         return self._signs.passed(use.number, sort, now, is_shown=is_shown) or is_news
 
