@@ -316,6 +316,25 @@ def test_sessions_that_are_over_from_the_start_close_nothing(
     assert verdicts == [shut if kind is Kind.FANS else Verdict.OK for kind in kinds]
 
 
+def test_a_witness_ends_a_session_that_is_over_from_the_start() -> None:
+    """It was shown before, so the session is over and not the page closed: one request tells."""
+    uses: Counter[str] = Counter()
+
+    def answer(request: Request, egress: Egress, headers: dict[str, str]) -> Reading:
+        cookie = headers["Cookie"]
+        uses[cookie] += 1
+        return OK if not cookie.endswith("visitor2") and uses[cookie] <= 3 else WALL
+
+    world = World(answer, has_sessions=True, takes_s=0.2)
+
+    async def scenario() -> list[Verdict]:
+        asked = [ask("", Kind.POSTS, n) for n in range(3)] + [ask(expect=Expect.SHOWN)]
+        return [(await world.fetcher.fetch(one)).reading.verdict for one in asked]
+
+    assert run(scenario()) == [Verdict.OK] * 4
+    assert (uses["SUB=visitor2"], uses["SUB=visitor3"]) == (1, 1)
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_who_gets_no_session_for_a_while_closes_nothing(seed: int) -> None:
     """Law 4: where sessions can be had, but not by everybody who asks, what is refused without one
