@@ -61,6 +61,13 @@ CHANGES = [
         "tests/planning/test_worlds.py",
     ),
     Change(
+        "a plan forgets that ends behind full timelines come from looks at them",
+        "planning/visits.py",
+        "behind = min(1.0, full.looks / named.ends)",
+        "behind = 0.0",
+        "tests/planning/test_visits.py",
+    ),
+    Change(
         "other edges than the walk began with leave depths exact",
         "harvest/run.py",
         "if before != rules and is_begun:",

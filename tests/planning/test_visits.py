@@ -9,6 +9,7 @@ from weibo_crawler.planning.plan import Pace, pace_of
 from weibo_crawler.planning.shown import as_dict, limit, lines
 from weibo_crawler.planning.visits import Held, Visits, plan_visits, read_held
 from weibo_crawler.records import OPTIONAL, EgressState, Health
+from weibo_crawler.samples import Figures
 from weibo_crawler.store.rows.cells import Ledger
 
 PACE = Pace(egresses=2, usable=2, learned=0, rate=0.5, setting=0.25)
@@ -135,6 +136,24 @@ def test_what_harvest_has_kept_is_not_asked_for() -> None:
     kept = plan_visits(known._replace(kept={"first": 90, "again": 7}))
     assert {part.kind: part.requests for part in kept.parts}["first visits, posts pages"] == 410
     assert "90 are kept now" in kept.parts[0].why
+
+
+def test_ends_behind_full_timelines_are_no_longer_met_once_these_are_left() -> None:
+    """A look behind a full timeline is itself a page that was named and shows nothing, and is
+    looked at again: all of that ends with the looks. Of 200 visits 190 were full, and what lay
+    behind them took three requests each, of which none is to come but for the sample."""
+    measured = {"visits.first.begun": 200, "visits.first.ended": 200, "asked.first.posts.ok": 200}
+    looks = {
+        "posts.full": Figures(ends=290, looks=190, finds=0, most=0.015),
+        "posts.named": Figures(ends=200, looks=200, finds=0, most=0.014),
+        "posts.named.3": Figures(ends=60, looks=60, finds=0, most=0.016),
+    }
+    known = visits(measured | {"asked.first.posts.end": 600}, first=200, visited=200)
+    plan = plan_visits(known._replace(looks=looks))
+    ends = {part.kind: part.requests for part in plan.parts}["first visits, posts ends"]
+    own, sampled = 10 / 200 * 600, 200 / 20 * 3
+    assert ends is not None
+    assert own / 3 <= ends <= own + sampled + 20
 
 
 def test_what_is_not_asked_for_any_more_costs_nothing() -> None:

@@ -12,7 +12,7 @@ from weibo_crawler.samples import Figures, looks_to_come
 from weibo_crawler.store.rows.cells import Ledger
 
 # kinds of looks whose answers are ends (posts/timeline.py)
-_ENDS = ("posts.end", "posts.named", "posts.full")
+_FIRST, _NAMED, _FULL = "posts.end", "posts.named", "posts.full"
 _RESTRICTED = "texts.restricted"
 # each is one post, by a way to its text
 _MISSED = ("posts.missed", "posts.fallen", "posts.back")
@@ -162,7 +162,7 @@ def _parts(visits: Visits, sort: str, left: float) -> Iterator[Part]:
         every = sum(asked.of(one, kind).ends for one in _SORTS)
         # behind a wall only page 1 tells an end, of those of whom none is kept
         most = left - visits.kept.get(sort, 0) if visits.is_walled else inf
-        ends = _with_looks(visits, left / n, tally.ends, every, _ENDS, most=most)
+        ends = _posts_ends(visits, left / n, tally.ends, every, most)
         why = f"measured: {tally.pages:,} for {whom}"
         if tally.kept or visits.kept.get(sort):
             why += f", {tally.kept:,} kept by harvest; {visits.kept.get(sort, 0):,} are kept now"
@@ -184,6 +184,22 @@ def _parts(visits: Visits, sort: str, left: float) -> Iterator[Part]:
             yield Part(f"{name}, {one.name}", None, f"no {one.name} were read yet")
     if Kind.INFO in visits.optional and sort == "first" and not asked.of(sort, Kind.INFO).told:
         yield Part(f"{name}, basic information", left, "one for each user (posts.info_days)")
+
+
+def _posts_ends(visits: Visits, times: float, sent: int, every: int, most: float) -> float:
+    """So many times the ends of a sort. A look behind a full timeline is an end of a page that was
+    named, which is looked at again: it costs all of these requests, and they end with it."""
+    named = visits.looks.get(_NAMED)
+    full, first = (visits.looks.get(kind) for kind in (_FULL, _FIRST))
+    if not named or not named.ends or not full or not full.looks:
+        return _with_looks(visits, times, sent, every, (_FIRST, _NAMED, _FULL), most=most)
+    behind = min(1.0, full.looks / named.ends)
+    others = first.ends + first.looks if first else 0
+    costs = {_FULL: behind * max(0, every - others) / full.looks}
+    for kind in visits.looks:
+        if kind.startswith(_NAMED):
+            costs[kind] = 1 - behind
+    return _with_looks(visits, times, sent, every, (_FIRST, _NAMED, _FULL), costs, most)
 
 
 def _profiles(visits: Visits, sort: str, times: float) -> float:
