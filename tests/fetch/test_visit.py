@@ -339,9 +339,52 @@ def test_one_page_does_not_end_one_session_after_the_other(is_refusal: bool) -> 
         assert met(visit, 3.0) is Wall.DOUBT
         if others_pass:
             _pass(visit, FIRST, 4.0)
+        elif not is_refusal:  # pages are known by now that are walled alone: a few more tell
+            assert [met(visit, 4.0) for _ in range(2)] == [Wall.DOUBT] * 2
         assert met(visit, 5.0) is (Wall.ALONE if others_pass else Wall.OVER)
         assert visit.wanted is not others_pass
     assert not enders.has("odd", 6.0 + MEMORY_S)
+
+
+def test_where_pages_are_walled_alone_their_walls_end_no_session() -> None:
+    """Once one is known, others of which the sort is shown leave a doubt each, and one request
+    after the other tells; only where these are walled, too, the session is over."""
+    visit = _visit()
+
+    def shown(now: float, use: Use | None = None) -> None:
+        use = use or visit.use(now)
+        visit.passed(use, FIRST, now)
+        visit.landed(use)
+
+    def walled(now: float, url: str) -> Wall:
+        use = visit.use(now)
+        wall = visit.wall(use, FIRST, now, url=url)
+        visit.landed(use)
+        return wall
+
+    shown(1.0)
+    assert walled(1.0, "odd") is Wall.OVER
+    visit.opened({"SUB": "2"}, 1.0)
+    shown(2.0)
+    assert walled(2.0, "odd") is Wall.DOUBT
+    shown(2.0)
+    assert walled(2.0, "odd") is Wall.ALONE
+    for n in range(20):
+        before = visit.use(3.0)
+        assert walled(3.0, f"odd {n}") is Wall.DOUBT
+        assert visit.is_full  # what was sent before that wall tells nothing, and lands first
+        shown(3.0, before)
+        assert not visit.is_full
+        after = visit.use(3.0)
+        assert visit.is_full
+        shown(4.0, after)
+        assert walled(4.0, f"odd {n}") is Wall.ALONE
+    walls = [walled(5.0, str(n)) for n in range(20)]
+    over_after = walls.index(Wall.OVER)  # a third of the pages were walled alone
+    assert 1 / 3**over_after < 0.05
+    assert over_after <= 5
+    assert set(walls[:over_after]) == {Wall.DOUBT}
+    assert visit.wanted
 
 
 def test_a_refused_page_after_a_renewal() -> None:

@@ -546,6 +546,27 @@ CHANGES = [
         f"{FETCH}/test_answers.py",
     ),
     Change(
+        "walls of single pages end sessions although such pages are known",
+        "fetch/pool/login_walls.py",
+        "return now - self.alone_at <= self._memory_s",
+        "return False",
+        f"{FETCH}/test_fetcher.py::test_walls_of_single_pages_cost_themselves",
+    ),
+    Change(
+        "requests go on together while one is to tell of the session",
+        "fetch/pool/visit.py",
+        "return bool(self._under_way)",
+        "return False",
+        f"{FETCH}/test_visit.py::test_where_pages_are_walled_alone_their_walls_end_no_session",
+    ),
+    Change(
+        "walls in a row never end a session that is held",
+        "fetch/pool/login_walls.py",
+        "self._held = self._held[0], self._held[1] + 1",
+        "pass",
+        f"{FETCH}/test_visit.py::test_where_pages_are_walled_alone_their_walls_end_no_session",
+    ),
+    Change(
         "a page that shows again what others did is an end",
         "posts/visit.py",
         "if self.timeline.is_repeat or stopped in",

@@ -42,7 +42,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import groupby
-from math import inf
+from math import ceil, inf, log
 from typing import NamedTuple, TypeVar
 
 from weibo_crawler.records import FACTS, OF_USERS, Id, Kind, Reading, Request, Verdict
@@ -57,6 +57,9 @@ UNSURE_ATTEMPTS = 1  # with sessions that may be over, while it is too early for
 # And those that are not.
 WITNESSES = 2
 LOOKS = 3  # at a wall where no second witness can be had
+# Requests in a row that are walled and were to tell whether a session is over: so many that they
+# would hardly be by chance, by the share of pages that are walled alone.
+_HELD_CHANCE, _HELD_LEAST, _HELD_MOST = 0.02, 2, 8
 VAIN = 2  # sessions in a row before one that could not be had tells that none can
 # The walls of others, as a witness.
 WALL_OTHERS = 3
@@ -119,11 +122,17 @@ class Refusal(NamedTuple):
 
 class Enders:
     """The pages whose walls ended sessions of late, or were the first answer of new ones, of any
-    egress: it may be them alone."""
+    egress: it may be them alone. And when one was found of which that is sure."""
 
     def __init__(self, memory_s: float) -> None:
         self._memory_s = memory_s
         self._met: dict[str, float] = {}  # by address, the oldest first
+        self.alone_at = -inf
+
+    def are_alone(self, now: float) -> bool:
+        """Whether pages were found of late that are walled, though others of their sort are
+        shown."""
+        return now - self.alone_at <= self._memory_s
 
     def has(self, url: str, now: float) -> bool:
         """Whether this page did so."""
@@ -161,7 +170,10 @@ class Signs:
     Of other sorts nobody can tell; where sessions can be had by anybody, what is shown without one
     is not what guests are shown.
 
-    A page of a sort that is shown ends one session and not the next one too, nor does one that was
+    Once a page was found that is walled alone, though its sort is shown, walls of such pages end no
+    session: what is under way lands, and one request after the other tells, until one passes or so
+    many in a row are walled as would hardly be by chance.
+    Before that a page of a sort that is shown ends one session and not the next one too, nor does one that was
     walled at first with a new session: it is asked for once more, and is alone if something passed
     that was sent after its wall; else over. A page that is refused, not walled, is alone where it
     would be closed, and the first request with a renewed session closes no sort then: all may be
@@ -178,6 +190,9 @@ class Signs:
         )
         self._suspects: dict[str, int] = {}  # pages: how many uses there were when it was refused
         self._doubt: int | None = None  # the same of the last one of a sort that is not shown
+        # how many uses there were when a wall may have been its end, and walls of later ones
+        self._held: tuple[int, int] | None = None
+        self._shows = self._alones = 0  # pages shown, and walls of single ones
         self._closed: dict[Sort, tuple[str, float]] = {}  # one page of the sort, and until when
         self.shown: dict[Sort, float] = {}  # when it last passed, with any session
         self.walled_until: dict[Sort, float] = {}
@@ -187,7 +202,7 @@ class Signs:
         self.last_pass, self.is_answered = uses, uses > 0
         self._suspects.clear()
         self._is_doubted = False
-        self._doubt = self._unsure = None
+        self._doubt = self._unsure = self._held = None
 
     def passed(self, use: int | None, sort: Sort, now: float, *, is_shown: bool) -> bool:
         """A request of this sort was answered as it should be; True where that is news. use: None:
@@ -205,8 +220,11 @@ class Signs:
         self.is_answered = True
         self.last_pass = max(self.last_pass, use)
         self._unsure = None
+        if self._held is not None and use > self._held[0]:
+            self._held = None
         if not is_shown:
             return is_news
+        self._shows += 1
         self._closed = _without(self._closed, sort)
         walled, self.walled_until = self.walled_until, _without(self.walled_until, sort)
         return len(walled) > len(self.walled_until) or is_news
@@ -231,7 +249,10 @@ class Signs:
             self._is_doubted = True  # it may be alive: others, or a witness, are to tell
             self._suspect(met, uses, is_shown=is_shown)
             return Wall.DOUBT
-        if standing.were_over:
+        if self._enders.are_alone(now):
+            if is_shown and met.is_wall:
+                return self._beside(met, uses, now)
+        elif standing.were_over:
             return Wall.OVER
         if is_shown:
             if not self._enders.has(met.url, now):
@@ -243,7 +264,7 @@ class Signs:
         if met.use <= since:
             return Wall.DOUBT
         if self.last_pass > since:
-            return Wall.ALONE if is_shown or not met.is_wall else self._close(met, now)
+            return self._alone(met, now, is_shown=is_shown)
         is_unsure = standing.cools and not is_shown and self._may_go_on(met, uses, now)
         return Wall.UNSURE if is_unsure else Wall.OVER
 
@@ -258,9 +279,41 @@ class Signs:
         return now - at <= self._memory_s
 
     @property
+    def is_held(self) -> bool:
+        """Whether the next request is to tell whether the session is over, before others go."""
+        return self._held is not None
+
+    @property
     def is_in_doubt(self) -> bool:
         """Whether others are to settle a doubt about a page of a sort that is not shown."""
         return self._doubt is not None and self.last_pass <= self._doubt
+
+    def _beside(self, met: Refusal, uses: int, now: float) -> Wall:
+        """A page of a sort that is shown, where such pages are known to be walled alone: as long as
+        requests that were sent after its wall can tell, they do, one after the other."""
+        since = self._suspect(met, uses, is_shown=True)
+        if self.last_pass > since:
+            return self._alone(met, now, is_shown=True)
+        if self._held is None:
+            self._held = uses, 0
+        elif met.use > self._held[0]:
+            self._held = self._held[0], self._held[1] + 1
+        return Wall.DOUBT if self._held[1] < self._held_most() else Wall.OVER
+
+    def _held_most(self) -> int:
+        """How many in a row tell that it is over, by the share of pages that are walled alone."""
+        share = (self._alones + 1) / (self._alones + self._shows + 2)
+        return min(_HELD_MOST, max(_HELD_LEAST, ceil(log(_HELD_CHANCE) / log(share))))
+
+    def _alone(self, met: Refusal, now: float, *, is_shown: bool) -> Wall:
+        """A page was refused again, and others passed since it was for the first time."""
+        if not met.is_wall:
+            return Wall.ALONE
+        if not is_shown:
+            return self._close(met, now)
+        self._enders.alone_at = now
+        self._alones += 1
+        return Wall.ALONE
 
     def _without_session(self, standing: Standing, *, is_shown: bool) -> Wall:
         is_told = self.last_pass or standing.vain >= VAIN
@@ -431,8 +484,11 @@ def _of_page(asked: Asked, hits: Sequence[Hit]) -> Meaning:
     is_doubtful = asked.nth > 1 or not (is_walled and hit.is_trusted)
     if not is_doubtful or is_confirmed(hits):
         return Meaning.CLOSED
-    looks = sum(hit.wall in CLOSED for hit in hits)
-    return Meaning.ELSEWHERE if hit.wall in CLOSED and looks < LOOKS else Meaning.UNSURE
+    looks = [one for one in hits if one.wall in CLOSED]
+    # one that was alive at both tells no more at the next
+    is_told = hit.wall is Wall.ALONE and any(one.session == hit.session for one in looks[:-1])
+    is_left = hit.wall in CLOSED and len(looks) < LOOKS and not is_told
+    return Meaning.ELSEWHERE if is_left else Meaning.UNSURE
 
 
 def _may_ask_another(asked: Asked, hits: Sequence[Hit]) -> bool:

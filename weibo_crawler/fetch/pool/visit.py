@@ -237,6 +237,8 @@ class Visit:
     def is_full(self) -> bool:
         """Whether the next request waits until one has landed. A wall that leaves a doubt which
         others are to settle lets them go, however soon a session like those before it is over."""
+        if self._signs.is_held:
+            return bool(self._under_way)
         if self._lone in self._under_way and not self._signs.is_in_doubt:
             return True
         return self.generation > 0 and len(self._under_way) > self._lives.of(self.generation)
