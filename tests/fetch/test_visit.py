@@ -340,7 +340,7 @@ def test_one_page_does_not_end_one_session_after_the_other(is_refusal: bool) -> 
         if others_pass:
             _pass(visit, FIRST, 4.0)
         elif not is_refusal:  # pages are known by now that are walled alone: a few more tell
-            assert [met(visit, 4.0) for _ in range(2)] == [Wall.DOUBT] * 2
+            assert [met(visit, 4.0) for _ in range(3)] == [Wall.DOUBT] * 3
         assert met(visit, 5.0) is (Wall.ALONE if others_pass else Wall.OVER)
         assert visit.wanted is not others_pass
     assert not enders.has("odd", 6.0 + MEMORY_S)
