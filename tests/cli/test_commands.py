@@ -88,6 +88,21 @@ def test_a_slip_of_the_keyboard_gets_one_line(
     assert line.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    "words",
+    ["--config {} status --json", "--config={} --json status", "--json status --config {}"],
+)
+def test_options_of_all_commands_may_stand_before_the_command(crawl: Crawl, words: str) -> None:
+    """A user who writes `--config FILE` first is understood."""
+    settings = crawl.folder / "mine.toml"
+    settings.write_text('[store]\nusers = "sqlite:///mine.db"\n')
+    env = {name: value for name, value in crawl.env.items() if name != "WEIBO_STORE__USERS"}
+    crawl.env = env
+    crawl.run(*f"--config {settings} seed 1234567890".split())
+    assert json.loads(crawl.run(*words.format(settings).split()).stdout.splitlines()[-1])
+    assert (crawl.folder / "mine.db").exists()
+
+
 # -- settings
 
 

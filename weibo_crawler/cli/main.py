@@ -51,12 +51,15 @@ class _Refused(SystemExit):
     said = ""
 
 
+_OF_ALL = ("--config", "--json", "--quiet")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     _open_streams()
     # records hold no cycles: looking for some after each 700 objects takes a twentieth of a crawl
     gc.set_threshold(50_000)
-    words = sys.argv[1:] if argv is None else argv
+    words = _command_first(sys.argv[1:] if argv is None else argv)
     options = argparse.Namespace(json="--json" in words)  # until they are read
     try:
         options = build_parser().parse_args(words)
@@ -88,6 +91,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         fault = f"a fault of ours: {type(error).__name__}: {without_passwords(str(error))}"
         how = "set WEIBO_DEBUG=1 to see where, and please report it"
         return _failed(f"weibo-crawler: {fault}; {how}", CrawlerError.exit_code, options)
+
+
+def _command_first(words: Sequence[str]) -> list[str]:
+    """The words of a call; options of all commands may stand before the command as well."""
+    options, rest = list[str](), list(words)
+    while rest and rest[0].partition("=")[0] in _OF_ALL:
+        taken = 2 if rest[0] == "--config" else 1
+        options, rest = options + rest[:taken], rest[taken:]
+    return [*rest[:1], *options, *rest[1:]]
 
 
 def _failed(
