@@ -665,6 +665,13 @@ CHANGES = [
         "tests/test_walls.py",
     ),
     Change(
+        "a timeline is surely read whose count rose by more than was shown",
+        "posts/visit.py",
+        "return -self._fallen_by() <= _MISSING_SHARE * (announced or 0)",
+        "return True",
+        f"{POSTS}/test_changes.py",
+    ),
+    Change(
         "timelines are called read behind their newest gap",
         "analysis/completeness.py",
         "gap = max(ledger.gaps,",

@@ -182,6 +182,22 @@ def test_a_count_that_falls_asks_for_what_stands_below(crawl_: Crawl, word: Verd
     assert not [url for url in again.asked if "show" in url]
 
 
+def test_a_count_that_rises_by_more_than_is_shown_leaves_a_doubt(crawl_: Crawl) -> None:
+    """A cache may keep an older page beside a new count: what it shows is known from its first post
+    on, and what is new is not seen. The user is asked for again soon; a few posts that guests are
+    not shown are no doubt."""
+    crawl_.add(6)
+    posts = timeline(6, 47)
+    crawl_.run(ScriptedFetcher({6: posts[12:]}, announced={6: 35}))
+    crawl_.run(ScriptedFetcher({6: posts[12:]}, announced={6: 37}), refresh=True)
+    assert (crawl_.ledger(6).stopped, crawl_.ledger(6).sure) == ("known", True)
+    crawl_.run(ScriptedFetcher({6: posts[12:]}, announced={6: 47}), refresh=True)
+    ledger = crawl_.ledger(6)
+    assert (ledger.stopped, ledger.sure, ledger.doubts) == ("known", False, 1)
+    crawl_.run(ScriptedFetcher({6: posts}), refresh=True)
+    assert (crawl_.ledger(6).stored, crawl_.ledger(6).sure) == (47, True)
+
+
 def test_what_was_deleted_between_two_pages_is_asked_for(crawl_: Crawl) -> None:
     """No page can tell, as posts may have moved; the count, and then the site, do."""
     crawl_.add(6)
