@@ -54,6 +54,20 @@ CHANGES = [
         "test_who_is_found_from_whom_does_not_go_by_the_settings_of_today",
     ),
     Change(
+        "a walk takes for its own second look what others asked for as a witness",
+        "archive/reader.py",
+        "key = key_of(about.kind, one.url, is_witness=about.is_witness)",
+        "key = key_of(about.kind, one.url)",
+        "tests/archive/test_full_lists.py",
+    ),
+    Change(
+        "after forget a witness is an answer to the visit of its owner",
+        "archive/forgetting.py",
+        "        about.is_witness,\n",
+        "",
+        "tests/archive/test_forgetting.py",
+    ),
+    Change(
         "a plan counts profiles that a harvest has kept",
         "planning/visits.py",
         "return max(0.0, sent - visits.kept_profiles.get(sort, 0))",
