@@ -236,7 +236,7 @@ class _Visit(UnderWay):
         return replace(
             outcome_of(self.uid, self.ledger),
             completed=self.texts.completed,
-            edited=self.sightings.edited,
+            edited=len(self.sightings.edited),
             gone=self.sightings.newly_gone(),
             is_evidence=not self.is_retry,
         )
