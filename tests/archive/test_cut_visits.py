@@ -54,9 +54,9 @@ def _mid(n: int) -> int:
     return 4_900_000_000_000_000 + n
 
 
-def write(folder: Path, run_id: str, answers: list[Answer]) -> None:
-    info = [("isPartOf", run_id), ("crawler-stage", "posts"), ("crawler-process", run_id)]
-    archive = Archive(folder, f"posts-{run_id}-one", info, max_bytes=10**6)
+def write(folder: Path, run_id: str, answers: list[Answer], stage: str = "posts") -> None:
+    info = [("isPartOf", run_id), ("crawler-stage", stage), ("crawler-process", run_id)]
+    archive = Archive(folder, f"{stage}-{run_id}-one", info, max_bytes=10**6)
     for one in answers:
         archive.keep(one)
     archive.close()

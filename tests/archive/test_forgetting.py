@@ -110,3 +110,17 @@ def test_an_answer_that_names_somebody_by_a_text_is_dropped() -> None:
     assert blanked_page(page, {"eve", "bo"}.__contains__) is page
     redirected = replace(page, headers=(("location", "/users/eve-"),), body=b"")
     assert blanked_page(redirected, {"eve-"}.__contains__) is None
+
+
+def test_a_witness_stays_one(tmp_path: Path) -> None:
+    """An answer that is written anew says of itself what it said before."""
+    with_archive = archive(tmp_path)
+    repost = _post(81, OTHER, retweeted_status=_post(91, THEM))
+    page = {"cards": [{"card_type": 9, "mblog": repost}]}
+    with_archive.keep(answer(8, page)._replace(is_talking=False, is_witness=True))
+    with_archive.close()
+    (path,) = tmp_path.iterdir()
+    before = [fields["Crawler-Exchange"] for _, fields, _ in records(path)[2:]]
+    assert '"is_witness":true' in before[0]
+    assert _forget(tmp_path) == (0, 1, ())
+    assert [fields["Crawler-Exchange"] for _, fields, _ in records(path)[2:]] == before

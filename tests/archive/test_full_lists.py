@@ -1,15 +1,26 @@
 """What a replay of a harvest takes for the end of a list that nobody looked behind."""
 
 import asyncio
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from weibo_crawler.archive.reader import ArchiveIndex, key_of
+from tests.archive.test_cut_visits import BEGAN, answer, write
+from weibo_crawler.archive.reader import ArchiveIndex, files_of, key_of
 from weibo_crawler.errors import Interrupted
 from weibo_crawler.fetch import Ask, Fetched
-from weibo_crawler.records import Edge, Expect, FanPage, Id, Reading, Request, Verdict
+from weibo_crawler.records import (
+    Edge,
+    Expect,
+    FanPage,
+    Id,
+    PostPage,
+    Reading,
+    Request,
+    Verdict,
+)
 from weibo_crawler.reparse import replay as replay_module
 from weibo_crawler.reparse.replay import WalkReplay
 from weibo_crawler.sites.weibo import Weibo
@@ -119,3 +130,28 @@ def test_a_second_look_that_nobody_took_shows_the_same() -> None:
         assert asyncio.run(scenario()) == [Verdict.OK, Verdict.OK]
         with pytest.raises(Interrupted):
             asyncio.run(replay.fetch(Ask(_first(5))))
+
+
+def test_a_witness_is_no_second_look(tmp_path: Path) -> None:
+    """Others asked for this page again, while the site may have been silent: a walk that looks a
+    second time, as the crawl did not, is shown what it was shown, and the site talks as it did.
+    Who asks for a witness gets that answer, as often as they ask."""
+    first, later = answer(BEGAN, "", [3]), answer(BEGAN + 9, "", [3, 2])
+    witness = later._replace(is_talking=False, is_witness=True)
+    write(tmp_path, "a", [first, witness], stage="harvest")
+    index = ArchiveIndex(tmp_path / "index.db", files_of([tmp_path]), print)
+    replay, request = WalkReplay(SITE, index, 1), first.request
+    again, others = Ask(request, Expect.NOTHING, is_retry=True), Ask(request, Expect.SHOWN)
+
+    async def scenario() -> list[tuple[int, bool]]:
+        shown = []
+        for ask in (Ask(request), again, others, others, again):
+            page = (await replay.fetch(ask)).reading.record
+            assert isinstance(page, PostPage)
+            shown.append((len(page.posts), replay.is_talking))
+        return shown
+
+    try:
+        assert asyncio.run(scenario()) == [(1, True)] * 2 + [(2, False)] * 2 + [(1, True)]
+    finally:
+        index.close()

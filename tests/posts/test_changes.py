@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from tests.posts.crawls import Crawl, guest, timeline
 from tests.posts.worlds import ScriptedFetcher, post
-from weibo_crawler.records import Verdict
+from weibo_crawler.records import Post, Verdict
 from weibo_crawler.store.rows.keys import post_key
 
 
@@ -24,6 +24,47 @@ def test_an_edit_keeps_the_old_text(crawl_: Crawl) -> None:
     assert crawl_.posts(6)[1003]["edit_count"] == 1
     assert crawl_.run(ScriptedFetcher({6: edited}), refresh=True)[6].edited == 0
     assert crawl_.texts(1003) == ["other", "text of 1003"]
+
+
+def _edited(posts: list[Post], text: str, count: int) -> list[Post]:
+    """The same posts, of which one was edited so often."""
+    return [replace(p, text=text, edit_count=count) if p.mid == 1011 else p for p in posts]
+
+
+@pytest.mark.parametrize("held", [None, 0, 1, 2])
+def test_of_two_texts_in_one_visit_the_later_one_is_stored(crawl_: Crawl, held: int | None) -> None:
+    """A cache may keep page 1 while others are posted: page 2 then shows its last posts again, of
+    which one was edited meanwhile. It is one post with the later text, new or edited once, whatever
+    version was held. An older page changes no text that was edited since."""
+    crawl_.add(6)
+    posts = timeline(6, 22)
+    versions = [_edited(posts, text, n) for n, text in enumerate(["first", "second", "third"])]
+    if held is not None:
+        crawl_.run(guest(versions[held][3:]))
+    site = ScriptedFetcher({6: versions[2]}, old={"posts/6/": [versions[1][3:]]})
+    outcome = crawl_.run(site, refresh=held is not None)[6]
+    ledger, is_edit = crawl_.ledger(6), held in (0, 1)
+    assert (outcome.edited, ledger.seen, ledger.stored) == (is_edit, 19, 19)
+    assert outcome.new == (19 if held is None else 9)
+    assert crawl_.posts(6)[1011]["edit_count"] == 2
+    before = {None: ["second"], 0: ["second", "first"], 1: ["second"], 2: []}
+    assert crawl_.texts(1011) == ["third", *before[held]]
+
+
+@pytest.mark.parametrize("text", ["beginning and end", ""])
+def test_a_later_version_of_a_pinned_post_is_pinned_and_long(crawl_: Crawl, text: str) -> None:
+    """Its place shows it without the mark, and its text is asked for by another way. Where that has
+    none, no older and shorter text takes its place."""
+    crawl_.add(6)
+    posts, long = timeline(6, 19), {"text": "beg…", "edit_count": 1, "text_complete": False}
+    now = [replace(p, **long) if p.mid == 1005 else p for p in posts]
+    site = {"pinned": {6: post(6, 1005, text="short")}, "texts": {1005: text} if text else {}}
+    for run in range(2):
+        crawl_.run(ScriptedFetcher({6: now}, **site), refresh=run > 0)
+        stored, ledger = crawl_.posts(6)[1005], crawl_.ledger(6)
+        assert (stored["text"], stored["text_complete"]) == (text or "beg…", bool(text))
+        assert (stored["is_pinned"], ledger.pinned) == (True, (1005,))
+        assert ledger.cut == (() if text else (1005,))
 
 
 def test_an_edit_at_the_end_of_a_long_text_is_seen(crawl_: Crawl) -> None:
@@ -180,6 +221,22 @@ def test_a_count_that_falls_asks_for_what_stands_below(crawl_: Crawl, word: Verd
     again = ScriptedFetcher({6: [*timeline(6, 1, first=2000), *posts[:5]]}, announced={6: 7})
     crawl_.run(again, refresh=True)
     assert not [url for url in again.asked if "show" in url]
+
+
+def test_a_count_that_rises_by_more_than_is_shown_leaves_a_doubt(crawl_: Crawl) -> None:
+    """A cache may keep an older page beside a new count: what it shows is known from its first post
+    on, and what is new is not seen. The user is asked for again soon; a few posts that guests are
+    not shown are no doubt."""
+    crawl_.add(6)
+    posts = timeline(6, 47)
+    crawl_.run(ScriptedFetcher({6: posts[12:]}, announced={6: 35}))
+    crawl_.run(ScriptedFetcher({6: posts[12:]}, announced={6: 37}), refresh=True)
+    assert (crawl_.ledger(6).stopped, crawl_.ledger(6).sure) == ("known", True)
+    crawl_.run(ScriptedFetcher({6: posts[12:]}, announced={6: 47}), refresh=True)
+    ledger = crawl_.ledger(6)
+    assert (ledger.stopped, ledger.sure, ledger.doubts) == ("known", False, 1)
+    crawl_.run(ScriptedFetcher({6: posts}), refresh=True)
+    assert (crawl_.ledger(6).stored, crawl_.ledger(6).sure) == (47, True)
 
 
 def test_what_was_deleted_between_two_pages_is_asked_for(crawl_: Crawl) -> None:

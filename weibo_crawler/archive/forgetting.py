@@ -134,4 +134,5 @@ def _answer(kept: Kept, page: Page, asked: bytes) -> Answer:
         None if about.read is None else Reading(about.read),
         None if told is None else Reading(told.verdict, None, told.why, told.ambiguous),
         about.is_talking,
+        about.is_witness,
     )

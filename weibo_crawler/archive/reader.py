@@ -116,7 +116,8 @@ class ArchiveIndex:
                 continue
             about = one.exchange
             order = self._latest[writer] = max(self._latest.get(writer, 0.0), about.at)
-            row = (writer, about.uid, order, key_of(about.kind, one.url))
+            key = key_of(about.kind, one.url, is_witness=about.is_witness)
+            row = (writer, about.uid, order, key)
             is_last = about.told is not None
             self._db.execute(
                 "INSERT INTO answers VALUES (?,?,?,?,?,?,?,0,?)",
@@ -255,6 +256,8 @@ def _is_walled(about: Exchange) -> bool:
     return about.told is not None and about.told.verdict is Verdict.LOGIN_WALL
 
 
-def key_of(kind: str, url: str) -> str:
-    """What an asking is known by: kind and address, without the host."""
-    return f"{kind} {url.partition('://')[2].partition('/')[2]}"
+def key_of(kind: str, url: str, *, is_witness: bool = False) -> str:
+    """What an asking is known by: kind and address, without the host. Witnesses stand apart: they
+    are no answers to a walk of their user."""
+    path = url.partition("://")[2].partition("/")[2]
+    return f"witness {kind} {path}" if is_witness else f"{kind} {path}"

@@ -63,6 +63,13 @@ def is_edited(held: Held, post: Post) -> bool:
     return bool(held["text_complete"]) and post.text_complete and post.text != held["text"]
 
 
+def without_old_text(held: Held | None, post: Post) -> Post:
+    """The post, whose text is no whole one where it has fewer edits than the stored one: such a
+    post stands on an older page, which a cache has kept."""
+    is_old = held is not None and post.edit_count < held["edit_count"]
+    return replace(post, text_complete=False) if is_old else post
+
+
 def changed_cells(held: Held | None, post: Post, page: Page, run_id: str) -> Cells:
     """The cells to write of a post on a page; post: with its whole text, if there is a way to it.
 
@@ -109,7 +116,7 @@ def missing(held: Iterable[Id], span: Span | None, shown: Collection[Id]) -> set
 
 def _is_other(held: Held, post: Post) -> bool:
     """Whether a cut post on a page cannot be the one whose whole text is stored."""
-    if post.edit_count > held["edit_count"]:
-        return True
+    if post.edit_count != held["edit_count"]:
+        return bool(post.edit_count > held["edit_count"])
     least = max(0, len(post.text) - _MARK_OF_CUT)
     return not (held["text"] or "").startswith(post.text[:least])

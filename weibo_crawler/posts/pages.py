@@ -18,6 +18,7 @@ from weibo_crawler.posts.changes import (
     is_edited,
     needs_text,
     span_of,
+    without_old_text,
 )
 from weibo_crawler.posts.echoes import EchoReader
 from weibo_crawler.posts.holdings import Holdings
@@ -52,17 +53,18 @@ class Pages(NamedTuple):
     async def store(self, page: PostPage, raw: Page, ledger: Ledger, cursor: str) -> Ledger:
         """Store one page. cursor: the page to go on with; returns the ledger as it was put."""
         sightings = self.sightings
-        fresh = [post for post in page.posts if post.mid not in sightings.seen]
         has_unnamed = any(card.mid is None for card in page.unreadable)
         span = span_of(page.posts, is_first=not ledger.cursor, has_unnamed=has_unnamed)
-        held = await self._held(fresh, span)
+        held = await self._held(page.posts, span)
+        fresh = self._fresh(page, held)
+        new = [*fresh, *self._edited_since(page, held, ledger)]
         await self._keep_cards(page, raw)
-        pinned = {*ledger.pinned, *(post.mid for post in fresh if post.is_pinned)}
+        pinned = {*ledger.pinned, *(post.mid for post in new if post.is_pinned)}
         lost = self.lost(page, ledger) - sightings.doubted
         sightings.met(page)
         sightings.vanished(lost)
-        wanted = [post for post in fresh if self._wants(held.get(post.mid), post)]
-        sightings.changed(fresh, held)
+        wanted = [post for post in new if self._wants(held.get(post.mid), post)]
+        sightings.changed(new, held)
         ledger = replace(
             ledger,
             **sightings.figures(),
@@ -73,7 +75,7 @@ class Pages(NamedTuple):
             foreign=ledger.foreign + page.foreign,
             cursor=cursor,
         )
-        puts = [self._post(p.mid, self._cells(held, p, raw), raw.fetched_at) for p in fresh]
+        puts = [self._post(p.mid, self._cells(held, p, raw), raw.fetched_at) for p in new]
         puts += [
             self._post(mid, gone_cells(raw.fetched_at), raw.fetched_at)
             for mid in lost & held.keys()
@@ -93,13 +95,14 @@ class Pages(NamedTuple):
     async def store_part(self, page: PostPage, raw: Page, ledger: Ledger) -> Ledger:
         """Store the posts of a page of which most cannot be read. The visit ends before this page,
         so nothing follows from what it does not show. Returns the ledger as it was put."""
-        fresh = [post for post in page.posts if post.mid not in self.sightings.seen]
-        held = await self._held(fresh, None)
+        held = await self._held(page.posts, None)
+        fresh = self._fresh(page, held)
+        new = [*fresh, *self._edited_since(page, held, ledger)]
         named = tuple(card for card in page.unreadable if card.mid is not None)
         self.sightings.met(replace(page, unreadable=named, skipped={}))
-        self.sightings.changed(fresh, held)
+        self.sightings.changed(new, held)
         ledger = replace(ledger, **self.sightings.figures())
-        puts = [self._post(p.mid, self._cells(held, p, raw), raw.fetched_at) for p in fresh]
+        puts = [self._post(p.mid, self._cells(held, p, raw), raw.fetched_at) for p in new]
         await self.writer.put(puts, [self.ledger_put(ledger)])
         self.holdings.stored(fresh)
         return ledger
@@ -144,13 +147,32 @@ class Pages(NamedTuple):
     def _cells(self, held: Mapping[Id, Held], post: Post, raw: Page) -> Cells:
         return changed_cells(held.get(post.mid), post, raw, self.run_id)
 
-    async def _held(self, posts: list[Post], span: Span | None) -> dict[Id, Held]:
-        """What is stored of the posts of a page and of what should stand between them."""
-        known = self.sightings.known
-        if not known:
+    async def _held(self, posts: Sequence[Post], span: Span | None) -> dict[Id, Held]:
+        """What is stored of the posts of a page and of what should stand between them; of those
+        that this visit has stored where they were edited."""
+        known, seen = self.sightings.known, self.sightings.seen
+        others = [p.mid for p in posts if p.mid in known or (p.edit_count and p.mid in seen)]
+        if not (known or others):
             return {}
-        others = [post.mid for post in posts if post.mid in known]
-        return await self.writer.call(self.holdings.beside, span, others)
+        return await self.writer.call(self.holdings.beside, span if known else None, others)
+
+    def _fresh(self, page: PostPage, held: Mapping[Id, Held]) -> list[Post]:
+        """Posts that this visit was not shown before."""
+        return [
+            without_old_text(held.get(post.mid), post)
+            for post in page.posts
+            if post.mid not in self.sightings.seen
+        ]
+
+    def _edited_since(self, page: PostPage, held: Mapping[Id, Held], ledger: Ledger) -> list[Post]:
+        """Posts that this visit has stored as an older page showed them; pinned stays pinned."""
+        return [
+            replace(post, is_pinned=post.is_pinned or post.mid in ledger.pinned)
+            for post in page.posts
+            if post.mid in self.sightings.seen
+            and post.mid in held
+            and post.edit_count > held[post.mid]["edit_count"]
+        ]
 
     async def _keep_cards(self, page: PostPage, raw: Page) -> None:
         """Keep the cards that no visit has met before, for a developer."""
@@ -182,7 +204,8 @@ class Pages(NamedTuple):
         whole = replace(
             post, text=full.text, text_complete=True, topics=full.topics, mentions=full.mentions
         )
-        self.sightings.edited += is_edited(held, whole)
+        if is_edited(held, whole):
+            self.sightings.note_edited(post.mid)
         await self._put(post.mid, changed_cells(held, whole, raw, self.run_id), raw.fetched_at)
 
     async def _mend(self, mid: Id, asked: Awaitable[Found]) -> None:

@@ -13,7 +13,7 @@ class Sightings:
     """Sets of mids. known: stored before this visit; seen: shown by this visit; cut: whose text is
     missing; closed: whose text is shown to others only; gone: disappeared from the timeline;
     unreadable: shown, and not read by any visit; doubted: pages of this visit lack them, and are
-    not believed.
+    not believed; edited: known, and shown otherwise by this visit.
 
     old: the ledger before the visit; resumed: the visit goes on with what its last attempt saw;
     stored_before: how many rows were there before the run; exact_below: of the site.
@@ -30,7 +30,7 @@ class Sightings:
         self.unnamed = old.unnamed_now if resumed else 0
         self.skipped = old.skipped if resumed else 0
         self.doubted: set[Id] = set()
-        self.edited = 0
+        self.edited: set[Id] = set()
         self._unreadable_here: set[Id] = set()  # on the pages of this attempt
         self._stored_before = stored_before
         self._gone_before = frozenset(old.gone)
@@ -71,7 +71,8 @@ class Sightings:
         for post in posts:
             before = held.get(post.mid)
             is_new_text = before is None or is_edited(before, post)
-            self.edited += before is not None and is_new_text
+            if before is not None and is_new_text:
+                self.note_edited(post.mid)
             if post.text_complete:
                 self.cut.discard(post.mid)
                 self.closed.discard(post.mid)
@@ -80,6 +81,11 @@ class Sightings:
                     self.closed.discard(post.mid)
                 if post.mid not in self.closed:
                     self.cut.add(post.mid)
+
+    def note_edited(self, mid: Id) -> None:
+        """A post is another than what is stored of it; of a new one this visit stored both."""
+        if mid in self.known:
+            self.edited.add(mid)
 
     def vanished(self, gone: Iterable[Id]) -> None:
         """Posts that should stand on a page and do not."""

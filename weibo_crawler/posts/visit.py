@@ -102,8 +102,8 @@ class _Visit(UnderWay):
         shows again what others did, nor a wall that nobody confirmed, and who has just shown a
         profile is not gone."""
         announced = self.ledger.announced
-        if stopped == "known":
-            return True
+        if stopped == "known":  # an older page, kept by a cache, may begin with a known post
+            return -self._fallen_by() <= _MISSING_SHARE * (announced or 0)
         if self.timeline.is_repeat or stopped in ("too_many_pages", "odd_cursor", "gone", IN_DOUBT):
             return False
         if stopped == "login_wall" and self.ledger.walled_at is None:
@@ -131,22 +131,22 @@ class _Visit(UnderWay):
         if below and is_sure and is_all and await self.belief.is_gone(below):
             await self.pages.vanish(below, self.timeline.shown_at)
         suspects = sorted(sightings.unseen(None) - sightings.doubted, key=by_age, reverse=True)
-        for mid in suspects[: self._fallen()]:
+        for mid in suspects[: max(0, self._fallen_by())]:
             if await self.missed.is_gone(mid):
                 await self.pages.vanish([mid], self.timeline.shown_at)
 
-    def _fallen(self) -> int:
+    def _fallen_by(self) -> int:
         """By how much the exact number of posts has fallen since the last visit, beside what is
-        known to be new, back or gone."""
+        known to be new, back or gone; less than 0: it has risen."""
         sightings, old, now = self.sightings, self.old, self.ledger.announced
         if self.is_count_old or now is None or old.announced is None or old.newest is None:
             return 0
         if max(now, old.announced) >= self.env.site.exact_below:
             return 0
-        fresh = sightings.seen - sightings.known
-        new = sum(isinstance(mid, int) and mid > old.newest for mid in fresh)
+        held = sightings.seen | sightings.known  # what a visit that died has stored is new as well
+        new = sum(isinstance(mid, int) and mid > old.newest for mid in held)
         back = len(sightings.seen & set(old.gone))
-        return max(0, old.announced + new + back - sightings.newly_gone() - now)
+        return old.announced + new + back - sightings.newly_gone() - now
 
     async def _nothing_shown(self) -> Outcome:
         """Neither a profile nor a post is shown, and no word that the user is gone."""
@@ -236,7 +236,7 @@ class _Visit(UnderWay):
         return replace(
             outcome_of(self.uid, self.ledger),
             completed=self.texts.completed,
-            edited=self.sightings.edited,
+            edited=len(self.sightings.edited),
             gone=self.sightings.newly_gone(),
             is_evidence=not self.is_retry,
         )

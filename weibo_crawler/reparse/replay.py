@@ -156,11 +156,11 @@ class WalkReplay(_Replay):
     A harvest looks again at a sample of what it doubts, and behind a sample of the lists that say
     that they are over; a replay, which cannot know which, asks behind all. So where the archive
     lacks an answer, content that was given before is given again to who wants a witness of it or
-    looks a second time; a list ends that has shown all that was announced, or whose last page names
-    no next one where others do; a sort of list that was walled the last time is walled; and a
-    profile of somebody found is doubtful: then others were shown with their number of fans first.
-    What else it lacks is Interrupted: the entry goes back as it was. given, lacking: how many of
-    each.
+    looks a second time: no witness that others asked for is such a look. A list ends that has shown
+    all that was announced, or whose last page names no next one where others do; a sort of list
+    that was walled the last time is walled; and a profile of somebody found is doubtful: then
+    others were shown with their number of fans first. What else it lacks is Interrupted: the entry
+    goes back as it was. given, lacking: how many of each.
     """
 
     is_talking = True
@@ -180,10 +180,12 @@ class WalkReplay(_Replay):
     async def fetch(self, ask: Ask) -> Fetched:
         """See `Fetcher`. Errors: Interrupted."""
         request = ask.request
-        key = key_of(request.kind, request.url)
-        kept = self._index.take(key)
+        keys = [key_of(request.kind, request.url)]
+        if ask.expect is Expect.SHOWN:
+            keys.insert(0, key_of(request.kind, request.url, is_witness=True))
+        kept = self._index.take(keys[0])
         if kept is None:
-            last = self._index.last(key)
+            last = next(filter(None, map(self._index.last, keys)), None)
             verdict = last.exchange.told.verdict if last and last.exchange.told else None
             is_same = verdict in _ENDS or (ask.is_retry and verdict is Verdict.OK)
             kept = last if is_same or ask.expect in (Expect.CONTENT, Expect.SHOWN) else None
