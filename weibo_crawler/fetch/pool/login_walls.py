@@ -173,11 +173,11 @@ class Signs:
     Once a page was found that is walled alone, though its sort is shown, walls of such pages end no
     session: what is under way lands, and one request after the other tells, until one passes or so
     many in a row are walled as would hardly be by chance.
-    Before that a page of a sort that is shown ends one session and not the next one too, nor does one that was
-    walled at first with a new session: it is asked for once more, and is alone if something passed
-    that was sent after its wall; else over. A page that is refused, not walled, is alone where it
-    would be closed, and the first request with a renewed session closes no sort then: all may be
-    refused.
+    Before that a page of a sort that is shown ends one session and not the next one too, nor does
+    one that was walled at first with a new session: it is asked for once more, and is alone if
+    something passed that was sent after its wall; else over. A page that is refused, not walled, is
+    alone where it would be closed, and the first request with a renewed session closes no sort
+    then: all may be refused.
     """
 
     def __init__(self, memory_s: float, enders: Enders) -> None:
@@ -292,7 +292,7 @@ class Signs:
         """A page of a sort that is shown, where such pages are known to be walled alone: as long as
         requests that were sent after its wall can tell, they do, one after the other."""
         since = self._suspect(met, uses, is_shown=True)
-        if self.last_pass > since:
+        if since < self.last_pass:
             return self._alone(met, now, is_shown=True)
         if self._held is None:
             self._held = uses, 0
