@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.crawls import Crawl, Truth, simulated
+from tests.forks import forks
 from weibo_crawler.analysis.files import parts_folder, replacing
 from weibo_crawler.store.owners import new_owner
 
@@ -40,10 +41,10 @@ def test_stores_are_private_and_exports_are_as_the_umask_says(tmp_path: Path, um
     """Whatever the umask, databases with their logs are 0600 while they are used; exports and the
     report are as the umask says."""
     with simulated(tmp_path, users=30) as (crawl, truth):
-        program = " ".join(crawl.command())
         lines = [f"seed {truth.seeds[0]}", "harvest", "import", "posts --runner inline"]
         lines += ["export users -o users.csv", "report -o report.html"]
         crawl.env["WEIBO_POSTS__RANGES"] = "1"
+        under = forks("sh", "-c", f'umask {umask} && exec "$@"', "sh")
         seen: set[tuple[str, int]] = set()
         is_done = threading.Event()
 
@@ -55,10 +56,10 @@ def test_stores_are_private_and_exports_are_as_the_umask_says(tmp_path: Path, um
 
         watcher = threading.Thread(target=watch)
         watcher.start()
-        done = crawl.shell(f"umask {umask}; " + " && ".join(f"{program} {each}" for each in lines))
+        done = [under.run(line.split(), crawl.folder, crawl.env, 60.0) for line in lines]
         is_done.set()
         watcher.join()
-    assert done.returncode == 0, done.stderr
+    assert [each.returncode for each in done] == [0] * len(lines), done
     assert {mode for _, mode in seen} == {0o600}, seen
     assert {"users.db", "users.db-wal", "users.db-shm", "tables.db-wal"} <= {n for n, _ in seen}
     as_told = 0o666 & ~int(umask, 8)

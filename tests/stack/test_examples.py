@@ -8,8 +8,6 @@ import pytest
 
 from tests.stack.conftest import ROOT, Running, why_not
 from tests.stack.hbase_worlds import drop
-from weibo_crawler.store import Put
-from weibo_crawler.store.hbase.tables import HbaseTables
 
 if why_not():
     pytest.skip(why_not(), allow_module_level=True)
@@ -22,28 +20,42 @@ _POSTS = ("99999999995012345678", "99999994964508379999")
 
 @pytest.fixture(scope="module")
 def namespace(stack: Running) -> Iterator[str]:
-    """Tables in a namespace of the examples, which stays, with a user and two posts."""
+    """A namespace of the examples, which stays; the tables in it do not."""
     name = "weibo_examples"
     url = f"{stack.addresses['STACK_TABLES']}/{name}:"
     drop(url)
-    stack.schema(WEIBO_TABLE_NAMESPACE=name)
-    tables = HbaseTables(url)
-    tables.userlist.put([Put(_USER, {"user:id": "1234567890", "crawl:state": "failed"}, 1)])
-    cells = {"post:text": "a word", "count:likes": "17"}
-    tables.posts.put([Put(f"{_USER}-{mid}", cells, 1) for mid in _POSTS])
-    tables.close()
     yield name
     drop(url)
 
 
 @pytest.fixture(scope="module")
 def said(stack: Running, namespace: str) -> dict[str, str]:
-    """What the shell says to the lines of each page: it takes longer to start than to answer."""
-    lines = [line for page in PAGES for line in (*_examples(page, namespace)[0], "puts '=' * 40")]
-    text = "\n".join([*lines, ""])
-    done = stack.run(stack.addresses["STACK_HBASE"], "shell", "-n", text=text)
+    """What the shell says to the lines of each page, once it has made the tables, and put a user
+    and two posts: it takes longer to start than for all of this."""
+    lines = ["load 'conf/hbase_schema.rb'", *_puts(namespace), "puts '=' * 40"]
+    for page in PAGES:
+        lines += [*_examples(page, namespace)[0], "puts '=' * 40"]
+    done = stack.run(
+        *(stack.addresses["STACK_HBASE"], "shell", "-n"),
+        text="\n".join([*lines, ""]),
+        WEIBO_TABLE_NAMESPACE=namespace,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
-    return dict(zip(PAGES, done.stdout.split(_END)[:-1], strict=True))
+    made, *pages, _ = done.stdout.split(_END)
+    assert "schema: as it should be" in made
+    return dict(zip(PAGES, pages, strict=True))
+
+
+def _puts(namespace: str) -> list[str]:
+    """The rows, as lines for the shell."""
+    rows = {("userlist", _USER): {"user:id": "1234567890", "crawl:state": "failed"}}
+    for mid in _POSTS:
+        rows["posts", f"{_USER}-{mid}"] = {"post:text": "a word", "count:likes": "17"}
+    return [
+        f"put '{namespace}:{table}', '{key}', '{column}', '{value}', 1"
+        for (table, key), cells in rows.items()
+        for column, value in cells.items()
+    ]
 
 
 def _examples(page: str, namespace: str) -> tuple[list[str], str]:

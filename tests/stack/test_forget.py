@@ -12,11 +12,11 @@ from pymysql.cursors import Cursor
 
 from tests.cli.crawls import simulated
 from tests.cli.forgetting import cells_by_themselves, drifted_urls, forget_midway
-from tests.contracts.forget import ForgetContract, versions
+from tests.contracts.forget import ForgetContract
 from tests.stack.conftest import Running, why_not
 from tests.stores import table_of
 from weibo_crawler.forget import forget_users
-from weibo_crawler.store import Tables
+from weibo_crawler.store import Table, Tables
 from weibo_crawler.store.hbase.tables import HbaseTables
 from weibo_crawler.store.mysql.base import connect, parse_address
 from weibo_crawler.store.rows.cells import FAMILIES
@@ -111,10 +111,18 @@ def dump(cursor: Cursor, database: str, tables: HbaseTables) -> Iterator[str]:
         cursor.execute(f"SELECT * FROM {database}.{name}")
         for row in cursor.fetchall():
             yield from (f"{name} {plain(name, value)!r}" for value in row)
-    for name, families in FAMILIES.items():
+    for name in FAMILIES:
         table = table_of(tables, name)
-        for line in versions(table, list(table.scan()), families):
-            yield from cells_by_themselves(*line.split(" ", 2))
+        for key in table.keys(""):
+            yield from every_version(table, key)
+
+
+def every_version(table: Table, key: str) -> Iterator[str]:
+    """Of all cells of a row, each once: the states it had, which is a call for each, and not one
+    for each cell."""
+    held = {cell for _, state in table.states(key) for cell in state.items()}
+    for column, value in sorted(held):
+        yield from cells_by_themselves(key, column, value)
 
 
 def plain(table: str, value: object) -> object:

@@ -1,6 +1,7 @@
 """The tables in HBase while servers are slow, are killed, and move things (laws 7, 8, 9)."""
 
 import secrets
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -214,12 +215,13 @@ def test_a_scanner_that_expires_is_opened_again(
 
 def test_a_region_that_splits_and_moves(stack: Running, url: str) -> None:
     """A scan, and writing, across a split and a new assignment of the regions meet every row
-    once."""
+    once. The shell says when it begins: until then nothing moves."""
     tables = HbaseTables(url)
     name = f"{url.rpartition('/')[2]}_posts"
     rows = tables.posts.scan(stop="w")
     seen = [next(rows).key for _ in range(50)]
     script = f"""
+        puts 'now' + ':'
         flush '{name}'
         split '{name}', '0200'
         sleep 2
@@ -231,18 +233,12 @@ def test_a_region_that_splits_and_moves(stack: Running, url: str) -> None:
           assign region.getEncodedName
         end
     """
-    changed = threading.Thread(
-        target=stack.run,
-        args=(stack.addresses["STACK_HBASE"], "shell", "-n"),
-        kwargs={"text": script},
-    )
-    changed.start()
     number = 0
-    while changed.is_alive():
-        number += 1
-        tables.posts.put([Put(f"x{number:06d}", {"post:text": "x"}, 1)])
-        assert [row.key for row in tables.posts.scan(stop="w")] == ROWS
-    changed.join()
+    with _begun(stack, script) as shell:
+        while shell.poll() is None:
+            number += 1
+            tables.posts.put([Put(f"x{number:06d}", {"post:text": "x"}, 1)])
+            assert [row.key for row in tables.posts.scan(stop="w")] == ROWS
     seen += [row.key for row in rows]
     assert seen == ROWS
     assert len(list(tables.posts.keys("x"))) == number
@@ -250,3 +246,18 @@ def test_a_region_that_splits_and_moves(stack: Running, url: str) -> None:
     assert len(connection.table(name).regions()) == 2
     connection.close()
     tables.close()
+
+
+def _begun(stack: Running, script: str) -> "subprocess.Popen[str]":
+    """HBase's shell with a script that has said `now:`."""
+    words = [stack.addresses["STACK_HBASE"], "shell", "-n"]
+    shell = subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=stack.env
+    )
+    assert shell.stdin is not None
+    assert shell.stdout is not None
+    shell.stdin.write(script)
+    shell.stdin.close()
+    while "now:" not in shell.stdout.readline():
+        assert shell.poll() is None
+    return shell

@@ -14,6 +14,8 @@ from tests.stack.conftest import Running, why_not
 if why_not():
     pytest.skip(why_not(), allow_module_level=True)
 
+# jobs, of two reducers each: each is a JVM and a Python to start; two are several
+TWO = {"WEIBO_HARVEST__MAX_DEPTH": "2", "WEIBO_HADOOP__JOBCONF": "mapreduce.job.reduces=2"}
 WORLD = {"users": 60, "mean_posts": 0.0}
 
 
@@ -28,7 +30,7 @@ def test_jobs_on_yarn_find_the_truth(stack: Running, tmp_path: Path) -> None:
     slow = {"faults": "slow=0.5", "slow_s": 0.2}
     with cluster_crawl(stack, tmp_path, **WORLD, **slow) as (crawl, truth):
         crawl.run("seed", *truth.seeds)
-        process = crawl.start("harvest", "--runner", "hadoop", WEIBO_HARVEST__MAX_DEPTH="2")
+        process = crawl.start("harvest", "--runner", "hadoop", **TWO)
         until(crawl, process, lambda: len(truth.served()) > 20 and bool(mappers(crawl)))
         with suppress(ProcessLookupError):
             os.kill(mappers(crawl)[0], signal.SIGKILL)

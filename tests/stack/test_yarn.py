@@ -21,6 +21,7 @@ import pytest
 
 from tests.cli.crawls import Crawl, Truth, outcomes, simulated
 from tests.cli.test_whole_way import assert_true
+from tests.maven import jars
 from tests.stack.clusters import cluster_crawl, database, mappers, wait_for_requests
 from tests.stack.conftest import Running, why_not
 from tests.stack.hbase_worlds import connect
@@ -34,6 +35,8 @@ from weibo_crawler.store.rows.keys import parse_user_key
 if why_not():
     pytest.skip(why_not(), allow_module_level=True)
 
+# what TableInputFormat needs: the same as `hbase mapredcp` names elsewhere
+_TABLE_INPUT = Path(__file__).with_name("hbase_mapreduce.xml")
 LOGIN = "spender:Sesam-oeffne-dich-42"
 # the interpreter below any virtual environment: it has none of our packages
 BARE_PYTHON = Path(sys.base_prefix, "bin", f"python3.{sys.version_info[1]}")
@@ -214,7 +217,7 @@ def test_users_that_fail(visited: tuple[Crawl, Truth], tmp_path: Path) -> None:
         again = crawl.json("posts", "--runner", "inline", **env | site)  # it judges as there
         assert again["failed"] == len(failed) == again["users"] - again["existing"]
     with broken(tmp_path / "more", more) as site:
-        env |= {"WEIBO_POSTS__MAX_FAILED_SHARE": "0.01"}
+        env |= {"WEIBO_POSTS__MAX_FAILED_SHARE": "0.01", "WEIBO_POSTS__RANGES": "1"}
         words = ("posts", "--runner", "hadoop", "--refresh", "--all")
         said = crawl.run(*words, code=4, **env | site).stderr
     found = re.search(r"(\d+) of (\d+) users failed at their first visit", said)
@@ -242,7 +245,7 @@ def test_a_detached_run_reads_the_papers_table(stack: Running, world: tuple[Craw
         detached = crawl.json(
             *("posts", "--runner", "hadoop", "--detach", "--refresh", "--all"),
             *("--input", "hbase", "--table", name),
-            WEIBO_HADOOP__HBASE_JARS=",".join(hbase_jars(Path(crawl.env["TMPDIR"], "jars"), stack)),
+            WEIBO_HADOOP__HBASE_JARS=",".join(jars(_TABLE_INPUT)),
             WEIBO_HADOOP__JOBCONF=zookeeper(stack),
             WEIBO_POSTS__USERS_IN_FLIGHT="32",
         )
@@ -294,16 +297,6 @@ def ledgers(crawl: Crawl) -> dict[Id, tuple[str, str]]:
     with closing(HbaseTables(crawl.env["WEIBO_STORE__TABLES"])) as tables:
         rows = {parse_user_key(row.key): read_ledger(row.cells) for row in tables.userlist.scan()}
     return {uid: (held.state, held.run_id) for uid, held in rows.items() if held is not None}
-
-
-def hbase_jars(folder: Path, stack: Running) -> list[str]:
-    """What TableInputFormat needs, from Maven: the same as `hbase mapredcp` names elsewhere."""
-    done = stack.run(
-        *("mvn", "-B", "-q", "-f", str(Path(__file__).with_name("hbase_mapreduce.xml"))),
-        *("dependency:copy-dependencies", f"-DoutputDirectory={folder}"),
-    )
-    assert done.returncode == 0, done.stdout
-    return [str(jar) for jar in sorted(folder.glob("*.jar"))]
 
 
 def zookeeper(stack: Running) -> str:

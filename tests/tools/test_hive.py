@@ -10,11 +10,16 @@ import duckdb
 import pytest
 
 from tests.cli.crawls import simulated, walk_with_echoes
+from tests.maven import jars
 
 _HERE = Path(__file__).parent / "hive"
 _DOC = (Path(__file__).parents[2] / "docs/analysts.md").read_text("utf-8")
 QUERIES = re.findall(r"```spark\n(.*?)```", _DOC, re.DOTALL)
-SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")  # no optimizing of what runs once
+# of what runs once nothing is optimized, and the classes of the jars are not checked
+SHORT_LIVED = (
+    *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
+    *("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote"),
+)
 # of Java 17, which Hive reads by reflection
 _OPENED = (
     *("java.lang", "java.lang.reflect", "java.lang.invoke", "java.io", "java.net", "java.nio"),
@@ -25,13 +30,10 @@ _OPENED = (
 
 def hive(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Its command line; all that it keeps is in this folder."""
-    classes = folder / "classes.txt"
-    maven = ["mvn", "-q", "-B", "-f", str(_HERE / "pom.xml")]
-    maven += ["dependency:build-classpath", f"-Dmdep.outputFile={classes}"]
-    subprocess.run(maven, check=True, timeout=900, capture_output=True)
     command = ["java", f"-DFOLDER={folder}", f"-Djava.io.tmpdir={folder}", "-Xmx1g", *SHORT_LIVED]
     command += [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in _OPENED]
-    command += ["-cp", f"{_HERE}:{classes.read_text()}", "org.apache.hadoop.hive.cli.CliDriver"]
+    classes = ":".join([str(_HERE), *jars(_HERE / "pom.xml")])
+    command += ["-cp", classes, "org.apache.hadoop.hive.cli.CliDriver"]
     return subprocess.run(
         [*command, *arguments],
         cwd=folder,
