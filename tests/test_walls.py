@@ -130,6 +130,33 @@ def test_a_row_that_is_no_chance_closes() -> None:
     assert walls.is_closed(FANS)
 
 
+def test_pages_that_were_walled_before_tell_nothing_of_those_that_are_shown() -> None:
+    """At the end of a walk only they are left, and each is asked for again a few times. Where
+    nobody is shown any they close the kind."""
+    walls = Walls()
+    for n in range(30):
+        walls.passed("fans", 1, float(n))
+    for n in range(60):
+        walls.met("fans", 1, 30.0 + n, is_again=n >= 6)
+    assert not closed(walls)
+    other = Walls()
+    for n in range(9):
+        other.met("fans", 1, float(n), is_again=n >= 3)
+    assert closed(other)
+
+
+def test_a_list_of_which_page_1_was_shown_is_read_on() -> None:
+    """Whatever the first pages of others meet; its own later pages may be closed, too."""
+    walls = Walls()
+    for n in range(9):
+        walls.met(FANS, 1, float(n))
+    assert not walls.may_ask(FANS, 2, 10.0)
+    assert walls.may_ask(FANS, 2, 10.0, shown=1)
+    for n in range(9):
+        walls.met(FANS, 2, 11.0 + n)
+    assert not walls.may_ask(FANS, 2, 21.0, shown=1)
+
+
 def test_walls_that_come_late_close_nothing() -> None:
     """Pages that are shown come at once; walls are asked for again, and come together at the
     end."""

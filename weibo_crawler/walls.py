@@ -28,9 +28,11 @@ class _Gate:
         self.is_shown = self.is_closed = False
         self.probe_at = 0.0
 
-    def met(self, asked_at: float) -> bool:
+    def met(self, asked_at: float, *, is_again: bool) -> bool:
         """Count a wall; whether it closes the gate. Walls come later than pages, as they are asked
         for again, so what counts is the order in which they were asked for."""
+        if is_again and self.pages:
+            return False
         self.walls += 1
         if asked_at >= self.shown_at:
             insort(self.row, asked_at)
@@ -78,20 +80,23 @@ class Walls:
         self._gates: dict[str, dict[int, _Gate]] = {}
         self._noted: _Closed = {}  # as of the last exchange
 
-    def may_ask(self, kind: str, nth: int, now: float) -> bool:
+    def may_ask(self, kind: str, nth: int, now: float, *, shown: int = 0) -> bool:
         """Whether to send: the kind is open as far as this page, or it is time for a probe, which
-        this call grants."""
-        closed = [gate for gate in self._until(kind, nth) if gate.is_closed]
+        this call grants. shown: how many pages of this very list were shown: no wall at those of
+        others tells of them."""
+        closed = [gate for gate in self._until(kind, nth, shown) if gate.is_closed]
         if closed and now < max(gate.probe_at for gate in closed):
             return False
         for gate in closed:
             gate.probe_at = now + PROBE_AFTER_S
         return True
 
-    def met(self, kind: str, nth: int, now: float) -> None:
-        """A request that was sent at this time was answered by a login wall."""
+    def met(self, kind: str, nth: int, now: float, *, is_again: bool = False) -> None:
+        """A request that was sent at this time was answered by a login wall. is_again: one for the
+        same page was before. Where others are shown such pages, those that are walled are left over
+        and come in a row in the end, which is no chance, and tells nothing of the kind."""
         gate = self._gate(kind, nth)
-        if gate.met(now):
+        if gate.met(now, is_again=is_again):
             gate.probe_at = now + PROBE_AFTER_S
 
     def shut(self, kind: str, nth: int, now: float) -> None:
@@ -145,8 +150,8 @@ class Walls:
             if gate.is_closed
         }
 
-    def _until(self, kind: str, nth: int) -> list[_Gate]:
-        return [gate for n, gate in self._gates.get(kind, {}).items() if n <= nth]
+    def _until(self, kind: str, nth: int, after: int = 0) -> list[_Gate]:
+        return [gate for n, gate in self._gates.get(kind, {}).items() if after < n <= nth]
 
     def _gate(self, kind: str, nth: int) -> _Gate:
         return self._gates.setdefault(kind, {}).setdefault(nth, _Gate())

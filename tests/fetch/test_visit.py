@@ -339,8 +339,8 @@ def test_one_page_does_not_end_one_session_after_the_other(is_refusal: bool) -> 
         assert met(visit, 3.0) is Wall.DOUBT
         if others_pass:
             _pass(visit, FIRST, 4.0)
-        elif not is_refusal:  # pages are known by now that are walled alone: a few more tell
-            assert [met(visit, 4.0) for _ in range(3)] == [Wall.DOUBT] * 3
+        elif not is_refusal:  # this page is known by now to be walled alone: only many more tell
+            assert [met(visit, 4.0) for _ in range(15)] == [Wall.DOUBT] * 15
         assert met(visit, 5.0) is (Wall.ALONE if others_pass else Wall.OVER)
         assert visit.wanted is not others_pass
     assert not enders.has("odd", 6.0 + MEMORY_S)
@@ -385,6 +385,23 @@ def test_where_pages_are_walled_alone_their_walls_end_no_session() -> None:
     assert over_after <= 5
     assert set(walls[:over_after]) == {Wall.DOUBT}
     assert visit.wanted
+
+
+def test_a_page_that_ends_two_sessions_in_a_row_is_walled_alone() -> None:
+    """Where such pages are shown, and it is the first answer of the next session, too. Who goes on
+    with that session knows so as well."""
+    visit = _visit()
+    _pass(visit, FIRST, 1.0)
+    assert visit.wall(visit.use(2.0), FIRST, 2.0, url="odd") is Wall.OVER
+    visit.opened({"SUB": "2"}, 2.0)
+    assert visit.wall(visit.use(3.0), FIRST, 3.0, url="odd") is Wall.CLOSED
+    _pass(visit, FIRST, 4.0)
+    saved = visit.saved(5.0)
+    assert saved is not None
+    other = Visit(cooldown_s=COOLDOWN_S, wall_memory_s=MEMORY_S)
+    other.restore(saved, 1.0, 6.0)
+    for one in (visit, other):
+        assert one.wall(one.use(7.0), FIRST, 7.0, url="another") is Wall.DOUBT
 
 
 def test_a_refused_page_after_a_renewal() -> None:

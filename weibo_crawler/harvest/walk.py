@@ -196,12 +196,15 @@ class _Visit:
         """The next page of a list, if the edge may be asked for. Errors: Walled, and others."""
         walls, nth, now = self._env.walls, progress.pages + 1, time.time()
         self._reader.behind = 0
-        if not walls.may_ask(edge, nth, now):
+        if not walls.may_ask(edge, nth, now, shown=progress.pages):
             raise Walled(Verdict.LOGIN_WALL)
         try:
             shown = await self._reader.read(edge, progress)
         except Walled:
-            walls.met(edge, nth + self._reader.behind, now)
+            is_reopened = edge in self._entry.begun and not progress.pages
+            if not is_reopened:  # it was chosen because it was walled
+                is_again = self._entry.is_retry
+                walls.met(edge, nth + self._reader.behind, now, is_again=is_again)
             raise
         if shown.is_proof:
             walls.passed(edge, nth + self._reader.behind, now)

@@ -165,7 +165,7 @@ class Asker:
         is_wall = reading.verdict is Verdict.LOGIN_WALL
         is_of_all = ask.nth == 1 and ask.request.kind in OF_USERS  # it tells of no kind, no depth
         if is_wall and not (reading.ambiguous or is_of_all):
-            self.walls.met(ask.request.kind, ask.nth, begun)
+            self.walls.met(ask.request.kind, ask.nth, begun, is_again=ask.is_retry)
         elif reading.verdict in (Verdict.OK, Verdict.RESTRICTED):
             self.walls.passed(ask.request.kind, ask.nth, begun)
         elif not is_wall:  # an emptiness does not tell

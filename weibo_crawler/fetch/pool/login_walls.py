@@ -60,6 +60,8 @@ LOOKS = 3  # at a wall where no second witness can be had
 # Requests in a row that are walled and were to tell whether a session is over: so many that they
 # would hardly be by chance, by the share of pages that are walled alone.
 _HELD_CHANCE, _HELD_LEAST, _HELD_MOST = 0.02, 2, 8
+_HELD_ALL = 16  # the same with pages that are known to be walled alone, which tell nothing
+_ALONE_MEMORY_S = 86_400.0  # that there are such pages
 VAIN = 2  # sessions in a row before one that could not be had tells that none can
 # The walls of others, as a witness.
 WALL_OTHERS = 3
@@ -120,6 +122,15 @@ class Refusal(NamedTuple):
         return self.url or str(self.sort)
 
 
+class _Held(NamedTuple):
+    """A session that may be over. since: how many uses there were at the first wall; walls: of
+    later uses; telling: those of pages that are not known to be walled alone."""
+
+    since: int
+    walls: int = 0
+    telling: int = 0
+
+
 class Enders:
     """The pages whose walls ended sessions of late, or were the first answer of new ones, of any
     egress: it may be them alone. And when one was found of which that is sure."""
@@ -127,12 +138,23 @@ class Enders:
     def __init__(self, memory_s: float) -> None:
         self._memory_s = memory_s
         self._met: dict[str, float] = {}  # by address, the oldest first
-        self.alone_at = -inf
+        self._alone: dict[str, float] = {}  # the same of pages of which that is sure
+        self.alone_at = -inf  # when the last of these was found, here or by another holder
 
     def are_alone(self, now: float) -> bool:
-        """Whether pages were found of late that are walled, though others of their sort are
-        shown."""
-        return now - self.alone_at <= self._memory_s
+        """Whether the site has pages that are walled though others of their sort are shown."""
+        return now - self.alone_at <= _ALONE_MEMORY_S
+
+    def is_alone(self, page: str) -> bool:
+        """Whether this is such a page."""
+        return page in self._alone
+
+    def add_alone(self, page: str, now: float) -> None:
+        """Note such a page, and drop what is too old."""
+        self._alone.pop(page, None)
+        self._alone[page] = self.alone_at = now
+        while now - self._alone[oldest := next(iter(self._alone))] > self._memory_s:
+            del self._alone[oldest]
 
     def has(self, url: str, now: float) -> bool:
         """Whether this page did so."""
@@ -190,8 +212,7 @@ class Signs:
         )
         self._suspects: dict[str, int] = {}  # pages: how many uses there were when it was refused
         self._doubt: int | None = None  # the same of the last one of a sort that is not shown
-        # how many uses there were when a wall may have been its end, and walls of later ones
-        self._held: tuple[int, int] | None = None
+        self._held: _Held | None = None
         self._shows = self._alones = 0  # pages shown, and walls of single ones
         self._closed: dict[Sort, tuple[str, float]] = {}  # one page of the sort, and until when
         self.shown: dict[Sort, float] = {}  # when it last passed, with any session
@@ -220,7 +241,7 @@ class Signs:
         self.is_answered = True
         self.last_pass = max(self.last_pass, use)
         self._unsure = None
-        if self._held is not None and use > self._held[0]:
+        if self._held is not None and use > self._held.since:
             self._held = None
         if not is_shown:
             return is_news
@@ -238,6 +259,8 @@ class Signs:
         if not standing.is_open:
             return self._without_session(standing, is_shown=is_shown)
         if is_new and met.use == 1 and standing.is_young:
+            if is_shown and met.is_wall and self._enders.has(met.url, now):
+                self._enders.add_alone(met.url, now)  # it ended the session before, too
             self._enders.add(met.url, now)
             self._suspect(met, met.use, is_shown=is_shown)
             return self._close(met, now) if met.is_wall else Wall.CLOSED
@@ -279,6 +302,15 @@ class Signs:
         return now - at <= self._memory_s
 
     @property
+    def alone_at(self) -> float:
+        """When a page was found that is walled alone, by any egress; -inf: none was found."""
+        return self._enders.alone_at
+
+    def know_alone(self, at: float) -> None:
+        """Another holder found one then."""
+        self._enders.alone_at = max(self._enders.alone_at, at)
+
+    @property
     def is_held(self) -> bool:
         """Whether the next request is to tell whether the session is over, before others go."""
         return self._held is not None
@@ -294,11 +326,13 @@ class Signs:
         since = self._suspect(met, uses, is_shown=True)
         if since < self.last_pass:
             return self._alone(met, now, is_shown=True)
-        if self._held is None:
-            self._held = uses, 0
-        elif met.use > self._held[0]:
-            self._held = self._held[0], self._held[1] + 1
-        return Wall.DOUBT if self._held[1] < self._held_most() else Wall.OVER
+        held = self._held or _Held(uses)
+        if met.use > held.since:
+            telling = not self._enders.is_alone(met.page)
+            held = _Held(held.since, held.walls + 1, held.telling + telling)
+        self._held = held
+        is_over = held.telling >= self._held_most() or held.walls >= _HELD_ALL
+        return Wall.OVER if is_over else Wall.DOUBT
 
     def _held_most(self) -> int:
         """How many in a row tell that it is over, by the share of pages that are walled alone."""
@@ -311,8 +345,8 @@ class Signs:
             return Wall.ALONE
         if not is_shown:
             return self._close(met, now)
-        self._enders.alone_at = now
-        self._alones += 1
+        self._alones += not self._enders.is_alone(met.page)
+        self._enders.add_alone(met.page, now)
         return Wall.ALONE
 
     def _without_session(self, standing: Standing, *, is_shown: bool) -> Wall:

@@ -7,6 +7,7 @@ leads to a renewal only where a renewal may help (`login_walls`).
 
 from collections import deque
 from collections.abc import Mapping
+from math import inf
 from typing import NamedTuple
 
 import msgspec
@@ -44,7 +45,8 @@ class SavedVisit(msgspec.Struct, frozen=True):
     one is to be asked for; asked_ago_s: when one was asked for, within the last hour. shown_ago_s:
     when a sort of request last passed. Older versions wrote sorts as (kind, whether it is a first
     page). vain: how many sessions in a row were of no use. agent: the user agent that it was opened
-    with. answers: of this session; lives: of the last ones that a wall ended.
+    with. answers: of this session; lives: of the last ones that a wall ended. alone_ago_s: when a
+    page was found that is walled alone.
     """
 
     cookies: dict[str, str]
@@ -58,6 +60,7 @@ class SavedVisit(msgspec.Struct, frozen=True):
     agent: str = ""
     answers: int = 1
     lives: list[int] = []
+    alone_ago_s: float | None = None
 
 
 class Visit:
@@ -170,6 +173,7 @@ class Visit:
             self._vain,
             answers=max(1, self._lives.of(self.generation)),
             lives=self._lives.told,
+            alone_ago_s=None if self._signs.alone_at == -inf else now - self._signs.alone_at,
         )
 
     def restore(self, saved: SavedVisit, age_s: float, now: float) -> None:
@@ -184,6 +188,8 @@ class Visit:
         signs = self._signs
         signs.shown = {sort_of(*sort): then - ago_s for sort, ago_s in saved.shown_ago_s}
         signs.walled_until = {sort_of(*sort): then + for_s for sort, for_s in saved.walled_for}
+        if saved.alone_ago_s is not None:
+            signs.know_alone(then - saved.alone_ago_s)
         self._asked = deque(then - ago_s for ago_s in saved.asked_ago_s)
         self.wanted = saved.wanted
 

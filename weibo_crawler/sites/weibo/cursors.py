@@ -3,15 +3,18 @@
 import re
 
 _LARGEST_TOKEN = 2**64 - 1
+_EXACT_FLOAT = 2**53  # a larger one may be another number
 _TOKEN = re.compile(r"[A-Za-z0-9_\-+/=|.:%]{1,64}")
 
 
 def read_token(value: object) -> tuple[str | None, bool]:
     """The token as text, None where there is none (absent, null, empty or 0), and whether what
-    stands there is odd: neither a number of 64 bits nor a short word of harmless letters. A page
-    with an odd token names no next page, yet it is not known to be the last one."""
+    stands there is odd: neither a whole number of 64 bits nor a short word of harmless letters. A
+    page with an odd token names no next page, yet it is not known to be the last one."""
     if not value:
         return None, False
+    if isinstance(value, float) and value.is_integer() and value <= _EXACT_FLOAT:
+        value = int(value)
     if isinstance(value, bool) or not isinstance(value, int | str):
         return None, True
     text = str(value).strip() if isinstance(value, str) else _digits(value)
