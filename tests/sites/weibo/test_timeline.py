@@ -304,6 +304,7 @@ def test_region_source_and_visibility() -> None:
         ({}, "", None),
         (None, "", None),
         ({"since_id": 46461}, "", "since_id=46461"),
+        ({"since_id": 5369519795588094.0}, "", "since_id=5369519795588094"),
         ({"since_id": "46461", "page": 2}, "", "since_id=46461"),
         ({"since_id": "", "page": 2}, "", "page=2"),
         ({"since_id": 0}, "since_id=5", None),
