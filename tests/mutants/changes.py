@@ -560,6 +560,13 @@ CHANGES = [
         f"{FETCH}/test_answers.py",
     ),
     Change(
+        "a put that was repeated and lands late hides what was put since",
+        "store/hbase/table.py",
+        "put._replace(timestamp=put.timestamp + 1) if is_repeated else put",
+        "put",
+        "tests/store/test_hbase_connections.py",
+    ),
+    Change(
         "a row of walls at lists that were walled before closes the lists of all",
         "walls.py",
         "if is_again and self.pages:",

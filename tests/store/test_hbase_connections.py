@@ -119,7 +119,9 @@ class _Connection:
         for batch in rowBatches:
             row = self._server.rows.setdefault(batch.row, {})
             for mutation in batch.mutations:
-                row[mutation.column] = TCell(value=mutation.value, timestamp=timestamp)
+                held = row.get(mutation.column)
+                if held is None or held.timestamp <= timestamp:  # the newest, then the last stays
+                    row[mutation.column] = TCell(value=mutation.value, timestamp=timestamp)
         if trouble == "lost":
             raise _Hangup
 
@@ -181,6 +183,26 @@ def test_nothing_is_stored_before_it_is_acknowledged(hbase: FakeHbase) -> None:
     assert [method for _, method, _ in hbase.calls] == ["put", "put", "put", "regions", "put"]
     assert len({number for number, method, _ in hbase.calls if method == "put"}) == 4
     assert {key: row[b"post:text"].timestamp for key, row in hbase.rows.items()} == {b"a": 7}
+    tables.close()
+
+
+def test_a_put_that_was_repeated_and_lands_late_hides_nothing(
+    hbase: FakeHbase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Law 7: the server may write the first of two equal puts long after the second one, and after
+    what was put since at the same time, such as the whole text of a post that a page cut."""
+    monkeypatch.setattr("weibo_crawler.store.hbase.base._ANSWER_S", _WAITS_S)
+    tables = HbaseTables(f"hbase://127.0.0.1:{hbase.port}")
+    assert tables.posts.row("a") == {}
+    hbase.trouble.append("late")
+    tables.posts.put([Put("a", {"post:text": "cut"}, 7), Put("b", {"post:text": "b"}, 7)])
+    tables.posts.put([Put("a", {"post:text": "whole"}, 7)])
+    hbase.rows[b"b"].clear()
+    deadline = time.monotonic() + 30
+    while not hbase.rows[b"b"]:  # until the first put has landed, too
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert tables.posts.row("a") == {"post:text": "whole"}
     tables.close()
 
 

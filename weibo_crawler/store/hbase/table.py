@@ -22,6 +22,7 @@ from weibo_crawler.store.rows.keys import key_bounds
 # end; of small rows many go in one call, as each call costs a part of the log in every region
 _BATCH_ROWS = 2000
 _BATCH_BYTES = 1_000_000
+_REPEATED = 20_000  # rows of batches that were repeated are remembered
 # A page of a scan: the first is small, later ones are as large as the rows seen allow
 _FIRST_ROWS, _PAGE_ROWS, _GROWTH = 100, 2000, 4
 _PAGE_BYTES = 2_000_000
@@ -40,14 +41,42 @@ class HbaseTable:
     ) -> None:
         self._thrift, self._name, self._families = thrift, name, families
         self._full_name, self._id = full_name, full_name.encode()
+        self._repeated: dict[tuple[str, int], None] = {}  # rows of such batches, the oldest first
 
     # -- writing
 
     def put(self, puts: Iterable[Put]) -> None:
-        """Batches, one after the other, each acknowledged before the next one goes."""
-        for timestamp, rows in self._by_time(puts).items():
+        """Batches, one after the other, each acknowledged before the next one goes.
+
+        The server may write a batch that was repeated once more, and much later. So that this hides
+        nothing, what is put to the same row at the same time goes a millisecond later.
+        """
+        for timestamp, rows in self._by_time(map(self._after_repeated, puts)).items():
             for batch in _batches(rows):
-                self._call("mutateRowsTs", batch, timestamp, {})
+                self._put(batch, timestamp)
+
+    def _after_repeated(self, put: Put) -> Put:
+        is_repeated = (put.key, put.timestamp) in self._repeated
+        return put._replace(timestamp=put.timestamp + 1) if is_repeated else put
+
+    def _put(self, batch: list[Any], timestamp: int) -> None:
+        tries = 0
+
+        def work(client: Any) -> None:
+            nonlocal tries
+            tries += 1
+            client.mutateRowsTs(self._id, batch, timestamp, {})
+
+        try:
+            self._thrift.call(self._full_name, work)
+        finally:
+            if tries > 1:
+                self._note_repeated(batch, timestamp)
+
+    def _note_repeated(self, batch: list[Any], timestamp: int) -> None:
+        self._repeated.update(((one.row.decode(), timestamp), None) for one in batch)
+        for old in list(islice(self._repeated, max(0, len(self._repeated) - _REPEATED))):
+            del self._repeated[old]
 
     def delete(
         self, key: str, columns: Sequence[str] | None = None, *, up_to: int | None = None
