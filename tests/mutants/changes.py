@@ -567,6 +567,20 @@ CHANGES = [
         "tests/store/test_hbase_connections.py",
     ),
     Change(
+        "a wall at page 1 is a fact though nobody is shown page 1 any more",
+        "posts/asking.py",
+        "return bool(await self._is_shown(witness))",
+        "return True",
+        f"{POSTS}/test_doubt.py::test_walls_of_all_first_pages_are_no_fact_about_anybody",
+    ),
+    Change(
+        "a timeline that is walled from page 1 on is asked for as often as any",
+        "posts/closing.py",
+        'elif ledger.stopped == "login_wall" and not ledger.pages:',
+        "elif False:",
+        f"{POSTS}/test_doubt.py::test_a_timeline_that_is_walled_since_keeps_what_is_held",
+    ),
+    Change(
         "a row of walls at lists that were walled before closes the lists of all",
         "walls.py",
         "if is_again and self.pages:",

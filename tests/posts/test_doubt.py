@@ -1,5 +1,6 @@
 """Emptiness, walls and silence: what is evidence about a user, and what is not (laws 4, 15)."""
 
+from collections import Counter
 from datetime import timedelta, timezone
 from itertools import count, permutations
 from typing import Any
@@ -360,6 +361,85 @@ def test_a_wall_that_nobody_confirmed_is_asked_again_soon(crawl_: Crawl) -> None
     crawl_.run(rests, refresh=True, due=True, clock=clock)
     assert "posts/6/2" not in rests.asked
 
+def walls_of(uid: int, *, profile: bool = False) -> dict[str, list[Verdict]]:
+    """The timeline of this user is walled, and its profile, too, by choice."""
+    walls = {f"posts/{uid}/": [Verdict.LOGIN_WALL] * 9}
+    return walls | ({f"profile/{uid}": [Verdict.LOGIN_WALL] * 9} if profile else {})
+
+
+@pytest.mark.parametrize("profile", [False, True])
+def test_a_timeline_that_is_walled_alone_rests(crawl_: Crawl, *, profile: bool) -> None:
+    """Where others are shown their first pages a confirmed wall is a fact about this one: it has
+    not failed, and is asked for again after the longest wait."""
+    crawl_.add(5, 6, 7)
+    world = {uid: timeline(uid, 5) for uid in (5, 6, 7)}
+    clock = Clock()
+    fetcher = ScriptedFetcher(world, trouble=walls_of(6, profile=profile))
+    outcome = crawl_.run(fetcher, refresh=True, due=True, clock=clock)[6]
+    told = outcome.status, outcome.stopped, outcome.sure, outcome.announced
+    assert told == ("partial", "login_wall", True, None if profile else 5)
+    ledger = crawl_.ledger(6)
+    assert (ledger.state, ledger.failures, ledger.walled_at) == ("done", 0, clock.now)
+    assert ledger.next_visit - clock.now == 30 * DAY
+    again = ScriptedFetcher(world)
+    crawl_.run(again)
+    assert not [url for url in again.asked if url.startswith("posts/6/")]
+    clock.now = ledger.next_visit
+    assert crawl_.run(ScriptedFetcher(world), refresh=True, due=True, clock=clock)[6].stored == 5
+
+
+def test_a_wall_of_one_timeline_that_nobody_confirmed_is_asked_again_soon(crawl_: Crawl) -> None:
+    """It is unsure, and due after the least time, then later and later."""
+    crawl_.add(5, 6)
+    clock, waits = Clock(), []
+    for _ in range(3):
+        world = {5: dated(5, 5, DAY), 6: timeline(6, 5)}
+        fetcher = ScriptedFetcher(world, trouble=walls_of(6), doubted=["posts/6/"])
+        outcome = crawl_.run(fetcher, refresh=True, clock=clock)[6]
+        assert (outcome.status, outcome.sure) == ("partial", False)
+        waits.append(crawl_.ledger(6).next_visit - clock.now)
+        clock.now += HOUR
+    assert waits == [HOUR / 4, HOUR / 2, HOUR]
+
+
+def test_a_timeline_that_is_walled_since_keeps_what_is_held(crawl_: Crawl) -> None:
+    """What was pinned is pinned still, no post is gone, and what was written meanwhile is read when
+    the wall is lifted."""
+    crawl_.add(5, 6)
+    clock, posts = Clock(), dated(6, 9, DAY)
+    world, pins = {5: timeline(5, 5), 6: posts[2:]}, {6: posts[8]}
+    crawl_.run(ScriptedFetcher(world, pinned=pins), refresh=True, clock=clock)
+    clock.now += 30 * DAY
+    crawl_.run(ScriptedFetcher(world, trouble=walls_of(6)), refresh=True, clock=clock)
+    held = crawl_.ledger(6)
+    told = held.stopped, held.pinned, held.gone, held.stored
+    assert told == ("login_wall", (posts[8].mid,), (), 7)
+    assert held.next_visit - clock.now == 30 * DAY  # whatever its posting rate
+    clock.now = held.next_visit
+    world[6] = posts
+    crawl_.run(ScriptedFetcher(world, pinned=pins), refresh=True, due=True, clock=clock)
+    assert crawl_.ledger(6).stored == 9
+
+
+class Closing(ScriptedFetcher):
+    """Shows one first page of posts, and walls all others from then on."""
+
+    async def _once(self, ask: Ask) -> Fetched:
+        is_first = not any(url.startswith("posts/") for url in self.asked)
+        if ask.request.kind is Kind.POSTS and ask.nth == 1 and not is_first:
+            self.trouble.setdefault(ask.request.url, []).append(Verdict.LOGIN_WALL)
+        return await super()._once(ask)
+
+
+def test_walls_of_all_first_pages_are_no_fact_about_anybody(crawl_: Crawl) -> None:
+    """Law 4: who was shown a first page before is asked for once more, and is refused, too."""
+    crawl_.add(*range(5, 9))
+    fetcher = Closing({uid: timeline(uid, 5) for uid in range(5, 9)})
+    outcomes = crawl_.run(fetcher, users_in_flight=1)
+    assert Counter(one.status for one in outcomes.values()) == {"stored": 1, "failed": 3}
+    shown = next(uid for uid, one in outcomes.items() if one.status == "stored")
+    assert fetcher.asked.count(f"posts/{shown}/") > 1
+
 
 # -- shares, and a run without network
 
@@ -610,9 +690,7 @@ def test_a_profile_tells_nothing_of_when_posts_were_shown(crawl_: Crawl) -> None
     first, then = sorted((5, 6), key=user_key)
     crawl_.add(first, then)
     trouble = {f"posts/{first}/2": [Verdict.END, Verdict.END]}
-    walled = {f"posts/{then}/": Verdict.LOGIN_WALL}
-    world = {uid: timeline(uid, 25) for uid in (first, then)}
-    fetcher = ScriptedFetcher(world, trouble=trouble, closed=walled)
+    fetcher = Closing({uid: timeline(uid, 25) for uid in (first, then)}, trouble=trouble)
     crawl_.run(fetcher, run_id="run", clock=count(200.0).__next__, users_in_flight=1)
     assert fetcher.asked[-1] == f"profile/{then}"
     Silences(crawl_.users).tell("run", None)

@@ -107,6 +107,16 @@ class Asker:
         pages of posts to nobody any more. Where nobody is known to ask for, it is believed."""
         return await self.evidence.is_gone(uid, self._is_shown, Kind.POSTS) is not False
 
+    async def shows_others(self, uid: Id) -> bool:
+        """Whether first pages of the posts of others are shown now. Who was shown one before and is
+        refused tells that they are not."""
+
+        async def is_shown(witness: Ask) -> bool:
+            return bool(await self._is_shown(witness))
+
+        is_gone = await self.evidence.is_gone(uid, is_shown, Kind.POSTS)
+        return is_gone is True and self.evidence.knows(uid, Place(Kind.POSTS))
+
     async def _fetch(self, ask: Ask) -> Fetched:
         self.has_asked, begun = True, self._clock()
         fetched = await self.evidence.fetch(self._fetcher, ask, self._is_shown)

@@ -68,6 +68,8 @@ def closed(
         wait_s = doubt_wait_s(EMPTY_WAIT_S, revisit.most_s, ledger.doubts)
     elif _is_soon_over(ledger):
         wait_s = min(wait_s, doubt_wait_s(revisit.least_s, revisit.most_s, ledger.doubts))
+    elif ledger.stopped == "login_wall" and not ledger.pages:
+        wait_s = revisit.most_s  # as what lies behind any other wall
     return replace(
         ledger,
         read_newest=None,

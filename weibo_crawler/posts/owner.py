@@ -97,7 +97,7 @@ class Owner:
             asked = await self._visit.fetch(
                 Ask(request, expect, is_retry=self._visit.is_retry, end=end)
             )
-        self._visit.check(asked.reading)
+        self._visit.check(asked.reading, walled_ok=self._visit.is_walled)
         self._visit.profile = asked.reading.verdict
         if self._visit.profile is Verdict.OK:
             at = page_of(asked).fetched_at if self._visit.is_kept else self._visit.env.clock()

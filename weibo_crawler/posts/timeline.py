@@ -90,6 +90,8 @@ class Timeline:
             self.shown_at = page.fetched_at
         visit.read_at = inf if page is None else self.shown_at
         self._avoid = "" if page is None else page.egress
+        if reading.verdict is Verdict.LOGIN_WALL and not visit.ledger.pages:
+            visit.is_walled = await self._asker.shows_others(visit.uid)
         if self._is_untold and reading.verdict in _TOLD:
             visit.odd = reading.why if reading.verdict is Verdict.DRIFTED else ""
             self._is_untold = self._owner.is_told_later(reading)
@@ -105,7 +107,8 @@ class Timeline:
             part = reading.record, page_of(fetched)
             visit.ledger = await visit.pages.store_part(*part, visit.ledger)
         is_expected = visit.ledger.announced == 0
-        visit.check(reading, is_expected=is_expected, walled_ok=visit.ledger.pages > 0)
+        is_walled = visit.is_walled or visit.ledger.pages > 0
+        visit.check(reading, is_expected=is_expected, walled_ok=is_walled)
 
     async def _step(self, fetched: Fetched, *, is_full: bool, is_after_old: bool) -> str | None:
         """Take what was shown; why this is the end, None: it is not."""
@@ -268,7 +271,9 @@ class Timeline:
 
     def _walled(self, at: float | None) -> str:
         """Guests may read no further: the site said so, or says so to all others of late."""
-        self._visit.ledger = replace(self._visit.ledger, walled_at=at)
+        ledger, old = self._visit.ledger, self._visit.old
+        pinned = ledger.pinned if ledger.pages else old.pinned
+        self._visit.ledger = replace(ledger, walled_at=at, pinned=pinned)
         return "login_wall"
 
     def _rules(self) -> Stops:

@@ -81,6 +81,8 @@ class UnderWay:
         self.profile: Verdict | None = None
         # why page 1 could not be read, "" where it could
         self.odd = ""
+        # whether guests are refused page 1 while those of others are shown
+        self.is_walled = False
         # whether the number of posts is that of an earlier visit
         self.is_count_old = False
         self.start = old.cursor or "" if self.resumed else ""  # the first page to ask for
