@@ -23,6 +23,7 @@ from weibo_crawler.config import Settings, resolve
 from weibo_crawler.errors import BadConfig, CrawlerError, StoreError, StoreFull, how_to_install
 from weibo_crawler.fetch.opening import FILES_BESIDE, PLACES, described_egresses
 from weibo_crawler.kerberos import opener
+from weibo_crawler.posts.yarn import addresses
 from weibo_crawler.resources import resource
 from weibo_crawler.sites import open_site
 from weibo_crawler.store.homes import file_of
@@ -194,30 +195,33 @@ def streaming_jar(settings: Settings) -> str:
 
 
 def resourcemanager(settings: Settings) -> str:
-    """YARN answers, and how many nodes it has."""
-    url = settings.hadoop.resourcemanager
-    answer, apart_s = _json(url, "/ws/v1/cluster/metrics", "hadoop.resourcemanager")
-    nodes = answer["clusterMetrics"]["activeNodes"]
-    if not nodes:
-        raise StoreError(f"{url}: no node is active: look at {url}/cluster/nodes")
-    return f"{url}: {nodes} nodes" + _judged(apart_s)
+    """YARN answers, and how many nodes it has. Of a pair each is asked: one that stands by leads
+    to the active one."""
+    said = []
+    for url in addresses(settings.hadoop.resourcemanager):
+        answer, apart_s = _json(url, "/ws/v1/cluster/metrics", "hadoop.resourcemanager")
+        nodes = answer["clusterMetrics"]["activeNodes"]
+        if not nodes:
+            raise StoreError(f"{url}: no node is active: look at {url}/cluster/nodes")
+        said.append(f"{url}: {nodes} nodes" + _judged(apart_s))
+    return "; ".join(said)
 
 
 def submission(settings: Settings) -> str:
     """It is the one that Hadoop's client submits to: jobs are looked for there."""
-    named, command = settings.hadoop.resourcemanager.rstrip("/"), settings.hadoop.command
+    named, command = addresses(settings.hadoop.resourcemanager), settings.hadoop.command
     theirs = web_addresses(command)
     if not theirs:
         raise NotChecked(f"`{command} classpath` names no yarn-site.xml that says where it submits")
     ids = {_cluster_id(url) for url in theirs}
-    if named in theirs or _cluster_id(named) in ids - {None}:
+    if any(url in theirs or _cluster_id(url) in ids - {None} for url in named):
         return f"{command} submits to it"
     where = " and ".join(theirs)
     if not all(ids):
         raise NotChecked(f"{command} submits to {where}, by its yarn-site.xml: no answer there")
     raise BadConfig(
-        f"hadoop.resourcemanager: {named} is not the one that {command} submits to, by its "
-        f"yarn-site.xml {where}: name that, or another hadoop.command or HADOOP_CONF_DIR"
+        f"hadoop.resourcemanager: {' and '.join(named)} is not the one that {command} submits to, "
+        f"by its yarn-site.xml {where}: name that, or another hadoop.command or HADOOP_CONF_DIR"
     )
 
 

@@ -129,7 +129,7 @@ class Once:
             if time.monotonic() > deadline:
                 raise StoreError(
                     f"the job did not end within {self._patience_s:.0f} s: has YARN room for it? "
-                    f"{self._cluster.settings.hadoop.resourcemanager}/cluster/apps"
+                    f"{yarn.overview()}"
                 )
             with suppress(StoreError):  # away for a while
                 app = yarn.find(self._run_id)
