@@ -15,8 +15,11 @@ from typing import NamedTuple
 
 from weibo_crawler.errors import CrawlerError
 
-# what the posts job imports, compiled parts among it
-_MODULES = ("msgspec", "requests", "socks", "pymysql", "happybase", "weibo_crawler.posts.feed")
+# what the jobs import, compiled parts among it
+_MODULES = (
+    *("msgspec", "pyroaring", "requests", "socks", "pymysql", "happybase"),
+    *("weibo_crawler.posts.feed", "weibo_crawler.levels.walking"),
+)
 
 
 class Finding(NamedTuple):
