@@ -32,11 +32,12 @@ BARE_PYTHON = str(Path(sys.base_prefix, "bin", f"python3.{sys.version_info[1]}")
 
 
 @pytest.fixture(scope="module")
-def prefix(stack: Running) -> Iterator[str]:
-    """Tables under this prefix."""
+def prefix(stack: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Tables under this prefix; those in SQL are there as well."""
     made = f"doctor{uuid4().hex[:6]}"
     url = f"{stack.addresses['STACK_TABLES']}/{made}"
     make(url)
+    Crawl(tmp_path_factory.mktemp("init")).run("init", **cluster(stack, made))
     yield made
     drop(url)
 
@@ -79,6 +80,7 @@ def test_a_cluster_that_is_well(stack: Running, prefix: str, tmp_path: Path) -> 
     assert " nodes" in lines["resourcemanager"]["text"]
     assert "Hadoop 3" in lines["hadoop"]["text"]
     assert "submits to it" in lines["resourcemanager of hadoop"]["text"]
+    assert lines["sqoop import"]["text"] == "imported nobody, from end to end"
 
 
 def test_a_node_looks_around(stack: Running, prefix: str, tmp_path: Path, folder: str) -> None:

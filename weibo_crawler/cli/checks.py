@@ -184,6 +184,26 @@ def sqoop(settings: Settings) -> str:
     return f"{version} ({command})"
 
 
+def sqoop_import(settings: Settings) -> str:
+    """It imports nobody, which takes all that importing somebody does."""
+    from weibo_crawler import sqoop_import
+    from weibo_crawler.store.hbase import check as hbase_check
+    from weibo_crawler.store.mysql.check import NONE_YET, MysqlCheck
+
+    if shutil.which(settings.sqoop.command) is None:
+        raise NotChecked("there is no Sqoop to try")
+    store = settings.store
+    try:
+        is_ready = MysqlCheck(store.users, store.read_password()).tables() != NONE_YET
+        hbase_check.tables(store.tables)
+    except CrawlerError:
+        is_ready = False
+    if not is_ready:
+        raise NotChecked("not tried: first the stores have to be as they should be")
+    sqoop_import.try_out(sqoop_import.prepare(settings, "userlist", "doctor", os.environ))
+    return "imported nobody, from end to end"
+
+
 def streaming_jar(settings: Settings) -> str:
     """mrjob submits it."""
     from weibo_crawler.posts import hdfs

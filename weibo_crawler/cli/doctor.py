@@ -25,6 +25,7 @@ from weibo_crawler.store.homes import HBASE, file_of, home_of
 _ANSWER_S = 5.0
 _GUESSING_S = 15.0  # where somebody hangs up, it is found out what it speaks
 _JVM_S = 40.0  # a command of Hadoop starts a JVM
+_SQOOP_S = 120.0  # its maps may be a job on YARN
 _NODE_S = 240.0  # a busy cluster lets a job wait
 
 
@@ -166,6 +167,7 @@ def _beside(settings: Settings) -> Iterator[Check]:
         yield Check("hadoop", partial(checks.hadoop, settings), _JVM_S)
         yield Check("hadoop hdfs", partial(checks.hdfs_folder, settings), _JVM_S)
         yield Check("sqoop", partial(checks.sqoop, settings), _JVM_S)
+        yield Check("sqoop import", partial(checks.sqoop_import, settings), _SQOOP_S)
         yield Check("streaming jar", partial(checks.streaming_jar, settings))
         yield Check("resourcemanager", partial(checks.resourcemanager, settings))
         yield Check("resourcemanager of hadoop", partial(checks.submission, settings), _JVM_S)
