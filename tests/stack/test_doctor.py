@@ -96,6 +96,8 @@ def test_a_node_looks_around(stack: Running, prefix: str, tmp_path: Path, folder
     names = {f"node {what}" for what in ("python", "packages", "sql", "clock", "hbase", "egress")}
     assert names == {name for name in lines if name.startswith("node ")}
     assert BARE_PYTHON in lines["node python"]["text"]
+    running = lines["resourcemanager"]["text"].partition(": ")[2].partition(" ")[0]
+    assert lines["nodes"]["text"] == f"{running} of {running} ran a map of ours"
     assert "direct connections from 127.0.0." in lines["node egress"]["text"]
     assert "direct connection," in lines["egress"]["text"]  # where the job starts none is bound
     wrong = {"WEIBO_HADOOP__PYTHON": "no-such-python", "WEIBO_HADOOP__ATTEMPTS": "1"}

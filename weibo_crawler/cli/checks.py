@@ -253,7 +253,7 @@ def jobhistory(settings: Settings) -> str:
 
 
 def nodes() -> str:
-    raise NotChecked("`doctor --nodes` asks one, by a job of one map (about half a minute)")
+    raise NotChecked("`doctor --nodes` asks each, by a job of a map for each (about half a minute)")
 
 
 def _cluster_id(url: str) -> int | None:

@@ -23,6 +23,7 @@ from weibo_crawler.posts.submission import (
     jobconf,
     not_submitted,
 )
+from weibo_crawler.posts.yarn import Application
 from weibo_crawler.store.temporary import owned_folder
 
 _LOOK_S = 2.0
@@ -85,6 +86,10 @@ class Once:
                 with suppress(StoreError):  # the reason that is on its way says more
                     hdfs.remove(self._cluster.staging(self._run_id))
         return [line for line in said if line.strip()]
+
+    def application(self) -> Application | None:
+        """The job, as YARN knows it."""
+        return self._cluster.yarn.find(self._run_id)
 
     def _clean(self) -> None:
         """Remove the folders of jobs whose driver was killed."""

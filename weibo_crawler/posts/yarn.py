@@ -10,12 +10,15 @@ import re
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from weibo_crawler.errors import BadConfig, StoreError
 from weibo_crawler.kerberos import opener
 
 _TIMEOUT_S = 30.0
+_LARGEST_MB = 8192
+_MASTER_MB = 1536  # of an application master, by Hadoop's default
 _STANDBY = 307  # it leads to the active one; a GET follows by itself
 _EXIT_CODE = re.compile(r"subprocess failed with code (\d+)")
 
@@ -43,6 +46,15 @@ class Maps(NamedTuple):
     failed: int
 
 
+class Node(NamedTuple):
+    """host: as YARN calls it, and as its containers read it (NM_HOST); memory_mb: for containers,
+    free_mb of it left."""
+
+    host: str
+    memory_mb: int
+    free_mb: int
+
+
 class Yarn:
     """resourcemanager: one address, or several with commas between, of which the one that told
     something last is asked first; user: in whose name an application is killed. Methods raise
@@ -67,6 +79,27 @@ class Yarn:
         answer = self._ask(f"/ws/v1/cluster/apps?applicationTags={tag.lower()}")
         found = ((answer or {}).get("apps") or {}).get("app") or []
         return _application(found[0]) if found else None
+
+    def nodes(self) -> list[Node]:
+        """Those that run."""
+        answer = self._ask("/ws/v1/cluster/nodes?states=RUNNING")
+        found = ((answer or {}).get("nodes") or {}).get("node") or []
+        return sorted(
+            Node(
+                host=each["id"].rpartition(":")[0],
+                memory_mb=each["availMemoryMB"] + each["usedMemoryMB"],
+                free_mb=each["availMemoryMB"],
+            )
+            for each in found
+        )
+
+    def largest_mb(self) -> int:
+        """How much memory a container may ask for; Hadoop's default where nobody tells."""
+        answer = self._ask("/conf?name=yarn.scheduler.maximum-allocation-mb")
+        try:
+            return int(answer["property"]["value"])
+        except (LookupError, TypeError, ValueError):
+            return _LARGEST_MB
 
     def page(self, app: str) -> str:
         """Where people look at it."""
@@ -170,6 +203,14 @@ class Yarn:
         except (OSError, ValueError) as error:
             parts = urllib.parse.urlsplit(url)
             raise _unreachable(f"{parts.scheme}://{parts.netloc}", error) from None
+
+
+def alone_mb(nodes: Sequence[Node], largest_mb: int) -> int | None:
+    """A size of which no two containers fit into the smallest node; None where it would not find
+    room on each of them now, beside an application master."""
+    size = min(node.memory_mb for node in nodes) // 2 + 1
+    fits = all(node.free_mb >= size + _MASTER_MB for node in nodes)
+    return size if fits and size <= largest_mb else None
 
 
 def addresses(resourcemanager: str) -> list[str]:
