@@ -263,7 +263,8 @@ class Sqoop(_Section, frozen=True, forbid_unknown_fields=True):
 class Hadoop(_Section, frozen=True, forbid_unknown_fields=True):
     """The posts job on YARN (`posts --runner hadoop`). command: runs `hadoop`; streaming_jar: unset
     = looked for in the usual places; folder: in HDFS, a full address, unset = weibo-crawler in the
-    user's home. resourcemanager, jobhistory: their web addresses. python: as the nodes call it, of
+    user's home. resourcemanager, jobhistory: their web addresses, of the former
+    several with commas between where there are. python: as the nodes call it, of
     the minor version that weibo-crawler runs with. running_maps: at once, None = as many as the
     cluster gives. jobconf: further `name=value`; hbase_jars: for `posts --input hbase`."""
 

@@ -37,6 +37,10 @@ _ATTEMPTS, _PAUSE_S = 2, 2.0  # of a run of Sqoop that could not connect: it rep
 _MAPPED = re.compile(r"\bmap (\d+)% reduce ")
 # without it a query of the key alone stores nothing, and says nothing
 _KEY_IS_A_CELL = ("-D", "sqoop.hbase.add.row.key=true")
+# what Sqoop looks for in HBase's client, and that of HBase 2 does not have
+_OTHER_CLIENT = re.compile(
+    r"(?:NoSuchMethod|NoSuchField|NoClassDefFound)Error: [^\n]*\bhbase\b", re.IGNORECASE
+)
 _SECRET = re.compile(r"passw", re.IGNORECASE)
 Say = Callable[[str], None]
 
@@ -127,6 +131,12 @@ def import_paper(sqoop: Sqoop, frontier: Frontier, say: Say = lambda text: None)
     return held
 
 
+def try_out(sqoop: Sqoop) -> None:
+    """Import nobody, by the way of everybody: database, jars, HBase and maps are those of a real
+    import. Errors are those of one."""
+    _carry(sqoop, "seq < 0", (0, 0), lambda share: None)
+
+
 def query(rows: str, run_id: str) -> str:
     """The SELECT that makes cells of the rows that satisfy a condition."""
     lines = resource("sqoop/userlist.sql").read_text(encoding="utf-8").splitlines()
@@ -173,6 +183,12 @@ def _run(sqoop: Sqoop, words: Sequence[str], say: Say) -> None:
             break
         say(f"Sqoop could not connect, and is run once more\n{text}")
         time.sleep(_PAUSE_S)
+    if _OTHER_CLIENT.search(text):
+        raise BadConfig(
+            "sqoop.command: Sqoop 1.4.7 calls HBase by the client of HBase 1, and found "
+            "another one: let HBASE_HOME of Sqoop name an HBase 1.7.2, which reaches HBase 2 as "
+            f"well, or use --via builtin; its first errors and last words:\n{text}"
+        )
     raise StoreError(f"Sqoop failed (exit code {code}); its first errors and last words:\n{text}")
 
 

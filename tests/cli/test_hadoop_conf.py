@@ -9,7 +9,7 @@ from tests.webserver import answering
 from weibo_crawler import config
 from weibo_crawler.cli import checks
 from weibo_crawler.cli.hadoop_conf import resourcemanagers, web_addresses
-from weibo_crawler.errors import BadConfig
+from weibo_crawler.errors import BadConfig, StoreError
 
 RM = "yarn.resourcemanager"
 
@@ -76,6 +76,25 @@ def test_one_resourcemanager_is_known_by_other_names(tmp_path: Path) -> None:
         command = client(tmp_path, webapp_address=f"localhost:{again}")
         assert web_addresses(command) == [f"http://localhost:{again}"]
         assert said(command, one) == f"{command} submits to it"
+
+
+def test_both_of_a_pair_may_be_named(tmp_path: Path) -> None:
+    """One of them is the one that is submitted to; each is looked at, in any order."""
+    with resourcemanager(17) as one, resourcemanager(18) as other:
+        command = client(tmp_path, webapp_address=f"127.0.0.1:{other}")
+        pair = f"http://127.0.0.1:{one}, http://127.0.0.1:{other}"
+        settings = config.Settings(hadoop=config.Hadoop(command=command, resourcemanager=pair))
+        assert checks.submission(settings) == f"{command} submits to it"
+    metrics = {"/ws/v1/cluster/metrics": {"clusterMetrics": {"activeNodes": 3}}}
+    with answering(metrics.get) as one, answering(metrics.get) as other:
+        pair = f"http://127.0.0.1:{one},http://127.0.0.1:{other}"
+        settings = config.Settings(hadoop=config.Hadoop(resourcemanager=pair))
+        assert checks.resourcemanager(settings).count(": 3 nodes") == 2
+    with answering(metrics.get) as one:
+        pair = f"http://127.0.0.1:{one},http://127.0.0.1:9"
+        settings = config.Settings(hadoop=config.Hadoop(resourcemanager=pair))
+        with pytest.raises(StoreError, match=r"127\.0\.0\.1:9: .*hadoop\.resourcemanager"):
+            checks.resourcemanager(settings)
 
 
 def test_another_resourcemanager_is_told(tmp_path: Path) -> None:

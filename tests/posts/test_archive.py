@@ -16,6 +16,8 @@ from weibo_crawler.posts import archive
 from weibo_crawler.posts.archive import WRONG_PYTHON, Archive, distributions
 from weibo_crawler.resources import resource
 
+_JOBS = Path(str(resource("jobs")))
+
 pytest.importorskip("happybase", reason="the archive holds the cluster extra")
 
 
@@ -47,13 +49,18 @@ def bare(code: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def test_the_job_starts_from_the_archive_alone(unpacked: Path) -> None:
-    """Without site-packages the job script finds all that it imports, drivers included."""
-    script = str(resource("jobs/crawl_posts.py"))
+@pytest.mark.parametrize("job", sorted(path.name for path in _JOBS.glob("*.py")))
+def test_each_job_starts_from_the_archive_alone(unpacked: Path, job: str) -> None:
+    """Without site-packages the job's script finds all that it imports."""
+    script = str(_JOBS / job)
     run = f"import runpy, sys; sys.argv[:] = [{script!r}, '--help']; "
     done = bare(f"{run}runpy.run_path({script!r}, run_name='__main__')", unpacked)
     assert done.returncode == 0, done.stderr
-    assert "--run-id" in done.stdout
+    assert "--help" in done.stdout
+
+
+def test_the_archive_holds_the_drivers(unpacked: Path) -> None:
+    """What is imported only where a store or a proxy asks for it."""
     modules = "happybase, pymysql, requests, socks, weibo_crawler.store.hbase.tables"
     done = bare(f"import {modules}", unpacked)
     assert done.returncode == 0, done.stderr

@@ -32,11 +32,12 @@ BARE_PYTHON = str(Path(sys.base_prefix, "bin", f"python3.{sys.version_info[1]}")
 
 
 @pytest.fixture(scope="module")
-def prefix(stack: Running) -> Iterator[str]:
-    """Tables under this prefix."""
+def prefix(stack: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Tables under this prefix; those in SQL are there as well."""
     made = f"doctor{uuid4().hex[:6]}"
     url = f"{stack.addresses['STACK_TABLES']}/{made}"
     make(url)
+    Crawl(tmp_path_factory.mktemp("init")).run("init", **cluster(stack, made))
     yield made
     drop(url)
 
@@ -79,6 +80,7 @@ def test_a_cluster_that_is_well(stack: Running, prefix: str, tmp_path: Path) -> 
     assert " nodes" in lines["resourcemanager"]["text"]
     assert "Hadoop 3" in lines["hadoop"]["text"]
     assert "submits to it" in lines["resourcemanager of hadoop"]["text"]
+    assert lines["sqoop import"]["text"] == "imported nobody, from end to end"
 
 
 def test_a_node_looks_around(stack: Running, prefix: str, tmp_path: Path, folder: str) -> None:
@@ -94,6 +96,8 @@ def test_a_node_looks_around(stack: Running, prefix: str, tmp_path: Path, folder
     names = {f"node {what}" for what in ("python", "packages", "sql", "clock", "hbase", "egress")}
     assert names == {name for name in lines if name.startswith("node ")}
     assert BARE_PYTHON in lines["node python"]["text"]
+    running = lines["resourcemanager"]["text"].partition(": ")[2].partition(" ")[0]
+    assert lines["nodes"]["text"] == f"{running} of {running} ran a map of ours"
     assert "direct connections from 127.0.0." in lines["node egress"]["text"]
     assert "direct connection," in lines["egress"]["text"]  # where the job starts none is bound
     wrong = {"WEIBO_HADOOP__PYTHON": "no-such-python", "WEIBO_HADOOP__ATTEMPTS": "1"}

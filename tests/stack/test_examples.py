@@ -42,6 +42,7 @@ def said(stack: Running, namespace: str) -> dict[str, str]:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     made, *pages, _ = done.stdout.split(_END)
+    assert "posts, 16 regions" in made
     assert "schema: as it should be" in made
     return dict(zip(PAGES, pages, strict=True))
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,7 +16,12 @@ if why_not():
     pytest.skip(why_not(), allow_module_level=True)
 
 # jobs, of two reducers each: each is a JVM and a Python to start; two are several
-TWO = {"WEIBO_HARVEST__MAX_DEPTH": "2", "WEIBO_HADOOP__JOBCONF": "mapreduce.job.reduces=2"}
+TWO = {
+    "WEIBO_HARVEST__MAX_DEPTH": "2",
+    "WEIBO_HADOOP__JOBCONF": "mapreduce.job.reduces=2",
+    # the interpreter below any virtual environment: it has none of our packages
+    "WEIBO_HADOOP__PYTHON": str(Path(sys.base_prefix, "bin", f"python3.{sys.version_info[1]}")),
+}
 WORLD = {"users": 60, "mean_posts": 0.0}
 
 

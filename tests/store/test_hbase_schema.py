@@ -11,8 +11,9 @@ from weibo_crawler.errors import BadConfig, StoreError
 from weibo_crawler.store.hbase.address import parse_address
 from weibo_crawler.store.hbase.schema import (
     FOREVER,
-    REGIONS,
+    Chosen,
     check_command,
+    chosen,
     differences,
     make_tables,
 )
@@ -43,8 +44,11 @@ def descriptor(**changes: object) -> Any:
 def test_the_attributes_are_those_of_the_script() -> None:
     """A table made by the script is as the comparison wants it, but for what it says itself."""
     text = SCRIPT.read_text("utf-8")
-    assert "versions: 1, ttl: FOREVER, compression: 'GZ', bloomfilter: 'ROW'" in text
-    assert f"REGIONS = {REGIONS}\n" in text
+    assert "versions: 1, ttl: FOREVER, bloomfilter: 'ROW'" in text
+    default = Chosen()
+    given = f"'REGIONS' => '{default.regions}', 'COMPRESSION' => '{default.compression}'"
+    assert given in text
+    assert chosen({}) == default
     assert re.search(r"FOREVER = ([\d_]+)", text)[1].replace("_", "") == str(FOREVER)  # type: ignore[index]
     assert list(differences("t", {"count": 100}, {"count": descriptor()}, 16)) == []
 
@@ -65,6 +69,22 @@ def test_differences_are_told(family: str, held: Any, told: str, harmful: bool) 
     [found] = differences("t", {family: 100}, {} if held is None else {family: held}, 16)
     assert told in found.text
     assert found.harmful is harmful
+
+
+def test_what_was_chosen_is_no_difference() -> None:
+    """Whoever checks by the variables by which the tables were made is told of nothing."""
+    wanted = chosen({"WEIBO_TABLE_REGIONS": "4", "WEIBO_TABLE_COMPRESSION": "snappy"})
+    held = {"count": descriptor(compression=b"SNAPPY")}
+    assert list(differences("t", {"count": 100}, held, 4, wanted)) == []
+    told = [each.text for each in differences("t", {"count": 100}, held, 3, wanted)]
+    assert told == ["table t has 3 of 4 regions; HBase splits it as it grows"]
+
+
+@pytest.mark.parametrize("regions", ["0", "257", "-1", "many", ""])
+def test_a_number_of_regions_that_cannot_be(regions: str) -> None:
+    """There are 256 salts to cut by."""
+    with pytest.raises(BadConfig, match=r"WEIBO_TABLE_REGIONS is 1 to 256"):
+        chosen({"WEIBO_TABLE_REGIONS": regions})
 
 
 def test_a_time_to_live_of_raw_is_a_choice() -> None:

@@ -23,6 +23,7 @@ from weibo_crawler.config import Settings, resolve
 from weibo_crawler.errors import BadConfig, CrawlerError, StoreError, StoreFull, how_to_install
 from weibo_crawler.fetch.opening import FILES_BESIDE, PLACES, described_egresses
 from weibo_crawler.kerberos import opener
+from weibo_crawler.posts.yarn import addresses
 from weibo_crawler.resources import resource
 from weibo_crawler.sites import open_site
 from weibo_crawler.store.homes import file_of
@@ -183,6 +184,26 @@ def sqoop(settings: Settings) -> str:
     return f"{version} ({command})"
 
 
+def sqoop_import(settings: Settings) -> str:
+    """It imports nobody, which takes all that importing somebody does."""
+    from weibo_crawler import sqoop_import
+    from weibo_crawler.store.hbase import check as hbase_check
+    from weibo_crawler.store.mysql.check import NONE_YET, MysqlCheck
+
+    if shutil.which(settings.sqoop.command) is None:
+        raise NotChecked("there is no Sqoop to try")
+    store = settings.store
+    try:
+        is_ready = MysqlCheck(store.users, store.read_password()).tables() != NONE_YET
+        hbase_check.tables(store.tables)
+    except CrawlerError:
+        is_ready = False
+    if not is_ready:
+        raise NotChecked("not tried: first the stores have to be as they should be")
+    sqoop_import.try_out(sqoop_import.prepare(settings, "userlist", "doctor", os.environ))
+    return "imported nobody, from end to end"
+
+
 def streaming_jar(settings: Settings) -> str:
     """mrjob submits it."""
     from weibo_crawler.posts import hdfs
@@ -194,30 +215,33 @@ def streaming_jar(settings: Settings) -> str:
 
 
 def resourcemanager(settings: Settings) -> str:
-    """YARN answers, and how many nodes it has."""
-    url = settings.hadoop.resourcemanager
-    answer, apart_s = _json(url, "/ws/v1/cluster/metrics", "hadoop.resourcemanager")
-    nodes = answer["clusterMetrics"]["activeNodes"]
-    if not nodes:
-        raise StoreError(f"{url}: no node is active: look at {url}/cluster/nodes")
-    return f"{url}: {nodes} nodes" + _judged(apart_s)
+    """YARN answers, and how many nodes it has. Of a pair each is asked: one that stands by leads
+    to the active one."""
+    said = []
+    for url in addresses(settings.hadoop.resourcemanager):
+        answer, apart_s = _json(url, "/ws/v1/cluster/metrics", "hadoop.resourcemanager")
+        nodes = answer["clusterMetrics"]["activeNodes"]
+        if not nodes:
+            raise StoreError(f"{url}: no node is active: look at {url}/cluster/nodes")
+        said.append(f"{url}: {nodes} nodes" + _judged(apart_s))
+    return "; ".join(said)
 
 
 def submission(settings: Settings) -> str:
     """It is the one that Hadoop's client submits to: jobs are looked for there."""
-    named, command = settings.hadoop.resourcemanager.rstrip("/"), settings.hadoop.command
+    named, command = addresses(settings.hadoop.resourcemanager), settings.hadoop.command
     theirs = web_addresses(command)
     if not theirs:
         raise NotChecked(f"`{command} classpath` names no yarn-site.xml that says where it submits")
     ids = {_cluster_id(url) for url in theirs}
-    if named in theirs or _cluster_id(named) in ids - {None}:
+    if any(url in theirs or _cluster_id(url) in ids - {None} for url in named):
         return f"{command} submits to it"
     where = " and ".join(theirs)
     if not all(ids):
         raise NotChecked(f"{command} submits to {where}, by its yarn-site.xml: no answer there")
     raise BadConfig(
-        f"hadoop.resourcemanager: {named} is not the one that {command} submits to, by its "
-        f"yarn-site.xml {where}: name that, or another hadoop.command or HADOOP_CONF_DIR"
+        f"hadoop.resourcemanager: {' and '.join(named)} is not the one that {command} submits to, "
+        f"by its yarn-site.xml {where}: name that, or another hadoop.command or HADOOP_CONF_DIR"
     )
 
 
@@ -229,7 +253,7 @@ def jobhistory(settings: Settings) -> str:
 
 
 def nodes() -> str:
-    raise NotChecked("`doctor --nodes` asks one, by a job of one map (about half a minute)")
+    raise NotChecked("`doctor --nodes` asks each, by a job of a map for each (about half a minute)")
 
 
 def _cluster_id(url: str) -> int | None:

@@ -5,6 +5,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -25,6 +26,8 @@ from weibo_crawler.store.homes import HBASE, file_of, home_of
 _ANSWER_S = 5.0
 _GUESSING_S = 15.0  # where somebody hangs up, it is found out what it speaks
 _JVM_S = 40.0  # a command of Hadoop starts a JVM
+_SQOOP_S = 120.0  # its maps may be a job on YARN
+_STAY_S = 10.0  # of a map, so that YARN has looked at all nodes meanwhile
 _NODE_S = 240.0  # a busy cluster lets a job wait
 
 
@@ -166,6 +169,7 @@ def _beside(settings: Settings) -> Iterator[Check]:
         yield Check("hadoop", partial(checks.hadoop, settings), _JVM_S)
         yield Check("hadoop hdfs", partial(checks.hdfs_folder, settings), _JVM_S)
         yield Check("sqoop", partial(checks.sqoop, settings), _JVM_S)
+        yield Check("sqoop import", partial(checks.sqoop_import, settings), _SQOOP_S)
         yield Check("streaming jar", partial(checks.streaming_jar, settings))
         yield Check("resourcemanager", partial(checks.resourcemanager, settings))
         yield Check("resourcemanager of hadoop", partial(checks.submission, settings), _JVM_S)
@@ -188,22 +192,59 @@ def _embedded(settings: Settings, url: str, write: Callable[[Home], None]) -> st
 
 
 def _nodes(settings: Settings) -> Iterator[Line]:
-    """What a node says of itself; in this thread, so that Ctrl-C ends the job there."""
+    """What each node says of itself; in this thread, so that Ctrl-C ends the job there."""
     found: list[Finding] = []
+    yield _run(Check("nodes", partial(_look, settings, found)))
+    for name, text, exit_code, host in sorted(found, key=attrgetter("host")):
+        yield Line("wrong" if exit_code else "ok", name, f"{host}: {text}", exit_code)
 
-    def look() -> str:
-        from weibo_crawler.posts.cluster import Cluster
-        from weibo_crawler.posts.once import Once
 
-        cluster = Cluster(replace(settings, hadoop=replace(settings.hadoop, attempts=1)))
-        script = resource("jobs/check_node.py")
-        once = Once(cluster, "doctor", script, new_run_id(), patience_s=_NODE_S)
-        found.extend(map(Finding.from_line, once.run(["look"])))
-        return "one of them ran a job of ours"
+def _look(settings: Settings, found: list[Finding]) -> str:
+    """A job of as many maps as there are nodes, each so large that no two fit into a node, where
+    the cluster is free enough. A node that fails does not hide the others."""
+    from weibo_crawler.posts.cluster import Cluster
+    from weibo_crawler.posts.once import Once
+    from weibo_crawler.posts.submission import ending
+    from weibo_crawler.posts.yarn import alone_mb
 
-    yield _run(Check("nodes", look))
-    for name, text, exit_code in found:
-        yield Line("wrong" if exit_code else "ok", name, text, exit_code)
+    hadoop = settings.hadoop
+    yarn = Cluster(settings).yarn
+    nodes = yarn.nodes()
+    if not nodes:
+        raise StoreError("no node of YARN runs")
+    size = alone_mb(nodes, yarn.largest_mb()) if len(nodes) > 1 else None
+    here = replace(
+        hadoop,
+        attempts=1,
+        running_maps=None,
+        map_memory_mb=max(size, hadoop.map_memory_mb or 0) if size else hadoop.map_memory_mb,
+        jobconf=(*hadoop.jobconf, "mapreduce.map.failures.maxpercent=100"),
+    )
+    cluster = Cluster(replace(settings, hadoop=here))
+    script, stay_s = resource("jobs/check_node.py"), _STAY_S if len(nodes) > 1 else 0.0
+    once = Once(cluster, "doctor", script, new_run_id(), patience_s=_NODE_S)
+
+    def tell_failures() -> None:
+        if (app := once.application()) is not None and cluster.yarn.failures(app.id):
+            raise CrawlerError(ending(cluster.yarn, app, hadoop.python))
+
+    try:
+        found.extend(map(Finding.from_line, once.run([f"{stay_s}"] * len(nodes))))
+    except StoreError:  # where all maps failed there is nothing to read
+        tell_failures()
+        raise
+    heard = {finding.host for finding in found}
+    silent = [node.host for node in nodes if node.host not in heard]
+    if silent:
+        tell_failures()
+    queue = f", in the queue {hadoop.queue}" if hadoop.queue else ""
+    said = f"{len(heard)} of {len(nodes)} ran a map of ours{queue}"
+    if silent:
+        raise checks.NotChecked(
+            f"{said}; YARN gave the others none, as they have other work or room for more than one "
+            f"map: {', '.join(silent)}"
+        )
+    return said
 
 
 def _run(check: Check) -> Line:

@@ -614,7 +614,7 @@ def _operator_commands(commands: Any) -> None:
     doctor.add_argument(
         "--nodes",
         action="store_true",
-        help="let a node of the cluster look around as well, by a job of one map on YARN",
+        help="let each node of the cluster look around as well, by a job of a map for each on YARN",
     )
     doctor.add_argument(
         "--site",

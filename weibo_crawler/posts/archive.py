@@ -21,8 +21,8 @@ from weibo_crawler.errors import DISTRIBUTION, BadConfig, how_to_install
 
 _NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?")
 _EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)")
-# required by seeds, harvest, simulator and reports, never by a mapper
-_NOT_NEEDED = frozenset({"aiohttp", "pygal", "pyroaring", "rich"})
+# required by the simulator, plots and a terminal, never by a job
+_NOT_NEEDED = frozenset({"aiohttp", "pygal", "rich"})
 ARCHIVES = "env-"  # so their names begin
 WRONG_PYTHON = 64  # + the minor version found: the exit code of a mapper under another Python
 # Run at the start of Python, before any import. Compiled parts want the version they were made for.

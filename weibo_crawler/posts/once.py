@@ -23,6 +23,7 @@ from weibo_crawler.posts.submission import (
     jobconf,
     not_submitted,
 )
+from weibo_crawler.posts.yarn import Application
 from weibo_crawler.store.temporary import owned_folder
 
 _LOOK_S = 2.0
@@ -86,6 +87,10 @@ class Once:
                     hdfs.remove(self._cluster.staging(self._run_id))
         return [line for line in said if line.strip()]
 
+    def application(self) -> Application | None:
+        """The job, as YARN knows it."""
+        return self._cluster.yarn.find(self._run_id)
+
     def _clean(self) -> None:
         """Remove the folders of jobs whose driver was killed."""
         before = f"{self._what}-{datetime.now(UTC) - _LEFT_OVER:%Y%m%dT%H%M%S}"
@@ -129,7 +134,7 @@ class Once:
             if time.monotonic() > deadline:
                 raise StoreError(
                     f"the job did not end within {self._patience_s:.0f} s: has YARN room for it? "
-                    f"{self._cluster.settings.hadoop.resourcemanager}/cluster/apps"
+                    f"{yarn.overview()}"
                 )
             with suppress(StoreError):  # away for a while
                 app = yarn.find(self._run_id)

@@ -2,7 +2,8 @@
 
 Thrift1 can neither cut a new table into regions nor set all attributes, so the script makes the
 tables, in the HBase shell. What is compared here is what Thrift1 tells (it also tells the script's
-attributes; the time to live of `raw` is a choice of whoever ran it).
+attributes; the time to live of `raw` is a choice of whoever ran it, and so is what its other
+variables choose, which are read here as well).
 """
 
 import os
@@ -16,12 +17,34 @@ from weibo_crawler.errors import BadConfig, StoreError
 from weibo_crawler.resources import resource
 from weibo_crawler.store.hbase.address import Address
 
-REGIONS = 16
 FOREVER = 2_147_483_647
-_ATTRIBUTES = {"COMPRESSION": "GZ", "BLOOMFILTER": "ROW"}
+_MOST_REGIONS = 256  # as many as there are salts
 _SCRIPT = "conf/hbase_schema.rb"
 _SHELL_S = 600  # of a shell that starts, and makes tables of 16 regions
 _LAST_LINES = 15
+
+
+class Chosen(NamedTuple):
+    """What the variables of the script choose. Thrift1 does not tell the encoding of blocks."""
+
+    regions: int = 16
+    compression: str = "GZ"
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        return {"COMPRESSION": self.compression, "BLOOMFILTER": "ROW"}
+
+
+_DEFAULT = Chosen()
+
+
+def chosen(environ: Mapping[str, str]) -> Chosen:
+    """As the script reads them. BadConfig for a number of regions that cannot be."""
+    regions = environ.get("WEIBO_TABLE_REGIONS", str(_DEFAULT.regions))
+    if not regions.isdecimal() or not 1 <= int(regions) <= _MOST_REGIONS:
+        raise BadConfig(f"WEIBO_TABLE_REGIONS is 1 to {_MOST_REGIONS}, not {regions!r}")
+    compression = environ.get("WEIBO_TABLE_COMPRESSION", _DEFAULT.compression)
+    return Chosen(int(regions), compression.upper())
 
 
 class Difference(NamedTuple):
@@ -32,27 +55,33 @@ class Difference(NamedTuple):
 
 
 def differences(
-    table: str, families: Mapping[str, int], held: Mapping[str, Any], regions: int
+    table: str,
+    families: Mapping[str, int],
+    held: Mapping[str, Any],
+    regions: int,
+    wanted: Chosen = _DEFAULT,
 ) -> Iterator[Difference]:
     """What is not as the schema says. families: family -> versions; held: family -> Thrift's
     ColumnDescriptor; table: its full name."""
     for family, versions in families.items():
         if family not in held:
-            remedy = _alter(table, family, VERSIONS=versions, **_ATTRIBUTES)
+            remedy = _alter(table, family, VERSIONS=versions, **wanted.attributes)
             yield Difference(f"table {table} has no family {family}: {remedy}", True)
             continue
-        for name, (is_, wanted, harmful) in _compared(family, versions, held[family]).items():
-            if is_ != wanted:
+        compared = _compared(family, versions, held[family], wanted)
+        for name, (is_, should, harmful) in compared.items():
+            if is_ != should:
                 yield Difference(
-                    f"table {table}, family {family}: {name} is {is_}, should be {wanted}: "
-                    + _alter(table, family, **{name: wanted}),
+                    f"table {table}, family {family}: {name} is {is_}, should be {should}: "
+                    + _alter(table, family, **{name: should}),
                     harmful,
                 )
     for family in held.keys() - families.keys():
         yield Difference(f"table {table}: family {family} is not of the schema", False)
-    if regions < REGIONS:
+    if regions < wanted.regions:
         yield Difference(
-            f"table {table} has {regions} of {REGIONS} regions; HBase splits it as it grows", False
+            f"table {table} has {regions} of {wanted.regions} regions; HBase splits it as it grows",
+            False,
         )
 
 
@@ -107,12 +136,14 @@ def _words(command: str) -> list[str] | None:
     return words if words and shutil.which(words[0]) is not None else None
 
 
-def _compared(family: str, versions: int, held: Any) -> dict[str, tuple[object, object, bool]]:
+def _compared(
+    family: str, versions: int, held: Any, wanted: Chosen
+) -> dict[str, tuple[object, object, bool]]:
     """attribute -> (what it is, what it should be, whether a difference does harm)."""
+    is_ = {"COMPRESSION": _text(held.compression), "BLOOMFILTER": _text(held.bloomFilterType)}
     compared: dict[str, tuple[object, object, bool]] = {
         "VERSIONS": (held.maxVersions, versions, held.maxVersions < versions),
-        "COMPRESSION": (_text(held.compression), _ATTRIBUTES["COMPRESSION"], False),
-        "BLOOMFILTER": (_text(held.bloomFilterType), _ATTRIBUTES["BLOOMFILTER"], False),
+        **{name: (is_[name], should, False) for name, should in wanted.attributes.items()},
     }
     if family != "raw":
         compared["TTL"] = (held.timeToLive, FOREVER, True)

@@ -1,5 +1,6 @@
 """The tables in HBase, through its Thrift1 server (`hbase thrift start`, buffered and binary)."""
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +10,13 @@ from weibo_crawler.records import ECHO_LISTS
 from weibo_crawler.store import Table
 from weibo_crawler.store.hbase.address import parse_address
 from weibo_crawler.store.hbase.base import Thrift
-from weibo_crawler.store.hbase.schema import Difference, check_command, differences, make_tables
+from weibo_crawler.store.hbase.schema import (
+    Difference,
+    check_command,
+    chosen,
+    differences,
+    make_tables,
+)
 from weibo_crawler.store.hbase.table import HbaseTable
 from weibo_crawler.store.rows.cells import FAMILIES
 
@@ -75,7 +82,7 @@ class HbaseTables:
         if not held:
             return [Difference(f"table {table} does not exist: run `weibo-crawler init`", True)]
         regions = self._thrift.call(table, lambda client: client.getTableRegions(table.encode()))
-        return list(differences(table, FAMILIES[name], held, len(regions)))
+        return list(differences(table, FAMILIES[name], held, len(regions), chosen(os.environ)))
 
     def _open(self, name: str) -> HbaseTable:
         return HbaseTable(self._thrift, self.address.table(name), name, FAMILIES[name])

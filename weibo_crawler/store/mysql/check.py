@@ -19,6 +19,7 @@ _ANSWER_S = 4.0
 _VERSION = len(SCHEMAS["users"])
 _CLOCKS_APART_S = 5.0  # leases last a minute, and each process reads its own clock
 _TABLES = "SELECT table_name, engine, table_collation FROM information_schema.tables"
+NONE_YET = "none yet: `weibo-crawler init` makes them"  # of tables
 
 
 class MysqlCheck(NamedTuple):
@@ -71,7 +72,7 @@ class MysqlCheck(NamedTuple):
         found = self._read(f"{_TABLES} WHERE table_schema = DATABASE()")
         held = {name: (engine, collation) for name, engine, collation in found}
         if "schema_versions" not in held:
-            return "none yet: `weibo-crawler init` makes them"
+            return NONE_YET
         ours = [name for name in ("userlist", "progress", "gate", "forgotten") if name in held]
         wrong = [n for n in ours if held[n][0] != "InnoDB" or held[n][1] != "utf8mb4_bin"]
         if wrong:
