@@ -361,6 +361,7 @@ def test_a_wall_that_nobody_confirmed_is_asked_again_soon(crawl_: Crawl) -> None
     crawl_.run(rests, refresh=True, due=True, clock=clock)
     assert "posts/6/2" not in rests.asked
 
+
 def walls_of(uid: int, *, profile: bool = False) -> dict[str, list[Verdict]]:
     """The timeline of this user is walled, and its profile, too, by choice."""
     walls = {f"posts/{uid}/": [Verdict.LOGIN_WALL] * 9}

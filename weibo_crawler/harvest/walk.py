@@ -11,7 +11,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, NoReturn
 
 from weibo_crawler.errors import Interrupted, SiteSaysNo
+from weibo_crawler.evidence import Place
 from weibo_crawler.fetch import Ask
+from weibo_crawler.harvest.asking import KINDS
 from weibo_crawler.harvest.edges import EdgeReader, Shown
 from weibo_crawler.harvest.sightings import Source
 from weibo_crawler.harvest.trouble import (
@@ -202,14 +204,21 @@ class _Visit:
             shown = await self._reader.read(edge, progress)
         except Walled:
             is_reopened = edge in self._entry.begun and not progress.pages
-            if not is_reopened:  # it was chosen because it was walled
-                is_again = self._entry.is_retry
-                walls.met(edge, nth + self._reader.behind, now, is_again=is_again)
+            # neither was chosen by chance
+            if not (is_reopened or self._is_left_over(edge, progress)):
+                walls.met(edge, nth + self._reader.behind, now)
             raise
         if shown.is_proof:
             walls.passed(edge, nth + self._reader.behind, now)
         await self._env.note_shown(self._entry.uid)
         return shown
+
+    def _is_left_over(self, edge: Edge, progress: Progress) -> bool:
+        """Whether this entry was in trouble before, and others are known who were shown such a
+        page: those that are walled are left over in the end, alone."""
+        place = Place(KINDS[edge], bool(progress.cursor))
+        evidence = self._env.source.asker.evidence
+        return self._entry.is_retry and evidence.knows(self._entry.uid, place)
 
     def _commit_of(self, edge: Edge, progress: Progress, shown: Shown, is_last: bool) -> PageCommit:
         return PageCommit(

@@ -95,6 +95,8 @@ class LawfulPeople(PeoplePages):
         self._lawful = world
 
     def fans(self, index: int, number: int) -> Answer:
+        if self._lawful.are_fans_private(index):
+            return login_wall(f"/p/index?containerid=231051_-_fans_-_{self._world.uid(index)}")
         sheets = self._lawful.fan_sheets(index)
         laws = self._lawful.laws
         ending = laws.fans_ends[scatter(index, 40) % len(laws.fans_ends)]
@@ -165,6 +167,8 @@ class LawfulPosts(PostPages):
         return numbers.get(given, pages)
 
     def timeline(self, index: int, number: int, container: str) -> Answer:
+        if self._lawful.are_posts_private(index):
+            return login_wall(f"/p/index?containerid={container}")
         sheets, laws = self._lawful.post_sheets(index), self._lawful.laws
         ending = laws.posts_ends[scatter(index, 71) % len(laws.posts_ends)]
         if number > len(sheets):

@@ -69,6 +69,14 @@ class LawfulWorld(World):
         wall = self.laws.search_wall
         return mids if wall is None else mids[: wall * PAGE_OF_POSTS]
 
+    def are_fans_private(self, index: int) -> bool:
+        """Whether guests are refused the fan list of this user alone."""
+        return not self.gone(index) and self._hits(index, 108, self.laws.private_lists)
+
+    def are_posts_private(self, index: int) -> bool:
+        """The same of the timeline."""
+        return not self.gone(index) and self._hits(index, 109, self.laws.private_timelines)
+
     def is_nameless(self, index: int) -> bool:
         """Whether the profile has no name."""
         return self._hits(index, 103, self.laws.nameless)
@@ -76,7 +84,7 @@ class LawfulWorld(World):
     def _fan_sheets(self, index: int) -> tuple[Sheet, ...]:
         """The pages of a fan list; none where the site shows none."""
         laws, rng = self.laws, dice(self.seed, Topic.FAN_SHEETS, index)
-        if self.gone(index) or rng.random() < laws.hidden_lists:
+        if self.gone(index) or rng.random() < laws.hidden_lists or self.are_fans_private(index):
             return ()
         fans = [
             fan
@@ -132,6 +140,8 @@ class LawfulWorld(World):
         """The pages of a timeline; none where the site shows none."""
         laws, rng = self.laws, dice(self.seed, Topic.POST_SHEETS, index)
         if self.gone(index) or rng.random() < laws.hidden_timelines:
+            return ()
+        if self.are_posts_private(index):
             return ()
         shown = [mid for mid in super().order(index) if rng.random() >= laws.hidden_posts]
         pinned = [Place(mid, is_pinned=True) for mid in self.calendar(index).pinned]

@@ -57,6 +57,11 @@ def _share(most: float) -> Callable[[Random], float]:
     return lambda rng: rng.choice((0.0, round(rng.uniform(most / 10, most), 3)))
 
 
+def _private(rng: Random) -> float:
+    """Mostly none; else some, up to half."""
+    return rng.choice((0.0, 0.0, 0.0, round(rng.uniform(0.02, 0.5), 3)))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Laws:
     """Shares are of 1. Forms are those of the tuples above; `bends` says what each does."""
@@ -122,6 +127,8 @@ class Laws:
     posts_wall: int | None = _law(_one(None, None, None, 1, 2, 3), "pages of posts guests see")
     fans_wall: int | None = _law(_one(None, None, None, None, 1, 2), "pages of fans guests see")
     search_wall: int | None = _law(_one(None, None, 0, 1), "pages of a topic guests see")
+    private_lists: float = _law(_private, "of the fan lists are walled, those of others are shown")
+    private_timelines: float = _law(_private, "of the timelines, in the same way")
     rate_limit: str = _law(_one("", "", "", "100/1", "250/2"), "what an address may ask for")
     limit_words: tuple[str, ...] = _law(_some(*LIMIT_WORDS), "what it gets for more")
     retry_after: bool = _law(_one(False, False, True), "refusals say Retry-After")

@@ -22,7 +22,8 @@ _SITE_ZONE = timezone(timedelta(seconds=SITE_UTC_OFFSET_S))
 class TrueUser(msgspec.Struct, frozen=True):
     """fans: as announced. depth: of the walk; None and kept false: a true walk leaves it out. gone:
     how the site says that there is no such user, "" for one that exists. is_short: whether a guest
-    is shown fewer fans than are announced. posts: how many are announced. province, city,
+    is shown fewer fans than are announced. are_fans_private, are_posts_private: whether guests are
+    refused the fan list, and the timeline, of this user alone. posts: how many are announced. province, city,
     registered: as the basic information tells them legibly, "" where it does not."""
 
     uid: int
@@ -32,6 +33,8 @@ class TrueUser(msgspec.Struct, frozen=True):
     kept: bool
     gone: str = ""
     is_short: bool = False
+    are_fans_private: bool = False
+    are_posts_private: bool = False
     posts: int = 0
     province: str = ""
     city: str = ""
@@ -157,14 +160,17 @@ def write_whole(file: Path, content: bytes, option: str) -> None:
 
 
 def _user(world: World, index: int, depth: int | None) -> TrueUser:
+    lawful = world if isinstance(world, LawfulWorld) else None
     return TrueUser(
         uid=world.uid(index),
         screen_name=world.person(index).screen_name,
         fans=world.fans_announced(index),
         depth=depth,
         kept=depth is not None,
-        gone=world.gone(index) if isinstance(world, LawfulWorld) else "",
+        gone=lawful.gone(index) if lawful else "",
         is_short=len(world.fans_shown(index)) < world.fans_announced(index),
+        are_fans_private=lawful is not None and lawful.are_fans_private(index),
+        are_posts_private=lawful is not None and lawful.are_posts_private(index),
         posts=len(world.calendar(index).mids),
         **_info(world, index),
     )
