@@ -553,6 +553,20 @@ CHANGES = [
         f"{FETCH}/test_endpoints.py",
     ),
     Change(
+        "each hidden list ends a session before the first one is asked for again",
+        "fetch/pool/login_walls.py",
+        "        self._note_alone(use, sort, now)\n",
+        "",
+        f"{FETCH}/test_session.py::test_lists_that_people_hide_end_no_sessions",
+    ),
+    Change(
+        "a hidden list ends a session while it is too early for another one",
+        "fetch/pool/login_walls.py",
+        "(standing.cools or self._enders.are_alone(now))",
+        "self._enders.are_alone(now)",
+        f"{FETCH}/test_session.py::test_lists_that_people_hide_end_no_sessions",
+    ),
+    Change(
         "walls of later pages tell while first pages are walled",
         "fetch/pool/login_walls.py",
         "if nth > 1 and self._are_first_walled.get(request.kind, False):",
