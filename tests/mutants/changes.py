@@ -553,6 +553,20 @@ CHANGES = [
         f"{FETCH}/test_endpoints.py",
     ),
     Change(
+        "all visits that are under way meet the wall at page 2",
+        "posts/asking.py",
+        "if ask.nth > 1 and sort not in self._told:",
+        "if False:",
+        f"{POSTS}/test_walls.py::test_visits_at_once_do_not_all_meet_the_wall",
+    ),
+    Change(
+        "later pages are asked for one at a time, though guests are shown them",
+        "posts/asking.py",
+        "            self._told.add((ask.request.kind, ask.nth))\n",
+        "            pass\n",
+        f"{POSTS}/test_walls.py::test_where_later_pages_are_shown_all_visits_ask_at_once",
+    ),
+    Change(
         "each hidden list ends a session before the first one is asked for again",
         "fetch/pool/login_walls.py",
         "        self._note_alone(use, sort, now)\n",
