@@ -244,20 +244,25 @@ def test_sessions_that_live_for_few_requests() -> None:
     assert all(later - earlier >= 60.0 for earlier, later in pairwise(asked[1:]))
 
 
-@pytest.mark.parametrize("share", [0.1, 0.3, 0.5])
-def test_lists_that_people_hide_end_no_sessions(share: float) -> None:
+@pytest.mark.parametrize(
+    ("share", "lives", "most"), [(0.1, inf, 6), (0.3, inf, 6), (0.5, inf, 6), (0.3, 20, 20)]
+)
+def test_lists_that_people_hide_end_no_sessions(share: float, lives: float, most: int) -> None:
     """Law 16: however many callers ask at once, hidden lists among those that are shown are told
-    apart from the end of a session. At the default pace 200 lists took up to 56 times as long as
-    they need, and asked for up to 240 sessions, of which none was ever over."""
+    apart from the end of a session, also where each lives for so many requests. At the default pace
+    200 lists took up to 56 times as long as they need, and asked for up to 240 sessions, of which
+    none was ever over; with sessions of twenty requests up to 27 times, and for 90."""
     rng, lists = Random(2), 200
     hidden = {uid for uid in range(lists) if rng.random() < share}
     shown: list[int] = []
     passed_at = -1.0
     lock = asyncio.Lock()
     left = list(range(lists))
+    uses = Counter[str]()
 
     def answer(request: Request, egress: Egress, headers: dict[str, str]) -> Reading:
-        return WALL if request.uid in hidden else OK
+        uses[headers["Cookie"]] += 1
+        return WALL if request.uid in hidden or uses[headers["Cookie"]] > lives else OK
 
     async def witness(at: float) -> bool:
         """Whether something passes that is asked for after `at`."""
@@ -283,9 +288,9 @@ def test_lists_that_people_hide_end_no_sessions(share: float) -> None:
 
     world = World(answer, has_sessions=True, rate=1 / 3, attempts=5, takes_s=0.1)
     run(_all_of(caller() for _ in range(32)))
-    assert world.transport.sessions <= 6
+    assert world.transport.sessions <= most
     assert len(world.transport.log) <= lists + 4 * len(hidden)
-    assert world.transport.log[-1][0] <= 2.5 * 3.0 * lists
+    assert world.transport.log[-1][0] <= 3.0 * 3.0 * lists
 
 
 @pytest.mark.parametrize("deepest", [1, 7])

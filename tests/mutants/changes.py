@@ -567,6 +567,13 @@ CHANGES = [
         f"{POSTS}/test_walls.py::test_where_later_pages_are_shown_all_visits_ask_at_once",
     ),
     Change(
+        "a hidden list is asked for again with one session after the other",
+        "fetch/pool/login_walls.py",
+        "return Wall.ALONE if is_known and self.last_pass else Wall.DOUBT",
+        "return Wall.DOUBT",
+        f"{FETCH}/test_session.py::test_lists_that_people_hide_end_no_sessions",
+    ),
+    Change(
         "each hidden list ends a session before the first one is asked for again",
         "fetch/pool/login_walls.py",
         "        self._note_alone(use, sort, now)\n",

@@ -339,17 +339,18 @@ class Signs:
     def _beside(self, met: Refusal, uses: int, now: float) -> Wall:
         """A page of a sort that is shown, where such pages are known to be walled alone, or it is
         too early for another session: as long as requests that were sent after its wall can tell,
-        they do, one after the other."""
+        they do, one after the other. One that is known to be alone is so, whatever they tell."""
         since = self._suspect(met, uses, is_shown=True)
         if since < self.last_pass:
             return self._alone(met, now, is_shown=True)
         held = self._held or _Held(uses)
+        is_known = self._enders.is_alone(met.page)
         if met.use > held.since:
-            telling = not self._enders.is_alone(met.page)
-            held = _Held(held.since, held.walls + 1, held.telling + telling)
+            held = _Held(held.since, held.walls + 1, held.telling + (not is_known))
         self._held = held
-        is_over = held.telling >= self._held_most() or held.walls >= _HELD_ALL
-        return Wall.OVER if is_over else Wall.DOUBT
+        if held.telling >= self._held_most() or held.walls >= _HELD_ALL:
+            return Wall.OVER
+        return Wall.ALONE if is_known and self.last_pass else Wall.DOUBT
 
     def _held_most(self) -> int:
         """How many in a row tell that it is over, by the share of pages that are walled alone."""
