@@ -1,5 +1,6 @@
 """Later pages that guests are not shown: a few tries tell, and the rest is spared."""
 
+import asyncio
 from collections import Counter
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from tests.posts.crawls import Crawl, timeline
 from tests.posts.test_refresh import DAY, HOUR, Clock
 from tests.posts.worlds import ScriptedFetcher, post
+from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.records import Kind, PostPage, Reading, Request, Verdict
 
 UIDS = range(6, 36)
@@ -46,6 +48,48 @@ def test_a_few_tries_tell_and_the_rest_is_spared(crawl_: Crawl) -> None:
             *("done", "login_wall", True, False, 10, refused.gaps, clock.now, None),
         ]
         assert ledger.next_visit > clock.now
+
+
+class Slow(ScriptedFetcher):
+    """Others go on while an answer is on its way."""
+
+    async def fetch(self, ask: Ask) -> Fetched:
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return await super().fetch(ask)
+
+
+def test_visits_at_once_do_not_all_meet_the_wall(crawl_: Crawl) -> None:
+    """Law 16: while nobody knows whether guests are shown page 2 one visit at a time asks for it.
+    Thirty visits of which a harvest had kept page 1 sent 136 requests for it."""
+    crawl_.add(*UIDS)
+    world = {uid: timeline(uid, 15) for uid in UIDS}
+    walls = {f"posts/{uid}/2": [Verdict.LOGIN_WALL] * 9 for uid in UIDS}
+    fetcher = Slow(world, trouble=walls)
+    crawl_.run(fetcher, users_in_flight=len(UIDS))
+    assert later(fetcher) == TRIES
+    assert {crawl_.ledger(uid).stopped for uid in UIDS} == {"login_wall"}
+
+
+def test_where_later_pages_are_shown_all_visits_ask_at_once(crawl_: Crawl) -> None:
+    """One answer that is no wall tells."""
+    crawl_.add(*UIDS)
+
+    class Watched(Slow):
+        under_way = most = 0
+
+        async def fetch(self, ask: Ask) -> Fetched:
+            is_later = ask.nth > 1
+            self.under_way += is_later
+            self.most = max(self.most, self.under_way)
+            try:
+                return await super().fetch(ask)
+            finally:
+                self.under_way -= is_later
+
+    fetcher = Watched({uid: timeline(uid, 15) for uid in UIDS})
+    crawl_.run(fetcher, users_in_flight=len(UIDS))
+    assert fetcher.most > len(UIDS) / 2
 
 
 def test_later_runs_know_it_and_one_request_an_hour_tries(crawl_: Crawl) -> None:

@@ -1,6 +1,7 @@
 """Asking the site on behalf of all visits of one run, and what the answers tell of the run."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from random import Random
@@ -8,7 +9,17 @@ from random import Random
 from weibo_crawler.evidence import Evidence, Place, is_shown, place_of
 from weibo_crawler.fetch import Ask, Fetched, PageSource
 from weibo_crawler.metrics import PURPOSE, Counters
-from weibo_crawler.records import OF_USERS, Answer, Id, Kind, Page, Reading, Request, Verdict
+from weibo_crawler.records import (
+    FACTS,
+    OF_USERS,
+    Answer,
+    Id,
+    Kind,
+    Page,
+    Reading,
+    Request,
+    Verdict,
+)
 from weibo_crawler.walls import Walls
 
 _KEPT_BYTES = 256 * 1024  # of one odd card
@@ -71,6 +82,21 @@ class Asker:
         self._quiet = set[Place]()
         self.walls = walls or Walls()
         self._proving = asyncio.Lock()
+        # later pages: those of which an answer was no wall, and one lock for each of the others
+        self._told = set[tuple[Kind, int]]()
+        self._first: defaultdict[tuple[Kind, int], asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    @asynccontextmanager
+    async def alone(self, ask: Ask) -> AsyncIterator[None]:
+        """While nobody knows whether guests are shown such a later page, let one visit at a time
+        ask for it: else all that are under way meet the same wall before it closes the kind."""
+        sort = (ask.request.kind, ask.nth)
+        if ask.nth > 1 and sort not in self._told:
+            async with self._first[sort]:
+                if sort not in self._told:
+                    yield
+                    return
+        yield
 
     @asynccontextmanager
     async def in_turn(self) -> AsyncIterator[None]:
@@ -129,6 +155,8 @@ class Asker:
             return fetched
         self._has_answered = True
         self._note_wall(ask, reading, begun)
+        if reading.verdict in FACTS:
+            self._told.add((ask.request.kind, ask.nth))
         place = place_of(ask.request)
         if reading.verdict is Verdict.DRIFTED:
             await self._keep(page, reading.why, page.body)

@@ -57,9 +57,10 @@ class Timeline:
             if most is not None and visit.ledger.pages >= most:
                 return "max_pages"
             ask, is_full, is_after_old = self._page_to_ask(), self._is_full(), self._is_old()
-            if why := await self._spared(ask, is_full=is_full):
-                return why
-            fetched = await self._shown(ask)
+            async with self._asker.alone(ask):
+                if why := await self._spared(ask, is_full=is_full):
+                    return why
+                fetched = await self._shown(ask)
             await self._note(fetched, is_full=is_full)
             end = await self._step(fetched, is_full=is_full, is_after_old=is_after_old)
             if end is not None:

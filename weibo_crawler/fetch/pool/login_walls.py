@@ -194,8 +194,10 @@ class Signs:
 
     Once a page was found that is walled alone, though its sort is shown, walls of such pages end no
     session: what is under way lands, and one request after the other tells, until one passes or so
-    many in a row are walled as would hardly be by chance.
-    Before that a page of a sort that is shown ends one session and not the next one too, nor does
+    many in a row are walled as would hardly be by chance. So it is, too, while a new session would
+    have to wait, since nothing is lost by that. Alone is a page that was walled before others of
+    its sort passed with the same session.
+    Else a page of a sort that is shown ends one session and not the next one too, nor does
     one that was walled at first with a new session: it is asked for once more, and is alone if
     something passed that was sent after its wall; else over. A page that is refused, not walled, is
     alone where it would be closed, and the first request with a renewed session closes no sort
@@ -211,6 +213,7 @@ class Signs:
             False  # whether it was walled, beside its first answer, and nothing passed
         )
         self._suspects: dict[str, int] = {}  # pages: how many uses there were when it was refused
+        self._walled: dict[str, tuple[Sort, int]] = {}  # the same of login walls, with their sorts
         self._doubt: int | None = None  # the same of the last one of a sort that is not shown
         self._held: _Held | None = None
         self._shows = self._alones = 0  # pages shown, and walls of single ones
@@ -222,6 +225,7 @@ class Signs:
         """Another session; uses: how many requests it answered for the holders before."""
         self.last_pass, self.is_answered = uses, uses > 0
         self._suspects.clear()
+        self._walled.clear()
         self._is_doubted = False
         self._doubt = self._unsure = self._held = None
 
@@ -246,6 +250,7 @@ class Signs:
         if not is_shown:
             return is_news
         self._shows += 1
+        self._note_alone(use, sort, now)
         self._closed = _without(self._closed, sort)
         walled, self.walled_until = self.walled_until, _without(self.walled_until, sort)
         return len(walled) > len(self.walled_until) or is_news
@@ -272,11 +277,10 @@ class Signs:
             self._is_doubted = True  # it may be alive: others, or a witness, are to tell
             self._suspect(met, uses, is_shown=is_shown)
             return Wall.DOUBT
-        if self._enders.are_alone(now):
-            if is_shown and met.is_wall:
-                return self._beside(met, uses, now)
-        elif standing.were_over:
+        if standing.were_over and not self._enders.are_alone(now):
             return Wall.OVER
+        if is_shown and met.is_wall and (standing.cools or self._enders.are_alone(now)):
+            return self._beside(met, uses, now)
         if is_shown:
             if not self._enders.has(met.url, now):
                 self._enders.add(met.url, now)
@@ -320,19 +324,33 @@ class Signs:
         """Whether others are to settle a doubt about a page of a sort that is not shown."""
         return self._doubt is not None and self.last_pass <= self._doubt
 
+    def _note_alone(self, use: int, sort: Sort, now: float) -> None:
+        """A page was shown: alone are those of its sort that were walled before it was sent for."""
+        found = [
+            page
+            for page, (one, since) in self._walled.items()
+            if _is_within(one, sort) and use > since
+        ]
+        for page in found:
+            del self._walled[page]
+            self._alones += not self._enders.is_alone(page)
+            self._enders.add_alone(page, now)
+
     def _beside(self, met: Refusal, uses: int, now: float) -> Wall:
-        """A page of a sort that is shown, where such pages are known to be walled alone: as long as
-        requests that were sent after its wall can tell, they do, one after the other."""
+        """A page of a sort that is shown, where such pages are known to be walled alone, or it is
+        too early for another session: as long as requests that were sent after its wall can tell,
+        they do, one after the other. One that is known to be alone is so, whatever they tell."""
         since = self._suspect(met, uses, is_shown=True)
         if since < self.last_pass:
             return self._alone(met, now, is_shown=True)
         held = self._held or _Held(uses)
+        is_known = self._enders.is_alone(met.page)
         if met.use > held.since:
-            telling = not self._enders.is_alone(met.page)
-            held = _Held(held.since, held.walls + 1, held.telling + telling)
+            held = _Held(held.since, held.walls + 1, held.telling + (not is_known))
         self._held = held
-        is_over = held.telling >= self._held_most() or held.walls >= _HELD_ALL
-        return Wall.OVER if is_over else Wall.DOUBT
+        if held.telling >= self._held_most() or held.walls >= _HELD_ALL:
+            return Wall.OVER
+        return Wall.ALONE if is_known and self.last_pass else Wall.DOUBT
 
     def _held_most(self) -> int:
         """How many in a row tell that it is over, by the share of pages that are walled alone."""
@@ -359,6 +377,8 @@ class Signs:
     def _suspect(self, met: Refusal, uses: int, *, is_shown: bool) -> int:
         """Note that a page was refused; after how many uses it was for the first time."""
         since = self._suspects.setdefault(met.page, uses)
+        if met.is_wall and met.url:
+            self._walled.setdefault(met.url, (met.sort, uses))
         if not is_shown:
             self._doubt = since
         return since
