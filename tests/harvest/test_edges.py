@@ -436,6 +436,29 @@ def test_without_other_edges_a_hidden_list_is_a_failure(tmp_path: Path) -> None:
     assert {row.uid for row in crawl.rows() if row.state == "failed"} == {hidden}
 
 
+def test_a_run_of_retries_alone_closes_no_kind(tmp_path: Path) -> None:
+    """Law 4: who failed, as the list is walled, is left over in the next run, alone. That those are
+    walled again says nothing of the lists of all: the run ends by itself, and leaves nobody."""
+    world = make_world(4, users=200)
+    crawl = Crawl(tmp_path, world)
+    crawl.run(SimulatedFetcher(world), edges_if_walled=())
+    hidden = {row.uid for row in crawl.rows()[5::8]}
+    (tmp_path / "hidden").mkdir()
+    crawl = Crawl(tmp_path / "hidden", world)
+
+    def walled(request: Request) -> bool:
+        return request.kind is Kind.FANS and request.uid in hidden
+
+    crawl.run(SimulatedFetcher(world, walled), edges_if_walled=())
+    failed = {row.uid for row in crawl.rows() if row.state == "failed"}
+    assert len(failed) > IN_A_ROW and failed <= hidden
+    with crawl.open() as users:
+        users.requeue_failed()
+    crawl.run(SimulatedFetcher(world, walled), edges_if_walled=())
+    assert {row.uid for row in crawl.rows() if row.state != "done"} == failed
+    assert {row.state for row in crawl.rows()} == {"done", "failed"}
+
+
 def test_later_pages_that_are_walled_leave_the_first(tmp_path: Path) -> None:
     """Where guests are shown page 1 of fan lists only, these fans are kept, no other edge is
     walked, and the lists are counted as walled."""

@@ -623,6 +623,13 @@ CHANGES = [
         "tests/test_walls.py",
     ),
     Change(
+        "a run of retries alone closes the lists of all",
+        "harvest/walk.py",
+        "return self._entry.is_retry and",
+        "return False and",
+        "tests/harvest/test_edges.py::test_a_run_of_retries_alone_closes_no_kind",
+    ),
+    Change(
         "first pages of others close page 2 of a list that was shown",
         "walls.py",
         "if after < n <= nth]",

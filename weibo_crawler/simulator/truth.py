@@ -23,8 +23,9 @@ class TrueUser(msgspec.Struct, frozen=True):
     """fans: as announced. depth: of the walk; None and kept false: a true walk leaves it out. gone:
     how the site says that there is no such user, "" for one that exists. is_short: whether a guest
     is shown fewer fans than are announced. are_fans_private, are_posts_private: whether guests are
-    refused the fan list, and the timeline, of this user alone. posts: how many are announced. province, city,
-    registered: as the basic information tells them legibly, "" where it does not."""
+    refused the fan list, and the timeline, of this user alone. posts: how many are announced.
+    province, city, registered: as the basic information tells them legibly, "" where it does
+    not."""
 
     uid: int
     screen_name: str
