@@ -415,10 +415,21 @@ class FrontierContract:
         assert frontier.unsure_lists() == 1
         self.claim(frontier)
         frontier.finish("me", 2, State.DONE, "")
+        assert frontier.requeue_unheard() == 0  # somebody was found
         assert frontier.requeue_failed() == 1
         (entry,) = self.claim(frontier)
         assert (entry.uid, entry.progress[Edge.FANS].cursor) == (1, "2")
         assert frontier.unsure_lists() == 0
+
+    def test_unsure_ends_are_asked_again_while_nobody_was_found(self, frontier: Frontier) -> None:
+        """Law 4: the site may have shown nothing to anybody."""
+        frontier.add_seeds(found(1), "run", NOW)
+        (entry,) = self.claim(frontier)
+        self.commit(frontier, page(entry, ended="end")._replace(sure=False))
+        assert frontier.requeue_unheard() == 1
+        (entry,) = self.claim(frontier)
+        self.commit(frontier, page(entry, ended="end"))
+        assert frontier.requeue_unheard() == 0
 
     def test_walled_lists_are_counted_and_reopened_by_seq(self, frontier: Frontier) -> None:
         """A walled list is no unsure one; reopening goes on behind the last, and the time of the

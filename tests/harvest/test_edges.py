@@ -451,7 +451,8 @@ def test_a_run_of_retries_alone_closes_no_kind(tmp_path: Path) -> None:
 
     crawl.run(SimulatedFetcher(world, walled), edges_if_walled=())
     failed = {row.uid for row in crawl.rows() if row.state == "failed"}
-    assert len(failed) > IN_A_ROW and failed <= hidden
+    assert len(failed) > IN_A_ROW
+    assert failed <= hidden
     with crawl.open() as users:
         users.requeue_failed()
     crawl.run(SimulatedFetcher(world, walled), edges_if_walled=())

@@ -365,7 +365,7 @@ def test_another_rule_than_the_walk_began_with_makes_depths_bounds(
 
 def test_an_end_before_the_announced_count_is_asked_again(tmp_path: Path) -> None:
     """Law 4: one false end loses nobody; a lasting one is stored as unsure, and asked again when
-    the user says so."""
+    the user says so, or by the next run, as long as nobody at all was found."""
     graph = Graph({1: [2, 3, 4, 5]}, {1: 92, 2: 90, 3: 90, 4: 90, 5: 90})
     depths, _, counters, _ = harvest(tmp_path, graph, [1], trouble={(1, Verdict.END): 1})
     assert set(depths) == {1, 2, 3, 4, 5}
@@ -375,9 +375,18 @@ def test_an_end_before_the_announced_count_is_asked_again(tmp_path: Path) -> Non
     assert set(harvest(again, graph, [1], trouble={(1, Verdict.END): 2})[0]) == {1}
     users = open_users(again)
     assert users.unsure_lists() == 1
-    assert users.requeue_failed() == 1
     users.close()
     assert set(harvest(again, graph, [1])[0]) == {1, 2, 3, 4, 5}
+    later = tmp_path / "later"
+    later.mkdir()
+    tail = {1: [2, 3, 4, 5], 5: [6]}
+    graph = Graph(tail, {1: 92, 2: 90, 3: 90, 4: 90, 5: 91, 6: 90})
+    assert set(harvest(later, graph, [1], trouble={(5, Verdict.END): 2})[0]) == {1, 2, 3, 4, 5}
+    assert set(harvest(later, graph, [1])[0]) == {1, 2, 3, 4, 5}
+    users = open_users(later)
+    assert users.requeue_failed() == 1
+    users.close()
+    assert set(harvest(later, graph, [1])[0]) == {1, 2, 3, 4, 5, 6}
 
 
 def test_an_expected_end_needs_no_second_witness(tmp_path: Path) -> None:

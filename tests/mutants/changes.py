@@ -623,6 +623,13 @@ CHANGES = [
         "tests/test_walls.py",
     ),
     Change(
+        "a harvest that found nobody, as the site was silent, finds nobody for good",
+        "harvest/run.py",
+        "self._frontier.requeue_unheard()",
+        "pass",
+        "tests/harvest/test_run.py::test_an_end_before_the_announced_count_is_asked_again",
+    ),
+    Change(
         "a run of retries alone closes the lists of all",
         "harvest/walk.py",
         "return self._entry.is_retry and",
@@ -639,8 +646,8 @@ CHANGES = [
     Change(
         "a page that is walled alone tells that a session is over",
         "fetch/pool/login_walls.py",
-        "telling = not self._enders.is_alone(met.page)",
-        "telling = True",
+        "held = _Held(held.since, held.walls + 1, held.telling + (not is_known))",
+        "held = _Held(held.since, held.walls + 1, held.telling + 1)",
         f"{FETCH}/test_visit.py::test_one_page_does_not_end_one_session_after_the_other",
     ),
     Change(
@@ -667,8 +674,8 @@ CHANGES = [
     Change(
         "walls in a row never end a session that is held",
         "fetch/pool/login_walls.py",
-        "held = _Held(held.since, held.walls + 1, held.telling + telling)",
-        "pass",
+        "if held.telling >= self._held_most() or held.walls >= _HELD_ALL:",
+        "if False:",
         f"{FETCH}/test_visit.py::test_where_pages_are_walled_alone_their_walls_end_no_session",
     ),
     Change(
@@ -1126,7 +1133,7 @@ CHANGES = [
     Change(
         "a session that is likely to be over is asked again",
         "fetch/pool/login_walls.py",
-        "if standing.were_over:",
+        "if standing.were_over and not self._enders.are_alone(now):",
         "if False:",
         f"{FETCH}/test_visit.py",
     ),

@@ -165,6 +165,7 @@ class HarvestRun:
         note_rules(self._frontier, self._settings, State.DONE in self._frontier.states())
         self._reopening.begin()
         self._frontier.requeue_unread()
+        self._frontier.requeue_unheard()
         self._topics_in.requeue_topics()
         for row in islice(self._frontier.users(), _FIRST_USERS):
             if row.screen_name is None and row.fans is not None:

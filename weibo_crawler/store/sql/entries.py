@@ -119,13 +119,28 @@ class SqlEntries(SqlErasure):
 
         def work(cursor: Cursor) -> int:
             n = cursor.execute(f"UPDATE userlist SET {_RETRY} WHERE state = 'failed'")
-            n += cursor.execute(self.retry_unsure.format(_RETRY))
-            cursor.execute("UPDATE progress SET ended = NULL, sure = 1 WHERE sure = 0")
+            n += self._requeue_unsure(cursor)
             if n:
                 self._mark_bounds(cursor, "lists were walked again later")
             return n
 
         return self._alone(work)
+
+    def requeue_unheard(self) -> int:
+        """While nobody was found, entries with a list that ended against its announced count go
+        back to the queue: the site may have shown nobody anything. Returns how many."""
+
+        def work(cursor: Cursor) -> int:
+            if rows(cursor, "SELECT 1 FROM userlist WHERE found_from IS NOT NULL LIMIT 1"):
+                return 0
+            return self._requeue_unsure(cursor)
+
+        return self._alone(work)
+
+    def _requeue_unsure(self, cursor: Cursor) -> int:
+        n: int = cursor.execute(self.retry_unsure.format(_RETRY))
+        cursor.execute("UPDATE progress SET ended = NULL, sure = 1 WHERE sure = 0")
+        return n
 
     def requeue_unread(self) -> int:
         """Seeds that are done, though their profile was not read, go back to the queue, so that it
