@@ -24,6 +24,7 @@ LAWS = replace(
     gone_by=("20003",),
     posts_wall=None,
     fans_wall=None,
+    private_timelines=0.2,
     info="shown",
 )
 
@@ -52,7 +53,8 @@ def held(truth: Row) -> Row:
         }
         ledgers[uid] = {
             "state": "gone" if user["gone"] else "done",
-            "is_sure": len(readable) == len(shown) == user["posts"],
+            "is_sure": len(readable) == len(shown) == user["posts"]
+            and not user["are_posts_private"],
             "announced": user["posts"],
             "unreadable": len(shown) - len(readable),
         }
@@ -130,6 +132,7 @@ DAMAGES: dict[str, Callable[[Row, Row], Any]] = {
     "reposts": lambda held, _: _first(held["posts"], form="").update(reposts=-1),
     "unreadable posts are shown": _tell_nothing,
     "sure, and": _be_sure,
+    "guests are refused it": _be_sure,
     "ended with 4": lambda held, _: held["codes"].update(harvest=4),
     "province 'x', not": lambda held, _: next(iter(held["info"].values())).update(province="x"),
     "registered '', not": lambda held, _: next(iter(held["info"].values())).update(registered=""),

@@ -12,7 +12,7 @@ from weibo_crawler.samples import Figures, looks_to_come
 from weibo_crawler.store.rows.cells import Ledger
 
 # kinds of looks whose answers are ends (posts/timeline.py)
-_FIRST, _NAMED, _FULL = "posts.end", "posts.named", "posts.full"
+_FIRST, _NAMED, _FULL = _ENDS = "posts.end", "posts.named", "posts.full"
 _RESTRICTED = "texts.restricted"
 # each is one post, by a way to its text
 _MISSED = ("posts.missed", "posts.fallen", "posts.back")
@@ -192,14 +192,14 @@ def _posts_ends(visits: Visits, times: float, sent: int, every: int, most: float
     named = visits.looks.get(_NAMED)
     full, first = (visits.looks.get(kind) for kind in (_FULL, _FIRST))
     if not named or not named.ends or not full or not full.looks:
-        return _with_looks(visits, times, sent, every, (_FIRST, _NAMED, _FULL), most=most)
+        return _with_looks(visits, times, sent, every, _ENDS, most=most)
     behind = min(1.0, full.looks / named.ends)
     others = first.ends + first.looks if first else 0
     costs = {_FULL: behind * max(0, every - others) / full.looks}
     for kind in visits.looks:
         if kind.startswith(_NAMED):
             costs[kind] = 1 - behind
-    return _with_looks(visits, times, sent, every, (_FIRST, _NAMED, _FULL), costs, most)
+    return _with_looks(visits, times, sent, every, _ENDS, costs, most)
 
 
 def _profiles(visits: Visits, sort: str, times: float) -> float:
