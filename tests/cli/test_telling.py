@@ -2,13 +2,17 @@
 and no mapper is started that would only wait."""
 
 import json
+import re
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from tests.cli.crawls import OBEYED, Crawl, simulated
+from weibo_crawler.cli.logs import FORMS, lines
 from weibo_crawler.cli.posts import mappers_fed
+from weibo_crawler.cli.show import Progress
 from weibo_crawler.config import Egress, Pace, Settings
 from weibo_crawler.store.sqlite.frontier import SqliteUsers
 
@@ -76,6 +80,52 @@ def test_quiet(tmp_path: Path) -> None:
     assert crawl.run("posts", "--all", "--quiet", code=2).stderr
     doctor = crawl.run("doctor", "--quiet", code=3, WEIBO_EGRESS__PROXIES_FILE="none.txt")
     assert "wrong" in doctor.stdout
+
+
+def _lines(stderr: str) -> list[dict[str, str]]:
+    return [json.loads(line) for line in stderr.splitlines()]
+
+
+def test_logs_by_choice(tmp_path: Path) -> None:
+    """Warnings, also of the other processes of a command, and why it failed."""
+    with simulated(tmp_path, users=40, seed=9) as (crawl, truth):
+        crawl.run("seed", *truth.seeds)
+        crawl.run("harvest")
+        # each walks on by another rule, of which the first one is told
+        two = {"WEIBO_HARVEST__PROCESSES": "2"}
+        plain = crawl.run("harvest", **two, WEIBO_HARVEST__MIN_FANS="9").stderr
+        objects = _lines(
+            crawl.run("harvest", "--log", "json", **two, WEIBO_HARVEST__MIN_FANS="8").stderr
+        )
+        timed = crawl.run("--log=time", "harvest", **two, WEIBO_HARVEST__MIN_FANS="7").stderr
+    assert plain.startswith("this walk began with")
+    assert objects[0]["text"].startswith("this walk began with")
+    assert {(one["level"], one["command"]) for one in objects} == {("warning", "harvest")}
+    assert [
+        line for line in timed.splitlines() if not re.match(r"20\S+T\S+Z warning \S", line)
+    ] == []
+    done = crawl.run("status", "--log", "json", code=3, WEIBO_HARVEST__MIN_FANS="x")
+    (said,) = _lines(done.stderr)
+    assert said["level"] == "error"
+    assert "harvest.min_fans" in said["text"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_progress_is_written_in_that_form(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """At the level of information, in one line; afterwards nothing is."""
+    with lines(form, "posts"), Progress("posts") as progress:
+        progress.say("1 of 2 users\x1b[2J", is_news=True)
+    (said,) = capsys.readouterr().err.splitlines()
+    if form == "json":
+        one = json.loads(said)
+        assert datetime.fromisoformat(one.pop("at")).tzinfo == UTC
+        text = "posts: 1 of 2 users␛[2J"
+        assert one == {"level": "info", "command": "posts", "text": text}
+    else:
+        begins = "" if form == "plain" else r"20\S+T\S+Z info "
+        assert re.fullmatch(begins + "posts: 1 of 2 users.*", said)
+    Progress("posts").say("more", is_news=True)
+    assert capsys.readouterr().err == ""
 
 
 def test_no_mapper_waits_for_an_egress(tmp_path: Path) -> None:

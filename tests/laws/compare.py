@@ -59,7 +59,7 @@ def _timeline(true: Row, posts: list[Row], held: Row) -> Iterator[str]:
     name = f"timeline of {true['uid']} ({ledger['state']}, {ledger.get('stopped')})"
     if ledger["state"] == "gone" and not true["gone"]:
         yield f"{name}: is not gone"
-    if true["are_posts_private"] and (ledger["state"] == "failed" or ledger.get("is_sure")):
+    if true["are_posts_private"] and ledger.get("is_sure"):
         yield f"{name}: guests are refused it"
     missing = unreadable = 0
     for post in posts:

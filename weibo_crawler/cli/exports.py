@@ -1,11 +1,12 @@
 """Which files were written for analysts, so that `forget` can name them, and which folders hold
 pictures and videos, so that it can delete people there."""
 
+import logging
 import socket
-import sys
 from pathlib import Path
 
 from weibo_crawler.analysis.files import parts_of
+from weibo_crawler.cli import logs
 from weibo_crawler.errors import ReadOnly
 from weibo_crawler.store.notes import EXPORTS, MEDIA, Note, Notes
 
@@ -39,7 +40,7 @@ def _remember(users: Notes, note: Note[list[str]], file: Path | str, but: str) -
     try:
         note.change(users, with_it)
     except ReadOnly:
-        print(f"the store may only be read: {but}", file=sys.stderr)
+        logs.say(f"the store may only be read: {but}", logging.WARNING)
 
 
 def known_exports(users: Notes) -> list[str]:

@@ -9,6 +9,7 @@ object a line; its stderr is passed on.
 
 import asyncio
 import json
+import logging
 import os
 import sys
 from asyncio.subprocess import PIPE, Process
@@ -17,6 +18,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from weibo_crawler.cli import logs
 from weibo_crawler.errors import (
     BadConfig,
     BadUsage,
@@ -112,7 +114,7 @@ class Others:
         line = f"one of {len(self.counters) + 1} harvesters {self._end(code, why)}"
         self.ended_early.append(line)
         goes_on = "" if was_told else "; the others go on"
-        _say(f"harvest: {line}{goes_on}")
+        logs.say(f"harvest: {line}{goes_on}", logging.WARNING)
 
     def _end(self, code: int, why: str) -> str:
         """What became of a harvester; an error is noted as well."""
@@ -140,7 +142,7 @@ class Others:
                 why.append(text.removeprefix(_ERROR))
             elif text not in self._said:
                 self._said.append(text)
-                _say(text)
+                logs.say(text, logging.WARNING)
         return "\n".join(why)
 
 
@@ -159,11 +161,6 @@ def on_closed_stdin(call: Callable[[], None]) -> None:
         call()
 
     loop.add_reader(stdin, closed)
-
-
-def _say(text: str) -> None:
-    with suppress(OSError):  # nobody reads it any more
-        print(text, file=sys.stderr, flush=True)
 
 
 def _rank(error: CrawlerError) -> int:

@@ -6,17 +6,18 @@ import gc
 import importlib
 import io
 import json
+import logging
 import os
 import re
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TextIO
 
 from weibo_crawler import __version__
-from weibo_crawler.cli import show
+from weibo_crawler.cli import logs, show
 from weibo_crawler.errors import (
     BadUsage,
     CrawlerError,
@@ -51,7 +52,8 @@ class _Refused(SystemExit):
     said = ""
 
 
-_OF_ALL = ("--config", "--json", "--quiet")
+_WITH_A_VALUE = ("--config", "--log")
+_OF_ALL = (*_WITH_A_VALUE, "--json", "--quiet")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -60,9 +62,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     # records hold no cycles: looking for some after each 700 objects takes a twentieth of a crawl
     gc.set_threshold(50_000)
     words = _command_first(sys.argv[1:] if argv is None else argv)
+    with ExitStack() as told:
+        return _run(words, told)
+
+
+def _run(words: Sequence[str], told: ExitStack) -> int:
+    """The same of these words. told: as long as what is said is written as they want it."""
     options = argparse.Namespace(json="--json" in words)  # until they are read
     try:
         options = build_parser().parse_args(words)
+        told.enter_context(logs.lines(options.log, words[0]))
         show.be_quiet(is_quiet=options.quiet)
         signal.signal(signal.SIGTERM, _interrupt)
         done: Done = _find(options.handler)(options)
@@ -82,7 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if os.environ.get("WEIBO_DEBUG"):
             raise
         said = f"weibo-crawler: cannot write the output: {error.strerror}"
-        print(said, file=sys.stderr)
+        logs.say(said, logging.ERROR)
         _leave_stdout()
         return StoreError.exit_code
     except Exception as error:
@@ -97,7 +106,7 @@ def _command_first(words: Sequence[str]) -> list[str]:
     """The words of a call; options of all commands may stand before the command as well."""
     options, rest = list[str](), list(words)
     while rest and rest[0].partition("=")[0] in _OF_ALL:
-        taken = 2 if rest[0] == "--config" else 1
+        taken = 2 if rest[0] in _WITH_A_VALUE else 1
         options, rest = options + rest[:taken], rest[taken:]
     return [*rest[:1], *options, *rest[1:]]
 
@@ -106,7 +115,7 @@ def _failed(
     said: str, code: int, options: argparse.Namespace, data: Mapping[str, Any] | None = None
 ) -> int:
     """Say why a command ended early, to machines as well; the exit code."""
-    print(said, file=sys.stderr)
+    logs.say(said, logging.ERROR)
     error = said.removeprefix("weibo-crawler: ")
     _tell({"error": error, "exit_code": code, **(data or {})}, options)
     return code
@@ -242,6 +251,13 @@ def _command(
         action="store_true",
         help="when all is well, print nothing but what was asked for as data: no progress, no "
         "closing line",
+    )
+    command.add_argument(
+        "--log",
+        choices=logs.FORMS,
+        default="plain",
+        help="how lines of progress, warnings and errors are written to stderr: plain words; time: "
+        "with a time and a level before them; json: an object a line (default: plain)",
     )
     command.set_defaults(handler=handler)
     return command

@@ -1,8 +1,8 @@
 """import and posts: from the userlist to stored posts."""
 
 import argparse
+import logging
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from weibo_crawler import config
 from weibo_crawler.analysis.scan import parse_when
+from weibo_crawler.cli import logs
 from weibo_crawler.cli.main import Done
 from weibo_crawler.cli.posts_closing import closed, nobody_read, site_says_no
 from weibo_crawler.cli.show import Advance, Progress
@@ -314,10 +315,10 @@ def _warn_of_others(home: Home) -> None:
         if row.stage == "posts" and is_at_work(row, now, _AT_WORK_S)
     }
     if others:
-        print(
+        logs.say(
             f"posts: another run is at work on these stores ({', '.join(sorted(others))}): its "
             "users are left to it",
-            file=sys.stderr,
+            logging.WARNING,
         )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from weibo_crawler.cli import logs
 from weibo_crawler.metrics import LEFT_OUT
 from weibo_crawler.printable import guard_streams, one_line, unguarded
 
@@ -34,7 +35,7 @@ class Progress:
         self._last = time.monotonic()
 
     def __enter__(self) -> "Progress":
-        if sys.stderr.isatty() and not _is_quiet:
+        if sys.stderr.isatty() and logs.is_plain() and not _is_quiet:
             from rich.console import Console
 
             self._live = Console(file=unguarded(sys.stderr)).status(self._title)
@@ -54,7 +55,7 @@ class Progress:
             self._live.update(Text(one_line(f"{self._title}: {text}")))
         elif not _is_quiet and (is_news or time.monotonic() - self._last >= _PLAIN_EVERY_S):
             self._last = time.monotonic()
-            print(f"{self._title}: {text}", file=sys.stderr, flush=True)
+            logs.say(f"{self._title}: {text}")
 
 
 class Advance:

@@ -3,11 +3,11 @@
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 
+from weibo_crawler.cli import logs
 from weibo_crawler.errors import Interrupted
 
 _FINISHING = "finishing what is in flight (again: stop at once)"
@@ -63,7 +63,4 @@ def _signals() -> list[signal.Signals]:
 
 
 def _say(how: str) -> None:
-    try:
-        print(f"stopping: {how}", file=sys.stderr)
-    except OSError:  # nobody reads it any more
-        return
+    logs.say(f"stopping: {how}")
