@@ -126,6 +126,9 @@ class Lawful:
 
     def _extent(self, kind: Kind, index: int) -> Extent:
         """A walled list ends where the wall is, which an all-knowing crawler does not ask for."""
+        is_fans = kind is Kind.FANS
+        if (self._world.are_fans_private if is_fans else self._world.are_posts_private)(index):
+            return Extent(0, is_open=False)
         laws, pages = self._world.laws, len(self._sheets(kind, index))
         wall = laws.fans_wall if kind is Kind.FANS else laws.posts_wall
         sheets = enumerate(self._sheets(kind, index)[:wall], 1)

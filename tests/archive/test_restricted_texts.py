@@ -49,7 +49,12 @@ def test_each_way_that_was_taken_is_taken_again(told: tuple[Verdict, ...], is_wh
     async def keep(*_: object) -> None: ...
 
     async def scenario() -> Found:
-        asker = _Asker(cast(VisitReplay, OneVisit(*told)), keep, was_walled=False)
+        asker = _Asker(
+            cast(VisitReplay, OneVisit(*told)),
+            keep,
+            was_walled=False,
+            showed_others=lambda *_: False,
+        )
         return await Texts(SITE, asker, 7).whole(MID, "")
 
     found = asyncio.run(scenario())

@@ -428,7 +428,8 @@ class FrontierContract:
         self.commit(frontier, page(entry, ended="end")._replace(sure=False))
         assert frontier.requeue_unheard() == 1
         (entry,) = self.claim(frontier)
-        self.commit(frontier, page(entry, ended="end"))
+        mark = page(entry, ended=WALLED)._replace(after=Progress(), sure=False)
+        self.commit(frontier, mark)
         assert frontier.requeue_unheard() == 0
 
     def test_walled_lists_are_counted_and_reopened_by_seq(self, frontier: Frontier) -> None:

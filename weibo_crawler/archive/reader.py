@@ -85,6 +85,8 @@ class ArchiveIndex:
         self.answers = 0
         self._walled_at = inf  # when a guest was first refused a later page of posts
         self._latest: dict[Id, float] = {}
+        # by writer: of whom first pages of posts were shown last, and when; two are enough
+        self._shown: dict[int, dict[Id, float]] = {}
         self._db.execute("BEGIN")
         try:
             for n, path in enumerate(files):
@@ -125,6 +127,12 @@ class ArchiveIndex:
             )
             if about.kind is Kind.POSTS and about.cursor and _is_walled(about):
                 self._walled_at = min(self._walled_at, order)
+            if about.kind is Kind.POSTS and not about.cursor and _is_shown(about):
+                shown = self._shown.setdefault(writer, {})
+                shown.pop(about.uid, None)
+                shown[about.uid] = order
+                while len(shown) > 2:
+                    del shown[next(iter(shown))]
             self.answers += 1
             if self.answers % _SAY_EVERY == 0:
                 self._say(f"{self.answers:,} answers found")
@@ -144,6 +152,11 @@ class ArchiveIndex:
     def was_walled(self, writer: Writer) -> bool:
         """Whether guests had been refused later pages of posts before this process ended."""
         return self._walled_at <= self._latest[writer.id]
+
+    def showed_others(self, writer: Writer, uid: Id, at: float) -> bool:
+        """Whether first pages of posts of others than this user were shown after that time."""
+        shown = self._shown.get(writer.id, {})
+        return any(one != uid and then > at for one, then in shown.items())
 
     def writers(self, *stages: str) -> list[Writer]:
         """Who wrote answers of these stages, in the order of their first answers: the name of a run
@@ -254,6 +267,10 @@ def _cursor(about: Exchange) -> str | None:
 
 def _is_walled(about: Exchange) -> bool:
     return about.told is not None and about.told.verdict is Verdict.LOGIN_WALL
+
+
+def _is_shown(about: Exchange) -> bool:
+    return about.told is not None and about.told.verdict is Verdict.OK
 
 
 def key_of(kind: str, url: str, *, is_witness: bool = False) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from math import inf
 from random import Random
 from types import MappingProxyType
@@ -51,11 +52,23 @@ class _Asker(Asker):
     """Takes the ways to a whole text in the order in which they were taken then, second looks where
     they were taken then, and asks for what is asked for under a condition where it was asked for
     then: all this followed from visits of others. was_walled: whether guests were refused later
-    pages: one that the archive lacks was spared then, else it was not answered."""
+    pages: one that the archive lacks was spared then, else it was not answered. showed_others:
+    whether first pages of others were shown after a time."""
 
-    def __init__(self, replay: VisitReplay, keep: Keep, *, was_walled: bool) -> None:
+    def __init__(
+        self,
+        replay: VisitReplay,
+        keep: Keep,
+        *,
+        was_walled: bool,
+        showed_others: Callable[[Id, float], bool],
+    ) -> None:
         super().__init__(replay, keep, Counters(), replay.now, Random(0))
         self._replay, self._was_walled = replay, was_walled
+        self._showed_others = showed_others
+
+    async def shows_others(self, uid: Id) -> bool:
+        return self._showed_others(uid, self._replay.now())
 
     def wants_look(self, end: str) -> bool:
         # of a restricted text any way may be asked: those that were not are left out by `may_ask`
@@ -160,7 +173,11 @@ async def _visit(
         drifted = (process.run_id, page.url, why, body, page.fetched_at)
         await writer.call(stores.frontier.keep_drifted, *drifted)
 
-    asker = _Asker(replay, keep, was_walled=index.was_walled(process))
+    asker = _Asker(
+        *(replay, keep),
+        was_walled=index.was_walled(process),
+        showed_others=partial(index.showed_others, process),
+    )
     visitor = Visitor(
         site=site,
         asker=asker,

@@ -12,7 +12,7 @@ from weibo_crawler.store import NOT_SHOWN, WALLED, WorkerRow
 from weibo_crawler.store.kept import KeptPage, kept_rows
 from weibo_crawler.store.owners import is_dead
 from weibo_crawler.store.sql import past_runs
-from weibo_crawler.store.sql.cursor import Cursor, marks, rows
+from weibo_crawler.store.sql.cursor import Cursor, chunks, marks, rows
 from weibo_crawler.store.sql.erasure import SqlErasure
 from weibo_crawler.store.sql.userlist import PAGE
 
@@ -119,7 +119,8 @@ class SqlEntries(SqlErasure):
 
         def work(cursor: Cursor) -> int:
             n = cursor.execute(f"UPDATE userlist SET {_RETRY} WHERE state = 'failed'")
-            n += self._requeue_unsure(cursor)
+            n += cursor.execute(self.retry_unsure.format(_RETRY))
+            cursor.execute("UPDATE progress SET ended = NULL, sure = 1 WHERE sure = 0")
             if n:
                 self._mark_bounds(cursor, "lists were walked again later")
             return n
@@ -127,20 +128,26 @@ class SqlEntries(SqlErasure):
         return self._alone(work)
 
     def requeue_unheard(self) -> int:
-        """While nobody was found, entries with a list that ended against its announced count go
-        back to the queue: the site may have shown nobody anything. Returns how many."""
+        """While nobody but seeds is known, those with a list that ended against its announced count
+        go back to the queue: the site may have shown nothing to anybody. Walled lists do not.
+        Returns how many."""
 
         def work(cursor: Cursor) -> int:
-            if rows(cursor, "SELECT 1 FROM userlist WHERE found_from IS NOT NULL LIMIT 1"):
+            if rows(cursor, "SELECT 1 FROM userlist WHERE depth > 0 LIMIT 1"):
                 return 0
-            return self._requeue_unsure(cursor)
+            is_unheard = "sure = 0 AND ended IS NOT NULL AND ended <> %s"
+            found = rows(cursor, f"SELECT DISTINCT uid FROM progress WHERE {is_unheard}", (WALLED,))
+            for uids in chunks([uid for (uid,) in found], PAGE):
+                those = f"IN ({marks(uids)})"
+                cursor.execute(
+                    f"UPDATE userlist SET {_RETRY} WHERE id {those} AND state = 'done'", uids
+                )
+            cursor.execute(
+                f"UPDATE progress SET ended = NULL, sure = 1 WHERE {is_unheard}", (WALLED,)
+            )
+            return len(found)
 
         return self._alone(work)
-
-    def _requeue_unsure(self, cursor: Cursor) -> int:
-        n: int = cursor.execute(self.retry_unsure.format(_RETRY))
-        cursor.execute("UPDATE progress SET ended = NULL, sure = 1 WHERE sure = 0")
-        return n
 
     def requeue_unread(self) -> int:
         """Seeds that are done, though their profile was not read, go back to the queue, so that it
