@@ -4,14 +4,18 @@ import argparse
 import re
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from weibo_crawler.analysis.completeness import Completeness
+from weibo_crawler.analysis.gauges import Gauges
+from weibo_crawler.analysis.status import StatusReport
 from weibo_crawler.cli.main import EXIT_CODES, build_parser
-from weibo_crawler.config import Settings
+from weibo_crawler.config import Metrics, Settings
+from weibo_crawler.metrics import Counters, OpenMetrics
 from weibo_crawler.records import Verdict
 
 ROOT = Path(__file__).parents[1]
@@ -22,8 +26,8 @@ _KEY = re.compile(
 )
 _HEAD = """# Reference
 
-Every command with its arguments, every setting, the exit codes and the verdicts. This page is made
-from the code by `python -m tests.reference`; a test compares.
+Every command with its arguments, every setting, the exit codes, the verdicts and the metrics. This
+page is made from the code by `python -m tests.reference`; a test compares.
 
 """
 _COLUMNS = "| Setting | Type | Default | Meaning |\n|---|---|---|---|\n"
@@ -43,6 +47,10 @@ def page() -> str:
         "\n## Verdicts\n\nWhat an answer of the site is taken for: "
         + ", ".join(f"`{verdict}`" for verdict in Verdict)
         + ".\n",
+        "\n## Metrics\n\nOf a run, by `metrics.listen` and `metrics.textfile`:\n",
+        *_metrics(OpenMetrics(Metrics(), Counters(), "posts").collect()),
+        "\nOf the stores, by `weibo-crawler status --openmetrics`:\n",
+        *_metrics(Gauges(_full_status(), {}).collect()),
     ]
     return "".join(parts)
 
@@ -146,6 +154,21 @@ def _exit_codes() -> list[tuple[str, str]]:
     said = " ".join(EXIT_CODES.partition("\n")[2].split())
     found = re.split(r"(?:^| )(\d+) (?=[a-z])", said)[1:]
     return list(zip(found[::2], found[1::2], strict=True))
+
+
+def _metrics(families: Iterable[Any]) -> Iterator[str]:
+    """A table of what a collector of prometheus_client yields."""
+    yield "\n| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n"
+    for one in families:
+        name = f"{one.name}_total" if one.type == "counter" else one.name
+        labels = ", ".join(one._labelnames) or "none"
+        yield f"| `{name}` | {one.type} | {labels} | {_cell(one.documentation)} |\n"
+
+
+def _full_status() -> StatusReport:
+    """A report that leaves no figure out."""
+    figures = {field.name: 0 for field in msgspec.structs.fields(Completeness)}
+    return StatusReport(0.0, {}, {}, (), (), Completeness(**figures))  # type: ignore[arg-type]
 
 
 def _cell(text: str) -> str:

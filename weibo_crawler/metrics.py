@@ -46,8 +46,9 @@ class _Family(NamedTuple):
 _FAMILIES = (
     _Family(
         "weibo_crawler_requests",
-        "Requests, by what they were sent for, the kind of page and what came; kept: none was "
-        "sent, a harvest had the page",
+        "Requests, by what they were sent for (an edge of the harvest, first or later visits of "
+        "posts), the kind of page, and the verdict; unanswered: none came; kept: none was sent, a "
+        "harvest had the page",
         "asked.",
         ("purpose", "kind", "answer"),
     ),
@@ -195,7 +196,7 @@ def _labelled(counts: Mapping[str, int], stage: str) -> Iterator[Any]:
                 family.add_metric([stage, *words], n)
         yield family
     events = CounterMetricFamily(
-        "weibo_crawler_events", "What happened, by name", labels=["stage", "name"]
+        "weibo_crawler_events", "Every counter by its name, as in --json", labels=["stage", "name"]
     )
     for name, n in counts.items():
         if not name.startswith(_ANSWERED):

@@ -14,7 +14,7 @@ from tests.cli.test_whole_way import whole_way
 
 _ROOT = Path(__file__).parents[2]
 OPERATE = _ROOT / "conf/operate"
-_TABLE = (_ROOT / "docs/operations.md").read_text("utf-8")
+_TABLE = (_ROOT / "docs/reference.md").read_text("utf-8")
 _DOCUMENTED = set(re.findall(r"^\| `weibo_crawler_(\w+?)(?:_total)?`", _TABLE, re.MULTILINE))
 
 
@@ -93,8 +93,8 @@ def test_counters_of_a_run_have_labels(tmp_path: Path) -> None:
 
 
 def test_the_rules_and_the_board_ask_for_what_there_is() -> None:
-    """Every metric of ours in a rule or a panel is in the docs, which `read` compares with what is
-    printed."""
+    """Every metric of ours in a rule or a panel is in the reference, which `read` compares with
+    what is printed."""
     parts = re.compile(r"weibo_crawler_(\w+?)(?:_total|_bucket|_count|_sum)?\b")
     for name in ("alerts.yml", "grafana.json"):
         asked = set(parts.findall((OPERATE / name).read_text("utf-8")))

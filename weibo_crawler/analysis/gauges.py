@@ -45,7 +45,12 @@ class Gauges:
         walled = {str(one.edge): one.lists for one in report.walled}
         yield gauges("walled_lists", "Lists that guests were not shown", "edge", walled)
         topics = topics_dict(report.topics)
-        yield gauges("topics", "Topics that are seeds, by whether they were read", "state", topics)
+        yield gauges(
+            "topics",
+            "Topics that are seeds, by state: queued, done, walled, failed",
+            "state",
+            topics,
+        )
         if report.completeness is not None:
             yield from _of_posts(report.completeness)
         yield from self._of_runs()
