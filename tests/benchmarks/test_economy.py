@@ -210,10 +210,10 @@ def test_what_is_needed_of_a_lawful_world_is_what_its_pages_show(tmp_path: Path,
     blank = sum(
         max(0, (one.first or one.pages + one.is_open) - 1) for one in refresh.lists.values()
     )
-    shown = sum(bool(one.pages or one.is_open) for one in refresh.lists.values())
-    assert refresh.by_kind().total() == shown + len([*refresh.profiles]) + blank
+    open_ = sum(bool(one.pages or one.is_open) for one in refresh.lists.values())
+    assert refresh.by_kind().total() == open_ + len(refresh.profiles) + blank
     private = {uid for uid in bare if b'"ok":-100' in world.answer(POSTS.format(uid, 1))}
-    assert shown == len(refresh.lists) - len(private.union(refresh.profiles))
+    assert open_ == len(refresh.lists) - len(private.union(refresh.profiles))
     nobody = {uid for uid in bare - gone if b'"userInfo"' not in world.answer(PROFILE.format(uid))}
     assert refresh.profiles == nobody  # page 1 of theirs would not tell whether they are back
     assert not any(refresh.wants_end((Kind.POSTS, uid)) for uid in nobody)
