@@ -76,20 +76,25 @@ def test_where_later_pages_are_shown_all_visits_ask_at_once(crawl_: Crawl) -> No
     crawl_.add(*UIDS)
 
     class Watched(Slow):
-        under_way = most = 0
+        """All answers for page 2 but the first one wait until most of them are asked for."""
+
+        begun = 0
+        are_most_asked: asyncio.Event
 
         async def fetch(self, ask: Ask) -> Fetched:
-            is_later = ask.nth > 1
-            self.under_way += is_later
-            self.most = max(self.most, self.under_way)
-            try:
-                return await super().fetch(ask)
-            finally:
-                self.under_way -= is_later
+            if ask.nth == 2:
+                self.begun += 1
+                if self.begun == 1:
+                    self.are_most_asked = asyncio.Event()
+                    return await super().fetch(ask)
+                if self.begun > len(UIDS) / 2:
+                    self.are_most_asked.set()
+                await asyncio.wait_for(self.are_most_asked.wait(), 20)
+            return await super().fetch(ask)
 
     fetcher = Watched({uid: timeline(uid, 15) for uid in UIDS})
     crawl_.run(fetcher, users_in_flight=len(UIDS))
-    assert fetcher.most > len(UIDS) / 2
+    assert {crawl_.ledger(uid).stored for uid in UIDS} == {15}
 
 
 def test_later_runs_know_it_and_one_request_an_hour_tries(crawl_: Crawl) -> None:
