@@ -428,6 +428,9 @@ class FrontierContract:
         self.commit(frontier, page(entry, ended="end")._replace(sure=False))
         assert frontier.requeue_unheard() == 1
         (entry,) = self.claim(frontier)
+        first = page(entry, ended="end")._replace(sure=False, last=False)
+        self.commit(frontier, first)
+        assert frontier.requeue_unheard() == 0  # it is being walked
         mark = page(entry, ended=WALLED)._replace(after=Progress(), sure=False)
         self.commit(frontier, mark)
         assert frontier.requeue_unheard() == 0

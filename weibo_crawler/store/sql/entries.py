@@ -136,15 +136,19 @@ class SqlEntries(SqlErasure):
             if rows(cursor, "SELECT 1 FROM userlist WHERE depth > 0 LIMIT 1"):
                 return 0
             is_unheard = "sure = 0 AND ended IS NOT NULL AND ended <> %s"
-            found = rows(cursor, f"SELECT DISTINCT uid FROM progress WHERE {is_unheard}", (WALLED,))
+            sql = (  # not who is walked by another process now
+                "SELECT DISTINCT uid FROM progress JOIN userlist ON uid = id "
+                f"WHERE state = 'done' AND {is_unheard}"
+            )
+            found = rows(cursor, sql, (WALLED,))
             for uids in chunks([uid for (uid,) in found], PAGE):
                 those = f"IN ({marks(uids)})"
+                cursor.execute(f"UPDATE userlist SET {_RETRY} WHERE id {those}", uids)
                 cursor.execute(
-                    f"UPDATE userlist SET {_RETRY} WHERE id {those} AND state = 'done'", uids
+                    f"UPDATE progress SET ended = NULL, sure = 1 WHERE uid {those} "
+                    f"AND {is_unheard}",
+                    (*uids, WALLED),
                 )
-            cursor.execute(
-                f"UPDATE progress SET ended = NULL, sure = 1 WHERE {is_unheard}", (WALLED,)
-            )
             return len(found)
 
         return self._alone(work)
