@@ -15,7 +15,6 @@ YAMLLINT = (_BIN / "yamllint", "--strict", "--format", "parsable", "--config-dat
 # an expression of an alert stays on its line, and a file needs no mark at its beginning
 _YAML = "{extends: default, rules: {line-length: {max: 110}, document-start: disable}}"
 
-
 has_hadolint = pytest.mark.skipif(
     platform.machine() != "x86_64", reason="hadolint is packed for x86-64 alone"
 )

@@ -1,7 +1,7 @@
 """The lines that commands write to stderr while they work: progress, warnings, and why they failed.
 
-They are people's words as they are (`plain`), with a time and a level before them (`time`), or an
-object a line (`json`): at (ISO 8601, UTC), level, command, text.
+`plain` writes the words alone, `time` a time and a level before them, `json` an object a line: at
+(ISO 8601, UTC), level (info, warning, error), command, text.
 """
 
 import json
@@ -47,7 +47,7 @@ class _Lines(logging.Handler):
 
 @contextmanager
 def lines(form: str, command: str) -> Iterator[None]:
-    """Let all that is said meanwhile, by whatever part of the program, be written in this form."""
+    """Write whatever any part of the program says meanwhile in this form. command: its name."""
     handler = _Lines(form, command)
     root = logging.getLogger()
     root.addHandler(handler)

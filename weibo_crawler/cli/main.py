@@ -67,7 +67,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: Sequence[str], told: ExitStack) -> int:
-    """The same of these words. told: as long as what is said is written as they want it."""
+    """Run the command that these words give; returns the exit code. told: ends after all lines
+    were written in the form that `--log` asks for."""
     options = argparse.Namespace(json="--json" in words)  # until they are read
     try:
         options = build_parser().parse_args(words)
