@@ -38,17 +38,22 @@ class Place(NamedTuple):
 class _Told:
     """What the pages of a kind have told, or those of all kinds."""
 
-    def __init__(self, look_at: int = _QUIET) -> None:
+    def __init__(self, *, is_later: bool = False) -> None:
+        self.is_later = is_later
         self.nothings = 0  # in a row
-        self.look_at = look_at  # nothings after which a witness is asked
+        # nothings after which a witness is asked
+        self.look_at = _QUIET_LATER if is_later else _QUIET
         self.shown_at = self.silent_at = float("-inf")  # when the request was begun
         self.witnesses: dict[Id, Ask] = {}  # by user
         self.heard: set[Id] = set()  # those of them that this run was shown
 
     def others(self, uid: Id) -> list[Ask]:
         """The witnesses about other users, in the order in which they are to be asked: who was not
-        yet, the latest of them first."""
-        return [ask for ask in self.witnesses.values() if ask.request.uid != uid][::-1]
+        yet, the latest of them first. Where there are none, a later page of this user's own that
+        this run was shown is one: the end behind a page that is shown no more tells nothing."""
+        asks = [ask for ask in self.witnesses.values() if ask.request.uid != uid][::-1]
+        is_own = self.is_later and uid in self.heard
+        return asks or ([self.witnesses[uid]] if is_own else [])
 
     def know(self, ask: Ask, *, was_witness: bool) -> None:
         self.witnesses.pop(ask.request.uid, None)
@@ -77,7 +82,7 @@ class Evidence:
         self._news: asyncio.Event | None = None  # somebody waits for it
         self._all = _Told()
         self._kinds = {
-            Place(kind, is_later): _Told(_QUIET_LATER if is_later else _QUIET)
+            Place(kind, is_later): _Told(is_later=is_later)
             for kind in Kind
             for is_later in (False, True)
         }
@@ -161,7 +166,7 @@ class Evidence:
             self._all.know(ask, was_witness=was_witness)
 
     def knows(self, uid: Id, place: Place | None = None) -> bool:
-        """Whether another user is known who was shown such a page. place: None: any."""
+        """Whether a witness about this user is known. place: of such pages; None: of any."""
         return bool((self._all if place is None else self._kinds[place]).others(uid))
 
     def has_come_after(self, at: float, place: Place) -> bool:

@@ -54,9 +54,13 @@ class Switched(SimulatedFetcher):
     def is_talking(self) -> bool:  # type: ignore[override]
         return self._expected > 0 and max(self._empty.values()) < self._trips_after // 2
 
+    def may_fall_silent(self) -> bool:
+        return True
+
     async def fetch(self, ask: Ask) -> Fetched:
         fetched = await super().fetch(ask)
-        self._left -= 1
+        if self._left or self.may_fall_silent():
+            self._left -= 1
         self.asked_since += self._left < 0
         is_meant = self.is_of_all or bool(ask.request.cursor)
         if self._left < 0 and ask.request.kind in self.kinds and is_meant:
@@ -194,9 +198,10 @@ def test_later_pages_that_fall_silent_end_no_list(
         kinds, is_of_all = frozenset({Kind.FANS}), False
         was_later_shown = False
 
+        def may_fall_silent(self) -> bool:  # with many at once the first ones may be first pages
+            return self.was_later_shown
+
         async def fetch(self, ask: Ask) -> Fetched:
-            if not self.was_later_shown:  # with many at once the first ones may be first pages
-                self._left = max(self._left, 1)
             fetched = await super().fetch(ask)
             is_shown = fetched.reading.verdict is Verdict.OK
             self.was_later_shown |= is_shown and bool(ask.request.cursor)
@@ -523,6 +528,31 @@ def test_evidence_is_of_the_same_kind() -> None:
     assert asked == [Kind.FANS, Kind.PROFILE]
     assert not evidence.has_come_after(now, Place(Kind.FANS))
     assert evidence.has_come_after(now, Place(Kind.FOLLOWS))
+
+
+@pytest.mark.parametrize("is_given", [True, False])
+def test_the_page_before_an_end_is_its_witness_where_nobody_else_is(is_given: bool) -> None:
+    """Only one list had a later page yet: first pages of others do not prove that it ended, as long
+    as its own page, asked for once more, is shown no longer."""
+    evidence, asked = Evidence(8), list[str]()
+
+    async def repeat(ask: Ask) -> bool:
+        asked.append(ask.request.url)
+        with evidence.asking() as begun:
+            evidence.told(ask, begun, CONTENT if is_given else Reading(Verdict.END))
+        return is_given
+
+    def tell(request: Request, reading: Reading) -> None:
+        with evidence.asking() as begun:
+            evidence.told(Ask(request), begun, reading)
+
+    tell(Request(Kind.FANS, "fans/1", uid=1), CONTENT)
+    tell(Request(Kind.FANS, "fans/2/2", uid=2, cursor="2"), CONTENT)
+    tell(Request(Kind.FANS, "fans/2/3", uid=2, cursor="3"), Reading(Verdict.END, ambiguous=True))
+    place = evidence.proof_of(Place(Kind.FANS, is_later=True), 2, sure=False)
+    given = evidence.is_given_to_others(2, time.monotonic(), repeat, place)
+    assert asyncio.run(given) is is_given
+    assert asked == ["fans/2/2"]
 
 
 def test_a_user_is_no_witness_about_itself() -> None:
