@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from benchmarks import deaths_tables, nodes
 from benchmarks.cluster import Cluster, daemons
 from benchmarks.common import RESULTS, described, machine, say, write_json, write_section
-from benchmarks.processes import resident_bytes
+from benchmarks.processes import live_heap_bytes, resident_bytes
 from tests.cli.crawls import Crawl, outcomes
 from tests.stack.clusters import mappers
 from weibo_crawler.simulator.served import Line
@@ -33,6 +33,8 @@ from weibo_crawler.simulator.served import Line
 _PAGES_A_USER = 3.7  # of the world, whether kept or not: simulated people, 20 posts each
 _PEACE_S = 60.0  # at the end of the minutes nothing dies
 _LOOK_EVERY_S = 5.0
+_HEAPS = 8  # looks at what is alive in the heaps of HBase, in all
+_OF_HBASE = ("hbase", "regionserver", "thrift")
 _STACK = Path(__file__).parents[1] / "stack" / "stack.py"
 
 
@@ -94,8 +96,12 @@ def _crawled(world: nodes.Prepared, options: argparse.Namespace) -> dict[str, An
     until = first + 60 * options.minutes - _PEACE_S
     killer = threading.Thread(target=_kill, args=(process, until, options.every, died))
     killer.start()
+    heaps_at = first
     while process.poll() is None:
         memory += [(time.time() - first, *each) for each in _resident(crawl)]
+        if time.time() >= heaps_at:
+            heaps_at += 60 * options.minutes / _HEAPS
+            memory += [(time.time() - first, *each) for each in _alive()]
         time.sleep(_LOOK_EVERY_S)
     ended = time.time()
     killer.join()
@@ -151,6 +157,17 @@ def _resident(crawl: Crawl) -> Iterable[tuple[str, float]]:
     for name, pid in [*daemons().items(), *(("mapper", pid) for pid in mappers(crawl))]:
         with suppress(OSError):  # it has just ended
             yield name, resident_bytes(pid) / 2**20
+
+
+def _alive() -> Iterable[tuple[str, float]]:
+    """(name, MB) of what is alive in the heap of each process of HBase: what is resident grows with
+    the heap, which grows up to its limit before anything is collected."""
+    java = Path(Cluster().stack["STACK_JAVA_HOME"])
+    for name, pid in daemons().items():
+        kind = name.rstrip("0123456789")
+        if kind in _OF_HBASE:
+            with suppress(OSError, subprocess.SubprocessError):  # it is away
+                yield f"alive in the heap of {kind}", live_heap_bytes(java, pid) / 2**20
 
 
 def _kill(

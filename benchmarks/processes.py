@@ -1,6 +1,7 @@
 """Processes that are measured: what they say, how much memory they take."""
 
 import os
+import re
 import resource
 import subprocess
 import time
@@ -86,3 +87,21 @@ def peak_of(process: "subprocess.Popen[bytes]") -> int:
         time.sleep(_LOOK_EVERY_S)
     process.wait()
     return peak
+
+
+def live_heap_bytes(java_home: Path, pid: int) -> int:
+    """What a Java process holds in its heap after a full collection, which this asks for (the
+    serial collector's report is read). OSError, SubprocessError: it has ended, or does not answer.
+    """
+    for command in ("GC.run", "GC.heap_info"):
+        said = subprocess.run(
+            [java_home / "bin" / "jcmd", str(pid), command],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=30,
+        ).stdout
+    used = re.findall(r"generation +total \d+K, used (\d+)K", said)
+    if len(used) != 2:
+        raise Wrong(f"jcmd {pid} tells no heap: {said[:500]}")
+    return 1024 * sum(map(int, used))

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from tests import json_fields
 from weibo_crawler.analysis.completeness import Completeness
 from weibo_crawler.analysis.gauges import Gauges
 from weibo_crawler.analysis.status import StatusReport
@@ -26,8 +27,8 @@ _KEY = re.compile(
 )
 _HEAD = """# Reference
 
-Every command with its arguments, every setting, the exit codes, the verdicts and the metrics. This
-page is made from the code by `python -m tests.reference`; a test compares.
+Every command with its arguments, every setting, the exit codes, the verdicts, the metrics and the
+fields of `--json`. This page is made from the code by `python -m tests.reference`; a test compares.
 
 """
 _COLUMNS = "| Setting | Type | Default | Meaning |\n|---|---|---|---|\n"
@@ -51,6 +52,7 @@ def page() -> str:
         *_metrics(OpenMetrics(Metrics(), Counters(), "posts").collect()),
         "\nOf the stores, by `weibo-crawler status --openmetrics`:\n",
         *_metrics(Gauges(_full_status(), {}).collect()),
+        json_fields.section(),
     ]
     return "".join(parts)
 

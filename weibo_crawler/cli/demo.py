@@ -5,6 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,13 @@ requests_per_second = 0
 
 
 def demo(options: argparse.Namespace) -> Done:
-    """Simulator, seed, harvest, import, posts, report. Run twice, the second run stores nothing."""
+    """Simulator, seed, harvest, import, posts, report. Run twice, the second run stores nothing.
+    With --json what it shows goes to stderr: stdout has one object."""
+    with redirect_stdout(sys.stderr if options.json else sys.stdout):
+        return _demo(options)
+
+
+def _demo(options: argparse.Namespace) -> Done:
     from weibo_crawler.simulator.options import SimulatorOptions
     from weibo_crawler.simulator.run import start
     from weibo_crawler.simulator.world import World
@@ -60,12 +67,13 @@ def demo(options: argparse.Namespace) -> Done:
         )
         environ = {n: v for n, v in os.environ.items() if not n.startswith("WEIBO_")}
         environ["WEIBO_CONFIG"] = str(settings_file.resolve())
+        environ["WEIBO_BASE_DIR"] = str(folder.resolve())  # a crawl in this folder is another one
         with Home(config.load(settings_file, environ)) as home:
             seeds = World.make(world.seed, world.users, epoch=world.epoch).seeds
             data = _main_job(home, list(seeds), environ)
             _show_posts(home)
             _report(home, folder / "report.html")
-    data["seconds"] = round(time.monotonic() - started, 3)
+    data |= {"folder": str(folder), "seconds": round(time.monotonic() - started, 3)}
     return Done("\n".join(_closing(data, folder, settings_file)), data)
 
 
@@ -81,13 +89,13 @@ def _main_job(home: Home, seeds: list[int], environ: dict[str, str]) -> dict[str
     """The three stages, each with its closing lines."""
     found = [Found(uid, home.site.home(uid), "", 0) for uid in seeds]
     new = home.users.add_seeds(found, new_run_id(), time.time())
+    data: dict[str, Any] = {"seed": {"new": new, "known": len(seeds) - new}}
     print(f"seed: {new} new, {len(seeds) - new} known already", flush=True)
     stages: dict[str, Callable[[], Done]] = {
         "harvest": lambda: run_harvest(home),
         "import": lambda: run_import(home, "import"),
         "posts": lambda: run_posts(home, How("local"), environ),
     }
-    data = {}
     for name, run in stages.items():
         done = run()
         print(done.line, flush=True)

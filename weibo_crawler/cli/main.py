@@ -174,6 +174,7 @@ def _stream(options: argparse.Namespace) -> TextIO:
         "analysts:report": get("format") or get("excel"),
         "analysts:status": get("openmetrics"),
         "posts:posts": get("ids"),
+        "operate:simulate": get("describe"),
     }
     return sys.stderr if carries.get(get("handler", "")) else sys.stdout
 
