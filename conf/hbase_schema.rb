@@ -11,6 +11,7 @@
 #
 #   WEIBO_TABLE_NAMESPACE    a namespace, made where it is missing: weibo gives weibo:userlist
 #   WEIBO_TABLE_PREFIX       a prefix, as happybase's table_prefix: dev gives dev_userlist
+#   WEIBO_KEEP_VERSIONS      how many versions of the counts of a post are kept; default 100
 #   WEIBO_RAW_TTL_DAYS       how long answers are kept as they were received; default 90
 #   WEIBO_TABLE_REGIONS      of a new table, cut by salt: 1 to 256; default 16
 #   WEIBO_TABLE_COMPRESSION  what the region servers can: NONE, GZ (default), SNAPPY, LZ4, ZSTD, …
@@ -29,6 +30,7 @@ class WeiboSchema
     @admin = admin
     @namespace = environment.fetch('WEIBO_TABLE_NAMESPACE', '')
     @prefix = environment.fetch('WEIBO_TABLE_PREFIX', '')
+    @keep_versions = Integer(environment.fetch('WEIBO_KEEP_VERSIONS', '100'), 10)
     @raw_days = Integer(environment.fetch('WEIBO_RAW_TTL_DAYS', '90'), 10)
     raise ArgumentError, "WEIBO_RAW_TTL_DAYS is at least 1, not #{@raw_days}" if @raw_days < 1
 
@@ -38,7 +40,7 @@ class WeiboSchema
   # table -> family -> what is not as in all of them
   def tables
     { 'userlist' => { 'user' => { versions: 3 }, 'profile' => { versions: 5 }, 'crawl' => {} },
-      'posts' => { 'post' => { versions: 5 }, 'count' => { versions: 100 },
+      'posts' => { 'post' => { versions: 5 }, 'count' => { versions: @keep_versions },
                    'raw' => { ttl: @raw_days * 86_400 } },
       'comments' => { 'comment' => { versions: 3 } },
       'reposts' => { 'repost' => { versions: 3 } } }

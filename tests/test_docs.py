@@ -116,7 +116,9 @@ def test_settings_and_targets_of_the_docs_are_there() -> None:
     targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     seen = 0
     for name, path in DOCS.items():
-        text = path.read_text("utf-8").partition("\n## JSON fields\n")[0]  # a field may be "pace.rate"
+        text = path.read_text("utf-8").partition("\n## JSON fields\n")[
+            0
+        ]  # a field may be "pace.rate"
         named = {
             ".".join(found).lower() for found in re.findall(r"\bWEIBO_([A-Z]+)__([A-Z_]+)\b", text)
         }

@@ -135,7 +135,8 @@ class Posts(_Section, frozen=True, forbid_unknown_fields=True):
     request a user; 0 = never. users_in_flight: 0 = as many as requests under way. comments,
     reposts: of how many posts of each page of posts the first page of comments, or of who reposted
     them, is read, the newest first; one request each; 0 = none. below_pages: how many pages of such
-    a list under one post are read."""
+    a list under one post are read. keep_versions: how many versions of the counts of a post are
+    kept, its history."""
 
     max_pages: Positive | None = None
     users_in_flight: Annotated[int, Meta(ge=0, le=10_000)] = 0
@@ -148,6 +149,7 @@ class Posts(_Section, frozen=True, forbid_unknown_fields=True):
     comments: Annotated[int, Meta(ge=0, le=100)] = 0
     reposts: Annotated[int, Meta(ge=0, le=100)] = 0
     below_pages: Annotated[int, Meta(ge=1, le=1000)] = 1
+    keep_versions: Annotated[int, Meta(ge=1, le=100_000)] = 100
     max_failed_share: Share = 0.2
 
 

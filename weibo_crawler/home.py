@@ -65,7 +65,13 @@ class Home:
         if not is_made and self.is_there("users") and not self.is_there("tables"):
             folder = self._folders.enter_context(owned_folder("empty"))
             url, is_made = f"sqlite:///{folder}/tables.db", True
-        return homes.open_tables(url, store.hbase_command, create=is_made, waits=self._waits)
+        return homes.open_tables(
+            url,
+            store.hbase_command,
+            create=is_made,
+            waits=self._waits,
+            keep_versions=self.settings.posts.keep_versions,
+        )
 
     @cached_property
     def leases(self) -> EgressLeases | None:

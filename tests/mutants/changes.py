@@ -140,9 +140,16 @@ CHANGES = [
     Change(
         "who begins in a silence of later pages asks as late as others",
         "evidence.py",
-        "_Told(_QUIET_LATER if is_later else _QUIET)",
-        "_Told(_QUIET)",
+        "self.look_at = _QUIET_LATER if is_later else _QUIET",
+        "self.look_at = _QUIET",
         "tests/test_evidence.py",
+    ),
+    Change(
+        "a list ends though its own page before the end is shown no longer",
+        "evidence.py",
+        "is_own = self.is_later and uid in self.heard",
+        "is_own = False",
+        "tests/harvest/test_silence.py",
     ),
     # leases and owners
     Change(

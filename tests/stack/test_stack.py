@@ -37,6 +37,7 @@ def test_the_schema_script_may_be_repeated(stack: Running) -> None:
     """The second run creates nothing and finds no difference, whatever was chosen."""
     chosen = {"REGIONS": "4", "COMPRESSION": "none", "ENCODING": "fast_diff"}
     variables = {f"WEIBO_TABLE_{name}": value for name, value in chosen.items()}
+    variables["WEIBO_KEEP_VERSIONS"] = "7"
     said = stack.schema(times=2, WEIBO_TABLE_PREFIX="twice", **variables)
     assert said[0] == "created: twice_userlist, 4 regions"
     assert said[-5:] == [
@@ -50,6 +51,7 @@ def test_the_schema_script_may_be_repeated(stack: Running) -> None:
     connection = happybase.Connection(host, int(port))
     assert len(connection.table("twice_posts").regions()) == 4
     assert connection.table("twice_posts").families()[b"post"]["compression"] == b"NONE"
+    assert connection.table("twice_posts").families()[b"count"]["max_versions"] == 7
     for name in ("twice_userlist", "twice_posts", "twice_comments", "twice_reposts"):
         connection.delete_table(name, disable=True)
     connection.close()

@@ -25,6 +25,9 @@ SCRIPT = Path(__file__).parents[2] / "conf/hbase_schema.rb"
 def test_families_and_versions_are_those_of_the_cells() -> None:
     """Same tables, same families, same versions in both homes."""
     text = SCRIPT.read_text("utf-8").partition("def tables")[2].partition("\n  end")[0]
+    given = re.search(r"'WEIBO_KEEP_VERSIONS', '(\d+)'", SCRIPT.read_text("utf-8"))
+    assert given is not None
+    text = text.replace("@keep_versions", given[1])
     tables = {}
     for name, families in re.findall(r"'(\w+)' => \{ ('\w+' => \{.*?\}) \}", text, re.DOTALL):
         found = re.findall(r"'(\w+)' => \{([^}]*)\}", families)
@@ -107,4 +110,6 @@ def test_a_shell_that_fails_is_told(tmp_path: Path) -> None:
             make_tables(address, none)
         with pytest.raises(BadConfig, match=r"store\.hbase_command.*leave the setting out"):
             check_command(none)
+    with pytest.raises(StoreError, match="WEIBO_KEEP_VERSIONS=9 WEIBO_TABLE_NAMESPACE=weibo"):
+        make_tables(address, "", 9)
     check_command(f"{shell} --config /etc/hbase")

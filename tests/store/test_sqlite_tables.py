@@ -19,7 +19,9 @@ import pytest
 from tests.contracts.table_processes import ROWS
 from tests.contracts.tables import TableContract, kill_a_writer
 from tests.processes import CLEAN
+from weibo_crawler import config
 from weibo_crawler.errors import BadConfig, NewerSchema, NoStore, StoreError, StoreFull
+from weibo_crawler.home import Home
 from weibo_crawler.store import Cell, Put, Row, Tables
 from weibo_crawler.store.sqlite import base
 from weibo_crawler.store.sqlite import tables as module
@@ -62,6 +64,25 @@ def url(path: Path) -> str:
 def check_file(path: Path) -> None:
     conn = sqlite3.connect(path)
     assert conn.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    conn.close()
+
+
+def test_as_many_counts_are_kept_as_the_settings_say(
+    url: str, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """posts.keep_versions is of the counts alone; what is over it leaves the file, too."""
+    monkeypatch.setenv("WEIBO_STORE__TABLES", url)
+    monkeypatch.setenv("WEIBO_POSTS__KEEP_VERSIONS", "7")
+    monkeypatch.setenv("WEIBO_STORE__USERS", f"sqlite:///{path.parent}/users.db")
+    with Home(config.load()) as home:
+        for ts in range(1, 41):
+            home.tables.posts.put([Put("e5-1-1", {"count:likes": str(ts), "post:text": "a"}, ts)])
+        kept = home.tables.posts.versions("e5-1-1", "count:likes")
+        assert kept == [Cell(ts, str(ts)) for ts in range(40, 33, -1)]
+        assert len(home.tables.posts.versions("e5-1-1", "post:text")) == 5
+    held = "SELECT COUNT(*) FROM posts WHERE family = 'count'"
+    with sqlite3.connect(path) as conn:
+        assert conn.execute(held).fetchone()[0] <= 2 * 7
     conn.close()
 
 

@@ -195,7 +195,7 @@ def sqoop_import(settings: Settings) -> str:
     store = settings.store
     try:
         is_ready = MysqlCheck(store.users, store.read_password()).tables() != NONE_YET
-        hbase_check.tables(store.tables)
+        hbase_check.tables(store.tables, settings.posts.keep_versions)
     except CrawlerError:
         is_ready = False
     if not is_ready:

@@ -160,7 +160,7 @@ def _tables(settings: Settings) -> Iterator[Check]:
     except ImportError:
         return
     yield Check("hbase", partial(hbase_check.protocol, url), _GUESSING_S)
-    yield Check("hbase tables", partial(hbase_check.tables, url))
+    yield Check("hbase tables", partial(hbase_check.tables, url, settings.posts.keep_versions))
 
 
 def _beside(settings: Settings) -> Iterator[Check]:

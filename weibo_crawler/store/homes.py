@@ -13,6 +13,7 @@ from weibo_crawler.config import Store
 from weibo_crawler.errors import needed
 from weibo_crawler.records import IdType
 from weibo_crawler.store import Tables
+from weibo_crawler.store.rows.cells import KEEP_VERSIONS
 from weibo_crawler.store.sql.cursor import Database
 from weibo_crawler.store.sql.egresses import EgressLeases
 from weibo_crawler.store.sql.visits import VisitClaims
@@ -47,13 +48,20 @@ def open_users(store: Store, *, create: bool, ids: IdType = int, waits: bool = F
     return MysqlUsers(store.users, store.read_password(), ids=ids, waits=waits)
 
 
-def open_tables(url: str, hbase_command: str, *, create: bool, waits: bool = False) -> Tables:
-    """The tables. create: as in `open_users`."""
+def open_tables(
+    url: str,
+    hbase_command: str,
+    *,
+    create: bool,
+    waits: bool = False,
+    keep_versions: int = KEEP_VERSIONS,
+) -> Tables:
+    """The tables. create: as in `open_users`. keep_versions: as in `families`."""
     if home_of(url) == SQLITE:
-        return SqliteTables(url, create=create)
+        return SqliteTables(url, create=create, keep_versions=keep_versions)
     with needed("store.tables: hbase:// needs happybase", "cluster"):
         from weibo_crawler.store.hbase.tables import HbaseTables
-    return HbaseTables(url, hbase_command, waits=waits)
+    return HbaseTables(url, hbase_command, waits=waits, keep_versions=keep_versions)
 
 
 def open_leases(store: Store, owner: str | None = None, *, waits: bool = False) -> EgressLeases:

@@ -57,12 +57,13 @@ def _check(address: Address) -> None:
         raise StoreError(f"{address}: {said}; {CHECK_SERVER}") from None
 
 
-def tables(url: str) -> str:
+def tables(url: str, keep_versions: int) -> str:
     """They are there and take writes; what differs from conf/hbase_schema.rb without harm is said.
+    keep_versions: as in `families`.
 
     Deleting what is not there needs the right to write, and leaves nothing to be seen.
     """
-    held = HbaseTables(url)
+    held = HbaseTables(url, keep_versions=keep_versions)
     try:
         differences = held.check()
         for table in (held.userlist, held.posts):

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from weibo_crawler.errors import BadConfig, StoreError
 from weibo_crawler.resources import resource
 from weibo_crawler.store.hbase.address import Address
+from weibo_crawler.store.rows.cells import KEEP_VERSIONS
 
 FOREVER = 2_147_483_647
 _MOST_REGIONS = 256  # as many as there are salts
@@ -85,12 +86,16 @@ def differences(
         )
 
 
-def make_tables(address: Address, command: str) -> list[str]:
+def make_tables(address: Address, command: str, keep_versions: int = KEEP_VERSIONS) -> list[str]:
     """Run the script in the HBase shell that `command` starts; the lines that say what it made.
+    keep_versions: as in `families`.
 
     StoreError where there is no such command, with what to run and where, or where it fails.
     """
-    names = [f"{name}={value}" for name, value in address.schema_environment().items()]
+    given = address.schema_environment()
+    if keep_versions != KEEP_VERSIONS:
+        given = {"WEIBO_KEEP_VERSIONS": str(keep_versions)} | given
+    names = [f"{name}={value}" for name, value in given.items()]
     words = _words(command)
     if words is None:
         raise StoreError(
@@ -103,7 +108,7 @@ def make_tables(address: Address, command: str) -> list[str]:
         done = subprocess.run(
             [*words, "shell", "-n"],
             input=f"load '{script}'\n",
-            env={**os.environ, **address.schema_environment()},
+            env={**os.environ, **given},
             capture_output=True,
             text=True,
             errors="replace",

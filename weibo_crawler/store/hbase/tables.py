@@ -18,18 +18,26 @@ from weibo_crawler.store.hbase.schema import (
     make_tables,
 )
 from weibo_crawler.store.hbase.table import HbaseTable
-from weibo_crawler.store.rows.cells import FAMILIES
+from weibo_crawler.store.rows.cells import FAMILIES, KEEP_VERSIONS, families
 
 _PAPER = "paper"
 _DEFAULT_COMMAND = Store().hbase_command
 
 
 class HbaseTables:
-    """The tables of `FAMILIES` in HBase. Methods raise StoreError; the constructor BadConfig for an
+    """The tables of `families` in HBase. Methods raise StoreError; the constructor BadConfig for an
     address of another form, and does not connect."""
 
-    def __init__(self, url: str, command: str = _DEFAULT_COMMAND, *, waits: bool = False) -> None:
+    def __init__(
+        self,
+        url: str,
+        command: str = _DEFAULT_COMMAND,
+        *,
+        waits: bool = False,
+        keep_versions: int = KEEP_VERSIONS,
+    ) -> None:
         """command: starts the HBase shell, where tables are to be made. waits: as in `Thrift`."""
+        self._keep_versions, self._families = keep_versions, families(keep_versions)
         self.address, self._command = parse_address(url), command
         self._thrift = Thrift(self.address, waits=waits)
         self.userlist: Table = self._open("userlist")
@@ -44,7 +52,7 @@ class HbaseTables:
         """By conf/hbase_schema.rb in the HBase shell; StoreError tells where there is none.
         BadConfig where nothing is to be made, and the command that was named cannot be run."""
         if not all(self._held(table) for table in FAMILIES):
-            return make_tables(self.address, self._command)
+            return make_tables(self.address, self._command, self._keep_versions)
         if self._command != _DEFAULT_COMMAND:  # which need not be on every machine
             check_command(self._command)
         return []
@@ -82,7 +90,8 @@ class HbaseTables:
         if not held:
             return [Difference(f"table {table} does not exist: run `weibo-crawler init`", True)]
         regions = self._thrift.call(table, lambda client: client.getTableRegions(table.encode()))
-        return list(differences(table, FAMILIES[name], held, len(regions), chosen(os.environ)))
+        wanted = self._families[name]
+        return list(differences(table, wanted, held, len(regions), chosen(os.environ)))
 
     def _open(self, name: str) -> HbaseTable:
-        return HbaseTable(self._thrift, self.address.table(name), name, FAMILIES[name])
+        return HbaseTable(self._thrift, self.address.table(name), name, self._families[name])

@@ -33,12 +33,20 @@ from weibo_crawler.store.rows.packed import Glimpse, ListEnd, Unpacked, glimpse,
 
 T = TypeVar("T")
 
-# table -> family -> how many versions of a cell are kept
-FAMILIES: Mapping[str, Mapping[str, int]] = {
-    "userlist": {"user": 3, "profile": 5, "crawl": 1},
-    "posts": {"post": 5, "count": 100, "raw": 1},
-    **{one.name: {one.one: 3} for one in ECHO_LISTS},
-}
+KEEP_VERSIONS = 100
+
+
+def families(keep_versions: int = KEEP_VERSIONS) -> Mapping[str, Mapping[str, int]]:
+    """table -> family -> how many versions of a cell are kept. keep_versions: of the counts of a
+    post."""
+    return {
+        "userlist": {"user": 3, "profile": 5, "crawl": 1},
+        "posts": {"post": 5, "count": keep_versions, "raw": 1},
+        **{one.name: {one.one: 3} for one in ECHO_LISTS},
+    }
+
+
+FAMILIES = families()
 # of family `user`, by jobs that harvest: how the walk of a user ended, that of each of its lists as
 # JSON, and the run
 WALK, LISTS, WALK_RUN = WALK_CELLS = ("user:walk", "user:lists", "user:walk_run")

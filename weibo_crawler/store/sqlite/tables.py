@@ -18,7 +18,7 @@ import msgspec
 
 from weibo_crawler.records import ECHO_LISTS
 from weibo_crawler.store import Cell, Put, Row, Table
-from weibo_crawler.store.rows.cells import FAMILIES, family_of
+from weibo_crawler.store.rows.cells import FAMILIES, KEEP_VERSIONS, families, family_of
 from weibo_crawler.store.rows.keys import key_bounds
 from weibo_crawler.store.sql.cursor import chunks
 from weibo_crawler.store.sqlite.base import Database, immediate
@@ -48,12 +48,14 @@ _decode = msgspec.json.Decoder(dict[str, str]).decode
 
 
 class SqliteTables:
-    """The tables of `FAMILIES` in one SQLite file. Methods raise StoreError."""
+    """The tables of `families` in one SQLite file. Methods raise StoreError."""
 
-    def __init__(self, url: str, *, create: bool = True) -> None:
+    def __init__(
+        self, url: str, *, create: bool = True, keep_versions: int = KEEP_VERSIONS
+    ) -> None:
         self._db = Database(url, "tables", _MIGRATIONS, create=create)
         self._tables = {
-            name: SqliteTable(self._db, name, families) for name, families in FAMILIES.items()
+            name: SqliteTable(self._db, name, of) for name, of in families(keep_versions).items()
         }
         self.userlist: Table = self._tables["userlist"]
         self.posts: Table = self._tables["posts"]
@@ -68,8 +70,8 @@ class SqliteTables:
             return []
         self._db.made = False
         return [
-            f"created table {name} ({', '.join(families)}) in {self._db.path}"
-            for name, families in FAMILIES.items()
+            f"created table {name} ({', '.join(of)}) in {self._db.path}"
+            for name, of in FAMILIES.items()
         ]
 
     def check(self) -> list[str]:
