@@ -1,17 +1,29 @@
 """What an operator's Prometheus sees: gauges of the stores, counters of a run, rules of alerts."""
 
+import json
 import re
 import shutil
 import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
+from urllib.parse import urlencode
+from urllib.request import urlopen
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.cli.crawls import Crawl, simulated
 from tests.cli.test_whole_way import whole_way
+from tests.ports import free_port
 
+_FORMAT = "text/plain; version=0.0.4"
+_PATIENCE_S = 40.0
 _ROOT = Path(__file__).parents[2]
 OPERATE = _ROOT / "conf/operate"
 _TABLE = (_ROOT / "docs/reference.md").read_text("utf-8")
@@ -113,3 +125,90 @@ def test_prometheus_itself_objects_to_nothing(tmp_path: Path) -> None:
         promtool("check", "metrics", given=crawl.run("status", "--openmetrics").stdout)
     promtool("check", "rules", str(OPERATE / "alerts.yml"))
     promtool("test", "rules", str(Path(__file__).parent / "alerts_test.yml"))
+
+
+def test_prometheus_itself_draws_each_panel(tmp_path: Path) -> None:
+    """A real server scrapes a run at work and what `status` prints, and loads the rules: all are
+    well, and what each panel of the board asks for is there."""
+    if shutil.which("prometheus") is None:
+        pytest.skip("promtool is not installed")
+    ours, gauges_at, own = (f"127.0.0.1:{free_port()}" for _ in range(3))
+    with simulated(tmp_path, users=60, seed=3) as (crawl, truth):
+        whole_way(crawl, truth)
+        (folder := tmp_path / "gauges").mkdir()
+        (folder / "metrics").write_text(crawl.run("status", "--openmetrics").stdout)
+        slow = {"WEIBO_PACE__REQUESTS_PER_SECOND": "3", "WEIBO_METRICS__LISTEN": ours}
+        crawl.start("posts", "--refresh", "--all", "--runner", "inline", **slow)
+        with _serving(folder, gauges_at), _prometheus(tmp_path, own, ours, gauges_at):
+            board = json.loads((OPERATE / "grafana.json").read_text("utf-8"))
+            wanted = [aim["expr"] for panel in board["panels"] for aim in panel["targets"]]
+            lacking = _lacking(own, wanted)
+            rules = [rule for group in _asked(own, "rules")["groups"] for rule in group["rules"]]
+        crawl.end()
+    assert lacking == []
+    assert [(rule["name"], rule["health"]) for rule in rules if rule["health"] != "ok"] == []
+    assert len(rules) == 7
+
+
+def _lacking(address: str, wanted: list[str]) -> list[str]:
+    """Which of these bring nothing, once the server has scraped more than once."""
+    until = time.monotonic() + _PATIENCE_S
+    while True:
+        with suppress(OSError):
+            lacking = [one for one in wanted if not _asked(address, "query", query=one)["result"]]
+            rules = _asked(address, "rules")["groups"]
+            known = [rule["health"] != "unknown" for group in rules for rule in group["rules"]]
+            if (not lacking and all(known)) or time.monotonic() > until:
+                return lacking
+        assert time.monotonic() < until, "it does not answer"
+        time.sleep(0.2)
+
+
+def _asked(address: str, what: str, **query: str) -> dict[str, Any]:
+    url = f"http://{address}/api/v1/{what}?{urlencode(query)}"
+    with urlopen(url, timeout=10) as answer:
+        data: dict[str, Any] = json.load(answer)["data"]
+    return data
+
+
+@contextmanager
+def _serving(folder: Path, address: str) -> Iterator[None]:
+    """The files of a folder, as Prometheus takes them."""
+
+    class Handler(SimpleHTTPRequestHandler):
+        def guess_type(self, _: object) -> str:
+            return _FORMAT
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    host, _, port = address.partition(":")
+    handler = partial(Handler, directory=str(folder))
+    with ThreadingHTTPServer((host, int(port)), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield
+        server.shutdown()
+
+
+@contextmanager
+def _prometheus(folder: Path, address: str, *targets: str) -> Iterator[None]:
+    """It scrapes these each second, and evaluates our rules as often."""
+    settings = {
+        "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+        "rule_files": [str(OPERATE / "alerts.yml")],
+        "scrape_configs": [{"job_name": "weibo", "static_configs": [{"targets": targets}]}],
+    }
+    file = folder / "prometheus.yml"
+    file.write_text(json.dumps(settings), "utf-8")  # which is YAML as well
+    words = [f"--config.file={file}", f"--storage.tsdb.path={folder / 'tsdb'}"]
+    log = (folder / "prometheus.log").open("wb")
+    with (
+        log,
+        subprocess.Popen(
+            ["prometheus", *words, f"--web.listen-address={address}"], stdout=log, stderr=log
+        ) as process,
+    ):
+        try:
+            yield
+        finally:
+            process.terminate()

@@ -80,7 +80,7 @@ def test_as_many_counts_are_kept_as_the_settings_say(
         kept = home.tables.posts.versions("e5-1-1", "count:likes")
         assert kept == [Cell(ts, str(ts)) for ts in range(40, 33, -1)]
         assert len(home.tables.posts.versions("e5-1-1", "post:text")) == 5
-    held = "SELECT COUNT(*) FROM posts WHERE family = 'count'"
+    held = "SELECT COUNT(*) FROM cells_posts WHERE family = 'count'"
     with sqlite3.connect(path) as conn:
         assert conn.execute(held).fetchone()[0] <= 2 * 7
     conn.close()

@@ -12,6 +12,7 @@ from weibo_crawler.store.hbase.connection import Connection
 from weibo_crawler.store.hbase.errors import CHECK_SERVER, FAILED, explain
 from weibo_crawler.store.hbase.sasl import REFUSED, UNKNOWN_MECHANISM
 from weibo_crawler.store.hbase.tables import HbaseTables
+from weibo_crawler.store.rows.cells import KEEP_VERSIONS
 
 _ANSWER_S = 4.0
 _NOBODY = "doctor"  # no key of ours: they begin with two hexadecimal digits and a dash
@@ -57,7 +58,7 @@ def _check(address: Address) -> None:
         raise StoreError(f"{address}: {said}; {CHECK_SERVER}") from None
 
 
-def tables(url: str, keep_versions: int) -> str:
+def tables(url: str, keep_versions: int = KEEP_VERSIONS) -> str:
     """They are there and take writes; what differs from conf/hbase_schema.rb without harm is said.
     keep_versions: as in `families`.
 
