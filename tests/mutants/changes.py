@@ -840,6 +840,13 @@ CHANGES = [
         f"{POSTS}/test_changes.py",
     ),
     Change(
+        "a replay knows of a wall only after it",
+        "reparse/replay.py",
+        "self._walled = set(index.walled)",
+        "self._walled = set[tuple[Kind, bool]]()",
+        "tests/archive/test_full_lists.py",
+    ),
+    Change(
         "a page of posts that are back ends a refresh",
         "posts/timeline.py",
         "known=self._sightings.known - self._sightings.gone,",
