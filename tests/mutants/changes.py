@@ -847,6 +847,13 @@ CHANGES = [
         "tests/archive/test_full_lists.py",
     ),
     Change(
+        "a page that is sorted by heat tells how far it reaches",
+        "posts/coverage.py",
+        "return [] if misplaced > max(1, len(mids) / 3) else kept",
+        "return kept",
+        f"{POSTS}/test_changes.py",
+    ),
+    Change(
         "a page of posts that are back ends a refresh",
         "posts/timeline.py",
         "known=self._sightings.known - self._sightings.gone,",
