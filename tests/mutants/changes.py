@@ -350,8 +350,8 @@ CHANGES = [
     Change(
         "a pinned post tells how far a page reaches",
         "posts/coverage.py",
-        "if post.is_pinned or isinstance(post.mid, str):",
-        "if isinstance(post.mid, str):",
+        "if not post.is_pinned and isinstance(post.mid, int)",
+        "if isinstance(post.mid, int)",
         f"{POSTS}/test_coverage.py {POSTS}/test_changes.py",
     ),
     Change(
