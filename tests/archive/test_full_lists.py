@@ -1,6 +1,7 @@
 """What a replay of a harvest takes for the end of a list that nobody looked behind."""
 
 import asyncio
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -29,6 +30,8 @@ SITE = Weibo("http://127.0.0.1:1", "", "agent")
 
 
 class NothingKept:
+    walled: frozenset[Any] = frozenset()
+
     def __init__(self) -> None:
         self.notes = {"seeds": [(0.0, [9])]}
 
@@ -130,6 +133,35 @@ def test_a_second_look_that_nobody_took_shows_the_same() -> None:
         assert asyncio.run(scenario()) == [Verdict.OK, Verdict.OK]
         with pytest.raises(Interrupted):
             asyncio.run(replay.fetch(Ask(_first(5))))
+
+
+@pytest.mark.parametrize("said", [[Verdict.LOGIN_WALL], [Verdict.LOGIN_WALL, Verdict.OK], []])
+def test_a_sort_that_began_walled_is_walled(tmp_path: Path, said: list[Verdict]) -> None:
+    """An entry that rested while others met the wall never asked for its own list, and a replay,
+    which does not rest as long, may come to it before any of them. What the first answer does not
+    say of a sort is no wall."""
+    told = said or [Verdict.OK, Verdict.LOGIN_WALL]
+    lists = [SITE.edge(Edge.FOLLOWS, uid, "") for uid in range(5, 5 + len(told))]
+    answers = [
+        answer(BEGAN + n, "", [3])._replace(request=request, told=Reading(verdict))
+        for n, (request, verdict) in enumerate(zip(lists, told, strict=True))
+    ]
+    write(tmp_path, "b", answers[1:], "harvest")
+    write(tmp_path, "c", answers[:1], "harvest")
+    write(tmp_path, "a", [one._replace(told=Reading(Verdict.OK)) for one in answers], "posts")
+    index = ArchiveIndex(tmp_path / "index.db", files_of([tmp_path]), print)
+    replay = WalkReplay(SITE, index, 1)
+    with closing(index):
+        for request in (SITE.edge(Edge.FANS, 9, ""), SITE.edge(Edge.FOLLOWS, 9, "2")):
+            with pytest.raises(Interrupted):
+                asyncio.run(replay.fetch(Ask(request)))
+        ask = Ask(SITE.edge(Edge.FOLLOWS, 9, ""))
+        if said:
+            fetched = asyncio.run(replay.fetch(ask))
+            assert fetched.reading.verdict is Verdict.LOGIN_WALL
+            return
+        with pytest.raises(Interrupted):
+            asyncio.run(replay.fetch(ask))
 
 
 def test_a_witness_is_no_second_look(tmp_path: Path) -> None:

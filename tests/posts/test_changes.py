@@ -204,6 +204,30 @@ def test_what_was_hidden_before_hides_no_deletion(crawl_: Crawl, announced: int)
     assert ("posts/6/2" in again.asked) == (announced == 44)
 
 
+def test_where_pages_are_sorted_by_heat_a_refresh_reads_all_of_them(crawl_: Crawl) -> None:
+    """A new post may stand on any page, also below posts that are known; and one that none shows
+    has disappeared, wherever it stood. Where guests are shown page 1 alone, nothing is called
+    read."""
+    crawl_.add(6)
+    by_date = timeline(6, 25)
+    posts = [by_date[n * 7 % 25] for n in range(25)]
+    crawl_.run(ScriptedFetcher({6: posts}))
+    new, gone = post(6, 1026), posts[24]
+    # page 2 is in order by chance
+    page_2 = [one for one in by_date if one in posts[10:20]]
+    later = [one for one in [*posts[:10], *page_2, *posts[20:], new] if one is not gone]
+    crawl_.run(ScriptedFetcher({6: later}, said={gone.mid: Verdict.GONE}), refresh=True)
+    held = crawl_.posts(6)
+    assert new.mid in held
+    assert [mid for mid, one in held.items() if one["gone_at"]] == [gone.mid]
+    assert crawl_.ledger(6).whole
+    crawl_.add(7)
+    crawl_.run(guest(posts, 7))
+    assert (crawl_.ledger(7).stopped, crawl_.ledger(7).whole) == ("login_wall", False)
+    crawl_.run(ScriptedFetcher({7: posts}), refresh=True)
+    assert crawl_.ledger(7).stored == 25
+
+
 @pytest.mark.parametrize("word", [Verdict.GONE, Verdict.OK, Verdict.RESTRICTED])
 def test_a_count_that_falls_asks_for_what_stands_below(crawl_: Crawl, word: Verdict) -> None:
     """Of eight announced posts one is hidden, so no visit is sure that it was shown all, and no

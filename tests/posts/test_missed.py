@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
 from tests.examples import examples
-from tests.posts.crawls import Crawl, timeline
+from tests.posts.crawls import Crawl, guest, timeline
 from tests.posts.worlds import ScriptedFetcher
 from weibo_crawler.posts.missed import MISSED
 from weibo_crawler.records import Post, Verdict
@@ -207,6 +207,38 @@ def test_an_old_page_brings_nobody_back(crawl_: Crawl) -> None:
     crawl_.run(ScriptedFetcher({6: posts}, said={1022: Verdict.GONE}), refresh=True)
     assert (gone(crawl_), crawl_.ledger(6).stopped) == ({1022}, "false_page")
     crawl_.run(ScriptedFetcher({6: posts}, said={1022: Verdict.OK}), refresh=True)
+    assert (gone(crawl_), crawl_.ledger(6).whole) == (set(), True)
+
+
+@pytest.mark.parametrize(("back", "pages"), [(25, 4), (12, 3), (3, 2)])
+def test_what_is_hidden_for_a_time_comes_back_whole(crawl_: Crawl, back: int, pages: int) -> None:
+    """A user hides the newest posts, or all of them, and shows them again: a page with posts that
+    were gone does not end the visit, as what stands below it may be back, too."""
+    posts = held(crawl_)
+    shown = posts[back:] if back < 25 else []
+    crawl_.run(ScriptedFetcher({6: shown}, said={1025: Verdict.GONE}), refresh=True)
+    assert len(gone(crawl_)) == back
+    fetcher = ScriptedFetcher({6: posts}, said=dict.fromkeys((1025, 1013), Verdict.OK))
+    crawl_.run(fetcher, refresh=True)
+    assert len({url for url in fetcher.asked if url.startswith(PAGE_1)}) == pages
+    assert (gone(crawl_), crawl_.ledger(6).sure) == (set(), True)
+
+
+@pytest.mark.parametrize(("hidden", "after"), [(25, None), (12, 1013), (3, None)])
+def test_what_a_guest_is_not_shown_of_what_is_back_is_unread(
+    crawl_: Crawl, hidden: int, after: int | None
+) -> None:
+    """While posts were hidden a visit read all there was. So when they are back, and guests are
+    shown page 1 alone, what lies below it is unread down to a post that was never gone; where
+    page 1 shows such a one last, nothing is. Once the site lets us it is read."""
+    posts, there = held(crawl_), dict.fromkeys(range(1001, 1026), Verdict.OK)
+    crawl_.run(ScriptedFetcher({6: posts[hidden:]}, said={1025: Verdict.GONE}), refresh=True)
+    assert crawl_.ledger(6).whole
+    crawl_.run(guest(posts, said=there), refresh=True)
+    gaps = [(gap.after, gap.before) for gap in crawl_.ledger(6).gaps]
+    assert gaps == ([] if hidden == 3 else [(after, 1016)])
+    assert crawl_.ledger(6).whole == (hidden == 3)
+    crawl_.run(ScriptedFetcher({6: posts}, said=there), refresh=True)
     assert (gone(crawl_), crawl_.ledger(6).whole) == (set(), True)
 
 

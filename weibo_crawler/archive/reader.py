@@ -33,6 +33,9 @@ _SAY_EVERY = 10_000  # records
 _READ = 32 * 1024  # bytes, of one record
 
 
+Sort = tuple[Kind, bool]  # of a page: its kind, and whether it is a first one
+
+
 class Torn(NamedTuple):
     """Where a file goes on with something that is no whole record, and how much of it there is."""
 
@@ -83,6 +86,8 @@ class ArchiveIndex:
         self.torn: list[Torn] = []
         self.notes: dict[str, list[tuple[float, list[Id]]]] = {}
         self.answers = 0
+        # of a harvest, by the sort of page: when the first answer came, and whether it was a wall
+        self._firsts: dict[Sort, tuple[float, bool]] = {}
         self._walled_at = inf  # when a guest was first refused a later page of posts
         self._latest: dict[Id, float] = {}
         # by writer: of whom first pages of posts were shown last, and when; two are enough
@@ -99,6 +104,7 @@ class ArchiveIndex:
 
     def _add(self, n: int, path: Path) -> None:
         writer: int | None = None
+        stage = ""
 
         def tear(offset: int) -> None:
             self.torn.append(Torn(path, offset, path.stat().st_size - offset))
@@ -107,7 +113,8 @@ class ArchiveIndex:
             try:
                 record = parse(member.data)
                 if record.rec_type == "warcinfo":
-                    writer = self._writer(info_of(record))
+                    info = info_of(record)
+                    writer, stage = self._writer(info), info.get("crawler-stage", "")
                     continue
                 one = kept(record)
             except (NoRecord, msgspec.MsgspecError) as error:
@@ -121,6 +128,9 @@ class ArchiveIndex:
             key = key_of(about.kind, one.url, is_witness=about.is_witness)
             row = (writer, about.uid, order, key)
             is_last = about.told is not None
+            if is_last and stage == "harvest" and not about.is_witness:
+                sort, first = (about.kind, not about.cursor), (order, _is_walled(about))
+                self._firsts[sort] = min(self._firsts.get(sort, first), first)
             self._db.execute(
                 "INSERT INTO answers VALUES (?,?,?,?,?,?,?,0,?)",
                 (*row, is_last, n, member.offset, _cursor(about)),
@@ -148,6 +158,11 @@ class ArchiveIndex:
         )
         ((found,),) = self._db.execute("SELECT id FROM writers WHERE name = ?", row[2:]).fetchall()
         return int(found)
+
+    @property
+    def walled(self) -> set[Sort]:
+        """The sorts of pages of which the first answer to a harvest was a wall."""
+        return {sort for sort, (_, is_walled) in self._firsts.items() if is_walled}
 
     def was_walled(self, writer: Writer) -> bool:
         """Whether guests had been refused later pages of posts before this process ended."""

@@ -1,9 +1,9 @@
 """What of a timeline was read. Pure.
 
-A timeline shows posts by falling mid, where mids are numbers; else it has no order, and nothing
-below can be told of it. A visit reads it without a break from the newest post down to
-some oldest one; where that is below the newest post of the visit before, the two meet, else there
-is a gap between them. Pinned posts stand elsewhere and tell nothing about that.
+A timeline shows posts by falling mid, where mids are numbers and the site sorts by date; else it
+has no order, and nothing below can be told of it. A visit reads it without a break from the newest
+post down to some oldest one; where that is below the newest post of the visit before, the two meet,
+else there is a gap between them. Pinned posts stand elsewhere and tell nothing about that.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,15 +16,17 @@ from weibo_crawler.store.rows.gaps import Gap
 
 def in_place(posts: Iterable[Post]) -> list[int]:
     """The mids of a page in its order, without pinned posts and those that stand above a newer one:
-    an old post at the top that is not known as pinned must not tell how far the page reaches."""
+    an old post at the top that is not known as pinned must not tell how far the page reaches. None
+    where more than one and more than a third are such: a page that is sorted by heat reaches
+    nowhere."""
     kept: list[int] = []
-    for post in posts:
-        if post.is_pinned or isinstance(post.mid, str):
-            continue
-        while kept and kept[-1] < post.mid:
+    mids = [post.mid for post in posts if not post.is_pinned and isinstance(post.mid, int)]
+    for mid in mids:
+        while kept and kept[-1] < mid:
             kept.pop()
-        kept.append(post.mid)
-    return kept
+        kept.append(mid)
+    misplaced = len(mids) - len(kept)
+    return [] if misplaced > max(1, len(mids) / 3) else kept
 
 
 def is_covered(mid: int, newest: int | None, gaps: Iterable[Gap]) -> bool:

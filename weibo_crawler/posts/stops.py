@@ -42,6 +42,7 @@ class Stops:
         self._posts_a_page = posts_a_page
         self._cursors = {cursor}
         self._resting, self._down_to, self._since = resting, down_to, since
+        self._is_sorted = True  # by date, as far as the pages of this visit tell
         self._barren = 0  # pages in a row without a post new to this visit
 
     def at(
@@ -56,10 +57,13 @@ class Stops:
         """Why this page is the last one, None while there is more. known: mids stored before this
         visit; seen: those of the visit before this page; is_surplus: more posts are held than the
         site has, so some further down were deleted. Pinned posts are out of date order, so they
-        never tell that the known part of a timeline is reached."""
+        never tell that the known part of a timeline is reached; nor does a page, once one of the
+        visit was in no order at all."""
         mids = in_place(page.posts)
+        self._is_sorted &= bool(mids) or all(post.is_pinned for post in page.posts)
         wanted = [gap for gap in ledger.gaps if not self._is_older(gap.before_at)]
         is_known = not is_surplus and _is_known(mids, ledger.newest, wanted, known)
+        is_known = is_known and self._is_sorted
         is_known = is_known and (self._down_to is None or min(mids) < self._down_to)
         if page.next_cursor is None and "odd cursor" in page.skipped:
             return "known" if is_known else "odd_cursor"

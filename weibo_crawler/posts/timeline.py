@@ -302,7 +302,7 @@ class Timeline:
         return self._stops.at(
             page,
             visit.ledger,
-            known=self._sightings.known,
+            known=self._sightings.known - self._sightings.gone,
             seen=self._sightings.seen,
             is_surplus=not visit.is_count_old
             and self._sightings.is_surplus(

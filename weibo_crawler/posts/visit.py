@@ -184,11 +184,18 @@ class _Visit(UnderWay):
             visited_at=env.clock(),
             doubts=doubts,
         )
+        if self.ledger.read_oldest in self.old.gone:  # nobody has read what is back below it
+            self.ledger = replace(self.ledger, newest=self._newest_below())
         self.ledger = await env.writer.call(
             closed, self.ledger, self.holdings, env.revisit, env.clock(), self.kept_at
         )
         await env.writer.put([], [self.pages.ledger_put(self.ledger)])
         return self._outcome()
+
+    def _newest_below(self) -> int | None:
+        """The newest stored post below the last one read that was never gone."""
+        below = self.sightings.unseen(self.ledger.read_oldest)
+        return max((mid for mid in below if isinstance(mid, int)), default=None)
 
     async def _leave(self) -> Outcome:
         """The visit is under way still; the next run goes on at the cursor."""

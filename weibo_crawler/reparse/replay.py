@@ -158,9 +158,9 @@ class WalkReplay(_Replay):
     lacks an answer, content that was given before is given again to who wants a witness of it or
     looks a second time: no witness that others asked for is such a look. A list ends that has shown
     all that was announced, or whose last page names no next one where others do; a sort of list
-    that was walled the last time is walled; and a profile of somebody found is doubtful: then
-    others were shown with their number of fans first. What else it lacks is Interrupted: the entry
-    goes back as it was. given, lacking: how many of each.
+    that was walled the last time, or is when it first comes, is walled; and a profile of somebody
+    found is doubtful: then others were shown with their number of fans first. What else it lacks is
+    Interrupted: the entry goes back as it was. given, lacking: how many of each.
     """
 
     is_talking = True
@@ -169,7 +169,7 @@ class WalkReplay(_Replay):
         super().__init__()
         self._site, self._index, self._places = site, index, places
         self._waiting: list[tuple[float, int, asyncio.Future[None]]] = []
-        self._walled: set[tuple[Kind, bool]] = set()  # kinds, first pages apart from later ones
+        self._walled = set(index.walled)
         self._seeds = {uid for _, uids in index.notes.get("seeds", []) for uid in uids}
         self._naming: set[Kind] = set()  # lists of which a page named the next one
         self._unnamed: set[tuple[Kind, Id]] = set()  # those whose latest page did not
