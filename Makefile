@@ -131,7 +131,8 @@ test-tools: $(VENV)/.ready-dev $(VENV)/.ready-tools ## Spark, Hive and a noteboo
 # The Python of $(VENV) comes first, with all tests; the others get what hangs on the Python: tests/rest.py says which
 # tests they leave out. They draw a tenth of the examples. In CI none may be missing. They run side by side, with
 # half of the workers each: every worker collects all tests, and compiles them the first time. Installing writes into
-# the checkout, so that is done before.
+# the checkout, so that is done before. They take assertions as they stand: pytest writes them anew in more than half of
+# the time of a first collection, for figures that the first Python tells as well.
 PYTHONS := 3.11 3.12 3.13
 test-all: $(VENV)/.ready-dev ## run the tests on every Python 3.11 to 3.13 that is at hand; whole crawls on one
 	@ours=$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
@@ -146,7 +147,7 @@ test-on-%: FORCE
 	if [ -z "$$python" ]; then echo "Python $*: not at hand, not tested"; [ -z "$$CI" ]; exit; fi; \
 	echo "Python $*: $$python"; \
 	$(MAKE) --no-print-directory $(if $(INSTALL),.venv-$*/.ready-test,test) PYTHON="$$python" VENV=.venv-$* TOOLS=test \
-		HYPOTHESIS_PROFILE=brief LEFT_OUT=--rest
+		HYPOTHESIS_PROFILE=brief LEFT_OUT="--rest --assert=plain"
 
 test-laws: $(VENV)/.ready-dev ## whole crawls of worlds whose rules are drawn: make test-laws SEEDS=200, or 40-60,71
 	@LAWS_SEEDS=$(if $(filter seeds.txt,$(SEEDS)),200,$(SEEDS)) $(PYTEST) $(MANY) tests/laws $(ARGS)

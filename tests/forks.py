@@ -191,25 +191,27 @@ def _serve(line: socket.socket) -> None:
                 os.close(fd)
 
 
-class _NoPandas:
-    """Where there is one, Arrow takes half a second to import it, to look whether what it is given
-    is of its types. Nothing here is, and none of our extras installs it."""
+class _NotHere:
+    """What takes long to import, and nothing of ours uses. Arrow imports pandas, in half a second,
+    to look whether what it is given is of its types; mrjob imports Spark, in a quarter of one, to
+    tell where it is. None of our extras installs pandas; `tools` brings Spark."""
 
     @staticmethod
     def find_spec(name: str, *_: object) -> None:
-        if name == "pandas":
+        if name in ("pandas", "pyspark"):
             raise ModuleNotFoundError(name)
 
 
 def _import_all() -> None:
     import weibo_crawler
 
-    sys.meta_path.insert(0, _NoPandas)  # type: ignore[arg-type]
+    sys.meta_path.insert(0, _NotHere)  # type: ignore[arg-type]
     for module in pkgutil.walk_packages(weibo_crawler.__path__, "weibo_crawler."):
         if module.name not in _HEAVY:
             with contextlib.suppress(ImportError):  # an extra that is not installed
                 importlib.import_module(module.name)
-    importlib.import_module("mrjob.inline")
+    for runner in ("inline", "local"):  # each job imports one
+        importlib.import_module(f"mrjob.{runner}")
     for job in _JOBS:
         runpy.run_path(job)
     assert threading.active_count() == 1, "a thread does not survive a fork"

@@ -99,16 +99,22 @@ def true(tmp_path_factory: pytest.TempPathFactory) -> Crawl:
     return crawl
 
 
-@pytest.mark.parametrize("concurrency", [1, 16])
+_SILENCES = [
+    *((form, shown) for form in ("empty", "bare") for shown in (0, 1, 7, 25, 55, 85)),
+    # of what was never shown, and of whom nothing is known, the site's word is all there is
+    *((form, shown) for form in ("fans", "gone") for shown in (7, 25, 55, 85)),
+]
+
+
 @pytest.mark.parametrize(
-    ("form", "shown"),
+    ("form", "shown", "trips_after", "concurrency"),
     [
-        *((form, shown) for form in ("empty", "bare") for shown in (0, 1, 7, 25, 55, 85)),
-        # of what was never shown, and of whom nothing is known, the site's word is all there is
-        *((form, shown) for form in ("fans", "gone") for shown in (7, 25, 55, 85)),
+        *((*silence, _TRIPS_AFTER, 1) for silence in _SILENCES),
+        *((*silence, 10**6, 16) for silence in _SILENCES),
+        *((form, 25, _TRIPS_AFTER, 16) for form in ("empty", "bare", "fans", "gone")),
+        *((form, 25, 10**6, 1) for form in ("empty", "bare", "fans", "gone")),
     ],
 )
-@pytest.mark.parametrize("trips_after", [_TRIPS_AFTER, 10**6])
 def test_a_silent_site_ends_the_run_and_no_list(
     true: Crawl, tmp_path: Path, shown: int, concurrency: int, trips_after: int, form: str
 ) -> None:
