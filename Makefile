@@ -147,7 +147,7 @@ test-on-%: FORCE
 	if [ -z "$$python" ]; then echo "Python $*: not at hand, not tested"; [ -z "$$CI" ]; exit; fi; \
 	echo "Python $*: $$python"; \
 	$(MAKE) --no-print-directory $(if $(INSTALL),.venv-$*/.ready-test,test) PYTHON="$$python" VENV=.venv-$* TOOLS=test \
-		HYPOTHESIS_PROFILE=brief LEFT_OUT="--rest --assert=plain"
+		HYPOTHESIS_PROFILE=brief LEFT_OUT=--rest
 
 test-laws: $(VENV)/.ready-dev ## whole crawls of worlds whose rules are drawn: make test-laws SEEDS=200, or 40-60,71
 	@LAWS_SEEDS=$(if $(filter seeds.txt,$(SEEDS)),200,$(SEEDS)) $(PYTEST) $(MANY) tests/laws $(ARGS)
