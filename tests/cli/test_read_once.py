@@ -16,8 +16,8 @@ from weibo_crawler.store.sqlite.tables import SqliteTables
 
 pytestmark = pytest.mark.timeout(400)
 _MAPPERS = 2  # of the runner `inline`
-WALLED = {"guests": "2026", "fans_walled": True, "users": 50, "mean_posts": 12.0}
-OPEN = {"guests": "2020", "users": 30, "mean_posts": 18.0}
+WALLED = {"guests": "2026", "fans_walled": True, "users": 80, "mean_posts": 12.0}
+OPEN = {"guests": "2020", "users": 40, "mean_posts": 20.0}
 DEEP = {"WEIBO_HARVEST__EDGES": "reposts,comments", "WEIBO_HARVEST__POSTS_PAGES": "2"}
 WITH_COMMENTS = {"WEIBO_POSTS__COMMENTS": "3"}  # as many as a harvest reads
 # what no two crawls have alike: when and by whom

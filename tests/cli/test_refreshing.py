@@ -84,7 +84,7 @@ def assert_changes_told(crawl: Crawl, before: Truth, now: Truth) -> None:
 def test_coming_back_tells_what_changed(tmp_path: Path) -> None:
     """New posts are stored, edits and deletions recorded with the old texts kept, counts sampled;
     the closing line and the report say how many; before they are due, nobody is asked."""
-    knobs = {"users": 40, "seed": 9, "mean_posts": 12.0}
+    knobs = {"users": 70, "seed": 9, "mean_posts": 12.0}
     with simulated(tmp_path, **knobs) as (crawl, before):
         whole_way(crawl, before)
         asked = len(before.served())
@@ -172,7 +172,7 @@ def test_a_guest_who_comes_back_late_knows_what_was_missed(tmp_path: Path) -> No
     """Law 12, with kill -9 on the way: where guests see page 1, each user whose page 1 holds
     nothing known has a gap, with the dates of the posts at its ends; what was missed lies in gaps,
     all of it; nobody else has one."""
-    knobs = {"users": 40, "seed": 9, "mean_posts": 16.0, "guests": "2026"}
+    knobs = {"users": 60, "seed": 9, "mean_posts": 16.0, "guests": "2026"}
     with simulated(tmp_path, **knobs) as (crawl, before):
         whole_way(crawl, before)
     with days_later(crawl, tmp_path, 40.0, **knobs, faults="slow=0.3", slow_s=0.03) as now:

@@ -118,7 +118,7 @@ def test_tables_come_out_as_they_were(tmp_path: Path, knobs: dict[str, Any]) -> 
     """Users with depth, state and fans, posts and ledgers: of a crawl that met refusals, faults,
     walls and second looks, without a request; and the same again adds nothing. Where lists are
     walled depths are bounds, and those of the archive are any."""
-    with simulated(tmp_path, users=40, mean_posts=9.0, **knobs) as (crawl, truth):
+    with simulated(tmp_path, users=60, mean_posts=9.0, **knobs) as (crawl, truth):
         folder = archived(crawl, WEIBO_ARCHIVE__MAX_FILE_BYTES="50000")
         main_job(crawl, truth)
         crawl.run("posts", "--runner", "inline", "--refresh", "--all")

@@ -70,7 +70,7 @@ def test_the_crawl_is_the_truth(tmp_path: Path, knobs: dict[str, object], runner
     run adds nothing and, where nothing was in doubt, asks nothing."""
     if knobs.get("epoch") == 0:
         knobs = {**knobs, "epoch": int(time.time())}
-    with simulated(tmp_path, users=120, **knobs) as (crawl, truth):
+    with simulated(tmp_path, **knobs) as (crawl, truth):
         whole_way(crawl, truth, "--runner", runner)
         assert_true(crawl, truth)
         asked = len(truth.served())
