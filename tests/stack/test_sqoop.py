@@ -4,6 +4,7 @@ import hashlib
 import json
 import multiprocessing
 import random
+import re
 import secrets
 import time
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from contextlib import closing
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.request import urlopen
 
 import happybase
 import pymysql
@@ -240,6 +242,44 @@ def test_both_ways_give_equal_tables(place: Place, run: Any) -> None:
         assert _values(place.rows()) == _values(by_sqoop) == _expected(users)
     assert by_sqoop[user_key(5).encode()][b"user:found_from"][0] == b""
     assert all(stamp >= before for cells in by_sqoop.values() for _, stamp in cells.values())
+
+
+def test_maps_on_yarn_bring_the_same(
+    stack: Running, place: Place, run: Any, tmp_path: Path
+) -> None:
+    """Where Sqoop finds the settings of the cluster its maps run on the nodes, and what they need
+    there is on the class path of their job: that of Sqoop, HBase 1's client in it."""
+    command = Path(place.sqoop)
+    conf = command.parents[1] / "conf" / "hadoop"
+    (jars,) = re.findall(r'-cp "([^"]+?)/\*:', command.read_text("utf-8"))
+    (java,) = re.findall(
+        r"mapreduce.map.java.opts</name><value>(.*?)</value>",
+        (conf / "mapred-site.xml").read_text("utf-8"),
+    )
+    java = re.sub(r"-cp \S+?/\*:", f"-cp {jars}/*:", re.sub(r" -XX:Shared\S+", "", java))
+    ours = tmp_path / "sqoop-site.xml"
+    ours.write_text(
+        "<configuration><property><name>mapreduce.map.java.opts</name>"
+        f"<value>{java}</value></property><property><name>mapreduce.application.classpath</name>"
+        f"<value>{jars}/*,{conf}</value></property></configuration>",
+        "utf-8",
+    )
+    files = [*(conf / f"{name}-site.xml" for name in ("core", "yarn", "mapred")), ours]
+    options = ",".join(f"-conf,{file}" for file in files)
+    before = _sqoops_on_yarn(stack)
+    with closing(place.open()) as users:
+        _walked(users)
+        assert run("--via", "sqoop", WEIBO_SQOOP__OPTIONS=options) == (0, {"new": 9, "changed": 0})
+        assert _values(place.rows()) == _expected(users)
+    assert len(_sqoops_on_yarn(stack) - before) == 1
+
+
+def _sqoops_on_yarn(stack: Running) -> set[str]:
+    """The jobs of Sqoop that YARN knows."""
+    url = f"{stack.addresses['STACK_RESOURCEMANAGER']}/ws/v1/cluster/apps"
+    with urlopen(url, timeout=10) as answer:
+        apps = json.load(answer)["apps"] or {"app": []}
+    return {app["id"] for app in apps["app"] if app["name"] == "QueryResult.jar"}
 
 
 def test_what_is_not_known_is_no_cell(place: Place, run: Any) -> None:
