@@ -86,7 +86,7 @@ def test_each_field_is_documented_and_told(
         note("harvest", _fields(crawl, "harvest", "--runner", "local", **jobs))
         monkeypatch.chdir(crawl.folder)  # that a crawl is here keeps no demo from its own stores
         monkeypatch.setitem(demo._WORLD, "users", 60)
-        assert main(["demo", "--json", "--dir", str(tmp_path / "demo")]) == 0
+        assert main(["demo", "--json", "--dir", "demo"]) == 0
         note("demo", json.loads(capsys.readouterr().out))
     stage = StageStatus("posts", 1, 1.0, 0.0, 1.0, 1.0, 1.0, None, None)
     note("status", as_dict(StatusReport(0.0, {}, {}, (stage,), (), Completeness())))

@@ -68,7 +68,7 @@ def _demo(options: argparse.Namespace) -> Done:
         environ = {n: v for n, v in os.environ.items() if not n.startswith("WEIBO_")}
         environ["WEIBO_CONFIG"] = str(settings_file.resolve())
         environ["WEIBO_BASE_DIR"] = str(folder.resolve())  # a crawl in this folder is another one
-        with Home(config.load(settings_file, environ)) as home:
+        with Home(config.load(settings_file.resolve(), environ)) as home:
             seeds = World.make(world.seed, world.users, epoch=world.epoch).seeds
             data = _main_job(home, list(seeds), environ)
             _show_posts(home)
