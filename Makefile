@@ -131,8 +131,7 @@ test-tools: $(VENV)/.ready-dev $(VENV)/.ready-tools ## Spark, Hive and a noteboo
 # The Python of $(VENV) comes first, with all tests; the others get what hangs on the Python: tests/rest.py says which
 # tests they leave out. They draw a tenth of the examples. In CI none may be missing. They run side by side, with
 # half of the workers each: every worker collects all tests, and compiles them the first time. Installing writes into
-# the checkout, so that is done before. They take assertions as they stand: pytest writes them anew in more than half of
-# the time of a first collection, for figures that the first Python tells as well.
+# the checkout, so that is done before.
 PYTHONS := 3.11 3.12 3.13
 test-all: $(VENV)/.ready-dev ## run the tests on every Python 3.11 to 3.13 that is at hand; whole crawls on one
 	@ours=$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \

@@ -30,7 +30,6 @@ MAY_BE_SKIPPED = (
     "they run under `make test-stack`",  # which CI runs as well
     "no nginx or no Scrapy",  # `make bench-smoke` has both, and runs the same
     "root may write anywhere",
-    "promtool is not installed",  # it comes with Prometheus, for which nothing else asks
 )
 
 hypothesis.settings.register_profile("unhurried", deadline=None)

@@ -1,4 +1,4 @@
-"""A real web server on loopback that answers with JSON."""
+"""A real web server on loopback that answers with JSON, or with text."""
 
 import json
 import threading
@@ -9,14 +9,15 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 @contextmanager
 def answering(answer: Callable[[str], object]) -> Iterator[int]:
-    """Its port. answer: what it says of a path; None: 404."""
+    """Its port. answer: what it says of a path, bytes as plain text; None: 404."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             said = answer(self.path)
-            body = json.dumps(said).encode()
+            is_text = isinstance(said, bytes)
+            body = said if isinstance(said, bytes) else json.dumps(said).encode()
             self.send_response(404 if said is None else 200)
-            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Type", "text/plain" if is_text else "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

@@ -84,7 +84,7 @@ def test_each_field_is_documented_and_told(
         crawl.run("seed", *seeds, **_JOBS)
         jobs = _JOBS | {"WEIBO_HARVEST__MAX_DEPTH": "1"}
         note("harvest", _fields(crawl, "harvest", "--runner", "local", **jobs))
-        monkeypatch.chdir(crawl.folder)  # that a crawl is here keeps no demo from its own stores
+        monkeypatch.chdir(crawl.folder)  # a crawl in this folder does not disturb the demo
         monkeypatch.setitem(demo._WORLD, "users", 60)
         assert main(["demo", "--json", "--dir", "demo"]) == 0
         note("demo", json.loads(capsys.readouterr().out))

@@ -7,10 +7,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 from urllib.parse import urlencode
 from urllib.request import urlopen
@@ -21,8 +18,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.cli.crawls import Crawl, simulated
 from tests.cli.test_whole_way import whole_way
 from tests.ports import free_port
+from tests.webserver import answering
 
-_FORMAT = "text/plain; version=0.0.4"
 _PATIENCE_S = 40.0
 _ROOT = Path(__file__).parents[2]
 OPERATE = _ROOT / "conf/operate"
@@ -117,7 +114,7 @@ def test_the_rules_and_the_board_ask_for_what_there_is() -> None:
 def test_prometheus_itself_objects_to_nothing(tmp_path: Path) -> None:
     """Its own checker reads the rules, sets each alert off, and reads what is printed."""
     if shutil.which("promtool") is None:
-        pytest.skip("promtool is not installed")
+        pytest.skip("Prometheus is not installed")
     with simulated(tmp_path, users=60, seed=3) as (crawl, truth):
         crawl.run("seed", *truth.seeds)
         crawl.run("harvest", WEIBO_METRICS__TEXTFILE=str(tmp_path / "run.prom"))
@@ -131,15 +128,17 @@ def test_prometheus_itself_draws_each_panel(tmp_path: Path) -> None:
     """A real server scrapes a run at work and what `status` prints, and loads the rules: all are
     well, and what each panel of the board asks for is there."""
     if shutil.which("prometheus") is None:
-        pytest.skip("promtool is not installed")
-    ours, gauges_at, own = (f"127.0.0.1:{free_port()}" for _ in range(3))
+        pytest.skip("Prometheus is not installed")
+    ours, own = (f"127.0.0.1:{free_port()}" for _ in range(2))
     with simulated(tmp_path, users=60, seed=3) as (crawl, truth):
         whole_way(crawl, truth)
-        (folder := tmp_path / "gauges").mkdir()
-        (folder / "metrics").write_text(crawl.run("status", "--openmetrics").stdout)
+        stored = crawl.run("status", "--openmetrics").stdout.encode()
         slow = {"WEIBO_PACE__REQUESTS_PER_SECOND": "3", "WEIBO_METRICS__LISTEN": ours}
         crawl.start("posts", "--refresh", "--all", "--runner", "inline", **slow)
-        with _serving(folder, gauges_at), _prometheus(tmp_path, own, ours, gauges_at):
+        with (
+            answering(lambda _: stored) as port,
+            _prometheus(tmp_path, own, ours, f"127.0.0.1:{port}"),
+        ):
             board = json.loads((OPERATE / "grafana.json").read_text("utf-8"))
             wanted = [aim["expr"] for panel in board["panels"] for aim in panel["targets"]]
             lacking = _lacking(own, wanted)
@@ -169,25 +168,6 @@ def _asked(address: str, what: str, **query: str) -> dict[str, Any]:
     with urlopen(url, timeout=10) as answer:
         data: dict[str, Any] = json.load(answer)["data"]
     return data
-
-
-@contextmanager
-def _serving(folder: Path, address: str) -> Iterator[None]:
-    """The files of a folder, as Prometheus takes them."""
-
-    class Handler(SimpleHTTPRequestHandler):
-        def guess_type(self, _: object) -> str:
-            return _FORMAT
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    host, _, port = address.partition(":")
-    handler = partial(Handler, directory=str(folder))
-    with ThreadingHTTPServer((host, int(port)), handler) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield
-        server.shutdown()
 
 
 @contextmanager

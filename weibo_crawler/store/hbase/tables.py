@@ -36,8 +36,9 @@ class HbaseTables:
         waits: bool = False,
         keep_versions: int = KEEP_VERSIONS,
     ) -> None:
-        """command: starts the HBase shell, where tables are to be made. waits: as in `Thrift`."""
-        self._keep_versions, self._families = keep_versions, families(keep_versions)
+        """command: starts the HBase shell, where tables are to be made. waits: as in `Thrift`.
+        keep_versions: as in `families`."""
+        self._families = families(keep_versions)
         self.address, self._command = parse_address(url), command
         self._thrift = Thrift(self.address, waits=waits)
         self.userlist: Table = self._open("userlist")
@@ -52,7 +53,7 @@ class HbaseTables:
         """By conf/hbase_schema.rb in the HBase shell; StoreError tells where there is none.
         BadConfig where nothing is to be made, and the command that was named cannot be run."""
         if not all(self._held(table) for table in FAMILIES):
-            return make_tables(self.address, self._command, self._keep_versions)
+            return make_tables(self.address, self._command, self._families["posts"]["count"])
         if self._command != _DEFAULT_COMMAND:  # which need not be on every machine
             check_command(self._command)
         return []
