@@ -207,10 +207,25 @@ class Evidence:
     async def is_gone(self, uid: Id, ask: Repeat, kind: Kind) -> bool | None:
         """Whether the site, which has said that this user is gone, shows something of this kind of
         others after that: it may say so of everybody. None: nobody is known to ask for."""
-        now, place = time.monotonic(), Place(kind)
-        if await self.came_after(now, place) or await self.is_given_to_others(uid, now, ask, place):
+        if await self._is_shown_to_others(uid, time.monotonic(), ask, Place(kind)):
             return True
         return False if self.knows(uid) else None
+
+    async def is_refused_alone(self, uid: Id, at: float, ask: Repeat, kind: Kind) -> bool:
+        """Whether this user's page is refused, and first pages of others are shown that were asked
+        for after `at`. Who was shown one before and is refused tells that they are not."""
+
+        async def is_shown(witness: Ask) -> bool:
+            return bool(await ask(witness))
+
+        place = Place(kind)
+        is_given = await self._is_shown_to_others(uid, at, is_shown, place)
+        return is_given and self.knows(uid, place)
+
+    async def _is_shown_to_others(self, uid: Id, at: float, ask: Repeat, place: Place) -> bool:
+        return await self.came_after(at, place) or await self.is_given_to_others(
+            uid, at, ask, place
+        )
 
     async def fetch(self, source: PageSource, ask: Ask, repeat: Repeat) -> Fetched:
         """Fetch a page, and note what it brought. While the latest answers brought nothing, none is

@@ -30,13 +30,14 @@ from weibo_crawler.fetch.pool import (
     Broken,
     Failed,
     Good,
+    Hit,
     Others,
     Refused,
     SessionOver,
     Wall,
     Walled,
 )
-from weibo_crawler.fetch.pool.login_walls import WALL_MEMORY_S
+from weibo_crawler.fetch.pool.login_walls import WALL_MEMORY_S, moments
 from weibo_crawler.records import FACTS, Expect, Kind, PostPage, Reading, Request, Verdict
 
 Answer = Reading | TransportError
@@ -599,6 +600,36 @@ def test_a_wall_that_stands_once_between_ends_of_sessions() -> None:
     of = asked(nth=2)
     assert returned(play(of, [*met, Met(OK, "a", 4, is_only=True)])) is OK
     assert returned(play(of, [*met, *walls(again, is_only=True)])).ambiguous
+
+
+@pytest.mark.parametrize(("enough", "needed"), [(1, 2), (2, 2), (3, 3), (4, None)])
+def test_a_session_that_is_alive_proves_a_wall(enough: int, needed: int | None) -> None:
+    """By as many walls as are hardly by chance, as often as walls stand for a moment; three looks
+    at most. One is enough where an earlier visit met it."""
+    for nth, is_healthy in ((1, True), (2, True), (2, False)):
+        met = walls(("a", 1, Wall.DOUBT), *[("a", 1, Wall.ALONE)] * 5, is_healthy=is_healthy)
+        met = [replace(one, enough_walls=enough, is_first_shown=True) for one in met]
+        actions = play(asked(nth=nth), met)
+        is_sure = needed is not None and is_healthy
+        assert returned(actions).ambiguous is not is_sure
+        assert len(actions) == (needed if is_sure else 3)
+    [known] = walls(("a", 1, Wall.ALONE))
+    before = asked()._replace(ask=asked().ask._replace(was_walled=True))
+    assert returned(play(before, [replace(known, is_first_shown=True, is_healthy=True)])) is WALL
+
+
+def test_how_many_walls_are_hardly_by_chance() -> None:
+    """As often as answers of late were walls for a moment, which the same session showed later."""
+    known = Others()
+    for shown, moments_of, enough in (
+        *((0, 0, 9), (30, 0, 3), (270, 0, 2), (1, 1, 3), (299, 0, 3), (1, 0, 2)),
+        *((100, 1, 5), (300, 0, 2)),
+    ):
+        for _ in range(shown):
+            known.shown(moments_of)
+        assert known.enough == enough
+    hits = [Hit(Wall.DOUBT, "a", 1), Hit(Wall.OVER, "a", 2), Hit(Wall.DOUBT, "b", 2)]
+    assert [moments(hits, by) for by in (("a", 1), ("a", 2), ("b", 1), ("b", 2))] == [1, 0, 0, 1]
 
 
 def test_a_wall_that_flaps() -> None:

@@ -26,7 +26,7 @@ from weibo_crawler.harvest.run import HarvestRun
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import WAYS, Edge, FanPage, Id, Kind, Reading, Request, Verdict
 from weibo_crawler.simulator.world import World
-from weibo_crawler.store import Found, UserRow, WalledEdge
+from weibo_crawler.store import WALLED, EndOfList, Found, UserRow, WalledEdge
 from weibo_crawler.store.owners import new_owner
 from weibo_crawler.store.sqlite.frontier import SqliteUsers
 from weibo_crawler.walls import IN_A_ROW
@@ -426,19 +426,46 @@ def test_a_user_whose_list_is_hidden_does_not_close_the_edge(tmp_path: Path) -> 
     assert crawl.walled() == {Edge.FANS: len(hidden & {row.uid for row in rows})}
 
 
-def test_without_other_edges_a_hidden_list_is_a_failure(tmp_path: Path) -> None:
-    """Law 4: a user of whom nothing is shown is failed, to be asked for again, not done."""
+@pytest.mark.parametrize("others", [(), (Edge.REPOSTS,)])
+def test_a_list_that_is_hidden_alone_is_so(tmp_path: Path, others: tuple[Edge, ...]) -> None:
+    """Law 4: that guests are refused the list of one user, while those of others are shown, is a
+    fact about it: it is marked so, later runs do not ask for it again, and who wants it tried may
+    say so."""
     world = make_world(4, users=200)
     hidden = world.seeds[0]
     crawl = Crawl(tmp_path, world)
-    fetcher = SimulatedFetcher(world, lambda r: r.kind is Kind.FANS and r.uid == hidden)
-    crawl.run(fetcher, edges_if_walled=())
-    assert {row.uid for row in crawl.rows() if row.state == "failed"} == {hidden}
+
+    def asked() -> int:
+        fetcher = SimulatedFetcher(world, lambda r: r.kind is Kind.FANS and r.uid == hidden)
+        crawl.run(fetcher, edges_if_walled=others)
+        return sum(r.kind is Kind.FANS and r.uid == hidden for r in fetcher.asked)
+
+    assert asked()
+    assert {row.state for row in crawl.rows()} == {"done"}
+    assert crawl.walled() == {Edge.FANS: 1}
+    assert not asked()
+    assert crawl.walled() == {Edge.FANS: 1}
+    with crawl.open() as users:
+        assert users.requeue_failed() == 1
+    assert asked()
+
+
+def test_where_nobody_is_shown_a_list_a_wall_is_a_failure(tmp_path: Path) -> None:
+    """Law 4: a user of whom nothing is shown is failed, to be asked for again, not done, where
+    nothing of others tells that this is one's own list."""
+    world = make_world(4, users=200)
+    alone, *others = world.seeds
+    crawl = Crawl(tmp_path, world)
+    with crawl.open() as users:
+        users.take_for_walked([EndOfList(u, Edge.FANS, "end", True, 9, 1, "") for u in others], 1.0)
+    crawl.run(SimulatedFetcher(world, lambda r: r.kind is Kind.FANS), edges_if_walled=())
+    assert {row.uid for row in crawl.rows() if row.state == "failed"} == {alone}
+    assert not crawl.walled()
 
 
 def test_a_run_of_retries_alone_closes_no_kind(tmp_path: Path) -> None:
-    """Law 4: who failed, as the list is walled, is left over in the next run, alone. That those are
-    walled again says nothing of the lists of all: the run ends by itself, and leaves nobody."""
+    """Law 4: whose list is walled is left over in a run of retries, alone. That those are walled
+    again says nothing of the lists of all: the run ends by itself, and leaves nobody."""
     world = make_world(4, users=200)
     crawl = Crawl(tmp_path, world)
     crawl.run(SimulatedFetcher(world), edges_if_walled=())
@@ -450,14 +477,13 @@ def test_a_run_of_retries_alone_closes_no_kind(tmp_path: Path) -> None:
         return request.kind is Kind.FANS and request.uid in hidden
 
     crawl.run(SimulatedFetcher(world, walled), edges_if_walled=())
-    failed = {row.uid for row in crawl.rows() if row.state == "failed"}
-    assert len(failed) > IN_A_ROW
-    assert failed <= hidden
+    found = crawl.walled()[Edge.FANS]
+    assert found > IN_A_ROW
     with crawl.open() as users:
-        users.requeue_failed()
+        assert users.requeue_failed() == found
     crawl.run(SimulatedFetcher(world, walled), edges_if_walled=())
-    assert {row.uid for row in crawl.rows() if row.state != "done"} == failed
-    assert {row.state for row in crawl.rows()} == {"done", "failed"}
+    assert crawl.walled() == {Edge.FANS: found}
+    assert {row.state for row in crawl.rows()} == {"done"}
 
 
 def test_later_pages_that_are_walled_leave_the_first(tmp_path: Path) -> None:
@@ -597,8 +623,8 @@ def test_a_list_that_was_walled_and_is_refused_later_is_no_first_attempt(tmp_pat
     def is_odd(request: Request) -> bool:
         return request.kind is Kind.FANS and request.uid == odd
 
-    crawl.run(SimulatedFetcher(world, is_odd))
-    assert crawl.walled() == {Edge.FANS: 1}
+    with crawl.open() as users:
+        users.take_for_walked([EndOfList(odd, Edge.FANS, WALLED, False, 0, 0, "")], 1.0)
     fetcher = SimulatedFetcher(world)
     fetcher.odd = lambda request: Verdict.REFUSED if is_odd(request) else None
     counters = crawl.run(fetcher)

@@ -389,6 +389,28 @@ def test_a_timeline_that_is_walled_alone_rests(crawl_: Crawl, *, profile: bool) 
     assert crawl_.run(ScriptedFetcher(world), refresh=True, due=True, clock=clock)[6].stored == 5
 
 
+def test_a_timeline_that_is_known_to_be_walled_costs_one_request(crawl_: Crawl) -> None:
+    """At each later visit: the fetcher is told that a wall is expected, and the profile was shown
+    of late."""
+    crawl_.add(5, 6)
+    clock, world = Clock(), {5: timeline(5, 5), 6: timeline(6, 5)}
+    expected = list[tuple[str, bool]]()
+
+    class Noting(ScriptedFetcher):
+        async def _once(self, ask: Ask) -> Fetched:
+            expected.append((ask.request.url, ask.was_walled))
+            return await super()._once(ask)
+
+    crawl_.run(Noting(world, trouble=walls_of(6)), refresh=True, clock=clock)
+    assert ("posts/6/", False) in expected
+    expected.clear()
+    clock.now += HOUR
+    crawl_.run(Noting(world, trouble=walls_of(6)), refresh=True, clock=clock)
+    assert [one for one in expected if "/6" in one[0]] == [("posts/6/", True)]
+    ledger = crawl_.ledger(6)
+    assert (ledger.stopped, ledger.walled_at, ledger.announced) == ("login_wall", clock.now, 5)
+
+
 def test_a_wall_of_one_timeline_that_nobody_confirmed_is_asked_again_soon(crawl_: Crawl) -> None:
     """It is unsure, and due after the least time, then later and later."""
     crawl_.add(5, 6)

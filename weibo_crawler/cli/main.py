@@ -290,7 +290,9 @@ def _crawl_commands(commands: Any) -> None:
     )
     harvest.add_argument("--plan", action="store_true", help=_PLAN)
     harvest.add_argument(
-        "--retry-failed", action="store_true", help="ask again for lists that failed before"
+        "--retry-failed",
+        action="store_true",
+        help="ask again for lists that failed before, or that guests were refused",
     )
     harvest.add_argument(
         "--processes",

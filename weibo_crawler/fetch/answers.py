@@ -110,9 +110,9 @@ class Met(Struct, frozen=True):
     generation: of the session that it was asked with. is_healthy: by a proxy by which answers of
     the site came of late. has_shown: by an egress that has shown a page of the kind in this run.
     is_direct: by no proxy. is_only: there is no other egress. is_outage: none of them works. wall:
-    what the pool makes of it, once it was told `of_session`.
-    is_common_wall, is_first_shown: as `Others` says. is_silent: the site may have fallen silent for
-    everybody. is_spared: it is an emptiness at which nobody needs to look again at once;
+    what the pool makes of it, once it was told `of_session`. is_common_wall, is_first_shown,
+    enough_walls: as `Others` says. is_silent: the site may have fallen silent for everybody.
+    is_spared: it is an emptiness at which nobody needs to look again at once;
     is_asked_again: one at which to look once more than usual. is_alone: it is a ban, and pages of
     others were shown that were asked for after the first one that this request met.
     """
@@ -130,6 +130,7 @@ class Met(Struct, frozen=True):
     wall: Wall | None = None
     is_common_wall: bool = False
     is_first_shown: bool | None = False
+    enough_walls: float = inf
     is_silent: bool = False
     is_spared: bool = False
     is_asked_again: bool = False
@@ -436,7 +437,7 @@ def _walled(reading: Reading, case: _Case) -> Action:
     """A wall, or a refusal that a new session may help: what `login_walls` makes of it."""
     met, outcome, ask = case.met, of_session(case.met), case.asked.ask
     assert outcome is not None
-    hits = [_hit(met, met.wall) for met in case.all if met.wall is not None]
+    hits = hits_of(case.asked, case.all)
     asked = login_walls.Asked(ask.request.kind, ask.nth, case.asked.attempts)
     meaning = login_walls.after(asked, hits)
     match meaning:
@@ -459,7 +460,12 @@ def _walled(reading: Reading, case: _Case) -> Action:
     assert_never(meaning)
 
 
-def _hit(met: Met, wall: Wall) -> Hit:
+def hits_of(asked: Asked, answers: Sequence[Met]) -> list[Hit]:
+    """The walls among the answers to a request, and the refusals that a new session may help."""
+    return [_hit(asked, met, met.wall) for met in answers if met.wall is not None]
+
+
+def _hit(asked: Asked, met: Met, wall: Wall) -> Hit:
     return Hit(
         wall,
         met.egress,
@@ -468,6 +474,7 @@ def _hit(met: Met, wall: Wall) -> Hit:
         is_trusted=is_trustworthy(met),
         is_common=met.is_common_wall,
         is_first_shown=met.is_first_shown,
+        enough=1 if asked.ask.was_walled else met.enough_walls,
     )
 
 

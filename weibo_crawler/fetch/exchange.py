@@ -204,6 +204,7 @@ class Exchange:
             is_outage=self._pool.is_outage,
             is_common_wall=self._others.is_common(ask.request, ask.nth, loop.time()),
             is_first_shown=self._others.is_first_shown(ask.request.kind),
+            enough_walls=self._others.enough,
             is_silent=self._breaker.may_be_silent,
         )
         met = replace(met, is_alone=is_ban(met) and self._shown_at > asked.banned_at)

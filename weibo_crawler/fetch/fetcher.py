@@ -19,6 +19,7 @@ from weibo_crawler.fetch.answers import (
     Met,
     Return,
     decide,
+    hits_of,
     is_alone,
     is_ban,
     is_blank,
@@ -35,6 +36,7 @@ from weibo_crawler.fetch.breaker import Breaker, Look
 from weibo_crawler.fetch.comparer import Comparer
 from weibo_crawler.fetch.exchange import Came, Exchange
 from weibo_crawler.fetch.pool import Disproved, KindShut, Others, Pool, Turn, Wall
+from weibo_crawler.fetch.pool.login_walls import moments
 from weibo_crawler.fetch.sender import Sender
 from weibo_crawler.fetch.source import SHUT, Ask, Fetched, Room
 from weibo_crawler.metrics import LEFT_OUT, Counters
@@ -111,6 +113,8 @@ class Fetcher:
         after `drain`; StoreError where the leases of the egresses cannot be kept.
         """
         past: list[_Past] = []
+        if ask.was_walled:
+            self._pool.know_walled(ask.request)
         try:
             return await self._fetch(ask, past)
         except SiteSaysNo as no:
@@ -146,6 +150,9 @@ class Fetcher:
                         reading, met, page = await self._comparer.compared(asked, came)
                     if past:
                         self._learn(asked, past, reading)
+                    if reading.verdict in FACTS:
+                        hits = hits_of(asked, [one.met for one in past])
+                        self._others.shown(moments(hits, (met.egress, met.generation)))
                     fetched = self._returned(asked, reading, page)
                     if any(is_nothing(asked, one.met) for one in past):
                         fetched = fetched._replace(is_twice=True)

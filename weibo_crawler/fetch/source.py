@@ -22,7 +22,8 @@ class Ask(NamedTuple):
     then tells whether it is asked for again at once; "" where it always is. is_looked_later: it is
     only where such looks have shown more of late, since the caller looks again, and tells
     `samples`. avoid: the name of the egress whose answer is doubted, "" for none: another one goes;
-    where there is one that cannot go now, its answer is no fact. witness: asks for a page of
+    where there is one that cannot go now, its answer is no fact. was_walled: an earlier visit met a
+    login wall here while others were shown such pages. witness: asks for a page of
     another user, or of another kind, that is known to be shown, where none came after this time (of
     the event loop's clock); whether one is shown. hold: is told of an emptiness, or of the
     word that the user is gone, at which to look again, and returns when that is of use. is_shown:
@@ -36,6 +37,7 @@ class Ask(NamedTuple):
     end: str = ""
     is_looked_later: bool = False
     avoid: str = ""
+    was_walled: bool = False
     witness: Witness | None = None
     hold: Hold | None = None
     is_shown: Callable[[], bool] = bool

@@ -177,6 +177,11 @@ class Asker(NamedTuple):
         """As `Evidence.is_given_to_others`."""
         return await self.evidence.is_given_to_others(uid, at, self._is_shown, place)
 
+    async def shows_others(self, uid: Id, at: float, edge: Edge) -> bool:
+        """Whether first pages of others are shown that were asked for after `at`, as this user's is
+        refused."""
+        return await self.evidence.is_refused_alone(uid, at, self._is_shown, KINDS[edge])
+
     async def raise_gone(self, uid: Id, edge: Edge) -> NoReturn:
         """The site says that this user is gone. Raise EntryGone where it shows something of others
         still, or talks and nobody is known to ask for; else Silent, for it may say so of

@@ -36,6 +36,7 @@ from weibo_crawler.harvest.trouble import (
     Unsure,
     UnsureWall,
     Walled,
+    WalledTwice,
 )
 from weibo_crawler.records import (
     ECHO_LISTS,
@@ -124,7 +125,7 @@ class EdgeReader:
                 shown = await self._next(edge, progress)
         except UnsureWall as wall:
             if str(wall) in self.doubted:
-                raise Walled(wall.said) from None
+                raise WalledTwice(wall.said) from None
             raise
         self.doubted = {said for said in self.doubted if _edge_of(said) != edge}
         self._retried.discard(edge)

@@ -76,6 +76,10 @@ class Walled(Exception):
     """A page that guests are not shown: the edge is to blame, not the entry."""
 
 
+class WalledTwice(Walled):
+    """The same, though nobody else confirmed it: two visits met a login wall."""
+
+
 class PutOff(Exception):
     """What is left of the entry promises little: it waits until all others were walked."""
 

@@ -27,6 +27,7 @@ from weibo_crawler.harvest.trouble import (
     Silent,
     UnsureWall,
     Walled,
+    WalledTwice,
 )
 from weibo_crawler.metrics import Counters
 from weibo_crawler.records import Edge, Id, User, Verdict
@@ -122,6 +123,7 @@ class _Visit:
         self._troubles: list[EntryTrouble] = []
         self._is_done = self._is_put_off = False
         self.walled: dict[Edge, str] = {}  # what the site said
+        self._walled_at: dict[Edge, float] = {}  # when those were asked for that are so for sure
 
     async def read(self, edges: Sequence[Edge], *, may_end: bool) -> None:
         """Read these lists to their ends; a wall or a trouble of one does not stop the others.
@@ -130,10 +132,13 @@ class _Visit:
         self._reader.puts_off = bool(self.walled)  # depths are bounds, so the order is free
         for edge in lists:
             is_last = may_end and edge == lists[-1] and not self.walled and not self._troubles
+            asked_at = time.monotonic()
             try:
                 await self._read_list(edge, is_last)
             except Walled as wall:
                 self.walled[edge] = str(wall)
+                if not isinstance(wall, WalledTwice):
+                    self._walled_at[edge] = asked_at
             except PutOff:
                 self._is_put_off = True
             except EntryTrouble as trouble:
@@ -148,10 +153,12 @@ class _Visit:
             raise PutOff
         if not self.walled:
             return self._is_done
-        if set(self.walled) == set(edges):
+        alone = {edge for edge in self.walled if await self._is_alone(edge)}
+        if set(self.walled) == set(edges) and not alone:
             self._say_no(edges)
         for edge in self.walled:
-            await self._mark_walled(edge, self._entry.progress[edge], edge == [*self.walled][-1])
+            place = edge, self._entry.progress[edge]
+            await self._mark_walled(*place, edge == [*self.walled][-1], sure=edge in alone)
         return True
 
     async def keep(self) -> None:
@@ -165,7 +172,7 @@ class _Visit:
         return Doubt(DOUBTS.join(sorted(self._reader.doubted | set(map(str, self._troubles)))))
 
     def _say_no(self, edges: Sequence[Edge]) -> NoReturn:
-        """Nothing at all is shown of this entry, or of any."""
+        """Nothing at all is shown of this entry, nor of others."""
         reasons = ", ".join(f"{edge}: {why}" for edge, why in self.walled.items())
         if all(self._env.walls.is_closed(edge) for edge in edges):
             raise SiteSaysNo(
@@ -173,6 +180,13 @@ class _Visit:
                 "edges (harvest.edges_if_walled), or come back later with the same command"
             )
         raise EntryTrouble(reasons)
+
+    async def _is_alone(self, edge: Edge) -> bool:
+        """Whether guests are refused this list while those of others are shown."""
+        asked_at = self._walled_at.get(edge)
+        if asked_at is None or self._env.walls.is_closed(edge):
+            return False
+        return await self._env.source.asker.shows_others(self._entry.uid, asked_at, edge)
 
     async def _read_list(self, edge: Edge, is_last: bool) -> None:
         progress = self._entry.progress[edge]
@@ -238,10 +252,13 @@ class _Visit:
             illegible=shown.illegible,
         )
 
-    async def _mark_walled(self, edge: Edge, progress: Progress, is_last: bool) -> None:
-        """The list ends here for now: no fact about the user (law 4), a later run asks again."""
+    async def _mark_walled(
+        self, edge: Edge, progress: Progress, is_last: bool, *, sure: bool = False
+    ) -> None:
+        """The list ends here for now. sure: guests are refused this list alone, which is a fact
+        about it; else it is none about the user (law 4), and a later run asks again."""
         await self._env.note_walled(edge)
-        mark = Shown((), progress, WALLED, time.time(), sure=False)
+        mark = Shown((), progress, WALLED, time.time(), sure=sure)
         await self._store(self._commit_of(edge, progress, mark, is_last))
         self._env.counters.add(f"edge.{edge}.walled")
 

@@ -57,13 +57,16 @@ class Wanted(NamedTuple):
         depth = cells.get("user:depth")  # a ledger alone is no user
         if depth is None or int(depth) > self.level:
             return False
-        return self.has_whole(cells) or (self.is_first and f'"{WALLED}"' in cells.get(LISTS, ""))
+        if self.has_whole(cells):
+            return True
+        may_open = self.is_first and f'"{WALLED}"' in cells.get(LISTS, "")
+        return may_open and any(e.ended == WALLED and not e.sure for e in read_ends(cells))
 
     def has_whole(self, cells: Cells) -> bool:
         """Whether such a user is walked from the beginning."""
         if WALK not in cells or cells.get(WALK_RUN) in self.pending:
             return True
-        return self.retry and (cells[WALK] == State.FAILED or _is_unsure(cells))
+        return self.retry and (cells[WALK] == State.FAILED or _is_retried(cells))
 
 
 def entries(tables: Tables, part: KeyRange, wanted: Wanted) -> Iterator[Entry]:
@@ -87,8 +90,9 @@ def may_hold(tables: Tables, part: KeyRange, wanted: Wanted) -> bool:
     return looked == _LOOKED_AT
 
 
-def _is_unsure(cells: Cells) -> bool:
-    return any(not end.sure and end.ended != WALLED for end in read_ends(cells))
+def _is_retried(cells: Cells) -> bool:
+    """Whether a list ended unsurely, or is walled alone."""
+    return any(end.sure is (end.ended == WALLED) for end in read_ends(cells))
 
 
 def _entry(uid: Id, cells: Cells, lists: tuple[ListEnd, ...]) -> Entry:

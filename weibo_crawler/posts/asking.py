@@ -1,6 +1,7 @@
 """Asking the site on behalf of all visits of one run, and what the answers tell of the run."""
 
 import asyncio
+import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -134,14 +135,10 @@ class Asker:
         return await self.evidence.is_gone(uid, self._is_shown, Kind.POSTS) is not False
 
     async def shows_others(self, uid: Id) -> bool:
-        """Whether first pages of the posts of others are shown now. Who was shown one before and is
-        refused tells that they are not."""
-
-        async def is_shown(witness: Ask) -> bool:
-            return bool(await self._is_shown(witness))
-
-        is_gone = await self.evidence.is_gone(uid, is_shown, Kind.POSTS)
-        return is_gone is True and self.evidence.knows(uid, Place(Kind.POSTS))
+        """Whether first pages of the posts of others are shown now, as this user's is refused."""
+        return await self.evidence.is_refused_alone(
+            uid, time.monotonic(), self._is_shown, Kind.POSTS
+        )
 
     async def _fetch(self, ask: Ask) -> Fetched:
         self.has_asked, begun = True, self._clock()

@@ -22,6 +22,11 @@ def was_empty(old: Ledger) -> bool:
     return not old.pages and (old.stopped == "end" or old.last_error in (NOTHING, UNCOUNTED))
 
 
+def was_walled(old: Ledger) -> bool:
+    """Whether the last visit found that guests are not shown the posts of this user alone."""
+    return not old.pages and old.walled_at is not None
+
+
 def needs_profile(reading: Reading, old: Ledger, *, is_recent: bool, is_talking: bool) -> bool:
     """Whether to ask for the profile after page 1. old: the ledger before this visit; is_recent:
     the profile was shown within posts.profile_days.

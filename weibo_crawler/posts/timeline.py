@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.posts.owner import Owner
-from weibo_crawler.posts.profile import was_empty
+from weibo_crawler.posts.profile import was_empty, was_walled
 from weibo_crawler.posts.schedule import doubt_wait_s
 from weibo_crawler.posts.stops import ENDS, IN_DOUBT, Stops
 from weibo_crawler.posts.under_way import EMPTY, UnderWay, is_over, page_of, record_of
@@ -96,7 +96,7 @@ class Timeline:
         if self._is_untold and reading.verdict in _TOLD:
             visit.odd = reading.why if reading.verdict is Verdict.DRIFTED else ""
             self._is_untold = self._owner.is_told_later(reading)
-            if not self._is_untold and self._cursor and reading.verdict is Verdict.LOGIN_WALL:
+            if not self._is_untold and reading.verdict is Verdict.LOGIN_WALL:
                 await self._owner.know_untold()
             elif not self._is_untold:
                 await self._owner.know(fetched)
@@ -268,6 +268,7 @@ class Timeline:
             is_retry=self._visit.is_retry and self._cursor == self._visit.start,
             end=_NAMED if self._cursor else _END,
             avoid=self._avoid if self._is_again or self._looked is not None else "",
+            was_walled=not self._cursor and was_walled(self._visit.old),
         )
 
     def _walled(self, at: float | None) -> str:

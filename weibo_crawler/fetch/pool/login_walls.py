@@ -30,7 +30,9 @@ that stands for a moment, or a proxy of somebody else, looks like both. What bec
    A wall on a later page, or on a first one unless those of others are walled, is confirmed by a
    second session or egress that met it and was alive, or by the same one that is alive still where
    the end of another met it, too, or where others met it there of late and nobody passed
-   (`Others`). Where neither is to be had it is UNSURE at the third time. Of a kind of page that is
+   (`Others`). The same one is enough, too, where an earlier visit met the wall, or after as many
+   walls as are hardly by chance, as often as the site walls for a moment. Where neither is to be
+   had it is UNSURE at the third time. Of a kind of page that is
    asked for beside users a first wall costs itself alone, and is believed unless such pages were
    shown.
 
@@ -66,6 +68,9 @@ VAIN = 2  # sessions in a row before one that could not be had tells that none c
 # The walls of others, as a witness.
 WALL_OTHERS = 3
 WALL_MEMORY_S = 600.0
+# So many walls of one page tell of it that they would hardly be by chance, by the share of answers
+# of late that were walls for a moment.
+MOMENTS_CHANCE, _MOMENTS_OF = 0.005, 300
 
 Sort = tuple[Kind, int]  # of a request: its kind, and which page of its list it asks for, from 1
 # A list shows its first pages to guests and not the later ones: who is walled at page 3 is walled
@@ -272,6 +277,9 @@ class Signs:
         if met.url and self._closed_page(met.sort, now) == met.url:
             return self._closed_again(met, uses, is_shown=is_shown)
         if is_shown and met.use < self.last_pass:
+            since = self._suspect(met, uses, is_shown=True)
+            if since < met.use or (met.is_wall and self._enders.is_alone(met.page)):
+                return self._alone(met, now, is_shown=True)
             return Wall.DOUBT
         if standing.is_young and met.is_wall and not (self.last_pass or self._is_doubted):
             self._is_doubted = True  # it may be alive: others, or a witness, are to tell
@@ -449,6 +457,7 @@ class Hit(NamedTuple):
     """One wall, or refusal, that a request met. wall: what it tells of its session. is_wall: a
     login wall. is_trusted: by an egress that is known to show what the site shows. is_common:
     others met it there, and is_first_shown what they were shown on first pages, as `Others` said.
+    enough: so many walls of a page by sessions that were alive are hardly by chance.
     """
 
     wall: Wall
@@ -458,6 +467,7 @@ class Hit(NamedTuple):
     is_trusted: bool = False
     is_common: bool = False
     is_first_shown: bool | None = False
+    enough: float = inf
 
     @property
     def session(self) -> tuple[str, int]:
@@ -520,13 +530,23 @@ def is_confirmed(hits: Sequence[Hit]) -> bool:
     knows whether they lie. A wall that stands once may meet the first request of a new session."""
     walls = [hit for hit in hits if hit.is_wall]
     telling = [hit for hit in walls if not hit.tells_nothing]
-    is_trusted = any(hit.is_trusted for hit in telling) or len(telling) >= LOOKS
+    is_known = any(hit.is_trusted for hit in telling)
+    is_trusted = is_known or len(telling) >= LOOKS
     sessions = {hit.session for hit in telling}
     told = [hit for hit in telling if hit.wall in CLOSED]  # by sessions that were alive
     is_told = len({hit.session for hit in told}) >= WITNESSES
     is_told |= any(hit.wall is Wall.ALONE for hit in told[1:])  # it was alive still
     is_witnessed = is_told and is_trusted and len(sessions) >= WITNESSES
-    return is_witnessed or any(hit.is_common for hit in walls)
+    beside = sum(hit.wall is not Wall.OVER for hit in telling)
+    is_alone = any(hit.wall is Wall.ALONE and beside >= hit.enough for hit in told)
+    return is_witnessed or (is_alone and is_known) or any(hit.is_common for hit in walls)
+
+
+def moments(hits: Sequence[Hit], shown_by: tuple[str, int]) -> int:
+    """How many of the walls that a request met stood for a moment: this session, by which it was
+    shown the page in the end, met them, too."""
+    walls = (hit for hit in hits if hit.is_wall and hit.wall is not Wall.OVER)
+    return sum(hit.session == shown_by for hit in walls)
 
 
 def _of_page(asked: Asked, hits: Sequence[Hit]) -> Meaning:
@@ -576,6 +596,7 @@ class Others:
     def __init__(self) -> None:
         self._walls: dict[Sort, deque[_Met]] = {}
         self._first_shown: dict[Kind, bool] = {}
+        self._moments: deque[int] = deque(maxlen=_MOMENTS_OF)  # walls for a moment, by request
         self._are_first_walled: dict[Kind, bool] = {}
 
     def heard(self, request: Request, verdict: Verdict) -> None:
@@ -594,6 +615,16 @@ class Others:
             walls.append(_Met(request.uid, not reading.ambiguous, now))
         elif reading.verdict is Verdict.OK:
             self._walls.pop((kind, nth), None)
+
+    def shown(self, moments: int) -> None:
+        """A request was shown its page, after so many walls that stood for a moment."""
+        self._moments.append(moments)
+
+    @property
+    def enough(self) -> int:
+        """How many walls of one page are hardly by chance."""
+        share = (sum(self._moments) + 1) / (len(self._moments) + sum(self._moments) + 2)
+        return 1 + ceil(log(MOMENTS_CHANCE) / log(share))
 
     def is_common(self, request: Request, nth: int, now: float) -> bool:
         """Whether others met this wall, too."""

@@ -224,6 +224,10 @@ class Pool:
             self._slots.release()
             self._visitor.ended(turn.egress, turn.use)
 
+    def know_walled(self, request: Request) -> None:
+        """As `Visitor.know_walled`."""
+        self._visitor.know_walled(request)
+
     def is_proven(self, turn: Turn) -> bool:
         """As `Visitor.is_proven`."""
         return self._visitor.is_proven(turn.egress, turn.use)

@@ -195,6 +195,10 @@ class Visitor:
             can_be_had=self._can_be_had,
         )
 
+    def know_walled(self, request: Request) -> None:
+        """An earlier visit found that this page is walled alone."""
+        self._enders.add_alone(request.url, asyncio.get_running_loop().time())
+
     def has_shown(self, egress: Egress, request: Request, nth: int) -> bool:
         """Whether such pages were shown to this egress of late, with any session."""
         now = asyncio.get_running_loop().time()

@@ -50,9 +50,7 @@ class MysqlUsers(Frontier):
         body = IF(VALUES(fetched_at) > fetched_at, VALUES(body), body),
         fetched_at = GREATEST(fetched_at, VALUES(fetched_at))
     """  # in this order: the body is chosen by the old time
-    retry_unsure = (
-        "UPDATE userlist JOIN progress ON uid = id SET {} WHERE state = 'done' AND sure = 0"
-    )
+    retry_lists = "UPDATE userlist JOIN progress ON uid = id SET {} WHERE state = 'done' AND {}"
     walled_lists = "userlist FORCE INDEX (PRIMARY) STRAIGHT_JOIN progress"
     forget_key = "(SELECT forget_key FROM gate)"
     make_forget_key = "UPDATE gate SET forget_key = COALESCE(forget_key, %s)"

@@ -26,11 +26,14 @@ _BACK = f"UPDATE userlist SET state = 'queued', {RELEASE} WHERE lease_owner"
 _DRIFTED_KEPT = 1000  # pages; enough to see a change of shape, bounded against a site that drifts
 
 
+RETRIED = f"(sure = 0 OR ended = '{WALLED}')"  # of lists that ended: those to ask for once more
+
+
 class SqlEntries(SqlErasure):
     """What is written of entries, runs and kept pages in the same way in both homes."""
 
     keep: str  # the insert of a kept page, of which the newest stays
-    retry_unsure: str  # the update, up to its SET, of entries with a list that ended unsurely
+    retry_lists: str  # the update of done entries, with places for its SET and for which lists
     walled_lists: str  # userlist and progress joined, so that the rows come by seq
     _has_reported = False
 
@@ -114,13 +117,13 @@ class SqlEntries(SqlErasure):
     # -- all entries of a kind
 
     def requeue_failed(self) -> int:
-        """Failed entries, and those with a list that ended against its announced count, go back to
-        the queue with fresh attempts; returns how many."""
+        """Failed entries, and those with a list that ended against its announced count or is walled
+        alone, go back to the queue with fresh attempts; returns how many."""
 
         def work(cursor: Cursor) -> int:
             n = cursor.execute(f"UPDATE userlist SET {_RETRY} WHERE state = 'failed'")
-            n += cursor.execute(self.retry_unsure.format(_RETRY))
-            cursor.execute("UPDATE progress SET ended = NULL, sure = 1 WHERE sure = 0")
+            n += cursor.execute(self.retry_lists.format(_RETRY, RETRIED))
+            cursor.execute(f"UPDATE progress SET ended = NULL, sure = 1 WHERE {RETRIED}")
             if n:
                 self._mark_bounds(cursor, "lists were walked again later")
             return n
@@ -212,12 +215,13 @@ class SqlEntries(SqlErasure):
 
     def reopen_walled(self, edge: Edge, *, after_seq: int, n: int) -> list[tuple[int, Id]]:
         """Up to n walled lists of entries that are done (or queued again already), by seq from
-        after_seq on, are to be read again; returns seq and uid of each."""
+        after_seq on, are to be read again, none of which is known to be walled alone (sure);
+        returns seq and uid of each."""
 
         def work(cursor: Cursor) -> list[tuple[int, Id]]:
             sql = (  # by seq, so that the next batch begins where this one ends
                 f"SELECT seq, id FROM {self.walled_lists} ON uid = id WHERE seq > %s AND edge = %s "
-                "AND ended = %s AND state IN ('done', 'queued') ORDER BY seq LIMIT %s"
+                "AND ended = %s AND sure = 0 AND state IN ('done', 'queued') ORDER BY seq LIMIT %s"
             )
             found = rows(cursor, sql, (after_seq, edge.value, WALLED, n))
             uids = sorted(uid for _, uid in found)
@@ -228,8 +232,12 @@ class SqlEntries(SqlErasure):
                     f"UPDATE progress SET ended = NULL, sure = 1 WHERE uid {those} AND edge = %s",
                     (*uids, edge.value),
                 )
-            elif not after_seq:  # there is none left
-                cursor.execute("DELETE FROM meta WHERE name = %s", (f"walled {edge}",))
+            elif not after_seq:  # there may be none left
+                cursor.execute(
+                    "DELETE FROM meta WHERE name = %s AND NOT EXISTS "
+                    "(SELECT 1 FROM progress WHERE edge = %s AND ended = %s)",
+                    (f"walled {edge}", edge.value, WALLED),
+                )
             return [(int(seq), uid) for seq, uid in found]
 
         return self._alone(work)

@@ -46,9 +46,8 @@ class SqliteUsers(Frontier):
         ON CONFLICT (uid, url) DO UPDATE SET fetched_at = excluded.fetched_at, body = excluded.body
         WHERE excluded.fetched_at > kept_pages.fetched_at
     """
-    retry_unsure = (
-        "UPDATE userlist SET {} "
-        "WHERE state = 'done' AND id IN (SELECT uid FROM progress WHERE sure = 0)"
+    retry_lists = (
+        "UPDATE userlist SET {} WHERE state = 'done' AND id IN (SELECT uid FROM progress WHERE {})"
     )
     walled_lists = "userlist CROSS JOIN progress"
     forget_key = "(SELECT value FROM meta WHERE name = 'forget_key')"
