@@ -12,8 +12,11 @@ from typing import Any
 
 from tests.cli.crawls import Crawl
 from tests.forks import forks, simulator
+from weibo_crawler.records import Edge
 from weibo_crawler.simulator.options import SimulatorOptions
 from weibo_crawler.simulator.run import Running
+from weibo_crawler.store import WALLED
+from weibo_crawler.store.sqlite.frontier import SqliteUsers
 
 ROUNDS = 4
 TOPICS = ("#河边的信#", "#纸船#")
@@ -78,7 +81,7 @@ def session(folder: Path, running: Running, settings: Mapping[str, str]) -> Sess
 
 class Held(dict[str, Any]):
     """What a crawl holds: users, posts, ledgers, info (rows by uid, mid, uid, uid), depths_exact,
-    codes."""
+    codes; walled (whether that is sure, by uid of those of whose fans no page was shown)."""
 
 
 @contextmanager
@@ -102,6 +105,18 @@ def crawled(
         yield truth, one, bool(harvested) and json.loads(harvested).get("depths_exact", False)
 
 
+def _walled(work: Path) -> dict[int, bool]:
+    users = SqliteUsers(f"sqlite:///{work}/users.db", create=False)
+    try:
+        return {
+            int(end.uid): end.sure
+            for end in users.list_ends()
+            if end.edge == Edge.FANS and end.ended == WALLED and not end.pages
+        }
+    finally:
+        users.close()
+
+
 def crawl_world(folder: Path, seed: int) -> tuple[dict[str, Any], Held]:
     """The truth of a seed's world and what is held of it after ROUNDS rounds of the commands."""
     with crawled(folder, seed) as (truth, one, depths_exact):
@@ -112,6 +127,7 @@ def crawl_world(folder: Path, seed: int) -> tuple[dict[str, Any], Held]:
             posts={row["mid"]: row for row in one.rows("scan", "posts")},
             info={row["id"]: row for row in one.rows("scan", "users", *_INFO)},
             ledgers={row["id"]: row for row in one.rows("report", "--completeness")},
+            walled=_walled(folder / "work"),
         )
     held["requests"] = (folder / "served.jsonl").read_bytes().count(b"\n")
     return truth, held

@@ -24,6 +24,7 @@ LAWS = replace(
     gone_by=("20003",),
     posts_wall=None,
     fans_wall=None,
+    private_lists=0.2,
     private_timelines=0.2,
     info="shown",
 )
@@ -67,6 +68,7 @@ def held(truth: Row) -> Row:
         "posts": posts,
         "ledgers": ledgers,
         "info": {user["uid"]: dict(user) for user in kept},
+        "walled": {user["uid"]: True for user in kept if user["are_fans_private"]},
     }
 
 
@@ -111,6 +113,10 @@ DAMAGES: dict[str, Callable[[Row, Row], Any]] = {
     "name 'x', not": lambda held, _: _first(held["users"], depth=1).update(screen_name="x"),
     "is not gone": lambda held, _: _first(held["users"], state="done").update(state="gone"),
     "no such user": lambda held, _: _first(held["users"], state="gone").update(state="done"),
+    "guests are refused the list": lambda held, _: held["walled"].popitem(),
+    "guests are not refused the list": lambda held, _: held["walled"].update(
+        {uid: True for uid in held["users"] if uid not in held["walled"]}
+    ),
     "was left failed": lambda held, _: _first(held["users"], state="done").update(state="failed"),
     "of page": _lose_post,
     "topics ['x'], not": lambda held, _: _first(held["posts"], text_complete=True).update(

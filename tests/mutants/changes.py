@@ -632,14 +632,14 @@ CHANGES = [
     Change(
         "a list that is hidden alone is asked for again by each run",
         "harvest/walk.py",
-        "sure=edge in alone)",
-        "sure=False)",
+        "sure = edge in alone and edge not in self._unconfirmed",
+        "sure = False",
         "tests/harvest/test_edges.py",
     ),
     Change(
         "a wall is a fact about a list where nobody is shown any",
         "harvest/walk.py",
-        "return await self._env.source.asker.shows_others(self._entry.uid, asked_at, edge)",
+        "return await asker.shows_others(self._entry.uid, asked_at, edge)",
         "return True",
         "tests/harvest/test_edges.py",
     ),

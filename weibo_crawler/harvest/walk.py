@@ -123,7 +123,8 @@ class _Visit:
         self._troubles: list[EntryTrouble] = []
         self._is_done = self._is_put_off = False
         self.walled: dict[Edge, str] = {}  # what the site said
-        self._walled_at: dict[Edge, float] = {}  # when those were asked for that are so for sure
+        self._asked_at: dict[Edge, float] = {}  # when each of these was asked for
+        self._unconfirmed = set[Edge]()  # those of them that nobody else found so
 
     async def read(self, edges: Sequence[Edge], *, may_end: bool) -> None:
         """Read these lists to their ends; a wall or a trouble of one does not stop the others.
@@ -136,9 +137,9 @@ class _Visit:
             try:
                 await self._read_list(edge, is_last)
             except Walled as wall:
-                self.walled[edge] = str(wall)
-                if not isinstance(wall, WalledTwice):
-                    self._walled_at[edge] = asked_at
+                self.walled[edge], self._asked_at[edge] = str(wall), asked_at
+                if isinstance(wall, WalledTwice):
+                    self._unconfirmed.add(edge)
             except PutOff:
                 self._is_put_off = True
             except EntryTrouble as trouble:
@@ -157,8 +158,9 @@ class _Visit:
         if set(self.walled) == set(edges) and not alone:
             self._say_no(edges)
         for edge in self.walled:
-            place = edge, self._entry.progress[edge]
-            await self._mark_walled(*place, edge == [*self.walled][-1], sure=edge in alone)
+            place, is_last = (edge, self._entry.progress[edge]), edge == [*self.walled][-1]
+            sure = edge in alone and edge not in self._unconfirmed
+            await self._mark_walled(*place, is_last, sure=sure)
         return True
 
     async def keep(self) -> None:
@@ -183,10 +185,10 @@ class _Visit:
 
     async def _is_alone(self, edge: Edge) -> bool:
         """Whether guests are refused this list while those of others are shown."""
-        asked_at = self._walled_at.get(edge)
-        if asked_at is None or self._env.walls.is_closed(edge):
+        asker, asked_at = self._env.source.asker, self._asked_at[edge]
+        if self._env.walls.is_closed(edge):
             return False
-        return await self._env.source.asker.shows_others(self._entry.uid, asked_at, edge)
+        return await asker.shows_others(self._entry.uid, asked_at, edge)
 
     async def _read_list(self, edge: Edge, is_last: bool) -> None:
         progress = self._entry.progress[edge]
