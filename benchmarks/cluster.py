@@ -94,6 +94,7 @@ class Cluster:
             "WEIBO_STORE__HBASE_COMMAND": self.stack["STACK_HBASE"],
             "WEIBO_HADOOP__COMMAND": self.stack["STACK_HADOOP"],
             "WEIBO_HADOOP__STREAMING_JAR": self.stack["STACK_STREAMING_JAR"],
+            "WEIBO_HADOOP__NAMENODE": self.stack["STACK_NAMENODE"],
             "WEIBO_HADOOP__RESOURCEMANAGER": self.stack["STACK_RESOURCEMANAGER"],
             "WEIBO_HADOOP__JOBHISTORY": self.stack["STACK_JOBHISTORY"],
             "WEIBO_HADOOP__PYTHON": sys.executable,

@@ -12,6 +12,7 @@ import msgspec
 from benchmarks.needs import Ended, Errors, Extent, Needs, Sent
 from tests.cli.crawls import Crawl
 from tests.laws.compare import differences
+from tests.laws.crawl import walled_lists
 from weibo_crawler.simulator.lawful_pages import LawfulPages
 from weibo_crawler.simulator.lawful_world import LawfulWorld, Sheet
 from weibo_crawler.simulator.laws import BROKEN_POSTS, Laws
@@ -105,6 +106,7 @@ class Lawful:
             "requests": 0,
             "users": {row["id"]: row for row in crawl.scan("users")},
             "posts": {row["mid"]: row for row in crawl.scan("posts")},
+            "walled": walled_lists(Path(crawl.folder)),
         }
         ledgers = crawl.run("report", "--completeness", "--format", "jsonl").stdout
         rows = map(json.loads, ledgers.splitlines())

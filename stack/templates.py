@@ -72,6 +72,7 @@ def addresses(stack: Stack, java_home: Path) -> dict[str, str]:
         "STACK_MYSQL_PASSWORD_FILE": str(stack.secrets / "mariadb_password"),
         "STACK_TABLES": f"hbase://{host}:{stack.ports['thrift']}{behind}",
         "STACK_HDFS": f"hdfs://127.0.0.1:{stack.ports['namenode']}",
+        "STACK_NAMENODE": f"http://{host}:{stack.ports['namenode_web']}",
         "STACK_RESOURCEMANAGER": f"http://{host}:{stack.ports['resourcemanager_web']}",
         "STACK_JOBHISTORY": f"http://{host}:{stack.ports['jobhistory_web']}",
     }

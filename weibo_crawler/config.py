@@ -265,16 +265,18 @@ class Sqoop(_Section, frozen=True, forbid_unknown_fields=True):
 class Hadoop(_Section, frozen=True, forbid_unknown_fields=True):
     """The posts job on YARN (`posts --runner hadoop`). command: runs `hadoop`; streaming_jar: unset
     = looked for in the usual places; folder: in HDFS, a full address, unset = weibo-crawler in the
-    user's home. resourcemanager, jobhistory: their web addresses, of the former
-    several with commas between where there are. python: as the nodes call it, of
-    the minor version that weibo-crawler runs with. running_maps: at once, None = as many as the
-    cluster gives. jobconf: further `name=value`; hbase_jars: for `posts --input hbase`."""
+    user's home. resourcemanager, jobhistory, namenode: their web addresses, of the first and the
+    last several with commas between where there are; namenode: unset = HDFS by `command`. python:
+    as the nodes call it, of the minor version that weibo-crawler runs with. running_maps: at once,
+    None = as many as the cluster gives. jobconf: further `name=value`; hbase_jars: for `posts
+    --input hbase`."""
 
     command: str = "hadoop"
     streaming_jar: str | None = None
     folder: str | None = None
     resourcemanager: str = "http://127.0.0.1:8088"
     jobhistory: str = "http://127.0.0.1:19888"
+    namenode: str | None = None
     python: str = "python3"
     queue: str | None = None
     running_maps: Count | None = None
@@ -594,6 +596,12 @@ def _check(settings: Settings, environ: Mapping[str, str]) -> None:
                 f"{name}.requests_per_second: 0 (no limit) is for loopback addresses only; for "
                 f"{urlsplit(site.base_url or '').hostname or site.name} set a rate such as {usual}"
             )
+    namenodes = settings.hadoop.namenode
+    if namenodes is not None and not all(_is_http(one.strip()) for one in namenodes.split(",")):
+        raise BadConfig(
+            f"hadoop.namenode: {masked(namenodes)!r} is no http(s) address, such as "
+            "http://nn.example:9870, the web address of HDFS"
+        )
     if settings.pace.floor > settings.pace.requests_per_second:
         raise BadConfig(
             "pace.min_requests_per_second: must not be above pace.requests_per_second, the ceiling"

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from weibo_crawler.config import Settings
 from weibo_crawler.errors import BadConfig, masked, needed
-from weibo_crawler.posts.hdfs import Hdfs
+from weibo_crawler.posts.hdfs import open_hdfs
 from weibo_crawler.records import Id
 from weibo_crawler.sites import Site, open_site
 from weibo_crawler.store import Tables, homes
@@ -117,7 +117,7 @@ class Home:
 
         put = None
         if "://" in settings.folder:
-            hdfs, folder = Hdfs(self.settings.hadoop.command), settings.folder.rstrip("/")
+            hdfs, folder = open_hdfs(self.settings.hadoop), settings.folder.rstrip("/")
             hdfs.make_folder(folder)
             put = lambda path: hdfs.put([path], folder)  # noqa: E731
         self._archives.append(

@@ -105,7 +105,8 @@ def crawled(
         yield truth, one, bool(harvested) and json.loads(harvested).get("depths_exact", False)
 
 
-def _walled(work: Path) -> dict[int, bool]:
+def walled_lists(work: Path) -> dict[int, bool]:
+    """As `walled` of what a crawl in this folder holds."""
     users = SqliteUsers(f"sqlite:///{work}/users.db", create=False)
     try:
         return {
@@ -127,7 +128,7 @@ def crawl_world(folder: Path, seed: int) -> tuple[dict[str, Any], Held]:
             posts={row["mid"]: row for row in one.rows("scan", "posts")},
             info={row["id"]: row for row in one.rows("scan", "users", *_INFO)},
             ledgers={row["id"]: row for row in one.rows("report", "--completeness")},
-            walled=_walled(folder / "work"),
+            walled=walled_lists(folder / "work"),
         )
     held["requests"] = (folder / "served.jsonl").read_bytes().count(b"\n")
     return truth, held

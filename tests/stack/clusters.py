@@ -35,6 +35,7 @@ def on_cluster(stack: Running, crawl: Crawl) -> None:
         "WEIBO_SQOOP__COMMAND": where["STACK_SQOOP"],
         "WEIBO_HADOOP__COMMAND": where["STACK_HADOOP"],
         "WEIBO_HADOOP__STREAMING_JAR": where["STACK_STREAMING_JAR"],
+        "WEIBO_HADOOP__NAMENODE": where["STACK_NAMENODE"],
         "WEIBO_HADOOP__RESOURCEMANAGER": where["STACK_RESOURCEMANAGER"],
         "WEIBO_HADOOP__JOBHISTORY": where["STACK_JOBHISTORY"],
         "WEIBO_HADOOP__PYTHON": sys.executable,

@@ -160,9 +160,9 @@ def hadoop(settings: Settings) -> str:
 
 def hdfs_folder(settings: Settings) -> str:
     """The folder of jobs can be made, and written into."""
-    from weibo_crawler.posts.hdfs import Hdfs, jobs_folder
+    from weibo_crawler.posts.hdfs import jobs_folder, open_hdfs
 
-    folder, hdfs = jobs_folder(settings.hadoop), Hdfs(settings.hadoop.command)
+    folder, hdfs = jobs_folder(settings.hadoop), open_hdfs(settings.hadoop)
     try:
         hdfs.make_folder(folder)
         hdfs.make_folder(f"{folder}/doctor")

@@ -72,7 +72,7 @@ def write_part(line: str, tell: Callable[[str], None]) -> int:
     so that YARN sees that the map lives."""
     from weibo_crawler.analysis.columns import KNOWN, of_site
     from weibo_crawler.analysis.export import export
-    from weibo_crawler.posts.hdfs import Hdfs
+    from weibo_crawler.posts.hdfs import open_hdfs
 
     part = msgspec.json.decode(line, type=Part)
     options = argparse.Namespace(**part.options)
@@ -80,5 +80,5 @@ def write_part(line: str, tell: Callable[[str], None]) -> int:
         rows = told(rows_of(options, home, part.range), options.what, tell)
         file = folder / part.file
         n = export(rows, columns_of(options, "file"), file, fields=of_site(KNOWN, home.site))
-        Hdfs(home.settings.hadoop.command).put_again(file, part.folder)
+        open_hdfs(home.settings.hadoop).put_again(file, part.folder)
     return n

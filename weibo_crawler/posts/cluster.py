@@ -68,7 +68,8 @@ class Cluster:
                 f"archive.folder: what the nodes of a cluster write into {archive} is lost with "
                 "them: --runner hadoop needs a folder of HDFS, hdfs://…, or none"
             )
-        self.hdfs = hdfs.Hdfs(hadoop.command)
+        hdfs.check_command(hadoop.command)
+        self.hdfs = hdfs.open_hdfs(hadoop)
         self.jar = _jar(hadoop)
         self.yarn = yarn(hadoop)
         self.yarn.check()
@@ -83,7 +84,7 @@ class Cluster:
         it, "" for none."""
         staging = self.staging(run_id)
         with ThreadPoolExecutor(1) as beside, owned_folder("staging") as local:
-            held = beside.submit(self.hdfs.names, self.folder)  # beside: each call is a JVM
+            held = beside.submit(self.hdfs.names, self.folder)  # beside: it may be a JVM
             names = write_files(self.settings, local)
             (local / script.name).write_bytes(script.read_bytes())
             (local / "input").mkdir()

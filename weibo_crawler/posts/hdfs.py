@@ -1,6 +1,5 @@
-"""HDFS through the `hadoop` command, as far as a job needs it.
-
-Each call starts a JVM (about a second), so the calls are few.
+"""HDFS as far as a job needs it: through its web interface where the settings name it, else through
+the `hadoop` command. Each call of that starts a JVM (about a second), so the calls are few.
 """
 
 import getpass
@@ -9,9 +8,11 @@ import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Protocol
 
 from weibo_crawler.config import Hadoop
 from weibo_crawler.errors import BadConfig, StoreError, masked
+from weibo_crawler.posts.webhdfs import WebHdfs
 
 _TIMEOUT_S = 600.0
 _NO_TICKET = "Client cannot authenticate via:[TOKEN, KERBEROS]"
@@ -34,53 +35,84 @@ def jobs_folder(hadoop: Hadoop) -> str:
     return folder.rstrip("/")
 
 
-class Hdfs:
-    """command: `hadoop`, a name or a path; BadConfig where there is none of it. Addresses are whole
-    ones, hdfs://…; methods raise StoreError with what Hadoop said."""
-
-    def __init__(self, command: str) -> None:
-        if shutil.which(command) is None:
-            raise BadConfig(f"hadoop.command: {command!r} is no command here: name Hadoop's client")
-        self._command = command
+class Hdfs(Protocol):
+    """Addresses are whole ones, hdfs://…; methods raise StoreError with what Hadoop said."""
 
     def make_folder(self, folder: str) -> None:
         """A folder, and those above it, for their owner alone; may be there already."""
-        self._run(*_PRIVATE, "-mkdir", "-p", folder)
 
     def put(self, sources: Iterable[Path], folder: str) -> None:
-        """Copy files and folders into a folder, readable for their owner alone."""
-        self._run(*_PRIVATE, "-put", *map(str, sources), folder)
+        """Copy files and folders into a folder, readable for their owner alone; one folder in its
+        place where it is not there."""
 
     def put_again(self, source: Path, folder: str) -> None:
         """Copy a file into a folder, whole or not at all; what an earlier attempt has put there is
         replaced."""
-        self._run(*_PRIVATE, "-put", "-f", str(source), folder)
-
-    def move(self, source: str, target: str) -> None:
-        """Give a folder another place, in which nothing is."""
-        self._run("-mv", source, target)
 
     def put_once(self, source: Path, target: str) -> None:
         """Copy a file that is the same whoever writes it, whole or not at all."""
+
+    def move(self, source: str, target: str) -> None:
+        """Give a folder another place, in which nothing is."""
+
+    def exists(self, path: str) -> bool: ...
+
+    def names(self, folder: str) -> set[str]:
+        """What lies in a folder."""
+        ...
+
+    def read(self, pattern: str) -> str:
+        """The text of the files that match, of which the last part of the path may hold `*`."""
+        ...
+
+    def remove(self, *paths: str) -> None:
+        """With all below them; they may be gone already."""
+
+
+def open_hdfs(hadoop: Hadoop) -> Hdfs:
+    """As the settings say. BadConfig where they name no command that is there."""
+    if hadoop.namenode is not None:
+        return WebHdfs(hadoop.namenode, user())
+    return HdfsCommand(hadoop.command)
+
+
+class HdfsCommand:
+    """command: `hadoop`, a name or a path; BadConfig where there is none of it. Methods as those of
+    `Hdfs`."""
+
+    def __init__(self, command: str) -> None:
+        check_command(command)
+        self._command = command
+
+    def make_folder(self, folder: str) -> None:
+        self._run(*_PRIVATE, "-mkdir", "-p", folder)
+
+    def put(self, sources: Iterable[Path], folder: str) -> None:
+        self._run(*_PRIVATE, "-put", *map(str, sources), folder)
+
+    def put_again(self, source: Path, folder: str) -> None:
+        self._run(*_PRIVATE, "-put", "-f", str(source), folder)
+
+    def put_once(self, source: Path, target: str) -> None:
         try:
             self._run(*_PRIVATE, "-put", str(source), target)
         except StoreError:
             if not self.exists(target):  # else another run was first
                 raise
 
+    def move(self, source: str, target: str) -> None:
+        self._run("-mv", source, target)
+
     def exists(self, path: str) -> bool:
         return self._call("-test", "-e", path).returncode == 0
 
     def names(self, folder: str) -> set[str]:
-        """What lies in a folder."""
         return {line.rpartition("/")[2] for line in self._run("-ls", "-C", folder).splitlines()}
 
     def read(self, pattern: str) -> str:
-        """The text of the files that match."""
         return self._run("-cat", pattern)
 
     def remove(self, *paths: str) -> None:
-        """With all below them; they may be gone already."""
         if paths:
             self._run("-rm", "-r", "-f", "-skipTrash", *paths)
 
@@ -108,6 +140,12 @@ class Hdfs:
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise StoreError(f"HDFS: {self._command} fs {words[0]}: {error}") from None
+
+
+def check_command(command: str) -> None:
+    """BadConfig where there is no such command."""
+    if shutil.which(command) is None:
+        raise BadConfig(f"hadoop.command: {command!r} is no command here: name Hadoop's client")
 
 
 def streaming_jar(command: str, environ: Mapping[str, str] = os.environ) -> Path:
