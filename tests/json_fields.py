@@ -26,6 +26,7 @@ _WALLED = {
     "walled": "by edge: lists that guests are not shown",
     "walled.*.lists": "how many",
     "walled.*.since": "since when, in seconds since the epoch",
+    "walled.*.alone": "how many of them while those of others are shown",
 }
 _FAILURE = {
     "error": "what went wrong, as on stderr",

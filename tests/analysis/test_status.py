@@ -116,12 +116,28 @@ def test_an_empty_store_says_what_to_do() -> None:
 
 def test_walled_edges_are_told() -> None:
     """The edge, how many lists, since when; an edge without walled lists is not mentioned."""
-    walled = [WalledEdge(Edge.FANS, 1200, T0), WalledEdge(Edge.FOLLOWS, 0, T0)]
+    walled = [
+        *(WalledEdge(Edge.FANS, 1200, T0), WalledEdge(Edge.FOLLOWS, 0, T0)),
+        *(WalledEdge(Edge.COMMENTS, 3, T0, 2), WalledEdge(Edge.REPOSTS, 1, T0, 1)),
+    ]
     report = status(MemoryUsers([user(1, 7)], walled=walled), T0)
     text = "\n".join(lines(report))
     assert f"fans: guests are not shown 1,200 lists (login wall) since {minute(T0)}" in text
     assert "follows" not in text
-    assert as_dict(report)["walled"] == {"fans": {"lists": 1200, "since": T0}}
+    tries, asks = "each harvest tries some again", "`harvest --retry-failed` asks again"
+    for edge, said in (
+        ("fans", f"; {tries}, and all when it is let in"),
+        ("comments", f"; 2 of them, while those of others are shown: {asks}; {tries}"),
+        ("reposts", f"; 1 of them, while those of others are shown: {asks}"),
+    ):
+        (line,) = (line for line in lines(report) if f"{edge}: guests" in line)
+        assert said in line
+        assert (tries in line) is (edge != "reposts")
+    assert as_dict(report)["walled"] == {
+        "fans": {"lists": 1200, "since": T0, "alone": 0},
+        "comments": {"lists": 3, "since": T0, "alone": 2},
+        "reposts": {"lists": 1, "since": T0, "alone": 1},
+    }
 
 
 def test_topics_are_told() -> None:

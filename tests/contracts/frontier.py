@@ -435,6 +435,25 @@ class FrontierContract:
         self.commit(frontier, mark)
         assert frontier.requeue_unheard() == 0
 
+    def test_a_list_that_is_walled_alone_waits_for_who_asks_for_it(
+        self, frontier: Frontier
+    ) -> None:
+        """It is counted, and reopened by `requeue_failed` alone, as one that ended unsure is."""
+        frontier.add_seeds(found(1, 2), "run", NOW)
+        for entry, sure in zip(self.claim(frontier), (True, False), strict=True):
+            frontier.note_walled(Edge.FANS, NOW)
+            mark = page(entry, ended=WALLED)._replace(after=Progress(), sure=sure)
+            self.commit(frontier, mark)
+        assert frontier.walled() == [WalledEdge(Edge.FANS, 2, NOW, 1)]
+        ((seq, uid),) = frontier.reopen_walled(Edge.FANS, after_seq=0, n=9)
+        assert uid == 2
+        assert frontier.reopen_walled(Edge.FANS, after_seq=0, n=9) == []
+        assert frontier.walled() == [WalledEdge(Edge.FANS, 1, NOW, 1)]
+        assert frontier.requeue_failed() == 1
+        assert frontier.reopen_walled(Edge.FANS, after_seq=0, n=9) == []
+        assert frontier.walled() == []
+        assert {entry.uid for entry in self.claim(frontier)} == {1, 2}
+
     def test_walled_lists_are_counted_and_reopened_by_seq(self, frontier: Frontier) -> None:
         """A walled list is no unsure one; reopening goes on behind the last, and the time of the
         first wall stands as long as a walled list is left."""

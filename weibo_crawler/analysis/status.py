@@ -156,18 +156,28 @@ def as_dict(report: StatusReport) -> dict[str, Any]:
 
 
 def walled_dict(walled: Iterable[WalledEdge]) -> dict[str, dict[str, float]]:
-    """By edge: how many of its lists guests were not shown, and since when."""
-    return {one.edge: {"lists": one.lists, "since": one.since} for one in walled if one.lists}
+    """By edge: how many of its lists guests were not shown, since when, and how many of them alone."""
+    return {
+        one.edge: {"lists": one.lists, "since": one.since, "alone": one.alone}
+        for one in walled
+        if one.lists
+    }
 
 
 def walled_lines(walled: Iterable[WalledEdge]) -> list[str]:
     """The same for people, a line an edge."""
-    return [
-        f"{one.edge}: guests are not shown {plural(one.lists, 'list')} (login wall) since "
-        f"{minute(one.since)}; each harvest tries some again, and all when it is let in"
-        for one in walled
-        if one.lists
-    ]
+    return [_walled_line(one) for one in walled if one.lists]
+
+
+def _walled_line(one: WalledEdge) -> str:
+    line = f"{one.edge}: guests are not shown {plural(one.lists, 'list')} (login wall) since "
+    line += minute(one.since)
+    if one.alone:
+        line += f"; {one.alone:,} of them, while those of others are shown: `harvest "
+        line += "--retry-failed` asks again"
+    if one.alone < one.lists:
+        line += "; each harvest tries some again, and all when it is let in"
+    return line
 
 
 def topics_dict(topics: Iterable[Topic]) -> dict[str, int]:

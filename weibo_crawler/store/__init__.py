@@ -178,12 +178,14 @@ class SeenPage(NamedTuple):
 
 
 class WalledEdge(NamedTuple):
-    """An edge of which lists were not shown to guests. lists: how many, to be asked for again;
-    since: when the first of them was, seconds since the epoch."""
+    """An edge of which lists were not shown to guests. lists: how many; since: when the first of
+    them was, seconds since the epoch; alone: how many of them while those of others were shown,
+    which later runs do not ask for again."""
 
     edge: Edge
     lists: int
     since: float
+    alone: int = 0
 
 
 class OpenEntries(NamedTuple):

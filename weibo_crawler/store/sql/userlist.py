@@ -151,10 +151,11 @@ class SqlUserlist:
         noted = self._rows(sql, "walled %")
         if not noted:  # no need to count
             return []
-        sql = "SELECT edge, COUNT(*) FROM progress WHERE ended = %s GROUP BY edge"
-        lists: dict[str, int] = dict(self._rows(sql, WALLED))
+        sql = "SELECT edge, COUNT(*), SUM(sure) FROM progress WHERE ended = %s GROUP BY edge"
+        lists = {edge: (int(n), int(alone)) for edge, n, alone in self._rows(sql, WALLED)}
         edges = [(Edge(name.removeprefix("walled ")), float(since)) for name, since in noted]
-        return [WalledEdge(edge, lists.get(edge, 0), since) for edge, since in edges]
+        told = ((edge, *lists.get(edge, (0, 0)), since) for edge, since in edges)
+        return [WalledEdge(edge, n, since, alone) for edge, n, alone, since in told]
 
     def workers(self, run_id: str = "") -> list[WorkerRow]:
         """Every worker of this run, or of every run, oldest first; runs of which nobody said
