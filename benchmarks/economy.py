@@ -110,8 +110,10 @@ def measure(site: Site, work: Path) -> Measured:
         for stage, part in zip(STAGES, parts, strict=True)
     }
     kept = len(site.needs("refresh").lists)
-    ways = site.needs("posts").ways
-    return Measured(site.name, stages, len(askers(parts[-1])), kept, errors, ways)
+    needs = {stage: site.needs(stage) for stage in STAGES}
+    walled = {stage: one.walled for stage, one in needs.items()}
+    due, ways = len(askers(parts[-1])), needs["posts"].ways
+    return Measured(site.name, stages, due, kept, errors, ways, walled)
 
 
 def _after(ended: Ended, done: subprocess.CompletedProcess[str]) -> Ended:

@@ -1,6 +1,7 @@
 """The tables of `benchmarks.economy`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from benchmarks.common import table
@@ -11,15 +12,16 @@ STAGES = {"harvest": ("harvest",), "posts": ("posts",), "refresh": ("posts", "--
 _MEANING = f"""\
 Requests sent, by the site's own log, over those needed, sessions and faults of the world aside; of
 the refresh, requests a due user. Aim: {AIM:.2f} each; figures over it are bold. In brackets what
-it takes at best: where nobody can know which way offers which text, where faults may have emptied
-what is empty, so that it is looked at again (*looks for faults*), and at a refresh where first
-pages show no post and name the next one. Missing, extra and wrong:
+it takes at best: where nobody can know which way offers which text, nor which lists and timelines
+guests are refused, where faults may have emptied what is empty, so that it is looked at again
+(*looks for faults*), and at a refresh where first pages show no post and name the next one. Missing, extra and wrong:
 users and posts held, compared with the truth after the refresh. For the refresh the dates of all
 next visits in the store were moved to now; settings are the defaults, without a pace."""
 
 
 class Measured(NamedTuple):
-    """One world. due: users of whom the refresh asked something, of so many kept."""
+    """One world. due: users of whom the refresh asked something, of so many kept. walled: by stage,
+    as in `Needs`."""
 
     name: str
     stages: dict[str, Tally]
@@ -27,6 +29,7 @@ class Measured(NamedTuple):
     kept: int
     errors: Errors
     ways: float = 0.0
+    walled: Mapping[str, int] = MappingProxyType({})
 
 
 def show(results: Sequence[Measured]) -> str:
@@ -54,7 +57,7 @@ def shown_ratio(one: Measured, stage: str) -> str:
     """Bold where it is over the aim; beside it the least that it can be, where that is over 1."""
     counted = one.stages[stage]
     ratio, needed = counted.ratio, counted.needed.total()
-    least = float(needed + counted.doubts.total())
+    least = float(needed + counted.doubts.total() + one.walled.get(stage, 0))
     if stage == "posts" and one.ways:
         least += one.ways - counted.needed[TEXT]
     if stage == "refresh":

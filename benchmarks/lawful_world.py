@@ -85,7 +85,9 @@ class Lawful:
         world, uid = self._world, self._world.uid
         if stage == "harvest":
             fans = {(Kind.FANS, uid(i)): self._extent(Kind.FANS, i) for i in self._kept}
-            return Needs(fans, profiles=frozenset(map(int, self.seeds)) | self._untold())
+            seeds = frozenset(map(int, self.seeds))
+            private = sum(map(world.are_fans_private, self._kept))
+            return Needs(fans, profiles=seeds | self._untold(), walled=private)
         lists = {(Kind.POSTS, uid(i)): self._extent(Kind.POSTS, i) for i in self._kept}
         if stage == "refresh":
             nobody = {uid(i) for i in self._kept if world.gone(i) == "emptiness"}
@@ -96,7 +98,8 @@ class Lawful:
         hidden = frozenset(uid(i) for i in self._kept if not self._shows_owner(i))
         # of three ways that each offer as many texts: one for those that all offer, else 1, 2 or 3
         luck = sum(not world.is_restricted(mid) for mid in texts) * world.laws.one_way
-        return Needs(lists, texts, hidden, ways=len(texts) + luck)
+        private = sum(map(world.are_posts_private, self._kept))
+        return Needs(lists, texts, hidden, ways=len(texts) + luck, walled=private)
 
     def errors(self, crawl: Crawl, ended: Ended) -> Errors:
         truth = json.loads((self._folder / "truth.json").read_text("utf-8"))

@@ -42,13 +42,15 @@ class Needs(NamedTuple):
     """What must be asked for in one stage: lists by kind and uid, whole texts by mid, profiles by
     uid. is_first_enough: the first page of a list that shows something tells all that is needed of
     it. ways: of the requests for texts, how many it takes at best whoever knows which way offers
-    how many texts, and not which way offers which."""
+    how many texts, and not which way offers which. walled: lists that guests are refused while
+    those of others are shown: none of them is needed, and nobody can know that before a request."""
 
     lists: Mapping[List, Extent]
     texts: Collection[int] = frozenset()
     profiles: Collection[int] = frozenset()
     is_first_enough: bool = False
     ways: float = 0.0
+    walled: int = 0
 
     def wants_page(self, key: List, page: int) -> bool:
         """Whether a page that exists is needed."""

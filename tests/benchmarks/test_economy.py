@@ -161,6 +161,9 @@ def test_a_figure_is_bold_where_it_is_over_the_aim() -> None:
     assert shown_ratio(found, "posts") == "**1.45** (1.40)"
     assert shown_ratio(found._replace(ways=75.0), "posts") == "**1.45** (1.25)"
     assert shown_ratio(found._replace(ways=50.0), "posts") == "**1.45**"
+    assert (
+        shown_ratio(found._replace(ways=75.0, walled={"posts": 10}), "posts") == "**1.45** (1.35)"
+    )
     assert shown_ratio(found, "refresh") == "**1.30** (1.20)"
     assert shown_ratio(found._replace(due=12), "refresh") == "1.08"
     stages["posts"] = stages["posts"]._replace(doubts=Counter({"posts end": 7}))

@@ -445,7 +445,7 @@ class FrontierContract:
             mark = page(entry, ended=WALLED)._replace(after=Progress(), sure=sure)
             self.commit(frontier, mark)
         assert frontier.walled() == [WalledEdge(Edge.FANS, 2, NOW, 1)]
-        ((seq, uid),) = frontier.reopen_walled(Edge.FANS, after_seq=0, n=9)
+        ((_, uid),) = frontier.reopen_walled(Edge.FANS, after_seq=0, n=9)
         assert uid == 2
         assert frontier.reopen_walled(Edge.FANS, after_seq=0, n=9) == []
         assert frontier.walled() == [WalledEdge(Edge.FANS, 1, NOW, 1)]
