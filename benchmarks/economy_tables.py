@@ -14,9 +14,10 @@ Requests sent, by the site's own log, over those needed, sessions and faults of 
 the refresh, requests a due user. Aim: {AIM:.2f} each; figures over it are bold. In brackets what
 it takes at best: where nobody can know which way offers which text, nor which lists and timelines
 guests are refused, where faults may have emptied what is empty, so that it is looked at again
-(*looks for faults*), and at a refresh where first pages show no post and name the next one. Missing, extra and wrong:
-users and posts held, compared with the truth after the refresh. For the refresh the dates of all
-next visits in the store were moved to now; settings are the defaults, without a pace."""
+(*looks for faults*), and at a refresh where first pages show no post and name the next one.
+Missing, extra and wrong: users and posts held, compared with the truth after the refresh. For the
+refresh the dates of all next visits in the store were moved to now; settings are the defaults,
+without a pace."""
 
 
 class Measured(NamedTuple):

@@ -156,7 +156,7 @@ def as_dict(report: StatusReport) -> dict[str, Any]:
 
 
 def walled_dict(walled: Iterable[WalledEdge]) -> dict[str, dict[str, float]]:
-    """By edge: how many of its lists guests were not shown, since when, and how many of them alone."""
+    """By edge: how many of its lists guests were not shown, since when, how many of them alone."""
     return {
         one.edge: {"lists": one.lists, "since": one.since, "alone": one.alone}
         for one in walled
