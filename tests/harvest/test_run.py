@@ -731,3 +731,41 @@ def test_a_clock_that_goes_back_keeps_no_lease_from_being_renewed(
     users.close()
     assert ended.why == "harvest.max_time_s = 1 is over"
     assert len(renewals) > 1
+
+
+class _ClockThatWasAhead:
+    """As `time`, but ahead by a day until `right` is set."""
+
+    monotonic = staticmethod(time.monotonic)
+
+    def __init__(self) -> None:
+        self.is_right = False
+
+    def time(self) -> float:
+        return time.time() + (0 if self.is_right else 86_400)
+
+
+def test_a_clock_that_is_set_back_lets_nobody_rest_for_as_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Laws 5, 13: who began to rest by a clock that was ahead for a moment would hold back its
+    level, and the end of the run, until the right clock comes there."""
+    clock = _ClockThatWasAhead()
+    monkeypatch.setattr("weibo_crawler.harvest.run.time", clock)
+    monkeypatch.setattr("weibo_crawler.harvest.claims.time", clock)
+    monkeypatch.setattr("weibo_crawler.harvest.run._REPORT_S", 0.05)
+    users = open_users(tmp_path)
+    users.add_seeds([Found(1, "")], "run", 1.0)
+    rest = users.rest
+
+    def set_back(*args: Any, **how: Any) -> None:
+        rest(*args, **how)
+        clock.is_right = True
+
+    monkeypatch.setattr(users, "rest", set_back)
+    graph = Graph({1: [2], 2: [3], 3: []}, dict.fromkeys((1, 2, 3), 50))
+    trouble = {(2, Verdict.SERVER_TROUBLE): 1}
+    run, _ = make_run(users, ScriptedFetcher(graph, Random(1), trouble), max_time_s=5.0)
+    ended = asyncio.run(run.run())
+    users.close()
+    assert ended.why == "nobody new is found"
