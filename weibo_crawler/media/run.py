@@ -112,7 +112,8 @@ class MediaRun:
                 self._failure = self._failure or error
 
     async def _fetch(self, one: Wanted, media: Media, nth: int) -> None:
-        """One file, to its outcome. nth: of those asked for. Errors: SiteSaysNo, Interrupted, StoreError."""
+        """One file, to its outcome. nth: of those asked for. Errors: SiteSaysNo, Interrupted,
+        StoreError."""
         part = Part(
             self._folder,
             one,
