@@ -769,3 +769,17 @@ def test_a_clock_that_is_set_back_lets_nobody_rest_for_as_long(
     ended = asyncio.run(run.run())
     users.close()
     assert ended.why == "nobody new is found"
+
+
+@pytest.mark.parametrize(("last", "unsure"), [([12, 13], 0), ([12], 0), ([12, 2], 1)])
+def test_a_list_that_moves_while_it_is_read_is_unsure(
+    tmp_path: Path, last: list[int], unsure: int
+) -> None:
+    """Law 4: as many places were shown as are announced, one user stood in two of them, so somebody
+    else stood in none. A list that only hides somebody is what lists are."""
+    fans = [*range(2, 12), *last]
+    graph = Graph({1: fans}, dict.fromkeys(range(1, 14), 90) | {1: 12})
+    harvest(tmp_path, graph, [1])
+    users = open_users(tmp_path)
+    assert users.unsure_lists() == unsure
+    users.close()
