@@ -162,7 +162,7 @@ class UnderWay:
 
 def is_over(since: float | None, rest_s: float, now: float) -> bool:
     """Whether a rest that began then, if any did, has come to its end."""
-    return since is None or now - since >= rest_s
+    return since is None or not 0 <= now - since < rest_s  # a clock may have been ahead
 
 
 def record_of(fetched: Fetched, kind: type[R]) -> R:
