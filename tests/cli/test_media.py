@@ -299,6 +299,17 @@ def test_a_host_that_has_nothing_any_more_makes_nothing_gone(world: tuple[Crawl,
     assert crawl.json("media")["gone"] == 35
 
 
+def test_what_is_no_picture_is_asked_for_twice(world: tuple[Crawl, Host]) -> None:
+    """Law 16: by another egress where there is one; then it is no picture, until the next run."""
+    crawl, host = world
+    page = host.add("/large/p1.jpg", b"<html>not here</html>", "text/html")
+    store(
+        crawl.folder, Named(6, 101, (page,)), Named(6, 102, (host.add("/large/p2.jpg", jpeg(2)),))
+    )
+    assert crawl.json("media")["failed"] == 1
+    assert host.paths() == ["/large/p1.jpg", "/large/p1.jpg", "/large/p2.jpg"]
+
+
 def test_a_host_that_never_had_anything_is_not_asked_for_ever(
     world: tuple[Crawl, Host],
 ) -> None:

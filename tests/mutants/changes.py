@@ -37,6 +37,13 @@ CHANGES = [
         "{**self._env,",
         f"{POSTS}/test_driver.py::test_a_job_loads_no_setuptools_where_python_has_distutils",
     ),
+    Change(
+        "a damaged record costs all records behind it",
+        "archive/members.py",
+        "end = _next_whole(file, offset, chunk)",
+        "end = path.stat().st_size",
+        "tests/archive/test_writer.py::test_a_damaged_record_costs_itself",
+    ),
     # clocks
     Change(
         "what a clock that was ahead has written hides what follows",

@@ -69,7 +69,7 @@ class Downloads:
             try:
                 result = await self._once(request(), take, past, is_dated=is_dated)
             except TransportError as error:
-                if len(past) == self._attempts or _is_final(error):
+                if len(past) == self._attempts or _is_final(error, len(past)):
                     if is_evidence and not is_dated:
                         self._judge(error)
                     raise
@@ -140,11 +140,12 @@ class Downloads:
             )
 
 
-def _is_final(error: TransportError) -> bool:
-    """Whether asking again at once is of no use."""
-    return isinstance(error, BodyTooLarge) or (
-        isinstance(error, FileRefused) and error.status == _FORBIDDEN
-    )
+def _is_final(error: TransportError, attempts: int) -> bool:
+    """Whether asking again at once is of no use: what was no file twice, by two egresses where
+    there are two, is none."""
+    if isinstance(error, FileRefused):
+        return error.status == _FORBIDDEN
+    return isinstance(error, BodyTooLarge) or (isinstance(error, BadAnswer) and attempts > 1)
 
 
 def _outcome(stream: "Stream", latency_s: float, *, is_dated: bool) -> Outcome:
