@@ -783,3 +783,17 @@ def test_a_list_that_moves_while_it_is_read_is_unsure(
     users = open_users(tmp_path)
     assert users.unsure_lists() == unsure
     users.close()
+
+
+def test_a_word_that_was_false_of_others_is_heard_twice(tmp_path: Path) -> None:
+    """Law 4: once the site has called somebody gone whom it shows, the next one whom it calls gone
+    is asked for again at a later visit."""
+    graph = Graph({1: [2, 3], 2: [4], 3: [5], 4: [], 5: []}, dict.fromkeys(range(1, 6), 50))
+    trouble = {(2, Verdict.GONE): 1, (3, Verdict.GONE): 2}
+    depths, _, counters, _ = harvest(tmp_path, graph, [1], trouble=trouble, concurrency=1)
+    assert (set(depths), counters["entries.gone"]) == ({1, 2, 3, 4, 5}, 0)
+    later = tmp_path / "later"
+    later.mkdir()
+    trouble = {(2, Verdict.GONE): 1, (3, Verdict.GONE): 10**6}
+    depths, _, counters, _ = harvest(later, graph, [1], trouble=trouble, concurrency=1)
+    assert (set(depths), counters["entries.gone"]) == ({1, 2, 3, 4}, 1)

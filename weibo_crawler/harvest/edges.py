@@ -307,8 +307,9 @@ class EdgeReader:
         except Walled:  # so nothing contradicts it
             record = None
         if isinstance(record, User):
+            self._source.asker.misled.add(self._entry.uid)
             raise EntryTrouble(f"{edge}: the list says gone, and the profile is shown")
-        await self._source.asker.raise_gone(self._entry.uid, edge)
+        await self._source.asker.raise_gone(self._entry, edge)
 
     # -- from pages of posts
 
@@ -395,7 +396,7 @@ class EdgeReader:
         ask = Ask(profile, expect, is_retry=self._entry.is_retry)
         fetched = await self._source.asker.ask(ask, edge)
         if fetched.reading.verdict is Verdict.GONE:
-            await self._source.asker.raise_gone(self._entry.uid, edge)
+            await self._source.asker.raise_gone(self._entry, edge)
         return fetched
 
     async def _authors(self, page: PostPage) -> Sightings:

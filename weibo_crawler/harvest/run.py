@@ -241,7 +241,7 @@ class HarvestRun:
 
         self._fetcher.leave_walls()
         self._asker = asker = Asker(
-            self._fetcher, self._counters, keep_drifted, self._evidence, self._rng, {}, set()
+            self._fetcher, self._counters, keep_drifted, self._evidence, self._rng, {}, set(), set()
         )
         people = People(self._site, asker)
         source = Source(
