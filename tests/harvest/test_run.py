@@ -797,3 +797,10 @@ def test_a_word_that_was_false_of_others_is_heard_twice(tmp_path: Path) -> None:
     trouble = {(2, Verdict.GONE): 1, (3, Verdict.GONE): 10**6}
     depths, _, counters, _ = harvest(later, graph, [1], trouble=trouble, concurrency=1)
     assert (set(depths), counters["entries.gone"]) == ({1, 2, 3, 4}, 1)
+
+
+def test_a_seed_is_not_gone_by_one_word(tmp_path: Path) -> None:
+    """Law 4: of anybody else list and profile say so; of a seed the profile alone does."""
+    graph = Graph({1: [2], 2: []}, {1: 50, 2: 50})
+    depths, _, counters, _ = harvest(tmp_path, graph, [1], trouble={(1, Verdict.GONE): 1})
+    assert (set(depths), counters["entries.gone"]) == ({1, 2}, 0)

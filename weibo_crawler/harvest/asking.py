@@ -43,7 +43,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 SHOWN = "walk.shown"
-GONE_ONCE = "gone, says the site, which has said so of somebody whom it shows"
+GONE_ONCE = "gone, says the site; it is asked once more"
 # of what page the emptiness ends an edge
 KINDS = {
     Edge.FANS: Kind.FANS,
@@ -184,12 +184,13 @@ class Asker(NamedTuple):
     async def raise_gone(self, entry: Entry, edge: Edge) -> NoReturn:
         """The site says that this user is gone. Raise EntryGone where it shows something of others
         still, or talks and nobody is known to ask for; else Silent, for it may say so of
-        everybody. Where its word was false of somebody else, a later visit hears it again."""
+        everybody. Where the profile of a seed alone says so, or such a word was false of somebody
+        else, a later visit hears it again."""
         uid, kind = entry.uid, KINDS[edge]
-        if self.misled and entry.last_error != GONE_ONCE:
-            raise EntryTrouble(GONE_ONCE)
         is_gone = await self.evidence.is_gone(uid, self._is_shown, kind)
         if is_gone or (is_gone is None and self.is_talking):
+            if (self.misled or edge is Edge.SEED) and entry.last_error != GONE_ONCE:
+                raise EntryTrouble(GONE_ONCE)
             raise EntryGone
         raise Silent(f"{edge}: gone, says the site, and shows nothing of others", Place(kind))
 
