@@ -30,6 +30,7 @@ R = TypeVar("R")
 
 EMPTY = (Verdict.EMPTY, Verdict.END)
 SILENCE = "the site shows nothing, and has shown nothing to anybody of late: no evidence"
+GONE_ONCE = "gone, says the site, which said so of somebody whom it shows: it is asked once more"
 _CLOSED_REST_S = 30 * 86_400.0  # restricted texts are asked for again after so long
 
 
