@@ -15,6 +15,7 @@ import pytest
 import zstandard
 
 from tests.archive.answers import BASE, answer, archive, records, whole
+from weibo_crawler.archive.forgetting import forget_in
 from weibo_crawler.archive.reader import ArchiveIndex, files_of
 from weibo_crawler.errors import StoreError, StoreFull
 from weibo_crawler.records import Reading, Verdict
@@ -186,6 +187,34 @@ def test_a_torn_tail_is_skipped_and_said(
     (torn,) = index.torn
     assert before <= torn.offset < path.stat().st_size
     assert f"{path}: the last {torn.size:,} bytes are no whole record" in str(torn)
+
+
+@pytest.mark.parametrize("compression", ["gzip", "zstd"])
+def test_a_damaged_record_costs_itself(
+    tmp_path: Path, compression: str, read_back: ReadBack
+) -> None:
+    """Law 15: what stands behind it is read, and `forget` keeps it; a body that is compressed
+    itself is not taken for a record."""
+    with_archive, ends = archive(tmp_path, compression=compression), list[int]()
+    inner = gzip.compress(b'{"ok": 1}')
+    for n in range(1, 5):
+        with_archive.keep(answer(n, {"ok": 1, "text": os.urandom(600).hex()}))
+        (path,) = tmp_path.iterdir()
+        ends.append(path.stat().st_size)
+    with_archive.close()
+    (path,) = tmp_path.iterdir()
+    body = bytearray(path.read_bytes())
+    middle = slice(ends[0] + 40, ends[1] - 40)
+    body[middle] = (inner * 100)[: middle.stop - middle.start]
+    path.write_bytes(body)
+    index = read_back(path)
+    assert sorted(index.users(index.writers("posts")[0])) == [1, 3, 4]
+    assert ["the file is damaged" in str(torn) for torn in index.torn] == [True]
+    (tmp_path / "index.db").unlink()
+    forget_in(tmp_path, {77}, print)
+    index = read_back(path)
+    assert sorted(index.users(index.writers("posts")[0])) == [1, 3, 4]
+    assert not index.torn
 
 
 def test_a_full_disk_is_no_lost_answer(tmp_path: Path) -> None:

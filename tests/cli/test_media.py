@@ -277,6 +277,51 @@ def test_a_host_that_refuses_all_ends_the_run(
     assert_whole(crawl)
 
 
+def test_a_host_that_has_nothing_any_more_makes_nothing_gone(world: tuple[Crawl, Host]) -> None:
+    """Law 4: a host that says of every file that it is not there has told nothing of any; they are
+    asked for again, and come. One that shows what came before has told of each."""
+    crawl, host = world
+    names = [host.url + f"/large/p{n}.jpg" for n in range(40)]
+    store(crawl.folder, *(Named(6 + n % 3, 101 + n, (name,)) for n, name in enumerate(names[:5])))
+    assert "no file could be had" in crawl.run("media", code=4).stderr
+    assert {*states(crawl).values()} == {"failed"}
+    for n in range(4):
+        host.add(f"/large/p{n}.jpg", jpeg(n))
+    done = crawl.json("media")
+    assert (done["held"], done["gone"]) == (4, 1)
+    there, host.files = host.files, {}
+    store(crawl.folder, *(Named(6, 200 + n, (name,)) for n, name in enumerate(names[5:])))
+    host.asked.clear()
+    assert "none is taken for gone" in crawl.run("media", code=4).stderr
+    assert sorted({*states(crawl).values()}) == ["failed", "gone", "held"]
+    assert sum(state == "gone" for state in states(crawl).values()) == 1
+    host.files = there
+    assert crawl.json("media")["gone"] == 35
+
+
+def test_what_is_no_picture_is_asked_for_twice(world: tuple[Crawl, Host]) -> None:
+    """Law 16: by another egress where there is one; then it is no picture, until the next run."""
+    crawl, host = world
+    page = host.add("/large/p1.jpg", b"<html>not here</html>", "text/html")
+    store(
+        crawl.folder, Named(6, 101, (page,)), Named(6, 102, (host.add("/large/p2.jpg", jpeg(2)),))
+    )
+    assert crawl.json("media")["failed"] == 1
+    assert host.paths() == ["/large/p1.jpg", "/large/p1.jpg", "/large/p2.jpg"]
+
+
+def test_a_host_that_never_had_anything_is_not_asked_for_ever(
+    world: tuple[Crawl, Host],
+) -> None:
+    """Nobody knows then whether it is the host or whoever has deleted all of them."""
+    crawl, host = world
+    names = [host.url + f"/large/p{n}.jpg" for n in range(400)]
+    store(crawl.folder, *(Named(6, 101 + n, (name,)) for n, name in enumerate(names)))
+    assert "none is taken for gone" in crawl.run("media", code=4).stderr
+    assert len(host.asked) < 250
+    assert "gone" not in states(crawl).values()
+
+
 def test_a_cut_file_goes_on_where_it_was(world: tuple[Crawl, Host]) -> None:
     """By Range, where the file is still the same; else it begins again. It has no name before it
     is whole, by the length that was announced."""
@@ -350,9 +395,10 @@ def test_what_is_not_to_come_any_more_leaves_no_part(
     """Of a file that was begun, and is gone or over a lower limit then."""
     crawl, host = world
     body = mp4(2 * MB)
+    store(crawl.folder, Named(6, 100, (host.add("/large/p1.jpg", jpeg(1)),)))  # it is shown still
     store(crawl.folder, Named(6, 101, video=host.add("/v.mp4", body, "video/mp4")))
     host.odd["/v.mp4"] = lambda handler: host.send(handler, body, "video/mp4", stop=MB)
-    assert crawl.json_of(4, "media")["failed"] == 1
+    assert crawl.json("media")["failed"] == 1
     assert [*(crawl.folder / f"media/{PARTS}").iterdir()] != []
     host.odd.clear()
     if status != 200:

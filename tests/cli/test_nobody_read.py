@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from weibo_crawler import config
-from weibo_crawler.cli.posts_closing import nobody_read
+from weibo_crawler.cli.posts_closing import left_early, nobody_read
 from weibo_crawler.home import Home
 from weibo_crawler.posts.workers import FIRST_FAILED
 from weibo_crawler.store import Put
@@ -37,3 +37,10 @@ def test_only_where_nobody_was_read(
             cells = {"user:id": str(uid), **ledger_cells(Ledger(state))}
             home.tables.userlist.put([Put(user_key(uid), cells, 1000)])
         assert bool(nobody_read(home, counters)) is says_no
+
+
+@pytest.mark.parametrize(("unreached", "says_no"), [(0, False), (4, False), (8, False), (9, True)])
+def test_a_run_that_was_left_half_way_is_not_done(unreached: int, says_no: bool) -> None:
+    """Nobody is marked by that, and exit code 0 would say that everybody was visited."""
+    counters = {"users.input": 50, "users.existing": 10, "users.unreached": unreached}
+    assert bool(left_early(counters, 0.2)) is says_no

@@ -214,7 +214,7 @@ def test_who_is_forgotten_is_not_brought_back(tmp_path: Path) -> None:
 def _plain(path: Path) -> bytes:
     from weibo_crawler.archive.members import members
 
-    return b"".join(member.data for member in members(path, lambda _: None))
+    return b"".join(member.data for member in members(path))
 
 
 def test_a_topic_is_nobody_to_forget(tmp_path: Path) -> None:

@@ -731,3 +731,76 @@ def test_a_clock_that_goes_back_keeps_no_lease_from_being_renewed(
     users.close()
     assert ended.why == "harvest.max_time_s = 1 is over"
     assert len(renewals) > 1
+
+
+class _ClockThatWasAhead:
+    """As `time`, but ahead by a day until `right` is set."""
+
+    monotonic = staticmethod(time.monotonic)
+
+    def __init__(self) -> None:
+        self.is_right = False
+
+    def time(self) -> float:
+        return time.time() + (0 if self.is_right else 86_400)
+
+
+def test_a_clock_that_is_set_back_lets_nobody_rest_for_as_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Laws 5, 13: who began to rest by a clock that was ahead for a moment would hold back its
+    level, and the end of the run, until the right clock comes there."""
+    clock = _ClockThatWasAhead()
+    monkeypatch.setattr("weibo_crawler.harvest.run.time", clock)
+    monkeypatch.setattr("weibo_crawler.harvest.claims.time", clock)
+    monkeypatch.setattr("weibo_crawler.harvest.run._REPORT_S", 0.05)
+    users = open_users(tmp_path)
+    users.add_seeds([Found(1, "")], "run", 1.0)
+    rest = users.rest
+
+    def set_back(*args: Any, **how: Any) -> None:
+        rest(*args, **how)
+        clock.is_right = True
+
+    monkeypatch.setattr(users, "rest", set_back)
+    graph = Graph({1: [2], 2: [3], 3: []}, dict.fromkeys((1, 2, 3), 50))
+    trouble = {(2, Verdict.SERVER_TROUBLE): 1}
+    run, _ = make_run(users, ScriptedFetcher(graph, Random(1), trouble), max_time_s=5.0)
+    ended = asyncio.run(run.run())
+    users.close()
+    assert ended.why == "nobody new is found"
+
+
+@pytest.mark.parametrize(("last", "unsure"), [([12, 13], 0), ([12], 0), ([12, 2], 1)])
+def test_a_list_that_moves_while_it_is_read_is_unsure(
+    tmp_path: Path, last: list[int], unsure: int
+) -> None:
+    """Law 4: as many places were shown as are announced, one user stood in two of them, so somebody
+    else stood in none. A list that only hides somebody is what lists are."""
+    fans = [*range(2, 12), *last]
+    graph = Graph({1: fans}, dict.fromkeys(range(1, 14), 90) | {1: 12})
+    harvest(tmp_path, graph, [1])
+    users = open_users(tmp_path)
+    assert users.unsure_lists() == unsure
+    users.close()
+
+
+def test_a_word_that_was_false_of_others_is_heard_twice(tmp_path: Path) -> None:
+    """Law 4: once the site has called somebody gone whom it shows, the next one whom it calls gone
+    is asked for again at a later visit."""
+    graph = Graph({1: [2, 3], 2: [4], 3: [5], 4: [], 5: []}, dict.fromkeys(range(1, 6), 50))
+    trouble = {(2, Verdict.GONE): 1, (3, Verdict.GONE): 2}
+    depths, _, counters, _ = harvest(tmp_path, graph, [1], trouble=trouble, concurrency=1)
+    assert (set(depths), counters["entries.gone"]) == ({1, 2, 3, 4, 5}, 0)
+    later = tmp_path / "later"
+    later.mkdir()
+    trouble = {(2, Verdict.GONE): 1, (3, Verdict.GONE): 10**6}
+    depths, _, counters, _ = harvest(later, graph, [1], trouble=trouble, concurrency=1)
+    assert (set(depths), counters["entries.gone"]) == ({1, 2, 3, 4}, 1)
+
+
+def test_a_seed_is_not_gone_by_one_word(tmp_path: Path) -> None:
+    """Law 4: of anybody else list and profile say so; of a seed the profile alone does."""
+    graph = Graph({1: [2], 2: []}, {1: 50, 2: 50})
+    depths, _, counters, _ = harvest(tmp_path, graph, [1], trouble={(1, Verdict.GONE): 1})
+    assert (set(depths), counters["entries.gone"]) == ({1, 2}, 0)

@@ -37,6 +37,56 @@ CHANGES = [
         "{**self._env,",
         f"{POSTS}/test_driver.py::test_a_job_loads_no_setuptools_where_python_has_distutils",
     ),
+    Change(
+        "a damaged record costs all records behind it",
+        "archive/members.py",
+        "end = _next_whole(file, offset, chunk)",
+        "end = path.stat().st_size",
+        "tests/archive/test_writer.py::test_a_damaged_record_costs_itself",
+    ),
+    Change(
+        "who is called gone is gone, though that was false of others",
+        "harvest/asking.py",
+        "(self.misled or edge is Edge.SEED) and entry.last_error != GONE_ONCE",
+        "False",
+        "tests/harvest/test_run.py::test_a_word_that_was_false_of_others_is_heard_twice",
+    ),
+    Change(
+        "a visit takes for gone whom the site calls so, though that was false of others",
+        "posts/visit.py",
+        "if asker.misled and self.old.last_error != GONE_ONCE:",
+        "if False:",
+        f"{POSTS}/test_doubt.py::test_a_word_that_was_false_of_others_is_heard_twice",
+    ),
+    # clocks
+    Change(
+        "what a clock that was ahead has written hides what follows",
+        "posts/writer.py",
+        "if found and found[0].timestamp > now * 1000:",
+        "if False:",
+        f"{POSTS}/test_refresh.py::test_what_a_clock_that_was_ahead_has_written_hides_nothing",
+    ),
+    Change(
+        "who rests by a clock that was ahead rests until it comes there again",
+        "harvest/run.py",
+        "if now < looked:",
+        "if False:",
+        "tests/harvest/test_run.py::test_a_clock_that_is_set_back_lets_nobody_rest_for_as_long",
+    ),
+    Change(
+        "a host that has nothing any more makes all files gone",
+        "media/missing.py",
+        "            if await self._witness(one):",
+        "            if True:",
+        "tests/cli/test_media.py::test_a_host_that_has_nothing_any_more_makes_nothing_gone",
+    ),
+    Change(
+        "a list that moves while it is read is complete",
+        "harvest/edges.py",
+        "shown < fans and (self._is_awaited or fans <= shown + self._repeats[edge])",
+        "False",
+        "tests/harvest/test_run.py::test_a_list_that_moves_while_it_is_read_is_unsure",
+    ),
     # sessions, stores, evidence
     Change(
         "the entry page is asked for again and again",

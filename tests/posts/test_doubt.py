@@ -1012,3 +1012,15 @@ def test_an_end_of_repeated_posts_that_lacks_nothing_is_asked_for_once(crawl_: C
     outcome = crawl_.run(fetcher)[6]
     assert fetcher.asked.count("posts/6/3") == 1
     assert (outcome.stopped, outcome.sure, outcome.stored) == ("no_next_page", True, 20)
+
+
+def test_a_word_that_was_false_of_others_is_heard_twice(crawl_: Crawl) -> None:
+    """Law 4: once the site has called somebody gone whom it shows, nobody is gone by one visit."""
+    crawl_.add(6, 7)
+    gone = [Verdict.GONE] * 2
+    trouble = {"posts/6/": gone[:1], "posts/7/": gone[:1], "profile/7": gone[:1]}
+    world = {6: timeline(6, 3), 7: timeline(7, 3)}
+    crawl_.run(ScriptedFetcher(world, trouble=trouble), users_in_flight=1)
+    assert crawl_.ledger(7).state == "failed"
+    crawl_.run(ScriptedFetcher(world))
+    assert (crawl_.ledger(7).state, len(crawl_.posts(7))) == ("done", 3)

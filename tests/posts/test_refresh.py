@@ -10,6 +10,7 @@ from tests.posts.crawls import Crawl, guest, timeline
 from tests.posts.worlds import ScriptedFetcher, post
 from weibo_crawler import config
 from weibo_crawler.errors import StoreError
+from weibo_crawler.fetch import Ask, Fetched
 from weibo_crawler.posts.due import Job, revisit_of
 from weibo_crawler.records import Post, Verdict
 from weibo_crawler.store.rows.cells import to_iso
@@ -352,3 +353,45 @@ def test_who_is_gone_may_come_back(crawl_: Crawl) -> None:
     ledger = crawl_.ledger(6)
     assert (ledger.state, ledger.stored, ledger.gone) == ("done", 17, ())
     assert ledger.next_visit is not None
+
+
+def at_the_time(crawl_: Crawl, fetcher: ScriptedFetcher, clock: Clock) -> ScriptedFetcher:
+    """Whose pages come by the clock of the next run."""
+    fetcher.now = clock.now - 1000.0 * (crawl_.runs + 1)
+    return fetcher
+
+
+def test_what_a_clock_that_was_ahead_has_written_hides_nothing(crawl_: Crawl) -> None:
+    """Laws 7, 8: the newest timestamp wins, so what follows is dated behind it; and nobody waits
+    until the right clock comes there."""
+    crawl_.add(6)
+    clock, posts = Clock(T0 + 400 * DAY), dated(6, 3, HOUR)
+    crawl_.run(at_the_time(crawl_, ScriptedFetcher({6: posts}), clock), clock=clock)
+    clock.now = T0
+    edited = replace(posts[0], text="said otherwise", edit_count=1)
+    world = {6: [*dated(6, 4, HOUR, newest=T0 + HOUR)[:1], edited, posts[2]]}
+    for run, new in enumerate((1, 0)):  # the ledger of the first is right, its timestamp is ahead
+        clock.now = T0 + run * 40 * DAY
+        fetcher = at_the_time(crawl_, ScriptedFetcher(world), clock)
+        outcome = crawl_.run(fetcher, refresh=True, due=True, clock=clock)[6]
+        assert (outcome.status != "existing", outcome.new) == (True, new)
+        ledger = crawl_.ledger(6)
+        assert (ledger.visited_at, ledger.run_id) == (clock.now, f"run {crawl_.runs}")
+        assert ledger.next_visit < clock.now + 40 * DAY
+        assert crawl_.posts(6)[posts[0].mid]["text"] == "said otherwise"
+        assert crawl_.posts(6)[posts[1].mid]["gone_at"]
+
+
+def test_a_clock_that_is_set_back_in_a_visit_hides_none_of_its_ledgers(crawl_: Crawl) -> None:
+    """Law 8: the last one says how the visit ended."""
+    crawl_.add(6)
+    clock = Clock(T0 + DAY)
+
+    class SetsBack(ScriptedFetcher):
+        async def fetch(self, ask: Ask) -> Fetched:
+            if ask.request.cursor:
+                clock.now = T0
+            return await super().fetch(ask)
+
+    crawl_.run(SetsBack({6: dated(6, 30, HOUR)}), clock=clock)
+    assert crawl_.ledger(6).state == "done"

@@ -53,18 +53,18 @@ def forget_in(
 def _count(path: Path, is_gone: IsGone) -> tuple[int, int]:
     """How many answers would be dropped and blanked."""
     rewriter = _Rewriter(lambda data, is_packed: b"", is_gone)
-    for member in members(path, lambda at: None):
+    for member in members(path):
         rewriter.rewritten(member.data)
     return rewriter.dropped, rewriter.blanked
 
 
 def _rewrite(path: Path, is_gone: IsGone) -> tuple[int, int]:
-    """How many answers were dropped and blanked. A torn tail goes, too: nobody could say what it
-    holds."""
-    new, torn = path.with_name(path.name + _NEW), list[int]()
+    """How many answers were dropped and blanked. What is torn goes, too: nobody could say what
+    it holds."""
+    new, torn = path.with_name(path.name + _NEW), list[tuple[int, int]]()
     rewriter = _Rewriter(compressor("zstd" if SUFFIXES["zstd"] in path.name else "gzip"), is_gone)
     with open(new, "xb", opener=open_private) as file:
-        for member in members(path, torn.append):
+        for member in members(path, lambda *span: torn.append(span)):
             file.write(rewriter.rewritten(member.data))
         file.flush()
         os.fsync(file.fileno())

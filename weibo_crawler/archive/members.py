@@ -1,10 +1,11 @@
 """Compressed records one behind the other, each a member (gzip) or frame (zstd) of its own, so that
-what a killed process left half-written costs that record alone."""
+what a killed process left half-written, or a disk has damaged, costs that record alone."""
 
 import zlib
 from collections.abc import Callable, Iterator
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import zstandard
 
@@ -13,6 +14,7 @@ _CHUNK = 1 << 20
 # What is compressed already is only wrapped: level 1 finds nothing in it and takes 99 us a page of
 # posts, level 0 takes 12.
 _WRAP, _QUICK = 0, 1
+_MAGIC = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"  # of gzip and zstd
 SUFFIXES = {"gzip": ".warc.gz", "zstd": ".warc.zst"}
 
 
@@ -33,36 +35,60 @@ def compressor(compression: str) -> Callable[[bytes, bool], bytes]:
 
 def members(
     path: Path,
-    torn: Callable[[int], None] = lambda offset: None,
+    torn: Callable[[int, int], None] = lambda begin, end: None,
     *,
     start: int = 0,
     chunk: int = _CHUNK,
 ) -> Iterator[Member]:
-    """All whole members of a file from `start` on. torn: is told where something begins that is no
-    whole member; nothing behind it is read. chunk: bytes read at once."""
+    """All whole members of a file from `start` on. torn: is told from where to where something
+    stands that is no whole member, in the middle or at the end. chunk: bytes read at once."""
     with path.open("rb") as file:
         file.seek(start)
         offset, rest = start, file.read(chunk)
         while rest:
-            inflated, used = [], 0
-            one = _decompressor(path)
-            while True:
-                try:
-                    inflated.append(one.decompress(rest))
-                except (zlib.error, zstandard.ZstdError):
-                    return torn(offset)
-                used += len(rest) - len(one.unused_data)
-                if one.eof:
-                    break
-                rest = file.read(chunk)
-                if not rest:
-                    return torn(offset)
-            yield Member(offset, b"".join(inflated))
+            found = _inflated(file, rest, chunk)
+            if found is None:
+                end = _next_whole(file, offset, chunk)
+                torn(offset, end)
+                file.seek(end)
+                offset, rest = end, file.read(chunk)
+                continue
+            data, used, rest = found
+            yield Member(offset, data)
             offset += used
-            rest = one.unused_data or file.read(chunk)
+            rest = rest or file.read(chunk)
 
 
-def _decompressor(path: Path) -> Any:
-    if SUFFIXES["zstd"] in path.name:
+def _inflated(file: BinaryIO, rest: bytes, chunk: int) -> tuple[bytes, int, bytes] | None:
+    """A member that begins with `rest`, its size in the file, and what was read behind it; None
+    where it is none, or not whole."""
+    inflated, used, one = [], 0, _decompressor(file.name)
+    while rest:
+        try:
+            inflated.append(one.decompress(rest))
+        except (zlib.error, zstandard.ZstdError):
+            return None
+        used += len(rest) - len(one.unused_data)
+        if one.eof:
+            return b"".join(inflated), used, one.unused_data
+        rest = file.read(chunk)
+    return None
+
+
+def _next_whole(file: BinaryIO, offset: int, chunk: int) -> int:
+    """Where the next whole record begins behind a damaged one, else the end of the file. The body
+    of a record may be compressed itself, and begin as a member does; it is no record."""
+    magic = _MAGIC[SUFFIXES["zstd"] in file.name]
+    with mmap(file.fileno(), 0, access=ACCESS_READ) as view:
+        while (offset := view.find(magic, offset + 1)) >= 0:
+            file.seek(offset)
+            found = _inflated(file, file.read(chunk), chunk)
+            if found is not None and found[0].startswith(b"WARC/"):
+                return offset
+        return len(view)
+
+
+def _decompressor(name: str) -> Any:
+    if SUFFIXES["zstd"] in name:
         return zstandard.ZstdDecompressor().decompressobj()
     return zlib.decompressobj(_GZIP)

@@ -37,13 +37,19 @@ Sort = tuple[Kind, bool]  # of a page: its kind, and whether it is a first one
 
 
 class Torn(NamedTuple):
-    """Where a file goes on with something that is no whole record, and how much of it there is."""
+    """Where a file holds something that is no whole record, how much, and whether it ends so."""
 
     path: Path
     offset: int
     size: int
+    is_tail: bool
 
     def __str__(self) -> str:
+        if not self.is_tail:
+            return (
+                f"{self.path}: {self.size:,} bytes from byte {self.offset:,} on are no whole "
+                "record (the file is damaged): skipped; what follows is read"
+            )
         return (
             f"{self.path}: the last {self.size:,} bytes are no whole record (a process was killed "
             "while it wrote): skipped"
@@ -106,8 +112,8 @@ class ArchiveIndex:
         writer: int | None = None
         stage = ""
 
-        def tear(offset: int) -> None:
-            self.torn.append(Torn(path, offset, path.stat().st_size - offset))
+        def tear(begin: int, end: int) -> None:
+            self.torn.append(Torn(path, begin, end - begin, is_tail=end == path.stat().st_size))
 
         for member in members(path, tear):
             try:

@@ -15,7 +15,7 @@ from weibo_crawler import config
 from weibo_crawler.analysis.scan import parse_when
 from weibo_crawler.cli import logs
 from weibo_crawler.cli.main import Done
-from weibo_crawler.cli.posts_closing import closed, nobody_read, site_says_no
+from weibo_crawler.cli.posts_closing import closed, left_early, nobody_read, site_says_no
 from weibo_crawler.cli.show import Advance, Progress
 from weibo_crawler.cli.stopping import stopped_by_signals
 from weibo_crawler.cli.yarn import left_running
@@ -224,7 +224,9 @@ def run_posts(home: Home, how: How, env: dict[str, str]) -> Done:
             counters = run.run()
     if isinstance(run, HadoopRun) and run.is_left_running:
         return left_running(run)
-    why = site_says_no(counters, home.settings) or nobody_read(home, counters)
+    share = home.settings.posts.max_failed_share
+    why = site_says_no(counters, home.settings) or left_early(counters, share)
+    why = why or nobody_read(home, counters)
     note_refusal(home, job.run_id, why)
     return closed(home, counters, time.monotonic() - started, why, every=job.every)
 

@@ -21,6 +21,7 @@ from weibo_crawler.posts.workers import (
     fell_silent,
     shows_no_posts,
     too_many_failed,
+    too_many_unreached,
     visited,
 )
 from weibo_crawler.records import ECHO_LISTS
@@ -183,6 +184,15 @@ def _failed(counters: Counts) -> Iterator[str]:
             f"{unreached:,} users were not reached, no answer came: check site.base_url and the "
             "network, then run the same command again; nothing is lost"
         )
+
+
+def left_early(counters: dict[str, int], most_share: float) -> str:
+    """Why a run that some users were read in ends with SiteSaysNo all the same, "" where it does
+    not: the site stopped answering before it came to the others."""
+    if not too_many_unreached(counters, most_share):
+        return ""
+    missed = counters.get("users.unreached", 0)
+    return f"the site stopped answering: {missed:,} of {visited(counters):,} users are left"
 
 
 def nobody_read(home: Home, counters: dict[str, int]) -> str:

@@ -65,14 +65,16 @@ class Downloads:
         brings no answer; Interrupted after `stop`; StoreError.
         """
         past: list[Turn] = []
+        before: TransportError | None = None
         while True:
             try:
                 result = await self._once(request(), take, past, is_dated=is_dated)
             except TransportError as error:
-                if len(past) == self._attempts or _is_final(error):
+                if len(past) == self._attempts or _is_final(error, before):
                     if is_evidence and not is_dated:
                         self._judge(error)
                     raise
+                before = error
             else:
                 self._in_vain = 0
                 return result
@@ -140,11 +142,13 @@ class Downloads:
             )
 
 
-def _is_final(error: TransportError) -> bool:
-    """Whether asking again at once is of no use."""
-    return isinstance(error, BodyTooLarge) or (
-        isinstance(error, FileRefused) and error.status == _FORBIDDEN
-    )
+def _is_final(error: TransportError, before: TransportError | None) -> bool:
+    """Whether asking again at once is of no use: what was no file twice in a row, by two egresses
+    where there are two, is none."""
+    if isinstance(error, FileRefused):
+        return error.status == _FORBIDDEN
+    is_none = isinstance(error, BadAnswer) and isinstance(before, BadAnswer)
+    return is_none or isinstance(error, BodyTooLarge)
 
 
 def _outcome(stream: "Stream", latency_s: float, *, is_dated: bool) -> Outcome:

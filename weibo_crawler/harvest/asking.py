@@ -37,11 +37,13 @@ from weibo_crawler.records import (
 )
 from weibo_crawler.samples import look_at
 from weibo_crawler.sites import Site
+from weibo_crawler.store import Entry
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 SHOWN = "walk.shown"
+GONE_ONCE = "gone, says the site; it is asked once more"
 # of what page the emptiness ends an edge
 KINDS = {
     Edge.FANS: Kind.FANS,
@@ -74,7 +76,8 @@ class Asker(NamedTuple):
     """Fetches for the walk. Counter: `walk.shown`, pages that showed something. Requests are
     counted as for their edge (metrics.PURPOSE). rng: decides which ends are looked at again.
     awaited: ends that wait for a look, some of which need none if looks at others show nothing.
-    naming: edges of which a page has named the next one.
+    naming: edges of which a page has named the next one. misled: of whom the site has said that
+    they are gone, and shown a profile.
     """
 
     fetcher: PageSource
@@ -84,6 +87,7 @@ class Asker(NamedTuple):
     rng: Random
     awaited: dict[tuple[Id, Edge], Awaited]
     naming: set[Edge]
+    misled: set[Id]
 
     async def ask(self, ask: Ask, edge: Edge) -> Fetched:
         """A page that is a fact (GONE among them), or a list of which some users can be read.
@@ -182,13 +186,16 @@ class Asker(NamedTuple):
         refused."""
         return await self.evidence.is_refused_alone(uid, at, self._is_shown, KINDS[edge])
 
-    async def raise_gone(self, uid: Id, edge: Edge) -> NoReturn:
+    async def raise_gone(self, entry: Entry, edge: Edge) -> NoReturn:
         """The site says that this user is gone. Raise EntryGone where it shows something of others
         still, or talks and nobody is known to ask for; else Silent, for it may say so of
-        everybody."""
-        kind = KINDS[edge]
+        everybody. Where the profile of a seed alone says so, or such a word was false of somebody
+        else, a later visit hears it again."""
+        uid, kind = entry.uid, KINDS[edge]
         is_gone = await self.evidence.is_gone(uid, self._is_shown, kind)
         if is_gone or (is_gone is None and self.is_talking):
+            if (self.misled or edge is Edge.SEED) and entry.last_error != GONE_ONCE:
+                raise EntryTrouble(GONE_ONCE)
             raise EntryGone
         raise Silent(f"{edge}: gone, says the site, and shows nothing of others", Place(kind))
 

@@ -98,6 +98,8 @@ class EdgeReader:
         self._source, self._entry, self._walls = source, entry, walls
         self.doubted = {said for said in entry.last_error.split(DOUBTS) if _edge_of(said)}
         self._listed = {edge: set(done.last_ids) for edge, done in entry.progress.items()}
+        self._repeats = dict.fromkeys(entry.progress, 0)  # who stood on an earlier page, too
+        self._unread = dict.fromkeys(entry.progress, 0)  # who stood there and could not be read
         self._barren = dict.fromkeys(entry.progress, 0)
         self._retried = set(entry.progress) if entry.is_retry else set()
         self._unsure = set[Edge]()  # lists of which a page showed less than it should
@@ -242,9 +244,17 @@ class EdgeReader:
 
     def _is_enough(self, edge: Edge, progress: Progress) -> bool:
         """Whether the end of a list agrees with what is announced. Where there are some, or
-        nobody knows how many, somebody at least must have been shown."""
+        nobody knows how many, somebody at least must have been shown; and where as many places were
+        shown as are announced, but some users twice, others have no place yet: the list moved while
+        it was read."""
         fans = self._entry.fans if edge is Edge.FANS else None
-        pages = 1 if fans is None else self._source.site.announced_pages(edge, fans)
+        if fans is None:
+            return progress.pages >= 1 and progress.listed > 0
+        pages = self._source.site.announced_pages(edge, fans)
+        shown = progress.listed + self._unread[edge]
+        # an earlier visit has doubted this end, or this one met some users twice
+        if shown < fans and (self._is_awaited or fans <= shown + self._repeats[edge]):
+            return False
         return progress.pages >= pages and (progress.listed > 0 or not pages)
 
     def _step(self, edge: Edge, progress: Progress, page: FanPage) -> tuple[Progress, str | None]:
@@ -254,6 +264,8 @@ class EdgeReader:
         ids = {user.uid for user in page.users} | set(page.uncounted)
         fresh = ids - self._listed[edge]
         self._listed[edge] |= fresh
+        self._repeats[edge] += len(ids) - len(fresh)
+        self._unread[edge] += sum(page.skipped.values())
         self._barren[edge] = 0 if fresh else self._barren[edge] + 1
         if ids and not fresh:
             return progress, "no_new_user"
@@ -296,8 +308,9 @@ class EdgeReader:
         except Walled:  # so nothing contradicts it
             record = None
         if isinstance(record, User):
+            self._source.asker.misled.add(self._entry.uid)
             raise EntryTrouble(f"{edge}: the list says gone, and the profile is shown")
-        await self._source.asker.raise_gone(self._entry.uid, edge)
+        await self._source.asker.raise_gone(self._entry, edge)
 
     # -- from pages of posts
 
@@ -384,7 +397,7 @@ class EdgeReader:
         ask = Ask(profile, expect, is_retry=self._entry.is_retry)
         fetched = await self._source.asker.ask(ask, edge)
         if fetched.reading.verdict is Verdict.GONE:
-            await self._source.asker.raise_gone(self._entry.uid, edge)
+            await self._source.asker.raise_gone(self._entry, edge)
         return fetched
 
     async def _authors(self, page: PostPage) -> Sightings:

@@ -241,7 +241,7 @@ class HarvestRun:
 
         self._fetcher.leave_walls()
         self._asker = asker = Asker(
-            self._fetcher, self._counters, keep_drifted, self._evidence, self._rng, {}, set()
+            self._fetcher, self._counters, keep_drifted, self._evidence, self._rng, {}, set(), set()
         )
         people = People(self._site, asker)
         source = Source(
@@ -469,11 +469,14 @@ class HarvestRun:
 
     async def _keep_house(self) -> None:
         """Renew leases, free what the dead held, report, and watch the clock."""
-        renewed, began = 0.0, time.monotonic()
+        renewed, looked, began = 0.0, 0.0, time.monotonic()
         call, frontier, settings = self._committer.call, self._frontier, self._settings
         try:
             while True:
                 now = time.time()
+                if now < looked:  # set back: what rests until then would rest for ever so long
+                    await call(frontier.begin_waiting, now, settings.rest_s)
+                looked = now
                 if not 0 <= now - renewed < settings.lease_s / 4:  # the clock may be set back
                     await call(frontier.renew, self._owner, now=now, lease_s=settings.lease_s)
                     renewed = now

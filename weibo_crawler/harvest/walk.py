@@ -104,7 +104,7 @@ class Walker(NamedTuple):
         walls.passed(Edge.SEED, 1, now)
         reading = fetched.reading
         if reading.verdict is Verdict.GONE:
-            await asker.raise_gone(entry.uid, Edge.SEED)
+            await asker.raise_gone(entry, Edge.SEED)
         if not isinstance(reading.record, User):
             raise Silent(f"the profile: {reading.verdict} {reading.why}".strip())
         await self.name_seed(entry.uid, reading.record)

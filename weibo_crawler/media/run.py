@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
 from weibo_crawler import config
@@ -16,12 +17,16 @@ from weibo_crawler.errors import (
     TransportError,
 )
 from weibo_crawler.fetch import Downloads
-from weibo_crawler.media.saving import Gone, Part, Saved
+from weibo_crawler.media.missing import Missing
+from weibo_crawler.media.saving import Gone, Moved, Part, Saved, shown
 from weibo_crawler.metrics import Counters
-from weibo_crawler.records import Media
+from weibo_crawler.records import Media, Request
 from weibo_crawler.sites import Site
 from weibo_crawler.store.media import GONE, HELD, WANTED, MediaIndex, Wanted
 from weibo_crawler.store.rows.cells import to_iso
+
+if TYPE_CHECKING:
+    from weibo_crawler.fetch.clients.requests_transport import Stream
 
 REFUSED, FAILED, TOO_LARGE = "refused", "failed", "too_large"
 EXPIRED, ELSEWHERE = "expired", "elsewhere"  # never asked for
@@ -65,6 +70,12 @@ class MediaRun:
         self._run = 0
         self._is_over = False
         self._failure: CrawlerError | None = None
+        self._missing = Missing(
+            gone=lambda one, why: self._note(one, GONE, why),
+            doubted=lambda one, why: self._note(one, FAILED, why),
+            witness=self._is_shown,
+            held=index.examples,
+        )
 
     async def run(self, run: int) -> None:
         """Until nothing is left, the limit is reached, or `stop`. Errors: SiteSaysNo, StoreError;
@@ -72,7 +83,9 @@ class MediaRun:
         self._run, left = run, self._index.open(run)
         await asyncio.gather(*(self._work(left) for _ in range(_CALLERS)))
         if self._failure is not None:
+            self._missing.leave()
             raise self._failure
+        await self._missing.end()
 
     def stop(self) -> None:
         """Ask for nothing more; what is under way is cut, and what has come of it is kept."""
@@ -93,13 +106,14 @@ class MediaRun:
                 return
             self._counters.add("media.asked")
             try:
-                await self._fetch(one, media)
+                await self._fetch(one, media, self._counters["media.asked"])
             except CrawlerError as error:  # others finish what is under way
                 self._is_over = True
                 self._failure = self._failure or error
 
-    async def _fetch(self, one: Wanted, media: Media) -> None:
-        """One file, to its outcome. Errors: SiteSaysNo, Interrupted, StoreError."""
+    async def _fetch(self, one: Wanted, media: Media, nth: int) -> None:
+        """One file, to its outcome. nth: of those asked for. Errors: SiteSaysNo, Interrupted,
+        StoreError."""
         part = Part(
             self._folder,
             one,
@@ -108,7 +122,9 @@ class MediaRun:
             came=partial(self._counters.add, "media.bytes"),
         )
         try:
-            came = await self._come(media, part, is_evidence=one.state == WANTED)
+            came = await self._come(
+                media, part.asked_by, part.take, is_evidence=one.state == WANTED
+            )
         except BodyTooLarge as error:
             part.discard()
             size = self._settings.max_file_bytes + 1
@@ -121,19 +137,37 @@ class MediaRun:
         else:
             if isinstance(came, Saved):
                 self._note(one, HELD, "", part_bytes=0, part_of="", **came._asdict())
+                self._missing.came(nth)
+            elif came[0] == GONE:
+                part.discard()
+                await self._missing.note(one, came[1], nth)
             else:
-                if came[0] == GONE:
-                    part.discard()
                 self._note(one, *came)
 
+    async def _is_shown(self, one: Wanted) -> bool:
+        """Whether a file that came before is there still; its body is left unread."""
+        media = self._site.media(one.address)
+        if media is None:
+            return False
+        try:
+            came = await self._come(media, lambda request: request, shown, is_evidence=False)
+        except TransportError:
+            return False
+        return isinstance(came, Saved)
+
     async def _come(
-        self, media: Media, part: Part, *, is_evidence: bool
+        self,
+        media: Media,
+        asked_by: Callable[[Request], Request],
+        take: Callable[["Stream"], Saved | Moved | Gone],
+        *,
+        is_evidence: bool,
     ) -> Saved | tuple[str, str]:
         """The file, or the state and reason that there is none. Errors: TransportError."""
         for _ in range(_HOPS):
             came = await self._downloads.get(
-                partial(part.asked_by, media.request),
-                part.take,
+                partial(asked_by, media.request),
+                take,
                 is_dated=media.expires_at is not None,
                 is_evidence=is_evidence,
             )

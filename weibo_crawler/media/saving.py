@@ -54,6 +54,14 @@ class Gone(NamedTuple):
     why: str
 
 
+def shown(stream: Stream) -> Saved | Moved | Gone:
+    """As `Part.take`, of a file of which nothing is wanted but a sign of life: its body is left
+    unread."""
+    if stream.status in _MOVED and "location" in stream.headers:
+        return Moved(stream.headers["location"])
+    return Saved("", 0, "", "") if stream.status in (200, 206) else Gone(str(stream.status))
+
+
 class Part:
     """A file on its way into `folder`. limit: the most bytes it may have. keep: is called with how
     many bytes of it are safe, and of what they are a part, whenever that changes; came: of how

@@ -76,6 +76,7 @@ class Asker:
         self._has_answered = False
         self._is_first_shown = False  # a first page of posts, in this process
         self.has_asked = False
+        self.misled = False  # the site has called somebody gone whose profile it showed
         self._leads: Kind | None = None  # the way to a whole text that worked last
         # of posts: when the latest request was begun that was shown such a page (an emptiness may
         # overtake a page on its way), and where the latest answer showed nothing

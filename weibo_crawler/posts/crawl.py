@@ -228,7 +228,8 @@ class RangeCrawler:
                     for outcome in others:
                         emit(self._count(outcome))
                 while due and len(running) < self._places:
-                    running.add(asyncio.create_task(self._visit(visitor, due.popleft())))
+                    one = self._visit(visitor, writer, due.popleft())
+                    running.add(asyncio.create_task(one))
                 if running:
                     done, running = await asyncio.wait(running, return_when=FIRST_COMPLETED)
                     if not self._ended(done, emit):
@@ -254,12 +255,17 @@ class RangeCrawler:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
 
-    async def _visit(self, visitor: Visitor, due: Due) -> Outcome:
+    async def _visit(self, visitor: Visitor, writer: Writer, due: Due) -> Outcome:
         """One visit, whose requests are counted as those of a first or of a later one."""
         sort = visit_sort(due.ledger)
         PURPOSE.set(sort)
         self._counters.add(f"visits.{sort}.begun")
-        outcome = await visitor.visit(due)
+        begin = partial(writer.begin, due.uid, self._clock(), is_first=due.ledger is None)
+        try:
+            await writer.call(begin)
+            outcome = await visitor.visit(due)
+        finally:
+            writer.end(due.uid)
         self._counters.add(f"visits.{sort}.ended", outcome.status != "unreached")
         return outcome
 

@@ -14,6 +14,8 @@ from weibo_crawler.store.kept import KeptPage
 from weibo_crawler.store.rows.cells import Ledger, read_ledger
 from weibo_crawler.store.rows.keys import parse_user_key
 
+_SKEW_S = 60.0  # clocks of machines differ by less
+
 USER_COLUMNS = ("user:id", "user:screen_name", "crawl")  # what a visit is told of a user
 
 
@@ -66,16 +68,18 @@ class Due(NamedTuple):
 
 def is_due(user: Due, job: Job, now: float) -> bool:
     """Whether a job visits this user. now: seconds since the epoch."""
-    return due_at(user, job) <= now
+    return due_at(user, job, now) <= now
 
 
-def due_at(user: Due, job: Job) -> float:
-    """From when on a job visits this user, seconds since the epoch; 0 = at once, inf = never."""
+def due_at(user: Due, job: Job, now: float = inf) -> float:
+    """From when on a job visits this user, seconds since the epoch; 0 = at once, inf = never. now:
+    likewise; what is noted by a clock that was ahead of it keeps nobody from being visited."""
     ledger = user.ledger
     if ledger is None or ledger.state == "partial":
         return 0.0
+    was_ahead = max(ledger.started_at or 0.0, ledger.visited_at or 0.0) > now + _SKEW_S
     if ledger.state == "failed":
-        return ledger.retry_at or 0.0 if job.follow else 0.0
+        return ledger.retry_at or 0.0 if job.follow and not was_ahead else 0.0
     if ledger.run_id == job.run_id:  # by an attempt of this task that died later
         return inf
     if user.is_suspect:
@@ -85,7 +89,7 @@ def due_at(user: Due, job: Job) -> float:
     is_over = not job.refresh or (is_gone and not job.every)
     if is_over and ledger.state != "empty":
         return inf
-    return 0.0 if job.every or ledger.next_visit is None else ledger.next_visit
+    return 0.0 if job.every or was_ahead else ledger.next_visit or 0.0
 
 
 def visit_sort(ledger: Ledger | None) -> str:

@@ -27,7 +27,7 @@ def next_due(users: Iterable[Due], job: Job, now: float) -> Next | None:
     """Who is due next; None where nobody ever is."""
     found: Next | None = None
     for user in users:
-        at = max(due_at(user, job), now)
+        at = max(due_at(user, job, now), now)
         if at < inf and (found is None or at <= found.at):
             found = Next(at, 1 if found is None or at < found.at else found.users + 1)
     return found

@@ -30,6 +30,7 @@ R = TypeVar("R")
 
 EMPTY = (Verdict.EMPTY, Verdict.END)
 SILENCE = "the site shows nothing, and has shown nothing to anybody of late: no evidence"
+GONE_ONCE = "gone, says the site, which said so of somebody whom it shows: it is asked once more"
 _CLOSED_REST_S = 30 * 86_400.0  # restricted texts are asked for again after so long
 
 
@@ -162,7 +163,7 @@ class UnderWay:
 
 def is_over(since: float | None, rest_s: float, now: float) -> bool:
     """Whether a rest that began then, if any did, has come to its end."""
-    return since is None or now - since >= rest_s
+    return since is None or not 0 <= now - since < rest_s  # a clock may have been ahead
 
 
 def record_of(fetched: Fetched, kind: type[R]) -> R:

@@ -12,7 +12,7 @@ from weibo_crawler.posts.profile import NOTHING, UNCOUNTED, was_empty
 from weibo_crawler.posts.schedule import doubt_wait_s
 from weibo_crawler.posts.stops import ENDS, FALSE_PAGE, IN_DOUBT, LIMITS
 from weibo_crawler.posts.timeline import Timeline
-from weibo_crawler.posts.under_way import EMPTY, SILENCE, Needs, UnderWay
+from weibo_crawler.posts.under_way import EMPTY, GONE_ONCE, SILENCE, Needs, UnderWay
 from weibo_crawler.records import Outcome, Verdict
 from weibo_crawler.store import Put
 from weibo_crawler.store.rows.cells import Ledger, pinned_cells
@@ -64,10 +64,13 @@ class _Visit(UnderWay):
             return await self._leave()
         seen = self.sightings.seen
         if not seen and stopped in ENDS:
-            is_hidden = self.profile in EMPTY
+            is_hidden, asker = self.profile in EMPTY, self.env.asker
+            asker.misled |= self.profile is Verdict.OK and stopped == "gone"
             if self.profile is Verdict.GONE or (is_hidden and stopped == "gone"):
-                if not await self.env.asker.is_gone(self.uid):
+                if not await asker.is_gone(self.uid):
                     raise VisitDoubt(SILENCE)
+                if asker.misled and self.old.last_error != GONE_ONCE:
+                    raise VisitDoubt(GONE_ONCE)
                 return await self._finish("gone", "gone", sure=True)
             if is_hidden:
                 return await self._nothing_shown()

@@ -91,7 +91,9 @@ class WebHdfs:
 
     def _create(self, source: Path, target: str) -> None:
         told = self._ask("PUT", target, op="CREATE", noredirect="true", permission=_FILE)
-        self._open("PUT", told["Location"], source.read_bytes())
+        # it names the path as it is; where that stands in it encoded, % stays
+        where = urllib.parse.quote(told["Location"], safe="%/:=&?@!$'()*+,;#[]~")
+        self._open("PUT", where, source.read_bytes())
 
     def _rename(self, source: str, target: str, options: str) -> None:
         to = urllib.parse.urlsplit(target).path

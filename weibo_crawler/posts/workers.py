@@ -107,6 +107,12 @@ def too_many_failed(counters: Mapping[str, int], most_share: float) -> bool:
     return failed > most_share * first
 
 
+def too_many_unreached(counters: Mapping[str, int], most_share: float) -> bool:
+    """Whether the site had no answer for so many that the run has not done what it was for."""
+    missed = counters.get("users.unreached", 0)
+    return missed >= _FAILED_AT_LEAST and missed > most_share * visited(counters)
+
+
 def fell_silent(counters: Mapping[str, int], visited: int, most_share: float) -> bool:
     """Whether the site showed nothing to anybody in this run, or to many from some moment on. Each
     mapper sees too few of them to tell."""

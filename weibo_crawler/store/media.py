@@ -155,6 +155,17 @@ class MediaIndex:
         ((n,),) = self._db.read(sql)
         return int(n)
 
+    def examples(self, n: int) -> Iterator[Wanted]:
+        """Up to n pictures that are held, each drawn by itself."""
+        sql = (
+            f"SELECT {_COLUMNS} FROM media WHERE state = '{HELD}' AND kind = 'picture' "
+            "AND n > %s ORDER BY n LIMIT 1"
+        )
+        for _ in range(n):
+            ((drawn,),) = self._db.read("SELECT coalesce(abs(random()) % max(n), 0) FROM media")
+            for row in self._db.read(sql, (drawn,)) or self._db.read(sql, (0,)):
+                yield Wanted(*row)
+
     def usual_bytes(self) -> Mapping[str, float]:
         """The mean size of what is held, by kind."""
         sql = f"SELECT kind, avg(bytes) FROM media WHERE state = '{HELD}' GROUP BY kind"

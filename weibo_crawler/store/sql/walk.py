@@ -133,7 +133,7 @@ class Frontier(SqlTopics):
         set aside holds nobody back, and comes last, if at all (with_aside)."""
 
         def work(cursor: Cursor) -> list[Entry]:
-            self._free_expired(cursor, now)
+            self._free_expired(cursor, owner, now)
             found: list[Any] = []
             for aside in (0, 1)[: 1 + with_aside]:
                 found += self._claimable(cursor, aside, deepest, now, n - len(found))
@@ -150,13 +150,15 @@ class Frontier(SqlTopics):
 
         return self._db.transaction(work)
 
-    def _free_expired(self, cursor: Cursor, now: float) -> None:
-        # an entry whose page is being stored at this moment is locked, and its owner alive
+    def _free_expired(self, cursor: Cursor, owner: str, now: float) -> None:
+        """Of others: who claims lives, and walks what it holds, though the clock may have jumped.
+        An entry whose page is being stored at this moment is locked, and its owner alive."""
         sql = (
             f"SELECT seq FROM {self.queue} WHERE state = 'leased' AND set_aside = %s "
-            f"AND lease_until < %s {self.unlocked}"
+            f"AND lease_until < %s AND lease_owner <> %s {self.unlocked}"
         )
-        if expired := [seq for aside in (0, 1) for (seq,) in rows(cursor, sql, (aside, now))]:
+        of = [(aside, now, owner) for aside in (0, 1)]
+        if expired := [seq for values in of for (seq,) in rows(cursor, sql, values)]:
             those, seqs = self._among(expired)
             cursor.execute(
                 f"UPDATE userlist SET state = 'queued', {RELEASE} WHERE seq {those}", seqs
