@@ -277,8 +277,8 @@ CHANGES = [
     Change(
         "an expired lease is held for ever",
         "store/sql/walk.py",
-        "rows(cursor, sql, (aside, now))",
-        "rows(cursor, sql, (aside, 0.0))",
+        "of = [(aside, now, owner) for",
+        "of = [(aside, 0.0, owner) for",
         f"{STORE}/test_sqlite_users.py",
     ),
     Change(
