@@ -207,7 +207,8 @@ class Evidence:
     async def is_gone(self, uid: Id, ask: Repeat, kind: Kind) -> bool | None:
         """Whether the site, which has said that this user is gone, shows something of this kind of
         others after that: it may say so of everybody. None: nobody is known to ask for."""
-        if await self._is_shown_to_others(uid, time.monotonic(), ask, Place(kind)):
+        now, place = time.monotonic(), Place(kind)
+        if await self.came_after(now, place) or await self.is_given_to_others(uid, now, ask, place):
             return True
         return False if self.knows(uid) else None
 
@@ -219,13 +220,10 @@ class Evidence:
             return bool(await ask(witness))
 
         place = Place(kind)
-        is_given = await self._is_shown_to_others(uid, at, is_shown, place)
-        return is_given and self.knows(uid, place)
-
-    async def _is_shown_to_others(self, uid: Id, at: float, ask: Repeat, place: Place) -> bool:
-        return await self.came_after(at, place) or await self.is_given_to_others(
-            uid, at, ask, place
-        )
+        has_come = await self.came_after(at, place)
+        if not self.knows(uid, place):
+            return False
+        return has_come or await self.is_given_to_others(uid, at, is_shown, place)
 
     async def fetch(self, source: PageSource, ask: Ask, repeat: Repeat) -> Fetched:
         """Fetch a page, and note what it brought. While the latest answers brought nothing, none is

@@ -83,6 +83,10 @@ class Cluster:
         """Upload what the job needs into a folder of its own. made: the name of an empty folder in
         it, "" for none."""
         staging = self.staging(run_id)
+        try:
+            hdfs.check_address(self.folder)
+        except StoreError as error:
+            raise NoFolder(f"hadoop.folder: {self.folder}: {error}") from None
         with ThreadPoolExecutor(1) as beside, owned_folder("staging") as local:
             held = beside.submit(self.hdfs.names, self.folder)  # beside: it may be a JVM
             names = write_files(self.settings, local)

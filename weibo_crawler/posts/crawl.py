@@ -260,9 +260,8 @@ class RangeCrawler:
         sort = visit_sort(due.ledger)
         PURPOSE.set(sort)
         self._counters.add(f"visits.{sort}.begun")
-        begin = partial(writer.begin, due.uid, self._clock(), is_first=due.ledger is None)
         try:
-            await writer.call(begin)
+            await writer.begin(due.uid, self._clock(), is_first=due.ledger is None)
             outcome = await visitor.visit(due)
         finally:
             writer.end(due.uid)

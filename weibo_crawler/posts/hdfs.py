@@ -5,16 +5,18 @@ the `hadoop` command. Each call of that starts a JVM (about a second), so the ca
 import getpass
 import os
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from weibo_crawler.config import Hadoop
 from weibo_crawler.errors import BadConfig, StoreError, masked
 from weibo_crawler.posts.webhdfs import WebHdfs
 
-_TIMEOUT_S = 600.0
+_TIMEOUT_S, _CONNECT_S = 600.0, 10.0
 _NO_TICKET = "Client cannot authenticate via:[TOKEN, KERBEROS]"
 _PRIVATE = ("-D", "fs.permissions.umask-mode=077")  # folders 0700, files 0600
 
@@ -33,6 +35,18 @@ def jobs_folder(hadoop: Hadoop) -> str:
             f"hadoop.folder: {masked(folder)!r} is no full address such as hdfs:///tmp/crawl"
         )
     return folder.rstrip("/")
+
+
+def check_address(folder: str) -> None:
+    """StoreError where the address of a folder names host and port and nobody listens there: the
+    job and its nodes would look for it there, whoever has uploaded it."""
+    parts = urlsplit(folder)
+    if parts.hostname is None or parts.port is None:
+        return
+    try:
+        socket.create_connection((parts.hostname, parts.port), _CONNECT_S).close()
+    except OSError as error:
+        raise StoreError(f"{parts.hostname}:{parts.port} cannot be reached: {error}") from None
 
 
 class Hdfs(Protocol):

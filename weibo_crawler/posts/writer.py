@@ -59,10 +59,12 @@ class Writer:
             self._running = asyncio.create_task(self._drain())
         await future
 
-    def begin(self, uid: Id, now: float, *, is_first: bool) -> None:
-        """A visit begins. Called in the thread of the tables. is_first: there is no ledger."""
+    async def begin(self, uid: Id, now: float, *, is_first: bool) -> None:
+        """A visit begins. is_first: there is no ledger."""
         self._newest[uid] = 0
-        found = [] if is_first else self._tables.userlist.versions(user_key(uid), STATE)
+        if is_first:
+            return
+        found = await self.call(self._tables.userlist.versions, user_key(uid), STATE)
         if found and found[0].timestamp > now * 1000:
             self._ahead[uid] = found[0].timestamp + 1 - int(now * 1000)
 
