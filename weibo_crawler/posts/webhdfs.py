@@ -16,6 +16,7 @@ from typing import Any
 
 from weibo_crawler.errors import StoreError
 from weibo_crawler.kerberos import opener
+from weibo_crawler.posts.yarn import addresses
 
 _TIMEOUT_S = 600.0
 _FOLDER, _FILE = "700", "600"
@@ -28,7 +29,7 @@ class WebHdfs:
     with what Hadoop said."""
 
     def __init__(self, namenodes: str, user: str) -> None:
-        self._nodes = [one.strip().rstrip("/") for one in namenodes.split(",") if one.strip()]
+        self._nodes = addresses(namenodes)
         self._user, self._http = user, opener()
 
     def make_folder(self, folder: str) -> None:
@@ -53,7 +54,7 @@ class WebHdfs:
         self._rename(source, target, "NONE")
 
     def exists(self, path: str) -> bool:
-        return self._ask("GET", path, op="GETFILESTATUS", may_lack="1") is not None
+        return self._ask("GET", path, may_lack=True, op="GETFILESTATUS") is not None
 
     def names(self, folder: str) -> set[str]:
         told = self._ask("GET", folder, op="LISTSTATUS")
@@ -105,7 +106,7 @@ class WebHdfs:
         place = urllib.parse.quote(urllib.parse.urlsplit(path).path)
         return f"{self._nodes[0]}/webhdfs/v1{place}?{words}"
 
-    def _ask(self, method: str, path: str, may_lack: str = "", **query: str) -> Any:
+    def _ask(self, method: str, path: str, *, may_lack: bool = False, **query: str) -> Any:
         """The JSON that the active NameNode answers; None where nothing is there and may_lack."""
         away: StoreError | None = None
         for _ in range(len(self._nodes)):

@@ -213,10 +213,10 @@ def alone_mb(nodes: Sequence[Node], largest_mb: int) -> int | None:
     return size if fits and size <= largest_mb else None
 
 
-def addresses(resourcemanager: str) -> list[str]:
-    """Those that the setting `hadoop.resourcemanager` names."""
-    named = (each.strip().rstrip("/") for each in resourcemanager.split(","))
-    return [each for each in named if each] or [resourcemanager]
+def addresses(named: str) -> list[str]:
+    """Those that a setting names, with commas between."""
+    each_one = (each.strip().rstrip("/") for each in named.split(","))
+    return [each for each in each_one if each] or [named]
 
 
 def _unreachable(rm: str, error: Exception) -> StoreError:
