@@ -254,8 +254,18 @@ def test_a_sqoop_that_is_not_there_is_said(users: SqliteUsers, tables: SqliteTab
     assert users.get_meta(f"imported_seq {settings.store.tables}") is None
 
 
+DENIED = "sql.SQLException: Access denied for user 'weibo'@'host' (using password: {})"
+
+
 @pytest.mark.parametrize(
-    ("cause", "runs"), [("io.EOFException: cut", 1), ("example.CommunicationsException: full", 2)]
+    ("cause", "password", "runs"),
+    [
+        ("io.EOFException: cut", "geheim", 1),
+        ("example.CommunicationsException: full", "geheim", 2),
+        (DENIED.format("YES"), "geheim", 1),
+        (DENIED.format("NO"), "geheim", 2),
+        (DENIED.format("NO"), "", 1),
+    ],
 )
 def test_why_a_sqoop_failed_is_said(
     users: SqliteUsers,
@@ -263,10 +273,12 @@ def test_why_a_sqoop_failed_is_said(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     cause: str,
+    password: str,
     runs: int,
 ) -> None:
     """The cause stands in the middle of a Java trace, not among the errors or last words. Where it
-    is a connection that could not be had, Sqoop is run once more, and that is said."""
+    is a connection that could not be had, or one without the password that Sqoop was given, Sqoop
+    is run once more, and that is said."""
     monkeypatch.setattr(sqoop_import, "_PAUSE_S", 0.0)
     frames = "".join(f"\tat org.example.Call.frame{n}(Call.java:{n})\n" for n in range(30))
     cause = f"Caused by: java.{cause}"
@@ -276,7 +288,8 @@ def test_why_a_sqoop_failed_is_said(
     command.write_text(f"#!/bin/sh\necho >>{tmp_path}/runs\ncat {tmp_path}/log\nexit 1\n")
     command.chmod(0o755)
     seed(users, (1,))
-    settings = config.load(environ={**CLUSTER, "WEIBO_SQOOP__COMMAND": str(command)})
+    changes = {"WEIBO_SQOOP__COMMAND": str(command), "WEIBO_STORE__PASSWORD": password}
+    settings = config.load(environ={**CLUSTER, **changes})
     sqoop = sqoop_import.prepare(settings, "userlist", "run", {})
     told: list[str] = []
     with pytest.raises(StoreError, match="Sqoop failed") as failed:

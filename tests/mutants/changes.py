@@ -1469,6 +1469,13 @@ CHANGES = [
         "tests/test_importer.py",
     ),
     Change(
+        "a Sqoop whose maps were not given its password is not run once more",
+        "sqoop_import.py",
+        "lost = any(map(_UNNAMED.search, said)) if password else False",
+        "lost = False",
+        "tests/test_importer.py",
+    ),
+    Change(
         "each connection to MariaDB reads the authorities of the system",
         "store/mysql/base.py",
         "        if sslp:\n",
