@@ -13,7 +13,7 @@ from weibo_crawler import config
 from weibo_crawler.errors import BadConfig
 from weibo_crawler.fetch.opening import choose_transport
 from weibo_crawler.posts import archive
-from weibo_crawler.posts.archive import WRONG_PYTHON, Archive, distributions
+from weibo_crawler.posts.archive import PURE, WRONG_PYTHON, Archive, distributions
 from weibo_crawler.resources import resource
 
 _JOBS = Path(str(resource("jobs")))
@@ -38,10 +38,10 @@ def unpacked(packed: bytes, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def bare(code: str, folder: Path) -> "subprocess.CompletedProcess[str]":
-    """Python without any site-packages; what it would run at its start is in the archive."""
+    """Python without site-packages or the checkout; what it would run at its start is in the archive."""
     return subprocess.run(
-        [sys.executable, "-S", "-c", f"import sitecustomize; {code}"],
-        env={"PYTHONPATH": str(folder)},
+        [sys.executable, "-SP", "-c", f"import sitecustomize; {code}"],
+        env={"PYTHONPATH": f"{folder / PURE}:{folder}"},
         capture_output=True,
         text=True,
         timeout=60,
@@ -64,6 +64,23 @@ def test_the_archive_holds_the_drivers(unpacked: Path) -> None:
     modules = "happybase, pymysql, requests, socks, weibo_crawler.store.hbase.tables"
     done = bare(f"import {modules}", unpacked)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_node_unpacks_few_files(packed: bytes, unpacked: Path) -> None:
+    """YARN starts a process for each: Python alone is one file, from which it comes compiled, with
+    the lines for a traceback."""
+    with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
+        names = tar.getnames()
+    assert not {"weibo_crawler", "mrjob"} & {name.partition("/")[0] for name in names}
+    assert len(names) < 700  # 290, and setuptools for a Python without distutils
+    done = bare(
+        "import linecache, weibo_crawler.mapper as m; "
+        "print(m.__spec__.origin, linecache.getline('weibo_crawler/mapper.py', 1, vars(m)))",
+        unpacked,
+    )
+    origin, line = done.stdout.split(" ", 1)
+    assert origin == f"{unpacked / PURE}/weibo_crawler/mapper.pyc"
+    assert line.startswith('"""')
 
 
 def test_nodes_fetch_as_we_do_here(unpacked: Path) -> None:

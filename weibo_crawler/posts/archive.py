@@ -2,28 +2,44 @@
 
 Taken from the running environment, so that nodes run what was tried here. Compiled parts ask for
 the same minor version of Python on the nodes; the job script checks it.
+
+Packages that are Python alone lie in one zip file in it, compiled, from which Python imports: a
+node unpacks an archive by a process for each file (YARN's FSDownload changes the permissions of
+every one; without Hadoop's native library that starts chmod), so files cost more than bytes.
 """
 
 import gzip
 import hashlib
 import io
+import py_compile
 import re
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import BinaryIO
+from zipfile import ZipFile, ZipInfo
 
 import weibo_crawler
 from weibo_crawler.errors import DISTRIBUTION, BadConfig, how_to_install
 
 _NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?")
 _EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)")
-# required by the simulator, plots and a terminal, never by a job
-_NOT_NEEDED = frozenset({"aiohttp", "pygal", "rich"})
+# required by the simulator, plots and a terminal, never by a job; and setuptools by mrjob, for
+# distutils, where Python has none
+_NOT_NEEDED = frozenset(
+    {"aiohttp", "pygal", "rich"} | ({"setuptools"} if sys.version_info < (3, 12) else set())
+)
+# what is compiled before or read by nobody; mrjob's examples are two dozen files
+_NOT_READ = frozenset(
+    {".pyc", ".pth", ".pyi", ".exe", ".c", ".h", ".pxd", ".pyx", ".js", ".jar", ".sh"}
+)
 ARCHIVES = "env-"  # so their names begin
+PURE = "pure.zip"  # before the rest on the path of Python
+_PURE = (".py", "/py.typed")
 WRONG_PYTHON = 64  # + the minor version found: the exit code of a mapper under another Python
 # Run at the start of Python, before any import. Compiled parts want the version they were made for.
 # And mrjob imports distutils, which Python 3.12 lacks: what setuptools has in its place is switched
@@ -61,11 +77,44 @@ class Archive:
             gzip.GzipFile(fileobj=file, mode="wb", compresslevel=2, mtime=0) as packed,
             tarfile.open(fileobj=packed, mode="w") as tar,
         ):
-            for place, source in self._files.items():
+            pure, files = _apart(self._files)
+            for place, source in [(PURE, _zipped(pure)), *files.items()]:
                 data = _read(source)
                 info = tarfile.TarInfo(place)
                 info.size, info.mode = len(data), 0o644
                 tar.addfile(info, io.BytesIO(data))
+
+
+def _apart(files: Mapping[str, Path | bytes]) -> tuple[dict[str, Path], dict[str, Path | bytes]]:
+    """(what goes into the zip file, the rest). Compiled parts cannot be imported from a zip file,
+    and data are looked for beside the module: a package that holds either stays as it is."""
+    mixed = {place.partition("/")[0] for place in files if not place.endswith(_PURE)}
+    pure = {
+        place: source
+        for place, source in files.items()
+        if isinstance(source, Path) and place.partition("/")[0] not in mixed
+    }
+    return pure, {place: source for place, source in files.items() if place not in pure}
+
+
+def _zipped(files: Mapping[str, Path]) -> bytes:
+    """Each module as source, for the lines of a traceback, and compiled, as Python keeps nothing
+    that it compiled from a zip file. What does not compile nobody imports."""
+    written = io.BytesIO()
+    with ZipFile(written, "w") as packed, TemporaryDirectory() as folder:
+        compiled = Path(folder, "module.pyc")
+        for place, source in files.items():
+            packed.writestr(ZipInfo(place), source.read_bytes())
+            try:
+                py_compile.compile(
+                    *(str(source), str(compiled), place),
+                    doraise=True,
+                    invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+                )
+            except py_compile.PyCompileError:
+                continue
+            packed.writestr(ZipInfo(f"{place}c"), compiled.read_bytes())
+    return written.getvalue()
 
 
 def distributions(
@@ -145,7 +194,8 @@ def _is_needed(file: metadata.PackagePath) -> bool:
         return inside
     return (
         inside
-        and file.suffix not in (".pyc", ".pth", ".pyi", ".exe")
+        and file.suffix not in _NOT_READ
+        and "examples" not in file.parts
         and not any(part.endswith((".dist-info", ".egg-info")) for part in file.parts)
     )
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from weibo_crawler.config import Hadoop
 from weibo_crawler.errors import BadConfig, Interrupted, StoreError
-from weibo_crawler.posts.archive import WRONG_PYTHON
+from weibo_crawler.posts.archive import PURE, WRONG_PYTHON
 from weibo_crawler.posts.handover import SETTINGS
 from weibo_crawler.posts.staged import STAGED
 from weibo_crawler.posts.yarn import Application, Yarn, exit_codes
@@ -43,7 +43,8 @@ def command(
     words += ["--hadoop-tmp-dir", f"{staged.folder}/mrjob", "--output-dir", staged.output]
     words += ["--no-cat-output", "--no-read-logs", "--cleanup", "NONE"]
     words += ["--no-check-input-paths", "--no-bootstrap-mrjob", "--python-bin", hadoop.python]
-    words += ["--archives", f"{staged.archive}#{_ENV}", "--cmdenv", f"PYTHONPATH={_ENV}"]
+    words += ["--archives", f"{staged.archive}#{_ENV}"]
+    words += ["--cmdenv", f"PYTHONPATH={_ENV}/{PURE}:{_ENV}"]
     words += ["--cmdenv", f"WEIBO_CONFIG={SETTINGS}", "--files"]
     words += [",".join(f"{staged.folder}/{name}#{name}" for name in staged.names)]
     for name, value in conf.items():
