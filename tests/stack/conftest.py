@@ -57,6 +57,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def stack() -> Iterator[Running]:
+    if why_not():
+        pytest.skip(why_not())
     env = dict(os.environ)
     ran_before = _runner("status", env).returncode == 0
     if not ran_before:
