@@ -4,7 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
+comma := ,
 BENCH := .venv-bench
+ANALYSTS := .venv-tools
 TOOLS ?= dev
 SEEDS ?= seeds.txt
 RUNNER ?= local
@@ -15,9 +17,9 @@ CONSTRAINTS ?= constraints.txt
 PIP_INSTALL = -m pip install -qq --disable-pip-version-check --no-compile $(if $(CONSTRAINTS),-c $(CONSTRAINTS))
 # The pip that Python brings reads the index of each package for as long as all else takes.
 PIP_UPGRADE = $(PIP_INSTALL) --upgrade pip
-# In CI uv, which dev brings, makes the other environments, in a quarter of the processor time; where it cannot, and
+# Where UV names uv, as in CI, it makes the environments, in a quarter of the processor time; where it cannot, and
 # everywhere else, pip does, whose settings uv does not read.
-UV := $(if $(CI),.venv/bin/uv)
+UV ?=
 make_venv = { [ -x "$(UV)" ] && $(UV) venv -q --seed --clear -p $(PYTHON) $(1) 2>/dev/null; } || \
 	{ $(PYTHON) -m venv --clear $(1) && $(1)/bin/python $(PIP_UPGRADE); }
 install = { [ -x "$(UV)" ] && $(UV) pip install -q $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -p $(1)/bin/python \
@@ -125,8 +127,8 @@ test-latest: ## the tests with the newest versions of all that they use, and of 
 test-foreign: $(VENV)/.ready-dev ## the whole way on worlds by another hand (nginx; WEIBO_FOREIGN), in some minutes
 	@$(PYTEST) $(MANY) tests/foreign $(ARGS)
 
-test-tools: $(VENV)/.ready-dev $(VENV)/.ready-tools ## Spark, Hive and a notebook over a dataset (JDK 17, Maven; 1 GB)
-	@$(PYTEST) tests/tools $(ARGS)
+test-tools: $(ANALYSTS)/.ready-tools ## Spark, Hive and a notebook over a dataset (JDK 17, Maven; 1 GB)
+	@$(ANALYSTS)/bin/python -m pytest tests/tools $(ARGS)
 
 # The Python of $(VENV) comes first, with all tests; the others get what hangs on the Python: tests/rest.py says which
 # tests they leave out. They draw a tenth of the examples. In CI none may be missing. They run side by side, with
@@ -226,16 +228,16 @@ $(VENV)/.ready: setup.cfg pyproject.toml $(CONSTRAINTS) | $(VENV)/bin/python
 	@$(call install,$(VENV))
 	@touch $@
 
-$(VENV)/.ready-test $(VENV)/.ready-dev $(VENV)/.ready-tools: setup.cfg pyproject.toml $(CONSTRAINTS) | $(VENV)/bin/python
+$(VENV)/.ready-test $(VENV)/.ready-dev: setup.cfg pyproject.toml $(CONSTRAINTS) | $(VENV)/bin/python
 	@echo "installing weibo-crawler with what $(@:$(VENV)/.ready-%=%) needs into $(VENV)"
 	@$(call install,$(VENV),[$(@:$(VENV)/.ready-%=%)])
 	@touch $@ $(VENV)/.ready
 
-# of its own: what the peers bring would change us (pygal takes lxml where it is, which Scrapy brings)
-$(BENCH)/.ready-bench: setup.cfg pyproject.toml $(CONSTRAINTS)
-	@echo "installing weibo-crawler and its peers into $(BENCH)"
-	@$(call make_venv,$(BENCH))
-	@$(call install,$(BENCH),[bench])
+# of their own: what peers bring would change us (pygal takes lxml where it is, which Scrapy brings), and Spark is large
+$(BENCH)/.ready-bench $(ANALYSTS)/.ready-tools: setup.cfg pyproject.toml $(CONSTRAINTS)
+	@echo "installing weibo-crawler and what it is measured beside or read by into $(@D)"
+	@$(call make_venv,$(@D))
+	@$(call install,$(@D),$(if $(filter $(BENCH)/%,$@),[bench],[test$(comma)tools]))
 	@touch $@
 
 constraints: ## write constraints.txt: the newest versions that go together

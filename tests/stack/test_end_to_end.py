@@ -39,9 +39,8 @@ OF_A_RUN = LEDGER_TIMES | {"run_id", "found_at", "fetched_at", "posts_per_day"}
 
 
 def through_proxies(crawl: Crawl, folder: Path) -> None:
-    """One for each mapper."""
-    proxies = {"WEIBO_EGRESS__PROXIES_FILE": str(folder / "proxies.txt")}
-    crawl.env |= PACE | proxies | {"WEIBO_POSTS__RANGES": str(PROXIES)}
+    """Two for each of the two mappers."""
+    crawl.env |= PACE | {"WEIBO_EGRESS__PROXIES_FILE": str(folder / "proxies.txt")}
 
 
 def world(folder: Path, **knobs: Any) -> dict[str, Any]:
