@@ -1828,6 +1828,13 @@ CHANGES = [
         "tests/harvest/test_edges.py",
     ),
     Change(
+        "a held entry that has become a seed is not walked, and all others wait for it",
+        "harvest/claims.py",
+        "return heapq.heappop(self._heap)[-1] if self._heap else None",
+        "return heapq.heappop(self._heap)[-1] if self._heap and self._heap[0][0] < 2 else None",
+        "tests/harvest/test_run.py::test_who_is_made_a_seed_while_they_are_held_is_walked",
+    ),
+    Change(
         "nodes lack what a harvest by jobs imports",
         "posts/archive.py",
         '"pygal", "rich"})',
