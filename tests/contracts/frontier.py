@@ -437,6 +437,31 @@ class FrontierContract:
         assert (entry.uid, entry.progress[Edge.FANS].cursor) == (1, "2")
         assert frontier.unsure_lists() == 0
 
+    def test_a_list_of_who_is_being_walked_waits_for_the_next_time(
+        self, frontier: Frontier
+    ) -> None:
+        """Laws 8, 12: whoever walks the entry has read that list and ends without it, so it stays
+        an unsure end, to be asked for later; that of a dead process is asked for at once."""
+        frontier.add_seeds(found(1), "run", NOW)
+        edges = (Edge.FANS, Edge.FOLLOWS)
+        owner = new_owner()
+        (entry,) = self.claim(frontier, owner, edges=edges)
+        fans = page(entry, 2, ended="end")._replace(sure=False, last=False)
+        self.commit(frontier, fans, owner=owner)
+        assert frontier.requeue_failed() == 0
+        assert frontier.unsure_lists() == 1
+        self.commit(frontier, page(entry, ended="end", edge=Edge.FOLLOWS), owner=owner)
+        assert frontier.requeue_failed() == 1
+        dead = owner.rsplit("/", 2)[0] + "/0/dead"  # began at another time
+        (entry,) = self.claim(frontier, dead, edges=edges, n=1)
+        assert list(entry.progress) == [Edge.FANS]
+        fans = page(entry, 2, ended="end")._replace(sure=False, last=False)
+        self.commit(frontier, fans, owner=dead)
+        frontier.requeue_failed()
+        assert frontier.unsure_lists() == 0
+        (entry, _) = self.claim(frontier, owner, edges=edges)
+        assert list(entry.progress) == [Edge.FANS]
+
     def test_unsure_ends_are_asked_again_while_nobody_was_found(self, frontier: Frontier) -> None:
         """Law 4: the site may have shown nothing to anybody."""
         frontier.add_seeds(found(1), "run", NOW)
