@@ -3,6 +3,7 @@
 import fcntl
 import os
 import stat
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,39 @@ def test_what_is_theirs_goes_and_the_rest_stays(tmp_path: Path, compression: str
         assert all(word not in said for word in (b"nine", b"theirs", b"text 91", b"/u/9"))
         assert all(word in said for word in (b"eight", b"text 81", b'"mid":"91"', b"nobody"))
         assert [body for kind, _, body in kept if kind == "metadata"] == [b"[8]"]
+    assert _forget(tmp_path) == (0, 0, ())
+
+
+class _Meanwhile(set[int]):
+    """Of whom to forget; who asks for the first time lets somebody else begin, and waits a little
+    for their end."""
+
+    def __init__(self, uid: int, pool: ThreadPoolExecutor, folder: Path) -> None:
+        super().__init__({uid})
+        self._pool, self._folder = pool, folder
+        self.other: Future[object] | None = None
+
+    def __contains__(self, uid: object) -> bool:
+        if self.other is None:
+            self.other = self._pool.submit(forget_in, self._folder, {8}, lambda text: None)
+            wait([self.other], 0.3)
+        return super().__contains__(uid)
+
+
+def test_two_at_once_bring_back_nobody(tmp_path: Path) -> None:
+    """Laws 7, 8: each rewrites what the other has left. Whoever read a file before the other one
+    put its own in that place would bring back whom that one removed, or move half a file there."""
+    with_archive = archive(tmp_path)
+    for uid in (7, 8, 9):
+        with_archive.keep(answer(uid))
+    with_archive.close()
+    with ThreadPoolExecutor(1) as pool:
+        nine = _Meanwhile(9, pool, tmp_path)
+        assert forget_in(tmp_path, nine, lambda text: None)[:2] == (1, 0)
+        assert nine.other is not None
+        assert nine.other.result(30) == (1, 0, ())
+    (path,) = tmp_path.iterdir()
+    assert [kind for kind, _, _ in records(path)].count("response") == 1
     assert _forget(tmp_path) == (0, 0, ())
 
 

@@ -1835,6 +1835,13 @@ CHANGES = [
         "tests/harvest/test_run.py::test_who_is_made_a_seed_while_they_are_held_is_walked",
     ),
     Change(
+        "two `forget` at once bring back in the archive whom the other one removed",
+        "archive/forgetting.py",
+        "stack.enter_context(alone_in(folder, waits=True))",
+        "pass",
+        "tests/archive/test_forgetting.py::test_two_at_once_bring_back_nobody",
+    ),
+    Change(
         "nodes lack what a harvest by jobs imports",
         "posts/archive.py",
         '"pygal", "rich"})',
