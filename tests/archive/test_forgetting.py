@@ -56,6 +56,26 @@ def test_what_is_theirs_goes_and_the_rest_stays(tmp_path: Path, compression: str
     assert _forget(tmp_path) == (0, 0, ())
 
 
+def test_a_file_that_is_completed_meanwhile_is_left_for_the_next_time(tmp_path: Path) -> None:
+    """Law 15: its process gives it another name. It is told as one that was being written, and
+    keeps nobody from the files behind it."""
+    writers = [archive(tmp_path) for _ in range(2)]
+    for writer in writers:
+        writer.keep(answer(9))
+    done = archive(tmp_path)
+    done.keep(answer(9))
+    done.close()
+
+    def complete(_: str) -> None:
+        while writers:
+            writers.pop().close()
+
+    dropped, _, busy = forget_in(tmp_path, {9}, complete)
+    assert (dropped, len(busy)) == (1, 2)
+    assert len(list(tmp_path.iterdir())) == 3
+    assert _forget(tmp_path) == (2, 0, ())
+
+
 class _Meanwhile(set[int]):
     """Of whom to forget; who asks for the first time lets somebody else begin, and waits a little
     for their end."""

@@ -21,7 +21,8 @@ _NEW = ".rewritten"
 
 class Cleaned(NamedTuple):
     """dropped: answers to what had asked for them; blanked: answers of others from which they were
-    cut; busy: files that a process was writing, and that were not looked at."""
+    cut; busy: files that a process was writing, or has completed meanwhile: they were not looked
+    at."""
 
     dropped: int
     blanked: int
@@ -59,6 +60,10 @@ def _cleaned(
             continue
         try:
             counts = clean(path)
+        except FileNotFoundError:  # its process has completed it, and it has another name now
+            path.with_name(path.name + _NEW).unlink(missing_ok=True)
+            busy.append(path.name)
+            continue
         except OSError as error:
             raise StoreError(f"archive.folder: {path}: {error.strerror}") from None
         dropped, blanked = dropped + counts[0], blanked + counts[1]
