@@ -4,6 +4,7 @@ import fcntl
 import os
 import stat
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from msgspec.structs import replace
 from tests.archive.answers import answer, archive, records, whole
 from weibo_crawler.archive.blanking import blanked_page
 from weibo_crawler.archive.forgetting import forget_in
+from weibo_crawler.archive.reader import ArchiveIndex, files_of
+from weibo_crawler.errors import StoreError
 from weibo_crawler.records import Page
 
 THEM = {"id": 9, "screen_name": "nine"}
@@ -74,6 +77,23 @@ def test_a_file_that_is_completed_meanwhile_is_left_for_the_next_time(tmp_path: 
     assert (dropped, len(busy)) == (1, 2)
     assert len(list(tmp_path.iterdir())) == 3
     assert _forget(tmp_path) == (2, 0, ())
+
+
+def test_an_index_reads_what_it_was_made_of(tmp_path: Path) -> None:
+    """Laws 7, 15: a file that its process completes meanwhile has another name. In one that
+    `forget` rewrites, whatever stands in the place of an answer is another one, maybe of somebody
+    else: it is told, and not read."""
+    folder = tmp_path / "archive"
+    writer = archive(folder)
+    for uid in (9, 8, 7):
+        writer.keep(answer(uid, {"of": uid, "long": "x" * 100 * uid}))
+    with closing(ArchiveIndex(tmp_path / "index.db", files_of([folder]), print)) as index:
+        writer.close()
+        (one,) = index.writers("posts")
+        assert [kept.exchange.uid for kept in index.of_user(one, 8)] == [8]
+        assert _forget(folder) == (1, 0, ())
+        with pytest.raises(StoreError, match="changed while it was read; run this again"):
+            index.of_user(one, 8)
 
 
 class _Meanwhile(set[int]):
