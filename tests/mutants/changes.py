@@ -263,8 +263,8 @@ CHANGES = [
     Change(
         "a page that an old lease holder commits is taken",
         "store/sql/walk.py",
-        "state = 'leased' AND lease_owner = %s, set_aside, attempts",
-        "state = 'leased' OR lease_owner = %s, set_aside, attempts",
+        "state = 'leased' AND lease_owner = %s, depth, set_aside, attempts",
+        "state = 'leased' OR lease_owner = %s, depth, set_aside, attempts",
         f"{STORE}/test_sqlite_users.py",
     ),
     Change(
